@@ -1,0 +1,101 @@
+//! What can go wrong with a device in operation.
+
+use std::io;
+
+use crate::{LBA_BYTES, Op, Request};
+
+/// A device refused a request, or is gone.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// The request reaches beyond the last block.
+    #[error("request at byte {offset} of {length} bytes ends beyond the device's {capacity} bytes")]
+    OutOfRange {
+        /// First byte asked for.
+        offset: u64,
+        /// Bytes asked for.
+        length: u64,
+        /// Bytes there are.
+        capacity: u64,
+    },
+    /// The request is not a multiple of the sector, or empty.
+    #[error(
+        "request at byte {offset} of {length} bytes is not made of whole sectors of {sector} bytes"
+    )]
+    Misaligned {
+        /// First byte asked for.
+        offset: u64,
+        /// Bytes asked for.
+        length: u64,
+        /// The device's sector in bytes.
+        sector: u64,
+    },
+    /// The device cannot do this at all.
+    #[error("this device cannot do a {op:?}")]
+    Unsupported {
+        /// What was asked.
+        op: Op,
+    },
+    /// The operating system failed where no request of ours can be blamed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// Its own words.
+        source: io::Error,
+    },
+}
+
+impl DeviceError {
+    /// Checks a request against a device's size and sector; a flush has neither.
+    pub fn check(request: &Request, capacity: u64, sector: u64) -> Result<(), Self> {
+        if request.op == Op::Flush {
+            return Ok(());
+        }
+        let length = request.bytes();
+        // Compared in blocks: the byte offset of a wild address may not fit in 64 bits.
+        let end = request.lba.get().checked_add(u64::from(request.blocks));
+        if end.is_none_or(|end| end > capacity / LBA_BYTES) {
+            let offset = request.lba.get().saturating_mul(LBA_BYTES);
+            return Err(Self::OutOfRange { offset, length, capacity });
+        }
+        let offset = request.lba.bytes();
+        if length == 0 || !offset.is_multiple_of(sector) || !length.is_multiple_of(sector) {
+            return Err(Self::Misaligned { offset, length, sector });
+        }
+        Ok(())
+    }
+}
+
+/// Why one request failed: the error number that the medium or the kernel gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", io::Error::from_raw_os_error(*.errno))]
+pub struct IoError {
+    /// As in errno.h, positive.
+    pub errno: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DeviceError;
+    use crate::{Lba, Op, Request};
+
+    fn check(lba: u64, blocks: u32) -> Result<(), DeviceError> {
+        let request = Request { id: 0, op: Op::Read, lba: Lba::new(lba), blocks };
+        DeviceError::check(&request, 1 << 20, 4096)
+    }
+
+    #[test]
+    fn the_last_sector_is_inside_and_the_next_is_not() {
+        assert!(check(2040, 8).is_ok());
+        assert!(matches!(check(2048, 8), Err(DeviceError::OutOfRange { .. })));
+        assert!(matches!(check(u64::MAX, 8), Err(DeviceError::OutOfRange { .. })));
+        assert!(matches!(check(u64::MAX / 512, 8), Err(DeviceError::OutOfRange { .. })));
+    }
+
+    #[test]
+    fn a_part_of_a_sector_is_refused() {
+        assert!(matches!(check(1, 8), Err(DeviceError::Misaligned { .. })));
+        assert!(matches!(check(0, 1), Err(DeviceError::Misaligned { .. })));
+        assert!(matches!(check(0, 0), Err(DeviceError::Misaligned { .. })));
+    }
+}

@@ -1,0 +1,15 @@
+//! The contract: addresses, requests, what a device answers, and the `Device` trait.
+//!
+//! Twins and hardware share it, and ONE loop drives both.
+
+mod address;
+mod device;
+mod error;
+mod record;
+mod request;
+
+pub use address::{LBA_BYTES, Lba, Region};
+pub use device::{Device, Wait};
+pub use error::{DeviceError, IoError};
+pub use record::{Interval, Record};
+pub use request::{Completion, Op, Request};

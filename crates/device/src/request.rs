@@ -1,0 +1,57 @@
+//! What a host asks of a device, and what it hears back.
+
+use ssdlab_time::Nanos;
+
+use crate::{IoError, LBA_BYTES, Lba};
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// Read the blocks.
+    Read,
+    /// Write the blocks. Durable only after a `Flush` that was submitted after its completion.
+    Write,
+    /// Say that the blocks' content is no longer needed (also: discard, deallocate, unmap).
+    Trim,
+    /// Make all completed writes durable. Its address and length are zero.
+    Flush,
+}
+
+/// One request to a device. It carries no data: a twin holds none, hardware brings its own buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Chosen by the submitter; comes back in the completion.
+    pub id: u64,
+    /// What to do.
+    pub op: Op,
+    /// The first host block.
+    pub lba: Lba,
+    /// How many host blocks.
+    pub blocks: u32,
+}
+
+impl Request {
+    /// Its length in bytes.
+    pub const fn bytes(&self) -> u64 {
+        self.blocks as u64 * LBA_BYTES
+    }
+
+    /// A flush of all completed writes.
+    pub const fn flush(id: u64) -> Self {
+        Self { id, op: Op::Flush, lba: Lba::new(0), blocks: 0 }
+    }
+}
+
+/// The end of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The request's id.
+    pub id: u64,
+    /// When the device took it.
+    pub submitted: Nanos,
+    /// When it was done.
+    pub completed: Nanos,
+    /// Whether it was done well.
+    pub outcome: Result<(), IoError>,
+}

@@ -1,0 +1,122 @@
+//! `Nanos`: a point in time or a span of it, in whole nanoseconds from a device's start.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+/// Nanoseconds since the device was opened, or between two such points.
+///
+/// 64 bits hold 584 years. Subtraction panics below zero: time that runs backwards is a bug.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(u64);
+
+impl Nanos {
+    /// The start of a device's time; an empty span.
+    pub const ZERO: Self = Self(0);
+    /// Later than any event.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `count` nanoseconds.
+    pub const fn new(count: u64) -> Self {
+        Self(count)
+    }
+
+    /// `count` microseconds.
+    pub const fn from_micros(count: u64) -> Self {
+        Self(count * 1_000)
+    }
+
+    /// `count` milliseconds.
+    pub const fn from_millis(count: u64) -> Self {
+        Self(count * 1_000_000)
+    }
+
+    /// `count` seconds.
+    pub const fn from_secs(count: u64) -> Self {
+        Self(count * 1_000_000_000)
+    }
+
+    /// The number of nanoseconds.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// In seconds, for rates and reports.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// `self - earlier`, or zero where `earlier` is later.
+    #[must_use]
+    pub const fn saturating_sub(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The time that `bytes` take at `bytes_per_second`, rounded up to a whole nanosecond.
+    pub const fn transfer(bytes: u64, bytes_per_second: u64) -> Self {
+        let nanos = (bytes as u128 * 1_000_000_000).div_ceil(bytes_per_second as u128);
+        Self(nanos as u64)
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        Self(self.0.checked_sub(earlier.0).expect("time runs forward"))
+    }
+}
+
+impl Mul<u64> for Nanos {
+    type Output = Self;
+    fn mul(self, count: u64) -> Self {
+        Self(self.0 * count)
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n if n < 10_000 => write!(f, "{n} ns"),
+            n if n < 10_000_000 => write!(f, "{:.1} us", n as f64 / 1e3),
+            n if n < 10_000_000_000 => write!(f, "{:.1} ms", n as f64 / 1e6),
+            n => write!(f, "{:.1} s", n as f64 / 1e9),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Nanos;
+
+    #[test]
+    fn a_transfer_is_never_shorter_than_its_bytes_need() {
+        assert_eq!(Nanos::transfer(4096, 1_000_000_000), Nanos::new(4096));
+        assert_eq!(Nanos::transfer(1, 3_000_000_000), Nanos::new(1));
+        assert_eq!(Nanos::transfer(0, 1), Nanos::ZERO);
+    }
+
+    #[test]
+    #[should_panic(expected = "time runs forward")]
+    fn a_negative_span_is_a_bug() {
+        let _ = Nanos::new(1) - Nanos::new(2);
+    }
+}
