@@ -1,0 +1,236 @@
+//! `Profile`: a drive as its TOML describes it, read strictly; `error` names the key that is wrong.
+
+mod error;
+mod reader;
+mod scale;
+mod units;
+
+use ssdlab_time::Nanos;
+use toml::{Table, Value};
+
+pub use error::ConfigError;
+use reader::{Section, nearest};
+pub use scale::SUPERBLOCKS_HELD;
+
+use crate::nand::{Geometry, Timing};
+
+/// Whether both directions of the link move data at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// PCI Express: full duplex.
+    Nvme,
+    /// SATA: half duplex.
+    Sata,
+}
+
+/// The way between host and controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Full or half duplex.
+    pub interface: Interface,
+    /// Bytes per second.
+    pub bandwidth: u64,
+    /// Time that a read command spends outside flash, channel and link.
+    pub read_overhead: Nanos,
+    /// The same for a write, a trim or a flush.
+    pub write_overhead: Nanos,
+    /// The longest command in bytes; the host splits longer requests.
+    pub max_transfer: u64,
+}
+
+/// The controller's memory for writes on their way to flash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Capacitors keep it over a power cut, so that a flush has nothing to wait for.
+    pub power_loss_protection: bool,
+    /// A drive that lies answers a flush at once although its buffer is volatile.
+    pub honours_flush: bool,
+}
+
+/// One drive, complete and checked: everything that a twin is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// As on its label.
+    pub model: String,
+    /// Bytes that the host sees: whole mapping units.
+    pub capacity: u64,
+    /// The way to the host.
+    pub link: Link,
+    /// The flash and how addresses spread over it.
+    pub geometry: Geometry,
+    /// What flash operations and channel transfers cost.
+    pub timing: Timing,
+    /// The write buffer.
+    pub buffer: Buffer,
+    /// How far the controller reads ahead of a sequential reader, in bytes; 0: not at all.
+    pub read_ahead: u64,
+}
+
+const SECTIONS: [&str; 5] = ["drive", "link", "flash", "ftl", "buffer"];
+
+impl Profile {
+    /// Reads a profile's text.
+    ///
+    /// # Errors
+    /// The first key that is unknown, missing, of the wrong kind, out of range, or at odds with
+    /// the others, with what it may be.
+    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
+        let mut table: Table = text.parse().map_err(|e| ConfigError::syntax(text, &e))?;
+        let sections: Vec<Result<Section, ConfigError>> =
+            SECTIONS.iter().map(|name| Section::take(&mut table, name)).collect();
+        if let Some(key) = table.keys().next() {
+            return Err(unknown_section(key, table.get(key)));
+        }
+        let mut sections = sections.into_iter();
+        let mut next = || sections.next().expect("a section for each name");
+        let drive = Drive::read(next()?)?;
+        let link = read_link(next()?, drive.interface)?;
+        let media = Media::read(next()?)?;
+        let ftl = Ftl::read(next()?)?;
+        let buffer = read_buffer(next()?)?;
+        assemble(drive, link, media, &ftl, buffer)
+    }
+
+    /// Mapping units that the host sees.
+    pub fn logical_units(&self) -> u64 {
+        self.capacity / self.geometry.unit_bytes()
+    }
+
+    /// Hidden flash as a share of ALL flash, by the geometry as built.
+    pub fn spare(&self) -> f64 {
+        1.0 - self.capacity as f64 / self.geometry.bytes() as f64
+    }
+}
+
+fn unknown_section(key: &str, value: Option<&Value>) -> ConfigError {
+    let kind = if value.is_some_and(Value::is_table) { "table" } else { "key" };
+    ConfigError::UnknownKey {
+        key: format!("{key} (a {kind} at the top)"),
+        near: nearest(key, &SECTIONS),
+        known: SECTIONS.map(|name| format!("[{name}]")).join(", "),
+    }
+}
+
+struct Drive {
+    model: String,
+    capacity: Option<u64>,
+    interface: Interface,
+}
+
+impl Drive {
+    fn read(mut section: Section) -> Result<Self, ConfigError> {
+        let model = section.text("model")?.ok_or(ConfigError::missing("drive.model"))?;
+        let capacity = section.size("capacity")?;
+        let interface = match section.word("interface", &["nvme", "sata"])? {
+            Some("nvme") => Interface::Nvme,
+            Some(_) => Interface::Sata,
+            None => return Err(ConfigError::missing("drive.interface")),
+        };
+        section.finish()?;
+        Ok(Self { model, capacity, interface })
+    }
+}
+
+fn read_link(mut section: Section, interface: Interface) -> Result<Link, ConfigError> {
+    let link = Link {
+        interface,
+        bandwidth: section.rate("bandwidth")?.ok_or(ConfigError::missing("link.bandwidth"))?,
+        read_overhead: section.time("read_overhead")?.unwrap_or(Nanos::ZERO),
+        write_overhead: section.time("write_overhead")?.unwrap_or(Nanos::ZERO),
+        max_transfer: section.size("max_transfer")?.unwrap_or(128 << 10),
+    };
+    section.finish()?;
+    Ok(link)
+}
+
+fn read_buffer(mut section: Section) -> Result<Buffer, ConfigError> {
+    let buffer = Buffer {
+        size: section.size("size")?.ok_or(ConfigError::missing("buffer.size"))?,
+        power_loss_protection: section.flag("power_loss_protection")?.unwrap_or(false),
+        honours_flush: section.flag("honours_flush")?.unwrap_or(true),
+    };
+    section.finish()?;
+    Ok(buffer)
+}
+
+struct Media {
+    channels: u32,
+    dies_per_channel: u32,
+    planes: u32,
+    page: u64,
+    pages_per_block: u32,
+    blocks_per_plane: Option<u32>,
+    timing: Timing,
+}
+
+impl Media {
+    fn read(mut section: Section) -> Result<Self, ConfigError> {
+        let missing = ConfigError::missing;
+        let media = Self {
+            channels: section.count("channels")?.ok_or(missing("flash.channels"))?,
+            dies_per_channel: section
+                .count("dies_per_channel")?
+                .ok_or(missing("flash.dies_per_channel"))?,
+            planes: section.count("planes")?.unwrap_or(1),
+            page: section.size("page")?.ok_or(missing("flash.page"))?,
+            pages_per_block: section
+                .count("pages_per_block")?
+                .ok_or(missing("flash.pages_per_block"))?,
+            blocks_per_plane: section.count("blocks_per_plane")?,
+            timing: Timing {
+                read: section.times("read")?.ok_or(missing("flash.read"))?,
+                program: section.time("program")?.ok_or(missing("flash.program"))?,
+                erase: section.time("erase")?.ok_or(missing("flash.erase"))?,
+                channel_bandwidth: section
+                    .rate("channel_bandwidth")?
+                    .ok_or(missing("flash.channel_bandwidth"))?,
+            },
+        };
+        section.finish()?;
+        Ok(media)
+    }
+}
+
+struct Ftl {
+    mapping_unit: u64,
+    chunk: Option<u64>,
+    spare: Option<f64>,
+    read_ahead: u64,
+}
+
+impl Ftl {
+    fn read(mut section: Section) -> Result<Self, ConfigError> {
+        let ftl = Self {
+            mapping_unit: section.size("mapping_unit")?.unwrap_or(4096),
+            chunk: section.size("chunk")?,
+            spare: section.share("spare")?,
+            read_ahead: section.size("read_ahead")?.unwrap_or(0),
+        };
+        section.word("placement", &["striped"])?;
+        section.word("victim", &["greedy"])?;
+        section.finish()?;
+        Ok(ftl)
+    }
+}
+
+fn assemble(
+    drive: Drive,
+    link: Link,
+    media: Media,
+    ftl: &Ftl,
+    buffer: Buffer,
+) -> Result<Profile, ConfigError> {
+    let shape = scale::Shape::check(&media, ftl)?;
+    let (capacity, geometry) = shape.size(drive.capacity, ftl.spare, media.blocks_per_plane)?;
+    scale::check_room(capacity, &geometry)?;
+    scale::check_buffer(buffer.size, &geometry)?;
+    if !link.max_transfer.is_multiple_of(geometry.unit_bytes()) {
+        let allowed = format!("a multiple of ftl.mapping_unit, {} bytes", geometry.unit_bytes());
+        let given = format!("{} bytes", link.max_transfer);
+        return Err(ConfigError::new("link.max_transfer", given, allowed));
+    }
+    let (model, timing, read_ahead) = (drive.model, media.timing, ftl.read_ahead);
+    Ok(Profile { model, capacity, link, geometry, timing, buffer, read_ahead })
+}

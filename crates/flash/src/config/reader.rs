@@ -1,0 +1,168 @@
+//! Reads typed keys out of a TOML table, and names the key and what it may be when one is wrong.
+
+use ssdlab_time::Nanos;
+use toml::{Table, Value};
+
+use super::units;
+use crate::ConfigError;
+
+/// One table of a profile, from which keys are taken until none may be left.
+pub struct Section {
+    name: &'static str,
+    table: Table,
+    known: Vec<&'static str>,
+}
+
+impl Section {
+    /// The table `name` of the profile; an absent one is empty.
+    pub fn take(profile: &mut Table, name: &'static str) -> Result<Self, ConfigError> {
+        let table = match profile.remove(name) {
+            None => Table::new(),
+            Some(Value::Table(table)) => table,
+            Some(other) => {
+                return Err(ConfigError::new(name, shown(&other), format!("a table: [{name}]")));
+            }
+        };
+        Ok(Self { name, table, known: Vec::new() })
+    }
+
+    /// A text.
+    pub fn text(&mut self, key: &'static str) -> Result<Option<String>, ConfigError> {
+        self.read(key, "a text in quotes", |v| v.as_str().map(str::to_owned))
+    }
+
+    /// One of the given words.
+    pub fn word(
+        &mut self,
+        key: &'static str,
+        words: &[&'static str],
+    ) -> Result<Option<&'static str>, ConfigError> {
+        let allowed = format!("one of {}", quoted(words));
+        self.read(key, &allowed, |v| {
+            let given = v.as_str()?;
+            words.iter().copied().find(|word| *word == given)
+        })
+    }
+
+    /// A whole number from 1 to `u32::MAX`.
+    pub fn count(&mut self, key: &'static str) -> Result<Option<u32>, ConfigError> {
+        self.read(key, "a whole number from 1 to 4294967295", |v| {
+            v.as_integer().and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0)
+        })
+    }
+
+    /// A share from 0 up to, not including, 1.
+    pub fn share(&mut self, key: &'static str) -> Result<Option<f64>, ConfigError> {
+        self.read(key, "a share from 0 to below 1, such as 0.07", |v| {
+            let share = v.as_float().or_else(|| v.as_integer().map(|n| n as f64))?;
+            (0.0..1.0).contains(&share).then_some(share)
+        })
+    }
+
+    /// true or false.
+    pub fn flag(&mut self, key: &'static str) -> Result<Option<bool>, ConfigError> {
+        self.read(key, "true or false", Value::as_bool)
+    }
+
+    /// A size in bytes, above zero.
+    pub fn size(&mut self, key: &'static str) -> Result<Option<u64>, ConfigError> {
+        self.with_unit(key, units::size, |n| *n > 0)
+    }
+
+    /// A rate in bytes per second, above zero.
+    pub fn rate(&mut self, key: &'static str) -> Result<Option<u64>, ConfigError> {
+        self.with_unit(key, units::rate, |n| *n > 0)
+    }
+
+    /// A time.
+    pub fn time(&mut self, key: &'static str) -> Result<Option<Nanos>, ConfigError> {
+        self.with_unit(key, units::time, |_| true)
+    }
+
+    /// One time or a list of them, each above zero.
+    pub fn times(&mut self, key: &'static str) -> Result<Option<Vec<Nanos>>, ConfigError> {
+        let allowed = "a time such as \"60 us\", or a list of 1 to 16: one a page type";
+        self.read(key, allowed, |v| {
+            let items = v.as_array().map_or(std::slice::from_ref(v), Vec::as_slice);
+            let parse = |item: &Value| units::time(unsourced(item)?.as_str()?).ok();
+            let times: Option<Vec<Nanos>> = items.iter().map(parse).collect();
+            times.filter(|t| (1..=16).contains(&t.len()) && t.iter().all(|t| *t > Nanos::ZERO))
+        })
+    }
+
+    /// Refuses what is left: keys that nobody asked for.
+    pub fn finish(self) -> Result<(), ConfigError> {
+        match self.table.keys().next() {
+            None => Ok(()),
+            Some(key) => Err(ConfigError::UnknownKey {
+                key: format!("{}.{key}", self.name),
+                near: nearest(key, &self.known),
+                known: self.known.join(", "),
+            }),
+        }
+    }
+
+    fn with_unit<T>(
+        &mut self,
+        key: &'static str,
+        parse: fn(&str) -> units::Parsed<T>,
+        fits: impl Fn(&T) -> bool,
+    ) -> Result<Option<T>, ConfigError> {
+        let allowed = parse("").err().unwrap_or("a value");
+        self.read(key, &format!("{allowed}, above zero"), |v| {
+            parse(v.as_str()?).ok().filter(|n| fits(n))
+        })
+    }
+
+    fn read<T>(
+        &mut self,
+        key: &'static str,
+        allowed: &str,
+        parse: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Option<T>, ConfigError> {
+        self.known.push(key);
+        let Some(raw) = self.table.remove(key) else { return Ok(None) };
+        if let Some(parsed) = unsourced(&raw).and_then(parse) {
+            return Ok(Some(parsed));
+        }
+        let path = format!("{}.{key}", self.name);
+        Err(ConfigError::new(&path, shown(&raw), allowed.to_owned()))
+    }
+}
+
+/// A value itself, or the `value` of `{ value, source, kind }`; `None` for any other table.
+fn unsourced(raw: &Value) -> Option<&Value> {
+    let Value::Table(table) = raw else { return Some(raw) };
+    let known = |key: &String| ["value", "source", "kind"].contains(&key.as_str());
+    let texts = ["source", "kind"].iter().all(|k| table.get(*k).is_none_or(Value::is_str));
+    if table.keys().all(known) && texts { table.get("value") } else { None }
+}
+
+fn shown(value: &Value) -> String {
+    value.to_string().replace('\n', " ")
+}
+
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+}
+
+/// The known key that shares the most letters with this one, if most of them.
+pub fn nearest(given: &str, known: &[&'static str]) -> Option<&'static str> {
+    let close = |key: &&&'static str| distance(given, key) <= 1 + given.len() / 3;
+    known.iter().filter(close).min_by_key(|key| distance(given, key)).copied()
+}
+
+/// Levenshtein's edit distance.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let substitute = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,191 @@
+//! How capacity, spare and blocks determine each other, and what geometry collection needs to work.
+
+use super::{ConfigError, Ftl, Media, Profile};
+use crate::nand::Geometry;
+
+/// Below this many superblocks a scaled twin gets smaller blocks instead of fewer: so few
+/// victims to choose from would make collection unlike that of the full drive.
+const SUPERBLOCKS_SCALED_MIN: u64 = 128;
+
+/// Superblocks that never hold host data in steady state: the two frontiers (the host's and
+/// collection's) and the free ones at which collection starts.
+pub const SUPERBLOCKS_HELD: u32 = 4;
+
+/// A geometry without its number of blocks.
+pub(super) struct Shape(Geometry);
+
+impl Shape {
+    /// Checks that pages, units and chunks fit into each other.
+    pub(super) fn check(media: &Media, ftl: &Ftl) -> Result<Self, ConfigError> {
+        let unit = ftl.mapping_unit;
+        if !unit.is_power_of_two() || unit < 512 {
+            let allowed = "a power of two from \"512 B\" on".to_owned();
+            return Err(ConfigError::new("ftl.mapping_unit", format!("{unit} bytes"), allowed));
+        }
+        if !media.page.is_multiple_of(unit) {
+            let allowed = format!("a multiple of ftl.mapping_unit, {unit} bytes");
+            return Err(ConfigError::new("flash.page", format!("{} bytes", media.page), allowed));
+        }
+        let multi_page = media.page.saturating_mul(u64::from(media.planes));
+        let chunk = ftl.chunk.unwrap_or(multi_page);
+        let die_bytes = multi_page.saturating_mul(u64::from(media.pages_per_block));
+        let nests = chunk.is_multiple_of(multi_page) || multi_page.is_multiple_of(chunk);
+        if !chunk.is_multiple_of(unit) || !nests || !die_bytes.is_multiple_of(chunk) {
+            let allowed = format!(
+                "a multiple of ftl.mapping_unit that divides flash.page x flash.planes \
+                 ({multi_page} bytes), or a multiple of that which divides a block of all planes"
+            );
+            return Err(ConfigError::new("ftl.chunk", format!("{chunk} bytes"), allowed));
+        }
+        let geometry = Geometry {
+            channels: media.channels,
+            dies_per_channel: media.dies_per_channel,
+            planes: media.planes,
+            page_units: small(media.page / unit, "flash.page")?,
+            pages_per_block: media.pages_per_block,
+            blocks_per_plane: 1,
+            unit_bytes: unit as u32,
+            chunk_units: small(chunk / unit, "ftl.chunk")?,
+        };
+        check_superblock(&geometry)?;
+        Ok(Self(geometry))
+    }
+
+    /// Finds what is left out of capacity, spare and blocks; given all three, they must agree.
+    ///
+    /// Returns the capacity in bytes, cut to whole mapping units, and the geometry.
+    pub(super) fn size(
+        &self,
+        capacity: Option<u64>,
+        spare: Option<f64>,
+        blocks: Option<u32>,
+    ) -> Result<(u64, Geometry), ConfigError> {
+        let superblock = self.0.superblock_bytes() as f64;
+        let blocks_for = |capacity: u64, spare: f64| {
+            (capacity as f64 / (1.0 - spare) / superblock).ceil().max(1.0)
+        };
+        let (capacity, blocks) = match (capacity, spare, blocks) {
+            (Some(capacity), _, Some(blocks)) => (capacity, f64::from(blocks)),
+            (Some(capacity), Some(spare), None) => (capacity, blocks_for(capacity, spare)),
+            (None, Some(spare), Some(blocks)) => {
+                let flash = f64::from(blocks) * superblock;
+                ((flash * (1.0 - spare)).floor() as u64, f64::from(blocks))
+            }
+            (None, _, None) => return Err(ConfigError::missing("drive.capacity")),
+            (_, None, _) => return Err(ConfigError::missing("ftl.spare")),
+        };
+        let blocks = if blocks <= f64::from(u32::MAX) { blocks as u32 } else { u32::MAX };
+        let geometry = Geometry { blocks_per_plane: blocks, ..self.0.clone() };
+        check_addresses(&geometry)?;
+        if let Some(spare) = spare {
+            check_agreement(capacity, spare, &geometry)?;
+        }
+        Ok((capacity / geometry.unit_bytes() * geometry.unit_bytes(), geometry))
+    }
+}
+
+fn small(count: u64, key: &str) -> Result<u32, ConfigError> {
+    u32::try_from(count).map_err(|_| {
+        ConfigError::new(key, format!("{count} mapping units"), "below 2^32 of them".to_owned())
+    })
+}
+
+fn check_superblock(geometry: &Geometry) -> Result<(), ConfigError> {
+    if geometry.superblock_units_checked().is_some() {
+        return Ok(());
+    }
+    let allowed = "so large that one block of each plane of all dies has below 2^31 mapping units";
+    let given = format!("{}", geometry.pages_per_block);
+    Err(ConfigError::new("flash.pages_per_block", given, allowed.to_owned()))
+}
+
+fn check_addresses(geometry: &Geometry) -> Result<(), ConfigError> {
+    if geometry.units() <= Geometry::UNITS_MAX {
+        return Ok(());
+    }
+    let tebibytes = (Geometry::UNITS_MAX * geometry.unit_bytes()) >> 40;
+    let allowed = format!(
+        "at most {tebibytes} TiB of flash with this ftl.mapping_unit (addresses have 32 bits)"
+    );
+    Err(ConfigError::new("drive.capacity", format!("{} bytes of flash", geometry.bytes()), allowed))
+}
+
+fn check_agreement(capacity: u64, spare: f64, geometry: &Geometry) -> Result<(), ConfigError> {
+    let built = 1.0 - capacity as f64 / geometry.bytes() as f64;
+    // Blocks come in whole superblocks only; a hundredth is lost in rounded figures.
+    let tolerance = 0.01 + geometry.superblock_bytes() as f64 / geometry.bytes() as f64;
+    if (built - spare).abs() <= tolerance {
+        return Ok(());
+    }
+    let allowed = format!(
+        "left out, or {built:.4}, which drive.capacity and flash.blocks_per_plane imply \
+         ({} bytes of flash)",
+        geometry.bytes()
+    );
+    Err(ConfigError::new("ftl.spare", format!("{spare}"), allowed))
+}
+
+/// Collection needs free superblocks beside all that the host may fill.
+pub(super) fn check_room(capacity: u64, geometry: &Geometry) -> Result<(), ConfigError> {
+    let held = u64::from(SUPERBLOCKS_HELD);
+    let superblocks = u64::from(geometry.blocks_per_plane);
+    let usable = superblocks.saturating_sub(held) * geometry.superblock_bytes();
+    if capacity < usable {
+        return Ok(());
+    }
+    let spare = 1.0 - capacity as f64 / geometry.bytes() as f64;
+    let superblock = geometry.superblock_bytes();
+    let allowed = format!(
+        "more: collection holds {held} superblocks of {superblock} bytes of the {superblocks} \
+         there are, so that {usable} bytes are left for a capacity of {capacity}"
+    );
+    Err(ConfigError::new("ftl.spare", format!("{spare:.4}"), allowed))
+}
+
+/// The buffer must hold every page that is being filled, and one more to go on with.
+pub(super) fn check_buffer(size: u64, geometry: &Geometry) -> Result<(), ConfigError> {
+    let least = geometry.open_units() * geometry.unit_bytes() * 2;
+    if size >= least {
+        return Ok(());
+    }
+    let allowed = format!("at least {least} bytes: twice what the pages being filled hold");
+    Err(ConfigError::new("buffer.size", format!("{size} bytes"), allowed))
+}
+
+impl Profile {
+    /// The same drive with another capacity: spare, dies, pages and times stay.
+    ///
+    /// Fewer blocks a plane. Where fewer than 128 superblocks would be left, blocks get smaller
+    /// instead, and their erase time with them, so that erasing a byte costs what it did.
+    ///
+    /// # Errors
+    /// A capacity that leaves too little flash for collection, or needs more than 32-bit addresses.
+    pub fn scaled_to(&self, capacity: u64) -> Result<Self, ConfigError> {
+        let mut scaled = self.clone();
+        let spare = self.spare();
+        let flash = capacity as f64 / (1.0 - spare);
+        let superblocks = flash / self.geometry.superblock_bytes() as f64;
+        while superblocks * f64::from(shrink(&scaled, self)) < SUPERBLOCKS_SCALED_MIN as f64
+            && can_halve(&scaled.geometry)
+        {
+            scaled.geometry.pages_per_block /= 2;
+            scaled.timing.erase = ssdlab_time::Nanos::new(scaled.timing.erase.get() / 2);
+        }
+        let shape = Shape(Geometry { blocks_per_plane: 1, ..scaled.geometry.clone() });
+        (scaled.capacity, scaled.geometry) = shape.size(Some(capacity), Some(spare), None)?;
+        check_room(scaled.capacity, &scaled.geometry)?;
+        Ok(scaled)
+    }
+}
+
+fn shrink(scaled: &Profile, full: &Profile) -> u32 {
+    full.geometry.pages_per_block / scaled.geometry.pages_per_block
+}
+
+fn can_halve(geometry: &Geometry) -> bool {
+    let half = geometry.pages_per_block / 2;
+    let die_units = geometry.multi_page_units() * half;
+    half >= 2
+        && geometry.pages_per_block.is_multiple_of(2)
+        && die_units.is_multiple_of(geometry.chunk_units)
+}

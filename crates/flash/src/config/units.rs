@@ -1,0 +1,78 @@
+//! Numbers with units, as profiles write them: sizes, times, rates.
+
+use ssdlab_time::Nanos;
+
+/// What a text with a unit was read as, or what it should have been.
+pub type Parsed<T> = Result<T, &'static str>;
+
+const SIZE_UNITS: [(&str, f64); 9] = [
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("KB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+];
+const TEBIBYTE: (&str, f64) = ("TiB", 1_099_511_627_776.0);
+const TIME_UNITS: [(&str, f64); 5] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+/// A size in bytes: `"16 KiB"`, `"512 GB"`.
+pub fn size(text: &str) -> Parsed<u64> {
+    const ALLOWED: &str = "a size with its unit, such as \"16 KiB\" or \"512 GB\"";
+    let units = SIZE_UNITS.iter().chain([&TEBIBYTE]);
+    whole(scaled(text, units).ok_or(ALLOWED)?).ok_or(ALLOWED)
+}
+
+/// A time: `"40 us"`, `"3.5 ms"`.
+pub fn time(text: &str) -> Parsed<Nanos> {
+    const ALLOWED: &str = "a time with its unit, such as \"40 us\" or \"3.5 ms\"";
+    whole(scaled(text, TIME_UNITS.iter()).ok_or(ALLOWED)?).map(Nanos::new).ok_or(ALLOWED)
+}
+
+/// A rate in bytes per second: `"3200 MiB/s"`.
+pub fn rate(text: &str) -> Parsed<u64> {
+    const ALLOWED: &str = "a rate with its unit, such as \"3200 MiB/s\"";
+    let per_second = text.trim_end().strip_suffix("/s").ok_or(ALLOWED)?;
+    size(per_second).map_err(|_| ALLOWED)
+}
+
+fn scaled<'a>(text: &str, mut units: impl Iterator<Item = &'a (&'a str, f64)>) -> Option<f64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = units.find(|(name, _)| *name == unit.trim())?.1;
+    Some(number.parse::<f64>().ok()? * factor)
+}
+
+/// Rounds to a whole number that a u64 and an f64 both hold exactly.
+fn whole(number: f64) -> Option<u64> {
+    (number.is_finite() && number < 9e15).then(|| number.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{rate, size, time};
+    use ssdlab_time::Nanos;
+
+    #[test]
+    fn decimal_and_binary_units_are_told_apart() {
+        assert_eq!(size("512 GB"), Ok(512_000_000_000));
+        assert_eq!(size("512GiB"), Ok(549_755_813_888));
+        assert_eq!(size("1 TiB"), Ok(1 << 40));
+        assert_eq!(time("3.5 ms"), Ok(Nanos::from_micros(3500)));
+        assert_eq!(rate("800 MiB/s"), Ok(800 << 20));
+    }
+
+    #[test]
+    fn a_number_without_a_known_unit_is_refused() {
+        for text in ["16", "16 kib", "KiB", "-1 KiB", "1.2.3 MB", "99999999 TiB", "", "1e3 MB"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        assert!(time("40").is_err());
+        assert!(rate("3200 MiB").is_err());
+    }
+}

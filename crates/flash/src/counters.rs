@@ -1,0 +1,40 @@
+//! What a drive counts of its own life, and the write amplification that follows.
+
+/// Counts since the twin was made, in mapping units where not said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Units that the host wrote.
+    pub host_writes: u64,
+    /// Units that the host read.
+    pub host_reads: u64,
+    /// Units that the host trimmed.
+    pub host_trims: u64,
+    /// Units that collection moved.
+    pub collection_moves: u64,
+    /// Units programmed for host writes.
+    pub nand_host_writes: u64,
+    /// Units programmed because collection moved them.
+    pub nand_collection_writes: u64,
+    /// Units programmed empty because a flush closed a page before it was full.
+    pub nand_padding_writes: u64,
+    /// Page senses for host reads; planes sensed together count once.
+    pub host_senses: u64,
+    /// Page senses for collection.
+    pub collection_senses: u64,
+    /// Erase operations; planes erased together count once.
+    pub erases: u64,
+}
+
+impl Counters {
+    /// Units programmed for whatever cause.
+    pub fn nand_writes(&self) -> u64 {
+        self.nand_host_writes + self.nand_collection_writes + self.nand_padding_writes
+    }
+
+    /// Write amplification: flash writes per host write; `None` before the first host write.
+    ///
+    /// Units that still wait in the buffer count as host writes but not yet as flash writes.
+    pub fn waf(&self) -> Option<f64> {
+        (self.host_writes > 0).then(|| self.nand_writes() as f64 / self.host_writes as f64)
+    }
+}

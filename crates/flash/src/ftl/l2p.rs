@@ -1,0 +1,46 @@
+//! `L2p`: the map from mapping units to flash, 4 bytes each.
+
+use crate::nand::Ppn;
+
+/// The number of a mapping unit: what a page-mapped drive translates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lpn(pub u32);
+
+/// Where each mapping unit lies.
+///
+/// An entry is the address plus one, and 0 where nothing is mapped: so a table that is all zeros
+/// is an empty drive, and memory is used only where something was written.
+#[derive(Debug)]
+pub struct L2p {
+    entries: Vec<u32>,
+}
+
+impl L2p {
+    /// The map of an empty drive.
+    pub fn new(logical_units: u64) -> Self {
+        Self { entries: vec![0; logical_units as usize] }
+    }
+
+    /// Where a unit lies.
+    #[inline]
+    pub fn get(&self, lpn: Lpn) -> Option<Ppn> {
+        self.entries[lpn.0 as usize].checked_sub(1).map(Ppn)
+    }
+
+    /// Maps a unit; returns where it lay before.
+    #[inline]
+    pub fn set(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
+        let entry = &mut self.entries[lpn.0 as usize];
+        std::mem::replace(entry, ppn.0 + 1).checked_sub(1).map(Ppn)
+    }
+
+    /// Forgets a unit; returns where it lay.
+    pub fn clear(&mut self, lpn: Lpn) -> Option<Ppn> {
+        std::mem::take(&mut self.entries[lpn.0 as usize]).checked_sub(1).map(Ppn)
+    }
+
+    /// All mapping units of the drive.
+    pub fn lpns(&self) -> impl Iterator<Item = Lpn> + use<> {
+        (0..self.entries.len() as u32).map(Lpn)
+    }
+}

@@ -1,0 +1,227 @@
+//! The policy: which unit goes where, what is collected when, what waits in the buffer.
+
+mod buffer;
+mod frontier;
+mod gc;
+mod l2p;
+mod relocate;
+mod superblock;
+mod victim;
+
+use ssdlab_time::Nanos;
+
+use buffer::WriteBuffer;
+use frontier::Frontier;
+use gc::Collector;
+use l2p::L2p;
+pub use l2p::Lpn;
+use superblock::Superblocks;
+
+use crate::config::Profile;
+use crate::counters::Counters;
+use crate::nand::{Array, Place, Ppn, Splitter};
+
+/// Why a unit is written, and so into which frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    Host,
+    Collection,
+}
+
+/// Where a unit's current content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Never written, or trimmed.
+    Unmapped,
+    /// In the controller's memory: its page is not full yet, or being programmed.
+    Buffered,
+    /// In flash, at this address and place.
+    Flash(Ppn, Place),
+}
+
+/// The flash translation layer of one drive: page mapping with striped placement.
+///
+/// Modelled: one frontier for the host and one for collection, each filling a superblock along the
+/// stripe; a buffer that takes writes at once and is drained by whole multi-plane pages; padding by
+/// a flush; greedy collection paced by the host's writing.
+///
+/// Not modelled: mapping-table traffic, wear levelling, bad blocks, SLC caches, read disturb;
+/// merging of two writes to one unit that are both still in the buffer (both are programmed).
+///
+/// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
+#[derive(Debug)]
+pub struct Ftl {
+    splitter: Splitter,
+    superblock_units: u32,
+    multi_page_units: u32,
+    /// Units that follow each other on one page: a chunk or a page, whichever is smaller.
+    run_units: u32,
+    dies: u32,
+    l2p: L2p,
+    superblocks: Superblocks,
+    host: Frontier,
+    collection: Frontier,
+    collector: Collector,
+    buffer: WriteBuffer,
+    /// When the last program of host data ends.
+    host_programs_end: Nanos,
+    counters: Counters,
+}
+
+impl Ftl {
+    /// The translation layer of an empty drive.
+    pub fn new(profile: &Profile) -> Self {
+        let geometry = &profile.geometry;
+        let mut superblocks = Superblocks::new(geometry);
+        let mut frontier = || Frontier::new(superblocks.take_free(), geometry.dies());
+        let (host, collection) = (frontier(), frontier());
+        Self {
+            splitter: Splitter::new(geometry),
+            superblock_units: geometry.superblock_units(),
+            multi_page_units: geometry.multi_page_units(),
+            run_units: geometry.multi_page_units().min(geometry.chunk_units),
+            dies: geometry.dies(),
+            l2p: L2p::new(profile.logical_units()),
+            superblocks,
+            host,
+            collection,
+            collector: Collector::new(geometry.dies()),
+            buffer: WriteBuffer::new(profile.buffer.size / geometry.unit_bytes()),
+            host_programs_end: Nanos::ZERO,
+            counters: Counters::default(),
+        }
+    }
+
+    /// What has been counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Counts units read and pages sensed for the host.
+    pub fn count_read(&mut self, units: u64, senses: u64) {
+        self.counters.host_reads += units;
+        self.counters.host_senses += senses;
+    }
+
+    /// Takes a unit whose data is with the controller at `ready`; returns when the buffer has it.
+    pub fn write(&mut self, lpn: Lpn, ready: Nanos, array: &mut Array) -> Nanos {
+        let admitted = self.buffer.admit(ready);
+        self.counters.host_writes += 1;
+        if self.host.is_full(self.superblock_units) {
+            self.make_room(admitted, array);
+            self.host.open(self.superblocks.take_free());
+        }
+        if self.put(Stream::Host, Some(lpn), admitted, array) {
+            self.collect_in_step(admitted, array);
+        }
+        admitted
+    }
+
+    /// Forgets a unit's content.
+    pub fn trim(&mut self, lpn: Lpn) {
+        self.counters.host_trims += 1;
+        if let Some(old) = self.l2p.clear(lpn) {
+            self.invalidate(old);
+        }
+    }
+
+    /// Closes the pages that host data is waiting in and returns when all of it is in flash.
+    pub fn drain(&mut self, at: Nanos, array: &mut Array) -> Nanos {
+        let mut padding = 0;
+        while self.host.units_open() > 0 {
+            self.buffer.hold();
+            self.put(Stream::Host, None, at, array);
+            padding += 1;
+        }
+        self.counters.nand_host_writes -= padding;
+        self.counters.nand_padding_writes += padding;
+        self.host_programs_end.max(at)
+    }
+
+    /// Where a unit's content is at `now`.
+    pub fn locate(&self, lpn: Lpn, now: Nanos, array: &Array) -> Location {
+        let Some(ppn) = self.l2p.get(lpn) else { return Location::Unmapped };
+        let (superblock, offset) = self.splitter.superblock(ppn);
+        let place = self.splitter.place(superblock, offset);
+        let waits = |frontier: &Frontier| {
+            frontier.superblock() == superblock
+                && self.splitter.last_offset(place) >= frontier.next()
+        };
+        if waits(&self.host) || waits(&self.collection) || array.programming(place, now) {
+            Location::Buffered
+        } else {
+            Location::Flash(ppn, place)
+        }
+    }
+
+    fn invalidate(&mut self, ppn: Ppn) {
+        let (superblock, _) = self.splitter.superblock(ppn);
+        self.superblocks.invalidate(superblock, ppn);
+    }
+
+    /// Writes a unit (or padding) to a frontier that has room; true when that filled a page.
+    fn put(&mut self, stream: Stream, lpn: Option<Lpn>, ready: Nanos, array: &mut Array) -> bool {
+        let frontier = match stream {
+            Stream::Host => &mut self.host,
+            Stream::Collection => &mut self.collection,
+        };
+        let superblock = frontier.superblock();
+        let offset = frontier.advance();
+        let place = self.splitter.place(superblock, offset);
+        let page_ready = frontier.note_ready(place.die, ready);
+        let ppn = self.splitter.ppn(superblock, offset);
+        if let Some(lpn) = lpn {
+            let old = self.l2p.set(lpn, ppn);
+            self.superblocks.assign(superblock, ppn, lpn);
+            if let Some(old) = old {
+                self.invalidate(old);
+            }
+        }
+        if offset + 1 == self.superblock_units {
+            self.superblocks.close(superblock);
+        }
+        if place.last_of_page {
+            self.program(stream, place, page_ready, array);
+        }
+        place.last_of_page
+    }
+
+    fn program(&mut self, stream: Stream, place: Place, ready: Nanos, array: &mut Array) {
+        let end = array.program(place, ready);
+        match stream {
+            Stream::Host => {
+                self.host.page_done(place.die, self.multi_page_units);
+                self.counters.nand_host_writes += u64::from(self.multi_page_units);
+                self.buffer.release_at(end, self.multi_page_units);
+                self.host_programs_end = self.host_programs_end.max(end);
+            }
+            Stream::Collection => {
+                self.collection.page_done(place.die, self.multi_page_units);
+                self.counters.nand_collection_writes += u64::from(self.multi_page_units);
+            }
+        }
+    }
+
+    /// Checks that both maps agree and all counts add up; panics where they do not.
+    ///
+    /// Looks at every mapping unit: for tests.
+    pub fn assert_consistent(&self) {
+        let mut mapped = 0;
+        for lpn in self.l2p.lpns() {
+            if let Some(ppn) = self.l2p.get(lpn) {
+                mapped += 1;
+                let (superblock, _) = self.splitter.superblock(ppn);
+                assert!(self.superblocks.is_valid(ppn), "{lpn:?} maps to an invalid unit");
+                assert_eq!(self.superblocks.lpn(ppn), lpn, "L2P and P2L disagree");
+                assert!(!self.superblocks.is_free(superblock), "{lpn:?} maps to an erased block");
+            }
+        }
+        assert_eq!(self.superblocks.valid_counted(), mapped, "valid bits and mapped units");
+        assert_eq!(self.superblocks.valid_summed(), mapped, "valid counts and mapped units");
+        let counters = &self.counters;
+        let host = counters.nand_host_writes + u64::from(self.host.units_open());
+        assert_eq!(host, counters.host_writes, "host units in flash and in the buffer");
+        let moved = counters.nand_collection_writes + u64::from(self.collection.units_open());
+        assert_eq!(moved, counters.collection_moves, "moved units in flash and on their way");
+    }
+}

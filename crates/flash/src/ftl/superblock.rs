@@ -1,0 +1,129 @@
+//! `Superblocks`: what each holds (P2L, valid units, valid counts) and which are free.
+
+use std::collections::VecDeque;
+
+use super::l2p::Lpn;
+use crate::nand::{Geometry, Ppn};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Erased, in the queue of free ones.
+    Free,
+    /// A frontier fills it.
+    Open,
+    /// Full: a possible victim.
+    Closed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Superblock {
+    state: State,
+    valid: u32,
+    erases: u32,
+}
+
+/// All superblocks of a drive.
+#[derive(Debug)]
+pub struct Superblocks {
+    table: Vec<Superblock>,
+    free: VecDeque<u32>,
+    /// The unit that each address was written for; meaningful where the address is valid.
+    p2l: Vec<u32>,
+    valid_bits: Vec<u64>,
+}
+
+impl Superblocks {
+    /// All erased.
+    pub fn new(geometry: &Geometry) -> Self {
+        let erased = Superblock { state: State::Free, valid: 0, erases: 0 };
+        let units = geometry.units() as usize;
+        Self {
+            table: vec![erased; geometry.blocks_per_plane as usize],
+            free: (0..geometry.blocks_per_plane).collect(),
+            p2l: vec![0; units],
+            valid_bits: vec![0; units.div_ceil(64)],
+        }
+    }
+
+    /// How many are erased and not yet open.
+    pub fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Opens the one that has been free for longest.
+    ///
+    /// # Panics
+    /// When none is free: collection must keep one in reserve.
+    pub fn take_free(&mut self) -> u32 {
+        let superblock = self.free.pop_front().expect("collection keeps a free superblock");
+        self.table[superblock as usize].state = State::Open;
+        superblock
+    }
+
+    /// Makes a full one a possible victim.
+    pub fn close(&mut self, superblock: u32) {
+        self.table[superblock as usize].state = State::Closed;
+    }
+
+    /// Makes an emptied one free again.
+    pub fn erase(&mut self, superblock: u32) {
+        let entry = &mut self.table[superblock as usize];
+        assert_eq!(entry.valid, 0, "superblock {superblock} is erased with valid units");
+        entry.state = State::Free;
+        entry.erases += 1;
+        self.free.push_back(superblock);
+    }
+
+    /// Notes that an address now holds this unit.
+    #[inline]
+    pub fn assign(&mut self, superblock: u32, ppn: Ppn, lpn: Lpn) {
+        self.p2l[ppn.0 as usize] = lpn.0;
+        self.valid_bits[ppn.0 as usize / 64] |= 1 << (ppn.0 % 64);
+        self.table[superblock as usize].valid += 1;
+    }
+
+    /// Notes that an address holds nothing that is needed.
+    #[inline]
+    pub fn invalidate(&mut self, superblock: u32, ppn: Ppn) {
+        self.valid_bits[ppn.0 as usize / 64] &= !(1 << (ppn.0 % 64));
+        self.table[superblock as usize].valid -= 1;
+    }
+
+    /// Whether an address holds a unit's current content.
+    #[inline]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.valid_bits[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+    }
+
+    /// The unit that was written to an address.
+    #[inline]
+    pub fn lpn(&self, ppn: Ppn) -> Lpn {
+        Lpn(self.p2l[ppn.0 as usize])
+    }
+
+    /// How many units of a superblock are valid.
+    pub fn valid(&self, superblock: u32) -> u32 {
+        self.table[superblock as usize].valid
+    }
+
+    /// The full ones with their valid counts: possible victims.
+    pub fn closed(&self) -> impl Iterator<Item = (u32, u32)> {
+        let full = |(_, entry): &(usize, &Superblock)| entry.state == State::Closed;
+        self.table.iter().enumerate().filter(full).map(|(i, entry)| (i as u32, entry.valid))
+    }
+
+    /// Whether it is erased.
+    pub fn is_free(&self, superblock: u32) -> bool {
+        self.table[superblock as usize].state == State::Free
+    }
+
+    /// All valid units, by their bits.
+    pub fn valid_counted(&self) -> u64 {
+        self.valid_bits.iter().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+
+    /// All valid units, by the counts of the superblocks.
+    pub fn valid_summed(&self) -> u64 {
+        self.table.iter().map(|entry| u64::from(entry.valid)).sum()
+    }
+}

@@ -1,0 +1,17 @@
+//! The twin: a flash drive in virtual time, described by a profile.
+//!
+//! `Ssd` keeps the `Device` contract. It holds no data, only where data would lie and when what is
+//! busy: it tells times and counts, and whoever serves it to real programs keeps the bytes.
+
+mod ahead;
+mod config;
+mod counters;
+mod ftl;
+mod nand;
+mod plan;
+mod ssd;
+
+pub use config::{Buffer, ConfigError, Interface, Link, Profile};
+pub use counters::Counters;
+pub use nand::{Geometry, Timing};
+pub use ssd::Ssd;

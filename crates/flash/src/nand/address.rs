@@ -1,0 +1,172 @@
+//! `Ppn`: where a mapping unit lies, and the arithmetic from there to die and page.
+
+use super::Geometry;
+
+/// The physical address of one mapping unit.
+///
+/// Numbered in the order in which a superblock is written: superblock by superblock, and inside
+/// one along the stripe. So units written one after the other have addresses one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ppn(pub u32);
+
+/// The die and page that a unit lies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Die, from 0; its channel is `die % channels`.
+    pub die: u32,
+    /// Multi-plane page of that die, counted over all its blocks: block x pages a block + page.
+    pub page: u32,
+    /// Page number in its block, which decides its type.
+    pub page_in_block: u32,
+    /// Whether this unit is the last to be written of its multi-plane page.
+    pub last_of_page: bool,
+}
+
+impl Place {
+    /// Whether one sense brings both units.
+    pub fn same_page(self, other: Self) -> bool {
+        (self.die, self.page) == (other.die, other.page)
+    }
+}
+
+/// Splits addresses into superblock, die and page without a division.
+#[derive(Clone, Debug)]
+pub struct Splitter {
+    superblock_units: Divisor,
+    stripe_units: Divisor,
+    chunk_units: Divisor,
+    multi_page_units: Divisor,
+    pages_per_block: u32,
+}
+
+impl Splitter {
+    /// The splitter for this geometry.
+    pub fn new(geometry: &Geometry) -> Self {
+        Self {
+            superblock_units: Divisor::new(geometry.superblock_units()),
+            stripe_units: Divisor::new(geometry.stripe_units()),
+            chunk_units: Divisor::new(geometry.chunk_units),
+            multi_page_units: Divisor::new(geometry.multi_page_units()),
+            pages_per_block: geometry.pages_per_block,
+        }
+    }
+
+    /// The superblock of a unit and the unit's position in it.
+    #[inline]
+    pub fn superblock(&self, ppn: Ppn) -> (u32, u32) {
+        self.superblock_units.split(ppn.0)
+    }
+
+    /// The address of a superblock's unit.
+    #[inline]
+    pub fn ppn(&self, superblock: u32, offset: u32) -> Ppn {
+        Ppn(superblock * self.superblock_units.divisor + offset)
+    }
+
+    /// The position in its superblock of the last unit to be written of a multi-plane page.
+    pub fn last_offset(&self, place: Place) -> u32 {
+        let last_on_die = (place.page_in_block + 1) * self.multi_page_units.divisor - 1;
+        let (stripe, in_chunk) = self.chunk_units.split(last_on_die);
+        stripe * self.stripe_units.divisor + place.die * self.chunk_units.divisor + in_chunk
+    }
+
+    /// Where a superblock's unit lies.
+    #[inline]
+    pub fn place(&self, superblock: u32, offset: u32) -> Place {
+        let (stripe, in_stripe) = self.stripe_units.split(offset);
+        let (die, in_chunk) = self.chunk_units.split(in_stripe);
+        let on_die = stripe * self.chunk_units.divisor + in_chunk;
+        let (page_in_block, in_page) = self.multi_page_units.split(on_die);
+        Place {
+            die,
+            page: superblock * self.pages_per_block + page_in_block,
+            page_in_block,
+            last_of_page: in_page + 1 == self.multi_page_units.divisor,
+        }
+    }
+}
+
+/// Division of 32-bit numbers by a constant with one multiplication.
+///
+/// With m = floor(2^64 / d) + 1 the quotient is floor(n m / 2^64), exact for all n and d below
+/// 2^32 (Granlund and Montgomery, 1994).
+#[derive(Clone, Copy, Debug)]
+struct Divisor {
+    divisor: u32,
+    reciprocal: u64,
+}
+
+impl Divisor {
+    fn new(divisor: u32) -> Self {
+        assert!(divisor > 0, "nothing can be divided by zero");
+        // For 1 the reciprocal would need 65 bits; `split` treats it apart.
+        let reciprocal = if divisor == 1 { 0 } else { u64::MAX / u64::from(divisor) + 1 };
+        Self { divisor, reciprocal }
+    }
+
+    #[inline]
+    fn split(self, number: u32) -> (u32, u32) {
+        if self.divisor == 1 {
+            return (number, 0);
+        }
+        let quotient = ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u32;
+        (quotient, number - quotient * self.divisor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Divisor, Place, Splitter};
+    use crate::nand::Geometry;
+
+    fn geometry(chunk_units: u32) -> Geometry {
+        Geometry {
+            channels: 3,
+            dies_per_channel: 2,
+            planes: 2,
+            page_units: 4,
+            pages_per_block: 6,
+            blocks_per_plane: 5,
+            unit_bytes: 4096,
+            chunk_units,
+        }
+    }
+
+    #[test]
+    fn division_by_a_constant_is_exact() {
+        let mut random = ssdlab_time::Random::new(1, "divisor");
+        for _ in 0..100_000 {
+            let divisor = (random.next_u64() as u32 >> random.below(32)).max(1);
+            let number = random.next_u64() as u32;
+            let expected = (number / divisor, number % divisor);
+            assert_eq!(Divisor::new(divisor).split(number), expected, "{number} / {divisor}");
+        }
+    }
+
+    #[test]
+    fn a_stripe_puts_a_chunk_on_each_die_in_turn() {
+        let splitter = Splitter::new(&geometry(8));
+        let dies: Vec<u32> = (0..60).step_by(8).map(|o| splitter.place(0, o).die).collect();
+        assert_eq!(dies, [0, 1, 2, 3, 4, 5, 0, 1]);
+        let place = splitter.place(2, 48 + 7);
+        let expected = Place { die: 0, page: 2 * 6 + 1, page_in_block: 1, last_of_page: true };
+        assert_eq!(place, expected);
+    }
+
+    #[test]
+    fn each_page_gets_its_units_once_and_is_closed_by_the_last() {
+        for chunk in [1, 2, 4, 8, 16] {
+            let geometry = geometry(chunk);
+            let splitter = Splitter::new(&geometry);
+            let mut filled = vec![0; (geometry.dies() * geometry.pages_per_block) as usize];
+            for offset in 0..geometry.superblock_units() {
+                let place = splitter.place(0, offset);
+                let page = &mut filled[(place.die * 6 + place.page_in_block) as usize];
+                *page += 1;
+                assert_eq!(place.last_of_page, *page == geometry.multi_page_units());
+                assert_eq!(place.last_of_page, splitter.last_offset(place) == offset);
+            }
+            assert!(filled.iter().all(|units| *units == geometry.multi_page_units()));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `Die`: one at a time, reads before what waits, everything else in order of arrival.
+
+use std::collections::VecDeque;
+
+use ssdlab_time::{Nanos, Span};
+
+/// A die's time.
+///
+/// Modelled: one operation at a time; programs, erases and collection's reads run in order of
+/// arrival; a host read waits for the operation in progress, then goes before those that have not
+/// begun, which start later by its time; host reads among themselves run in order of arrival.
+///
+/// Not modelled: suspending a program or erase for a read; cache reads that overlap the next sense
+/// with a transfer's setup.
+///
+/// Differs from hardware: an operation that a read pushes back ends later for the die, but who was
+/// told its end before (the write buffer, which frees a place then) is not told again.
+#[derive(Clone, Debug, Default)]
+pub struct Die {
+    /// Operations that may not have ended yet, in order of time.
+    queued: VecDeque<Queued>,
+    /// When the last queued operation ends.
+    queue_end: Nanos,
+    /// When the last host read ends.
+    read_end: Nanos,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    span: Span,
+    /// The multi-plane page that a program fills.
+    page: Option<u32>,
+}
+
+impl Die {
+    /// When an operation that is queued now could start.
+    pub fn queue_end(&self) -> Nanos {
+        self.queue_end.max(self.read_end)
+    }
+
+    /// Queues a program of `page`, or an erase or collection's read (`None`).
+    pub fn queue(&mut self, earliest: Nanos, duration: Nanos, page: Option<u32>) -> Span {
+        let start = earliest.max(self.queue_end());
+        let span = Span { start, end: start + duration };
+        self.queue_end = span.end;
+        self.queued.push_back(Queued { span, page });
+        span
+    }
+
+    /// Senses a page for the host.
+    pub fn sense(&mut self, earliest: Nanos, duration: Nanos) -> Span {
+        let mut start = earliest.max(self.read_end);
+        let running = self.queued.iter().take_while(|queued| queued.span.start <= start).count();
+        if running > 0 {
+            start = start.max(self.queued[running - 1].span.end);
+        }
+        let span = Span { start, end: start + duration };
+        self.read_end = span.end;
+        self.push_back_from(running, span.end);
+        span
+    }
+
+    /// When the program of this page ends, while it has not ended at `now`: its data is still in
+    /// the buffer until then.
+    pub fn programming(&self, page: u32, now: Nanos) -> bool {
+        self.queued.iter().any(|queued| queued.page == Some(page) && queued.span.end > now)
+    }
+
+    /// Forgets operations that ended by `now`: no read will come before it.
+    pub fn forget_before(&mut self, now: Nanos) {
+        while self.queued.front().is_some_and(|queued| queued.span.end <= now) {
+            self.queued.pop_front();
+        }
+    }
+
+    /// Operations from `index` on start at `free` or later, in their order.
+    fn push_back_from(&mut self, index: usize, mut free: Nanos) {
+        for queued in self.queued.iter_mut().skip(index) {
+            if queued.span.start >= free {
+                return;
+            }
+            let duration = queued.span.end - queued.span.start;
+            queued.span = Span { start: free, end: free + duration };
+            free = queued.span.end;
+        }
+        if index < self.queued.len() {
+            self.queue_end = free;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Die;
+    use ssdlab_time::Nanos;
+
+    const PROGRAM: Nanos = Nanos::from_micros(700);
+    const READ: Nanos = Nanos::from_micros(50);
+
+    #[test]
+    fn a_read_waits_for_the_program_in_progress_and_no_other() {
+        let mut die = Die::default();
+        die.queue(Nanos::ZERO, PROGRAM, Some(0));
+        die.queue(Nanos::ZERO, PROGRAM, Some(1));
+        let read = die.sense(Nanos::from_micros(10), READ);
+        assert_eq!(read.start, PROGRAM);
+        assert_eq!(die.queue_end(), PROGRAM * 2 + READ);
+    }
+
+    #[test]
+    fn reads_queue_up_behind_each_other() {
+        let mut die = Die::default();
+        assert_eq!(die.sense(Nanos::ZERO, READ).end, READ);
+        assert_eq!(die.sense(Nanos::ZERO, READ).end, READ * 2);
+        assert_eq!(die.queue(Nanos::ZERO, PROGRAM, None).start, READ * 2);
+    }
+
+    #[test]
+    fn a_page_is_in_the_buffer_until_its_program_ends() {
+        let mut die = Die::default();
+        die.queue(Nanos::ZERO, PROGRAM, Some(4));
+        assert!(die.programming(4, Nanos::from_micros(699)));
+        assert!(!die.programming(4, PROGRAM));
+        assert!(!die.programming(3, Nanos::ZERO));
+    }
+
+    #[test]
+    fn nothing_overlaps_on_one_die() {
+        let mut die = Die::default();
+        let mut random = ssdlab_time::Random::new(5, "die");
+        let (mut now, mut reads) = (Nanos::ZERO, Vec::new());
+        for _ in 0..5000 {
+            now += Nanos::from_micros(random.below(60));
+            die.forget_before(now);
+            if random.below(4) == 0 {
+                die.queue(now, PROGRAM, None);
+            } else {
+                reads.push(die.sense(now, READ));
+            }
+            let clash = |span: &&ssdlab_time::Span| {
+                die.queued.iter().any(|q| q.span.start < span.end && span.start < q.span.end)
+            };
+            assert!(reads.iter().rev().take(50).find(clash).is_none());
+        }
+        assert!(reads.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    }
+}

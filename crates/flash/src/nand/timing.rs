@@ -1,0 +1,23 @@
+//! `Timing`: what a flash operation and a channel transfer cost.
+
+use ssdlab_time::Nanos;
+
+/// Times of the flash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// tR for each page type, in order of the pages of a block (LSB, CSB, MSB, LSB, ...).
+    pub read: Vec<Nanos>,
+    /// tPROG of a (multi-plane) page.
+    pub program: Nanos,
+    /// tBERS of a (multi-plane) block.
+    pub erase: Nanos,
+    /// Bytes per second of one channel.
+    pub channel_bandwidth: u64,
+}
+
+impl Timing {
+    /// tR of the page with this number in its block.
+    pub fn read_of(&self, page: u32) -> Nanos {
+        self.read[page as usize % self.read.len()]
+    }
+}

@@ -1,0 +1,307 @@
+//! `Ssd`: the twin behind the `Device` contract; where commands, policy and media meet.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ssdlab_device::{Completion, Device, DeviceError, LBA_BYTES, Op, Request, Wait};
+use ssdlab_time::{Calendar, Nanos, Span};
+
+use crate::ahead::{Course, ReadAhead};
+use crate::config::{Buffer, Interface, Link, Profile};
+use crate::counters::Counters;
+use crate::ftl::{Ftl, Location, Lpn};
+use crate::nand::{Array, Place};
+use crate::plan::{ReadPlan, Sense};
+
+/// A drive in virtual time.
+///
+/// Modelled: requests longer than the link's largest transfer are split; a command's overhead is
+/// latency that occupies nothing; units of one command that share a page cost one sense; dies work
+/// in parallel, channels and link move what is ready; a unit of which a part is written is read
+/// first.
+///
+/// Not modelled: the host's own time between requests; limits on commands a second; reading ahead.
+///
+/// Differs from hardware: a trim takes a command's overhead and nothing else.
+#[derive(Debug)]
+pub struct Ssd {
+    capacity: u64,
+    unit_bytes: u64,
+    link: Link,
+    buffer: Buffer,
+    queue_depth: usize,
+    now: Nanos,
+    to_host: Calendar,
+    from_host: Calendar,
+    array: Array,
+    ftl: Ftl,
+    /// Requests in flight by time of completion; of equal times the first submitted is first.
+    in_flight: BinaryHeap<Reverse<(Nanos, u64, InFlight)>>,
+    submitted: u64,
+    plan: ReadPlan,
+    ahead: ReadAhead,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct InFlight {
+    id: u64,
+    submitted: Nanos,
+}
+
+/// The units of one mapping unit that a command covers.
+struct Part {
+    lpn: Lpn,
+    bytes: u64,
+}
+
+impl Ssd {
+    /// A new drive of this profile: nothing written, nothing worn.
+    pub fn new(profile: &Profile) -> Self {
+        let dies = profile.geometry.dies() as usize;
+        Self {
+            capacity: profile.capacity,
+            unit_bytes: profile.geometry.unit_bytes(),
+            link: profile.link.clone(),
+            buffer: profile.buffer.clone(),
+            // NCQ has 32 tags; an NVMe queue takes what any job here asks for.
+            queue_depth: if profile.link.interface == Interface::Sata { 32 } else { 1024 },
+            now: Nanos::ZERO,
+            to_host: Calendar::default(),
+            from_host: Calendar::default(),
+            array: Array::new(&profile.geometry, &profile.timing),
+            ftl: Ftl::new(profile),
+            in_flight: BinaryHeap::new(),
+            submitted: 0,
+            plan: ReadPlan::new(dies),
+            ahead: ReadAhead::new(profile.read_ahead / profile.geometry.unit_bytes()),
+        }
+    }
+
+    /// What the drive has counted so far.
+    pub fn counters(&self) -> &Counters {
+        self.ftl.counters()
+    }
+
+    /// Checks the maps and counts against each other; panics where they disagree. For tests: it
+    /// looks at every mapping unit.
+    pub fn assert_consistent(&self) {
+        self.ftl.assert_consistent();
+    }
+
+    /// Splits a byte range into commands of at most the link's largest transfer.
+    fn commands(&self, request: &Request) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let (start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
+        let step = self.link.max_transfer;
+        (0..request.bytes().div_ceil(step)).map(move |i| {
+            let first = start + i * step;
+            (first, end.min(first + step))
+        })
+    }
+
+    /// Splits a byte range into mapping units, the first and last perhaps covered in part.
+    fn parts(unit: u64, start: u64, end: u64) -> impl Iterator<Item = Part> {
+        (start / unit..end.div_ceil(unit)).map(move |lpn| {
+            let covered = end.min((lpn + 1) * unit) - start.max(lpn * unit);
+            Part { lpn: Lpn(lpn as u32), bytes: covered }
+        })
+    }
+
+    fn read(&mut self, start: u64, end: u64) -> Nanos {
+        let at = self.now + self.link.read_overhead;
+        let mut course = Course::begin();
+        let mut in_memory = Vec::new();
+        let mut units = 0;
+        self.plan.clear();
+        for part in Self::parts(self.unit_bytes, start, end) {
+            units += 1;
+            let location = self.ftl.locate(part.lpn, at, &self.array);
+            let Location::Flash(ppn, place) = location else {
+                course.add(None);
+                gather(&mut in_memory, at, part.bytes);
+                continue;
+            };
+            course.add(Some(ppn));
+            match self.ahead.take(u64::from(part.lpn.0), place) {
+                Some(ready) => gather(&mut in_memory, ready.max(at), part.bytes),
+                None => self.plan.add(place, part.bytes),
+            }
+        }
+        self.ftl.count_read(units, self.plan.len() as u64);
+        self.plan.sense_all(&mut self.array, at);
+        let mut done = at;
+        for (ready, bytes) in in_memory {
+            done = done.max(self.send(ready, bytes));
+        }
+        for index in 0..self.plan.len() {
+            let Sense { place, units, bytes, ready, .. } = self.plan[index];
+            let moved = self.array.transfer_out(place.die, ready, units);
+            done = done.max(self.stream(moved, units, bytes));
+        }
+        self.read_ahead(start, end, course);
+        done
+    }
+
+    /// Fetches what follows a command that was in order.
+    fn read_ahead(&mut self, start: u64, end: u64, course: Course) {
+        let (first, last) = (start / self.unit_bytes, end.div_ceil(self.unit_bytes));
+        let (wanted, mut course) = self.ahead.plan(first, last, course);
+        let at = self.now + self.link.read_overhead;
+        let mut page: Option<(u64, u64, Place)> = None;
+        for lpn in wanted.start..wanted.end.min(self.capacity / self.unit_bytes) {
+            let location = self.ftl.locate(Lpn(lpn as u32), at, &self.array);
+            let Location::Flash(ppn, place) = location else { break };
+            if !course.goes_on_at(ppn) {
+                break;
+            }
+            course.add(Some(ppn));
+            match &mut page {
+                Some((_, units, open)) if open.same_page(place) => *units += 1,
+                _ => {
+                    self.fetch_ahead(page.replace((lpn, 1, place)));
+                }
+            }
+        }
+        if page.is_some() {
+            self.fetch_ahead(page);
+            self.ahead.reached(course);
+        }
+    }
+
+    fn fetch_ahead(&mut self, page: Option<(u64, u64, Place)>) {
+        let Some((first, units, place)) = page else { return };
+        let at = self.now + self.link.read_overhead;
+        let sensed = self.array.sense(place, at);
+        let ready = self.array.transfer_out(place.die, sensed, units as u32).end;
+        self.ahead.note(first, units, place, ready);
+        self.ftl.count_read(0, 1);
+    }
+
+    fn write(&mut self, start: u64, end: u64) -> Nanos {
+        let at = self.now + self.link.write_overhead;
+        let received = self.receive(at, end - start);
+        let mut done = received;
+        for part in Self::parts(self.unit_bytes, start, end) {
+            let mut ready = received;
+            if part.bytes < self.unit_bytes
+                && let Location::Flash(_, place) = self.ftl.locate(part.lpn, at, &self.array)
+            {
+                let sensed = self.array.sense(place, at);
+                ready = ready.max(self.array.transfer_out(place.die, sensed, 1).end);
+                self.ftl.count_read(0, 1);
+            }
+            done = done.max(self.ftl.write(part.lpn, ready, &mut self.array));
+        }
+        done
+    }
+
+    fn trim(&mut self, request: &Request) -> Nanos {
+        let (start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
+        let whole = start.div_ceil(self.unit_bytes)..end / self.unit_bytes;
+        for lpn in whole {
+            self.ftl.trim(Lpn(lpn as u32));
+        }
+        self.now + self.link.write_overhead
+    }
+
+    fn flush(&mut self) -> Nanos {
+        let at = self.now + self.link.write_overhead;
+        if self.buffer.power_loss_protection || !self.buffer.honours_flush {
+            return at;
+        }
+        self.ftl.drain(at, &mut self.array)
+    }
+
+    fn send(&mut self, ready: Nanos, bytes: u64) -> Nanos {
+        let duration = Nanos::transfer(bytes, self.link.bandwidth);
+        self.to_host.book(ready, duration).end
+    }
+
+    /// Sends units to the host while the channel still brings them: from the first unit on, but
+    /// not so early that the link would run dry before the last.
+    fn stream(&mut self, moved: Span, units: u32, bytes: u64) -> Nanos {
+        let units = u64::from(units);
+        let first = moved.start + Nanos::new((moved.end - moved.start).get() / units);
+        let whole = Nanos::transfer(bytes, self.link.bandwidth);
+        let last = Nanos::transfer(bytes.div_ceil(units), self.link.bandwidth);
+        let no_gap = (moved.end + last).saturating_sub(whole);
+        self.send(first.max(no_gap), bytes)
+    }
+
+    fn receive(&mut self, ready: Nanos, bytes: u64) -> Nanos {
+        let duration = Nanos::transfer(bytes, self.link.bandwidth);
+        match self.link.interface {
+            Interface::Nvme => self.from_host.book(ready, duration).end,
+            Interface::Sata => self.to_host.book(ready, duration).end,
+        }
+    }
+
+    fn start(&mut self, request: &Request) -> Nanos {
+        match request.op {
+            Op::Read => {
+                self.commands(request).map(|(start, end)| self.read(start, end)).max().unwrap()
+            }
+            Op::Write => {
+                self.commands(request).map(|(start, end)| self.write(start, end)).max().unwrap()
+            }
+            Op::Trim => self.trim(request),
+            Op::Flush => self.flush(),
+        }
+    }
+}
+
+/// Adds bytes that stand in memory at `ready` to a list of them by time.
+fn gather(in_memory: &mut Vec<(Nanos, u64)>, ready: Nanos, bytes: u64) {
+    match in_memory.last_mut() {
+        Some((last, sum)) if *last == ready => *sum += bytes,
+        _ => in_memory.push((ready, bytes)),
+    }
+}
+
+impl Device for Ssd {
+    fn capacity_bytes(&self) -> u64 {
+        self.capacity
+    }
+
+    fn sector_bytes(&self) -> u64 {
+        LBA_BYTES
+    }
+
+    fn queue_depth(&self) -> usize {
+        self.queue_depth
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
+        DeviceError::check(&request, self.capacity, LBA_BYTES)?;
+        assert!(self.in_flight.len() < self.queue_depth, "more in flight than the queue holds");
+        self.array.advance(self.now);
+        self.to_host.forget_before(self.now);
+        self.from_host.forget_before(self.now);
+        let completed = self.start(&request);
+        let in_flight = InFlight { id: request.id, submitted: self.now };
+        self.in_flight.push(Reverse((completed, self.submitted, in_flight)));
+        self.submitted += 1;
+        Ok(())
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
+        let next = self.in_flight.peek().map(|Reverse((completed, ..))| *completed);
+        let until = match wait {
+            Wait::Poll => self.now,
+            Wait::One => next.unwrap_or(self.now),
+            Wait::Until(time) => next.map_or(time, |next| next.min(time)),
+        };
+        self.now = self.now.max(until);
+        while let Some(Reverse((completed, _, InFlight { id, submitted }))) =
+            self.in_flight.peek().copied()
+            && completed <= self.now
+        {
+            self.in_flight.pop();
+            done.push(Completion { id, submitted, completed, outcome: Ok(()) });
+        }
+        Ok(())
+    }
+}
