@@ -1,0 +1,365 @@
+//! `UringDevice`: the `Device` contract kept by an `io_uring`, one system call a request.
+
+use std::fmt;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use io_uring::types::{Fixed, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, opcode, squeue};
+use ssdlab_device::{Completion, Device, DeviceError, Op, Request, Wait};
+use ssdlab_time::Nanos;
+
+use crate::buffers::Buffers;
+use crate::slot::{Slot, Step};
+use crate::target::Target;
+use crate::{OpenError, OpenOptions, setup};
+
+/// The only file that the ring knows.
+const FILE: Fixed = Fixed(0);
+
+/// The longest wait handed to the kernel: added to the time since boot it must not overflow.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+/// A file or block device, past the page cache, in real time.
+///
+/// Reads discard what they read. Writes carry content that neither compresses nor repeats. A trim
+/// is `fallocate` with `PUNCH_HOLE | KEEP_SIZE`: a hole in a file, and on a block device the kernel
+/// sends WRITE ZEROES with leave to unmap. A flush is a whole `fsync`, which reaches the drive's
+/// cache.
+///
+/// `submitted` is stamped just before the kernel gets the request, after its content was made, and
+/// `completed` right after it was reaped: all that are reaped together have one stamp.
+pub struct UringDevice {
+    ring: IoUring,
+    /// Freed after `ring`, and never while a request is in flight: see `drop`.
+    buffers: Buffers,
+    target: Target,
+    slots: Vec<Slot>,
+    /// Requests that the ring has and that were not reaped.
+    in_flight: usize,
+    clock: Clock,
+    request_bytes_max: u64,
+    registered_buffers: bool,
+}
+
+/// Real time since the device was opened.
+#[derive(Clone, Copy, Debug)]
+struct Clock(Instant);
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "the lab's one measuring clock starts here")]
+    fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    fn now(self) -> Nanos {
+        Nanos::new(self.0.elapsed().as_nanos() as u64)
+    }
+
+    /// Rests until a time. The kernel never wakes too early, and a second look costs nothing.
+    #[expect(clippy::disallowed_methods, reason = "this is what Wait::Until ends in on hardware")]
+    fn sleep_until(self, time: Nanos) {
+        while let left @ 1.. = time.saturating_sub(self.now()).get() {
+            std::thread::sleep(Duration::from_nanos(left));
+        }
+    }
+}
+
+impl UringDevice {
+    /// Opens an existing file or block device. Its capacity is its length, in whole sectors.
+    ///
+    /// # Errors
+    /// Where it cannot be measured; never a silent fall-back to buffered I/O.
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
+        Self::new(Target::open(path.as_ref(), options)?, options)
+    }
+
+    /// Takes a file that the caller opened, and may have locked, with the flags the options imply:
+    /// `O_DIRECT` if `direct`, `O_RDWR` if `writable`. `exclusive` was the caller's matter.
+    ///
+    /// # Errors
+    /// Where a flag is missing, or it cannot be measured.
+    pub fn from_file(file: File, options: &OpenOptions) -> Result<Self, OpenError> {
+        Self::new(Target::from_file(file, options)?, options)
+    }
+
+    fn new(target: Target, options: &OpenOptions) -> Result<Self, OpenError> {
+        let buffers = Buffers::new(options, target.memory_align)?;
+        let ring = setup::ring(options.queue_depth, target.file.as_raw_fd())?;
+        let device = Self {
+            ring,
+            buffers,
+            target,
+            slots: vec![Slot::new(Request::flush(0)); options.queue_depth],
+            in_flight: 0,
+            clock: Clock::start(),
+            request_bytes_max: options.request_bytes_max as u64,
+            registered_buffers: options.registered_buffers,
+        };
+        if options.registered_buffers {
+            // SAFETY: `drop` waits for all requests before the buffers are freed.
+            unsafe { setup::register(&device.ring, &device.buffers)? };
+        }
+        Ok(device)
+    }
+
+    /// What the kernel is asked for: the part of the slot's request that is not moved yet.
+    fn entry(&self, slot: usize) -> squeue::Entry {
+        let Slot { request, moved, .. } = self.slots[slot];
+        let offset = request.lba.bytes() + moved;
+        let length = (request.bytes() - moved) as u32;
+        let start = |index: usize| self.buffers.start(index).wrapping_add(moved as usize);
+        let entry = match (request.op, self.registered_buffers) {
+            (Op::Read, false) => {
+                let index = Buffers::read_index(slot);
+                opcode::Read::new(FILE, start(index), length).offset(offset).build()
+            }
+            (Op::Read, true) => {
+                let index = Buffers::read_index(slot);
+                opcode::ReadFixed::new(FILE, start(index), length, index as u16)
+                    .offset(offset)
+                    .build()
+            }
+            (Op::Write, false) => {
+                let index = self.buffers.write_index(slot);
+                opcode::Write::new(FILE, start(index), length).offset(offset).build()
+            }
+            (Op::Write, true) => {
+                let index = self.buffers.write_index(slot);
+                opcode::WriteFixed::new(FILE, start(index), length, index as u16)
+                    .offset(offset)
+                    .build()
+            }
+            (Op::Trim, _) => opcode::Fallocate::new(FILE, request.bytes())
+                .offset(offset)
+                .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+                .build(),
+            (Op::Flush, _) => opcode::Fsync::new(FILE).build(),
+        };
+        entry.user_data(slot as u64)
+    }
+
+    /// Puts the slot's request where the kernel finds it at the next system call.
+    fn push(&mut self, slot: usize) {
+        let entry = self.entry(slot);
+        // SAFETY: the file is registered, the buffer belongs to this slot alone until its
+        // completion was reaped, and both outlive the ring's last request: see `drop`.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        // There is an entry for each slot, and each slot has one request at most.
+        pushed.expect("the ring has an entry for each slot");
+    }
+
+    /// Hands over what was pushed, and waits for `want` completions, or until `left` has passed.
+    ///
+    /// An answer that means "not now" is no error: what was not taken stays in the ring and goes
+    /// along with the next call.
+    fn enter(&mut self, want: usize, left: Option<Duration>) -> Result<(), DeviceError> {
+        let submitter = self.ring.submitter();
+        let entered = match left {
+            None => submitter.submit_and_wait(want),
+            Some(left) => {
+                let timeout = Timespec::from(left.min(WAIT_MAX));
+                submitter.submit_with_args(want, &SubmitArgs::new().timespec(&timeout))
+            }
+        };
+        match entered.map_err(|error| (error.raw_os_error(), error)) {
+            Ok(_) | Err((Some(libc::ETIME | libc::EINTR), _)) => Ok(()),
+            Err((Some(libc::EAGAIN | libc::EBUSY), _)) => {
+                // Out of memory for requests. A call that submits in vain does not look for
+                // completions, so that those in flight would never make room: one that submits
+                // nothing does.
+                std::thread::yield_now();
+                let flags = EnterFlags::GETEVENTS.bits();
+                // SAFETY: no pointer is passed.
+                let _ = unsafe { submitter.enter::<libc::sigset_t>(0, 0, flags, None) };
+                Ok(())
+            }
+            Err((_, source)) => Err(DeviceError::System { what: "io_uring_enter", source }),
+        }
+    }
+
+    /// Appends what the kernel has answered, and hands over again what is not all done.
+    fn collect(&mut self, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
+        let mut again = Vec::new();
+        let answers = self.ring.completion();
+        if answers.is_empty() {
+            return Ok(());
+        }
+        // The iterator shows what was there before this stamp, and nothing that came later.
+        let completed = self.clock.now();
+        for answer in answers {
+            let index = answer.user_data() as usize;
+            let slot = &mut self.slots[index];
+            match slot.answer(answer.result(), self.target.sector) {
+                Step::Again => again.push(index),
+                Step::Done(outcome) => {
+                    let Slot { request, submitted, .. } = *slot;
+                    self.buffers.give_back(index);
+                    self.in_flight -= 1;
+                    done.push(Completion { id: request.id, submitted, completed, outcome });
+                }
+            }
+        }
+        if again.is_empty() {
+            return Ok(());
+        }
+        for slot in again {
+            self.push(slot);
+        }
+        self.enter(0, None)
+    }
+
+    /// Waits for all that is in flight and forgets it.
+    fn drain(&mut self) -> Result<(), DeviceError> {
+        let mut done = Vec::new();
+        while self.in_flight > 0 {
+            self.reap(Wait::One, &mut done)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, request: &Request) -> Result<(), DeviceError> {
+        DeviceError::check(request, self.target.capacity, self.target.sector)?;
+        let moves = matches!(request.op, Op::Read | Op::Write);
+        assert!(
+            !moves || request.bytes() <= self.request_bytes_max,
+            "a request of {} bytes on a device opened for {}",
+            request.bytes(),
+            self.request_bytes_max
+        );
+        if !self.target.writable && matches!(request.op, Op::Write | Op::Trim) {
+            return Err(DeviceError::Unsupported { op: request.op });
+        }
+        Ok(())
+    }
+}
+
+impl Device for UringDevice {
+    fn capacity_bytes(&self) -> u64 {
+        self.target.capacity
+    }
+
+    fn sector_bytes(&self) -> u64 {
+        self.target.sector
+    }
+
+    fn queue_depth(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
+        self.check(&request)?;
+        let slot = self.buffers.take().expect("no more than queue_depth requests in flight");
+        if request.op == Op::Write {
+            self.buffers.renew(slot, request.bytes() as usize);
+        }
+        self.slots[slot] = Slot::new(request);
+        self.push(slot);
+        self.in_flight += 1;
+        self.slots[slot].submitted = self.clock.now();
+        self.enter(0, None)
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
+        let before = done.len();
+        self.collect(done)?;
+        if wait == Wait::Poll && done.len() == before {
+            // The kernel may hold back completions, and requests may still be in the ring.
+            self.enter(0, None)?;
+            return self.collect(done);
+        }
+        while done.len() == before && self.in_flight > 0 {
+            let left = match wait {
+                Wait::Poll => return Ok(()),
+                Wait::One => None,
+                Wait::Until(time) => match time.saturating_sub(self.now()).get() {
+                    0 => return Ok(()),
+                    left => Some(Duration::from_nanos(left)),
+                },
+            };
+            self.enter(1, left)?;
+            self.collect(done)?;
+        }
+        if let Wait::Until(time) = wait
+            && done.len() == before
+        {
+            self.clock.sleep_until(time);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for UringDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UringDevice")
+            .field("target", &self.target)
+            .field("in_flight", &self.in_flight)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for UringDevice {
+    /// Waits for what is in flight: the drive would else write into memory that is used anew.
+    fn drop(&mut self) {
+        if self.drain().is_err() {
+            // A ring that cannot be asked any more: lose the memory rather than share it.
+            self.buffers.leak();
+        }
+        // The kernel takes a ring apart some time after it was closed. Until then the ring would
+        // hold the file: its lock, its exclusive access, its mount. An error leaves it at that.
+        let _ = self.ring.submitter().unregister_files();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ssdlab_device::{Device, Lba, Op, Request, Wait};
+
+    use crate::slot::Slot;
+    use crate::{OpenOptions, UringDevice};
+
+    /// Reads two sectors, the first of them as if it had been moved before.
+    fn read_second_sector(registered_buffers: bool) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let bytes: Vec<u8> = (0..4096_u32).map(|i| (i * i / 7) as u8).collect();
+        fs::write(&path, &bytes).unwrap();
+        // Buffered: the system's directory for such files may be in memory.
+        let options = OpenOptions {
+            direct: false,
+            queue_depth: 3,
+            request_bytes_max: 4096,
+            registered_buffers,
+            ..Default::default()
+        };
+        let mut device = UringDevice::open(&path, &options).unwrap();
+        let index = device.buffers.take().unwrap();
+        let request = Request { id: 9, op: Op::Read, lba: Lba::new(1), blocks: 2 };
+        device.slots[index] = Slot::new(request);
+        device.slots[index].moved = 512;
+        device.push(index);
+        device.in_flight += 1;
+        let mut done = Vec::new();
+        device.reap(Wait::One, &mut done).unwrap();
+        assert_eq!(done[0].outcome, Ok(()));
+        // SAFETY: the buffer has 4096 bytes, and nothing is in flight.
+        let read = unsafe { std::slice::from_raw_parts(device.buffers.start(index), 4096) };
+        assert!(read[..512].iter().all(|&byte| byte == 0), "what was moved is not read again");
+        assert_eq!(read[512..1024], bytes[1024..1536], "the rest goes behind it");
+        assert!(read[1024..].iter().all(|&byte| byte == 0), "and no further");
+    }
+
+    #[test]
+    fn the_rest_of_a_short_read_is_read_to_its_place() {
+        read_second_sector(false);
+        read_second_sector(true);
+    }
+}

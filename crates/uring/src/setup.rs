@@ -1,0 +1,98 @@
+//! Making the ring: what the kernel offers, and what to say when it offers none.
+
+use std::fs;
+use std::io;
+use std::os::fd::RawFd;
+
+use io_uring::IoUring;
+
+use crate::OpenError;
+use crate::buffers::Buffers;
+
+/// A ring for `depth` requests on the one file.
+///
+/// `COOP_TASKRUN` (Linux 5.19) spares interrupts of the running thread; older kernels get a plain
+/// ring. `SINGLE_ISSUER` and `DEFER_TASKRUN` are left out on purpose: they bind the ring to the
+/// thread that made it, every call from another fails with EEXIST, and completions can then be had
+/// by that thread only. A device may be opened, driven and dropped (with requests in flight) by
+/// different threads, one at a time. What that costs at 4 KiB and depth 32, in 8 interleaved pairs:
+/// 92.4 against 95.9 thousand IOPS (medians, within the spread of 8 and 10) on a virtual disk and
+/// no difference on a loop device (300 to 400 thousand); 3.8 against 3.65 us CPU time a request.
+pub fn ring(depth: usize, file: RawFd) -> Result<IoUring, OpenError> {
+    let cooperative =
+        IoUring::builder().setup_coop_taskrun().setup_taskrun_flag().build(depth as u32);
+    let ring = match cooperative {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth as u32),
+        made => made,
+    }
+    .map_err(|error| refused(&error))?;
+    if !ring.params().is_feature_ext_arg() {
+        return Err(too_old());
+    }
+    ring.submitter().register_files(&[file]).map_err(|error| refused(&error))?;
+    Ok(ring)
+}
+
+/// Registers the buffers with the ring.
+///
+/// # Safety
+/// The buffers must outlive the ring's last request.
+pub unsafe fn register(ring: &IoUring, buffers: &Buffers) -> Result<(), OpenError> {
+    let iovecs = buffers.iovecs();
+    let bytes = iovecs.iter().map(|iovec| iovec.iov_len).sum();
+    // SAFETY: the iovecs describe the allocation that `buffers` owns; the caller keeps it.
+    unsafe { ring.submitter().register_buffers(&iovecs) }
+        .map_err(|source| OpenError::Memory { bytes, source })
+}
+
+fn too_old() -> OpenError {
+    let reason = "this kernel's io_uring cannot wait with a timeout".to_owned();
+    OpenError::RingRefused { reason, remedy: "use Linux 5.11 or newer" }
+}
+
+fn refused(error: &io::Error) -> OpenError {
+    let switch = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
+    explain(error, switch.trim())
+}
+
+/// Why there is no ring; `switch` is the sysctl `kernel.io_uring_disabled`, empty before Linux 6.6.
+fn explain(error: &io::Error, switch: &str) -> OpenError {
+    let (reason, remedy) = match (error.raw_os_error(), switch) {
+        (Some(libc::EPERM), "1" | "2") => (
+            format!("kernel.io_uring_disabled is {switch}"),
+            "run `sysctl kernel.io_uring_disabled=0` as root",
+        ),
+        (Some(libc::EPERM | libc::EACCES), _) => (
+            "not permitted, as in containers with the usual seccomp filter".to_owned(),
+            "run on the host, or allow the io_uring system calls in the container",
+        ),
+        (Some(libc::ENOSYS), _) => (
+            "this kernel or its seccomp filter has no io_uring".to_owned(),
+            "use Linux 5.11 or newer, or allow the io_uring system calls in the container",
+        ),
+        (Some(libc::ENOMEM), _) => (
+            "no memory that may be locked is left".to_owned(),
+            "raise `ulimit -l`, or lower queue_depth",
+        ),
+        _ => (error.to_string(), "mend what the system names and try again"),
+    };
+    OpenError::RingRefused { reason, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::explain;
+
+    #[test]
+    fn each_refusal_of_io_uring_names_its_own_remedy() {
+        let message =
+            |errno, switch| explain(&io::Error::from_raw_os_error(errno), switch).to_string();
+        assert!(message(libc::EPERM, "2").contains("sysctl kernel.io_uring_disabled=0"));
+        assert!(message(libc::EPERM, "0").contains("seccomp"));
+        assert!(message(libc::ENOSYS, "").contains("Linux 5.11"));
+        assert!(message(libc::ENOMEM, "0").contains("ulimit -l"));
+        assert!(message(libc::EMFILE, "0").contains("Too many open files"));
+    }
+}

@@ -1,0 +1,225 @@
+//! Opening: the options, the file or block device, and what it can do (size, sector, alignment).
+
+use std::fs::{self, File, FileType};
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
+use rustix::io::Errno;
+use ssdlab_device::LBA_BYTES;
+
+use crate::OpenError;
+
+/// The sector of a file where the kernel (before 6.1, or btrfs) does not tell: a page suits all.
+const FILE_SECTOR_BYTES: u64 = 4096;
+
+/// How to open a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent flags, as in open(2)")]
+pub struct OpenOptions {
+    /// Past the page cache (`O_DIRECT`). Without it the page cache is measured, not the drive.
+    pub direct: bool,
+    /// Writes and trims are allowed, and overwrite what is there.
+    pub writable: bool,
+    /// A block device must not be mounted or held (`O_EXCL`); a regular file knows no such thing.
+    pub exclusive: bool,
+    /// How many requests may be in flight, 1 to 1024.
+    pub queue_depth: usize,
+    /// The longest read or write in bytes: the size of each buffer, one sector to 1 GiB.
+    pub request_bytes_max: usize,
+    /// Pins the buffers once instead of for each request. Needs memory lock rights (`ulimit -l`).
+    pub registered_buffers: bool,
+    /// The seed of the stream that written content is drawn from.
+    pub seed: u64,
+}
+
+impl Default for OpenOptions {
+    /// Direct, read-only, shared, 32 requests of up to 1 MiB, unregistered buffers, seed 0.
+    fn default() -> Self {
+        Self {
+            direct: true,
+            writable: false,
+            exclusive: false,
+            queue_depth: 32,
+            request_bytes_max: 1 << 20,
+            registered_buffers: false,
+            seed: 0,
+        }
+    }
+}
+
+impl OpenOptions {
+    fn check(&self, sector: u64) -> Result<(), OpenError> {
+        let refuse = |name, given, allowed| Err(OpenError::Option { name, given, allowed });
+        if !(1..=1024).contains(&self.queue_depth) {
+            return refuse("queue_depth", self.queue_depth, "1 to 1024");
+        }
+        if !(sector as usize..=1 << 30).contains(&self.request_bytes_max) {
+            let allowed = "one sector of the device to 1 GiB";
+            return refuse("request_bytes_max", self.request_bytes_max, allowed);
+        }
+        Ok(())
+    }
+}
+
+/// An open file or block device and what it can do.
+#[derive(Debug)]
+pub struct Target {
+    pub file: File,
+    /// In bytes, whole sectors.
+    pub capacity: u64,
+    /// In bytes, at least `LBA_BYTES`.
+    pub sector: u64,
+    /// What direct I/O asks of a buffer's address, in bytes.
+    pub memory_align: usize,
+    pub writable: bool,
+}
+
+impl Target {
+    /// Opens `path` as the options say.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, OpenError> {
+        let name = path.display().to_string();
+        let refused = |source| explain(&name, options, source);
+        // Asked before opening: to open a pipe would wait for its writer.
+        let kind = fs::metadata(path).map_err(refused)?.file_type();
+        check_kind(&name, kind)?;
+        let mut flags = 0;
+        if options.direct {
+            flags |= libc::O_DIRECT;
+        }
+        // On a regular file O_EXCL without O_CREAT has no defined meaning.
+        if options.exclusive && kind.is_block_device() {
+            flags |= libc::O_EXCL;
+        }
+        let opened =
+            File::options().read(true).write(options.writable).custom_flags(flags).open(path);
+        match opened {
+            Ok(file) => Self::inspect(file, name, options),
+            Err(error) if options.direct && error.raw_os_error() == Some(libc::EINVAL) => {
+                let system = rustix::fs::statfs(path).map(|found| found.f_type);
+                Err(no_direct_io(name, system))
+            }
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    /// Takes a file that is open already, if it was opened as the options say.
+    pub fn from_file(file: File, options: &OpenOptions) -> Result<Self, OpenError> {
+        let name = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+            .map_or_else(|_| "the file given".to_owned(), |path| path.display().to_string());
+        let refused = |source: io::Error| explain(&name, options, source);
+        check_kind(&name, file.metadata().map_err(refused)?.file_type())?;
+        let flags = rustix::fs::fcntl_getfl(&file).map_err(|errno| refused(errno.into()))?;
+        let access = flags & OFlags::ACCMODE;
+        let missing = if options.direct && !flags.contains(OFlags::DIRECT) {
+            Some("O_DIRECT")
+        } else if options.writable && access != OFlags::RDWR {
+            Some("O_RDWR")
+        } else if access == OFlags::WRONLY {
+            Some("O_RDONLY or O_RDWR")
+        } else {
+            None
+        };
+        match missing {
+            Some(missing) => Err(OpenError::Opened { path: name, missing }),
+            None => Self::inspect(file, name, options),
+        }
+    }
+
+    /// Finds out what an open file can do.
+    fn inspect(mut file: File, path: String, options: &OpenOptions) -> Result<Self, OpenError> {
+        // Between the first look and the opening another file may have taken the name.
+        let kind = file.metadata().map_err(|e| explain(&path, options, e))?.file_type();
+        check_kind(&path, kind)?;
+        let (sector, memory_align) =
+            if options.direct { direct_alignment(&file, &path, kind)? } else { (LBA_BYTES, 1) };
+        options.check(sector)?;
+        // The end of a block device is its size: as BLKGETSIZE64 says, without an unsafe call.
+        let bytes = file.seek(SeekFrom::End(0)).map_err(|e| explain(&path, options, e))?;
+        let capacity = bytes - bytes % sector;
+        if capacity == 0 {
+            return Err(OpenError::Empty { path, bytes, sector });
+        }
+        Ok(Self { file, capacity, sector, memory_align, writable: options.writable })
+    }
+}
+
+/// The smallest direct I/O and the alignment of its memory, both in bytes.
+///
+/// From `statx` with `STATX_DIOALIGN` (Linux 6.1). Where a kernel or file system does not answer
+/// that: a block device's logical sector (BLKSSZGET), 4096 for a file.
+fn direct_alignment(file: &File, path: &str, kind: FileType) -> Result<(u64, usize), OpenError> {
+    let system = rustix::fs::fstatfs(file).map(|found| found.f_type);
+    if kind.is_file() && system == Ok(magic::TMPFS) {
+        // Since Linux 6.6 it accepts the flag and copies memory all the same.
+        return Err(no_direct_io(path.to_owned(), system));
+    }
+    let refused = |what| {
+        move |errno: Errno| OpenError::System { path: path.to_owned(), what, source: errno.into() }
+    };
+    let found = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+        .map_err(refused("asked for its direct I/O alignment"))?;
+    if found.stx_mask & StatxFlags::DIOALIGN.bits() != 0 {
+        if found.stx_dio_offset_align == 0 {
+            return Err(no_direct_io(path.to_owned(), system));
+        }
+        let sector = u64::from(found.stx_dio_offset_align).max(LBA_BYTES);
+        return Ok((sector, found.stx_dio_mem_align as usize));
+    }
+    let sector = if kind.is_block_device() {
+        rustix::fs::ioctl_blksszget(file).map_err(refused("asked for its sector size"))?.into()
+    } else {
+        FILE_SECTOR_BYTES
+    };
+    Ok((sector.max(LBA_BYTES), sector as usize))
+}
+
+fn check_kind(path: &str, found: FileType) -> Result<(), OpenError> {
+    let kind = if found.is_file() || found.is_block_device() {
+        return Ok(());
+    } else if found.is_dir() {
+        "directory"
+    } else if found.is_char_device() {
+        "character device"
+    } else {
+        "pipe or socket"
+    };
+    Err(OpenError::Kind { path: path.to_owned(), kind })
+}
+
+fn explain(path: &str, options: &OpenOptions, source: io::Error) -> OpenError {
+    let path = path.to_owned();
+    let access = if options.writable { "reading and writing" } else { "reading" };
+    match source.raw_os_error() {
+        Some(libc::ENOENT | libc::ENOTDIR) => OpenError::NotFound { path },
+        Some(libc::EACCES | libc::EPERM) => OpenError::Permission { path, access },
+        Some(libc::EBUSY) => OpenError::Busy { path },
+        _ => OpenError::System { path, what: "opened", source },
+    }
+}
+
+fn no_direct_io(path: String, system: Result<i64, Errno>) -> OpenError {
+    let file_system = match system {
+        Ok(magic::TMPFS) => "tmpfs (memory)".to_owned(),
+        Ok(magic::RAMFS) => "ramfs (memory)".to_owned(),
+        Ok(magic::OVERLAY) => "overlayfs".to_owned(),
+        Ok(magic::FUSE) => "a FUSE file system".to_owned(),
+        Ok(magic::SQUASHFS) => "squashfs".to_owned(),
+        Ok(magic::EXT) => "ext4 (with encryption, verity or journalled data)".to_owned(),
+        Ok(other) => format!("a file system of type {other:#x}"),
+        Err(errno) => format!("an unknown file system ({errno})"),
+    };
+    OpenError::NoDirectIo { path, file_system }
+}
+
+/// What `statfs` calls file systems (linux/magic.h).
+mod magic {
+    pub const TMPFS: i64 = 0x0102_1994;
+    pub const RAMFS: i64 = 0x8584_58f6;
+    pub const OVERLAY: i64 = 0x794c_7630;
+    pub const FUSE: i64 = 0x6573_5546;
+    pub const SQUASHFS: i64 = 0x7371_7368;
+    pub const EXT: i64 = 0xef53;
+}

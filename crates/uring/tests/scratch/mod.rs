@@ -1,0 +1,103 @@
+//! Files on a real drive for the tests, and short ways to ask a device something.
+
+#![allow(dead_code, reason = "each test program uses a part of this")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
+use ssdlab_uring::{OpenError, OpenOptions, UringDevice};
+use tempfile::TempDir;
+
+/// A file of zeros in a directory of its own; both go with it.
+pub struct Scratch {
+    pub path: PathBuf,
+    _directory: TempDir,
+}
+
+impl Scratch {
+    /// On the first file system that does direct I/O; `None`, and says so, where there is none.
+    pub fn zeros(bytes: usize) -> Option<Self> {
+        for parent in [env!("CARGO_TARGET_TMPDIR"), "/var/tmp"] {
+            let Ok(directory) = tempfile::tempdir_in(parent) else { continue };
+            let path = directory.path().join("file");
+            fs::write(&path, vec![0_u8; bytes]).expect("a test file can be written");
+            fs::File::open(&path).unwrap().sync_all().unwrap();
+            match UringDevice::open(&path, &OpenOptions::default()) {
+                Err(OpenError::NoDirectIo { .. }) => {}
+                Err(error) => panic!("{error}"),
+                Ok(_) => return Some(Self { path, _directory: directory }),
+            }
+        }
+        println!("skipped: no directory for tests does direct I/O");
+        None
+    }
+
+    pub fn open(&self, options: &OpenOptions) -> UringDevice {
+        UringDevice::open(&self.path, options).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        fs::read(&self.path).unwrap()
+    }
+}
+
+/// Writable, with this depth and requests of up to 64 KiB.
+pub fn writable(queue_depth: usize) -> OpenOptions {
+    OpenOptions { writable: true, queue_depth, request_bytes_max: 1 << 16, ..Default::default() }
+}
+
+/// A request by bytes.
+pub fn request(id: u64, op: Op, offset: u64, bytes: u32) -> Request {
+    Request { id, op, lba: Lba::from_bytes(offset), blocks: bytes / 512 }
+}
+
+/// Reaps until `count` requests are done.
+pub fn reap_all(device: &mut UringDevice, count: usize) -> Vec<Completion> {
+    let mut done = Vec::new();
+    while done.len() < count {
+        let before = done.len();
+        device.reap(Wait::One, &mut done).unwrap();
+        assert!(done.len() > before, "{before} of {count} requests came back and no more");
+    }
+    done
+}
+
+/// Does one request by itself.
+pub fn run(device: &mut UringDevice, request: Request) -> Completion {
+    device.submit(request).unwrap();
+    reap_all(device, 1)[0]
+}
+
+/// Whether this process may mount and attach; says so where not.
+pub fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let root = fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0);
+    if !root {
+        println!("skipped: only root can mount and attach devices");
+    }
+    root
+}
+
+/// Runs a program of the system; `None`, and says so, where it is missing or fails.
+pub fn system(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = std::process::Command::new(program).args(arguments).output();
+    match output {
+        Ok(output) if output.status.success() => {
+            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        Ok(output) => {
+            println!("skipped: {program}: {}", String::from_utf8_lossy(&output.stderr).trim());
+            None
+        }
+        Err(error) => {
+            println!("skipped: {program}: {error}");
+            None
+        }
+    }
+}
+
+/// A path as text.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("test paths are ASCII")
+}
