@@ -1,0 +1,56 @@
+//! The one map from Rust's errors to the exception tree of `ssdlab.errors`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use ssdlab_device::DeviceError;
+use ssdlab_flash::ConfigError;
+use ssdlab_uring::OpenError;
+use ssdlab_workload::JobError;
+
+/// Whatever a drive can answer besides what was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum NativeError {
+    /// A profile that no twin can be made of.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A file or block device that cannot be measured.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A device that failed in operation.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A job that does not fit the device.
+    #[error("job: {0}")]
+    Job(#[from] JobError),
+    /// A job's text that is not a job.
+    #[error("job: {0}")]
+    JobText(#[from] serde_json::Error),
+    /// Python raised, from a watcher.
+    #[error(transparent)]
+    Python(#[from] PyErr),
+}
+
+impl From<NativeError> for PyErr {
+    fn from(error: NativeError) -> Self {
+        let class = match &error {
+            NativeError::Python(_) => {
+                let NativeError::Python(raised) = error else { unreachable!() };
+                return raised;
+            }
+            NativeError::Config(_) | NativeError::Open(_) => "TargetError",
+            NativeError::Job(_) | NativeError::JobText(_) => "UsageError",
+            NativeError::Device(_) => "DeviceFailure",
+        };
+        Python::attach(|py| raise(py, class, error.to_string()))
+    }
+}
+
+fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
+    let find = || -> PyResult<Bound<'_, PyType>> {
+        Ok(py.import("ssdlab.errors")?.getattr(class)?.cast_into::<PyType>()?)
+    };
+    match find() {
+        Ok(class) => PyErr::from_type(class, message),
+        Err(error) => error,
+    }
+}

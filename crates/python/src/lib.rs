@@ -1,0 +1,16 @@
+//! The native module: configuration text in, NumPy columns out, the interpreter free meanwhile.
+
+mod columns;
+mod drive;
+mod errors;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// Drives that Python opens and runs jobs on. Only `ssdlab.device` imports this.
+#[pymodule(name = "_native")]
+fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<drive::Drive>()?;
+    module.add_function(wrap_pyfunction!(drive::describe_profile, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

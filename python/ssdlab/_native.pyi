@@ -1,0 +1,36 @@
+"""Types of the native module; only `ssdlab.device` imports it."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, TypeAlias, final
+
+__version__: str
+
+_Watch: TypeAlias = Callable[[int, int, int], object]
+
+@final
+class Drive:
+    """A twin in virtual time, or a real file or block device by io_uring and direct I/O."""
+
+    is_virtual: bool
+    capacity_bytes: int
+    sector_bytes: int
+    queue_depth: int
+
+    @staticmethod
+    def twin(profile: str, capacity_bytes: int | None = None) -> Drive: ...
+    @staticmethod
+    def real(
+        path: str | PathLike[str],
+        *,
+        queue_depth: int = 32,
+        request_bytes_max: int = ...,
+        seed: int = 0,
+        writable: bool = True,
+    ) -> Drive: ...
+    def run(self, job: str, watch: _Watch | None = None) -> dict[str, Any]: ...
+    def rest(self, seconds: float, watch: _Watch | None = None) -> bool: ...
+    def now_ns(self) -> int: ...
+    def counters(self) -> dict[str, Any] | None: ...
+
+def describe_profile(profile: str, capacity_bytes: int | None = None) -> dict[str, Any]: ...
