@@ -1,0 +1,17 @@
+"""What lies between a file and the flash: mounts, file systems, extents, cache, devices; read-only.
+
+One module a question:
+
+    mounts          which mount holds a path?
+    filesystem      what does its kind mean for a measurement?
+    attributes      what do this file's own attributes mean?
+    space           how much of it may a test use?
+    extents         where on the device are the bytes of a file, and which are there at all?
+    cache           how much of a file is in the page cache?
+    blockdev        what is this block device?
+    layers          which devices lie under it, down to the drives?
+    device_doubts   what does the kind of a drive mean for a measurement?
+    in_use          why must this block device not be destroyed?
+
+The roots of /proc and /sys are parameters everywhere, so that captured trees can be examined.
+"""

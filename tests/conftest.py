@@ -1,0 +1,107 @@
+"""Fixtures for all tests: real file systems and loop devices, made for a test, always undone."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+# The smallest image that each mkfs accepts; images are sparse, so size costs nothing.
+_SMALLEST_MIB = {"xfs": 300, "btrfs": 128}
+_MKFS_FLAGS = {"ext4": "-q -F", "ext3": "-q -F", "ext2": "-q -F", "xfs": "-q -f", "btrfs": "-q -f"}
+_WITHOUT_DEVICE = ("tmpfs", "ramfs")
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """`loop_device(size_mib, direct_io=False)` -> /dev/loopN over a sparse file in tmp_path.
+
+    Needs root and losetup, else skips. The device and its file go with the test.
+    """
+    with ExitStack() as undo:
+
+        def attach(size_mib: int, *, direct_io: bool = False) -> Path:
+            _need_root("losetup")
+            image = tmp_path / f"image-{len(list(tmp_path.glob('image-*')))}"
+            with image.open("xb") as file:
+                file.truncate(size_mib << 20)
+            undo.callback(image.unlink)
+            flag = "--direct-io=" + ("on" if direct_io else "off")
+            result = _run("losetup", "--find", "--show", flag, str(image))
+            if result.returncode:
+                pytest.skip(f"no loop device can be had here: {result.stderr.strip()}")
+            device = result.stdout.strip()
+            undo.callback(_run_or_fail, "losetup", "--detach", device)
+            return Path(device)
+
+        yield attach
+
+
+@pytest.fixture
+def make_filesystem(
+    tmp_path: Path, loop_device: Callable[..., Path]
+) -> Iterator[Callable[..., Path]]:
+    """`make_filesystem(kind, size_mib, mkfs_options="", mount_options="")` -> its mount point.
+
+    Kinds: ext2 ext3 ext4 xfs btrfs on a loop device (at least as large as mkfs demands), and
+    tmpfs, ramfs. Needs root, mkfs and the kernel's support, else skips with the reason. It is
+    unmounted and removed with the test; leave nothing open in it.
+    """
+    with ExitStack() as undo:
+
+        def make(kind: str, size_mib: int, mkfs_options: str = "", mount_options: str = "") -> Path:
+            _need_root("mount", *([] if kind in _WITHOUT_DEVICE else [f"mkfs.{kind}"]))
+            source = kind
+            options = [mount_options] if mount_options else []
+            if kind == "tmpfs":
+                options.append(f"size={size_mib}M")
+            elif kind != "ramfs":
+                source = str(loop_device(max(size_mib, _SMALLEST_MIB.get(kind, 0))))
+                flags = shlex.split(_MKFS_FLAGS.get(kind, ""))
+                _run_or_fail(f"mkfs.{kind}", *flags, *shlex.split(mkfs_options), source)
+            point = tmp_path / f"{kind}-{len(list(tmp_path.glob(f'{kind}-*')))}"
+            point.mkdir()
+            _mount(kind, source, point, ",".join(options))
+            undo.callback(_unmount, point)
+            return point
+
+        yield make
+
+
+def _need_root(*tools: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: it makes loop devices and mounts")
+    for tool in tools:
+        if shutil.which(tool) is None:
+            pytest.skip(f"needs {tool}, which is not installed")
+
+
+def _mount(kind: str, source: str, point: Path, options: str) -> None:
+    chosen = ("-o", options) if options else ()
+    result = _run("mount", "-t", kind, *chosen, source, str(point))
+    if "unknown filesystem type" in result.stderr or "permission denied" in result.stderr:
+        pytest.skip(f"{kind} cannot be mounted here: {result.stderr.strip()}")
+    assert result.returncode == 0, f"mount of {kind}: {result.stderr.strip()}"
+
+
+def _unmount(point: Path) -> None:
+    result = _run("umount", str(point))
+    if result.returncode:
+        _run_or_fail("umount", "--lazy", str(point))
+    assert result.returncode == 0, f"something was left open: {result.stderr.strip()}"
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def _run_or_fail(*command: str) -> None:
+    result = _run(*command)
+    assert result.returncode == 0, f"{shlex.join(command)}: {result.stderr.strip()}"
