@@ -1,0 +1,53 @@
+# ssdlab: `make help` lists the verbs. Each does its own set-up, and again only what has changed.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+# Rust sources and manifests: what the native module is built from.
+RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*.rs' -o -name Cargo.toml)
+
+# A virtual environment knows its own path: one that was copied or moved here is made anew.
+ifneq "$(shell cat .venv/home 2>/dev/null)" "$(CURDIR)"
+$(shell rm -f .venv/stamp-packages .venv/stamp-native)
+endif
+
+.PHONY: help demo test check bench lint build
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: .venv/stamp-native ## age a twin and a directory of this checkout; one HTML report
+	@tools/demo.sh
+
+test: .venv/stamp-native ## all tests: Rust, then Python
+	@tools/setup.sh test-tools
+	@failed=0; \
+	cargo test --workspace --quiet || failed=1; \
+	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest || failed=1; \
+	exit $$failed
+
+check: lint test ## the gate: lint, then test
+
+bench: .venv/stamp-native ## the side-by-side comparisons in bench/
+	@tools/bench.sh
+
+lint: .venv/stamp-packages ## formatters, linters, types, import arrows, size rules
+	@tools/setup.sh rust-lints
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/python -m ruff check --quiet
+	$(BIN)/python -m ruff format --check --quiet
+	$(BIN)/python -m mypy --strict --no-error-summary
+	PYTHONPATH=python $(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/tidy.py
+
+build: .venv/stamp-native ## .venv with everything in it: `.venv/bin/ssdlab` is ready to use
+
+.venv/stamp-packages: constraints.txt pyproject.toml tools/setup.sh
+	@tools/setup.sh packages
+	@touch $@
+
+.venv/stamp-native: .venv/stamp-packages $(RUST)
+	@tools/setup.sh native
+	@touch $@

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs each script of bench/, in order of name, with the checkout's Python.
+set -eu
+cd "$(dirname "$0")/.."
+shopt -s nullglob
+
+scripts=(bench/*.py bench/*.sh)
+if [ "${#scripts[@]}" = 0 ]; then
+    echo "bench/ holds no scripts" >&2
+fi
+for script in "${scripts[@]}"; do
+    echo "==> $script"
+    case "$script" in
+    *.py) .venv/bin/python "$script" ;;
+    *.sh) bash "$script" ;;
+    esac
+done

@@ -1,0 +1,16 @@
+"""One finding of tidy: where, which rule, what."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Finding(NamedTuple):
+    """A breach of a rule; sorts by place."""
+
+    file: Path
+    line: int
+    rule: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.rule}: {self.what}"

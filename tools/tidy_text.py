@@ -1,0 +1,104 @@
+"""Rules for any text: lengths, names, first lines, leftovers, and what must not be named."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tidy_finding import Finding
+
+FILE_LINES = 400
+COLUMNS = 100
+FOLDER_FILES = 15
+
+# What people open and read. A shelf of data (profiles, snapshots, scripts) may be longer.
+READ_SUFFIXES = {".md", ".py", ".pyi", ".rs", ".sh"}
+MODULE_SUFFIXES = {".py", ".rs"}
+BANNED_NAMES = {
+    "base", "common", "data", "helper", "helpers", "info", "manager", "util", "utils",
+}  # fmt: skip
+VERSIONED_NAME = re.compile(r"_v\d+$")
+DOCSTRING = re.compile(r"""[rR]?("{3}|'{3})""")
+PIN = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+")
+
+# Cargo writes the name of its own index into its lock file, and nobody else does.
+MAY_NAME_HOSTS = {"Cargo.lock"}
+LEFTOVER = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
+MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root)/")
+REGISTRY = re.compile(
+    r"\b(?:pypi\.(?:org|python\.org)|(?:files\.)?pythonhosted\.org"
+    r"|(?:index\.|static\.)?crates\.io|npmjs\.(?:org|com))\b|(?:extra[-_])?index[-_]url\b",
+    re.IGNORECASE,
+)
+
+
+def check(file: Path, text: str) -> Iterator[Finding]:
+    """The findings of one file's text."""
+    lines = text.splitlines()
+    if file.suffix in MODULE_SUFFIXES:
+        yield from module_name(file)
+        yield from first_line(file, lines)
+        yield from sizes(file, lines)
+    if file.name == "constraints.txt":
+        yield from pins(file, lines)
+    yield from banned_words(file, lines)
+
+
+def crowded_folders(files: Iterable[Path]) -> Iterator[Finding]:
+    """Folders of more than 15 files that people read."""
+    counts = Counter(file.parent for file in files if file.suffix in READ_SUFFIXES)
+    for folder, count in counts.items():
+        if count > FOLDER_FILES:
+            what = f"{count} files to read in one folder, {FOLDER_FILES} at most: divide it"
+            yield Finding(folder, 1, "folder-files", what)
+
+
+def module_name(file: Path) -> Iterator[Finding]:
+    """A module or folder whose name says nothing about what it holds."""
+    for name in (*file.parts[:-1], file.stem):
+        if name in BANNED_NAMES or VERSIONED_NAME.search(name):
+            yield Finding(file, 1, "module-name", f"`{name}` does not say what is inside")
+
+
+def first_line(file: Path, lines: list[str]) -> Iterator[Finding]:
+    """A module that does not say in line 1 what it is."""
+    first = lines[0] if lines else ""
+    said = first.startswith("//! ") if file.suffix == ".rs" else DOCSTRING.match(first)
+    if not said:
+        opening = "//!" if file.suffix == ".rs" else "a docstring"
+        yield Finding(file, 1, "first-line", f"says what the module is, by {opening}")
+
+
+def sizes(file: Path, lines: list[str]) -> Iterator[Finding]:
+    """Files and lines that are too long."""
+    if len(lines) > FILE_LINES:
+        what = f"{len(lines)} lines, {FILE_LINES} at most: divide it"
+        yield Finding(file, FILE_LINES + 1, "file-lines", what)
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS and not ends_with_address(line):
+            yield Finding(file, number, "columns", f"{len(line)} columns, {COLUMNS} at most")
+
+
+def ends_with_address(line: str) -> bool:
+    """Whether the line is long only because of a web address, which cannot be divided."""
+    start = line.find("http")
+    return 0 <= start < COLUMNS and "://" in line and " " not in line[start:].rstrip()
+
+
+def pins(file: Path, lines: list[str]) -> Iterator[Finding]:
+    """Lines of constraints.txt that are not `name==version`."""
+    for number, line in enumerate(lines, 1):
+        if not PIN.fullmatch(line):
+            yield Finding(file, number, "pin", f"`{line}` is not name==version")
+
+
+def banned_words(file: Path, lines: list[str]) -> Iterator[Finding]:
+    """Leftovers, paths of one machine and package registries."""
+    for number, line in enumerate(lines, 1):
+        if found := LEFTOVER.search(line):
+            yield Finding(file, number, "leftover", f"{found[0]}: do it, or write an issue")
+        if found := MACHINE_PATH.search(line):
+            yield Finding(file, number, "machine-path", f"{found[0]} exists on one machine only")
+        if file.name not in MAY_NAME_HOSTS and (found := REGISTRY.search(line)):
+            what = f"{found[0]}: where packages come from is each machine's own business"
+            yield Finding(file, number, "registry", what)
