@@ -1,0 +1,1 @@
+"""From records to findings: one file for each question."""

@@ -1,0 +1,109 @@
+"""How much random writing slowed sequential reads, and whether rest heals that.
+
+Question and method: a file is read, overwritten at random by growing amounts, and read again after
+each. `slowdown` is the best read after the last amount over the best read of the fresh file, as in
+the published table that the experiment follows (best of three reads counts).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+
+from ssdlab.records import Finding
+from ssdlab.stats.interval import ratio_interval
+from ssdlab.units import format_duration
+
+SLOW: Final = 1.05
+"""A slowdown below this is called none: repeats on quiet drives scatter by a few per cent."""
+HEALED: Final = 0.5
+"""Rest heals where it takes away at least this share of the added time."""
+
+
+def measures(steps: pa.Table, repeats: int) -> list[dict[str, Any]]:
+    """One row an amount: written_mib (in all), read_s (best), read_s_all, in the steps' order.
+
+    `repeats` reads belong to a stage; a further one, after a long rest, is left out. A stage
+    without a read (the run was interrupted) has no row.
+    """
+    written_bytes, rows = 0, []
+    stages: dict[int, list[float]] = {}
+    amounts: dict[int, int] = {}
+    for step in steps.to_pylist():
+        if step["phase"] == "overwrite":
+            written_bytes += step["bytes"]
+        elif step["phase"] == "read" and step["repeat"] < repeats:
+            stages.setdefault(step["stage"], []).append(_seconds(step))
+            amounts[step["stage"]] = written_bytes
+    for stage, seconds in stages.items():
+        written_mib = amounts[stage] / 2**20
+        rows.append({"written_mib": written_mib, "read_s": min(seconds), "read_s_all": seconds})
+    return rows
+
+
+def findings(steps: pa.Table, repeats: int) -> dict[str, Finding]:
+    """`slowdown` and `recovers`; nothing before the file was read fresh and aged."""
+    rows = measures(steps, repeats)
+    if len(rows) < 2:
+        return {}
+    found = {"slowdown": _slowdown(rows[0], rows[-1])}
+    last = [step for step in steps.to_pylist() if step["phase"] == "read"]
+    aged = [step for step in last if step["stage"] == last[-1]["stage"]]
+    found["recovers"] = _recovers(rows[0], aged)
+    return found
+
+
+def verdict(found: dict[str, Finding], rows: list[dict[str, Any]], *, complete: bool) -> str:
+    """One sentence for people."""
+    if "slowdown" not in found:
+        return "Interrupted before the file had been read both fresh and aged: nothing to tell."
+    slowdown = found["slowdown"]
+    fresh, aged = rows[0]["read_s"], rows[-1]["read_s"]
+    times = f"{_short(fresh)} fresh, {_short(aged)} after {rows[-1]['written_mib']:.0f} MiB"
+    ending = "" if complete else " (interrupted: not all amounts were written)"
+    ratio = slowdown.value
+    assert isinstance(ratio, float)
+    if ratio < SLOW:
+        return f"Random writing does not slow reads here: {times}{ending}."
+    if slowdown.low is not None and slowdown.low <= 1.0:
+        return f"No slowdown shown: the reads scatter more than they differ ({times}){ending}."
+    heals = found["recovers"].value is True
+    tail = "rest heals it" if heals else "rest does not heal it, rewriting the file in order would"
+    return f"Random writing makes reads {ratio:.2f} times slower ({times}); {tail}{ending}."
+
+
+def _slowdown(fresh: dict[str, Any], aged: dict[str, Any]) -> Finding:
+    value = aged["read_s"] / fresh["read_s"]
+    bounds = ratio_interval(aged["read_s_all"], fresh["read_s_all"])
+    low, high = (min(bounds[0], value), max(bounds[1], value)) if bounds else (None, None)
+    why = (
+        f"best of {len(fresh['read_s_all'])} reads fresh {_short(fresh['read_s'])}, best of "
+        f"{len(aged['read_s_all'])} after {aged['written_mib']:.0f} MiB of random writes "
+        f"{_short(aged['read_s'])}"
+    )
+    return Finding(value=value, unit="x", low=low, high=high, why=why)
+
+
+def _recovers(fresh: dict[str, Any], aged: list[dict[str, Any]]) -> Finding:
+    """Compares the last read after the last writing with the first, against the fresh one."""
+    first, last = _seconds(aged[0]), _seconds(aged[-1])
+    added = first - fresh["read_s"]
+    rested = format_duration(sum(step["rest_s"] for step in aged))
+    if first < SLOW * fresh["read_s"]:
+        why = "reads did not slow down, so there is nothing to recover from"
+        return Finding(value=False, unit="", low=None, high=None, why=why)
+    why = (
+        f"{_short(first)} after the first rest, {_short(last)} after {rested} of rest in all; "
+        f"fresh {_short(fresh['read_s'])}"
+    )
+    healed = first - last >= HEALED * added
+    return Finding(value=healed, unit="", low=None, high=None, why=why)
+
+
+def _seconds(step: dict[str, Any]) -> float:
+    return float(step["end_ns"] - step["start_ns"]) / 1e9
+
+
+def _short(seconds: float) -> str:
+    return format_duration(seconds)

@@ -1,0 +1,58 @@
+"""The progress bar: one line on stderr with the time left; nothing where nobody looks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from ssdlab.experiment.progress import Listener, Report, silent
+from ssdlab.units import format_duration
+
+
+@contextlib.contextmanager
+def shown(console: Console, title: str, *, quiet: bool) -> Iterator[Listener]:
+    """A listener that draws a bar while the block runs.
+
+    On what is no terminal a line for each new step is printed instead.
+    """
+    if quiet:
+        yield silent
+    elif console.is_terminal:
+        with _bar(console) as progress:
+            task = progress.add_task(title, total=1.0, label="", left="")
+            yield lambda report: _update(progress, task, report)
+    else:
+        yield _Lines(console, title)
+
+
+def _bar(console: Console) -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("[dim]{task.fields[label]}[/dim]"),
+    )
+    return Progress(*columns, console=console, transient=True)
+
+
+def _update(progress: Progress, task: TaskID, report: Report) -> None:
+    left = "" if report.left_s is None else f"{format_duration(report.left_s)} left"
+    progress.update(task, completed=report.run_share, label=report.label, left=left)
+
+
+class _Lines:
+    """A line for each step, with the time left where it is known."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console, self._title, self._last = console, title, ""
+
+    def __call__(self, report: Report) -> None:
+        if report.label == self._last:
+            return
+        self._last = report.label
+        left = "" if report.left_s is None else f" (about {format_duration(report.left_s)} left)"
+        self._console.print(f"{self._title}: {report.label}{left}", markup=False, highlight=False)

@@ -1,0 +1,107 @@
+"""How far a run is and how long it will still take, from the rates seen so far."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+KINDS: Final = ("fill", "read", "overwrite", "rest")
+"""What a step's work is measured in: bytes, for a rest seconds."""
+
+_GUESS: Final = {"read": ("fill", 1.0), "overwrite": ("fill", 0.05)}
+"""Where a rate is not known yet: that of another kind, times a factor."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a listener is told: the step's words, its share done, the run's seconds left."""
+
+    label: str
+    step_share: float
+    run_share: float
+    left_s: float | None
+
+
+Listener = Callable[[Report], None]
+
+
+@dataclass
+class Forecast:
+    """Work done and to do by kind, and the real time it took.
+
+    A twin's rests take no time, so they are forecast by their rate as everything else is.
+    """
+
+    to_do: dict[str, float]
+    listener: Listener
+    rest_rate: float = 1.0
+    _done: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
+    _took: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
+
+    def step(self, kind: str, work: float, label: str) -> Step:
+        """Begins a step."""
+        return Step(self, kind, work, label)
+
+    def finish(self, kind: str, work: float, seconds: float) -> None:
+        """Notes a finished step."""
+        self.to_do[kind] = max(0.0, self.to_do[kind] - work)
+        self._done[kind] += work
+        self._took[kind] += seconds
+
+    def tell(self, step: Step, share: float, seconds: float) -> None:
+        """Tells the listener how far a step is after `seconds`."""
+        left = self._left(step.kind, step.work * share, seconds)
+        elapsed = sum(self._took.values()) + seconds
+        run_share = elapsed / (elapsed + left) if left is not None and elapsed + left > 0 else 0.0
+        self.listener(Report(step.label, share, run_share, left))
+
+    def _left(self, kind: str, done_now: float, seconds: float) -> float | None:
+        left = 0.0
+        for each, work in self.to_do.items():
+            extra = (done_now, seconds) if each == kind else (0.0, 0.0)
+            if work - extra[0] <= 0:
+                continue
+            rate = self._rate(each, *extra)
+            if rate is None:
+                return None
+            left += (work - extra[0]) / rate
+        return left
+
+    def _rate(self, kind: str, done_now: float = 0.0, seconds: float = 0.0) -> float | None:
+        done, took = self._done[kind] + done_now, self._took[kind] + seconds
+        if done > 0 and took > 0:
+            return done / took
+        if kind == "rest":
+            return self.rest_rate
+        if kind in _GUESS:
+            other, factor = _GUESS[kind]
+            rate = self._rate(other)
+            return None if rate is None else rate * factor
+        return None
+
+
+class Step:
+    """One step in progress: a watcher for the drive."""
+
+    def __init__(self, forecast: Forecast, kind: str, work: float, label: str) -> None:
+        """Starts its stopwatch, which only the forecast uses."""
+        self.kind, self.work, self.label = kind, work, label
+        self._forecast = forecast
+        self._started = time.monotonic()
+        forecast.tell(self, 0.0, 0.0)
+
+    def watch(self, done: int, total: int, _now_ns: int) -> None:
+        """Is called by the drive a few times a second."""
+        share = done / total if total else 1.0
+        self._forecast.tell(self, share, time.monotonic() - self._started)
+
+    def finish(self) -> None:
+        """Ends the step."""
+        seconds = time.monotonic() - self._started
+        self._forecast.finish(self.kind, self.work, seconds)
+
+
+def silent(_report: Report) -> None:
+    """A listener that does nothing."""

@@ -1,0 +1,230 @@
+"""Where an experiment runs: a TARGET of the command line, checked, opened and tidied up after."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ssdlab import profiles
+from ssdlab.device import Drive, describe_twin, open_real, open_twin
+from ssdlab.errors import TargetError, UsageError
+from ssdlab.experiment import written
+from ssdlab.experiment.testfile import TestFile, remove_leftovers
+from ssdlab.records import Caveat
+from ssdlab.stack.attributes import attribute_doubts
+from ssdlab.stack.blockdev import BlockDevice, device_at, is_block_device, size_of
+from ssdlab.stack.device_doubts import device_doubts
+from ssdlab.stack.doubt import Doubt
+from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.in_use import in_use
+from ssdlab.stack.layers import drives_of_mount, drives_under
+from ssdlab.stack.mounts import Mount, mount_of
+from ssdlab.stack.space import room_for, space_on
+from ssdlab.units import format_size
+
+TWIN: Final = "twin:"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the command line says about where and how to open.
+
+    `capacity_bytes` scales a twin; `destroy_data` allows a block device to be overwritten.
+    """
+
+    target: str
+    size_bytes: int
+    seed: int = 0
+    capacity_bytes: int | None = None
+    destroy_data: bool = False
+
+
+@dataclass
+class Site:
+    """An open drive and what is known about it; the first `size_bytes` may be overwritten."""
+
+    drive: Drive
+    identity: dict[str, Any]
+    caveats: list[Caveat] = field(default_factory=list)
+    profile: str | None = None
+    test_file: TestFile | None = None
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether its clock is virtual: a twin."""
+        return bool(self.drive.is_virtual)
+
+    def doubt(self, code: str, sentence: str) -> None:
+        """Adds a reason to doubt the result, once."""
+        caveat = Caveat(code, sentence)
+        if caveat not in self.caveats:
+            self.caveats.append(caveat)
+
+    def check_written(self) -> int | None:
+        """Checks that all of the test file is on the drive; returns its number of fragments."""
+        if self.test_file is None:
+            return None
+        return written.check_written(self.test_file.fd, self.doubt)
+
+    def check_uncached(self) -> None:
+        """Checks that the reads so far came from the drive and not from the page cache."""
+        if self.test_file is not None:
+            written.check_uncached(self.test_file.fd, self.doubt)
+
+
+@contextlib.contextmanager
+def open_site(wish: Wish) -> Iterator[Site]:
+    """Opens a target for an experiment that overwrites `size_bytes` of it.
+
+    A twin is made anew; in a directory a test file is made, and removed at the end; a block
+    device loses its data, and only where the wish allows it.
+
+    Raises:
+        TargetError: a target that is not there, not allowed, in use, too small, or on which a
+            drive cannot be measured.
+        UsageError: an option that the target has no use for.
+    """
+    path = Path(wish.target)
+    if wish.target.startswith(TWIN):
+        yield _open_twin(wish)
+        return
+    if wish.capacity_bytes is not None:
+        raise UsageError(
+            f"--capacity scales a twin, but the target is {wish.target}; leave it out, or give "
+            "twin:NAME"
+        )
+    _require_kind(path)
+    if is_block_device(path):
+        yield _open_block_device(path, wish)
+        return
+    with _made_test_file(path, wish) as site:
+        yield site
+
+
+def _open_twin(wish: Wish) -> Site:
+    name = wish.target.removeprefix(TWIN)
+    profile = profiles.load(name)
+    drive = open_twin(name, profile, wish.capacity_bytes)
+    if wish.size_bytes > drive.capacity_bytes:
+        raise TargetError(
+            f"{wish.target} holds {format_size(drive.capacity_bytes)}, less than the "
+            f"{format_size(wish.size_bytes)} of --size; give a smaller --size or a larger "
+            "--capacity"
+        )
+    identity = {"kind": "twin", "name": name, **describe_twin(profile, wish.capacity_bytes)}
+    return Site(drive=drive, identity=identity, profile=profile)
+
+
+def _require_kind(path: Path) -> None:
+    try:
+        path.stat()
+    except OSError as error:
+        raise TargetError(
+            f"{path}: {error.strerror}; give a directory on the drive, a block device or twin:NAME"
+        ) from error
+    if not path.is_dir() and not is_block_device(path):
+        raise TargetError(
+            f"{path} is neither a directory nor a block device; give the directory it is in "
+            "(a test file is made there and removed again), or twin:NAME"
+        )
+
+
+def _open_block_device(path: Path, wish: Wish) -> Site:
+    if not wish.destroy_data:
+        raise TargetError(
+            f"{path} is a block device and the test would destroy what is on it; give a directory "
+            "on it instead, or add --destroy-data if nothing there is needed"
+        )
+    if reasons := in_use(path):
+        raise TargetError(f"{path} is in use and stays untouched: {'; '.join(reasons)}")
+    size = size_of(path)
+    if wish.size_bytes > size:
+        raise TargetError(
+            f"{path} holds {format_size(size)}, less than the {format_size(wish.size_bytes)} of "
+            "--size; give a smaller --size"
+        )
+    device = device_at(path)
+    found = [doubt for drive in _drives(device) for doubt in device_doubts(drive)]
+    drive = open_real(path, seed=wish.seed)
+    identity = {"kind": "block device", "path": str(path), "drives": _described(_drives(device))}
+    return Site(drive=drive, identity=identity, caveats=_caveats(found))
+
+
+def _drives(device: BlockDevice) -> tuple[BlockDevice, ...]:
+    return drives_under(device) or (device,)
+
+
+@contextlib.contextmanager
+def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
+    mount = mount_of(directory)
+    drives = drives_of_mount(mount)
+    found = [*doubts(mount), *(doubt for drive in drives for doubt in device_doubts(drive))]
+    _refuse_fatal(directory, found)
+    leftovers = remove_leftovers(directory)
+    _require_room(directory, wish.size_bytes)
+    with TestFile(directory, wish.size_bytes) as test_file:
+        found += attribute_doubts(test_file.path)
+        _refuse_fatal(directory, found)
+        drive = open_real(test_file.path, seed=wish.seed)
+        site = Site(
+            drive=drive,
+            identity=_directory_identity(directory, mount, drives),
+            caveats=_caveats(found),
+            test_file=test_file,
+        )
+        for path in leftovers:
+            site.doubt("leftover", f"{path.name}, left by a run that was killed, was removed.")
+        yield site
+
+
+def _refuse_fatal(directory: Path, found: Iterable[Doubt]) -> None:
+    for doubt in found:
+        if doubt.fatal:
+            raise TargetError(
+                f"{directory}: {doubt.sentence.rstrip('.')}; give a directory on the drive to be "
+                "measured"
+            )
+
+
+def _require_room(directory: Path, size_bytes: int) -> None:
+    usable = room_for(directory, size_bytes)
+    if usable >= size_bytes:
+        return
+    space = space_on(directory)
+    raise TargetError(
+        f"{directory} has {format_size(space.free_bytes)} free, of which "
+        f"{format_size(space.kept_bytes)} stay free (5 % or 1 GiB, whichever is more); a test of "
+        f"{format_size(size_bytes)} has no room: give --size of at most "
+        f"{usable >> 20} MiB or another directory"
+    )
+
+
+def _directory_identity(
+    directory: Path, mount: Mount, drives: tuple[BlockDevice, ...]
+) -> dict[str, Any]:
+    return {
+        "kind": "directory",
+        "path": str(directory.resolve()),
+        "mount_point": str(mount.mount_point),
+        "fs_type": mount.fs_type,
+        "source": mount.source,
+        "options": ",".join(mount.options),
+        "drives": _described(drives),
+    }
+
+
+def _described(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
+    kept = ("name", "vendor", "model", "serial", "firmware", "transport")
+    settings = ("rotational", "scheduler", "write_cache")
+    names = {name: name for name in (*kept, *settings)}
+    sizes = ("size", "logical_sector", "physical_sector", "discard_max")
+    names.update({name: f"{name}_bytes" for name in sizes})
+    rows = [{new: getattr(drive, old) for old, new in names.items()} for drive in drives]
+    return [{key: value for key, value in row.items() if value is not None} for row in rows]
+
+
+def _caveats(found: Iterable[Doubt]) -> list[Caveat]:
+    return [Caveat(doubt.code, doubt.sentence) for doubt in found]

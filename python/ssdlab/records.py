@@ -1,0 +1,268 @@
+"""What a run leaves on disk: its columns and their units, written down once, and its folder.
+
+A run folder holds
+
+    manifest.json      who measured what, where, with which versions, seed and parameters
+    steps.parquet      one row a step: `STEPS`
+    intervals.parquet  what happened in each interval of each step: `INTERVALS`
+    latency.parquet    how often each latency occurred in each step: `LATENCY`
+    result.json        measures, findings, verdict, warnings: what `--json` prints
+
+Whoever reads a folder years later needs nothing but this module.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ssdlab.errors import UsageError
+
+STEPS: Final = pa.schema(
+    [
+        ("step", pa.uint32()),  # number in the run, from 0
+        ("phase", pa.string()),  # fill, flush, read, overwrite, rest
+        ("stage", pa.uint32()),  # how many amounts had been overwritten before or in it
+        ("repeat", pa.uint32()),  # number among the reads of its stage, from 0
+        ("rest_s", pa.float64()),  # seconds of rest right before it
+        ("block_bytes", pa.uint64()),  # of each request; 0 for a flush or a rest
+        ("queue_depth", pa.uint32()),
+        ("start_ns", pa.uint64()),  # on the device's clock
+        ("end_ns", pa.uint64()),
+        ("requests", pa.uint64()),
+        ("bytes", pa.uint64()),
+        ("errors", pa.uint64()),
+        ("extents", pa.uint32()),  # fragments of the test file after it; null where none is
+    ]
+)
+INTERVALS: Final = pa.schema(
+    [
+        ("step", pa.uint32()),
+        ("start_ns", pa.uint64()),  # of the interval, on the device's clock
+        ("requests", pa.uint64()),  # completed in it
+        ("bytes", pa.uint64()),
+        ("latency_ns_max", pa.uint64()),
+    ]
+)
+LATENCY: Final = pa.schema(
+    [
+        ("step", pa.uint32()),
+        ("latency_ns", pa.uint64()),  # upper end of the bucket; three digits
+        ("count", pa.uint64()),
+    ]
+)
+_TABLES: Final = {"steps": STEPS, "intervals": INTERVALS, "latency": LATENCY}
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A number or a fact that the measures support.
+
+    `low` and `high` bound the value (95 % interval), or are None where no interval is known.
+    `unit` is "x" for a ratio and "" for a fact. `why` is one sentence of evidence.
+    """
+
+    value: float | bool | str | None
+    unit: str
+    low: float | None
+    high: float | None
+    why: str
+
+
+class Caveat(msgspec.Struct, frozen=True):
+    """A reason to doubt a result: a word for scripts and a sentence for people."""
+
+    code: str
+    sentence: str
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What a run says: the JSON of the command line (design, section 5)."""
+
+    ssdlab: str
+    experiment: str
+    target: str
+    virtual: bool
+    seed: int
+    duration_s: float
+    parameters: dict[str, Any]
+    measures: list[dict[str, Any]]
+    findings: dict[str, Finding]
+    verdict: str
+    warnings: list[Caveat]
+    folder: str
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """Where a run comes from."""
+
+    run: str
+    ssdlab: str
+    experiment: str
+    target: str
+    virtual: bool
+    seed: int
+    started: str  # UTC, ISO 8601
+    parameters: dict[str, Any]
+    versions: dict[str, str]  # python, kernel and libraries
+    host: dict[str, Any]  # machine, processor, cores, memory
+    device: dict[str, Any]  # identity: a twin's model and geometry, or a drive and its stack
+    profile: str | None  # the TOML that the twin was made of
+    outcome: str = "complete"  # or "interrupted", "failed"
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """One step: a row of `STEPS` without its number, and the columns of its outcome."""
+
+    values: Mapping[str, Any]
+    intervals: Mapping[str, Any] = field(default_factory=dict)
+    latency: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Recording:
+    """The tables of a run while it is measured; step numbers are given in order."""
+
+    def __init__(self) -> None:
+        """No steps yet."""
+        self._steps: list[dict[str, Any]] = []
+        self._parts: dict[str, list[pa.Table]] = {"intervals": [], "latency": []}
+
+    def add(self, row: StepRow) -> None:
+        """Adds the next step.
+
+        `row.values` has the columns of `STEPS` but `step`; `row.intervals` and `row.latency`
+        have those of their tables as equally long arrays, or nothing.
+        """
+        step = len(self._steps)
+        self._steps.append({"step": step, **row.values})
+        for name, columns in (("intervals", row.intervals), ("latency", row.latency)):
+            if columns:
+                length = len(next(iter(columns.values())))
+                numbered = {"step": [step] * length, **columns}
+                self._parts[name].append(pa.table(numbered, schema=_TABLES[name]))
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The three tables by name: steps, intervals, latency."""
+        tables = {"steps": pa.Table.from_pylist(self._steps, schema=STEPS)}
+        for name, parts in self._parts.items():
+            tables[name] = pa.concat_tables(parts) if parts else _TABLES[name].empty_table()
+        return tables
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as read back from its folder."""
+
+    folder: Path
+    manifest: Manifest
+    result: Result
+    tables: dict[str, pa.Table]
+
+
+def run_name(experiment: str, target: str, started: datetime) -> str:
+    """A folder name that sorts by time: 20261121-101500-aging-toshiba-xg5-3f2a."""
+    word = re.sub(r"[^a-z0-9]+", "-", target.lower().removeprefix("twin:")).strip("-")[-32:]
+    return f"{started:%Y%m%d-%H%M%S}-{experiment}-{word or 'root'}-{secrets.token_hex(2)}"
+
+
+def make_folder(results: Path, name: str) -> Path:
+    """Makes the folder of a new run below `results`.
+
+    Raises:
+        UsageError: it cannot be made or written there.
+    """
+    folder = results / name
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        reason = error.strerror
+        raise UsageError(
+            f"{results}: no run folder can be made there ({reason}); give --out a directory "
+            "that you may write to"
+        ) from error
+    return folder
+
+
+def write_run(
+    folder: Path, manifest: Manifest, recording: Recording, result: Result | None
+) -> None:
+    """Writes a run; each file appears whole or not at all."""
+    _write(folder / "manifest.json", _json(manifest))
+    for name, table in recording.tables().items():
+        _write_parquet(folder / f"{name}.parquet", table)
+    if result is not None:
+        _write(folder / "result.json", _json(result))
+
+
+def read_run(folder: Path) -> Run:
+    """Reads a run back.
+
+    Raises:
+        UsageError: the folder holds no complete run, or one of another layout.
+    """
+    try:
+        return Run(
+            folder=folder,
+            manifest=msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest),
+            result=msgspec.json.decode((folder / "result.json").read_bytes(), type=Result),
+            tables={name: pq.read_table(folder / f"{name}.parquet") for name in _TABLES},
+        )
+    except FileNotFoundError as error:
+        missing = Path(error.filename).name
+        raise UsageError(
+            f"{folder} is not the folder of a finished run (no {missing}); give a folder that "
+            "`ssdlab run` made"
+        ) from error
+    except (OSError, msgspec.MsgspecError, pa.ArrowException) as error:
+        raise UsageError(f"{folder} holds a run that cannot be read: {error}") from error
+
+
+def find_runs(path: Path) -> list[Path]:
+    """The run folder itself, or all finished runs right below a results folder, oldest first.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if (path / "manifest.json").is_file():
+        return [path]
+    found = sorted(manifest.parent for manifest in path.glob("*/result.json"))
+    if not found:
+        raise UsageError(
+            f"{path} holds no run; give the folder of a run, or the folder that --out named"
+        )
+    return found
+
+
+def encode_json(value: Any) -> str:
+    """Any record as indented JSON text."""
+    return _json(value).decode()
+
+
+def _json(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _write(path: Path, content: bytes) -> None:
+    partial = path.with_suffix(path.suffix + ".part")
+    partial.write_bytes(content)
+    partial.replace(path)
+
+
+def _write_parquet(path: Path, table: pa.Table) -> None:
+    partial = path.with_suffix(path.suffix + ".part")
+    pq.write_table(table, partial)
+    partial.replace(path)
+
+
+def utc_now() -> datetime:
+    """The wall clock, for names and manifests only: nothing is measured with it."""
+    return datetime.now(UTC)
