@@ -78,18 +78,18 @@ impl Profile {
     /// the others, with what it may be.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         let mut table: Table = text.parse().map_err(|e| ConfigError::syntax(text, &e))?;
-        let sections: Vec<Result<Section, ConfigError>> =
+        let sections: Result<Vec<Section>, ConfigError> =
             SECTIONS.iter().map(|name| Section::take(&mut table, name)).collect();
+        let mut sections = sections?.into_iter();
         if let Some(key) = table.keys().next() {
             return Err(unknown_section(key, table.get(key)));
         }
-        let mut sections = sections.into_iter();
         let mut next = || sections.next().expect("a section for each name");
-        let drive = Drive::read(next()?)?;
-        let link = read_link(next()?, drive.interface)?;
-        let media = Media::read(next()?)?;
-        let ftl = Ftl::read(next()?)?;
-        let buffer = read_buffer(next()?)?;
+        let drive = Drive::read(next())?;
+        let link = read_link(next(), drive.interface)?;
+        let media = Media::read(next())?;
+        let ftl = Ftl::read(next())?;
+        let buffer = read_buffer(next())?;
         assemble(drive, link, media, &ftl, buffer)
     }
 

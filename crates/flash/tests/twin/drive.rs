@@ -1,9 +1,7 @@
 //! What must be true of a twin, whatever is asked of it.
 
-mod small;
-
+use crate::small::{Twin, profile, profile_with};
 use proptest::prelude::*;
-use small::{Twin, profile, profile_with};
 use ssdlab_device::{Device, Lba, Op, Request, Wait};
 use ssdlab_flash::Ssd;
 use ssdlab_time::{Nanos, Random};

@@ -1,0 +1,5 @@
+//! Tests of the twin as its users see it: through profiles and the `Device` contract.
+
+mod drive;
+mod profile;
+mod small;

@@ -1,0 +1,147 @@
+//! Profiles: what is refused, with which words, and that no text whatever makes the loader panic.
+
+use crate::small::PROFILE;
+use proptest::prelude::*;
+use ssdlab_flash::{Profile, Ssd};
+
+fn refused(line: &str, other: &str) -> String {
+    assert!(PROFILE.contains(line), "the profile says {line:?}");
+    let error = Profile::from_toml(&PROFILE.replace(line, other)).unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 1, "one line: {error}");
+    error
+}
+
+#[test]
+fn a_wrong_key_is_named_with_what_it_may_be() {
+    for (line, other, words) in [
+        ("chunk = ", "chnk = ", "ftl.chnk: no such key, did you mean chunk?"),
+        ("[ftl]", "[flt]", "flt (a table at the top): no such key, did you mean ftl?"),
+        ("page = \"16 KiB\"", "page = \"16\"", "flash.page: is \"16\"; may be a size"),
+        ("page = \"16 KiB\"", "page = 16384", "flash.page: is 16384; may be a size"),
+        ("page = \"16 KiB\"", "page = \"0 KiB\"", "above zero"),
+        ("page = \"16 KiB\"", "page = \"18 KiB\"", "a multiple of ftl.mapping_unit"),
+        ("read = \"50 us\"", "read = []", "flash.read: is []; may be a time"),
+        ("read = \"50 us\"", "read = \"50 MB\"", "may be a time"),
+        ("program = \"700 us\"", "", "flash.program: is missing"),
+        ("channels = 2", "channels = 0", "a whole number from 1"),
+        ("channels = 2", "channels = -2", "a whole number from 1"),
+        ("channels = 2", "channels = 4000000000", "flash.pages_per_block"),
+        ("interface = \"nvme\"", "interface = \"pcie\"", "one of \"nvme\", \"sata\""),
+        ("model = \"Test\"", "", "drive.model: is missing"),
+        ("spare = 0.28", "spare = 1.0", "a share from 0 to below 1"),
+        ("spare = 0.28", "spare = 0.0", "ftl.spare: is 0.0000; may be more"),
+        ("spare = 0.28", "", "ftl.spare: is missing"),
+        ("chunk = \"32 KiB\"", "chunk = \"6 KiB\"", "ftl.chunk: is 6144 bytes; may be a multiple"),
+        ("chunk = \"32 KiB\"", "chunk = \"24 KiB\"", "ftl.chunk"),
+        ("mapping_unit = \"4 KiB\"", "mapping_unit = \"3 KiB\"", "a power of two"),
+        ("capacity = \"64 MiB\"", "capacity = \"8000000 GB\"", "at most 15 TiB of flash"),
+        ("size = \"1 MiB\"", "size = \"32 KiB\"", "buffer.size: is 32768 bytes; may be at least"),
+        ("max_transfer = \"128 KiB\"", "max_transfer = \"1 KiB\"", "link.max_transfer"),
+        ("pages_per_block = 16", "pages_per_block = 16\nblocks_per_plane = 16", "ftl.spare"),
+        ("[drive]", "drive = 3\n[x]", "drive: is 3; may be a table"),
+        ("[drive]", "[drive", "line 2: not TOML"),
+    ] {
+        let error = refused(line, other);
+        assert!(error.contains(words), "{other:?} gives {error:?}, without {words:?}");
+    }
+}
+
+#[test]
+fn a_number_may_carry_its_source_and_kind() {
+    let sourced = "channels = { value = 2, source = \"its label\", kind = \"datasheet\" }";
+    let profile = Profile::from_toml(&PROFILE.replace("channels = 2", sourced)).unwrap();
+    assert_eq!(profile.geometry.channels, 2);
+    let error = refused("channels = 2", "channels = { value = 2, origin = \"its label\" }");
+    assert!(error.contains("flash.channels"), "{error}");
+}
+
+#[test]
+fn one_of_capacity_spare_and_blocks_follows_from_the_others() {
+    let both = Profile::from_toml(PROFILE).unwrap();
+    let blocks = both.geometry.blocks_per_plane;
+    let with_blocks = |spare: &str| {
+        PROFILE.replace("spare = 0.28", spare).replace(
+            "pages_per_block = 16",
+            &format!("pages_per_block = 16\nblocks_per_plane = {blocks}"),
+        )
+    };
+    let no_spare = Profile::from_toml(&with_blocks("")).unwrap();
+    assert_eq!(no_spare.geometry, both.geometry);
+    assert_eq!(Profile::from_toml(&with_blocks("spare = 0.28")).unwrap().geometry, both.geometry);
+    let no_capacity = with_blocks("spare = 0.28").replace("capacity = \"64 MiB\"", "");
+    let derived = Profile::from_toml(&no_capacity).unwrap();
+    assert!((derived.spare() - 0.28).abs() < 0.01, "{}", derived.spare());
+}
+
+#[test]
+fn a_scaled_twin_keeps_its_ratios() {
+    let text = PROFILE
+        .replace("capacity = \"64 MiB\"", "capacity = \"512 GB\"")
+        .replace("pages_per_block = 16", "pages_per_block = 768");
+    let full = Profile::from_toml(&text).unwrap();
+    for gibibytes in [1, 8, 64, 1024] {
+        let scaled = full.scaled_to(gibibytes << 30).unwrap();
+        assert_eq!(scaled.capacity, gibibytes << 30);
+        assert!(
+            (scaled.spare() - full.spare()).abs() < 0.01,
+            "{gibibytes} GiB: {}",
+            scaled.spare()
+        );
+        assert!(scaled.geometry.blocks_per_plane >= 100, "{gibibytes} GiB");
+        assert_eq!(scaled.geometry.dies(), full.geometry.dies());
+        let erase_share =
+            |p: &Profile| p.timing.erase.get() / u64::from(p.geometry.pages_per_block);
+        assert_eq!(erase_share(&scaled), erase_share(&full), "{gibibytes} GiB");
+    }
+    assert!(full.scaled_to(1 << 20).is_err(), "a capacity without room for collection");
+}
+
+/// Mutates a profile's text as an editor's slip would, and worse.
+fn mutated() -> impl Strategy<Value = String> {
+    let values = prop_oneof![
+        "[0-9]{1,20}",
+        "-[0-9]{1,5}",
+        "\"[0-9]{1,15}(\\.[0-9]{1,5})? ?[KMGT]?i?B(/s)?\"",
+        "\"[0-9]{1,18} ?(ns|us|ms|s)\"",
+        "0\\.[0-9]{1,9}",
+        Just("true".to_owned()),
+        Just("[]".to_owned()),
+        Just("{ value = 3 }".to_owned()),
+        Just("\"\"".to_owned()),
+    ];
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), values), 1..5);
+    changes.prop_map(|changes| {
+        let mut lines: Vec<String> = PROFILE.lines().map(str::to_owned).collect();
+        for (index, value) in changes {
+            let line = index.get_mut(&mut lines);
+            if let Some((key, _)) = line.clone().split_once('=') {
+                *line = format!("{key}= {value}");
+            }
+        }
+        lines.join("\n")
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_mutated_profile_makes_the_loader_panic(text in mutated()) {
+        match Profile::from_toml(&text) {
+            Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
+            // What was accepted must work; a huge map would only test the machine's memory.
+            Ok(profile) if profile.geometry.bytes() < 4 << 30 => {
+                let mut twin = crate::small::Twin { drive: Ssd::new(&profile) };
+                twin.request(ssdlab_device::Op::Write, 0, 1);
+                twin.request(ssdlab_device::Op::Read, 0, 1);
+                twin.flush();
+            }
+            Ok(_) => {}
+        }
+    }
+
+    #[test]
+    fn no_text_whatever_makes_the_loader_panic(text in "\\PC{0,200}") {
+        let _ = Profile::from_toml(&text);
+    }
+}
