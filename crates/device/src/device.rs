@@ -2,7 +2,7 @@
 
 use ssdlab_time::Nanos;
 
-use crate::{Completion, DeviceError, Request};
+use crate::{Completion, DeviceError, Lba, Op, Request};
 
 /// How long `Device::reap` may wait for a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,12 @@ pub trait Device {
 
     /// Its clock.
     fn now(&self) -> Nanos;
+
+    /// Says that a request for this address will be submitted soon.
+    ///
+    /// It changes no result: a model may fetch what it will look up into the processor's cache,
+    /// where most of its time goes otherwise. Hardware has no use for it.
+    fn announce(&mut self, _op: Op, _lba: Lba) {}
 
     /// Hands over one request.
     ///

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ssdlab_device::{Completion, Device, DeviceError, LBA_BYTES, Op, Request, Wait};
+use ssdlab_device::{Completion, Device, DeviceError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::{Calendar, Nanos, Span};
 
 use crate::ahead::{Course, ReadAhead};
@@ -272,6 +272,13 @@ impl Device for Ssd {
 
     fn now(&self) -> Nanos {
         self.now
+    }
+
+    fn announce(&mut self, op: Op, lba: Lba) {
+        let unit = lba.get().saturating_mul(LBA_BYTES) / self.unit_bytes;
+        if unit < self.capacity / self.unit_bytes {
+            self.ftl.announce(Lpn(unit as u32), op == Op::Write);
+        }
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {

@@ -1,5 +1,7 @@
 //! `Calendar`: a resource that serves one user at a time and remembers the gaps left between them.
 
+use std::collections::VecDeque;
+
 use crate::Nanos;
 
 /// How many free gaps a calendar remembers; past that it forgets the earliest one.
@@ -28,7 +30,7 @@ pub struct Calendar {
     /// The end of the last booking.
     free: Nanos,
     /// Gaps before `free`, by time, not touching.
-    gaps: Vec<Span>,
+    gaps: VecDeque<Span>,
 }
 
 impl Calendar {
@@ -54,22 +56,22 @@ impl Calendar {
 
     /// Forgets gaps that end at or before `now`: nothing can be booked in the past.
     pub fn forget_before(&mut self, now: Nanos) {
-        let past = self.gaps.iter().take_while(|gap| gap.end <= now).count();
-        if past > 0 {
-            self.gaps.drain(..past);
+        while self.gaps.front().is_some_and(|gap| gap.end <= now) {
+            self.gaps.pop_front();
         }
     }
 
     fn remember(&mut self, gap: Span) {
         if self.gaps.len() == GAPS_MAX {
-            self.gaps.remove(0);
+            self.gaps.pop_front();
         }
-        self.gaps.push(gap);
+        self.gaps.push_back(gap);
     }
 
     fn book_gap(&mut self, earliest: Nanos, duration: Nanos) -> Option<Span> {
         let fits = |gap: &Span| gap.end >= gap.start.max(earliest) + duration;
-        let index = self.gaps.iter().position(fits)?;
+        let late_enough = self.gaps.partition_point(|gap| gap.end < earliest + duration);
+        let index = late_enough + self.gaps.range(late_enough..).position(fits)?;
         let gap = self.gaps[index];
         let start = gap.start.max(earliest);
         let booked = Span { start, end: start + duration };
@@ -80,12 +82,14 @@ impl Calendar {
                 self.gaps[index] = before;
                 self.gaps.insert(index + 1, after);
                 if self.gaps.len() > GAPS_MAX {
-                    self.gaps.remove(0);
+                    self.gaps.pop_front();
                 }
             }
             (true, false) => self.gaps[index] = before,
             (false, true) => self.gaps[index] = after,
-            (false, false) => drop(self.gaps.remove(index)),
+            (false, false) => {
+                self.gaps.remove(index);
+            }
         }
         Some(booked)
     }
@@ -94,6 +98,8 @@ impl Calendar {
 #[cfg(test)]
 mod tests {
     use super::{Calendar, Span};
+    use std::collections::VecDeque;
+
     use crate::Nanos;
 
     fn span(start: u64, end: u64) -> Span {

@@ -61,7 +61,8 @@ pub fn run<D: Device>(
     loop {
         let go_on = !recorder.stopped && recorder.record.errors == 0;
         while go_on && requests.issued < total && flight.has_room() {
-            device.submit(requests.next(flight.take()))?;
+            let request = requests.next(flight.take(), device);
+            device.submit(request)?;
         }
         if flight.is_empty() {
             return Ok(recorder.finish());
@@ -100,6 +101,9 @@ pub fn rest<D: Device>(
     Ok(true)
 }
 
+/// How many requests ahead a device is told of.
+const ANNOUNCED: usize = 4;
+
 /// The job's requests, in order.
 struct Requests {
     op: Op,
@@ -107,24 +111,32 @@ struct Requests {
     region: Region,
     blocks: u64,
     issued: u64,
+    /// Drawn and announced, but not issued.
+    ahead: VecDeque<Lba>,
 }
 
 impl Requests {
     fn new(job: &Job) -> Self {
         if job.op == Op::Flush {
             let region = Region { start: Lba::new(0), blocks: 0 };
-            return Self { op: Op::Flush, pattern: None, region, blocks: 0, issued: 0 };
+            let ahead = VecDeque::new();
+            return Self { op: Op::Flush, pattern: None, region, blocks: 0, issued: 0, ahead };
         }
         let region = job.region();
         let blocks = Lba::from_bytes(job.block_bytes).get();
-        let pattern = Pattern::new(job.pattern, region.blocks / blocks, job.seed);
-        Self { op: job.op, pattern: Some(pattern), region, blocks, issued: 0 }
+        let pattern = Some(Pattern::new(job.pattern, region.blocks / blocks, job.seed));
+        Self { op: job.op, pattern, region, blocks, issued: 0, ahead: VecDeque::new() }
     }
 
-    fn next(&mut self, id: u64) -> Request {
+    fn next(&mut self, id: u64, device: &mut impl Device) -> Request {
         self.issued += 1;
         let Some(pattern) = &mut self.pattern else { return Request::flush(id) };
-        let lba = self.region.start.plus(pattern.next_block() * self.blocks);
+        while self.ahead.len() < ANNOUNCED {
+            let lba = self.region.start.plus(pattern.next_block() * self.blocks);
+            device.announce(self.op, lba);
+            self.ahead.push_back(lba);
+        }
+        let lba = self.ahead.pop_front().expect("some were drawn");
         Request { id, op: self.op, lba, blocks: self.blocks as u32 }
     }
 }

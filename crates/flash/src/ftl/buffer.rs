@@ -38,9 +38,9 @@ impl WriteBuffer {
         admitted
     }
 
-    /// Takes a place whether there is one or not, for padding that is programmed at once.
-    pub fn hold(&mut self) {
-        self.held += 1;
+    /// Takes places whether there are any or not, for padding that is programmed at once.
+    pub fn hold(&mut self, units: u32) {
+        self.held += u64::from(units);
     }
 
     /// Gives `units` places back at `end`.

@@ -31,6 +31,8 @@ pub struct Victim {
     pub(super) superblock: u32,
     /// Where to look for the next valid unit.
     pub(super) next: u32,
+    /// How far its units were looked at ahead of time.
+    pub(super) seen: u32,
     /// Valid units when it was chosen.
     valid: u32,
     /// Room that it gives: its other units.
@@ -57,7 +59,7 @@ impl Ftl {
         let mut victim = self.collector.victim.take().expect("a victim was chosen");
         victim.debt += host_units * i64::from(victim.valid);
         while victim.debt > 0 && self.superblocks.valid(victim.superblock) > 0 {
-            let moved = self.move_next_run(&mut victim, at, array);
+            let moved = self.move_next(&mut victim, at, array);
             victim.debt -= i64::from(moved) * i64::from(victim.gain);
         }
         self.keep_or_erase(victim, at, array);
@@ -69,7 +71,7 @@ impl Ftl {
             self.choose_victim();
             let mut victim = self.collector.victim.take().expect("a victim was chosen");
             while self.superblocks.valid(victim.superblock) > 0 {
-                self.move_next_run(&mut victim, at, array);
+                self.move_next(&mut victim, at, array);
             }
             self.keep_or_erase(victim, at, array);
         }
@@ -84,7 +86,7 @@ impl Ftl {
         let gain = self.superblock_units - chosen.valid;
         assert!(gain > 0, "the spare guarantees a superblock that is not all valid");
         let Candidate { superblock, valid } = chosen;
-        self.collector.victim = Some(Victim { superblock, next: 0, valid, gain, debt: 0 });
+        self.collector.victim = Some(Victim { superblock, next: 0, seen: 0, valid, gain, debt: 0 });
         self.collector.sensed.fill(None);
     }
 

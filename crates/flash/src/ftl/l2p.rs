@@ -1,5 +1,6 @@
 //! `L2p`: the map from mapping units to flash, 4 bytes each.
 
+use super::table;
 use crate::nand::Ppn;
 
 /// The number of a mapping unit: what a page-mapped drive translates.
@@ -18,7 +19,7 @@ pub struct L2p {
 impl L2p {
     /// The map of an empty drive.
     pub fn new(logical_units: u64) -> Self {
-        Self { entries: vec![0; logical_units as usize] }
+        Self { entries: table::zeros(logical_units as usize) }
     }
 
     /// Where a unit lies.
@@ -27,11 +28,23 @@ impl L2p {
         self.entries[lpn.0 as usize].checked_sub(1).map(Ppn)
     }
 
+    /// Fetches a unit's entry into the cache.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        table::prefetch(&self.entries, lpn.0 as usize);
+    }
+
     /// Maps a unit; returns where it lay before.
     #[inline]
-    pub fn set(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
+    pub fn replace(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         let entry = &mut self.entries[lpn.0 as usize];
         std::mem::replace(entry, ppn.0 + 1).checked_sub(1).map(Ppn)
+    }
+
+    /// Maps a unit whose old place is known: nothing waits for the entry to be read.
+    #[inline]
+    pub fn set(&mut self, lpn: Lpn, ppn: Ppn) {
+        self.entries[lpn.0 as usize] = ppn.0 + 1;
     }
 
     /// Forgets a unit; returns where it lay.

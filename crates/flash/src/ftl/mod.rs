@@ -6,12 +6,13 @@ mod gc;
 mod l2p;
 mod relocate;
 mod superblock;
+mod table;
 mod victim;
 
 use ssdlab_time::Nanos;
 
 use buffer::WriteBuffer;
-use frontier::Frontier;
+use frontier::{Frontier, Slot};
 use gc::Collector;
 use l2p::L2p;
 pub use l2p::Lpn;
@@ -54,8 +55,8 @@ pub struct Ftl {
     splitter: Splitter,
     superblock_units: u32,
     multi_page_units: u32,
-    /// Units that follow each other on one page: a chunk or a page, whichever is smaller.
-    run_units: u32,
+    /// Units of a victim that are looked at and moved together.
+    move_units: u32,
     dies: u32,
     l2p: L2p,
     superblocks: Superblocks,
@@ -66,6 +67,7 @@ pub struct Ftl {
     /// When the last program of host data ends.
     host_programs_end: Nanos,
     counters: Counters,
+    announced: Lpn,
 }
 
 impl Ftl {
@@ -73,13 +75,18 @@ impl Ftl {
     pub fn new(profile: &Profile) -> Self {
         let geometry = &profile.geometry;
         let mut superblocks = Superblocks::new(geometry);
-        let mut frontier = || Frontier::new(superblocks.take_free(), geometry.dies());
+        let superblock_units = geometry.superblock_units();
+        let run_units = geometry.multi_page_units().min(geometry.chunk_units);
+        let mut frontier = || {
+            let superblock = superblocks.take_free();
+            Frontier::new(superblock, geometry.dies(), superblock_units, run_units)
+        };
         let (host, collection) = (frontier(), frontier());
         Self {
             splitter: Splitter::new(geometry),
-            superblock_units: geometry.superblock_units(),
+            superblock_units,
             multi_page_units: geometry.multi_page_units(),
-            run_units: geometry.multi_page_units().min(geometry.chunk_units),
+            move_units: relocate::units_at_once(run_units),
             dies: geometry.dies(),
             l2p: L2p::new(profile.logical_units()),
             superblocks,
@@ -89,6 +96,7 @@ impl Ftl {
             buffer: WriteBuffer::new(profile.buffer.size / geometry.unit_bytes()),
             host_programs_end: Nanos::ZERO,
             counters: Counters::default(),
+            announced: Lpn(0),
         }
     }
 
@@ -103,15 +111,25 @@ impl Ftl {
         self.counters.host_senses += senses;
     }
 
+    /// Fetches what a request for this unit will look up.
+    pub fn announce(&mut self, lpn: Lpn, overwrites: bool) {
+        self.l2p.prefetch(lpn);
+        // Its own entry is not there yet; that of the unit announced before is.
+        if overwrites && let Some(old) = self.l2p.get(self.announced) {
+            self.superblocks.prefetch(old);
+        }
+        self.announced = lpn;
+    }
+
     /// Takes a unit whose data is with the controller at `ready`; returns when the buffer has it.
     pub fn write(&mut self, lpn: Lpn, ready: Nanos, array: &mut Array) -> Nanos {
         let admitted = self.buffer.admit(ready);
         self.counters.host_writes += 1;
-        if self.host.is_full(self.superblock_units) {
+        if self.host.is_full() {
             self.make_room(admitted, array);
             self.host.open(self.superblocks.take_free());
         }
-        if self.put(Stream::Host, Some(lpn), admitted, array) {
+        if self.put(lpn, admitted, array) {
             self.collect_in_step(admitted, array);
         }
         admitted
@@ -129,9 +147,10 @@ impl Ftl {
     pub fn drain(&mut self, at: Nanos, array: &mut Array) -> Nanos {
         let mut padding = 0;
         while self.host.units_open() > 0 {
-            self.buffer.hold();
-            self.put(Stream::Host, None, at, array);
-            padding += 1;
+            let slot = self.host.take(u32::MAX, &self.splitter);
+            self.buffer.hold(slot.units);
+            self.settle(Stream::Host, slot, at, array);
+            padding += u64::from(slot.units);
         }
         self.counters.nand_host_writes -= padding;
         self.counters.nand_padding_writes += padding;
@@ -159,31 +178,32 @@ impl Ftl {
         self.superblocks.invalidate(superblock, ppn);
     }
 
-    /// Writes a unit (or padding) to a frontier that has room; true when that filled a page.
-    fn put(&mut self, stream: Stream, lpn: Option<Lpn>, ready: Nanos, array: &mut Array) -> bool {
+    /// Writes a unit of the host to its frontier, which has room; true when that filled a page.
+    fn put(&mut self, lpn: Lpn, ready: Nanos, array: &mut Array) -> bool {
+        let slot = self.host.take(1, &self.splitter);
+        let old = self.l2p.replace(lpn, slot.ppn);
+        self.superblocks.assign(self.host.superblock(), slot.ppn, lpn);
+        if let Some(old) = old {
+            self.invalidate(old);
+        }
+        self.settle(Stream::Host, slot, ready, array)
+    }
+
+    /// Programs the page that a slot filled, and closes the superblock; true when there was one.
+    fn settle(&mut self, stream: Stream, slot: Slot, ready: Nanos, array: &mut Array) -> bool {
         let frontier = match stream {
             Stream::Host => &mut self.host,
             Stream::Collection => &mut self.collection,
         };
-        let superblock = frontier.superblock();
-        let offset = frontier.advance();
-        let place = self.splitter.place(superblock, offset);
-        let page_ready = frontier.note_ready(place.die, ready);
-        let ppn = self.splitter.ppn(superblock, offset);
-        if let Some(lpn) = lpn {
-            let old = self.l2p.set(lpn, ppn);
-            self.superblocks.assign(superblock, ppn, lpn);
-            if let Some(old) = old {
-                self.invalidate(old);
-            }
+        let page_ready = frontier.note_ready(slot.place.die, ready);
+        if !slot.fills_page {
+            return false;
         }
-        if offset + 1 == self.superblock_units {
-            self.superblocks.close(superblock);
+        if frontier.is_full() {
+            self.superblocks.close(frontier.superblock());
         }
-        if place.last_of_page {
-            self.program(stream, place, page_ready, array);
-        }
-        place.last_of_page
+        self.program(stream, slot.place, page_ready, array);
+        true
     }
 
     fn program(&mut self, stream: Stream, place: Place, ready: Nanos, array: &mut Array) {

@@ -4,65 +4,89 @@ use ssdlab_time::Nanos;
 
 use super::gc::Victim;
 use super::{Ftl, Stream};
-use crate::nand::Array;
+use crate::nand::{Array, Ppn};
+
+/// How many units of a victim are looked at together: the largest part of a run that fits into a
+/// word of valid bits.
+pub fn units_at_once(run_units: u32) -> u32 {
+    (1..=64).rev().find(|units| run_units.is_multiple_of(*units)).expect("one divides all")
+}
+
+/// How many units of a victim are looked at before their turn.
+const LOOK_AHEAD: u32 = 48;
 
 impl Ftl {
-    /// Moves the valid units of the victim's next run that has any; returns how many.
+    /// Moves the victim's next valid units, all of one page; returns how many.
     ///
-    /// A run is what follows each other on one page. A page is sensed once however many of its
-    /// runs are moved, as long as collection senses no other page of that die in between.
-    pub(super) fn move_next_run(
-        &mut self,
-        victim: &mut Victim,
-        at: Nanos,
-        array: &mut Array,
-    ) -> u32 {
-        let run_units = self.run_units;
+    /// A page is sensed once however many of its runs are moved, as long as collection senses no
+    /// other page of that die in between.
+    pub(super) fn move_next(&mut self, victim: &mut Victim, at: Nanos, array: &mut Array) -> u32 {
         loop {
             let start = victim.next;
-            assert!(start < self.superblock_units, "a victim with valid units has a next run");
-            victim.next += run_units;
-            let valid = self.valid_in(victim.superblock, start);
-            if valid > 0 {
-                self.move_run(victim.superblock, start, valid, (at, array));
-                return valid;
+            assert!(start < self.superblock_units, "a victim with valid units has a next one");
+            victim.next += self.move_units;
+            self.look_ahead(victim);
+            let first = self.splitter.ppn(victim.superblock, start);
+            let mask = self.superblocks.valid_mask(first, self.move_units);
+            if mask != 0 {
+                let ready = self.fetch((victim.superblock, start), mask.count_ones(), at, array);
+                self.superblocks.unassign(victim.superblock, first, mask);
+                self.rewrite(first, mask, ready, array);
+                return mask.count_ones();
             }
         }
     }
 
-    fn valid_in(&self, superblock: u32, start: u32) -> u32 {
-        let ppn = |offset| self.splitter.ppn(superblock, offset);
-        let valid = |offset: &u32| self.superblocks.is_valid(ppn(*offset));
-        (start..start + self.run_units).filter(valid).count() as u32
+    /// Fetches the map entries of units that will be moved soon into the processor's cache: they
+    /// lie anywhere, and waiting for each would be most of a move.
+    fn look_ahead(&mut self, victim: &mut Victim) {
+        let until = (victim.next + LOOK_AHEAD).min(self.superblock_units);
+        while victim.seen < until {
+            let first = self.splitter.ppn(victim.superblock, victim.seen);
+            let mut mask = self.superblocks.valid_mask(first, self.move_units);
+            victim.seen += self.move_units;
+            while mask != 0 {
+                self.l2p.prefetch(self.superblocks.lpn(Ppn(first.0 + mask.trailing_zeros())));
+                mask &= mask - 1;
+            }
+        }
     }
 
-    fn move_run(
+    /// Brings units of a page to the controller; returns when they are there.
+    fn fetch(
         &mut self,
-        superblock: u32,
-        start: u32,
-        valid: u32,
-        (at, array): (Nanos, &mut Array),
-    ) {
-        let place = self.splitter.place(superblock, start);
+        (superblock, offset): (u32, u32),
+        units: u32,
+        at: Nanos,
+        array: &mut Array,
+    ) -> Nanos {
+        let place = self.splitter.place(superblock, offset);
         let sensed = &mut self.collector.sensed[place.die as usize];
-        let fetched = if *sensed == Some(place.page) {
-            array.transfer_out(place.die, at, valid).end
-        } else {
-            *sensed = Some(place.page);
-            self.counters.collection_senses += 1;
-            array.fetch(place, at, valid)
-        };
-        for offset in start..start + self.run_units {
-            let ppn = self.splitter.ppn(superblock, offset);
-            if !self.superblocks.is_valid(ppn) {
-                continue;
-            }
-            if self.collection.is_full(self.superblock_units) {
+        if *sensed == Some(place.page) {
+            return array.transfer_out(place.die, at, units).end;
+        }
+        *sensed = Some(place.page);
+        self.counters.collection_senses += 1;
+        array.fetch(place, at, units)
+    }
+
+    /// Writes the units of `mask`, counted from `first` on, to collection's frontier.
+    fn rewrite(&mut self, first: Ppn, mut mask: u64, ready: Nanos, array: &mut Array) {
+        self.counters.collection_moves += u64::from(mask.count_ones());
+        while mask != 0 {
+            if self.collection.is_full() {
                 self.collection.open(self.superblocks.take_free());
             }
-            let lpn = self.superblocks.lpn(ppn);
-            self.counters.collection_moves += 1;
-            self.put(Stream::Collection, Some(lpn), fetched, array);
+            let slot = self.collection.take(mask.count_ones(), &self.splitter);
+            let superblock = self.collection.superblock();
+            for unit in 0..slot.units {
+                let lpn = self.superblocks.lpn(Ppn(first.0 + mask.trailing_zeros()));
+                mask &= mask - 1;
+                let ppn = Ppn(slot.ppn.0 + unit);
+                self.superblocks.assign(superblock, ppn, lpn);
+                self.l2p.set(lpn, ppn);
+            }
+            self.settle(Stream::Collection, slot, ready, array);
         }
     }
 }

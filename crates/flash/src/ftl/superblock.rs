@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::l2p::Lpn;
+use super::table;
 use crate::nand::{Geometry, Ppn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +41,8 @@ impl Superblocks {
         Self {
             table: vec![erased; geometry.blocks_per_plane as usize],
             free: (0..geometry.blocks_per_plane).collect(),
-            p2l: vec![0; units],
-            valid_bits: vec![0; units.div_ceil(64)],
+            p2l: table::zeros(units),
+            valid_bits: table::zeros(units.div_ceil(64)),
         }
     }
 
@@ -82,11 +83,39 @@ impl Superblocks {
         self.table[superblock as usize].valid += 1;
     }
 
+    /// Fetches an address's valid bit into the cache.
+    #[inline]
+    pub fn prefetch(&self, ppn: Ppn) {
+        table::prefetch(&self.valid_bits, ppn.0 as usize / 64);
+    }
+
     /// Notes that an address holds nothing that is needed.
     #[inline]
     pub fn invalidate(&mut self, superblock: u32, ppn: Ppn) {
         self.valid_bits[ppn.0 as usize / 64] &= !(1 << (ppn.0 % 64));
         self.table[superblock as usize].valid -= 1;
+    }
+
+    /// Which of up to 64 addresses from `first` on are valid: bit 0 is the first.
+    #[inline]
+    pub fn valid_mask(&self, first: Ppn, units: u32) -> u64 {
+        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
+        let mut bits = self.valid_bits[word] >> shift;
+        if shift + units > 64 {
+            bits |= self.valid_bits[word + 1] << (64 - shift);
+        }
+        bits & (u64::MAX >> (64 - units))
+    }
+
+    /// Notes that the addresses of `mask`, counted from `first` on, hold nothing that is needed.
+    #[inline]
+    pub fn unassign(&mut self, superblock: u32, first: Ppn, mask: u64) {
+        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
+        self.valid_bits[word] &= !(mask << shift);
+        if shift > 0 && mask >> (64 - shift) > 0 {
+            self.valid_bits[word + 1] &= !(mask >> (64 - shift));
+        }
+        self.table[superblock as usize].valid -= mask.count_ones();
     }
 
     /// Whether an address holds a unit's current content.
