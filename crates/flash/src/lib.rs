@@ -10,8 +10,12 @@ mod ftl;
 mod nand;
 mod plan;
 mod ssd;
+mod study;
 
-pub use config::{Buffer, ConfigError, Interface, Link, Profile};
+pub use config::{
+    Buffer, Collection, ConfigError, Interface, Link, Profile, Relocation, VictimPolicy,
+};
 pub use counters::Counters;
 pub use nand::{Geometry, Timing};
 pub use ssd::Ssd;
+pub use study::Study;

@@ -55,8 +55,8 @@ struct Part {
 }
 
 impl Ssd {
-    /// A new drive of this profile: nothing written, nothing worn.
-    pub fn new(profile: &Profile) -> Self {
+    /// A new drive of this profile: nothing written, nothing worn. The seed decides what chance does.
+    pub fn new(profile: &Profile, seed: u64) -> Self {
         let dies = profile.geometry.dies() as usize;
         Self {
             capacity: profile.capacity,
@@ -69,7 +69,7 @@ impl Ssd {
             to_host: Calendar::default(),
             from_host: Calendar::default(),
             array: Array::new(&profile.geometry, &profile.timing),
-            ftl: Ftl::new(profile),
+            ftl: Ftl::new(profile, seed),
             in_flight: BinaryHeap::new(),
             submitted: 0,
             plan: ReadPlan::new(dies),

@@ -38,10 +38,10 @@ pub struct Drive {
 impl Drive {
     /// A new twin of a profile's text, scaled to `capacity_bytes` where given.
     #[staticmethod]
-    #[pyo3(signature = (profile, capacity_bytes=None))]
-    fn twin(profile: &str, capacity_bytes: Option<u64>) -> PyResult<Self> {
+    #[pyo3(signature = (profile, capacity_bytes=None, *, seed=0))]
+    fn twin(profile: &str, capacity_bytes: Option<u64>, seed: u64) -> PyResult<Self> {
         let profile = load(profile, capacity_bytes)?;
-        Ok(Self::new(Kind::Twin(Box::new(Ssd::new(&profile)))))
+        Ok(Self::new(Kind::Twin(Box::new(Ssd::new(&profile, seed)))))
     }
 
     /// An existing file or block device, by `io_uring` and direct I/O, for reading and writing.

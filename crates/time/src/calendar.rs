@@ -98,8 +98,6 @@ impl Calendar {
 #[cfg(test)]
 mod tests {
     use super::{Calendar, Span};
-    use std::collections::VecDeque;
-
     use crate::Nanos;
 
     fn span(start: u64, end: u64) -> Span {

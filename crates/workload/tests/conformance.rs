@@ -195,7 +195,7 @@ size = "1 MiB"
 
 #[test]
 fn a_twin_keeps_the_contract() {
-    keeps_the_contract(Ssd::new(&Profile::from_toml(PROFILE).unwrap()));
+    keeps_the_contract(Ssd::new(&Profile::from_toml(PROFILE).unwrap(), 0));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn written_file(path: &Path) {
 fn a_queue_of_32_makes_64_outstanding_requests_wait_their_turn() {
     let profile = Profile::from_toml(PROFILE).unwrap();
     let mean = |depth: usize| {
-        let mut drive = Ssd::new(&profile);
+        let mut drive = Ssd::new(&profile, 0);
         let fill = Job { amount_bytes: SIZE, ..job(Op::Write, PatternKind::Sequential, 4) };
         run(&mut drive, &fill, &mut |_| ControlFlow::Continue(())).unwrap();
         let read = job(Op::Read, PatternKind::Random, depth);

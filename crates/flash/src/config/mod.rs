@@ -1,6 +1,7 @@
 //! `Profile`: a drive as its TOML describes it, read strictly; `error` names the key that is wrong.
 
 mod error;
+mod policy;
 mod reader;
 mod scale;
 mod units;
@@ -9,8 +10,8 @@ use ssdlab_time::Nanos;
 use toml::{Table, Value};
 
 pub use error::ConfigError;
+pub use policy::{Collection, Relocation, VictimPolicy};
 use reader::{Section, nearest};
-pub use scale::SUPERBLOCKS_HELD;
 
 use crate::nand::{Geometry, Timing};
 
@@ -62,6 +63,8 @@ pub struct Profile {
     pub geometry: Geometry,
     /// What flash operations and channel transfers cost.
     pub timing: Timing,
+    /// How space is reclaimed.
+    pub collection: Collection,
     /// The write buffer.
     pub buffer: Buffer,
     /// How far the controller reads ahead of a sequential reader, in bytes; 0: not at all.
@@ -198,6 +201,7 @@ struct Ftl {
     chunk: Option<u64>,
     spare: Option<f64>,
     read_ahead: u64,
+    collection: Collection,
 }
 
 impl Ftl {
@@ -207,9 +211,9 @@ impl Ftl {
             chunk: section.size("chunk")?,
             spare: section.share("spare")?,
             read_ahead: section.size("read_ahead")?.unwrap_or(0),
+            collection: Collection::read(&mut section)?,
         };
         section.word("placement", &["striped"])?;
-        section.word("victim", &["greedy"])?;
         section.finish()?;
         Ok(ftl)
     }
@@ -224,13 +228,14 @@ fn assemble(
 ) -> Result<Profile, ConfigError> {
     let shape = scale::Shape::check(&media, ftl)?;
     let (capacity, geometry) = shape.size(drive.capacity, ftl.spare, media.blocks_per_plane)?;
-    scale::check_room(capacity, &geometry)?;
+    scale::check_room(capacity, &geometry, &ftl.collection)?;
     scale::check_buffer(buffer.size, &geometry)?;
     if !link.max_transfer.is_multiple_of(geometry.unit_bytes()) {
         let allowed = format!("a multiple of ftl.mapping_unit, {} bytes", geometry.unit_bytes());
         let given = format!("{} bytes", link.max_transfer);
         return Err(ConfigError::new("link.max_transfer", given, allowed));
     }
-    let (model, timing, read_ahead) = (drive.model, media.timing, ftl.read_ahead);
-    Ok(Profile { model, capacity, link, geometry, timing, buffer, read_ahead })
+    let Ftl { read_ahead, collection, .. } = *ftl;
+    let (model, timing) = (drive.model, media.timing);
+    Ok(Profile { model, capacity, link, geometry, timing, collection, buffer, read_ahead })
 }

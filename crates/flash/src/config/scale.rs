@@ -1,15 +1,11 @@
 //! How capacity, spare and blocks determine each other, and what geometry collection needs to work.
 
-use super::{ConfigError, Ftl, Media, Profile};
+use super::{Collection, ConfigError, Ftl, Media, Profile};
 use crate::nand::Geometry;
 
 /// Below this many superblocks a scaled twin gets smaller blocks instead of fewer: so few
 /// victims to choose from would make collection unlike that of the full drive.
 const SUPERBLOCKS_SCALED_MIN: u64 = 128;
-
-/// Superblocks that never hold host data in steady state: the two frontiers (the host's and
-/// collection's) and the free ones at which collection starts.
-pub const SUPERBLOCKS_HELD: u32 = 4;
 
 /// A geometry without its number of blocks.
 pub(super) struct Shape(Geometry);
@@ -126,8 +122,12 @@ fn check_agreement(capacity: u64, spare: f64, geometry: &Geometry) -> Result<(),
 }
 
 /// Collection needs free superblocks beside all that the host may fill.
-pub(super) fn check_room(capacity: u64, geometry: &Geometry) -> Result<(), ConfigError> {
-    let held = u64::from(SUPERBLOCKS_HELD);
+pub(super) fn check_room(
+    capacity: u64,
+    geometry: &Geometry,
+    collection: &Collection,
+) -> Result<(), ConfigError> {
+    let held = u64::from(collection.superblocks_held());
     let superblocks = u64::from(geometry.blocks_per_plane);
     let usable = superblocks.saturating_sub(held) * geometry.superblock_bytes();
     if capacity < usable {
@@ -173,7 +173,7 @@ impl Profile {
         }
         let shape = Shape(Geometry { blocks_per_plane: 1, ..scaled.geometry.clone() });
         (scaled.capacity, scaled.geometry) = shape.size(Some(capacity), Some(spare), None)?;
-        check_room(scaled.capacity, &scaled.geometry)?;
+        check_room(scaled.capacity, &scaled.geometry, &scaled.collection)?;
         Ok(scaled)
     }
 }

@@ -38,11 +38,6 @@ impl WriteBuffer {
         admitted
     }
 
-    /// Takes places whether there are any or not, for padding that is programmed at once.
-    pub fn hold(&mut self, units: u32) {
-        self.held += u64::from(units);
-    }
-
     /// Gives `units` places back at `end`.
     pub fn release_at(&mut self, end: Nanos, units: u32) {
         self.releases.push(Reverse((end, units)));

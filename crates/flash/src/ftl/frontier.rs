@@ -2,7 +2,61 @@
 
 use ssdlab_time::Nanos;
 
+use crate::config::{Profile, Relocation};
 use crate::nand::{Place, Ppn, Splitter};
+
+/// Why a unit is written, and so into which frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// The host wrote it.
+    Host,
+    /// Collection moved it.
+    Collection,
+}
+
+/// The frontiers of a drive: one for each stream, or one for both.
+#[derive(Debug)]
+pub struct Frontiers {
+    host: Frontier,
+    collection: Option<Frontier>,
+}
+
+impl Frontiers {
+    /// Frontiers at the start of erased superblocks.
+    pub fn new(profile: &Profile, mut take_free: impl FnMut() -> u32) -> Self {
+        let geometry = &profile.geometry;
+        let run_units = geometry.multi_page_units().min(geometry.chunk_units);
+        let mut frontier =
+            || Frontier::new(take_free(), geometry.dies(), geometry.superblock_units(), run_units);
+        let host = frontier();
+        let separate = profile.collection.relocation == Relocation::Separate;
+        Self { host, collection: separate.then(frontier) }
+    }
+
+    /// The one that a stream fills.
+    #[inline]
+    pub fn of(&mut self, stream: Stream) -> &mut Frontier {
+        match (stream, &mut self.collection) {
+            (Stream::Collection, Some(collection)) => collection,
+            _ => &mut self.host,
+        }
+    }
+
+    /// Whether a page, given by where its last unit lies, is still being filled.
+    pub fn fills(&self, superblock: u32, last_offset: u32) -> bool {
+        let fills = |each: &Frontier| each.superblock == superblock && last_offset >= each.next;
+        fills(&self.host) || self.collection.as_ref().is_some_and(fills)
+    }
+
+    /// What waits in pages that are not full.
+    pub fn waiting(&self) -> Filling {
+        let mut all = self.host.waiting();
+        if let Some(collection) = &self.collection {
+            all.add(&collection.waiting());
+        }
+        all
+    }
+}
 
 /// The next place to write, and the pages begun but not full.
 ///
@@ -17,8 +71,31 @@ pub struct Frontier {
     run_left: u32,
     place: Place,
     units_open: u32,
-    /// For each die: when the data of its page being filled is there.
-    ready: Vec<Nanos>,
+    /// For each die: the page that is being filled.
+    filling: Vec<Filling>,
+}
+
+/// A page being filled: when its data is there, and why its units are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filling {
+    /// When all of its data is with the controller.
+    pub ready: Nanos,
+    /// Units that the host wrote.
+    pub host: u32,
+    /// Units that collection moved.
+    pub moved: u32,
+    /// Units that only fill it up.
+    pub padding: u32,
+}
+
+impl Filling {
+    /// Adds what another says.
+    pub fn add(&mut self, other: &Self) {
+        self.ready = self.ready.max(other.ready);
+        self.host += other.host;
+        self.moved += other.moved;
+        self.padding += other.padding;
+    }
 }
 
 /// Consecutive addresses on one page.
@@ -38,7 +115,7 @@ impl Frontier {
     /// A frontier at the start of an erased superblock, for this many dies.
     pub fn new(superblock: u32, dies: u32, superblock_units: u32, run_units: u32) -> Self {
         let place = Place { die: 0, page: 0, page_in_block: 0, last_of_page: false };
-        let ready = vec![Nanos::ZERO; dies as usize];
+        let filling = vec![Filling::default(); dies as usize];
         Self {
             superblock,
             superblock_units,
@@ -47,7 +124,7 @@ impl Frontier {
             run_left: 0,
             place,
             units_open: 0,
-            ready,
+            filling,
         }
     }
 
@@ -61,11 +138,6 @@ impl Frontier {
     /// The superblock being filled.
     pub fn superblock(&self) -> u32 {
         self.superblock
-    }
-
-    /// The next position to be written.
-    pub fn next(&self) -> u32 {
-        self.next
     }
 
     /// Whether its superblock has no room left.
@@ -94,17 +166,23 @@ impl Frontier {
         Slot { ppn, units, place: self.place, fills_page }
     }
 
-    /// Notes when a unit's data is there; returns when all data of its die's open page is.
+    /// Adds units to the page that their die fills.
     #[inline]
-    pub fn note_ready(&mut self, die: u32, ready: Nanos) -> Nanos {
-        let page = &mut self.ready[die as usize];
-        *page = ready.max(*page);
-        *page
+    pub fn fill(&mut self, die: u32, units: &Filling) {
+        self.filling[die as usize].add(units);
     }
 
-    /// Notes that a die's page was full and is being programmed.
-    pub fn page_done(&mut self, die: u32, units: u32) {
-        self.units_open -= units;
-        self.ready[die as usize] = Nanos::ZERO;
+    /// Takes a die's full page away: it is being programmed.
+    pub fn take_page(&mut self, die: u32) -> Filling {
+        let page = std::mem::take(&mut self.filling[die as usize]);
+        self.units_open -= page.host + page.moved + page.padding;
+        page
+    }
+
+    /// What waits in pages that are not full.
+    pub fn waiting(&self) -> Filling {
+        let mut all = Filling::default();
+        self.filling.iter().for_each(|page| all.add(page));
+        all
     }
 }

@@ -1,16 +1,12 @@
 //! When to collect: `Collector` keeps in step with the host, so that room never runs out.
 
-use ssdlab_time::Nanos;
+use ssdlab_time::{Nanos, Random};
 
 use super::Ftl;
-use super::victim::{Candidate, greedy};
-use crate::config::SUPERBLOCKS_HELD;
-use crate::nand::Array;
+use super::victim;
+use crate::config::Collection;
+use crate::nand::Media;
 
-/// The host's frontier and collection's.
-const FRONTIERS: usize = 2;
-/// Collection starts when no more superblocks than this are free.
-const FREE_LOW: usize = SUPERBLOCKS_HELD as usize - FRONTIERS;
 /// The host never takes the last free superblock: collection may need it to finish a victim.
 const FREE_KEPT: usize = 1;
 
@@ -20,6 +16,8 @@ const FREE_KEPT: usize = 1;
 /// writing of N - V units and the V moves end together, each host unit owes V / (N - V) moves.
 #[derive(Debug)]
 pub struct Collector {
+    pub(super) rules: Collection,
+    random: Random,
     pub(super) victim: Option<Victim>,
     /// For each die: the page that collection sensed last, and when its data was there.
     pub(super) sensed: Vec<Option<u32>>,
@@ -43,21 +41,22 @@ pub struct Victim {
 
 impl Collector {
     /// No victim yet.
-    pub fn new(dies: u32) -> Self {
-        Self { victim: None, sensed: vec![None; dies as usize] }
+    pub fn new(rules: Collection, dies: u32, seed: u64) -> Self {
+        let random = Random::new(seed, "victim");
+        Self { rules, random, victim: None, sensed: vec![None; dies as usize] }
     }
 }
 
 impl Ftl {
-    /// Does the moves that a page written by the host owes.
-    pub(super) fn collect_in_step(&mut self, at: Nanos, array: &mut Array) {
-        if self.collector.victim.is_none() && self.superblocks.free_count() > FREE_LOW {
+    /// Does the moves that a page with so many units of the host owes.
+    pub(super) fn collect_in_step(&mut self, host_units: u32, at: Nanos, array: &mut impl Media) {
+        let reserve = self.collector.rules.reserve as usize;
+        if self.collector.victim.is_none() && self.superblocks.free_count() > reserve {
             return;
         }
         self.choose_victim();
-        let host_units = i64::from(self.multi_page_units);
         let mut victim = self.collector.victim.take().expect("a victim was chosen");
-        victim.debt += host_units * i64::from(victim.valid);
+        victim.debt += i64::from(host_units) * i64::from(victim.valid);
         while victim.debt > 0 && self.superblocks.valid(victim.superblock) > 0 {
             let moved = self.move_next(&mut victim, at, array);
             victim.debt -= i64::from(moved) * i64::from(victim.gain);
@@ -66,7 +65,7 @@ impl Ftl {
     }
 
     /// Collects until the host may open another superblock.
-    pub(super) fn make_room(&mut self, at: Nanos, array: &mut Array) {
+    pub(super) fn make_room(&mut self, at: Nanos, array: &mut impl Media) {
         while self.superblocks.free_count() <= FREE_KEPT {
             self.choose_victim();
             let mut victim = self.collector.victim.take().expect("a victim was chosen");
@@ -81,16 +80,17 @@ impl Ftl {
         if self.collector.victim.is_some() {
             return;
         }
-        let candidate = |(superblock, valid)| Candidate { superblock, valid };
-        let chosen = greedy(self.superblocks.closed().map(candidate)).expect("some are full");
-        let gain = self.superblock_units - chosen.valid;
-        assert!(gain > 0, "the spare guarantees a superblock that is not all valid");
-        let Candidate { superblock, valid } = chosen;
+        let Collector { rules, random, .. } = &mut self.collector;
+        let now = self.counters.host_writes;
+        let superblock = victim::choose(rules.victim, self.superblocks.closed(), now, random);
+        self.superblocks.take_victim(superblock);
+        let valid = self.superblocks.valid(superblock);
+        let gain = self.superblock_units - valid;
         self.collector.victim = Some(Victim { superblock, next: 0, seen: 0, valid, gain, debt: 0 });
         self.collector.sensed.fill(None);
     }
 
-    fn keep_or_erase(&mut self, victim: Victim, at: Nanos, array: &mut Array) {
+    fn keep_or_erase(&mut self, victim: Victim, at: Nanos, array: &mut impl Media) {
         if self.superblocks.valid(victim.superblock) > 0 {
             self.collector.victim = Some(victim);
             return;

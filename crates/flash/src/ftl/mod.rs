@@ -1,6 +1,7 @@
 //! The policy: which unit goes where, what is collected when, what waits in the buffer.
 
 mod buffer;
+mod closed;
 mod frontier;
 mod gc;
 mod l2p;
@@ -12,7 +13,7 @@ mod victim;
 use ssdlab_time::Nanos;
 
 use buffer::WriteBuffer;
-use frontier::{Frontier, Slot};
+use frontier::{Filling, Frontiers, Slot, Stream};
 use gc::Collector;
 use l2p::L2p;
 pub use l2p::Lpn;
@@ -20,14 +21,7 @@ use superblock::Superblocks;
 
 use crate::config::Profile;
 use crate::counters::Counters;
-use crate::nand::{Array, Place, Ppn, Splitter};
-
-/// Why a unit is written, and so into which frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stream {
-    Host,
-    Collection,
-}
+use crate::nand::{Media, Place, Ppn, Splitter};
 
 /// Where a unit's current content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +48,12 @@ pub enum Location {
 pub struct Ftl {
     splitter: Splitter,
     superblock_units: u32,
-    multi_page_units: u32,
     /// Units of a victim that are looked at and moved together.
     move_units: u32,
     dies: u32,
     l2p: L2p,
     superblocks: Superblocks,
-    host: Frontier,
-    collection: Frontier,
+    frontiers: Frontiers,
     collector: Collector,
     buffer: WriteBuffer,
     /// When the last program of host data ends.
@@ -72,27 +64,21 @@ pub struct Ftl {
 
 impl Ftl {
     /// The translation layer of an empty drive.
-    pub fn new(profile: &Profile) -> Self {
+    pub fn new(profile: &Profile, seed: u64) -> Self {
         let geometry = &profile.geometry;
         let mut superblocks = Superblocks::new(geometry);
         let superblock_units = geometry.superblock_units();
         let run_units = geometry.multi_page_units().min(geometry.chunk_units);
-        let mut frontier = || {
-            let superblock = superblocks.take_free();
-            Frontier::new(superblock, geometry.dies(), superblock_units, run_units)
-        };
-        let (host, collection) = (frontier(), frontier());
+        let frontiers = Frontiers::new(profile, || superblocks.take_free());
         Self {
             splitter: Splitter::new(geometry),
             superblock_units,
-            multi_page_units: geometry.multi_page_units(),
             move_units: relocate::units_at_once(run_units),
             dies: geometry.dies(),
             l2p: L2p::new(profile.logical_units()),
             superblocks,
-            host,
-            collection,
-            collector: Collector::new(geometry.dies()),
+            frontiers,
+            collector: Collector::new(profile.collection, geometry.dies(), seed),
             buffer: WriteBuffer::new(profile.buffer.size / geometry.unit_bytes()),
             host_programs_end: Nanos::ZERO,
             counters: Counters::default(),
@@ -122,15 +108,20 @@ impl Ftl {
     }
 
     /// Takes a unit whose data is with the controller at `ready`; returns when the buffer has it.
-    pub fn write(&mut self, lpn: Lpn, ready: Nanos, array: &mut Array) -> Nanos {
+    pub fn write(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> Nanos {
         let admitted = self.buffer.admit(ready);
         self.counters.host_writes += 1;
-        if self.host.is_full() {
+        if self.frontiers.of(Stream::Host).is_full() {
             self.make_room(admitted, array);
-            self.host.open(self.superblocks.take_free());
+            // Where moved units share the host's frontier, making room may have opened it.
+            let frontier = self.frontiers.of(Stream::Host);
+            if frontier.is_full() {
+                frontier.open(self.superblocks.take_free());
+            }
         }
-        if self.put(lpn, admitted, array) {
-            self.collect_in_step(admitted, array);
+        let programmed = self.put(lpn, admitted, array);
+        if programmed > 0 {
+            self.collect_in_step(programmed, admitted, array);
         }
         admitted
     }
@@ -144,29 +135,22 @@ impl Ftl {
     }
 
     /// Closes the pages that host data is waiting in and returns when all of it is in flash.
-    pub fn drain(&mut self, at: Nanos, array: &mut Array) -> Nanos {
-        let mut padding = 0;
-        while self.host.units_open() > 0 {
-            let slot = self.host.take(u32::MAX, &self.splitter);
-            self.buffer.hold(slot.units);
-            self.settle(Stream::Host, slot, at, array);
-            padding += u64::from(slot.units);
+    pub fn drain(&mut self, at: Nanos, array: &mut impl Media) -> Nanos {
+        while self.frontiers.of(Stream::Host).units_open() > 0 {
+            let slot = self.frontiers.of(Stream::Host).take(u32::MAX, &self.splitter);
+            let padding = Filling { ready: at, padding: slot.units, ..Filling::default() };
+            self.settle(Stream::Host, slot, padding, array);
         }
-        self.counters.nand_host_writes -= padding;
-        self.counters.nand_padding_writes += padding;
         self.host_programs_end.max(at)
     }
 
     /// Where a unit's content is at `now`.
-    pub fn locate(&self, lpn: Lpn, now: Nanos, array: &Array) -> Location {
+    pub fn locate(&self, lpn: Lpn, now: Nanos, array: &impl Media) -> Location {
         let Some(ppn) = self.l2p.get(lpn) else { return Location::Unmapped };
         let (superblock, offset) = self.splitter.superblock(ppn);
         let place = self.splitter.place(superblock, offset);
-        let waits = |frontier: &Frontier| {
-            frontier.superblock() == superblock
-                && self.splitter.last_offset(place) >= frontier.next()
-        };
-        if waits(&self.host) || waits(&self.collection) || array.programming(place, now) {
+        let waits = self.frontiers.fills(superblock, self.splitter.last_offset(place));
+        if waits || array.programming(place, now) {
             Location::Buffered
         } else {
             Location::Flash(ppn, place)
@@ -178,47 +162,49 @@ impl Ftl {
         self.superblocks.invalidate(superblock, ppn);
     }
 
-    /// Writes a unit of the host to its frontier, which has room; true when that filled a page.
-    fn put(&mut self, lpn: Lpn, ready: Nanos, array: &mut Array) -> bool {
-        let slot = self.host.take(1, &self.splitter);
-        let old = self.l2p.replace(lpn, slot.ppn);
-        self.superblocks.assign(self.host.superblock(), slot.ppn, lpn);
-        if let Some(old) = old {
+    /// Writes a unit of the host to its frontier, which has room. Returns the host's units of the
+    /// page that this filled, 0 if it filled none.
+    fn put(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> u32 {
+        let frontier = self.frontiers.of(Stream::Host);
+        let slot = frontier.take(1, &self.splitter);
+        self.superblocks.assign(frontier.superblock(), slot.ppn, lpn);
+        if let Some(old) = self.l2p.replace(lpn, slot.ppn) {
             self.invalidate(old);
         }
-        self.settle(Stream::Host, slot, ready, array)
+        let unit = Filling { ready, host: 1, ..Filling::default() };
+        self.settle(Stream::Host, slot, unit, array)
     }
 
-    /// Programs the page that a slot filled, and closes the superblock; true when there was one.
-    fn settle(&mut self, stream: Stream, slot: Slot, ready: Nanos, array: &mut Array) -> bool {
-        let frontier = match stream {
-            Stream::Host => &mut self.host,
-            Stream::Collection => &mut self.collection,
-        };
-        let page_ready = frontier.note_ready(slot.place.die, ready);
+    /// Adds units to the page of their slot and programs it when it is full. Returns the host's
+    /// units of the programmed page.
+    fn settle(
+        &mut self,
+        stream: Stream,
+        slot: Slot,
+        units: Filling,
+        array: &mut impl Media,
+    ) -> u32 {
+        let frontier = self.frontiers.of(stream);
+        frontier.fill(slot.place.die, &units);
         if !slot.fills_page {
-            return false;
+            return 0;
         }
+        let page = frontier.take_page(slot.place.die);
         if frontier.is_full() {
-            self.superblocks.close(frontier.superblock());
+            self.superblocks.close(frontier.superblock(), self.counters.host_writes);
         }
-        self.program(stream, slot.place, page_ready, array);
-        true
+        self.program(slot.place, &page, array);
+        page.host
     }
 
-    fn program(&mut self, stream: Stream, place: Place, ready: Nanos, array: &mut Array) {
-        let end = array.program(place, ready);
-        match stream {
-            Stream::Host => {
-                self.host.page_done(place.die, self.multi_page_units);
-                self.counters.nand_host_writes += u64::from(self.multi_page_units);
-                self.buffer.release_at(end, self.multi_page_units);
-                self.host_programs_end = self.host_programs_end.max(end);
-            }
-            Stream::Collection => {
-                self.collection.page_done(place.die, self.multi_page_units);
-                self.counters.nand_collection_writes += u64::from(self.multi_page_units);
-            }
+    fn program(&mut self, place: Place, page: &Filling, array: &mut impl Media) {
+        let end = array.program(place, page.ready);
+        self.counters.nand_host_writes += u64::from(page.host);
+        self.counters.nand_collection_writes += u64::from(page.moved);
+        self.counters.nand_padding_writes += u64::from(page.padding);
+        if page.host > 0 {
+            self.buffer.release_at(end, page.host);
+            self.host_programs_end = self.host_programs_end.max(end);
         }
     }
 
@@ -239,9 +225,10 @@ impl Ftl {
         assert_eq!(self.superblocks.valid_counted(), mapped, "valid bits and mapped units");
         assert_eq!(self.superblocks.valid_summed(), mapped, "valid counts and mapped units");
         let counters = &self.counters;
-        let host = counters.nand_host_writes + u64::from(self.host.units_open());
+        let waiting = self.frontiers.waiting();
+        let host = counters.nand_host_writes + u64::from(waiting.host);
         assert_eq!(host, counters.host_writes, "host units in flash and in the buffer");
-        let moved = counters.nand_collection_writes + u64::from(self.collection.units_open());
+        let moved = counters.nand_collection_writes + u64::from(waiting.moved);
         assert_eq!(moved, counters.collection_moves, "moved units in flash and on their way");
     }
 }

@@ -2,9 +2,10 @@
 
 use ssdlab_time::Nanos;
 
+use super::frontier::Filling;
 use super::gc::Victim;
 use super::{Ftl, Stream};
-use crate::nand::{Array, Ppn};
+use crate::nand::{Media, Ppn};
 
 /// How many units of a victim are looked at together: the largest part of a run that fits into a
 /// word of valid bits.
@@ -20,7 +21,12 @@ impl Ftl {
     ///
     /// A page is sensed once however many of its runs are moved, as long as collection senses no
     /// other page of that die in between.
-    pub(super) fn move_next(&mut self, victim: &mut Victim, at: Nanos, array: &mut Array) -> u32 {
+    pub(super) fn move_next(
+        &mut self,
+        victim: &mut Victim,
+        at: Nanos,
+        array: &mut impl Media,
+    ) -> u32 {
         loop {
             let start = victim.next;
             assert!(start < self.superblock_units, "a victim with valid units has a next one");
@@ -58,12 +64,12 @@ impl Ftl {
         (superblock, offset): (u32, u32),
         units: u32,
         at: Nanos,
-        array: &mut Array,
+        array: &mut impl Media,
     ) -> Nanos {
         let place = self.splitter.place(superblock, offset);
         let sensed = &mut self.collector.sensed[place.die as usize];
         if *sensed == Some(place.page) {
-            return array.transfer_out(place.die, at, units).end;
+            return array.fetch_again(place.die, at, units);
         }
         *sensed = Some(place.page);
         self.counters.collection_senses += 1;
@@ -71,14 +77,15 @@ impl Ftl {
     }
 
     /// Writes the units of `mask`, counted from `first` on, to collection's frontier.
-    fn rewrite(&mut self, first: Ppn, mut mask: u64, ready: Nanos, array: &mut Array) {
+    fn rewrite(&mut self, first: Ppn, mut mask: u64, ready: Nanos, array: &mut impl Media) {
         self.counters.collection_moves += u64::from(mask.count_ones());
         while mask != 0 {
-            if self.collection.is_full() {
-                self.collection.open(self.superblocks.take_free());
+            let frontier = self.frontiers.of(Stream::Collection);
+            if frontier.is_full() {
+                frontier.open(self.superblocks.take_free());
             }
-            let slot = self.collection.take(mask.count_ones(), &self.splitter);
-            let superblock = self.collection.superblock();
+            let slot = frontier.take(mask.count_ones(), &self.splitter);
+            let superblock = frontier.superblock();
             for unit in 0..slot.units {
                 let lpn = self.superblocks.lpn(Ppn(first.0 + mask.trailing_zeros()));
                 mask &= mask - 1;
@@ -86,7 +93,8 @@ impl Ftl {
                 self.superblocks.assign(superblock, ppn, lpn);
                 self.l2p.set(lpn, ppn);
             }
-            self.settle(Stream::Collection, slot, ready, array);
+            let moved = Filling { ready, moved: slot.units, ..Filling::default() };
+            self.settle(Stream::Collection, slot, moved, array);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::closed::Closed;
 use super::l2p::Lpn;
 use super::table;
 use crate::nand::{Geometry, Ppn};
@@ -14,6 +15,8 @@ enum State {
     Open,
     /// Full: a possible victim.
     Closed,
+    /// Being emptied.
+    Victim,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +31,7 @@ struct Superblock {
 pub struct Superblocks {
     table: Vec<Superblock>,
     free: VecDeque<u32>,
+    closed: Closed,
     /// The unit that each address was written for; meaningful where the address is valid.
     p2l: Vec<u32>,
     valid_bits: Vec<u64>,
@@ -41,6 +45,7 @@ impl Superblocks {
         Self {
             table: vec![erased; geometry.blocks_per_plane as usize],
             free: (0..geometry.blocks_per_plane).collect(),
+            closed: Closed::new(geometry.blocks_per_plane, geometry.superblock_units()),
             p2l: table::zeros(units),
             valid_bits: table::zeros(units.div_ceil(64)),
         }
@@ -61,9 +66,22 @@ impl Superblocks {
         superblock
     }
 
-    /// Makes a full one a possible victim.
-    pub fn close(&mut self, superblock: u32) {
-        self.table[superblock as usize].state = State::Closed;
+    /// Makes a full one a possible victim, at a time counted in units that the host wrote.
+    pub fn close(&mut self, superblock: u32, now: u64) {
+        let entry = &mut self.table[superblock as usize];
+        entry.state = State::Closed;
+        self.closed.add(superblock, entry.valid, now);
+    }
+
+    /// The possible victims.
+    pub fn closed(&mut self) -> &mut Closed {
+        &mut self.closed
+    }
+
+    /// Takes a victim to be emptied.
+    pub fn take_victim(&mut self, superblock: u32) {
+        self.table[superblock as usize].state = State::Victim;
+        self.closed.remove(superblock);
     }
 
     /// Makes an emptied one free again.
@@ -94,6 +112,7 @@ impl Superblocks {
     pub fn invalidate(&mut self, superblock: u32, ppn: Ppn) {
         self.valid_bits[ppn.0 as usize / 64] &= !(1 << (ppn.0 % 64));
         self.table[superblock as usize].valid -= 1;
+        self.closed.lose_unit(superblock);
     }
 
     /// Which of up to 64 addresses from `first` on are valid: bit 0 is the first.
@@ -133,12 +152,6 @@ impl Superblocks {
     /// How many units of a superblock are valid.
     pub fn valid(&self, superblock: u32) -> u32 {
         self.table[superblock as usize].valid
-    }
-
-    /// The full ones with their valid counts: possible victims.
-    pub fn closed(&self) -> impl Iterator<Item = (u32, u32)> {
-        let full = |(_, entry): &(usize, &Superblock)| entry.state == State::Closed;
-        self.table.iter().enumerate().filter(full).map(|(i, entry)| (i as u32, entry.valid))
     }
 
     /// Whether it is erased.

@@ -170,7 +170,7 @@ proptest! {
 
     #[test]
     fn after_every_step_the_maps_agree_and_no_request_is_lost(steps in steps(), seed in 0..8_u64) {
-        let mut drive = Ssd::new(&profile());
+        let mut drive = Ssd::new(&profile(), 0);
         // Start full, so that collection is at work from the first write on.
         let mut twin = Twin { drive };
         twin.write_all();

@@ -131,7 +131,7 @@ proptest! {
             Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
             // What was accepted must work; a huge map would only test the machine's memory.
             Ok(profile) if profile.geometry.bytes() < 4 << 30 => {
-                let mut twin = crate::small::Twin { drive: Ssd::new(&profile) };
+                let mut twin = crate::small::Twin { drive: Ssd::new(&profile, 0) };
                 twin.request(ssdlab_device::Op::Write, 0, 1);
                 twin.request(ssdlab_device::Op::Read, 0, 1);
                 twin.flush();

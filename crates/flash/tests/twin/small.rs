@@ -52,7 +52,7 @@ pub struct Twin {
 
 impl Twin {
     pub fn new(profile: &Profile) -> Self {
-        Self { drive: Ssd::new(profile) }
+        Self { drive: Ssd::new(profile, 0) }
     }
 
     pub fn units(&self) -> u64 {

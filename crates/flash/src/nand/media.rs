@@ -1,0 +1,71 @@
+//! `Media`: what the policy asks of flash; `Untimed` answers at once, for studies of counts alone.
+
+use ssdlab_time::Nanos;
+
+use super::{Array, Place};
+
+/// Flash operations as the translation layer orders them. Times are when an operation is done.
+pub trait Media {
+    /// Senses a page for collection and moves its units to the controller.
+    fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos;
+
+    /// Moves units of a page that was sensed before from the die's register to the controller.
+    fn fetch_again(&mut self, die: u32, at: Nanos, units: u32) -> Nanos;
+
+    /// Moves a multi-plane page to its die and programs it.
+    fn program(&mut self, place: Place, ready: Nanos) -> Nanos;
+
+    /// Erases one block of each plane of a die.
+    fn erase(&mut self, die: u32, at: Nanos) -> Nanos;
+
+    /// Whether this page's program has not ended at `now`.
+    fn programming(&self, place: Place, now: Nanos) -> bool;
+}
+
+impl Media for Array {
+    fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
+        self.fetch(place, at, units)
+    }
+
+    fn fetch_again(&mut self, die: u32, at: Nanos, units: u32) -> Nanos {
+        self.transfer_out(die, at, units).end
+    }
+
+    fn program(&mut self, place: Place, ready: Nanos) -> Nanos {
+        self.program(place, ready)
+    }
+
+    fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
+        self.erase(die, at)
+    }
+
+    fn programming(&self, place: Place, now: Nanos) -> bool {
+        self.programming(place, now)
+    }
+}
+
+/// Flash on which nothing takes time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Untimed;
+
+impl Media for Untimed {
+    fn fetch(&mut self, _place: Place, at: Nanos, _units: u32) -> Nanos {
+        at
+    }
+
+    fn fetch_again(&mut self, _die: u32, at: Nanos, _units: u32) -> Nanos {
+        at
+    }
+
+    fn program(&mut self, _place: Place, ready: Nanos) -> Nanos {
+        ready
+    }
+
+    fn erase(&mut self, _die: u32, at: Nanos) -> Nanos {
+        at
+    }
+
+    fn programming(&self, _place: Place, _now: Nanos) -> bool {
+        false
+    }
+}

@@ -1,0 +1,62 @@
+//! `Study`: the translation layer alone, on flash where nothing takes time, to count writes.
+
+use ssdlab_time::Nanos;
+
+use crate::config::Profile;
+use crate::counters::Counters;
+use crate::ftl::{Ftl, Lpn};
+use crate::nand::Untimed;
+
+/// A drive that only counts: the same policy as `Ssd`, without a clock.
+///
+/// For studies of write amplification, where a drive's life is billions of writes.
+#[derive(Debug)]
+pub struct Study {
+    ftl: Ftl,
+    logical_units: u32,
+}
+
+impl Study {
+    /// A new drive of this profile; the seed decides what chance does.
+    pub fn new(profile: &Profile, seed: u64) -> Self {
+        Self { ftl: Ftl::new(profile, seed), logical_units: profile.logical_units() as u32 }
+    }
+
+    /// Mapping units that the host sees.
+    pub fn logical_units(&self) -> u32 {
+        self.logical_units
+    }
+
+    /// Says that a unit will be written soon, which makes writing it faster.
+    #[inline]
+    pub fn announce(&mut self, unit: u32) {
+        self.ftl.announce(Lpn(unit), true);
+    }
+
+    /// Writes a mapping unit.
+    ///
+    /// # Panics
+    /// Beyond the last one.
+    #[inline]
+    pub fn write(&mut self, unit: u32) {
+        self.ftl.write(Lpn(unit), Nanos::ZERO, &mut Untimed);
+    }
+
+    /// Trims a mapping unit.
+    ///
+    /// # Panics
+    /// Beyond the last one.
+    pub fn trim(&mut self, unit: u32) {
+        self.ftl.trim(Lpn(unit));
+    }
+
+    /// What has been counted so far.
+    pub fn counters(&self) -> &Counters {
+        self.ftl.counters()
+    }
+
+    /// Checks the maps and counts against each other; panics where they disagree.
+    pub fn assert_consistent(&self) {
+        self.ftl.assert_consistent();
+    }
+}
