@@ -1,0 +1,170 @@
+"""Runs as ONE self-contained HTML page: no script, nothing loaded, for desk, phone and paper."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import jinja2
+from markupsafe import Markup
+
+from ssdlab.errors import UsageError
+from ssdlab.records import Caveat, Run
+from ssdlab.report.experiments import view_of
+from ssdlab.report.figure.canvas import PALETTE, role_of
+from ssdlab.report.figure.curve import run_colour
+from ssdlab.report.identity import (
+    Row,
+    parameter_rows,
+    provenance_rows,
+    started,
+    summary,
+    target_rows,
+    took,
+)
+from ssdlab.report.terminal import ending
+from ssdlab.report.view import Method, Picture, Table, View
+from ssdlab.report.wording import finding_interval, finding_value, label, plain
+
+_NO_VERDICT: Final = "No verdict: too little was measured."
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A finding as text."""
+
+    label: str
+    value: str
+    interval: str
+    why: str
+
+
+@dataclass(frozen=True)
+class _Section:
+    """All that the page says of one run, as text."""
+
+    number: int
+    colour: str  # of its lines in the figures: the name of a CSS variable
+    target: str
+    virtual: bool
+    summary: str
+    started: str
+    took: str
+    ending: str
+    verdict: str
+    findings: list[_Found]
+    warnings: list[Caveat]
+    table: Table
+    pictures: list[Picture]
+    method: Method
+    command: str
+    identity: list[Row]
+    parameters: list[Row]
+    provenance: list[Row]
+    profile: str | None
+    folder: str
+
+
+@dataclass(frozen=True)
+class _Chapter:
+    """The runs of one experiment, with the figures that hold them together."""
+
+    title: str
+    overview: list[Picture]
+    sections: list[_Section]
+
+
+def write_html(runs: list[Run], path: Path) -> None:
+    """Writes one HTML file about all runs; it appears whole or not at all.
+
+    Runs of the same experiment stand together, otherwise in the order given.
+
+    Raises:
+        UsageError: no run, or the file cannot be written there.
+    """
+    if not runs:
+        raise UsageError(f"{path}: there is no run to report on; give at least one run folder")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    page = _page(_chapters(runs))
+    try:
+        partial.write_text(page, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path}: the report cannot be written there ({error.strerror}); give the path of a "
+            "file in an existing directory that you may write to"
+        ) from error
+
+
+def _page(chapters: list[_Chapter]) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ssdlab.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["drawing"] = Markup  # for our own SVG, whose text is already escaped
+    template = environment.get_template("report.html.j2")
+    return template.render(chapters=chapters, palette=PALETTE)
+
+
+def _chapters(runs: Sequence[Run]) -> list[_Chapter]:
+    order = list(dict.fromkeys(run.manifest.experiment for run in runs))
+    together = sorted(runs, key=lambda run: order.index(run.manifest.experiment))
+    numbered = list(enumerate(together, 1))
+    chapters = []
+    for _, group in groupby(numbered, key=lambda pair: pair[1].manifest.experiment):
+        members = list(group)
+        view = view_of(members[0][1])
+        overview = view.overview([run for _, run in members], members[0][0])
+        sections = [_section(run, number, view) for number, run in members]
+        chapters.append(_Chapter(view.title, overview, sections))
+    return chapters
+
+
+def _section(run: Run, number: int, view: View) -> _Section:
+    manifest, result = run.manifest, run.result
+    return _Section(
+        number=number,
+        colour=role_of(run_colour(number)),
+        target=plain(manifest.target),
+        virtual=manifest.virtual,
+        summary=summary(run),
+        started=started(manifest),
+        took=took(run),
+        ending=ending(run),
+        verdict=plain(result.verdict) or _NO_VERDICT,
+        findings=_findings(run, view),
+        warnings=[Caveat(plain(w.code), plain(w.sentence)) for w in result.warnings],
+        table=view.table(run),
+        pictures=view.pictures(run, number),
+        method=view.method(run),
+        command=plain(view.command(run)),
+        identity=target_rows(run),
+        parameters=parameter_rows(run, view.parameter_labels),
+        provenance=provenance_rows(run),
+        profile=None if manifest.profile is None else _lines(manifest.profile),
+        folder=plain(run.folder),
+    )
+
+
+def _findings(run: Run, view: View) -> list[_Found]:
+    return [
+        _Found(
+            label(key, view.finding_labels),
+            finding_value(finding),
+            finding_interval(finding),
+            plain(finding.why),
+        )
+        for key, finding in run.result.findings.items()
+    ]
+
+
+def _lines(text: str) -> str:
+    return "\n".join(plain(line.expandtabs()) for line in text.splitlines())

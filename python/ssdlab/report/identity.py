@@ -1,0 +1,136 @@
+"""What was measured and how: nested records as rows of a table with names for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ssdlab.records import Manifest, Run
+from ssdlab.report.wording import UNKNOWN, given, label, plain, quantity
+from ssdlab.units import format_size
+
+_LABELS: Final = {
+    "fs_type": "File system",
+    "options": "Mount options",
+    "mount_point": "Mounted at",
+    "capacity_bytes": "Capacity",
+    "size_bytes": "Size",
+    "flash_bytes": "Flash inside",
+    "spare": "Spare (of all flash)",
+    "dies": "Dies in all",
+    "planes": "Planes a die",
+    "page_bytes": "Flash page",
+    "chunk_bytes": "Chunk (in a row on one die)",
+    "stripe_bytes": "Stripe (a chunk on every die)",
+    "superblock_bytes": "Superblock",
+    "buffer_bytes": "Write buffer",
+    "power_loss_protection": "Protected against power loss",
+    "write_cache": "Write cache",
+    "rotational": "Spinning disk",
+}
+_SOLD_BY_THOUSANDS: Final = {"capacity_bytes", "size_bytes"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A named value; a row without a value is the heading of those below it."""
+
+    label: str
+    value: str | None
+
+
+def target_rows(run: Run) -> list[Row]:
+    """The identity of the drive, file system or twin that was measured."""
+    return list(_rows(run.manifest.device))
+
+
+def parameter_rows(run: Run, known: Mapping[str, str]) -> list[Row]:
+    """The parameters, with the experiment's own names for them."""
+    parameters = run.manifest.parameters
+    return [Row(label(key, known), quantity(key, value)) for key, value in parameters.items()]
+
+
+def provenance_rows(run: Run) -> list[Row]:
+    """Where the numbers come from: what somebody needs to judge or to repeat them."""
+    manifest = run.manifest
+    versions = ", ".join(f"{name} {text}" for name, text in manifest.versions.items())
+    rows = [
+        Row("Run", plain(manifest.run)),
+        Row("Started", started(manifest)),
+        Row("Took", took(run)),
+        Row("Ended", plain(manifest.outcome)),
+        Row("ssdlab", plain(manifest.ssdlab)),
+        Row("Versions", plain(versions) or UNKNOWN),
+        Row("Seed", str(manifest.seed)),
+        Row("Clock", "virtual: the twin's own" if manifest.virtual else "the measuring machine's"),
+    ]
+    return rows + [Row(f"Host: {row.label.lower()}", row.value) for row in _rows(manifest.host)]
+
+
+def summary(run: Run) -> str:
+    """The target in one line: "Toshiba XG5 KXG50ZNV512G, nvme, 477 GiB, spare 6.9 %"."""
+    device = run.manifest.device
+    drives = device.get("drives")
+    many = drives if isinstance(drives, list) else []
+    parts = [_brief(device), *(_brief(drive) for drive in many if isinstance(drive, Mapping))]
+    return "; ".join(part for part in parts if part) or UNKNOWN
+
+
+def started(manifest: Manifest) -> str:
+    """The start in UTC: "2026-11-21 10:15:00 UTC"; text that is no date stays as it is."""
+    try:
+        when = datetime.fromisoformat(manifest.started)
+    except ValueError:
+        return plain(manifest.started)
+    return f"{when.astimezone(UTC) if when.tzinfo else when:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def took(run: Run) -> str:
+    """How long the run took."""
+    return quantity("duration_s", run.result.duration_s)
+
+
+def _brief(device: Mapping[str, Any]) -> str:
+    """The words that tell one drive from another."""
+    words = [device.get(key) for key in ("vendor", "model", "fs_type")]
+    size = device.get("capacity_bytes", device.get("size_bytes"))
+    spare = device.get("spare")
+    parts = [
+        plain(" ".join(str(word) for word in words if word)),
+        plain(device.get("interface") or device.get("transport") or ""),
+        format_size(size) if _is_number(size) else "",
+        f"spare {_percent(spare)}" if spare is not None and _is_number(spare) else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _rows(record: Mapping[str, Any]) -> Iterator[Row]:
+    for key, value in record.items():
+        if isinstance(value, Mapping):
+            yield Row(label(key, _LABELS), None)
+            yield from _rows(value)
+        elif isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
+            for at, item in enumerate(value, 1):
+                count = f" {at} of {len(value)}" if len(value) > 1 else ""
+                yield Row(f"{label(key).removesuffix('s')}{count}", None)
+                yield from _rows(item)
+        else:
+            yield Row(label(key, _LABELS), _value(key, value))
+
+
+def _value(key: str, value: Any) -> str:
+    if key == "spare" and _is_number(value):
+        return _percent(value)
+    if key in _SOLD_BY_THOUSANDS and _is_number(value):
+        return f"{format_size(value)} ({value / 1e9:.4g} GB)"
+    return quantity(key, value)
+
+
+def _percent(share: float) -> str:
+    return f"{given(round(share * 100, 1))} %"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

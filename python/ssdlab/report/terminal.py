@@ -1,0 +1,88 @@
+"""A run as text on the terminal: what was measured, what it means, what to doubt."""
+
+from __future__ import annotations
+
+from rich.console import Console, JustifyMethod
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from ssdlab.records import Finding, Run
+from ssdlab.report.experiments import view_of
+from ssdlab.report.identity import started, summary, took
+from ssdlab.report.view import Table
+from ssdlab.report.wording import finding_interval, finding_value, label, plain
+
+
+def render(run: Run, console: Console) -> None:
+    """Prints a run for people; without colour it says the same.
+
+    The run's folder stands alone on the last line and is never broken, so it can be copied.
+    """
+    view = view_of(run)
+    _print_head(run, console)
+    if run.result.measures:
+        _print_table(view.table(run), console)
+    if run.result.findings:
+        labels = {key: label(key, view.finding_labels) for key in run.result.findings}
+        _print_findings(run.result.findings, labels, console)
+    _print_verdict(run, console)
+    for warning in run.result.warnings:
+        text = Text.assemble((f"! {plain(warning.code)}: ", "bold yellow"), plain(warning.sentence))
+        console.print(Padding(text, (0, 0, 0, 1)))
+    if run.result.warnings:
+        console.print()
+    console.print(Text(f" {plain(run.folder)}", "dim"), soft_wrap=True)
+
+
+def ending(run: Run) -> str:
+    """What must be said of a run that did not come to its end, or ""."""
+    if run.manifest.outcome == "complete":
+        return ""
+    return f"{plain(run.manifest.outcome)}: what follows is what was measured until then"
+
+
+def _print_head(run: Run, console: Console) -> None:
+    manifest = run.manifest
+    head = Text.assemble(
+        (plain(manifest.experiment), "bold"), "  ", (plain(manifest.target), "bold cyan")
+    )
+    if manifest.virtual:
+        head.append("  (twin, virtual time)")
+    console.print()
+    console.print(Padding(head, (0, 0, 0, 1)))
+    console.print(Padding(Text(summary(run)), (0, 0, 0, 1)))
+    when = f"{started(manifest)}, took {took(run)}, seed {manifest.seed}"
+    console.print(Padding(Text(when, "dim"), (0, 0, 0, 1)))
+    if said := ending(run):
+        console.print(Padding(Text(said.upper()[:1] + said[1:], "bold yellow"), (0, 0, 0, 1)))
+    console.print()
+
+
+def _print_table(table: Table, console: Console) -> None:
+    lines = RichTable(box=None, padding=(0, 1), header_style="dim", pad_edge=True)
+    for column in table.columns:
+        heading = Text(f"{column.label}\n{column.unit}".rstrip())
+        justify: JustifyMethod = "right" if column.numeric else "left"
+        lines.add_column(heading, justify=justify, overflow="fold", vertical="bottom")
+    for row in table.rows:
+        lines.add_row(*(Text(cell) for cell in row))
+    console.print(lines)
+    console.print()
+
+
+def _print_findings(findings: dict[str, Finding], labels: dict[str, str], console: Console) -> None:
+    lines = RichTable(box=None, show_header=False, padding=(0, 1), pad_edge=True)
+    for style in ("", "bold", "", "dim"):
+        lines.add_column(style=style, overflow="fold")
+    for key, finding in findings.items():
+        cells = (labels[key], finding_value(finding), finding_interval(finding), finding.why)
+        lines.add_row(*(Text(plain(cell)) for cell in cells))
+    console.print(lines)
+    console.print()
+
+
+def _print_verdict(run: Run, console: Console) -> None:
+    verdict = plain(run.result.verdict) or "No verdict: too little was measured."
+    console.print(Padding(Text(f"=> {verdict}", "bold"), (0, 0, 0, 1)))
+    console.print()

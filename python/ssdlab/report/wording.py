@@ -1,0 +1,132 @@
+"""Values as people read them: names, numbers with units, findings and their intervals."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ssdlab.records import Finding
+from ssdlab.units import format_duration, format_size
+
+NOTHING: Final = "-"
+UNKNOWN: Final = "not known"
+_CONTROL: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+_KEY: Final = re.compile(
+    r"(?P<name>.*?)_(?P<unit>mib_per_s|bytes|[kmg]ib|ns|us|ms|s|percent)"
+    r"(?:_(?P<part>p\d+|all|max|min|mean))?"
+)
+_UNITS: Final = {
+    "mib_per_s": "MiB/s",
+    "bytes": "bytes",
+    "kib": "KiB",
+    "mib": "MiB",
+    "gib": "GiB",
+    "percent": "%",
+}
+
+
+def plain(value: object) -> str:
+    """Text that cannot steer a terminal or break a page: no control or direction characters."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value))
+
+
+def shorten(text: str, length: int) -> str:
+    """`text` in at most `length` characters; its end tells more, so its start is cut."""
+    return text if len(text) <= length else "…" + text[1 - length :]
+
+
+def number(value: float) -> str:
+    """A number in three digits or more, never in powers of ten: 1.90, 10.7, 5050, 0.00012."""
+    if not math.isfinite(value):
+        return NOTHING
+    if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
+        return f"{int(value)}"
+    return f"{value:.{decimals([value])}f}"
+
+
+def given(value: float) -> str:
+    """A number as it was chosen: no more digits than it needs, no powers of ten: 50, 6.25."""
+    if not math.isfinite(value):
+        return NOTHING
+    digits = f"{value:.{max(2, decimals([value]))}f}"
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def decimals(values: Iterable[float]) -> int:
+    """Digits after the point that leave three digits to the smallest of `values` but zero."""
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    if not sizes:
+        return 0
+    return min(12, max(0, 2 - math.floor(math.log10(float(f"{min(sizes):.3g}")))))
+
+
+def column(values: Iterable[float | None]) -> list[str]:
+    """Numbers below one another: all with the same digits after the point."""
+    kept = [None if value is None or not math.isfinite(value) else value for value in values]
+    digits = decimals([value for value in kept if value is not None])
+    return [NOTHING if value is None else f"{value:.{digits}f}" for value in kept]
+
+
+def unit_of(key: str) -> str:
+    """The unit at the end of a name, or "": `read_mib_per_s` is in MiB/s."""
+    match = _KEY.fullmatch(key)
+    return _UNITS.get(match["unit"], match["unit"]) if match else ""
+
+
+def label(key: str, known: Mapping[str, str] | None = None) -> str:
+    """A name for people: `known[key]`, or the key's words without its unit."""
+    if known and key in known:
+        return known[key]
+    match = _KEY.fullmatch(key)
+    words = f"{match['name']} {match['part'] or ''}" if match else key
+    words = plain(words).replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def quantity(key: str, value: Any) -> str:
+    """A parameter's or an identity's value with the unit that its name ends in."""
+    if value is None or value == "":
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(quantity(key, item) for item in value) or "none"
+    if isinstance(value, int | float) and math.isfinite(value):
+        return _with_unit(unit_of(key), value)
+    return plain(value)
+
+
+def _with_unit(unit: str, value: float) -> str:
+    if unit == "bytes":
+        return format_size(value)
+    if unit == "s" and value >= 0:
+        return format_duration(value)
+    return f"{given(value)} {unit}".rstrip()
+
+
+def finding_value(finding: Finding) -> str:
+    """What was found: "3.58x", "no", "32 KiB"."""
+    value = finding.value
+    if isinstance(value, bool | str) or value is None:
+        return quantity("", value)
+    return _join(number(value), finding.unit)
+
+
+def finding_interval(finding: Finding) -> str:
+    """The bounds of what was found, "3.40 to 3.70x", or "" where none are known."""
+    if finding.low is None and finding.high is None:
+        return ""
+    if finding.high is None:
+        return f"at least {_join(number(finding.low or 0), finding.unit)}"
+    if finding.low is None:
+        return f"at most {_join(number(finding.high), finding.unit)}"
+    low, high = column([finding.low, finding.high])
+    return f"{low} to {_join(high, finding.unit)}"
+
+
+def _join(digits: str, unit: str) -> str:
+    return f"{digits}x" if unit == "x" else f"{digits} {plain(unit)}".rstrip()

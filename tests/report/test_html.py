@@ -1,0 +1,244 @@
+"""The HTML page: complete, self-contained, safe against what drives and users call themselves."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from markupsafe import escape
+
+from ssdlab.errors import UsageError
+from ssdlab.records import Finding, Run
+from ssdlab.report import write_html
+
+HOSTILE = '</title><script>alert("1")</script>$\\frac{'
+
+
+@pytest.fixture
+def page_of(tmp_path: Path) -> Any:
+    """`page_of(runs)` -> the text of their page."""
+
+    def write(runs: list[Run]) -> str:
+        path = tmp_path / "report.html"
+        write_html(runs, path)
+        return path.read_text(encoding="utf-8")
+
+    return write
+
+
+class Elements(HTMLParser):
+    """Collects elements and attributes and fails where an element is not closed."""
+
+    VOID = frozenset({"meta", "br", "img", "link", "hr", "input"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+
+def parsed(page: str) -> Elements:
+    elements = Elements()
+    elements.feed(page)
+    return elements
+
+
+def test_the_page_loads_nothing_and_runs_no_script(page: str) -> None:
+    for tag, attributes in parsed(page).seen:
+        assert tag not in {"script", "link", "iframe", "img", "object", "embed", "base"}
+        for name in ("src", "href", "xlink:href", "srcset", "action"):
+            assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+    assert "@import" not in page
+    assert all(target.startswith("#") for target in re.findall(r"url\(\s*['\"]?([^)]*)", page))
+    without_namespaces = re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
+    assert "http://" not in without_namespaces
+    assert "https://" not in without_namespaces
+
+
+def test_every_element_that_is_opened_is_closed(page: str) -> None:
+    assert parsed(page).open == []
+
+
+def test_no_two_elements_share_an_id(page: str) -> None:
+    names = Counter(attributes.get("id") for _, attributes in parsed(page).seen)
+    del names[None]
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_links_within_the_page_lead_somewhere(page: str) -> None:
+    seen = parsed(page).seen
+    names = {attributes.get("id") for _, attributes in seen}
+    links = [attributes["href"] for tag, attributes in seen if tag == "a"]
+    assert len(links) == 3
+    assert {str(link)[1:] for link in links} <= names
+
+
+def test_every_run_stands_there_with_verdict_and_target(two_runs: list[Run], page: str) -> None:
+    for run in two_runs:
+        assert str(escape(run.result.verdict)) in page
+        assert f'<span class="mono">{run.manifest.target}</span>' in page
+        assert run.manifest.run in page
+
+
+def test_every_warning_is_a_box_with_its_sentence(two_runs: list[Run], page: str) -> None:
+    boxes = re.findall(r'<p class="warning" role="note">(.*?)</p>', page)
+    said = [unescape(re.sub("<.*?>", "", box)) for box in boxes]
+    for warning in two_runs[1].result.warnings:
+        assert any(warning.code in box and warning.sentence in box for box in said)
+    assert "2 warnings" in page
+
+
+def test_a_run_that_was_interrupted_says_so_twice(two_runs: list[Run], page_of: Any) -> None:
+    page = page_of(two_runs)
+    assert page.count("not complete") == 1
+    assert "This run was interrupted: what follows is what was measured until then." in page
+    assert "not complete" not in page_of(two_runs[:1])
+
+
+def test_measures_and_findings_stand_as_given(page: str) -> None:
+    rows = re.findall(r"<tr>(<td.*?)</tr>", page)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows]
+    assert ["250", "6.1", "6.80", "602", "6.80 6.80 6.85"] in cells
+    assert ["50", "1.2", "18.9", "217", "19.4"] in cells
+    assert '<span class="value">3.58x</span>' in page
+    assert ">3.40 to 3.70x<" in page
+    assert '<span class="value">no</span>' in page
+    assert FINDING_WHY in page
+
+
+FINDING_WHY = "best of 3 reads fresh 1.9 s, after 250 MiB 6.8 s"
+
+
+def test_the_target_is_described_with_units(page: str) -> None:
+    facts = dict(re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td></tr>', page))
+    assert facts["Capacity"] == "476.8 GiB (512 GB)"
+    assert facts["Spare (of all flash)"] == "6.9 %"
+    assert facts["Flash page"] == "16 KiB"
+    assert facts["Protected against power loss"] == "no"
+    assert facts["File system"] == "ext4"
+    assert facts["Amounts written over it"] == "50 MiB, 200 MiB"
+    assert facts["Host: memory"] == "8 GiB"
+    assert facts["Started"] == "2026-11-21 10:15:00 UTC"
+
+
+@pytest.mark.parametrize("experiment", ["aging", "fragments"])
+def test_names_from_outside_stay_text(make_run: Any, page_of: Any, experiment: str) -> None:
+    run = make_run(
+        experiment=experiment,
+        target=f"/mnt/{HOSTILE}",
+        device={HOSTILE: HOSTILE, "drives": [{"model": HOSTILE}]},
+        host={HOSTILE: HOSTILE},
+        versions={HOSTILE: HOSTILE},
+        parameters={"size_mib": 64.0, HOSTILE: HOSTILE},
+        findings={HOSTILE: Finding(HOSTILE, HOSTILE, None, None, HOSTILE)},
+        profile=HOSTILE,
+        verdict=HOSTILE,
+    )
+    page = page_of([run])
+    assert "<script" not in page
+    assert str(escape(HOSTILE)) in page
+    assert parsed(page).open == []
+
+
+def test_control_characters_do_not_reach_the_page(make_run: Any, page_of: Any) -> None:
+    page = page_of([make_run(target="/mnt/\x1b[31m\x00\u202e", verdict="a\x07b")])
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", page)
+
+
+def test_each_figure_is_valid_xml_with_a_title_in_both_widths(page: str) -> None:
+    figures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    assert len(figures) == 2 * (1 + 2 * 4)
+    for figure in figures:
+        root = ET.fromstring(figure)
+        title = root.find("{http://www.w3.org/2000/svg}title")
+        assert title is not None
+        assert title.text
+        assert root.get("aria-labelledby") == title.get("id")
+        assert "width" not in root.attrib
+
+
+def test_a_run_that_measured_nothing_has_a_page(make_run: Any, page_of: Any) -> None:
+    page = page_of([make_run(measures=[], findings={}, verdict="", outcome="interrupted")])
+    assert "Nothing was measured." in page
+    assert "No verdict: too little was measured." in page
+
+
+def test_an_unknown_experiment_shows_all_it_measured(make_run: Any, page_of: Any) -> None:
+    run = make_run(
+        experiment="stripe",
+        measures=[
+            {"alignment_kib": 32, "read_mib_per_s": 512.5, "mode": "slow <1>"},
+            {"alignment_kib": 64, "read_mib_per_s": None, "odd": [1.25, True]},
+        ],
+        findings={"chunk_kib": Finding(32, "KiB", None, None, "because")},
+        parameters={"region_bytes": 1 << 30},
+    )
+    page = page_of([run])
+    assert "Alignment<br>KiB" in page
+    assert "Read<br>MiB/s" in page
+    cells = [
+        re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(<td.*?)</tr>", page)
+    ]
+    assert ["32", "512", "slow &lt;1&gt;", "-"] in cells
+    assert ["64", "-", "-", "1.25 yes"] in cells
+    assert '<span class="value">32 KiB</span>' in page
+    assert "1 GiB" in page
+
+
+def test_runs_of_one_experiment_stand_together(make_run: Any, page_of: Any) -> None:
+    runs = [make_run("a"), make_run("b", experiment="stripe"), make_run("c")]
+    page = page_of(runs)
+    sections = re.findall(r'id="run-(\d)".*?<td>([abc])</td>', page, re.DOTALL)
+    assert sections == [("1", "a"), ("2", "c"), ("3", "b")]
+    assert page.count("<h1>") == 2
+
+
+def test_the_command_repeats_the_run(make_run: Any, page_of: Any) -> None:
+    command = "<pre>ssdlab run aging twin:toshiba-xg5 --size 4096MiB --capacity 512000000000B"
+    assert f"{command} --seed 7</pre>" in page_of([make_run("twin")])
+    quick = {"size_mib": 512.0, "rests_s": [1.0, 2.0, 3.0], "long_rest_s": 90.0}
+    run = make_run("dir", target="/mnt/my disk", device={"kind": "directory"}, parameters=quick)
+    words = "'/mnt/my disk' --size 512MiB --quick --rest 90s --seed 7"
+    assert f"<pre>ssdlab run aging {escape(words)}</pre>" in page_of([run])
+
+
+def test_the_same_runs_give_the_same_page(two_runs: list[Run], page_of: Any) -> None:
+    assert page_of(two_runs) == page_of(two_runs)
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing_behind(
+    two_runs: list[Run], tmp_path: Path
+) -> None:
+    occupied = tmp_path / "occupied"
+    occupied.mkdir()
+    (occupied / "file").touch()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UsageError, match="occupied: the report cannot be written there"):
+        write_html(two_runs[:1], occupied)
+    assert sorted(tmp_path.iterdir()) == before
+    with pytest.raises(UsageError, match="No such file or directory"):
+        write_html(two_runs[:1], tmp_path / "missing" / "report.html")
+
+
+def test_a_report_needs_a_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run to report on"):
+        write_html([], tmp_path / "report.html")
