@@ -12,9 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.mounts import mount_of
+from ssdlab.stack.space import room_for
+
 # The smallest image that each mkfs accepts; images are sparse, so size costs nothing.
 _SMALLEST_MIB = {"xfs": 300, "btrfs": 128}
 _MKFS_FLAGS = {"ext4": "-q -F", "ext3": "-q -F", "ext2": "-q -F", "xfs": "-q -f", "btrfs": "-q -f"}
+_SMALL_TEST = 64 << 20
 _WITHOUT_DEVICE = ("tmpfs", "ramfs")
 
 
@@ -72,6 +77,22 @@ def make_filesystem(
             return point
 
         yield make
+
+
+@pytest.fixture
+def drive_directory(tmp_path: Path) -> Path:
+    """An empty directory on a file system that stands on a drive, with room for a small test.
+
+    Skips where the test's own directory lies in memory, on the network, or on a full drive.
+    """
+    for doubt in doubts(mount_of(tmp_path)):
+        if doubt.fatal or doubt.code == "data-journal":
+            pytest.skip(f"needs a directory on a drive (--basetemp): {doubt.sentence}")
+    if room_for(tmp_path, _SMALL_TEST) < _SMALL_TEST:
+        pytest.skip(f"{tmp_path} has no room: 1 GiB and 5 % must stay free beside the test")
+    directory = tmp_path / "on-drive"
+    directory.mkdir()
+    return directory
 
 
 def _need_root(*tools: str) -> None:

@@ -27,7 +27,7 @@ NAMES_FTL = re.compile(r"\bftl\b")
 SEES = r"\b{0}\s*::|::\s*{0}\b|\buse\s[^;]*\b{0}\b"
 SEES_NAND = re.compile(SEES.format("nand"))
 SEES_FTL = re.compile(SEES.format("ftl"))
-SEE_BOTH = {"ftl", "lib", "ssd"}
+SEE_BOTH = {"ftl", "lib", "ssd", "study"}
 
 
 def between_crates(root: Path, files: list[Path]) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ class Drive:
     queue_depth: int
 
     @staticmethod
-    def twin(profile: str, capacity_bytes: int | None = None) -> Drive: ...
+    def twin(profile: str, capacity_bytes: int | None = None, *, seed: int = 0) -> Drive: ...
     @staticmethod
     def real(
         path: str | PathLike[str],

@@ -13,6 +13,7 @@ Whoever reads a folder years later needs nothing but this module.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -170,7 +171,7 @@ class Run:
 
 def run_name(experiment: str, target: str, started: datetime) -> str:
     """A folder name that sorts by time: 20261121-101500-aging-toshiba-xg5-3f2a."""
-    word = re.sub(r"[^a-z0-9]+", "-", target.lower().removeprefix("twin:")).strip("-")[-32:]
+    word = re.sub(r"[^a-z0-9]+", "-", target.lower().removeprefix("twin:"))[-32:].strip("-")
     return f"{started:%Y%m%d-%H%M%S}-{experiment}-{word or 'root'}-{secrets.token_hex(2)}"
 
 
@@ -195,12 +196,25 @@ def make_folder(results: Path, name: str) -> Path:
 def write_run(
     folder: Path, manifest: Manifest, recording: Recording, result: Result | None
 ) -> None:
-    """Writes a run; each file appears whole or not at all."""
-    _write(folder / "manifest.json", _json(manifest))
-    for name, table in recording.tables().items():
-        _write_parquet(folder / f"{name}.parquet", table)
-    if result is not None:
-        _write(folder / "result.json", _json(result))
+    """Writes a run; each file appears whole or not at all.
+
+    Raises:
+        UsageError: the folder takes no more.
+    """
+    try:
+        _write(folder / "manifest.json", _json(manifest))
+        for name, table in recording.tables().items():
+            _write_parquet(folder / f"{name}.parquet", table)
+        if result is not None:
+            _write(folder / "result.json", _json(result))
+    except OSError as error:
+        for partial in folder.glob("*.part"):
+            partial.unlink(missing_ok=True)
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"{folder}: the run cannot be written there ({reason}); make room, or give --out "
+            "another directory"
+        ) from error
 
 
 def read_run(folder: Path) -> Run:
@@ -209,6 +223,13 @@ def read_run(folder: Path) -> Run:
     Raises:
         UsageError: the folder holds no complete run, or one of another layout.
     """
+    names = ("manifest.json", *(f"{name}.parquet" for name in _TABLES), "result.json")
+    missing = [name for name in names if not (folder / name).exists()]
+    if missing:
+        raise UsageError(
+            f"{folder} is not the folder of a finished run (no {missing[0]}); give a folder that "
+            "`ssdlab run` made"
+        )
     try:
         return Run(
             folder=folder,
@@ -216,12 +237,6 @@ def read_run(folder: Path) -> Run:
             result=msgspec.json.decode((folder / "result.json").read_bytes(), type=Result),
             tables={name: pq.read_table(folder / f"{name}.parquet") for name in _TABLES},
         )
-    except FileNotFoundError as error:
-        missing = Path(error.filename).name
-        raise UsageError(
-            f"{folder} is not the folder of a finished run (no {missing}); give a folder that "
-            "`ssdlab run` made"
-        ) from error
     except (OSError, msgspec.MsgspecError, pa.ArrowException) as error:
         raise UsageError(f"{folder} holds a run that cannot be read: {error}") from error
 
@@ -232,9 +247,12 @@ def find_runs(path: Path) -> list[Path]:
     Raises:
         UsageError: there is none.
     """
-    if (path / "manifest.json").is_file():
-        return [path]
-    found = sorted(manifest.parent for manifest in path.glob("*/result.json"))
+    try:
+        if (path / "manifest.json").is_file():
+            return [path]
+        found = sorted(manifest.parent for manifest in path.glob("*/result.json"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be looked into ({error.strerror}); give a run") from error
     if not found:
         raise UsageError(
             f"{path} holds no run; give the folder of a run, or the folder that --out named"
@@ -248,7 +266,22 @@ def encode_json(value: Any) -> str:
 
 
 def _json(value: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a file name need not be text
+        text = msgspec.json.encode(_readable(msgspec.to_builtins(value)))
+    return msgspec.json.format(text, indent=2) + b"\n"
+
+
+def _readable(value: Any) -> Any:
+    r"""The same, with the bytes of file names that are no UTF-8 written as \xff."""
+    if isinstance(value, dict):
+        return {key: _readable(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_readable(each) for each in value]
+    if isinstance(value, str):
+        return os.fsencode(value).decode("utf-8", "backslashreplace")
+    return value
 
 
 def _write(path: Path, content: bytes) -> None:

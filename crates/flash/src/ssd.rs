@@ -55,7 +55,8 @@ struct Part {
 }
 
 impl Ssd {
-    /// A new drive of this profile: nothing written, nothing worn. The seed decides what chance does.
+    /// A new drive of this profile: nothing written, nothing worn. The seed decides what chance
+    /// does.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let dies = profile.geometry.dies() as usize;
         Self {

@@ -50,27 +50,35 @@ def findings(steps: pa.Table, repeats: int) -> dict[str, Finding]:
     found = {"slowdown": _slowdown(rows[0], rows[-1])}
     last = [step for step in steps.to_pylist() if step["phase"] == "read"]
     aged = [step for step in last if step["stage"] == last[-1]["stage"]]
-    found["recovers"] = _recovers(rows[0], aged)
+    found["recovers"] = _recovers(rows[0], aged, found["slowdown"])
     return found
 
 
-def verdict(found: dict[str, Finding], rows: list[dict[str, Any]], *, complete: bool) -> str:
-    """One sentence for people."""
+def verdict(found: dict[str, Finding], rows: list[dict[str, Any]], *, outcome: str) -> str:
+    """One sentence for people; `outcome` is how the run ended, as in the manifest."""
+    ended = {"interrupted": "Interrupted", "failed": "Failed", "complete": "Ended"}[outcome]
     if "slowdown" not in found:
-        return "Interrupted before the file had been read both fresh and aged: nothing to tell."
+        return f"{ended} before the file had been read both fresh and aged: nothing to tell."
     slowdown = found["slowdown"]
     fresh, aged = rows[0]["read_s"], rows[-1]["read_s"]
     times = f"{_short(fresh)} fresh, {_short(aged)} after {rows[-1]['written_mib']:.0f} MiB"
-    ending = "" if complete else " (interrupted: not all amounts were written)"
+    partly = f" ({ended.lower()}: not all amounts were written)"
+    ending = "" if outcome == "complete" else partly
     ratio = slowdown.value
     assert isinstance(ratio, float)
     if ratio < SLOW:
         return f"Random writing does not slow reads here: {times}{ending}."
-    if slowdown.low is not None and slowdown.low <= 1.0:
+    if not _is_shown(slowdown):
         return f"No slowdown shown: the reads scatter more than they differ ({times}){ending}."
     heals = found["recovers"].value is True
-    tail = "rest heals it" if heals else "rest does not heal it, rewriting the file in order would"
+    tail = "rest heals it" if heals else "rest does not heal it (rewriting in order usually does)"
     return f"Random writing makes reads {ratio:.2f} times slower ({times}); {tail}{ending}."
+
+
+def _is_shown(slowdown: Finding) -> bool:
+    """Whether the ratio is above noise: its interval, where there is one, excludes none at all."""
+    assert isinstance(slowdown.value, float)
+    return slowdown.value >= SLOW and (slowdown.low is None or slowdown.low > 1.0)
 
 
 def _slowdown(fresh: dict[str, Any], aged: dict[str, Any]) -> Finding:
@@ -85,13 +93,13 @@ def _slowdown(fresh: dict[str, Any], aged: dict[str, Any]) -> Finding:
     return Finding(value=value, unit="x", low=low, high=high, why=why)
 
 
-def _recovers(fresh: dict[str, Any], aged: list[dict[str, Any]]) -> Finding:
+def _recovers(fresh: dict[str, Any], aged: list[dict[str, Any]], slowdown: Finding) -> Finding:
     """Compares the last read after the last writing with the first, against the fresh one."""
     first, last = _seconds(aged[0]), _seconds(aged[-1])
     added = first - fresh["read_s"]
     rested = format_duration(sum(step["rest_s"] for step in aged))
-    if first < SLOW * fresh["read_s"]:
-        why = "reads did not slow down, so there is nothing to recover from"
+    if not _is_shown(slowdown) or first < SLOW * fresh["read_s"]:
+        why = "no slowdown was shown, so there is nothing to recover from"
         return Finding(value=False, unit="", low=None, high=None, why=why)
     why = (
         f"{_short(first)} after the first rest, {_short(last)} after {rested} of rest in all; "

@@ -7,11 +7,13 @@ import sys
 from importlib.metadata import version
 from typing import Annotated
 
-import click
 import typer
 
 from ssdlab.cli import report, run
-from ssdlab.errors import SsdlabError
+from ssdlab.errors import Interrupted, SsdlabError
+
+TYPER_INTERRUPTED = 130
+"""What typer makes of a KeyboardInterrupt that reaches it."""
 
 app = typer.Typer(
     name="ssdlab",
@@ -57,7 +59,8 @@ def main() -> None:
     is one line on stderr.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP: it stays so
+            signal.signal(number, _interrupt)
     sys.exit(_run())
 
 
@@ -66,22 +69,20 @@ def _run() -> int:
         status = app(standalone_mode=False)
     except SsdlabError as error:
         return _fail(str(error), error.exit_status)
-    except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(error.format_message() + "\n")
-        return 2
-    except click.ClickException as error:
-        return _fail(_one_line(error), 2)
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted", 3)
-    except BrokenPipeError:
-        return _fail("the reader of the output went away", 1)
+    except typer.TyperException as error:
+        message = _one_line(error)
+        return _fail(message, 2) if message else 2  # none: it has just printed the help
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", Interrupted.exit_status)
+    if status == TYPER_INTERRUPTED:
+        return _fail("interrupted", Interrupted.exit_status)
     return status if isinstance(status, int) else 0
 
 
-def _one_line(error: click.ClickException) -> str:
-    message = " ".join(error.format_message().split())
+def _one_line(error: typer.TyperException) -> str:
+    message = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
-    return f"{message} See: {context.command_path} --help" if context else message
+    return f"{message}; see {context.command_path} --help" if context and message else message
 
 
 def _fail(message: str, status: int) -> int:

@@ -11,6 +11,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from ssdlab.experiment.progress import Listener, Report, silent
 from ssdlab.units import format_duration
 
+RESERVED = 40
+"""Columns of the bar, the share and the time left: a long target must not push them out."""
+
 
 @contextlib.contextmanager
 def shown(console: Console, title: str, *, quiet: bool) -> Iterator[Listener]:
@@ -22,26 +25,32 @@ def shown(console: Console, title: str, *, quiet: bool) -> Iterator[Listener]:
         yield silent
     elif console.is_terminal:
         with _bar(console) as progress:
-            task = progress.add_task(title, total=1.0, label="", left="")
-            yield lambda report: _update(progress, task, report)
+            room = max(8, (console.width - RESERVED) // 2)
+            task = progress.add_task(_end(title, room), total=1.0, label="", left="")
+            yield lambda report: _update(progress, task, report, room)
     else:
         yield _Lines(console, title)
 
 
 def _bar(console: Console) -> Progress:
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=12),
         TextColumn("{task.percentage:>3.0f} %"),
         TextColumn("{task.fields[left]}"),
-        TextColumn("[dim]{task.fields[label]}[/dim]"),
+        TextColumn("{task.fields[label]}", style="dim", markup=False),
     )
     return Progress(*columns, console=console, transient=True)
 
 
-def _update(progress: Progress, task: TaskID, report: Report) -> None:
+def _end(text: str, room: int) -> str:
+    return text if len(text) <= room else "…" + text[1 - room :]
+
+
+def _update(progress: Progress, task: TaskID, report: Report, room: int) -> None:
     left = "" if report.left_s is None else f"{format_duration(report.left_s)} left"
-    progress.update(task, completed=report.run_share, label=report.label, left=left)
+    label = report.label if len(report.label) <= room else report.label[: room - 1] + "…"
+    progress.update(task, completed=report.run_share, label=label, left=left)
 
 
 class _Lines:

@@ -9,6 +9,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from ssdlab.cli.output import write_out
 from ssdlab.records import Run, encode_json, find_runs, read_run
 from ssdlab.report import render, write_html
 
@@ -16,7 +17,7 @@ from ssdlab.report import render, write_html
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Run folders, or results folders with runs in them."),
+        typer.Argument(metavar="RUN", help="Run folders, or results folders with runs in them."),
     ],
     *,
     html: Annotated[
@@ -31,7 +32,7 @@ def report(
     if html is not None:
         write_html(found, html)
     if json:
-        typer.echo(_as_json(found), nl=False)
+        write_out(_as_json(found))
     elif html is not None:
         typer.echo(html.resolve())
     else:

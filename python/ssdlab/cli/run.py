@@ -14,9 +14,10 @@ from rich.console import Console
 
 from ssdlab.analysis import aging as analysis
 from ssdlab.cli.bar import shown
-from ssdlab.errors import Interrupted, SsdlabError
+from ssdlab.cli.output import write_out
+from ssdlab.errors import Interrupted, SsdlabError, UsageError
 from ssdlab.experiment import aging, provenance
-from ssdlab.experiment.site import Site, Wish, open_site
+from ssdlab.experiment.site import Site, Wish, check, open_site
 from ssdlab.records import (
     Manifest,
     Result,
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 
 RESULTS = Path("ssdlab-runs")
+SEED_MAX = 2**53 - 1  # what every reader of JSON keeps exactly
 
 
 @app.callback()
@@ -55,6 +57,13 @@ class Wishes:
     quiet: bool
 
 
+def _seed(text: str | int) -> int:
+    digits = str(text)
+    if not (digits.isascii() and digits.isdecimal()) or int(digits[:20]) > SEED_MAX:
+        raise UsageError(f"--seed is {digits!r}; it may be a whole number from 0 to {SEED_MAX}")
+    return int(digits)
+
+
 @app.command(
     name="aging",
     epilog="Example: ssdlab run aging twin:toshiba-xg5 /mnt/data --size 1GiB --quick",
@@ -63,7 +72,7 @@ def run_aging(
     targets: Annotated[
         list[str],
         typer.Argument(
-            metavar="TARGET...",
+            metavar="TARGET",
             help="twin:NAME, twin:FILE.toml, a directory (a test file is made in it and removed), "
             "or a block device (its data is lost).",
         ),
@@ -91,7 +100,9 @@ def run_aging(
     out: Annotated[
         Path, typer.Option(help="Results folder: each run makes a folder in it.")
     ] = RESULTS,
-    seed: Annotated[int, typer.Option(min=0, help="Decides all that is random.")] = 0,
+    seed: Annotated[
+        int, typer.Option(parser=_seed, metavar="N", help="Decides all that is random.")
+    ] = 0,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
     ] = False,
@@ -111,8 +122,15 @@ def run_aging(
     scaled = None if capacity is None else parse_size(capacity)
     wishes = Wishes(out, seed, json, quiet)
     sites = [Wish(target, plan.size, seed, scaled, destroy_data) for target in targets]
-    runs = [_run_one(wish, plan, wishes) for wish in sites]
-    _print_json(runs, wishes)
+    for wish in sites:
+        check(wish)
+    runs: list[Run] = []
+    for wish in sites:
+        runs.append(_run_one(wish, plan, wishes))
+        if runs[-1].manifest.outcome == "interrupted":
+            break
+    if json:
+        _print_json(runs, several=len(targets) > 1)
     return Interrupted.exit_status if runs[-1].manifest.outcome == "interrupted" else 0
 
 
@@ -176,20 +194,18 @@ def _result(
         parameters=manifest.parameters,
         measures=rows,
         findings=found,
-        verdict=analysis.verdict(found, rows, complete=manifest.outcome == "complete"),
+        verdict=analysis.verdict(found, rows, outcome=manifest.outcome),
         warnings=site.caveats,
         folder=str(folder),
     )
 
 
-def _print_json(runs: list[Run], wishes: Wishes) -> None:
-    if not wishes.json:
-        return
-    if len(runs) == 1:
-        typer.echo(encode_json(runs[0].result), nl=False)
+def _print_json(runs: list[Run], *, several: bool) -> None:
+    if not several:
+        write_out(encode_json(runs[0].result))
         return
     results: dict[str, Any] = {
         "ssdlab": runs[0].result.ssdlab,
         "runs": [msgspec.to_builtins(run.result) for run in runs],
     }
-    typer.echo(encode_json(results), nl=False)
+    write_out(encode_json(results))

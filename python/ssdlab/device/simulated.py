@@ -14,14 +14,18 @@ CAPACITY_MAX: Final = 1 << 62
 """No twin is larger: addresses have 32 bits, and byte counts 64."""
 
 
-def open_twin(name: str, profile: str, capacity_bytes: int | None = None) -> Drive:
+def open_twin(
+    name: str, profile: str, capacity_bytes: int | None = None, *, seed: int = 0
+) -> Drive:
     """A new twin of a profile, scaled to another capacity where one is given.
+
+    The seed decides what chance does in it, such as a random choice of victims.
 
     Raises:
         TargetError: a wrong profile: its name, the key, and what that may be.
     """
     with _named(name, capacity_bytes):
-        return Drive.twin(profile, capacity_bytes)
+        return Drive.twin(profile, capacity_bytes, seed=seed)
 
 
 def describe_twin(name: str, profile: str, capacity_bytes: int | None = None) -> dict[str, Any]:

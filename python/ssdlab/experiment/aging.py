@@ -17,7 +17,7 @@ from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiment.progress import Forecast, Listener, silent
 from ssdlab.experiment.site import Site
 from ssdlab.records import Recording, StepRow
-from ssdlab.units import format_size
+from ssdlab.units import format_duration, format_size
 
 MIB: Final = 1 << 20
 SIZE: Final = 4096 * MIB
@@ -26,6 +26,7 @@ AMOUNTS: Final = (50 * MIB, 200 * MIB, 800 * MIB, 4000 * MIB)
 RESTS_S: Final = (10.0, 20.0, 30.0)
 QUICK: Final = 0.1
 """`--quick` shortens the rests to this share."""
+LONG_REST_MAX_S: Final = 365 * 86_400.0
 QUICK_SIZE: Final = 512 * MIB
 SIZE_MIN: Final = 16 * MIB
 READ_BLOCK: Final = MIB
@@ -73,14 +74,19 @@ def plan(size: int | None, *, quick: bool, long_rest_s: float, seed: int) -> Pla
     """The plan for a file of `size` bytes (None: the published 4096 MiB, or 512 MiB if quick).
 
     Raises:
-        UsageError: a size that is too small or no whole number of MiB.
+        UsageError: a size that is too small or no whole number of MiB, or too long a rest.
     """
     if size is None:
         size = QUICK_SIZE if quick else SIZE
     if size < SIZE_MIN or size % MIB:
+        given = f"{size} bytes" if size % MIB else format_size(size)
         raise UsageError(
-            f"--size is {format_size(size)}; it may be a whole number of MiB from "
-            f"{format_size(SIZE_MIN)} on"
+            f"--size is {given}; it may be a whole number of MiB from {format_size(SIZE_MIN)} on"
+        )
+    if long_rest_s > LONG_REST_MAX_S:
+        raise UsageError(
+            f"--rest is {format_duration(long_rest_s)}; it may be up to "
+            f"{format_duration(LONG_REST_MAX_S)}"
         )
     scaled = (amount * size // SIZE for amount in AMOUNTS)
     amounts = tuple(max(1, amount // WRITE_BLOCK) * WRITE_BLOCK for amount in scaled)

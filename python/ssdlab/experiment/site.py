@@ -20,12 +20,16 @@ from ssdlab.stack.device_doubts import device_doubts
 from ssdlab.stack.doubt import Doubt
 from ssdlab.stack.filesystem import doubts
 from ssdlab.stack.in_use import in_use
-from ssdlab.stack.layers import drives_of_mount, drives_under
+from ssdlab.stack.layers import devices_of_mount, drives_of_mount, drives_under, layers_under
 from ssdlab.stack.mounts import Mount, mount_of
 from ssdlab.stack.space import room_for, space_on
 from ssdlab.units import format_size
 
 TWIN: Final = "twin:"
+NO_DIRECT_IO: Final = frozenset({"data-journal", "dax"})
+"""Doubts under which each read comes from memory: refused before anything is written."""
+SIZE_LEAST: Final = 16 << 20
+"""A message suggests no size below this: no experiment takes one."""
 
 
 @dataclass(frozen=True)
@@ -87,38 +91,63 @@ def open_site(wish: Wish) -> Iterator[Site]:
             drive cannot be measured.
         UsageError: an option that the target has no use for.
     """
+    check(wish)
     path = Path(wish.target)
     if wish.target.startswith(TWIN):
         yield _open_twin(wish)
+    elif is_block_device(path):
+        yield _open_block_device(path, wish)
+    else:
+        with _made_test_file(path, wish) as site:
+            yield site
+
+
+def check(wish: Wish) -> None:
+    """Refuses what can be refused at once: of several targets none is measured for nothing.
+
+    Raises:
+        TargetError, UsageError: as `open_site`; of a directory or a device only what it is.
+    """
+    if wish.target.startswith(TWIN):
+        _describe_twin(wish, profiles.load(wish.target.removeprefix(TWIN)))
         return
     if wish.capacity_bytes is not None:
         raise UsageError(
             f"--capacity scales a twin, but the target is {wish.target}; leave it out, or give "
             "twin:NAME"
         )
-    _require_kind(path)
-    if is_block_device(path):
-        yield _open_block_device(path, wish)
-        return
-    with _made_test_file(path, wish) as site:
-        yield site
+    _require_kind(Path(wish.target), wish.target)
+    if is_block_device(Path(wish.target)):
+        _require_consent(wish)
 
 
 def _open_twin(wish: Wish) -> Site:
     name = wish.target.removeprefix(TWIN)
     profile = profiles.load(name)
-    drive = open_twin(name, profile, wish.capacity_bytes)
-    if wish.size_bytes > drive.capacity_bytes:
+    return Site(
+        drive=open_twin(name, profile, wish.capacity_bytes, seed=wish.seed),
+        identity=_describe_twin(wish, profile),
+        profile=profile,
+    )
+
+
+def _describe_twin(wish: Wish, profile: str) -> dict[str, Any]:
+    name = wish.target.removeprefix(TWIN)
+    described = describe_twin(name, profile, wish.capacity_bytes)
+    if wish.size_bytes > described["capacity_bytes"]:
         raise TargetError(
-            f"{wish.target} holds {format_size(drive.capacity_bytes)}, less than the "
+            f"{wish.target} holds {format_size(described['capacity_bytes'])}, less than the "
             f"{format_size(wish.size_bytes)} of --size; give a smaller --size or a larger "
             "--capacity"
         )
-    identity = {"kind": "twin", "name": name, **describe_twin(profile, wish.capacity_bytes)}
-    return Site(drive=drive, identity=identity, profile=profile)
+    return {"kind": "twin", "name": name, **described}
 
 
-def _require_kind(path: Path) -> None:
+def _require_kind(path: Path, target: str) -> None:
+    if not target:  # Path("") would be the working directory
+        raise TargetError(
+            "the target is empty; give a directory on the drive, a block device or twin:NAME"
+        )
     try:
         path.stat()
     except OSError as error:
@@ -132,12 +161,15 @@ def _require_kind(path: Path) -> None:
         )
 
 
-def _open_block_device(path: Path, wish: Wish) -> Site:
+def _require_consent(wish: Wish) -> None:
     if not wish.destroy_data:
         raise TargetError(
-            f"{path} is a block device and the test would destroy what is on it; give a directory "
-            "on it instead, or add --destroy-data if nothing there is needed"
+            f"{wish.target} is a block device and the test would destroy what is on it; give a "
+            "directory on it instead, or add --destroy-data if nothing there is needed"
         )
+
+
+def _open_block_device(path: Path, wish: Wish) -> Site:
     if reasons := in_use(path):
         raise TargetError(f"{path} is in use and stays untouched: {'; '.join(reasons)}")
     size = size_of(path)
@@ -147,22 +179,28 @@ def _open_block_device(path: Path, wish: Wish) -> Site:
             "--size; give a smaller --size"
         )
     device = device_at(path)
-    found = [doubt for drive in _drives(device) for doubt in device_doubts(drive)]
+    found = _layer_doubts([device])
+    _refuse_fatal(path, found)
     drive = open_real(path, seed=wish.seed)
-    identity = {"kind": "block device", "path": str(path), "drives": _described(_drives(device))}
+    drives = drives_under(device) or (device,)
+    identity = {"kind": "block device", "path": str(path), "drives": _described(drives)}
     return Site(drive=drive, identity=identity, caveats=_caveats(found))
 
 
-def _drives(device: BlockDevice) -> tuple[BlockDevice, ...]:
-    return drives_under(device) or (device,)
+def _layer_doubts(devices: Iterable[BlockDevice]) -> list[Doubt]:
+    """The doubts about devices and all that lies under them, each once."""
+    layers = [layer for device in devices for layer in layers_under(device)]
+    found = [doubt for layer in layers for doubt in device_doubts(layer.device)]
+    return list(dict.fromkeys(found))
 
 
 @contextlib.contextmanager
 def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
     mount = mount_of(directory)
     drives = drives_of_mount(mount)
-    found = [*doubts(mount), *(doubt for drive in drives for doubt in device_doubts(drive))]
-    _refuse_fatal(directory, found)
+    found = [*doubts(mount), *_layer_doubts(devices_of_mount(mount))]
+    # Of a directory's attributes only the worst: in an append-only one no file can be removed.
+    _refuse_fatal(directory, [*found, *attribute_doubts(directory)])
     leftovers = remove_leftovers(directory)
     _require_room(directory, wish.size_bytes)
     with TestFile(directory, wish.size_bytes) as test_file:
@@ -180,11 +218,11 @@ def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
         yield site
 
 
-def _refuse_fatal(directory: Path, found: Iterable[Doubt]) -> None:
+def _refuse_fatal(path: Path, found: Iterable[Doubt]) -> None:
     for doubt in found:
-        if doubt.fatal:
+        if doubt.fatal or doubt.code in NO_DIRECT_IO:
             raise TargetError(
-                f"{directory}: {doubt.sentence.rstrip('.')}; give a directory on the drive to be "
+                f"{path}: {doubt.sentence.rstrip('.')}; give a directory on the drive to be "
                 "measured"
             )
 
@@ -194,11 +232,11 @@ def _require_room(directory: Path, size_bytes: int) -> None:
     if usable >= size_bytes:
         return
     space = space_on(directory)
+    smaller = f"a --size of at most {usable >> 20} MiB, or " if usable >= SIZE_LEAST else ""
     raise TargetError(
-        f"{directory} has {format_size(space.free_bytes)} free, of which "
-        f"{format_size(space.kept_bytes)} stay free (5 % or 1 GiB, whichever is more); a test of "
-        f"{format_size(size_bytes)} has no room: give --size of at most "
-        f"{usable >> 20} MiB or another directory"
+        f"{directory} has {format_size(space.free_bytes)} free and "
+        f"{format_size(space.kept_bytes)} must stay free (5 % or 1 GiB, whichever is more), so a "
+        f"test of {format_size(size_bytes)} has no room; give {smaller}another directory"
     )
 
 

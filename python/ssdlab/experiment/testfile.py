@@ -33,17 +33,8 @@ class TestFile:
         Raises:
             TargetError: the directory takes no file, or not one of this size.
         """
-        self.path = directory / f"ssdlab-test-{secrets.token_hex(6)}.tmp"
+        self.path, self._fd = _locked_file(directory)
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._fd = os.open(self.path, flags, 0o600)
-        except OSError as error:
-            raise TargetError(
-                f"{directory}: no test file can be made there ({error.strerror}); give a directory "
-                "that you may write to"
-            ) from error
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _reserve(self._fd, directory, size_bytes)
         except BaseException:
             self.remove()
@@ -73,6 +64,33 @@ class TestFile:
     ) -> None:
         """Removes it."""
         self.remove()
+
+
+def _locked_file(directory: Path) -> tuple[Path, int]:
+    """A new, empty, locked file that is still there.
+
+    Before its lock is taken, another run may hold it for a leftover: then it makes another one.
+    """
+    while True:
+        path = directory / f"ssdlab-test-{secrets.token_hex(6)}.tmp"
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            fd = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise TargetError(
+                f"{directory}: no test file can be made there ({error.strerror}); give a directory "
+                "that you may write to"
+            ) from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            is_there = os.fstat(fd).st_nlink > 0
+        except BaseException:
+            path.unlink(missing_ok=True)
+            os.close(fd)
+            raise
+        if is_there:
+            return path, fd
+        os.close(fd)
 
 
 def remove_leftovers(directory: Path) -> list[Path]:

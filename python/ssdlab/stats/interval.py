@@ -12,8 +12,8 @@ def ratio_interval(
     """Bounds of the ratio of two positive quantities, each measured several times.
 
     Welch's t interval of the difference of mean logarithms (B. L. Welch, Biometrika 1947), so
-    of the ratio of geometric means. Repeats without any scatter give an interval of no width.
-    None where one of them has fewer than two repeats.
+    of the ratio of geometric means. None where one of them has fewer than two repeats, and where
+    no repeat differs from another: exact repeats (a twin's) say nothing about an error.
     """
     if min(len(numerator), len(denominator)) < 2:
         return None
@@ -27,7 +27,7 @@ def ratio_interval(
         freedoms.append(len(logs) - 1)
     difference, error = means[0] - means[1], sum(errors)
     if error < 1e-24:  # rounding of equal logarithms, far below any clock's resolution
-        return math.exp(difference), math.exp(difference)
+        return None
     freedom = error**2 / sum(e**2 / f for e, f in zip(errors, freedoms, strict=True))
     margin = _student_quantile(0.5 + confidence / 2, freedom) * math.sqrt(error)
     return math.exp(difference - margin), math.exp(difference + margin)

@@ -173,7 +173,12 @@ impl Profile {
         }
         let shape = Shape(Geometry { blocks_per_plane: 1, ..scaled.geometry.clone() });
         (scaled.capacity, scaled.geometry) = shape.size(Some(capacity), Some(spare), None)?;
-        check_room(scaled.capacity, &scaled.geometry, &scaled.collection)?;
+        check_room(scaled.capacity, &scaled.geometry, &scaled.collection).map_err(|_| {
+            let held = u64::from(scaled.collection.superblocks_held() + 1);
+            let least = held as f64 * scaled.geometry.superblock_bytes() as f64 / spare;
+            let allowed = format!("at least about {} MiB for this drive", (least / 1e6) as u64 + 1);
+            ConfigError::new("drive.capacity", format!("{capacity} bytes"), allowed)
+        })?;
         Ok(scaled)
     }
 }

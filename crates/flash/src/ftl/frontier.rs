@@ -7,14 +7,16 @@ use crate::nand::{Place, Ppn, Splitter};
 
 /// Why a unit is written, and so into which frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum Cause {
     /// The host wrote it.
     Host,
     /// Collection moved it.
     Collection,
+    /// A flush filled up the host's page.
+    Padding,
 }
 
-/// The frontiers of a drive: one for each stream, or one for both.
+/// The frontiers of a drive: the host's, and one for what collection moves where they are apart.
 #[derive(Debug)]
 pub struct Frontiers {
     host: Frontier,
@@ -33,11 +35,11 @@ impl Frontiers {
         Self { host, collection: separate.then(frontier) }
     }
 
-    /// The one that a stream fills.
+    /// The one that is filled for a cause.
     #[inline]
-    pub fn of(&mut self, stream: Stream) -> &mut Frontier {
-        match (stream, &mut self.collection) {
-            (Stream::Collection, Some(collection)) => collection,
+    pub fn of(&mut self, cause: Cause) -> &mut Frontier {
+        match (cause, &mut self.collection) {
+            (Cause::Collection, Some(collection)) => collection,
             _ => &mut self.host,
         }
     }
@@ -48,13 +50,10 @@ impl Frontiers {
         fills(&self.host) || self.collection.as_ref().is_some_and(fills)
     }
 
-    /// What waits in pages that are not full.
-    pub fn waiting(&self) -> Filling {
-        let mut all = self.host.waiting();
-        if let Some(collection) = &self.collection {
-            all.add(&collection.waiting());
-        }
-        all
+    /// Units written for a cause that wait in pages that are not full.
+    pub fn waiting(&self, cause: Cause) -> u64 {
+        let all = self.collection.iter().chain([&self.host]);
+        all.map(|frontier| u64::from(frontier.waiting(cause))).sum()
     }
 }
 
@@ -80,21 +79,20 @@ pub struct Frontier {
 pub struct Filling {
     /// When all of its data is with the controller.
     pub ready: Nanos,
-    /// Units that the host wrote.
-    pub host: u32,
-    /// Units that collection moved.
-    pub moved: u32,
-    /// Units that only fill it up.
-    pub padding: u32,
+    /// Units by cause.
+    units: [u32; 3],
 }
 
 impl Filling {
-    /// Adds what another says.
-    pub fn add(&mut self, other: &Self) {
-        self.ready = self.ready.max(other.ready);
-        self.host += other.host;
-        self.moved += other.moved;
-        self.padding += other.padding;
+    /// Units written for a cause.
+    pub fn of(&self, cause: Cause) -> u32 {
+        self.units[cause as usize]
+    }
+
+    #[inline]
+    fn add(&mut self, cause: Cause, units: u32, ready: Nanos) {
+        self.units[cause as usize] += units;
+        self.ready = self.ready.max(ready);
     }
 }
 
@@ -166,23 +164,21 @@ impl Frontier {
         Slot { ppn, units, place: self.place, fills_page }
     }
 
-    /// Adds units to the page that their die fills.
+    /// Adds a slot's units to the page that its die fills.
     #[inline]
-    pub fn fill(&mut self, die: u32, units: &Filling) {
-        self.filling[die as usize].add(units);
+    pub fn fill(&mut self, slot: &Slot, cause: Cause, ready: Nanos) {
+        self.filling[slot.place.die as usize].add(cause, slot.units, ready);
     }
 
     /// Takes a die's full page away: it is being programmed.
     pub fn take_page(&mut self, die: u32) -> Filling {
         let page = std::mem::take(&mut self.filling[die as usize]);
-        self.units_open -= page.host + page.moved + page.padding;
+        self.units_open -= page.units.iter().sum::<u32>();
         page
     }
 
-    /// What waits in pages that are not full.
-    pub fn waiting(&self) -> Filling {
-        let mut all = Filling::default();
-        self.filling.iter().for_each(|page| all.add(page));
-        all
+    /// Units written for a cause that wait in pages that are not full.
+    pub fn waiting(&self, cause: Cause) -> u32 {
+        self.filling.iter().map(|page| page.of(cause)).sum()
     }
 }

@@ -13,7 +13,7 @@ mod victim;
 use ssdlab_time::Nanos;
 
 use buffer::WriteBuffer;
-use frontier::{Filling, Frontiers, Slot, Stream};
+use frontier::{Cause, Filling, Frontiers, Slot};
 use gc::Collector;
 use l2p::L2p;
 pub use l2p::Lpn;
@@ -111,10 +111,10 @@ impl Ftl {
     pub fn write(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> Nanos {
         let admitted = self.buffer.admit(ready);
         self.counters.host_writes += 1;
-        if self.frontiers.of(Stream::Host).is_full() {
+        if self.frontiers.of(Cause::Host).is_full() {
             self.make_room(admitted, array);
             // Where moved units share the host's frontier, making room may have opened it.
-            let frontier = self.frontiers.of(Stream::Host);
+            let frontier = self.frontiers.of(Cause::Host);
             if frontier.is_full() {
                 frontier.open(self.superblocks.take_free());
             }
@@ -136,10 +136,9 @@ impl Ftl {
 
     /// Closes the pages that host data is waiting in and returns when all of it is in flash.
     pub fn drain(&mut self, at: Nanos, array: &mut impl Media) -> Nanos {
-        while self.frontiers.of(Stream::Host).units_open() > 0 {
-            let slot = self.frontiers.of(Stream::Host).take(u32::MAX, &self.splitter);
-            let padding = Filling { ready: at, padding: slot.units, ..Filling::default() };
-            self.settle(Stream::Host, slot, padding, array);
+        while self.frontiers.of(Cause::Host).units_open() > 0 {
+            let slot = self.frontiers.of(Cause::Host).take(u32::MAX, &self.splitter);
+            self.settle(Cause::Padding, &slot, at, array);
         }
         self.host_programs_end.max(at)
     }
@@ -165,27 +164,21 @@ impl Ftl {
     /// Writes a unit of the host to its frontier, which has room. Returns the host's units of the
     /// page that this filled, 0 if it filled none.
     fn put(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> u32 {
-        let frontier = self.frontiers.of(Stream::Host);
+        let frontier = self.frontiers.of(Cause::Host);
         let slot = frontier.take(1, &self.splitter);
         self.superblocks.assign(frontier.superblock(), slot.ppn, lpn);
         if let Some(old) = self.l2p.replace(lpn, slot.ppn) {
             self.invalidate(old);
         }
-        let unit = Filling { ready, host: 1, ..Filling::default() };
-        self.settle(Stream::Host, slot, unit, array)
+        self.settle(Cause::Host, &slot, ready, array)
     }
 
     /// Adds units to the page of their slot and programs it when it is full. Returns the host's
     /// units of the programmed page.
-    fn settle(
-        &mut self,
-        stream: Stream,
-        slot: Slot,
-        units: Filling,
-        array: &mut impl Media,
-    ) -> u32 {
-        let frontier = self.frontiers.of(stream);
-        frontier.fill(slot.place.die, &units);
+    #[inline]
+    fn settle(&mut self, cause: Cause, slot: &Slot, ready: Nanos, array: &mut impl Media) -> u32 {
+        let frontier = self.frontiers.of(cause);
+        frontier.fill(slot, cause, ready);
         if !slot.fills_page {
             return 0;
         }
@@ -194,16 +187,17 @@ impl Ftl {
             self.superblocks.close(frontier.superblock(), self.counters.host_writes);
         }
         self.program(slot.place, &page, array);
-        page.host
+        page.of(Cause::Host)
     }
 
     fn program(&mut self, place: Place, page: &Filling, array: &mut impl Media) {
         let end = array.program(place, page.ready);
-        self.counters.nand_host_writes += u64::from(page.host);
-        self.counters.nand_collection_writes += u64::from(page.moved);
-        self.counters.nand_padding_writes += u64::from(page.padding);
-        if page.host > 0 {
-            self.buffer.release_at(end, page.host);
+        let host = page.of(Cause::Host);
+        self.counters.nand_host_writes += u64::from(host);
+        self.counters.nand_collection_writes += u64::from(page.of(Cause::Collection));
+        self.counters.nand_padding_writes += u64::from(page.of(Cause::Padding));
+        if host > 0 {
+            self.buffer.release_at(end, host);
             self.host_programs_end = self.host_programs_end.max(end);
         }
     }
@@ -225,10 +219,9 @@ impl Ftl {
         assert_eq!(self.superblocks.valid_counted(), mapped, "valid bits and mapped units");
         assert_eq!(self.superblocks.valid_summed(), mapped, "valid counts and mapped units");
         let counters = &self.counters;
-        let waiting = self.frontiers.waiting();
-        let host = counters.nand_host_writes + u64::from(waiting.host);
+        let host = counters.nand_host_writes + self.frontiers.waiting(Cause::Host);
         assert_eq!(host, counters.host_writes, "host units in flash and in the buffer");
-        let moved = counters.nand_collection_writes + u64::from(waiting.moved);
+        let moved = counters.nand_collection_writes + self.frontiers.waiting(Cause::Collection);
         assert_eq!(moved, counters.collection_moves, "moved units in flash and on their way");
     }
 }

@@ -2,9 +2,9 @@
 
 use ssdlab_time::Nanos;
 
-use super::frontier::Filling;
+use super::Ftl;
+use super::frontier::Cause;
 use super::gc::Victim;
-use super::{Ftl, Stream};
 use crate::nand::{Media, Ppn};
 
 /// How many units of a victim are looked at together: the largest part of a run that fits into a
@@ -80,7 +80,7 @@ impl Ftl {
     fn rewrite(&mut self, first: Ppn, mut mask: u64, ready: Nanos, array: &mut impl Media) {
         self.counters.collection_moves += u64::from(mask.count_ones());
         while mask != 0 {
-            let frontier = self.frontiers.of(Stream::Collection);
+            let frontier = self.frontiers.of(Cause::Collection);
             if frontier.is_full() {
                 frontier.open(self.superblocks.take_free());
             }
@@ -93,8 +93,7 @@ impl Ftl {
                 self.superblocks.assign(superblock, ppn, lpn);
                 self.l2p.set(lpn, ppn);
             }
-            let moved = Filling { ready, moved: slot.units, ..Filling::default() };
-            self.settle(Stream::Collection, slot, moved, array);
+            self.settle(Cause::Collection, &slot, ready, array);
         }
     }
 }

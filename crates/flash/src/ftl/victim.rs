@@ -1,4 +1,4 @@
-//! Which superblock to collect: a policy is one pure function from candidates and chance to a choice.
+//! Which superblock to collect: a policy is one pure function from candidates to a choice.
 
 use ssdlab_time::Random;
 

@@ -1,0 +1,91 @@
+"""Shipped profiles: each makes a twin, and each number says where it comes from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssdlab import profiles
+from ssdlab.device import describe_twin
+from ssdlab.errors import TargetError
+
+KINDS = {"datasheet", "measured", "fitted", "guessed"}
+WORDS = {"drive.model", "drive.interface", "ftl.placement", "ftl.victim"}
+
+
+def _values(name: str) -> Iterator[tuple[str, Any]]:
+    for table, keys in tomllib.loads(profiles.load(name)).items():
+        for key, value in keys.items():
+            yield f"{table}.{key}", value
+
+
+def test_the_drives_of_the_first_issue_are_there() -> None:
+    assert {"toshiba-xg5", "intel-s3510-480"} <= set(profiles.names())
+    assert profiles.names() == sorted(profiles.names())
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_a_shipped_profile_makes_a_twin_of_the_capacity_it_names(name: str) -> None:
+    described = describe_twin(name, profiles.load(name))
+    stated = dict(_values(name))["drive.capacity"]["value"].split()
+    assert stated[1] == "GB"
+    assert described["capacity_bytes"] == pytest.approx(int(stated[0]) * 10**9, abs=4096)
+    assert described["model"] == dict(_values(name))["drive.model"]
+    assert 0 < described["spare"] < 0.5
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_every_number_of_a_shipped_profile_has_a_source_and_a_kind(name: str) -> None:
+    for key, value in _values(name):
+        if key in WORDS:
+            assert isinstance(value, str), key
+            continue
+        assert isinstance(value, dict), f"{key} has no source"
+        assert set(value) == {"value", "source", "kind"}, key
+        assert value["kind"] in KINDS, key
+        assert value["source"].strip(), key
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("toshiba-xg6", "toshiba-xg5"),
+        ("TOSHIBA-XG5", "toshiba-xg5"),
+        ("toshiba", "toshiba-xg5"),
+        ("intel-s3510", "intel-s3510-480"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(given: str, near: str) -> None:
+    with pytest.raises(TargetError, match=f"{given!r}; did you mean {near}"):
+        profiles.load(given)
+
+
+def test_a_name_that_is_like_none_is_answered_with_all() -> None:
+    with pytest.raises(TargetError) as raised:
+        profiles.load("qqqq")
+    for name in profiles.names():
+        assert name in str(raised.value)
+
+
+def test_a_name_cannot_lead_out_of_the_folder_of_profiles(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    with pytest.raises(TargetError, match="no twin called"):
+        profiles.load(str(tmp_path / "mine"))
+
+
+def test_a_file_is_read_as_it_stands(tmp_path: Path) -> None:
+    text = "# µs\n[drive]\n"
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    assert profiles.load(str(tmp_path / "mine.toml")) == text
+
+
+def test_a_file_that_is_missing_a_directory_or_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "directory.toml").mkdir()
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    for name, reason in (("none", "No such file"), ("directory", "directory"), ("binary", "UTF-8")):
+        with pytest.raises(TargetError, match=rf"{name}\.toml: .*{reason}"):
+            profiles.load(str(tmp_path / f"{name}.toml"))

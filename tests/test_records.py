@@ -1,0 +1,227 @@
+"""A run's folder: what is written is read back, what is damaged is named."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ssdlab.errors import UsageError
+from ssdlab.records import (
+    INTERVALS,
+    LATENCY,
+    STEPS,
+    Caveat,
+    Finding,
+    Manifest,
+    Recording,
+    Result,
+    StepRow,
+    encode_json,
+    find_runs,
+    make_folder,
+    read_run,
+    run_name,
+    write_run,
+)
+
+STARTED = datetime(2026, 11, 21, 10, 15, 0, tzinfo=UTC)
+FILES = ("manifest.json", "steps.parquet", "intervals.parquet", "latency.parquet", "result.json")
+
+
+def _manifest(target: str = "twin:x") -> Manifest:
+    return Manifest(
+        run="r",
+        ssdlab="1",
+        experiment="aging",
+        target=target,
+        virtual=True,
+        seed=2**53 - 1,
+        started="2026-11-21T10:15:00+00:00",
+        parameters={"size_mib": 16.0},
+        versions={"python": "3"},
+        host={"cores": 2},
+        device={"kind": "twin"},
+        profile="[drive]\n",
+    )
+
+
+def _result(folder: Path, target: str = "twin:x") -> Result:
+    return Result(
+        ssdlab="1",
+        experiment="aging",
+        target=target,
+        virtual=True,
+        seed=2**53 - 1,
+        duration_s=1.5,
+        parameters={"size_mib": 16.0},
+        measures=[{"written_mib": 0.0, "read_s": 0.1, "read_s_all": [0.1, 0.2]}],
+        findings={
+            "slowdown": Finding(3.3, "x", 3.1, None, "because"),
+            "recovers": Finding(value=False, unit="", low=None, high=None, why="so"),
+        },
+        verdict="It is slow.",
+        warnings=[Caveat("virtual", "A sentence.")],
+        folder=str(folder),
+    )
+
+
+def _recording() -> Recording:
+    recording = Recording()
+    values = {**dict.fromkeys(STEPS.names[1:], 0), "phase": "fill", "extents": None}
+    intervals = {name: np.array([1, 2], dtype=np.uint64) for name in INTERVALS.names[1:]}
+    latency = {name: np.array([3], dtype=np.uint64) for name in LATENCY.names[1:]}
+    recording.add(StepRow(values, intervals, latency))
+    recording.add(StepRow({**values, "phase": "flush", "extents": 7}))
+    recording.add(StepRow({**values, "phase": "read"}, intervals, latency))
+    return recording
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A complete run."""
+    made = make_folder(tmp_path / "results", "one")
+    write_run(made, _manifest(), _recording(), _result(made))
+    return made
+
+
+def test_what_was_written_is_read_back(folder: Path) -> None:
+    run = read_run(folder)
+    assert (run.manifest, run.result) == (_manifest(), _result(folder))
+    expected = _recording().tables()
+    assert {name: table.to_pylist() for name, table in run.tables.items()} == {
+        name: table.to_pylist() for name, table in expected.items()
+    }
+    assert {name: table.schema for name, table in run.tables.items()} == {
+        "steps": STEPS,
+        "intervals": INTERVALS,
+        "latency": LATENCY,
+    }
+
+
+def test_a_folder_holds_its_five_files_and_no_half_written_one(folder: Path) -> None:
+    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+
+
+def test_steps_are_numbered_in_order_and_their_columns_carry_the_number() -> None:
+    tables = _recording().tables()
+    assert tables["steps"]["step"].to_pylist() == [0, 1, 2]
+    assert tables["intervals"]["step"].to_pylist() == [0, 0, 2, 2]
+    assert tables["latency"]["step"].to_pylist() == [0, 2]
+
+
+def test_a_recording_without_steps_has_empty_tables_with_all_columns() -> None:
+    tables = Recording().tables()
+    assert [table.num_rows for table in tables.values()] == [0, 0, 0]
+    assert tables["steps"].schema == STEPS
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_folder_without_one_of_its_files_is_refused_by_that_files_name(
+    folder: Path, name: str
+) -> None:
+    (folder / name).unlink()
+    with pytest.raises(UsageError, match=rf"not the folder of a finished run \(no {name}\)"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"run": 1}', b"\xff" * 100])
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_refused_in_one_line(folder: Path, name: str, content: bytes) -> None:
+    (folder / name).write_bytes(content)
+    with pytest.raises(UsageError, match="cannot be read") as raised:
+        read_run(folder)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_results_folder_gives_its_finished_runs_oldest_first(tmp_path: Path) -> None:
+    for name in ("20260102-b", "20260101-a", "20260103-c"):
+        made = make_folder(tmp_path, name)
+        write_run(made, _manifest(), _recording(), _result(made))
+    make_folder(tmp_path, "20260104-killed")
+    names = [path.name for path in find_runs(tmp_path)]
+    assert names == ["20260101-a", "20260102-b", "20260103-c"]
+    assert find_runs(tmp_path / "20260103-c") == [tmp_path / "20260103-c"]
+
+
+@pytest.mark.parametrize("name", ["", "missing", "a" * 300])
+def test_where_no_run_is_one_line_says_what_to_give(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="give"):
+        find_runs(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("target", "word"),
+    [
+        ("twin:toshiba-xg5", "toshiba-xg5"),
+        ("/mnt/My Data", "mnt-my-data"),
+        ("/", "root"),
+        ("twin:../../x.toml", "x-toml"),
+    ],
+)
+def test_a_runs_name_begins_with_its_time_and_tells_what_was_measured(
+    target: str, word: str
+) -> None:
+    name = run_name("aging", target, STARTED)
+    assert re.fullmatch(rf"20261121-101500-aging-{word}-[0-9a-f]{{4}}", name)
+
+
+@given(st.text(max_size=300))
+@example("x-" + 31 * "y")
+def test_any_target_gives_a_plain_short_folder_name(target: str) -> None:
+    word = re.fullmatch(
+        r"20261121-101500-aging-([a-z0-9-]{1,32})-[0-9a-f]{4}",
+        run_name("aging", target, STARTED),
+    )
+    assert word is not None
+    assert word[1].strip("-") == word[1]
+
+
+def test_two_runs_of_the_same_second_have_different_names() -> None:
+    assert len({run_name("aging", "twin:x", STARTED) for _ in range(8)}) > 1
+
+
+def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for results in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match="no run folder can be made there"):
+            make_folder(results, "name")
+
+
+def test_a_folder_that_takes_no_more_is_refused_and_keeps_no_half_written_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_table: pa.Table, where: Path) -> None:
+        Path(where).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ssdlab.records.pq.write_table", full)
+    with pytest.raises(UsageError, match=r"cannot be written there \(No space left"):
+        write_run(folder, _manifest(), _recording(), _result(folder))
+    assert list(folder.glob("*.part")) == []
+
+
+def test_a_file_name_that_is_no_text_is_stored_readably(tmp_path: Path) -> None:
+    made = make_folder(tmp_path, "one")
+    odd = "/mnt/d\udcff"
+    write_run(made, _manifest(odd), _recording(), _result(made, odd))
+    assert read_run(made).result.target == read_run(made).manifest.target == "/mnt/d\\xff"
+
+
+def test_json_is_one_object_that_ends_with_its_line(folder: Path) -> None:
+    text = encode_json(read_run(folder).result)
+    assert text.endswith("}\n")
+    assert msgspec.json.decode(text)["findings"]["slowdown"] == {
+        "value": 3.3,
+        "unit": "x",
+        "low": 3.1,
+        "high": None,
+        "why": "because",
+    }
