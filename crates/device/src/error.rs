@@ -47,6 +47,7 @@ pub enum DeviceError {
 
 impl DeviceError {
     /// Checks a request against a device's size and sector; a flush has neither.
+    #[inline]
     pub fn check(request: &Request, capacity: u64, sector: u64) -> Result<(), Self> {
         if request.op == Op::Flush {
             return Ok(());

@@ -6,6 +6,7 @@
 mod ahead;
 mod config;
 mod counters;
+mod flight;
 mod ftl;
 mod nand;
 mod plan;

@@ -1,14 +1,12 @@
 //! `Ssd`: the twin behind the `Device` contract; where commands, policy and media meet.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use ssdlab_device::{Completion, Device, DeviceError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::{Calendar, Nanos, Span};
 
 use crate::ahead::{Course, ReadAhead};
 use crate::config::{Buffer, Interface, Link, Profile};
 use crate::counters::Counters;
+use crate::flight::Flight;
 use crate::ftl::{Ftl, Location, Lpn};
 use crate::nand::{Array, Place};
 use crate::plan::{ReadPlan, Sense};
@@ -27,6 +25,7 @@ use crate::plan::{ReadPlan, Sense};
 pub struct Ssd {
     capacity: u64,
     unit_bytes: u64,
+    unit_shift: u32,
     link: Link,
     buffer: Buffer,
     queue_depth: usize,
@@ -35,17 +34,9 @@ pub struct Ssd {
     from_host: Calendar,
     array: Array,
     ftl: Ftl,
-    /// Requests in flight by time of completion; of equal times the first submitted is first.
-    in_flight: BinaryHeap<Reverse<(Nanos, u64, InFlight)>>,
-    submitted: u64,
+    flight: Flight,
     plan: ReadPlan,
     ahead: ReadAhead,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct InFlight {
-    id: u64,
-    submitted: Nanos,
 }
 
 /// The units of one mapping unit that a command covers.
@@ -62,6 +53,7 @@ impl Ssd {
         Self {
             capacity: profile.capacity,
             unit_bytes: profile.geometry.unit_bytes(),
+            unit_shift: profile.geometry.unit_bytes().trailing_zeros(),
             link: profile.link.clone(),
             buffer: profile.buffer.clone(),
             // NCQ has 32 tags; an NVMe queue takes what any job here asks for.
@@ -71,8 +63,7 @@ impl Ssd {
             from_host: Calendar::default(),
             array: Array::new(&profile.geometry, &profile.timing),
             ftl: Ftl::new(profile, seed),
-            in_flight: BinaryHeap::new(),
-            submitted: 0,
+            flight: Flight::default(),
             plan: ReadPlan::new(dies),
             ahead: ReadAhead::new(profile.read_ahead / profile.geometry.unit_bytes()),
         }
@@ -89,20 +80,23 @@ impl Ssd {
         self.ftl.assert_consistent();
     }
 
-    /// Splits a byte range into commands of at most the link's largest transfer.
+    /// Splits a request into commands of at most the link's largest transfer.
     fn commands(&self, request: &Request) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let (start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
+        let (mut start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
         let step = self.link.max_transfer;
-        (0..request.bytes().div_ceil(step)).map(move |i| {
-            let first = start + i * step;
-            (first, end.min(first + step))
+        std::iter::from_fn(move || {
+            let command = (start, end.min(start + step));
+            start = command.1;
+            (command.0 < end).then_some(command)
         })
     }
 
     /// Splits a byte range into mapping units, the first and last perhaps covered in part.
-    fn parts(unit: u64, start: u64, end: u64) -> impl Iterator<Item = Part> {
-        (start / unit..end.div_ceil(unit)).map(move |lpn| {
-            let covered = end.min((lpn + 1) * unit) - start.max(lpn * unit);
+    fn parts(unit_shift: u32, start: u64, end: u64) -> impl Iterator<Item = Part> {
+        let unit = 1 << unit_shift;
+        (start >> unit_shift..=(end - 1) >> unit_shift).map(move |lpn| {
+            let first = lpn << unit_shift;
+            let covered = end.min(first + unit) - start.max(first);
             Part { lpn: Lpn(lpn as u32), bytes: covered }
         })
     }
@@ -113,7 +107,7 @@ impl Ssd {
         let mut in_memory = Vec::new();
         let mut units = 0;
         self.plan.clear();
-        for part in Self::parts(self.unit_bytes, start, end) {
+        for part in Self::parts(self.unit_shift, start, end) {
             units += 1;
             let location = self.ftl.locate(part.lpn, at, &self.array);
             let Location::Flash(ppn, place) = location else {
@@ -144,11 +138,11 @@ impl Ssd {
 
     /// Fetches what follows a command that was in order.
     fn read_ahead(&mut self, start: u64, end: u64, course: Course) {
-        let (first, last) = (start / self.unit_bytes, end.div_ceil(self.unit_bytes));
+        let (first, last) = (start >> self.unit_shift, end.div_ceil(self.unit_bytes));
         let (wanted, mut course) = self.ahead.plan(first, last, course);
         let at = self.now + self.link.read_overhead;
         let mut page: Option<(u64, u64, Place)> = None;
-        for lpn in wanted.start..wanted.end.min(self.capacity / self.unit_bytes) {
+        for lpn in wanted.start..wanted.end.min(self.capacity >> self.unit_shift) {
             let location = self.ftl.locate(Lpn(lpn as u32), at, &self.array);
             let Location::Flash(ppn, place) = location else { break };
             if !course.goes_on_at(ppn) {
@@ -181,7 +175,7 @@ impl Ssd {
         let at = self.now + self.link.write_overhead;
         let received = self.receive(at, end - start);
         let mut done = received;
-        for part in Self::parts(self.unit_bytes, start, end) {
+        for part in Self::parts(self.unit_shift, start, end) {
             let mut ready = received;
             if part.bytes < self.unit_bytes
                 && let Location::Flash(_, place) = self.ftl.locate(part.lpn, at, &self.array)
@@ -276,39 +270,33 @@ impl Device for Ssd {
     }
 
     fn announce(&mut self, op: Op, lba: Lba) {
-        let unit = lba.get().saturating_mul(LBA_BYTES) / self.unit_bytes;
-        if unit < self.capacity / self.unit_bytes {
+        let unit = lba.get().saturating_mul(LBA_BYTES) >> self.unit_shift;
+        if unit < self.capacity >> self.unit_shift {
             self.ftl.announce(Lpn(unit as u32), op == Op::Write);
         }
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
         DeviceError::check(&request, self.capacity, LBA_BYTES)?;
-        assert!(self.in_flight.len() < self.queue_depth, "more in flight than the queue holds");
+        assert!(self.flight.len() < self.queue_depth, "more in flight than the queue holds");
         self.array.advance(self.now);
         self.to_host.forget_before(self.now);
         self.from_host.forget_before(self.now);
         let completed = self.start(&request);
-        let in_flight = InFlight { id: request.id, submitted: self.now };
-        self.in_flight.push(Reverse((completed, self.submitted, in_flight)));
-        self.submitted += 1;
+        self.flight.take(request.id, self.now, completed);
         Ok(())
     }
 
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
-        let next = self.in_flight.peek().map(|Reverse((completed, ..))| *completed);
+        let next = self.flight.next();
         let until = match wait {
             Wait::Poll => self.now,
             Wait::One => next.unwrap_or(self.now),
             Wait::Until(time) => next.map_or(time, |next| next.min(time)),
         };
         self.now = self.now.max(until);
-        while let Some(Reverse((completed, _, InFlight { id, submitted }))) =
-            self.in_flight.peek().copied()
-            && completed <= self.now
-        {
-            self.in_flight.pop();
-            done.push(Completion { id, submitted, completed, outcome: Ok(()) });
+        while self.flight.next().is_some_and(|next| next <= self.now) {
+            done.push(self.flight.land());
         }
         Ok(())
     }

@@ -69,6 +69,9 @@ impl Calendar {
     }
 
     fn book_gap(&mut self, earliest: Nanos, duration: Nanos) -> Option<Span> {
+        if self.gaps.back()?.end < earliest + duration {
+            return None;
+        }
         let fits = |gap: &Span| gap.end >= gap.start.max(earliest) + duration;
         let late_enough = self.gaps.partition_point(|gap| gap.end < earliest + duration);
         let index = late_enough + self.gaps.range(late_enough..).position(fits)?;

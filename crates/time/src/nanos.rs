@@ -53,9 +53,14 @@ impl Nanos {
     }
 
     /// The time that `bytes` take at `bytes_per_second`, rounded up to a whole nanosecond.
+    #[inline]
     pub const fn transfer(bytes: u64, bytes_per_second: u64) -> Self {
-        let nanos = (bytes as u128 * 1_000_000_000).div_ceil(bytes_per_second as u128);
-        Self(nanos as u64)
+        if let Some(product) = bytes.checked_mul(1_000_000_000) {
+            return Self(product.div_ceil(bytes_per_second));
+        }
+        // Above 18 GB at once; 128-bit division is slow.
+        let product = bytes as u128 * 1_000_000_000;
+        Self(product.div_ceil(bytes_per_second as u128) as u64)
     }
 }
 
@@ -112,6 +117,7 @@ mod tests {
         assert_eq!(Nanos::transfer(4096, 1_000_000_000), Nanos::new(4096));
         assert_eq!(Nanos::transfer(1, 3_000_000_000), Nanos::new(1));
         assert_eq!(Nanos::transfer(0, 1), Nanos::ZERO);
+        assert_eq!(Nanos::transfer(100 << 30, 1 << 30), Nanos::from_secs(100));
     }
 
     #[test]

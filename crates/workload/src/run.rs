@@ -200,6 +200,7 @@ struct Recorder {
     record: Record,
     latency: Histogram<u64>,
     interval: Nanos,
+    interval_end: Nanos,
     stopped: bool,
     block_bytes: u64,
 }
@@ -210,6 +211,7 @@ impl Recorder {
             record: Record { start, end: start, ..Record::default() },
             latency: Histogram::new(3).expect("three digits are allowed"),
             interval: job.interval(),
+            interval_end: Nanos::ZERO,
             stopped: false,
             block_bytes: job.block_bytes,
         }
@@ -230,9 +232,10 @@ impl Recorder {
         };
         record.bytes += bytes;
         self.latency.record(latency.get().max(1)).expect("the histogram grows");
-        let since = completion.completed.saturating_sub(record.start).get();
-        let start = record.start + self.interval * (since / self.interval.get());
-        if record.intervals.last().is_none_or(|last| last.start < start) {
+        if completion.completed >= self.interval_end {
+            let since = completion.completed.saturating_sub(record.start).get();
+            let start = record.start + self.interval * (since / self.interval.get());
+            self.interval_end = start + self.interval;
             record.intervals.push(Interval { start, ..Interval::default() });
         }
         let last = record.intervals.last_mut().expect("one was pushed");

@@ -186,6 +186,7 @@ impl Media {
                 read: section.times("read")?.ok_or(missing("flash.read"))?,
                 program: section.time("program")?.ok_or(missing("flash.program"))?,
                 erase: section.time("erase")?.ok_or(missing("flash.erase"))?,
+                suspend: section.time("suspend")?,
                 channel_bandwidth: section
                     .rate("channel_bandwidth")?
                     .ok_or(missing("flash.channel_bandwidth"))?,

@@ -2,7 +2,7 @@
 
 use ssdlab_time::{Calendar, Nanos, Span};
 
-use super::die::Die;
+use super::die::{Die, Task};
 use super::{Geometry, Place, Timing};
 
 /// The dies and channels of a drive.
@@ -38,7 +38,8 @@ impl Array {
     /// Senses a page for the host; returns when its data stands in the die's register.
     pub fn sense(&mut self, place: Place, at: Nanos) -> Nanos {
         let duration = self.timing.read_of(place.page_in_block);
-        self.die(place.die).sense(at, duration).end
+        let suspend = self.timing.suspend;
+        self.die(place.die).sense(at, duration, suspend).end
     }
 
     /// Moves units from a die's register to the controller; returns when the channel does so.
@@ -50,7 +51,7 @@ impl Array {
     /// Senses a page for collection and moves its units to the controller.
     pub fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
         let duration = self.timing.read_of(place.page_in_block);
-        let sensed = self.die(place.die).queue(at, duration, None).end;
+        let sensed = self.die(place.die).queue(at, duration, Task::Fetch).end;
         self.transfer_out(place.die, sensed, units).end
     }
 
@@ -61,13 +62,13 @@ impl Array {
         let begin = ready.max(die_free.saturating_sub(transfer));
         let moved = self.channel(place.die).book(begin, transfer).end;
         let program = self.timing.program;
-        self.die(place.die).queue(moved, program, Some(place.page)).end
+        self.die(place.die).queue(moved, program, Task::Program(place.page)).end
     }
 
     /// Erases one block of each plane of a die; returns when it is done.
     pub fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
         let erase = self.timing.erase;
-        self.die(die).queue(at, erase, None).end
+        self.die(die).queue(at, erase, Task::Erase).end
     }
 
     /// Whether this page's program has not ended at `now`.

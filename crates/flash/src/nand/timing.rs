@@ -11,6 +11,8 @@ pub struct Timing {
     pub program: Nanos,
     /// tBERS of a (multi-plane) block.
     pub erase: Nanos,
+    /// What it takes to suspend a program or an erase for a read; `None`: reads wait for its end.
+    pub suspend: Option<Nanos>,
     /// Bytes per second of one channel.
     pub channel_bandwidth: u64,
 }
