@@ -11,10 +11,14 @@ pub struct Counters {
     pub host_trims: u64,
     /// Units that collection moved.
     pub collection_moves: u64,
+    /// Units that wear levelling moved.
+    pub wear_moves: u64,
     /// Units programmed for host writes.
     pub nand_host_writes: u64,
     /// Units programmed because collection moved them.
     pub nand_collection_writes: u64,
+    /// Units programmed because wear levelling moved them.
+    pub nand_wear_writes: u64,
     /// Units programmed empty because a flush closed a page before it was full.
     pub nand_padding_writes: u64,
     /// Page senses for host reads; planes sensed together count once.
@@ -28,7 +32,10 @@ pub struct Counters {
 impl Counters {
     /// Units programmed for whatever cause.
     pub fn nand_writes(&self) -> u64 {
-        self.nand_host_writes + self.nand_collection_writes + self.nand_padding_writes
+        self.nand_host_writes
+            + self.nand_collection_writes
+            + self.nand_wear_writes
+            + self.nand_padding_writes
     }
 
     /// Write amplification: flash writes per host write; `None` before the first host write.

@@ -15,6 +15,7 @@ mod study;
 
 pub use config::{
     Buffer, Collection, ConfigError, Interface, Link, Profile, Relocation, VictimPolicy,
+    WearLevelling,
 };
 pub use counters::Counters;
 pub use nand::{Geometry, Timing};

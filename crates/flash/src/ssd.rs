@@ -35,6 +35,8 @@ pub struct Ssd {
     array: Array,
     ftl: Ftl,
     flight: Flight,
+    /// When the last request in flight was done.
+    idle_since: Nanos,
     plan: ReadPlan,
     ahead: ReadAhead,
 }
@@ -64,6 +66,7 @@ impl Ssd {
             array: Array::new(&profile.geometry, &profile.timing),
             ftl: Ftl::new(profile, seed),
             flight: Flight::default(),
+            idle_since: Nanos::ZERO,
             plan: ReadPlan::new(dies),
             ahead: ReadAhead::new(profile.read_ahead / profile.geometry.unit_bytes()),
         }
@@ -72,6 +75,11 @@ impl Ssd {
     /// What the drive has counted so far.
     pub fn counters(&self) -> &Counters {
         self.ftl.counters()
+    }
+
+    /// How often each superblock was erased.
+    pub fn erases(&self) -> impl Iterator<Item = u32> {
+        self.ftl.erases()
     }
 
     /// Checks the maps and counts against each other; panics where they disagree. For tests: it
@@ -279,6 +287,9 @@ impl Device for Ssd {
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
         DeviceError::check(&request, self.capacity, LBA_BYTES)?;
         assert!(self.flight.len() < self.queue_depth, "more in flight than the queue holds");
+        if self.flight.len() == 0 && self.now > self.idle_since {
+            self.ftl.collect_idle(self.idle_since, self.now, &mut self.array);
+        }
         self.array.advance(self.now);
         self.to_host.forget_before(self.now);
         self.from_host.forget_before(self.now);
@@ -297,6 +308,7 @@ impl Device for Ssd {
         self.now = self.now.max(until);
         while self.flight.next().is_some_and(|next| next <= self.now) {
             done.push(self.flight.land());
+            self.idle_since = self.now;
         }
         Ok(())
     }

@@ -55,6 +55,11 @@ impl Study {
         self.ftl.counters()
     }
 
+    /// How often each superblock was erased.
+    pub fn erases(&self) -> impl Iterator<Item = u32> {
+        self.ftl.erases()
+    }
+
     /// Checks the maps and counts against each other; panics where they disagree.
     pub fn assert_consistent(&self) {
         self.ftl.assert_consistent();

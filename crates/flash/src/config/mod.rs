@@ -10,7 +10,7 @@ use ssdlab_time::Nanos;
 use toml::{Table, Value};
 
 pub use error::ConfigError;
-pub use policy::{Collection, Relocation, VictimPolicy};
+pub use policy::{Collection, Relocation, VictimPolicy, WearLevelling};
 use reader::{Section, nearest};
 
 use crate::nand::{Geometry, Timing};

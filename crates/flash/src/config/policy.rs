@@ -27,6 +27,20 @@ pub enum Relocation {
     Mixed,
 }
 
+/// How erases are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WearLevelling {
+    /// Free superblocks are used in the order in which they became free.
+    None,
+    /// The free superblock erased least often is used next.
+    Dynamic,
+    /// That, and a superblock that lags so many erases behind is collected before its turn.
+    Static {
+        /// Erases behind the most worn superblock.
+        spread: u32,
+    },
+}
+
 /// When, which and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collection {
@@ -36,6 +50,10 @@ pub struct Collection {
     pub relocation: Relocation,
     /// Collection starts when no more superblocks than this are free.
     pub reserve: u32,
+    /// While the drive is idle, collection goes on until so many are free; 0: it does not.
+    pub idle_reserve: u32,
+    /// How erases are spread.
+    pub wear: WearLevelling,
 }
 
 impl Collection {
@@ -68,6 +86,22 @@ impl Collection {
             let allowed = "2 to 1048576: one superblock for the host, one to move to".to_owned();
             return Err(ConfigError::new("ftl.reserve", reserve.to_string(), allowed));
         }
-        Ok(Self { victim, relocation, reserve })
+        let idle_reserve = section.count("idle_reserve")?.unwrap_or(0);
+        let wear = Self::read_wear(section)?;
+        Ok(Self { victim, relocation, reserve, idle_reserve, wear })
+    }
+
+    fn read_wear(section: &mut Section) -> Result<WearLevelling, ConfigError> {
+        let word = section.word("wear_levelling", &["none", "dynamic", "static"])?;
+        let spread = section.count("wear_spread")?;
+        if spread.is_some() && word != Some("static") {
+            let allowed = "left out, unless ftl.wear_levelling is \"static\"".to_owned();
+            return Err(ConfigError::new("ftl.wear_spread", "given".to_owned(), allowed));
+        }
+        Ok(match word {
+            Some("none") => WearLevelling::None,
+            Some("static") => WearLevelling::Static { spread: spread.unwrap_or(32) },
+            _ => WearLevelling::Dynamic,
+        })
     }
 }

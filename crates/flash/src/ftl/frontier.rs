@@ -12,6 +12,8 @@ pub enum Cause {
     Host,
     /// Collection moved it.
     Collection,
+    /// Wear levelling moved it.
+    Wear,
     /// A flush filled up the host's page.
     Padding,
 }
@@ -39,7 +41,7 @@ impl Frontiers {
     #[inline]
     pub fn of(&mut self, cause: Cause) -> &mut Frontier {
         match (cause, &mut self.collection) {
-            (Cause::Collection, Some(collection)) => collection,
+            (Cause::Collection | Cause::Wear, Some(collection)) => collection,
             _ => &mut self.host,
         }
     }
@@ -80,7 +82,7 @@ pub struct Filling {
     /// When all of its data is with the controller.
     pub ready: Nanos,
     /// Units by cause.
-    units: [u32; 3],
+    units: [u32; 4],
 }
 
 impl Filling {

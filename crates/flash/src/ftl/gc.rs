@@ -3,7 +3,8 @@
 use ssdlab_time::{Nanos, Random};
 
 use super::Ftl;
-use super::victim;
+use super::frontier::Cause;
+use super::victim::{self, Candidates};
 use crate::config::Collection;
 use crate::nand::Media;
 
@@ -18,6 +19,8 @@ const FREE_KEPT: usize = 1;
 pub struct Collector {
     pub(super) rules: Collection,
     random: Random,
+    /// Choices made, for wear levelling's turn among them.
+    pub(super) choices: u64,
     pub(super) victim: Option<Victim>,
     /// For each die: the page that collection sensed last, and when its data was there.
     pub(super) sensed: Vec<Option<u32>>,
@@ -27,6 +30,8 @@ pub struct Collector {
 #[derive(Debug)]
 pub struct Victim {
     pub(super) superblock: u32,
+    /// Why its units are moved.
+    pub(super) cause: Cause,
     /// Where to look for the next valid unit.
     pub(super) next: u32,
     /// How far its units were looked at ahead of time.
@@ -43,7 +48,7 @@ impl Collector {
     /// No victim yet.
     pub fn new(rules: Collection, dies: u32, seed: u64) -> Self {
         let random = Random::new(seed, "victim");
-        Self { rules, random, victim: None, sensed: vec![None; dies as usize] }
+        Self { rules, random, choices: 0, victim: None, sensed: vec![None; dies as usize] }
     }
 }
 
@@ -58,10 +63,35 @@ impl Ftl {
         let mut victim = self.collector.victim.take().expect("a victim was chosen");
         victim.debt += i64::from(host_units) * i64::from(victim.valid);
         while victim.debt > 0 && self.superblocks.valid(victim.superblock) > 0 {
-            let moved = self.move_next(&mut victim, at, array);
+            let (moved, _) = self.move_next(&mut victim, at, array);
             victim.debt -= i64::from(moved) * i64::from(victim.gain);
         }
         self.keep_or_erase(victim, at, array);
+    }
+
+    /// Uses the time from `from` to `until`, in which nobody asked for anything.
+    ///
+    /// One page after the other, until enough superblocks are free or nothing is left to gain.
+    pub fn collect_idle(&mut self, from: Nanos, until: Nanos, array: &mut impl Media) {
+        let enough = self.collector.rules.idle_reserve as usize;
+        let mut at = from;
+        while at < until && self.superblocks.free_count() < enough && self.has_closed() {
+            self.choose_victim();
+            let mut victim = self.collector.victim.take().expect("a victim was chosen");
+            let pays = victim.gain > 0;
+            while pays && at < until && self.superblocks.valid(victim.superblock) > 0 {
+                let before = at;
+                at = self.move_next(&mut victim, at, array).1.max(before);
+            }
+            self.keep_or_erase(victim, at, array);
+            if !pays {
+                return;
+            }
+        }
+    }
+
+    fn has_closed(&mut self) -> bool {
+        self.collector.victim.is_some() || self.superblocks.closed().count() > 0
     }
 
     /// Collects until the host may open another superblock.
@@ -80,14 +110,22 @@ impl Ftl {
         if self.collector.victim.is_some() {
             return;
         }
-        let Collector { rules, random, .. } = &mut self.collector;
-        let now = self.counters.host_writes;
-        let superblock = victim::choose(rules.victim, self.superblocks.closed(), now, random);
+        let (superblock, cause) = match self.lagging() {
+            Some(lagging) => (lagging, Cause::Wear),
+            None => (self.choose_by_policy(), Cause::Collection),
+        };
         self.superblocks.take_victim(superblock);
         let valid = self.superblocks.valid(superblock);
         let gain = self.superblock_units - valid;
-        self.collector.victim = Some(Victim { superblock, next: 0, seen: 0, valid, gain, debt: 0 });
+        self.collector.victim =
+            Some(Victim { superblock, cause, next: 0, seen: 0, valid, gain, debt: 0 });
         self.collector.sensed.fill(None);
+    }
+
+    fn choose_by_policy(&mut self) -> u32 {
+        let Collector { rules, random, .. } = &mut self.collector;
+        let now = self.counters.host_writes;
+        victim::choose(rules.victim, self.superblocks.closed(), now, random)
     }
 
     fn keep_or_erase(&mut self, victim: Victim, at: Nanos, array: &mut impl Media) {

@@ -9,6 +9,7 @@ mod relocate;
 mod superblock;
 mod table;
 mod victim;
+mod wear;
 
 use ssdlab_time::Nanos;
 
@@ -40,7 +41,7 @@ pub enum Location {
 /// stripe; a buffer that takes writes at once and is drained by whole multi-plane pages; padding by
 /// a flush; greedy collection paced by the host's writing.
 ///
-/// Not modelled: mapping-table traffic, wear levelling, bad blocks, SLC caches, read disturb;
+/// Not modelled: mapping-table traffic, bad blocks, SLC caches, read disturb;
 /// merging of two writes to one unit that are both still in the buffer (both are programmed).
 ///
 /// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
@@ -66,7 +67,7 @@ impl Ftl {
     /// The translation layer of an empty drive.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let geometry = &profile.geometry;
-        let mut superblocks = Superblocks::new(geometry);
+        let mut superblocks = Superblocks::new(geometry, profile.collection.wear);
         let superblock_units = geometry.superblock_units();
         let run_units = geometry.multi_page_units().min(geometry.chunk_units);
         let frontiers = Frontiers::new(profile, || superblocks.take_free());
@@ -89,6 +90,11 @@ impl Ftl {
     /// What has been counted so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Erases of each superblock.
+    pub fn erases(&self) -> impl Iterator<Item = u32> {
+        self.superblocks.erases()
     }
 
     /// Counts units read and pages sensed for the host.
@@ -195,6 +201,7 @@ impl Ftl {
         let host = page.of(Cause::Host);
         self.counters.nand_host_writes += u64::from(host);
         self.counters.nand_collection_writes += u64::from(page.of(Cause::Collection));
+        self.counters.nand_wear_writes += u64::from(page.of(Cause::Wear));
         self.counters.nand_padding_writes += u64::from(page.of(Cause::Padding));
         if host > 0 {
             self.buffer.release_at(end, host);
@@ -223,5 +230,7 @@ impl Ftl {
         assert_eq!(host, counters.host_writes, "host units in flash and in the buffer");
         let moved = counters.nand_collection_writes + self.frontiers.waiting(Cause::Collection);
         assert_eq!(moved, counters.collection_moves, "moved units in flash and on their way");
+        let levelled = counters.nand_wear_writes + self.frontiers.waiting(Cause::Wear);
+        assert_eq!(levelled, counters.wear_moves, "levelled units in flash and on their way");
     }
 }

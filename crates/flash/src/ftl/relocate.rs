@@ -17,7 +17,8 @@ pub fn units_at_once(run_units: u32) -> u32 {
 const LOOK_AHEAD: u32 = 48;
 
 impl Ftl {
-    /// Moves the victim's next valid units, all of one page; returns how many.
+    /// Moves the victim's next valid units, all of one page; returns how many, and when they were
+    /// with the controller.
     ///
     /// A page is sensed once however many of its runs are moved, as long as collection senses no
     /// other page of that die in between.
@@ -26,7 +27,7 @@ impl Ftl {
         victim: &mut Victim,
         at: Nanos,
         array: &mut impl Media,
-    ) -> u32 {
+    ) -> (u32, Nanos) {
         loop {
             let start = victim.next;
             assert!(start < self.superblock_units, "a victim with valid units has a next one");
@@ -37,8 +38,8 @@ impl Ftl {
             if mask != 0 {
                 let ready = self.fetch((victim.superblock, start), mask.count_ones(), at, array);
                 self.superblocks.unassign(victim.superblock, first, mask);
-                self.rewrite(first, mask, ready, array);
-                return mask.count_ones();
+                self.rewrite(victim.cause, (first, mask), ready, array);
+                return (mask.count_ones(), ready);
             }
         }
     }
@@ -77,10 +78,20 @@ impl Ftl {
     }
 
     /// Writes the units of `mask`, counted from `first` on, to collection's frontier.
-    fn rewrite(&mut self, first: Ppn, mut mask: u64, ready: Nanos, array: &mut impl Media) {
-        self.counters.collection_moves += u64::from(mask.count_ones());
+    fn rewrite(
+        &mut self,
+        cause: Cause,
+        (first, mut mask): (Ppn, u64),
+        ready: Nanos,
+        array: &mut impl Media,
+    ) {
+        let moves = match cause {
+            Cause::Wear => &mut self.counters.wear_moves,
+            _ => &mut self.counters.collection_moves,
+        };
+        *moves += u64::from(mask.count_ones());
         while mask != 0 {
-            let frontier = self.frontiers.of(Cause::Collection);
+            let frontier = self.frontiers.of(cause);
             if frontier.is_full() {
                 frontier.open(self.superblocks.take_free());
             }
@@ -93,7 +104,7 @@ impl Ftl {
                 self.superblocks.assign(superblock, ppn, lpn);
                 self.l2p.set(lpn, ppn);
             }
-            self.settle(Cause::Collection, &slot, ready, array);
+            self.settle(cause, &slot, ready, array);
         }
     }
 }

@@ -1,10 +1,13 @@
 //! `Superblocks`: what each holds (P2L, valid units, valid counts) and which are free.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::closed::Closed;
 use super::l2p::Lpn;
 use super::table;
+use super::victim::Candidates;
+use crate::config::WearLevelling;
 use crate::nand::{Geometry, Ppn};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +33,11 @@ struct Superblock {
 #[derive(Debug)]
 pub struct Superblocks {
     table: Vec<Superblock>,
-    free: VecDeque<u32>,
+    /// By erases, where wear is levelled, then by how long they have been free.
+    free: BinaryHeap<Reverse<(u32, u64, u32)>>,
+    frees: u64,
+    levels_wear: bool,
+    erases_most: u32,
     closed: Closed,
     /// The unit that each address was written for; meaningful where the address is valid.
     p2l: Vec<u32>,
@@ -39,12 +46,15 @@ pub struct Superblocks {
 
 impl Superblocks {
     /// All erased.
-    pub fn new(geometry: &Geometry) -> Self {
+    pub fn new(geometry: &Geometry, wear: WearLevelling) -> Self {
         let erased = Superblock { state: State::Free, valid: 0, erases: 0 };
         let units = geometry.units() as usize;
         Self {
             table: vec![erased; geometry.blocks_per_plane as usize],
-            free: (0..geometry.blocks_per_plane).collect(),
+            free: (0..geometry.blocks_per_plane).map(|i| Reverse((0, u64::from(i), i))).collect(),
+            frees: u64::from(geometry.blocks_per_plane),
+            levels_wear: wear != WearLevelling::None,
+            erases_most: 0,
             closed: Closed::new(geometry.blocks_per_plane, geometry.superblock_units()),
             p2l: table::zeros(units),
             valid_bits: table::zeros(units.div_ceil(64)),
@@ -56,12 +66,14 @@ impl Superblocks {
         self.free.len()
     }
 
-    /// Opens the one that has been free for longest.
+    /// Opens the one erased least often, where wear is levelled; of equals, and else, the one that
+    /// has been free for longest.
     ///
     /// # Panics
     /// When none is free: collection must keep one in reserve.
     pub fn take_free(&mut self) -> u32 {
-        let superblock = self.free.pop_front().expect("collection keeps a free superblock");
+        let Reverse((_, _, superblock)) =
+            self.free.pop().expect("collection keeps a free superblock");
         self.table[superblock as usize].state = State::Open;
         superblock
     }
@@ -90,7 +102,10 @@ impl Superblocks {
         assert_eq!(entry.valid, 0, "superblock {superblock} is erased with valid units");
         entry.state = State::Free;
         entry.erases += 1;
-        self.free.push_back(superblock);
+        self.erases_most = self.erases_most.max(entry.erases);
+        let wear = if self.levels_wear { entry.erases } else { 0 };
+        self.free.push(Reverse((wear, self.frees, superblock)));
+        self.frees += 1;
     }
 
     /// Notes that an address now holds this unit.
@@ -152,6 +167,24 @@ impl Superblocks {
     /// How many units of a superblock are valid.
     pub fn valid(&self, superblock: u32) -> u32 {
         self.table[superblock as usize].valid
+    }
+
+    /// Erases of the most worn superblock.
+    pub fn erases_most(&self) -> u32 {
+        self.erases_most
+    }
+
+    /// The full superblock erased least often, and how often.
+    pub fn least_worn_closed(&self) -> Option<(u32, u32)> {
+        let erases = |superblock: u32| self.table[superblock as usize].erases;
+        let all = (0..self.closed.count()).map(|index| self.closed.at(index));
+        all.map(|superblock| (superblock, erases(superblock)))
+            .min_by_key(|(superblock, erases)| (*erases, *superblock))
+    }
+
+    /// Erases of each superblock.
+    pub fn erases(&self) -> impl Iterator<Item = u32> {
+        self.table.iter().map(|entry| entry.erases)
     }
 
     /// Whether it is erased.

@@ -3,3 +3,4 @@
 mod drive;
 mod profile;
 mod small;
+mod upkeep;

@@ -1,0 +1,145 @@
+//! What a drive does on its own account: collection policies, idle time, wear levelling, suspends.
+
+use crate::small::{PROFILE, Twin, profile_with};
+use ssdlab_device::{Device, Wait};
+use ssdlab_flash::{Profile, Study};
+use ssdlab_time::{Nanos, Random};
+
+fn with_ftl(lines: &str) -> Profile {
+    profile_with("spare = 0.28", &format!("spare = 0.28\n{lines}"))
+}
+
+fn rest(twin: &mut Twin, duration: Nanos) {
+    let until = twin.drive.now() + duration;
+    twin.drive.reap(Wait::Until(until), &mut Vec::new()).unwrap();
+}
+
+#[test]
+fn every_policy_keeps_a_full_drive_going_and_its_maps_right() {
+    for victim in ["greedy", "fifo", "random", "d-choices", "cost-benefit"] {
+        for relocation in ["separate", "mixed"] {
+            let lines = format!("victim = \"{victim}\"\nrelocation = \"{relocation}\"");
+            let mut twin = Twin::new(&with_ftl(&lines));
+            twin.write_all();
+            twin.write_random(2 * twin.units(), 3);
+            twin.flush();
+            twin.write_random(1000, 4);
+            twin.drive.assert_consistent();
+            let waf = twin.drive.counters().waf().unwrap();
+            assert!((1.3..6.0).contains(&waf), "{victim}, {relocation}: {waf}");
+        }
+    }
+}
+
+#[test]
+fn greedy_moves_less_than_a_blind_choice() {
+    let moves = |victim: &str| {
+        let mut study = Study::new(&with_ftl(&format!("victim = \"{victim}\"")), 5);
+        let units = study.logical_units();
+        let mut random = Random::new(1, "test");
+        (0..units).for_each(|unit| study.write(unit));
+        (0..4 * units).for_each(|_| study.write(random.below(u64::from(units)) as u32));
+        study.assert_consistent();
+        study.counters().collection_moves
+    };
+    let (greedy, blind) = (moves("greedy"), moves("random"));
+    assert!(greedy * 3 < blind * 2, "greedy moves {greedy}, a blind choice {blind}");
+}
+
+#[test]
+fn idle_time_is_used_to_make_room_and_then_left_alone() {
+    let mut eager = Twin::new(&with_ftl("idle_reserve = 5"));
+    let mut lazy = Twin::new(&with_ftl(""));
+    for twin in [&mut eager, &mut lazy] {
+        twin.write_all();
+        twin.write_random(twin.units(), 3);
+    }
+    let moved = |twin: &Twin| twin.drive.counters().collection_moves;
+    let (eager_before, lazy_before) = (moved(&eager), moved(&lazy));
+    for twin in [&mut eager, &mut lazy] {
+        rest(twin, Nanos::from_secs(10));
+        twin.read(0, 1);
+    }
+    assert!(moved(&eager) > eager_before, "ten idle seconds were used");
+    assert_eq!(moved(&lazy), lazy_before, "without idle_reserve nothing moves by itself");
+    let after = moved(&eager);
+    rest(&mut eager, Nanos::from_secs(10));
+    eager.read(0, 1);
+    assert_eq!(moved(&eager), after, "enough are free");
+    eager.drive.assert_consistent();
+}
+
+#[test]
+fn a_burst_after_idle_time_is_faster_where_room_was_made() {
+    let burst = |lines: &str| {
+        let mut twin = Twin::new(&with_ftl(lines));
+        twin.write_all();
+        twin.write_random(2 * twin.units(), 3);
+        rest(&mut twin, Nanos::from_secs(20));
+        let start = twin.drive.now();
+        twin.write_random(1500, 8);
+        twin.drive.now() - start
+    };
+    let (prepared, unprepared) = (burst("idle_reserve = 8"), burst(""));
+    assert!(prepared * 10 < unprepared * 9, "prepared {prepared}, unprepared {unprepared}");
+}
+
+/// Erases of the most and the least worn superblock after a tenth of the drive took all writes.
+fn spread(lines: &str) -> (u32, u32) {
+    let mut study = Study::new(&with_ftl(lines), 1);
+    let units = study.logical_units();
+    let mut random = Random::new(1, "test");
+    (0..units).for_each(|unit| study.write(unit));
+    for _ in 0..60 * units {
+        study.write(random.below(u64::from(units / 10)) as u32);
+    }
+    study.assert_consistent();
+    (study.erases().max().unwrap(), study.erases().min().unwrap())
+}
+
+#[test]
+fn static_wear_levelling_keeps_erases_together_and_dynamic_alone_does_not() {
+    let (most, least) = spread("wear_levelling = \"dynamic\"");
+    assert!(least == 0 && most > 100, "cold blocks stay young: {least} to {most}");
+    let (most, least) = spread("wear_levelling = \"static\"\nwear_spread = 16");
+    assert!(most - least < 60, "erases from {least} to {most}");
+}
+
+#[test]
+fn wear_levelling_counts_its_own_writes() {
+    let lines = "wear_levelling = \"static\"\nwear_spread = 4";
+    let mut study = Study::new(&with_ftl(lines), 1);
+    let units = study.logical_units();
+    (0..units).for_each(|unit| study.write(unit));
+    (0..40 * units).for_each(|i| study.write(i % (units / 16)));
+    let counters = study.counters();
+    assert!(counters.nand_wear_writes > 0);
+    let causes = counters.nand_host_writes
+        + counters.nand_collection_writes
+        + counters.nand_wear_writes
+        + counters.nand_padding_writes;
+    assert_eq!(causes, counters.nand_writes());
+    study.assert_consistent();
+}
+
+#[test]
+fn a_drive_that_suspends_answers_reads_while_it_programs() {
+    let slowest = |line: &str| {
+        let text = PROFILE.replace("erase = \"3 ms\"", &format!("erase = \"3 ms\"\n{line}"));
+        let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
+        twin.write_all();
+        twin.flush();
+        let mut random = Random::new(1, "test");
+        let mut slowest = Nanos::ZERO;
+        for _ in 0..2000 {
+            let unit = random.below(twin.units());
+            twin.write(unit, 1);
+            let unit = random.below(twin.units());
+            slowest = slowest.max(twin.read(unit, 1));
+        }
+        slowest
+    };
+    let (waits, suspends) = (slowest(""), slowest("suspend = \"20 us\""));
+    assert!(waits > Nanos::from_micros(700), "behind a program a read took {waits}");
+    assert!(suspends < Nanos::from_micros(400), "with suspends the slowest took {suspends}");
+}
