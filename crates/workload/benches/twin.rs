@@ -1,4 +1,4 @@
-//! How fast a twin is: host requests a second of one core, 64 GiB mapped, full timing, steady state.
+//! How fast a twin is: host requests a second of one core, 64 GiB mapped, full timing, steady.
 //!
 //! Targets: 3 million random 4 KiB writes a second at 7 % spare, 5 million at 28 %, 10 million
 //! random reads, 20 GB of sequential traffic. `cargo bench -p ssdlab-workload --bench twin`.

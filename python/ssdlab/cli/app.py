@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli import report, run
+from ssdlab.cli import report, run, twin
 from ssdlab.errors import Interrupted, SsdlabError
 
 TYPER_INTERRUPTED = 130
@@ -25,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(run.app, name="run")
+app.add_typer(twin.app, name="twin")
 app.command(name="report", epilog="Example: ssdlab report ssdlab-runs --html report.html")(
     report.report
 )

@@ -22,15 +22,20 @@ def load(name: str) -> str:
         TargetError: there is none; names those that look like it.
     """
     if name.endswith(".toml"):
-        return _read(Path(name))
+        return read(Path(name))
     if name in names():
-        return _read(_FOLDER / f"{name}.toml")
+        return read(_FOLDER / f"{name}.toml")
     near = difflib.get_close_matches(name.lower(), names(), n=3, cutoff=0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())}"
     raise TargetError(f"there is no twin called {name!r}; {hint} (or give a file: twin:mine.toml)")
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
+    """The text of the profile in a file.
+
+    Raises:
+        TargetError: it cannot be read, or is no text.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
