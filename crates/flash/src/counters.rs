@@ -19,12 +19,16 @@ pub struct Counters {
     pub nand_collection_writes: u64,
     /// Units programmed because wear levelling moved them.
     pub nand_wear_writes: u64,
+    /// Units programmed to store pages of the map that had to leave memory.
+    pub nand_mapping_writes: u64,
     /// Units programmed empty because a flush closed a page before it was full.
     pub nand_padding_writes: u64,
     /// Page senses for host reads; planes sensed together count once.
     pub host_senses: u64,
     /// Page senses for collection.
     pub collection_senses: u64,
+    /// Page senses to bring a part of the map into memory.
+    pub mapping_senses: u64,
     /// Erase operations; planes erased together count once.
     pub erases: u64,
 }
@@ -35,6 +39,7 @@ impl Counters {
         self.nand_host_writes
             + self.nand_collection_writes
             + self.nand_wear_writes
+            + self.nand_mapping_writes
             + self.nand_padding_writes
     }
 

@@ -8,6 +8,7 @@ mod config;
 mod counters;
 mod flight;
 mod ftl;
+mod inside;
 mod nand;
 mod plan;
 mod ssd;
@@ -18,6 +19,7 @@ pub use config::{
     WearLevelling,
 };
 pub use counters::Counters;
+pub use inside::{Superblock, SuperblockState, Whereabouts};
 pub use nand::{Geometry, Timing};
 pub use ssd::Ssd;
 pub use study::Study;

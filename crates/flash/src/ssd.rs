@@ -8,6 +8,7 @@ use crate::config::{Buffer, Interface, Link, Profile};
 use crate::counters::Counters;
 use crate::flight::Flight;
 use crate::ftl::{Ftl, Location, Lpn};
+use crate::inside::{Superblock, Whereabouts};
 use crate::nand::{Array, Place};
 use crate::plan::{ReadPlan, Sense};
 
@@ -26,6 +27,7 @@ pub struct Ssd {
     capacity: u64,
     unit_bytes: u64,
     unit_shift: u32,
+    pages_per_block: u32,
     link: Link,
     buffer: Buffer,
     queue_depth: usize,
@@ -56,6 +58,7 @@ impl Ssd {
             capacity: profile.capacity,
             unit_bytes: profile.geometry.unit_bytes(),
             unit_shift: profile.geometry.unit_bytes().trailing_zeros(),
+            pages_per_block: profile.geometry.pages_per_block,
             link: profile.link.clone(),
             buffer: profile.buffer.clone(),
             // NCQ has 32 tags; an NVMe queue takes what any job here asks for.
@@ -80,6 +83,27 @@ impl Ssd {
     /// How often each superblock was erased.
     pub fn erases(&self) -> impl Iterator<Item = u32> {
         self.ftl.erases()
+    }
+
+    /// Where a mapping unit's current content is now.
+    ///
+    /// # Panics
+    /// Beyond the last one.
+    pub fn whereabouts(&self, unit: u64) -> Whereabouts {
+        assert!(unit < self.capacity >> self.unit_shift, "the drive has no unit {unit}");
+        match self.ftl.locate(Lpn(unit as u32), self.now, &self.array) {
+            Location::Unmapped => Whereabouts::Nowhere,
+            Location::Buffered => Whereabouts::Buffer,
+            Location::Flash(_, Place { die, page, page_in_block, .. }) => {
+                let block = (page - page_in_block) / self.pages_per_block;
+                Whereabouts::Flash { die, block, page: page_in_block }
+            }
+        }
+    }
+
+    /// All superblocks, by number.
+    pub fn superblocks(&self) -> &[Superblock] {
+        self.ftl.superblocks()
     }
 
     /// Checks the maps and counts against each other; panics where they disagree. For tests: it
@@ -113,10 +137,11 @@ impl Ssd {
         let at = self.now + self.link.read_overhead;
         let mut course = Course::begin();
         let mut in_memory = Vec::new();
-        let mut units = 0;
+        let (mut units, mut mapped) = (0, at);
         self.plan.clear();
         for part in Self::parts(self.unit_shift, start, end) {
             units += 1;
+            mapped = mapped.max(self.ftl.look_up(part.lpn, false, at, &mut self.array));
             let location = self.ftl.locate(part.lpn, at, &self.array);
             let Location::Flash(ppn, place) = location else {
                 course.add(None);
@@ -130,8 +155,8 @@ impl Ssd {
             }
         }
         self.ftl.count_read(units, self.plan.len() as u64);
-        self.plan.sense_all(&mut self.array, at);
-        let mut done = at;
+        self.plan.sense_all(&mut self.array, mapped);
+        let mut done = mapped;
         for (ready, bytes) in in_memory {
             done = done.max(self.send(ready, bytes));
         }
@@ -201,7 +226,7 @@ impl Ssd {
         let (start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
         let whole = start.div_ceil(self.unit_bytes)..end / self.unit_bytes;
         for lpn in whole {
-            self.ftl.trim(Lpn(lpn as u32));
+            self.ftl.trim(Lpn(lpn as u32), self.now, &mut self.array);
         }
         self.now + self.link.write_overhead
     }

@@ -47,7 +47,7 @@ impl Study {
     /// # Panics
     /// Beyond the last one.
     pub fn trim(&mut self, unit: u32) {
-        self.ftl.trim(Lpn(unit));
+        self.ftl.trim(Lpn(unit), Nanos::ZERO, &mut Untimed);
     }
 
     /// What has been counted so far.

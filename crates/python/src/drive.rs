@@ -124,6 +124,8 @@ impl Drive {
         dict.set_item("nand_collection_writes", counters.nand_collection_writes)?;
         dict.set_item("wear_moves", counters.wear_moves)?;
         dict.set_item("nand_wear_writes", counters.nand_wear_writes)?;
+        dict.set_item("nand_mapping_writes", counters.nand_mapping_writes)?;
+        dict.set_item("mapping_senses", counters.mapping_senses)?;
         dict.set_item("nand_padding_writes", counters.nand_padding_writes)?;
         dict.set_item("host_senses", counters.host_senses)?;
         dict.set_item("collection_senses", counters.collection_senses)?;

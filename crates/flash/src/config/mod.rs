@@ -67,6 +67,8 @@ pub struct Profile {
     pub collection: Collection,
     /// The write buffer.
     pub buffer: Buffer,
+    /// Memory for the map, in bytes; 0: all of it is in memory.
+    pub map_cache: u64,
     /// How far the controller reads ahead of a sequential reader, in bytes; 0: not at all.
     pub read_ahead: u64,
 }
@@ -202,6 +204,7 @@ struct Ftl {
     chunk: Option<u64>,
     spare: Option<f64>,
     read_ahead: u64,
+    map_cache: u64,
     collection: Collection,
 }
 
@@ -212,6 +215,7 @@ impl Ftl {
             chunk: section.size("chunk")?,
             spare: section.share("spare")?,
             read_ahead: section.size("read_ahead")?.unwrap_or(0),
+            map_cache: section.size("map_cache")?.unwrap_or(0),
             collection: Collection::read(&mut section)?,
         };
         section.word("placement", &["striped"])?;
@@ -236,7 +240,16 @@ fn assemble(
         let given = format!("{} bytes", link.max_transfer);
         return Err(ConfigError::new("link.max_transfer", given, allowed));
     }
-    let Ftl { read_ahead, collection, .. } = *ftl;
-    let (model, timing) = (drive.model, media.timing);
-    Ok(Profile { model, capacity, link, geometry, timing, collection, buffer, read_ahead })
+    let Ftl { read_ahead, map_cache, collection, .. } = *ftl;
+    Ok(Profile {
+        model: drive.model,
+        capacity,
+        link,
+        geometry,
+        timing: media.timing,
+        collection,
+        buffer,
+        map_cache,
+        read_ahead,
+    })
 }

@@ -5,7 +5,7 @@ use ssdlab_time::{Nanos, Random};
 use super::Ftl;
 use super::frontier::Cause;
 use super::victim::{self, Candidates};
-use crate::config::Collection;
+use crate::config::{Collection, Relocation};
 use crate::nand::Media;
 
 /// The host never takes the last free superblock: collection may need it to finish a victim.
@@ -22,6 +22,8 @@ pub struct Collector {
     /// Choices made, for wear levelling's turn among them.
     pub(super) choices: u64,
     pub(super) victim: Option<Victim>,
+    /// Units of the host in pages that moves have filled: they owe moves as those of others do.
+    pub(super) host_units_filled: u32,
     /// For each die: the page that collection sensed last, and when its data was there.
     pub(super) sensed: Vec<Option<u32>>,
 }
@@ -48,7 +50,8 @@ impl Collector {
     /// No victim yet.
     pub fn new(rules: Collection, dies: u32, seed: u64) -> Self {
         let random = Random::new(seed, "victim");
-        Self { rules, random, choices: 0, victim: None, sensed: vec![None; dies as usize] }
+        let sensed = vec![None; dies as usize];
+        Self { rules, random, choices: 0, victim: None, host_units_filled: 0, sensed }
     }
 }
 
@@ -56,17 +59,27 @@ impl Ftl {
     /// Does the moves that a page with so many units of the host owes.
     pub(super) fn collect_in_step(&mut self, host_units: u32, at: Nanos, array: &mut impl Media) {
         let reserve = self.collector.rules.reserve as usize;
+        let host_units = host_units + std::mem::take(&mut self.collector.host_units_filled);
         if self.collector.victim.is_none() && self.superblocks.free_count() > reserve {
             return;
         }
         self.choose_victim();
         let mut victim = self.collector.victim.take().expect("a victim was chosen");
         victim.debt += i64::from(host_units) * i64::from(victim.valid);
-        while victim.debt > 0 && self.superblocks.valid(victim.superblock) > 0 {
+        while (victim.debt > 0 || self.must_finish())
+            && self.superblocks.valid(victim.superblock) > 0
+        {
             let (moved, _) = self.move_next(&mut victim, at, array);
             victim.debt -= i64::from(moved) * i64::from(victim.gain);
         }
         self.keep_or_erase(victim, at, array);
+    }
+
+    /// Where moves share the host's frontier they may have taken the last free superblock: the host
+    /// must not fill it before the victim is empty.
+    fn must_finish(&self) -> bool {
+        self.collector.rules.relocation == Relocation::Mixed
+            && self.superblocks.free_count() < FREE_KEPT
     }
 
     /// Uses the time from `from` to `until`, in which nobody asked for anything.

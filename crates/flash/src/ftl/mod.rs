@@ -5,6 +5,7 @@ mod closed;
 mod frontier;
 mod gc;
 mod l2p;
+mod map_cache;
 mod relocate;
 mod superblock;
 mod table;
@@ -18,10 +19,12 @@ use frontier::{Cause, Filling, Frontiers, Slot};
 use gc::Collector;
 use l2p::L2p;
 pub use l2p::Lpn;
+use map_cache::MapCache;
 use superblock::Superblocks;
 
 use crate::config::Profile;
 use crate::counters::Counters;
+use crate::inside::Superblock;
 use crate::nand::{Media, Place, Ppn, Splitter};
 
 /// Where a unit's current content is.
@@ -41,7 +44,7 @@ pub enum Location {
 /// stripe; a buffer that takes writes at once and is drained by whole multi-plane pages; padding by
 /// a flush; greedy collection paced by the host's writing.
 ///
-/// Not modelled: mapping-table traffic, bad blocks, SLC caches, read disturb;
+/// Not modelled: bad blocks, SLC caches, read disturb;
 /// merging of two writes to one unit that are both still in the buffer (both are programmed).
 ///
 /// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
@@ -53,6 +56,9 @@ pub struct Ftl {
     move_units: u32,
     dies: u32,
     l2p: L2p,
+    /// Absent where the whole map is in memory.
+    map_cache: Option<MapCache>,
+    page_units: u32,
     superblocks: Superblocks,
     frontiers: Frontiers,
     collector: Collector,
@@ -61,6 +67,18 @@ pub struct Ftl {
     host_programs_end: Nanos,
     counters: Counters,
     announced: Lpn,
+}
+
+fn map_cache(profile: &Profile) -> Option<MapCache> {
+    let geometry = &profile.geometry;
+    let page_bytes = u64::from(geometry.page_units) * geometry.unit_bytes();
+    let cached = profile.map_cache > 0;
+    cached.then(|| MapCache::new(profile.map_cache, page_bytes, profile.logical_units()))
+}
+
+/// Where a page of the map lies: on a die by its number, in no superblock.
+fn map_place(map_page: u32, dies: u32) -> Place {
+    Place { die: map_page % dies, page: u32::MAX, page_in_block: 0, last_of_page: false }
 }
 
 impl Ftl {
@@ -77,6 +95,8 @@ impl Ftl {
             move_units: relocate::units_at_once(run_units),
             dies: geometry.dies(),
             l2p: L2p::new(profile.logical_units()),
+            map_cache: map_cache(profile),
+            page_units: geometry.page_units,
             superblocks,
             frontiers,
             collector: Collector::new(profile.collection, geometry.dies(), seed),
@@ -95,6 +115,11 @@ impl Ftl {
     /// Erases of each superblock.
     pub fn erases(&self) -> impl Iterator<Item = u32> {
         self.superblocks.erases()
+    }
+
+    /// All superblocks, by number.
+    pub fn superblocks(&self) -> &[Superblock] {
+        self.superblocks.all()
     }
 
     /// Counts units read and pages sensed for the host.
@@ -117,6 +142,7 @@ impl Ftl {
     pub fn write(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> Nanos {
         let admitted = self.buffer.admit(ready);
         self.counters.host_writes += 1;
+        self.look_up(lpn, true, admitted, array);
         if self.frontiers.of(Cause::Host).is_full() {
             self.make_room(admitted, array);
             // Where moved units share the host's frontier, making room may have opened it.
@@ -132,9 +158,23 @@ impl Ftl {
         admitted
     }
 
+    /// Has the map's entry of a unit in memory; returns when it is there.
+    pub fn look_up(&mut self, lpn: Lpn, changes: bool, at: Nanos, array: &mut impl Media) -> Nanos {
+        let Some(cache) = &mut self.map_cache else { return at };
+        let access = cache.access(lpn.0, changes);
+        if let Some(map_page) = access.write_back {
+            self.counters.nand_mapping_writes += u64::from(self.page_units);
+            array.program(map_place(map_page, self.dies), at);
+        }
+        let Some(map_page) = access.read else { return at };
+        self.counters.mapping_senses += 1;
+        array.fetch(map_place(map_page, self.dies), at, self.page_units)
+    }
+
     /// Forgets a unit's content.
-    pub fn trim(&mut self, lpn: Lpn) {
+    pub fn trim(&mut self, lpn: Lpn, at: Nanos, array: &mut impl Media) {
         self.counters.host_trims += 1;
+        self.look_up(lpn, true, at, array);
         if let Some(old) = self.l2p.clear(lpn) {
             self.invalidate(old);
         }

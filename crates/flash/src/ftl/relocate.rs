@@ -104,7 +104,8 @@ impl Ftl {
                 self.superblocks.assign(superblock, ppn, lpn);
                 self.l2p.set(lpn, ppn);
             }
-            self.settle(cause, &slot, ready, array);
+            let host_units = self.settle(cause, &slot, ready, array);
+            self.collector.host_units_filled += host_units;
         }
     }
 }

@@ -8,26 +8,8 @@ use super::l2p::Lpn;
 use super::table;
 use super::victim::Candidates;
 use crate::config::WearLevelling;
+use crate::inside::{Superblock, SuperblockState as State};
 use crate::nand::{Geometry, Ppn};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Erased, in the queue of free ones.
-    Free,
-    /// A frontier fills it.
-    Open,
-    /// Full: a possible victim.
-    Closed,
-    /// Being emptied.
-    Victim,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Superblock {
-    state: State,
-    valid: u32,
-    erases: u32,
-}
 
 /// All superblocks of a drive.
 #[derive(Debug)]
@@ -185,6 +167,11 @@ impl Superblocks {
     /// Erases of each superblock.
     pub fn erases(&self) -> impl Iterator<Item = u32> {
         self.table.iter().map(|entry| entry.erases)
+    }
+
+    /// All of them, by number.
+    pub fn all(&self) -> &[Superblock] {
+        &self.table
     }
 
     /// Whether it is erased.

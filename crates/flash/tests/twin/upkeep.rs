@@ -143,3 +143,29 @@ fn a_drive_that_suspends_answers_reads_while_it_programs() {
     assert!(waits > Nanos::from_micros(700), "behind a program a read took {waits}");
     assert!(suspends < Nanos::from_micros(400), "with suspends the slowest took {suspends}");
 }
+
+#[test]
+fn a_drive_with_little_memory_for_its_map_reads_it_from_flash() {
+    let latency = |lines: &str| {
+        let mut twin = Twin::new(&with_ftl(lines));
+        twin.write_all();
+        twin.flush();
+        let mut random = Random::new(1, "test");
+        let mut spent = Nanos::ZERO;
+        for _ in 0..500 {
+            let unit = random.below(twin.units());
+            spent += twin.read(unit, 1);
+        }
+        twin.drive.assert_consistent();
+        (spent, *twin.drive.counters())
+    };
+    let (whole, counters) = latency("");
+    assert_eq!((counters.mapping_senses, counters.nand_mapping_writes), (0, 0));
+    // The map of 64 MiB has 4 pages of 16 KiB; one of them fits.
+    let (part, counters) = latency("map_cache = \"16 KiB\"");
+    assert!(counters.mapping_senses > 300, "three of four reads miss: {counters:?}");
+    assert!(counters.nand_mapping_writes >= 3 * 4, "changed map pages were stored");
+    assert!(part.get() * 10 > whole.get() * 15, "whole map {whole}, a part of it {part}");
+    let (enough, _) = latency("map_cache = \"64 KiB\"");
+    assert_eq!(enough, whole, "a cache that holds the whole map costs nothing");
+}
