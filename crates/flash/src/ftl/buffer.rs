@@ -8,6 +8,10 @@ use ssdlab_time::Nanos;
 /// Places for mapping units between host and flash.
 ///
 /// A unit takes a place when it is admitted and gives it back when its page has been programmed.
+///
+/// Modelled: early completion, a size, waiting for the soonest place when it is full. Not modelled:
+/// merging of writes to one unit; places for reads or for what collection moves. Differs from
+/// hardware: a place is free when its program was due to end, also where a read pushed that back.
 #[derive(Debug)]
 pub struct WriteBuffer {
     capacity: u64,

@@ -15,6 +15,11 @@ const FREE_KEPT: usize = 1;
 ///
 /// A victim with V valid of N units gives N - V units of room for V moves. So that the host's
 /// writing of N - V units and the V moves end together, each host unit owes V / (N - V) moves.
+///
+/// Modelled: a low watermark, moves in step with the host, all at once where that was not enough,
+/// collection in idle time, an erase as soon as a victim is empty. Not modelled: reads of the
+/// reverse map, moves from several victims at once. Differs from hardware: an erase does not wait
+/// until the moved units have been programmed, so a power cut could not be survived yet.
 #[derive(Debug)]
 pub struct Collector {
     pub(super) rules: Collection,

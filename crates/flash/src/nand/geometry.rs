@@ -4,6 +4,9 @@
 ///
 /// A *multi-plane page* is the page of one number in all planes of a die: programmed and sensed
 /// in one operation. A *superblock* is the block of one number in all planes of all dies.
+///
+/// Modelled: all blocks are good, all dies alike. Not modelled: bad blocks and their substitutes,
+/// string and layer structure, parity across dies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Channels, which transfer independently.

@@ -3,6 +3,10 @@
 use ssdlab_time::Nanos;
 
 /// Times of the flash.
+///
+/// Modelled: page types with their own tR, one tPROG, one tBERS. Not modelled: a tPROG by page
+/// type, retries, times that grow with wear or heat. Source: each profile says where its figures
+/// are from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// tR for each page type, in order of the pages of a block (LSB, CSB, MSB, LSB, ...).
