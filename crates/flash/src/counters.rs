@@ -50,3 +50,35 @@ impl Counters {
         (self.host_writes > 0).then(|| self.nand_writes() as f64 / self.host_writes as f64)
     }
 }
+
+/// How worn a drive is: erases of its superblocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wear {
+    /// Of the least worn one.
+    pub erases_least: u32,
+    /// On average.
+    pub erases_mean: f64,
+    /// Of the most worn one.
+    pub erases_most: u32,
+    /// The average in per cent of the P/E cycles that the flash is sold for, which may pass 100;
+    /// `None` where the profile does not say how many (`flash.endurance`).
+    pub percentage_used: Option<f64>,
+}
+
+impl Wear {
+    /// The wear of superblocks that were erased so often.
+    ///
+    /// # Panics
+    /// Without any superblock.
+    pub fn new(erases: impl Iterator<Item = u32> + Clone, endurance: Option<u32>) -> Self {
+        let count = erases.clone().count() as f64;
+        let sum: f64 = erases.clone().map(f64::from).sum();
+        let used = |cycles: u32| 100.0 * sum / count / f64::from(cycles);
+        Self {
+            erases_least: erases.clone().min().expect("a drive has superblocks"),
+            erases_mean: sum / count,
+            erases_most: erases.max().expect("a drive has superblocks"),
+            percentage_used: endurance.map(used),
+        }
+    }
+}

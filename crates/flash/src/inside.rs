@@ -12,7 +12,7 @@ pub enum Whereabouts {
     Buffer,
     /// In flash.
     Flash {
-        /// Die, from 0; its channel is the remainder of `die / channels`.
+        /// Die, from 0; its channel is `die % channels`.
         die: u32,
         /// Block of each plane of that die, which is also the number of the superblock.
         block: u32,

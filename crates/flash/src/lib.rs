@@ -18,7 +18,7 @@ pub use config::{
     Buffer, Collection, ConfigError, Interface, Link, Profile, Relocation, VictimPolicy,
     WearLevelling,
 };
-pub use counters::Counters;
+pub use counters::{Counters, Wear};
 pub use inside::{Superblock, SuperblockState, Whereabouts};
 pub use nand::{Geometry, Timing};
 pub use ssd::Ssd;

@@ -5,7 +5,7 @@ use ssdlab_time::{Calendar, Nanos, Span};
 
 use crate::ahead::{Course, ReadAhead};
 use crate::config::{Buffer, Interface, Link, Profile};
-use crate::counters::Counters;
+use crate::counters::{Counters, Wear};
 use crate::flight::Flight;
 use crate::ftl::{Ftl, Location, Lpn};
 use crate::inside::{Superblock, Whereabouts};
@@ -36,6 +36,7 @@ pub struct Ssd {
     from_host: Calendar,
     array: Array,
     ftl: Ftl,
+    endurance: Option<u32>,
     flight: Flight,
     /// When the last request in flight was done.
     idle_since: Nanos,
@@ -68,6 +69,7 @@ impl Ssd {
             from_host: Calendar::default(),
             array: Array::new(&profile.geometry, &profile.timing),
             ftl: Ftl::new(profile, seed),
+            endurance: profile.endurance,
             flight: Flight::default(),
             idle_since: Nanos::ZERO,
             plan: ReadPlan::new(dies),
@@ -80,9 +82,9 @@ impl Ssd {
         self.ftl.counters()
     }
 
-    /// How often each superblock was erased.
-    pub fn erases(&self) -> impl Iterator<Item = u32> {
-        self.ftl.erases()
+    /// How worn it is.
+    pub fn wear(&self) -> Wear {
+        Wear::new(self.ftl.erases(), self.endurance)
     }
 
     /// Where a mapping unit's current content is now.

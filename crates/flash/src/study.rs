@@ -3,7 +3,7 @@
 use ssdlab_time::Nanos;
 
 use crate::config::Profile;
-use crate::counters::Counters;
+use crate::counters::{Counters, Wear};
 use crate::ftl::{Ftl, Lpn};
 use crate::nand::Untimed;
 
@@ -55,9 +55,9 @@ impl Study {
         self.ftl.counters()
     }
 
-    /// How often each superblock was erased.
-    pub fn erases(&self) -> impl Iterator<Item = u32> {
-        self.ftl.erases()
+    /// How worn it is.
+    pub fn wear(&self) -> Wear {
+        Wear::new(self.ftl.erases(), None)
     }
 
     /// Checks the maps and counts against each other; panics where they disagree.

@@ -111,10 +111,10 @@ impl Drive {
     /// What a twin has counted, by name; `None` for a real drive.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let counters = py.detach(|| match &*self.lock() {
-            Kind::Twin(ssd) => Some(*ssd.counters()),
+            Kind::Twin(ssd) => Some((*ssd.counters(), ssd.wear())),
             Kind::Real(_) => None,
         });
-        let Some(counters) = counters else { return Ok(None) };
+        let Some((counters, wear)) = counters else { return Ok(None) };
         let dict = PyDict::new(py);
         dict.set_item("host_writes", counters.host_writes)?;
         dict.set_item("host_reads", counters.host_reads)?;
@@ -131,6 +131,10 @@ impl Drive {
         dict.set_item("collection_senses", counters.collection_senses)?;
         dict.set_item("erases", counters.erases)?;
         dict.set_item("waf", counters.waf())?;
+        dict.set_item("erases_least", wear.erases_least)?;
+        dict.set_item("erases_mean", wear.erases_mean)?;
+        dict.set_item("erases_most", wear.erases_most)?;
+        dict.set_item("percentage_used", wear.percentage_used)?;
         Ok(Some(dict))
     }
 }

@@ -63,6 +63,8 @@ pub struct Profile {
     pub geometry: Geometry,
     /// What flash operations and channel transfers cost.
     pub timing: Timing,
+    /// P/E cycles that a block is sold for; `None`: not said.
+    pub endurance: Option<u32>,
     /// How space is reclaimed.
     pub collection: Collection,
     /// The write buffer.
@@ -167,6 +169,7 @@ struct Media {
     page: u64,
     pages_per_block: u32,
     blocks_per_plane: Option<u32>,
+    endurance: Option<u32>,
     timing: Timing,
 }
 
@@ -184,6 +187,7 @@ impl Media {
                 .count("pages_per_block")?
                 .ok_or(missing("flash.pages_per_block"))?,
             blocks_per_plane: section.count("blocks_per_plane")?,
+            endurance: section.count("endurance")?,
             timing: Timing {
                 read: section.times("read")?.ok_or(missing("flash.read"))?,
                 program: section.time("program")?.ok_or(missing("flash.program"))?,
@@ -247,6 +251,7 @@ fn assemble(
         link,
         geometry,
         timing: media.timing,
+        endurance: media.endurance,
         collection,
         buffer,
         map_cache,

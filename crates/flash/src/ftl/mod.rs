@@ -113,7 +113,7 @@ impl Ftl {
     }
 
     /// Erases of each superblock.
-    pub fn erases(&self) -> impl Iterator<Item = u32> {
+    pub fn erases(&self) -> impl Iterator<Item = u32> + Clone {
         self.superblocks.erases()
     }
 

@@ -165,7 +165,7 @@ impl Superblocks {
     }
 
     /// Erases of each superblock.
-    pub fn erases(&self) -> impl Iterator<Item = u32> {
+    pub fn erases(&self) -> impl Iterator<Item = u32> + Clone {
         self.table.iter().map(|entry| entry.erases)
     }
 

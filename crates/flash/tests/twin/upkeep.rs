@@ -94,7 +94,7 @@ fn spread(lines: &str) -> (u32, u32) {
         study.write(random.below(u64::from(units / 10)) as u32);
     }
     study.assert_consistent();
-    (study.erases().max().unwrap(), study.erases().min().unwrap())
+    (study.wear().erases_most, study.wear().erases_least)
 }
 
 #[test]
@@ -168,4 +168,18 @@ fn a_drive_with_little_memory_for_its_map_reads_it_from_flash() {
     assert!(part.get() * 10 > whole.get() * 15, "whole map {whole}, a part of it {part}");
     let (enough, _) = latency("map_cache = \"64 KiB\"");
     assert_eq!(enough, whole, "a cache that holds the whole map costs nothing");
+}
+
+#[test]
+fn percentage_used_is_the_mean_of_erases_over_what_the_flash_is_sold_for() {
+    let text = PROFILE.replace("erase = \"3 ms\"", "erase = \"3 ms\"\nendurance = 50");
+    let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
+    assert_eq!(twin.drive.wear().percentage_used, Some(0.0));
+    (0..10).for_each(|_| twin.write_all());
+    let wear = twin.drive.wear();
+    // Ten times 64 MiB over 89 MiB of flash: about 6 erases of each.
+    assert!((5.0..8.0).contains(&wear.erases_mean), "{wear:?}");
+    assert_eq!(wear.percentage_used, Some(2.0 * wear.erases_mean));
+    assert!(f64::from(wear.erases_most) - wear.erases_mean < 2.5, "{wear:?}");
+    assert_eq!(Twin::new(&with_ftl("")).drive.wear().percentage_used, None);
 }
