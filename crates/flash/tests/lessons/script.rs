@@ -1,0 +1,190 @@
+//! `Script`: a lesson's text as blocks of commands and what they print, and how the two compare.
+
+use std::fmt::Write as _;
+
+/// What parts commands from what they print.
+const RULE: &str = "----";
+
+/// A lesson: words for the reader, and blocks that are played.
+#[derive(Debug)]
+pub struct Script {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// Comments and empty lines, kept as they are.
+    Words(String),
+    Block(Block),
+}
+
+/// Commands, a rule, what they print, an empty line.
+#[derive(Debug)]
+struct Block {
+    /// The line of the first command, from 1.
+    line: usize,
+    commands: Vec<String>,
+    expected: Vec<String>,
+}
+
+impl Block {
+    /// The line of the first line of output.
+    fn output_line(&self) -> usize {
+        self.line + self.commands.len() + 1
+    }
+}
+
+impl Script {
+    /// Reads a lesson; an error begins with the number of its line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut lines = text.lines().enumerate().peekable();
+        while let Some((index, line)) = lines.next() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                parts.push(Part::Words(line.to_owned()));
+                continue;
+            }
+            let mut commands = vec![line.to_owned()];
+            loop {
+                match lines.next() {
+                    Some((_, RULE)) => break,
+                    Some((_, line)) if !line.is_empty() && !line.starts_with('#') => {
+                        commands.push(line.to_owned());
+                    }
+                    _ => return Err(format!("{}: no line {RULE} after the commands", index + 1)),
+                }
+            }
+            let mut expected = Vec::new();
+            while let Some((_, line)) = lines.next_if(|(_, line)| !line.is_empty()) {
+                expected.push(line.to_owned());
+            }
+            parts.push(Part::Block(Block { line: index + 1, commands, expected }));
+        }
+        let script = Self { parts };
+        if script.blocks().next().is_none() {
+            return Err("1: nothing is asked of the twin".to_owned());
+        }
+        Ok(script)
+    }
+
+    /// Runs all commands in order; returns what each block printed. An error begins with the number
+    /// of the command's line.
+    pub fn play(
+        &self,
+        mut run: impl FnMut(&str) -> Result<Vec<String>, String>,
+    ) -> Result<Vec<Vec<String>>, String> {
+        self.blocks()
+            .map(|block| {
+                let mut seen = Vec::new();
+                for (index, command) in block.commands.iter().enumerate() {
+                    let place = block.line + index;
+                    seen.extend(
+                        run(command).map_err(|error| format!("{place}: {command}: {error}"))?,
+                    );
+                }
+                Ok(seen)
+            })
+            .collect()
+    }
+
+    /// The lesson's text with what was seen in place of what was expected.
+    pub fn with(&self, seen: &[Vec<String>]) -> String {
+        let mut seen = seen.iter();
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Words(line) => writeln!(text, "{line}").unwrap(),
+                Part::Block(block) => {
+                    let output = seen.next().expect("each block was played");
+                    for line in block.commands.iter().chain([&RULE.to_owned()]).chain(output) {
+                        writeln!(text, "{line}").unwrap();
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// Where what was seen is not what is expected: file, line, both texts.
+    pub fn differences(&self, name: &str, seen: &[Vec<String>]) -> String {
+        let mut text = String::new();
+        for (block, seen) in self.blocks().zip(seen) {
+            if block.expected == *seen {
+                continue;
+            }
+            writeln!(text, "\n{name}:{}", block.output_line()).unwrap();
+            for command in &block.commands {
+                writeln!(text, "    {command}").unwrap();
+            }
+            for index in 0..block.expected.len().max(seen.len()) {
+                match (block.expected.get(index), seen.get(index)) {
+                    (Some(expected), Some(seen)) if expected == seen => {
+                        writeln!(text, "      {seen}").unwrap();
+                    }
+                    (expected, seen) => {
+                        if let Some(line) = expected {
+                            writeln!(text, "    - {line}").unwrap();
+                        }
+                        if let Some(line) = seen {
+                            writeln!(text, "    + {line}").unwrap();
+                        }
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Block(block) => Some(block),
+            Part::Words(_) => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Script;
+
+    const TEXT: &str = "# One.\n\nadd 1\nadd 2\n----\n1\n3\n\n# Two.\nadd 3\n----\n6\n";
+
+    fn play(text: &str) -> (Script, Vec<Vec<String>>) {
+        let script = Script::parse(text).unwrap();
+        let mut sum = 0;
+        let seen = script.play(|command| {
+            sum += command.strip_prefix("add ").ok_or("what?")?.parse::<u32>().unwrap();
+            Ok(vec![sum.to_string()])
+        });
+        (script, seen.unwrap())
+    }
+
+    #[test]
+    fn a_script_that_is_right_is_rewritten_as_it_was() {
+        let (script, seen) = play(TEXT);
+        assert_eq!(script.differences("sum.txt", &seen), "");
+        assert_eq!(script.with(&seen), TEXT);
+    }
+
+    #[test]
+    fn a_difference_names_file_and_line_and_shows_both_texts() {
+        let wrong = TEXT.replace("\n3\n\n", "\n4\n5\n\n");
+        let (script, seen) = play(&wrong);
+        let shown = "\nsum.txt:6\n    add 1\n    add 2\n      1\n    - 4\n    + 3\n    - 5\n";
+        assert_eq!(script.differences("sum.txt", &seen), shown);
+        assert_eq!(script.with(&seen), TEXT);
+    }
+
+    #[test]
+    fn a_command_that_fails_or_has_no_rule_is_named_by_its_line() {
+        let error = Script::parse("# One.\nadd 1\n\n").unwrap_err();
+        assert!(error.starts_with("2: no line ----"), "{error}");
+        assert!(Script::parse("# One.\n").is_err(), "a lesson of words alone teaches nothing");
+        let script = Script::parse("add 1\nadd 2\n----\n").unwrap();
+        let fail = |command: &str| match command {
+            "add 1" => Ok(Vec::new()),
+            _ => Err("what?".to_owned()),
+        };
+        assert_eq!(script.play(fail).unwrap_err(), "2: add 2: what?");
+    }
+}

@@ -1,0 +1,108 @@
+//! What a lesson prints: a drive's state as small tables, times and counts in words.
+
+use ssdlab_flash::{Counters, Profile, Ssd, Superblock, SuperblockState, Whereabouts};
+use ssdlab_time::Nanos;
+
+/// Units in a row of the map: two pages of the tiny drive.
+const ROW: u64 = 8;
+
+/// The drive's size in one line.
+pub fn shape(profile: &Profile) -> String {
+    let geometry = &profile.geometry;
+    format!(
+        "{} dies, {} superblocks of {} units; \
+         {} units visible, spare {:.2}, overprovisioning {:.2}",
+        geometry.dies(),
+        geometry.blocks_per_plane,
+        geometry.superblock_units(),
+        profile.logical_units(),
+        profile.spare(),
+        geometry.bytes() as f64 / profile.capacity as f64 - 1.0,
+    )
+}
+
+/// A time in microseconds, or in milliseconds from 10 on.
+pub fn time(time: Nanos) -> String {
+    match time.get() {
+        nanos if nanos < 10_000_000 => format!("{} us", decimal(nanos as f64 / 1e3)),
+        nanos => format!("{} ms", decimal(nanos as f64 / 1e6)),
+    }
+}
+
+fn decimal(number: f64) -> String {
+    let text = format!("{number:.1}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// `1 unit`, `2 units`.
+pub fn units(count: u64) -> String {
+    format!("{count} unit{}", if count == 1 { "" } else { "s" })
+}
+
+/// `no sense`, `1 sense`, `2 senses`.
+pub fn senses(count: u64) -> String {
+    match count {
+        0 => "no sense".to_owned(),
+        1 => "1 sense".to_owned(),
+        _ => format!("{count} senses"),
+    }
+}
+
+/// Where each unit is: die/block/page, `buffer`, or `-` for nowhere.
+pub fn map(drive: &Ssd, units: std::ops::Range<u64>) -> Vec<String> {
+    let cell = |unit| match drive.whereabouts(unit) {
+        Whereabouts::Nowhere => "-".to_owned(),
+        Whereabouts::Buffer => "buffer".to_owned(),
+        Whereabouts::Flash { die, block, page } => format!("{die}/{block}/{page}"),
+    };
+    let row = |start: u64| {
+        let cells = (start..units.end.min(start + ROW)).map(|unit| format!(" {:>6}", cell(unit)));
+        format!("unit {start:>3}: {}", cells.collect::<String>())
+    };
+    units.clone().step_by(ROW as usize).map(row).collect()
+}
+
+/// State, valid units and erases of each superblock.
+pub fn superblocks(drive: &Ssd) -> Vec<String> {
+    let all = drive.superblocks();
+    let state = |superblock: &Superblock| match superblock.state {
+        SuperblockState::Free => "free",
+        SuperblockState::Open => "open",
+        SuperblockState::Closed => "closed",
+        SuperblockState::Victim => "victim",
+    };
+    let row = |name: &str, cells: Vec<String>| {
+        let cells = cells.iter().map(|cell| format!(" {cell:>6}"));
+        format!("{name:<10} {}", cells.collect::<String>())
+    };
+    vec![
+        row("superblock", (0..all.len()).map(|number| number.to_string()).collect()),
+        row("state", all.iter().map(|each| state(each).to_owned()).collect()),
+        row("valid", all.iter().map(|each| each.valid.to_string()).collect()),
+        row("erases", all.iter().map(|each| each.erases.to_string()).collect()),
+    ]
+}
+
+/// What the drive has counted.
+pub fn counters(counters: &Counters) -> Vec<String> {
+    let causes = [
+        (counters.nand_host_writes, "of the host"),
+        (counters.nand_collection_writes, "collected"),
+        (counters.nand_wear_writes, "levelled"),
+        (counters.nand_mapping_writes, "of the map"),
+        (counters.nand_padding_writes, "padding"),
+    ];
+    let causes = causes.iter().filter(|(count, _)| *count > 0);
+    let sum: Vec<String> = causes.map(|(count, cause)| format!("{count} {cause}")).collect();
+    let waf = counters.waf().map_or("-".to_owned(), |waf| format!("{waf:.2}"));
+    vec![
+        format!("host wrote {}, so write amplification is {waf}", units(counters.host_writes)),
+        format!("programmed {} = {}", counters.nand_writes(), sum.join(" + ")),
+        format!(
+            "{} for the host, {} for collection, {} block erases",
+            senses(counters.host_senses),
+            senses(counters.collection_senses),
+            counters.erases,
+        ),
+    ]
+}

@@ -1,0 +1,229 @@
+//! `Stage`: the twin that a lesson plays with, and the commands that it understands.
+
+use ssdlab_device::{Device, Lba, Op, Request, Wait};
+use ssdlab_flash::{Profile, Ssd};
+use ssdlab_time::{Nanos, Random};
+use toml::{Table, Value};
+
+use crate::show;
+
+/// A drive so small that all of it can be shown, with times that add up in the head.
+///
+/// Two dies, each on its own channel; a superblock is 4 pages x 2 dies x 4 units = 32 units, and
+/// there are 12, for 192 visible units. A sense takes 50 us, a unit 10 us on its channel and 4 us
+/// on the link.
+const TINY: &str = r#"
+[drive]
+model = "tiny"
+capacity = "768 KiB"
+interface = "nvme"
+[link]
+bandwidth = "1024 MB/s"
+read_overhead = "10 us"
+write_overhead = "5 us"
+max_transfer = "128 KiB"
+[flash]
+channels = 2
+dies_per_channel = 1
+planes = 1
+page = "16 KiB"
+pages_per_block = 4
+blocks_per_plane = 12
+read = "50 us"
+program = "600 us"
+erase = "3 ms"
+channel_bandwidth = "409.6 MB/s"
+[ftl]
+mapping_unit = "4 KiB"
+[buffer]
+size = "64 KiB"
+"#;
+const UNIT_SECTORS: u64 = 8;
+
+/// What a command prints, or what is wrong with it.
+pub type Said = Result<Vec<String>, String>;
+
+/// Mapping units from one up to, not including, another.
+type Units = std::ops::Range<u64>;
+
+/// The twin, once a lesson has taken one.
+#[derive(Debug, Default)]
+pub struct Stage {
+    drive: Option<(Ssd, Profile)>,
+}
+
+impl Stage {
+    /// Does what a line of a lesson says.
+    pub fn run(&mut self, line: &str) -> Said {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        if verb == "drive" {
+            let (drive, profile) = make(rest)?;
+            self.drive = Some((drive, profile));
+            return Ok(Vec::new());
+        }
+        let (drive, profile) = self.drive.as_mut().ok_or("no drive yet: begin with `drive`")?;
+        let units = profile.logical_units();
+        let said = match verb {
+            "write" => write(drive, &list(rest, units)?),
+            "overwrite" => overwrite(drive, rest, units)?,
+            "read" => read(drive, rest, units)?,
+            "trim" => trim(drive, range(rest, units)?),
+            "flush" if rest.is_empty() => {
+                vec![format!("flushed in {}", show::time(ask(drive, Op::Flush, 0..0)))]
+            }
+            "rest" => pause(drive, rest)?,
+            "show" if rest == "drive" => vec![show::shape(profile)],
+            "show" => show_part(drive, rest, units)?,
+            _ => return Err("no such command".to_owned()),
+        };
+        drive.assert_consistent();
+        Ok(said)
+    }
+}
+
+/// A new twin of the tiny profile with `key = value, ...` in place of its own; a key is written
+/// `table.name`. The key `seed` is of no table: what chance does.
+fn make(overrides: &str) -> Result<(Ssd, Profile), String> {
+    let mut table: Table = TINY.parse().expect("the tiny profile is TOML");
+    let mut seed = 1;
+    for each in overrides.split(',').map(str::trim).filter(|each| !each.is_empty()) {
+        let (key, value) = each.split_once(" = ").ok_or("give key = value, ...")?;
+        if key == "seed" {
+            seed = number(value)?;
+            continue;
+        }
+        let (section, name) = key.split_once('.').ok_or("give a key as table.name")?;
+        let section = table.get_mut(section).and_then(Value::as_table_mut);
+        section.ok_or(format!("no table for {key}"))?.insert(name.to_owned(), parsed(value));
+    }
+    let profile = Profile::from_toml(&table.to_string()).map_err(|error| error.to_string())?;
+    Ok((Ssd::new(&profile, seed), profile))
+}
+
+/// A number or a flag as such, all else as text.
+fn parsed(value: &str) -> Value {
+    let number = value.parse().map(Value::Integer).ok();
+    let flag = || value.parse().map(Value::Boolean).ok();
+    number.or_else(flag).unwrap_or_else(|| Value::String(value.to_owned()))
+}
+
+fn write(drive: &mut Ssd, ranges: &[Units]) -> Vec<String> {
+    let units: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    let time = ranges.iter().map(|range| ask(drive, Op::Write, range.clone())).sum();
+    vec![format!("{} written in {}", show::units(units), show::time(time))]
+}
+
+/// `COUNT at random seed S in A..B`
+fn overwrite(drive: &mut Ssd, rest: &str, units: u64) -> Said {
+    let form = "say: overwrite COUNT at random seed S in A..B";
+    let words: Vec<&str> = rest.split(' ').collect();
+    let [count, "at", "random", "seed", seed, "in", among] = words[..] else {
+        return Err(form.to_owned());
+    };
+    let (count, seed) = (number(count)?, number(seed)?);
+    let among = range(among, units)?;
+    let mut random = Random::new(seed, "lesson");
+    let starts = (0..count).map(|_| among.start + random.below(among.end - among.start));
+    let ranges: Vec<Units> = starts.map(|unit| unit..unit + 1).collect();
+    Ok(write(drive, &ranges))
+}
+
+/// `A..B`, or `A..B by N`: one request after the other, each of N units.
+fn read(drive: &mut Ssd, rest: &str, units: u64) -> Said {
+    let (all, step) = rest.split_once(" by ").unwrap_or((rest, ""));
+    let all = range(all, units)?;
+    let step = if step.is_empty() { all.end - all.start } else { number(step)?.max(1) };
+    let before = drive.counters().host_senses;
+    let starts = all.clone().step_by(step as usize);
+    let time = starts.map(|start| ask(drive, Op::Read, start..all.end.min(start + step))).sum();
+    let senses = drive.counters().host_senses - before;
+    let read = show::units(all.end - all.start);
+    Ok(vec![format!("{read} read with {} in {}", show::senses(senses), show::time(time))])
+}
+
+fn trim(drive: &mut Ssd, units: Units) -> Vec<String> {
+    let trimmed = show::units(units.end - units.start);
+    vec![format!("{trimmed} trimmed in {}", show::time(ask(drive, Op::Trim, units)))]
+}
+
+/// `10 ms`, in which nobody asks for anything.
+fn pause(drive: &mut Ssd, rest: &str) -> Said {
+    let form = "say how long: rest 10 ms";
+    let (count, unit) = rest.split_once(' ').ok_or(form)?;
+    let nanos = match unit {
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return Err(form.to_owned()),
+    };
+    let until = drive.now() + Nanos::new(number(count)? * nanos);
+    drive.reap(Wait::Until(until), &mut Vec::new()).map_err(|error| error.to_string())?;
+    Ok(Vec::new())
+}
+
+fn show_part(drive: &Ssd, rest: &str, units: u64) -> Said {
+    match rest.split_once(' ').unwrap_or((rest, "")) {
+        ("map", among) => Ok(show::map(drive, range(among, units)?)),
+        ("superblocks", "") => Ok(show::superblocks(drive)),
+        ("counters", "") => Ok(show::counters(drive.counters())),
+        _ => Err("show drive, map A..B, superblocks or counters".to_owned()),
+    }
+}
+
+/// One request, alone, until it is done; returns how long it took.
+fn ask(drive: &mut Ssd, op: Op, units: Units) -> Nanos {
+    let lba = Lba::new(units.start * UNIT_SECTORS);
+    let blocks = ((units.end - units.start) * UNIT_SECTORS) as u32;
+    drive.submit(Request { id: 0, op, lba, blocks }).expect("the units are in the drive");
+    let mut done = Vec::new();
+    drive.reap(Wait::One, &mut done).expect("a twin never goes away");
+    done[0].completed - done[0].submitted
+}
+
+/// Units and ranges of them, parted by blanks.
+fn list(text: &str, units: u64) -> Result<Vec<Units>, String> {
+    text.split(' ').map(|each| range(each, units)).collect()
+}
+
+/// `A..B`, not empty, or one unit.
+fn range(text: &str, units: u64) -> Result<Units, String> {
+    let (start, end) = match text.split_once("..") {
+        Some((start, end)) => (number(start)?, number(end)?),
+        None => (number(text)?, number(text)? + 1),
+    };
+    if start < end && end <= units {
+        return Ok(start..end);
+    }
+    Err(format!("{text} is not in 0..{units}, or empty"))
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a whole number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stage;
+
+    #[test]
+    fn a_command_that_means_nothing_is_refused_with_what_would() {
+        for (line, words) in [
+            ("wipe 3", "no such command"),
+            ("write 3..3", "3..3 is not in 0..192, or empty"),
+            ("write 192", "192 is not in 0..192"),
+            ("write", "is not a whole number"),
+            ("read 0..4 by", "not a whole number"),
+            ("rest 10", "rest 10 ms"),
+            ("overwrite 3 in 0..9", "overwrite COUNT at random seed S in A..B"),
+            ("show maps", "show drive, map A..B, superblocks or counters"),
+            ("drive ftl.victm = fifo", "did you mean victim?"),
+            ("drive victim = fifo", "table.name"),
+        ] {
+            let mut stage = Stage::default();
+            stage.run("drive").unwrap();
+            let error = stage.run(line).unwrap_err();
+            assert!(error.contains(words), "{line}: {error}");
+        }
+        assert!(Stage::default().run("flush").unwrap_err().contains("begin with `drive`"));
+    }
+}
