@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import numpy as np
@@ -198,8 +199,8 @@ def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None
 def test_a_folder_that_takes_no_more_is_refused_and_keeps_no_half_written_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_table: pa.Table, where: Path) -> None:
-        Path(where).write_bytes(b"half")
+    def full(_table: pa.Table, file: BinaryIO) -> None:
+        file.write(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("ssdlab.records.pq.write_table", full)
@@ -213,6 +214,12 @@ def test_a_file_name_that_is_no_text_is_stored_readably(tmp_path: Path) -> None:
     odd = "/mnt/d\udcff"
     write_run(made, _manifest(odd), _recording(), _result(made, odd))
     assert read_run(made).result.target == read_run(made).manifest.target == "/mnt/d\\xff"
+
+
+def test_a_run_folder_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+    made = make_folder(tmp_path / "r\udcff", "one")
+    write_run(made, _manifest(), _recording(), _result(made))
+    assert read_run(made).manifest == _manifest()
 
 
 def test_json_is_one_object_that_ends_with_its_line(folder: Path) -> None:

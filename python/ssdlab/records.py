@@ -235,7 +235,7 @@ def read_run(folder: Path) -> Run:
             folder=folder,
             manifest=msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest),
             result=msgspec.json.decode((folder / "result.json").read_bytes(), type=Result),
-            tables={name: pq.read_table(folder / f"{name}.parquet") for name in _TABLES},
+            tables={name: _read_parquet(folder / f"{name}.parquet") for name in _TABLES},
         )
     except (OSError, msgspec.MsgspecError, pa.ArrowException) as error:
         raise UsageError(f"{folder} holds a run that cannot be read: {error}") from error
@@ -292,8 +292,15 @@ def _write(path: Path, content: bytes) -> None:
 
 def _write_parquet(path: Path, table: pa.Table) -> None:
     partial = path.with_suffix(path.suffix + ".part")
-    pq.write_table(table, partial)
+    # By descriptor: pyarrow takes no path that is not UTF-8.
+    with partial.open("wb") as file:
+        pq.write_table(table, file)
     partial.replace(path)
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    with path.open("rb") as file:
+        return pq.read_table(file)
 
 
 def utc_now() -> datetime:

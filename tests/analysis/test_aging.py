@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pytest
 
-from ssdlab.analysis.aging import findings, measures, verdict
+from ssdlab.analysis.aging import findings, measures, verdict, whole
 from ssdlab.records import STEPS, Finding
 from ssdlab.stats.interval import ratio_interval
 
@@ -33,7 +33,7 @@ AGED = [FRESH, (50, [2.5, 2.4, 2.6]), (200, [6.6, 6.4, 6.5])]
 
 
 def _verdict(table: pa.Table, *, outcome: str = "complete") -> str:
-    return verdict(findings(table, 3), measures(table, 3), outcome=outcome)
+    return verdict(findings(table, 3), whole(measures(table, 3), 3), outcome=outcome)
 
 
 def test_amounts_add_up_without_the_fill_and_the_best_of_three_reads_counts() -> None:
@@ -76,13 +76,13 @@ def test_single_reads_give_a_slowdown_without_bounds() -> None:
     assert (slowdown.low, slowdown.high) == (None, None)
 
 
-@pytest.mark.parametrize("stages", [[], [FRESH], [FRESH, (50, [])]])
-def test_nothing_is_found_before_the_file_was_read_fresh_and_aged(
+@pytest.mark.parametrize("stages", [[], [FRESH], [FRESH, (50, [])], [FRESH, (50, [6.0, 6.1])]])
+def test_nothing_is_found_before_the_file_was_read_often_enough_fresh_and_aged(
     stages: list[tuple[int, list[float]]],
 ) -> None:
     table = _table(stages)
     assert findings(table, 3) == {}
-    assert "nothing to tell" in _verdict(table, outcome="interrupted")
+    assert "too little to tell" in _verdict(table, outcome="interrupted")
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,27 @@ def test_the_verdict_tells_whether_rest_heals() -> None:
     assert "rest does not heal it" in _verdict(_table(AGED))
 
 
-def test_an_interrupted_run_with_an_aged_read_is_judged_and_says_that_it_is_not_whole() -> None:
-    sentence = _verdict(_table([FRESH, (50, [6.0])]), outcome="interrupted")
+def test_an_interrupted_run_is_judged_by_its_whole_stages_and_says_that_it_is_not_whole() -> None:
+    table = _table([FRESH, (50, [6.2, 6.0, 6.1]), (200, [9.0])])
+    sentence = _verdict(table, outcome="interrupted")
     assert "3.00 times slower" in sentence
+    assert "50 MiB" in sentence
     assert "interrupted" in sentence
+    assert "6.1 s after 30 s of rest" in findings(table, 3)["recovers"].why
+    assert [len(row["read_s_all"]) for row in measures(table, 3)] == [3, 3, 1]
 
 
 def test_findings_are_what_the_contract_names() -> None:
     found = findings(_table(AGED), 3)
     assert list(found) == ["slowdown", "recovers"]
     assert all(isinstance(finding, Finding) for finding in found.values())
+
+
+def test_a_verdict_that_a_warning_undermines_does_not_stand_alone() -> None:
+    table = _table(AGED)
+    plain = verdict(findings(table, 3), measures(table, 3), outcome="complete", doubts=["virtual"])
+    doubted = verdict(
+        findings(table, 3), measures(table, 3), outcome="complete", doubts=["page-cache-below"]
+    )
+    assert "doubtful" not in plain
+    assert doubted.endswith("; doubtful, see the warnings.")

@@ -36,9 +36,9 @@ def reports() -> list[Report]:
     return []
 
 
-def _forecast(reports: list[Report], rest_rate: float = 1.0, **to_do: float) -> Forecast:
+def _forecast(reports: list[Report], **to_do: float) -> Forecast:
     work = {"fill": 100.0, "read": 200.0, "overwrite": 10.0, "rest": 30.0, **to_do}
-    return Forecast(work, reports.append, rest_rate)
+    return Forecast(work, reports.append)
 
 
 def _do(forecast: Forecast, clock: Clock, kind: str, work: float, *, seconds: float) -> None:
@@ -89,11 +89,11 @@ def test_the_time_left_falls_while_a_step_runs_and_the_share_rises(
     assert [report.step_share for report in reports[-4:]] == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_a_twins_rests_take_next_to_no_time(clock: Clock, reports: list[Report]) -> None:
-    forecast = _forecast(reports, rest_rate=1e6, read=0.0, overwrite=0.0)
+def test_rests_that_are_no_work_are_not_waited_for(clock: Clock, reports: list[Report]) -> None:
+    forecast = _forecast(reports, read=0.0, overwrite=0.0, rest=0.0)
     _do(forecast, clock, "fill", 100, seconds=10)
-    forecast.step("rest", 30, "resting")
-    assert reports[-1].left_s == pytest.approx(30e-6)
+    forecast.step("rest", 3.6e6, "resting")
+    assert reports[-1].left_s == 0.0
 
 
 def test_all_done_is_a_share_of_one_and_no_time_left(clock: Clock, reports: list[Report]) -> None:

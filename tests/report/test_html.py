@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from html import unescape
@@ -232,11 +233,34 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(
     occupied.mkdir()
     (occupied / "file").touch()
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(UsageError, match="occupied: the report cannot be written there"):
+    with pytest.raises(UsageError, match="occupied is no plain file"):
         write_html(two_runs[:1], occupied)
     assert sorted(tmp_path.iterdir()) == before
     with pytest.raises(UsageError, match="No such file or directory"):
         write_html(two_runs[:1], tmp_path / "missing" / "report.html")
+
+
+def test_a_report_takes_the_place_of_no_device_or_pipe_and_follows_a_link(
+    two_runs: list[Run], tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/null")):
+        with pytest.raises(UsageError, match="is no plain file"):
+            write_html(two_runs[:1], path)
+    assert Path("/dev/null").is_char_device()
+    assert pipe.is_fifo()
+    link, file = tmp_path / "link.html", tmp_path / "report.html"
+    link.symlink_to(file)
+    write_html(two_runs[:1], link)
+    assert link.is_symlink()
+    assert file.is_file()
+
+
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_a_report_needs_a_name(two_runs: list[Run], name: str) -> None:
+    with pytest.raises(UsageError, match="is no plain file"):
+        write_html(two_runs[:1], Path(name))
 
 
 def test_a_report_needs_a_run(tmp_path: Path) -> None:

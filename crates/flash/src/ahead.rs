@@ -42,19 +42,29 @@ struct Fetched {
 pub struct Course {
     last: Option<Ppn>,
     in_order: bool,
+    superblock_units: u32,
 }
 
 impl Course {
-    /// Before the first unit.
-    pub fn begin() -> Self {
-        Self { last: None, in_order: true }
+    /// Before the first unit, on a drive with superblocks of so many units.
+    pub fn begin(superblock_units: u32) -> Self {
+        Self { last: None, in_order: true, superblock_units }
+    }
+
+    /// Whether one address comes after another in order of writing: the next one, or the start of
+    /// any superblock after the end of one.
+    fn follows(&self, last: Ppn, next: Ppn) -> bool {
+        let after = last.0 + 1;
+        after == next.0
+            || (after.is_multiple_of(self.superblock_units)
+                && next.0.is_multiple_of(self.superblock_units))
     }
 
     /// Adds the next unit's address; `None` where it is not in flash.
     pub fn add(&mut self, ppn: Option<Ppn>) {
         let follows = match (self.last, ppn) {
             (None, Some(_)) => true,
-            (Some(last), Some(ppn)) => last.0 + 1 == ppn.0,
+            (Some(last), Some(ppn)) => self.follows(last, ppn),
             (_, None) => false,
         };
         self.in_order &= follows;
@@ -63,7 +73,7 @@ impl Course {
 
     /// Whether this unit would go on in order.
     pub fn goes_on_at(&self, ppn: Ppn) -> bool {
-        self.in_order && self.last.is_some_and(|last| last.0 + 1 == ppn.0)
+        self.in_order && self.last.is_some_and(|last| self.follows(last, ppn))
     }
 }
 

@@ -19,7 +19,7 @@ use crate::plan::{ReadPlan, Sense};
 /// in parallel, channels and link move what is ready; a unit of which a part is written is read
 /// first.
 ///
-/// Not modelled: the host's own time between requests; limits on commands a second; reading ahead.
+/// Not modelled: the host's own time between requests; limits on commands a second.
 ///
 /// Differs from hardware: a trim takes a command's overhead and nothing else.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ pub struct Ssd {
     capacity: u64,
     unit_bytes: u64,
     unit_shift: u32,
+    superblock_units: u32,
     pages_per_block: u32,
     link: Link,
     buffer: Buffer,
@@ -59,6 +60,7 @@ impl Ssd {
             capacity: profile.capacity,
             unit_bytes: profile.geometry.unit_bytes(),
             unit_shift: profile.geometry.unit_bytes().trailing_zeros(),
+            superblock_units: profile.geometry.superblock_units(),
             pages_per_block: profile.geometry.pages_per_block,
             link: profile.link.clone(),
             buffer: profile.buffer.clone(),
@@ -137,7 +139,7 @@ impl Ssd {
 
     fn read(&mut self, start: u64, end: u64) -> Nanos {
         let at = self.now + self.link.read_overhead;
-        let mut course = Course::begin();
+        let mut course = Course::begin(self.superblock_units);
         let mut in_memory = Vec::new();
         let (mut units, mut mapped) = (0, at);
         self.plan.clear();

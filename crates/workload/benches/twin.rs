@@ -119,7 +119,7 @@ fn untimed(criterion: &mut Criterion) {
     };
     let warm = write(units);
     let programs = (write(1 << 20) - warm) as f64 / f64::from(1 << 20);
-    group.throughput(Throughput::Elements(((1 << 20) as f64 * programs) as u64));
+    group.throughput(Throughput::Elements((f64::from(1 << 20) * programs) as u64));
     group.bench_function("flash programs, spare 0.07", |bencher| bencher.iter(|| write(1 << 20)));
     group.finish();
 }

@@ -7,6 +7,7 @@ the published table that the experiment follows (best of three reads counts).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,6 +18,8 @@ from ssdlab.units import format_duration
 
 SLOW: Final = 1.05
 """A slowdown below this is called none: repeats on quiet drives scatter by a few per cent."""
+DOUBTFUL: Final = frozenset({"page-cache-below", "page-cache", "extents-unknown", "layout-changed"})
+"""Warnings after which a ratio may be another thing's than the drive's."""
 HEALED: Final = 0.5
 """Rest heals where it takes away at least this share of the added time."""
 
@@ -25,7 +28,7 @@ def measures(steps: pa.Table, repeats: int) -> list[dict[str, Any]]:
     """One row an amount: written_mib (in all), read_s (best), read_s_all, in the steps' order.
 
     `repeats` reads belong to a stage; a further one, after a long rest, is left out. A stage
-    without a read (the run was interrupted) has no row.
+    without a read (the run was interrupted) has no row; one with fewer is here but not judged.
     """
     written_bytes, rows = 0, []
     stages: dict[int, list[float]] = {}
@@ -42,26 +45,48 @@ def measures(steps: pa.Table, repeats: int) -> list[dict[str, Any]]:
     return rows
 
 
+def whole(rows: list[dict[str, Any]], repeats: int) -> list[dict[str, Any]]:
+    """The rows that have all their reads: a stage that was broken off has too few to tell."""
+    return [row for row in rows if len(row["read_s_all"]) >= repeats]
+
+
 def findings(steps: pa.Table, repeats: int) -> dict[str, Finding]:
-    """`slowdown` and `recovers`; nothing before the file was read fresh and aged."""
-    rows = measures(steps, repeats)
+    """`slowdown` and `recovers`; nothing before the file was read often enough fresh and aged."""
+    rows = whole(measures(steps, repeats), repeats)
     if len(rows) < 2:
         return {}
     found = {"slowdown": _slowdown(rows[0], rows[-1])}
-    last = [step for step in steps.to_pylist() if step["phase"] == "read"]
-    aged = [step for step in last if step["stage"] == last[-1]["stage"]]
+    reads = [step for step in steps.to_pylist() if step["phase"] == "read"]
+    aged = [step for step in reads if step["stage"] == len(rows) - 1]
     found["recovers"] = _recovers(rows[0], aged, found["slowdown"])
     return found
 
 
-def verdict(found: dict[str, Finding], rows: list[dict[str, Any]], *, outcome: str) -> str:
-    """One sentence for people; `outcome` is how the run ended, as in the manifest."""
+def verdict(
+    found: dict[str, Finding],
+    rows: list[dict[str, Any]],
+    *,
+    outcome: str,
+    doubts: Iterable[str] = (),
+) -> str:
+    """One sentence for people, from whole rows.
+
+    `outcome` is how the run ended (manifest); `doubts` are codes of warnings: some say that what
+    was measured may not be the drive, and then the sentence must not stand alone.
+    """
+    sentence = _plain_verdict(found, rows, outcome)
+    if found and DOUBTFUL.intersection(doubts):
+        return f"{sentence.rstrip('.')}; doubtful, see the warnings."
+    return sentence
+
+
+def _plain_verdict(found: dict[str, Finding], rows: list[dict[str, Any]], outcome: str) -> str:
     ended = {"interrupted": "Interrupted", "failed": "Failed", "complete": "Ended"}[outcome]
     if "slowdown" not in found:
-        return f"{ended} before the file had been read both fresh and aged: nothing to tell."
+        return f"{ended} before enough reads of the file fresh and aged: too little to tell."
     slowdown = found["slowdown"]
     fresh, aged = rows[0]["read_s"], rows[-1]["read_s"]
-    times = f"{_short(fresh)} fresh, {_short(aged)} after {rows[-1]['written_mib']:.0f} MiB"
+    times = f"{_short(fresh)} fresh, {_short(aged)} after {_mib(rows[-1]['written_mib'])}"
     partly = f" ({ended.lower()}: not all amounts were written)"
     ending = "" if outcome == "complete" else partly
     ratio = slowdown.value
@@ -87,7 +112,7 @@ def _slowdown(fresh: dict[str, Any], aged: dict[str, Any]) -> Finding:
     low, high = (min(bounds[0], value), max(bounds[1], value)) if bounds else (None, None)
     why = (
         f"best of {len(fresh['read_s_all'])} reads fresh {_short(fresh['read_s'])}, best of "
-        f"{len(aged['read_s_all'])} after {aged['written_mib']:.0f} MiB of random writes "
+        f"{len(aged['read_s_all'])} after {_mib(aged['written_mib'])} of random writes "
         f"{_short(aged['read_s'])}"
     )
     return Finding(value=value, unit="x", low=low, high=high, why=why)
@@ -111,6 +136,10 @@ def _recovers(fresh: dict[str, Any], aged: list[dict[str, Any]], slowdown: Findi
 
 def _seconds(step: dict[str, Any]) -> float:
     return float(step["end_ns"] - step["start_ns"]) / 1e9
+
+
+def _mib(written: float) -> str:
+    return f"{written:.4g} MiB" if written < 1000 else f"{written:.0f} MiB"
 
 
 def _short(seconds: float) -> str:

@@ -1,5 +1,16 @@
 """The command line: one file a verb."""
 
-from ssdlab.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import sys
+
+
+def main() -> None:
+    """Runs a verb and ends the process with its status; see `ssdlab.cli.app`."""
+    try:
+        # Loading the verbs takes a moment, in which Ctrl-C must end as cleanly as later.
+        from ssdlab.cli.app import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("ssdlab: interrupted\n")
+        sys.exit(3)
+    run()

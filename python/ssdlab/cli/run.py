@@ -163,7 +163,7 @@ def _run_one(wish: Wish, plan: aging.Plan, wishes: Wishes) -> Run:
         raise error
     run = read_run(folder)
     if not wishes.json:
-        render(run, Console(stderr=True))
+        render(run, Console())
     return run
 
 
@@ -194,7 +194,12 @@ def _result(
         parameters=manifest.parameters,
         measures=rows,
         findings=found,
-        verdict=analysis.verdict(found, rows, outcome=manifest.outcome),
+        verdict=analysis.verdict(
+            found,
+            analysis.whole(rows, repeats),
+            outcome=manifest.outcome,
+            doubts=[caveat.code for caveat in site.caveats],
+        ),
         warnings=site.caveats,
         folder=str(folder),
     )

@@ -111,11 +111,10 @@ class Measurement:
             DeviceFailure: a request failed.
             TargetError: the file turned out not to be on the drive.
         """
-        self._forecast = Forecast(
-            to_do=self.plan.work(),
-            listener=self.listener,
-            rest_rate=1e6 if self.site.is_virtual else 1.0,
-        )
+        to_do = self.plan.work()
+        if self.site.is_virtual:
+            to_do["rest"] = 0.0  # a twin's rests take none of the user's time
+        self._forecast = Forecast(to_do, self.listener)
         self._fill()
         self._read_stage(0)
         for stage, amount in enumerate(self.plan.amounts, start=1):

@@ -31,12 +31,11 @@ Listener = Callable[[Report], None]
 class Forecast:
     """Work done and to do by kind, and the real time it took.
 
-    A twin's rests take no time, so they are forecast by their rate as everything else is.
+    Rests take their own time, on a twin none: there they are no work.
     """
 
     to_do: dict[str, float]
     listener: Listener
-    rest_rate: float = 1.0
     _done: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
     _took: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
 
@@ -74,7 +73,7 @@ class Forecast:
         if done > 0 and took > 0:
             return done / took
         if kind == "rest":
-            return self.rest_rate
+            return 1.0
         if kind in _GUESS:
             other, factor = _GUESS[kind]
             rate = self._rate(other)

@@ -12,7 +12,7 @@ from ssdlab import profiles
 from ssdlab.device import Drive, describe_twin, open_real, open_twin
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiment import written
-from ssdlab.experiment.testfile import TestFile, remove_leftovers
+from ssdlab.experiment.testfile import TestFile, files_in_use, remove_leftovers
 from ssdlab.records import Caveat
 from ssdlab.stack.attributes import attribute_doubts
 from ssdlab.stack.blockdev import BlockDevice, device_at, is_block_device, size_of
@@ -179,6 +179,8 @@ def _open_block_device(path: Path, wish: Wish) -> Site:
             "--size; give a smaller --size"
         )
     device = device_at(path)
+    if device.read_only:
+        raise TargetError(f"{path} is read-only; give a block device that can be written")
     found = _layer_doubts([device])
     _refuse_fatal(path, found)
     drive = open_real(path, seed=wish.seed)
@@ -201,7 +203,7 @@ def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
     found = [*doubts(mount), *_layer_doubts(devices_of_mount(mount))]
     # Of a directory's attributes only the worst: in an append-only one no file can be removed.
     _refuse_fatal(directory, [*found, *attribute_doubts(directory)])
-    leftovers = remove_leftovers(directory)
+    leftovers, others = remove_leftovers(directory), files_in_use(directory)
     _require_room(directory, wish.size_bytes)
     with TestFile(directory, wish.size_bytes) as test_file:
         found += attribute_doubts(test_file.path)
@@ -213,6 +215,8 @@ def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
             caveats=_caveats(found),
             test_file=test_file,
         )
+        if others:
+            site.doubt("another-run", "Another ssdlab measures in this directory at the same time.")
         for path in leftovers:
             site.doubt("leftover", f"{path.name}, left by a run that was killed, was removed.")
         yield site

@@ -99,8 +99,15 @@ def remove_leftovers(directory: Path) -> list[Path]:
     A file that a running ssdlab holds is locked and stays; so does what is no plain file or
     belongs to another user.
     """
-    named = [path for path in sorted(directory.iterdir()) if _NAME.fullmatch(path.name)]
-    return [path for path in named if _remove_if_left(path)]
+    return [path for path in files_in_use(directory) if _remove_if_left(path)]
+
+
+def files_in_use(directory: Path) -> list[Path]:
+    """Files in a directory that are named as test files.
+
+    Those of running ssdlabs, once what killed runs left has been removed.
+    """
+    return [path for path in sorted(directory.iterdir()) if _NAME.fullmatch(path.name)]
 
 
 def _remove_if_left(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,6 +79,21 @@ class _Chapter:
     sections: list[_Section]
 
 
+def _destination(path: Path) -> Path:
+    """The file to be written: what a link points to, and nothing that is no plain file.
+
+    A report takes the place of what is there, and must not take that of a device or a pipe.
+    """
+    try:
+        real = path.resolve()
+        is_free = real.is_file() or not real.exists()
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{path} cannot be reached ({error}); give a path you may use") from error
+    if not is_free or not real.name:
+        raise UsageError(f"{path} is no plain file; give the path of an HTML file to be written")
+    return real
+
+
 def write_html(runs: list[Run], path: Path) -> None:
     """Writes one HTML file about all runs; it appears whole or not at all.
 
@@ -88,13 +104,15 @@ def write_html(runs: list[Run], path: Path) -> None:
     """
     if not runs:
         raise UsageError(f"{path}: there is no run to report on; give at least one run folder")
+    path = _destination(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     page = _page(_chapters(runs))
     try:
         partial.write_text(page, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise UsageError(
             f"{path}: the report cannot be written there ({error.strerror}); give the path of a "
             "file in an existing directory that you may write to"

@@ -75,7 +75,14 @@ pub struct Profile {
     pub read_ahead: u64,
 }
 
-const SECTIONS: [&str; 5] = ["drive", "link", "flash", "ftl", "buffer"];
+/// The tables of a profile and their keys.
+const SECTIONS: [(&str, &[&str]); 5] = [
+    ("drive", &["model", "capacity", "interface"]),
+    ("link", &["bandwidth", "read_overhead", "write_overhead", "max_transfer"]),
+    ("flash", Media::KEYS),
+    ("ftl", Ftl::KEYS),
+    ("buffer", &["size", "power_loss_protection", "honours_flush"]),
+];
 
 impl Profile {
     /// Reads a profile's text.
@@ -86,7 +93,7 @@ impl Profile {
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         let mut table: Table = text.parse().map_err(|e| ConfigError::syntax(text, &e))?;
         let sections: Result<Vec<Section>, ConfigError> =
-            SECTIONS.iter().map(|name| Section::take(&mut table, name)).collect();
+            SECTIONS.iter().map(|(name, keys)| Section::take(&mut table, name, keys)).collect();
         let mut sections = sections?.into_iter();
         if let Some(key) = table.keys().next() {
             return Err(unknown_section(key, table.get(key)));
@@ -113,10 +120,11 @@ impl Profile {
 
 fn unknown_section(key: &str, value: Option<&Value>) -> ConfigError {
     let kind = if value.is_some_and(Value::is_table) { "table" } else { "key" };
+    let names = SECTIONS.map(|(name, _)| name);
     ConfigError::UnknownKey {
         key: format!("{key} (a {kind} at the top)"),
-        near: nearest(key, &SECTIONS),
-        known: SECTIONS.map(|name| format!("[{name}]")).join(", "),
+        near: nearest(key, &names),
+        known: names.map(|name| format!("[{name}]")).join(", "),
     }
 }
 
@@ -135,7 +143,6 @@ impl Drive {
             Some(_) => Interface::Sata,
             None => return Err(ConfigError::missing("drive.interface")),
         };
-        section.finish()?;
         Ok(Self { model, capacity, interface })
     }
 }
@@ -148,7 +155,6 @@ fn read_link(mut section: Section, interface: Interface) -> Result<Link, ConfigE
         write_overhead: section.time("write_overhead")?.unwrap_or(Nanos::ZERO),
         max_transfer: section.size("max_transfer")?.unwrap_or(128 << 10),
     };
-    section.finish()?;
     Ok(link)
 }
 
@@ -158,7 +164,6 @@ fn read_buffer(mut section: Section) -> Result<Buffer, ConfigError> {
         power_loss_protection: section.flag("power_loss_protection")?.unwrap_or(false),
         honours_flush: section.flag("honours_flush")?.unwrap_or(true),
     };
-    section.finish()?;
     Ok(buffer)
 }
 
@@ -174,6 +179,21 @@ struct Media {
 }
 
 impl Media {
+    const KEYS: &[&str] = &[
+        "channels",
+        "dies_per_channel",
+        "planes",
+        "page",
+        "pages_per_block",
+        "blocks_per_plane",
+        "endurance",
+        "read",
+        "program",
+        "erase",
+        "suspend",
+        "channel_bandwidth",
+    ];
+
     fn read(mut section: Section) -> Result<Self, ConfigError> {
         let missing = ConfigError::missing;
         let media = Self {
@@ -198,7 +218,6 @@ impl Media {
                     .ok_or(missing("flash.channel_bandwidth"))?,
             },
         };
-        section.finish()?;
         Ok(media)
     }
 }
@@ -213,6 +232,22 @@ struct Ftl {
 }
 
 impl Ftl {
+    const KEYS: &[&str] = &[
+        "mapping_unit",
+        "chunk",
+        "spare",
+        "placement",
+        "read_ahead",
+        "map_cache",
+        "victim",
+        "choices",
+        "relocation",
+        "reserve",
+        "idle_reserve",
+        "wear_levelling",
+        "wear_spread",
+    ];
+
     fn read(mut section: Section) -> Result<Self, ConfigError> {
         let ftl = Self {
             mapping_unit: section.size("mapping_unit")?.unwrap_or(4096),
@@ -223,7 +258,6 @@ impl Ftl {
             collection: Collection::read(&mut section)?,
         };
         section.word("placement", &["striped"])?;
-        section.finish()?;
         Ok(ftl)
     }
 }

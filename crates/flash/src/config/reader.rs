@@ -10,12 +10,17 @@ use crate::ConfigError;
 pub struct Section {
     name: &'static str,
     table: Table,
-    known: Vec<&'static str>,
+    known: &'static [&'static str],
 }
 
 impl Section {
-    /// The table `name` of the profile; an absent one is empty.
-    pub fn take(profile: &mut Table, name: &'static str) -> Result<Self, ConfigError> {
+    /// The table `name` of the profile; an absent one is empty. Keys that are not in `known` are
+    /// refused before anything is read: a misspelt key is better named than missed.
+    pub fn take(
+        profile: &mut Table,
+        name: &'static str,
+        known: &'static [&'static str],
+    ) -> Result<Self, ConfigError> {
         let table = match profile.remove(name) {
             None => Table::new(),
             Some(Value::Table(table)) => table,
@@ -23,7 +28,15 @@ impl Section {
                 return Err(ConfigError::new(name, shown(&other), format!("a table: [{name}]")));
             }
         };
-        Ok(Self { name, table, known: Vec::new() })
+        if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(ConfigError::UnknownKey {
+                key: format!("{name}.{key}"),
+                near: nearest(key, known),
+                known: known.join(", "),
+            });
+        }
+        table.iter().try_for_each(|(key, value)| check_source(name, key, value))?;
+        Ok(Self { name, table, known })
     }
 
     /// A text.
@@ -90,18 +103,6 @@ impl Section {
         })
     }
 
-    /// Refuses what is left: keys that nobody asked for.
-    pub fn finish(self) -> Result<(), ConfigError> {
-        match self.table.keys().next() {
-            None => Ok(()),
-            Some(key) => Err(ConfigError::UnknownKey {
-                key: format!("{}.{key}", self.name),
-                near: nearest(key, &self.known),
-                known: self.known.join(", "),
-            }),
-        }
-    }
-
     fn with_unit<T>(
         &mut self,
         key: &'static str,
@@ -120,7 +121,7 @@ impl Section {
         allowed: &str,
         parse: impl Fn(&Value) -> Option<T>,
     ) -> Result<Option<T>, ConfigError> {
-        self.known.push(key);
+        assert!(self.known.contains(&key), "{key} is read, so [{}] knows it", self.name);
         let Some(raw) = self.table.remove(key) else { return Ok(None) };
         if let Some(parsed) = unsourced(&raw).and_then(parse) {
             return Ok(Some(parsed));
@@ -130,12 +131,38 @@ impl Section {
     }
 }
 
+/// Keys of a value with its source.
+const SOURCED: [&str; 3] = ["value", "source", "kind"];
+/// What a number's kind may be.
+const KINDS: [&str; 4] = ["datasheet", "measured", "fitted", "guessed"];
+
 /// A value itself, or the `value` of `{ value, source, kind }`; `None` for any other table.
 fn unsourced(raw: &Value) -> Option<&Value> {
     let Value::Table(table) = raw else { return Some(raw) };
-    let known = |key: &String| ["value", "source", "kind"].contains(&key.as_str());
-    let texts = ["source", "kind"].iter().all(|k| table.get(*k).is_none_or(Value::is_str));
-    if table.keys().all(known) && texts { table.get("value") } else { None }
+    table.get("value")
+}
+
+/// Checks the `{ value, source, kind }` that a key may have instead of a plain value.
+fn check_source(section: &str, key: &str, raw: &Value) -> Result<(), ConfigError> {
+    let Value::Table(table) = raw else { return Ok(()) };
+    let path = format!("{section}.{key}");
+    if let Some(other) = table.keys().find(|each| !SOURCED.contains(&each.as_str())) {
+        return Err(ConfigError::UnknownKey {
+            key: format!("{path}.{other}"),
+            near: nearest(other, &SOURCED),
+            known: SOURCED.join(", "),
+        });
+    }
+    let refuse = |part: &str, given: &Value, allowed: String| {
+        Err(ConfigError::new(&format!("{path}.{part}"), shown(given), allowed))
+    };
+    match (table.get("source"), table.get("kind")) {
+        (Some(source), _) if !source.is_str() => refuse("source", source, "a text".to_owned()),
+        (_, Some(kind)) if !kind.as_str().is_some_and(|kind| KINDS.contains(&kind)) => {
+            refuse("kind", kind, format!("one of {}", quoted(&KINDS)))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn shown(value: &Value) -> String {

@@ -42,7 +42,7 @@ pub enum Location {
 ///
 /// Modelled: one frontier for the host and one for collection, each filling a superblock along the
 /// stripe; a buffer that takes writes at once and is drained by whole multi-plane pages; padding by
-/// a flush; greedy collection paced by the host's writing.
+/// a flush; collection paced by the host's writing.
 ///
 /// Not modelled: bad blocks, SLC caches, read disturb;
 /// merging of two writes to one unit that are both still in the buffer (both are programmed).
@@ -182,9 +182,16 @@ impl Ftl {
 
     /// Closes the pages that host data is waiting in and returns when all of it is in flash.
     pub fn drain(&mut self, at: Nanos, array: &mut impl Media) -> Nanos {
+        let mut programmed = 0;
         while self.frontiers.of(Cause::Host).units_open() > 0 {
             let slot = self.frontiers.of(Cause::Host).take(u32::MAX, &self.splitter);
             self.settle(Cause::Padding, &slot, at, array);
+            programmed += slot.units;
+        }
+        if programmed > 0 {
+            // Padding takes room as host writes do, and owes the same moves. After the loop: where
+            // moves share the host's frontier they would open another page.
+            self.collect_in_step(programmed, at, array);
         }
         self.host_programs_end.max(at)
     }

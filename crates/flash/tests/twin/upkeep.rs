@@ -183,3 +183,39 @@ fn percentage_used_is_the_mean_of_erases_over_what_the_flash_is_sold_for() {
     assert!(f64::from(wear.erases_most) - wear.erases_mean < 2.5, "{wear:?}");
     assert_eq!(Twin::new(&with_ftl("")).drive.wear().percentage_used, None);
 }
+
+#[test]
+fn flushing_after_each_write_does_not_put_moves_off_until_they_all_come_at_once() {
+    let mut twin = Twin::new(&with_ftl(""));
+    twin.write_all();
+    twin.write_random(2 * twin.units(), 3);
+    let mut random = Random::new(1, "test");
+    let (mut most, mut before) = (0, twin.drive.counters().collection_moves);
+    for _ in 0..3000 {
+        let unit = random.below(twin.units());
+        twin.write(unit, 1);
+        twin.flush();
+        let moves = twin.drive.counters().collection_moves;
+        most = most.max(moves - before);
+        before = moves;
+    }
+    // A superblock has 512 units; a padded page of 8 owes a few dozen moves.
+    assert!((1..100).contains(&most), "{most} moves in one request");
+    twin.drive.assert_consistent();
+}
+
+#[test]
+fn reading_ahead_goes_on_where_a_file_goes_on_in_another_superblock() {
+    let text = PROFILE.replace("spare = 0.28", "spare = 0.28\nread_ahead = \"128 KiB\"");
+    let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
+    twin.write_all();
+    twin.flush();
+    let (mut slow, mut commands) = (0, 0);
+    for unit in (64..twin.units()).step_by(32) {
+        // A command that was fetched ahead waits for no sense of 50 us, only for the link.
+        slow += u32::from(twin.read(unit, 32) > Nanos::from_micros(20 + 134 + 25));
+        commands += 1;
+    }
+    let borders = twin.units() / 512;
+    assert!(u64::from(slow) < borders / 4, "{slow} of {commands}, {borders} borders");
+}

@@ -7,6 +7,7 @@ page can show the same figure on light and on dark; text takes the page's font.
 from __future__ import annotations
 
 import io
+import logging
 import re
 import warnings
 from collections.abc import Callable
@@ -19,6 +20,9 @@ from ssdlab.report.wording import given
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# Where a home cannot be written it says so in several lines; its cache then goes elsewhere.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 # role: (on light, on dark). The light values are told apart when SVG is dressed: all differ.
 PALETTE: Final = {
