@@ -208,8 +208,12 @@ fn flushing_after_each_write_does_not_put_moves_off_until_they_all_come_at_once(
 fn reading_ahead_goes_on_where_a_file_goes_on_in_another_superblock() {
     let text = PROFILE.replace("spare = 0.28", "spare = 0.28\nread_ahead = \"128 KiB\"");
     let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
+    // A drive with a past does not fill its superblocks in order of their numbers.
     twin.write_all();
+    twin.write_random(2 * twin.units(), 3);
+    (0..3).for_each(|_| twin.write_all());
     twin.flush();
+    rest(&mut twin, Nanos::from_secs(1));
     let (mut slow, mut commands) = (0, 0);
     for unit in (64..twin.units()).step_by(32) {
         // A command that was fetched ahead waits for no sense of 50 us, only for the link.
