@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -199,11 +198,11 @@ def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None
 def test_a_folder_that_takes_no_more_is_refused_and_keeps_no_half_written_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_table: pa.Table, file: BinaryIO) -> None:
-        file.write(b"half")
+    def full(path: Path, content: bytes) -> int:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ssdlab.records.pq.write_table", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(UsageError, match=r"cannot be written there \(No space left"):
         write_run(folder, _manifest(), _recording(), _result(folder))
     assert list(folder.glob("*.part")) == []

@@ -291,16 +291,16 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _write_parquet(path: Path, table: pa.Table) -> None:
-    partial = path.with_suffix(path.suffix + ".part")
-    # By descriptor: pyarrow takes no path that is not UTF-8.
-    with partial.open("wb") as file:
-        pq.write_table(table, file)
-    partial.replace(path)
+    # Through memory: pyarrow takes no path that is not UTF-8, and a Python file would be read by
+    # threads of its own that may outlive the interpreter.
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    _write(path, sink.getvalue().to_pybytes())
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    with path.open("rb") as file:
-        return pq.read_table(file)
+    source = pa.BufferReader(path.read_bytes())
+    return pq.read_table(source, use_threads=False, pre_buffer=False)
 
 
 def utc_now() -> datetime:
