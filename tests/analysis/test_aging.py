@@ -158,3 +158,11 @@ def test_a_verdict_that_a_warning_undermines_does_not_stand_alone() -> None:
     )
     assert "doubtful" not in plain
     assert doubted.endswith("; doubtful, see the warnings.")
+
+
+def test_storage_that_is_faster_in_between_is_said_to_drift() -> None:
+    table = _table([FRESH, (50, [1.7, 1.7, 1.8]), (200, [2.6, 2.7, 2.6])])
+    assert "drifts by itself" in _verdict(table)
+    assert findings(table, 3)["recovers"].value is False
+    steady = _table([FRESH, (50, [1.95, 1.97, 1.96]), (200, [2.6, 2.7, 2.6])])
+    assert "1.30 times slower" in _verdict(steady)

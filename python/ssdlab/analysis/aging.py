@@ -50,6 +50,11 @@ def whole(rows: list[dict[str, Any]], repeats: int) -> list[dict[str, Any]]:
     return [row for row in rows if len(row["read_s_all"]) >= repeats]
 
 
+def drifts(rows: list[dict[str, Any]]) -> bool:
+    """Whether a stage was read faster than the fresh file: then other things than age decide."""
+    return any(row["read_s"] * SLOW < rows[0]["read_s"] for row in rows[1:])
+
+
 def findings(steps: pa.Table, repeats: int) -> dict[str, Finding]:
     """`slowdown` and `recovers`; nothing before the file was read often enough fresh and aged."""
     rows = whole(measures(steps, repeats), repeats)
@@ -58,7 +63,8 @@ def findings(steps: pa.Table, repeats: int) -> dict[str, Finding]:
     found = {"slowdown": _slowdown(rows[0], rows[-1])}
     reads = [step for step in steps.to_pylist() if step["phase"] == "read"]
     aged = [step for step in reads if step["stage"] == len(rows) - 1]
-    found["recovers"] = _recovers(rows[0], aged, found["slowdown"])
+    shown = _is_shown(found["slowdown"]) and not drifts(rows)
+    found["recovers"] = _recovers(rows[0], aged, shown=shown)
     return found
 
 
@@ -95,6 +101,9 @@ def _plain_verdict(found: dict[str, Finding], rows: list[dict[str, Any]], outcom
         return f"Random writing does not slow reads here: {times}{ending}."
     if not _is_shown(slowdown):
         return f"No slowdown shown: the reads scatter more than they differ ({times}){ending}."
+    if drifts(rows):
+        why = "reads in between were faster than fresh, so this storage drifts by itself"
+        return f"No clear slowdown: {why} ({times}){ending}."
     heals = found["recovers"].value is True
     tail = "rest heals it" if heals else "rest does not heal it (rewriting in order usually does)"
     return f"Random writing makes reads {ratio:.2f} times slower ({times}); {tail}{ending}."
@@ -118,12 +127,12 @@ def _slowdown(fresh: dict[str, Any], aged: dict[str, Any]) -> Finding:
     return Finding(value=value, unit="x", low=low, high=high, why=why)
 
 
-def _recovers(fresh: dict[str, Any], aged: list[dict[str, Any]], slowdown: Finding) -> Finding:
+def _recovers(fresh: dict[str, Any], aged: list[dict[str, Any]], *, shown: bool) -> Finding:
     """Compares the last read after the last writing with the first, against the fresh one."""
     first, last = _seconds(aged[0]), _seconds(aged[-1])
     added = first - fresh["read_s"]
     rested = format_duration(sum(step["rest_s"] for step in aged))
-    if not _is_shown(slowdown) or first < SLOW * fresh["read_s"]:
+    if not shown or first < SLOW * fresh["read_s"]:
         why = "no slowdown was shown, so there is nothing to recover from"
         return Finding(value=False, unit="", low=None, high=None, why=why)
     why = (
