@@ -21,6 +21,12 @@ Started = Callable[..., subprocess.Popen[str]]
 WORDS = ("--size", "16MiB", "--quick", "--json")
 
 
+def _as_from_a_terminal() -> None:
+    """Whoever runs the tests may ignore signals, and children inherit that."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
 def started(executable: str, tmp_path: Path) -> Iterator[Started]:
     """`started(target...)` -> a run that goes on for half a minute; killed with the test."""
@@ -28,7 +34,8 @@ def started(executable: str, tmp_path: Path) -> Iterator[Started]:
 
     def start(*targets: object, **more: Any) -> subprocess.Popen[str]:
         command = [executable, "run", "aging", *map(str, targets), *WORDS]
-        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        pipes |= {"preexec_fn": _as_from_a_terminal, **more}
         place = tmp_path / "working-directory"
         place.mkdir(exist_ok=True)
         processes.append(subprocess.Popen(command, text=True, cwd=place, **pipes))
@@ -126,6 +133,16 @@ def test_a_signal_before_anything_is_measured_is_one_line(started: Started, tmp_
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout, stderr) == (3, "", "ssdlab: interrupted\n")
+
+
+def test_a_scripts_background_job_can_be_interrupted_too(
+    started: Started, drive_directory: Path
+) -> None:
+    ignored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    process = started(drive_directory, **ignored)
+    _wait_for(process, "resting")
+    assert "Interrupted" in _stop(process, signal.SIGINT)["verdict"]
+    assert list(drive_directory.iterdir()) == []
 
 
 def test_under_nohup_a_closed_terminal_does_not_end_a_run(

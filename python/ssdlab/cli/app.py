@@ -59,6 +59,8 @@ def main() -> None:
     0 done; 1 a bad finding or a failed device; 2 wrong use or bad input; 3 interrupted. An error
     is one line on stderr.
     """
+    # A script's background job starts with SIGINT ignored; whoever sends it one means it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP: it stays so
             signal.signal(number, _interrupt)
