@@ -178,6 +178,14 @@ def test_a_directory_in_which_nothing_can_be_removed_is_refused_before_a_file_is
     assert left == []
 
 
+def test_a_directory_that_nobody_may_write_is_refused_to_root_too(drive_directory: Path) -> None:
+    drive_directory.chmod(0o555)
+    refusal = _refusal(_wish(drive_directory))
+    drive_directory.chmod(0o755)
+    assert "read-only (mode 555)" in refusal
+    assert list(drive_directory.iterdir()) == []
+
+
 def test_a_read_only_mount_is_refused(make_filesystem: Callable[..., Path]) -> None:
     top = make_filesystem("ext4", ROOMY_MIB)
     subprocess.run(["mount", "-o", "remount,ro", top], check=True)
@@ -201,7 +209,7 @@ def ordinary_user(drive_directory: Path) -> Iterator[Callable[[], None]]:
 
 @pytest.mark.parametrize(
     ("mode", "reason"),
-    [(0o555, "no test file can be made there (Permission denied)"), (0o333, "opened for reading")],
+    [(0o755, "no test file can be made there (Permission denied)"), (0o333, "opened for reading")],
 )
 def test_a_directory_that_a_user_may_not_write_or_list_is_refused(
     drive_directory: Path, ordinary_user: Callable[[], None], mode: int, reason: str

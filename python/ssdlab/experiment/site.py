@@ -198,6 +198,11 @@ def _layer_doubts(devices: Iterable[BlockDevice]) -> list[Doubt]:
 
 @contextlib.contextmanager
 def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
+    if not directory.stat().st_mode & 0o222:  # root could write there, but was not meant to
+        raise TargetError(
+            f"{directory} is read-only (mode {directory.stat().st_mode & 0o777:o}); give a "
+            "directory that may be written, or change its mode"
+        )
     mount = mount_of(directory)
     drives = drives_of_mount(mount)
     found = [*doubts(mount), *_layer_doubts(devices_of_mount(mount))]
