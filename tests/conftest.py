@@ -11,10 +11,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from ssdlab.stack.filesystem import doubts
 from ssdlab.stack.mounts import mount_of
 from ssdlab.stack.space import room_for
+
+# No test is timed: a shared machine may pause any of them.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # The smallest image that each mkfs accepts; images are sparse, so size costs nothing.
 _SMALLEST_MIB = {"xfs": 300, "btrfs": 128}
