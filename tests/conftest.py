@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,6 +17,9 @@ from hypothesis import settings
 from ssdlab.stack.filesystem import doubts
 from ssdlab.stack.mounts import mount_of
 from ssdlab.stack.space import room_for
+
+# A runner in the background may ignore Ctrl-C; tests send it to themselves and to programs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test is timed: a shared machine may pause any of them.
 settings.register_profile("untimed", deadline=None)
