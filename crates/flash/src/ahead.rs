@@ -83,6 +83,11 @@ impl ReadAhead {
         Self { window_units, ..Self::default() }
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.window_units);
+    }
+
     /// When a unit that was fetched ahead is in the controller's memory.
     pub fn take(&mut self, lpn: u64, place: Place) -> Option<Nanos> {
         while self.fetched.front().is_some_and(|page| page.first + page.units <= lpn) {

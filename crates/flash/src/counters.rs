@@ -1,10 +1,14 @@
 //! What a drive counts of its own life, and the write amplification that follows.
 
+use crate::ftl::Cause;
+
 /// Counts since the twin was made, in mapping units where not said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Units that the host wrote.
     pub host_writes: u64,
+    /// Units that the host wrote and a power cut took before they were programmed.
+    pub host_writes_lost: u64,
     /// Units that the host read.
     pub host_reads: u64,
     /// Units that the host trimmed.
@@ -34,6 +38,18 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Units moved for a cause.
+    ///
+    /// # Panics
+    /// Where nothing is moved for that cause.
+    pub(crate) fn moves(&mut self, cause: Cause) -> &mut u64 {
+        match cause {
+            Cause::Collection => &mut self.collection_moves,
+            Cause::Wear => &mut self.wear_moves,
+            Cause::Host | Cause::Padding => panic!("{cause:?} moves nothing"),
+        }
+    }
+
     /// Units programmed for whatever cause.
     pub fn nand_writes(&self) -> u64 {
         self.nand_host_writes

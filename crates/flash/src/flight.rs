@@ -38,6 +38,15 @@ impl Flight {
         self.submissions += 1;
     }
 
+    /// Takes all of them out; returns their ids in order of submission.
+    pub fn abandon(&mut self) -> Vec<u64> {
+        let mut keys: Vec<u64> = self.keys.drain().map(|Reverse(key)| key as u64).collect();
+        keys.sort_unstable();
+        let slot = |key: u64| key as u32 & ((1 << SLOT_BITS) - 1);
+        self.free.extend(keys.iter().map(|key| slot(*key)));
+        keys.into_iter().map(|key| self.slots[slot(key) as usize].0).collect()
+    }
+
     /// When the next one completes.
     pub fn next(&self) -> Option<Nanos> {
         self.keys.peek().map(|Reverse(key)| Nanos::new((key >> 64) as u64))

@@ -32,6 +32,8 @@ pub enum SuperblockState {
     Closed,
     /// Being emptied by collection.
     Victim,
+    /// Emptied: erased as soon as what it held is safe elsewhere.
+    Empty,
 }
 
 /// A superblock as the translation layer knows it.

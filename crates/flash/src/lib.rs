@@ -19,7 +19,8 @@ pub use config::{
     WearLevelling,
 };
 pub use counters::{Counters, Wear};
+pub use ftl::LostUnit;
 pub use inside::{Superblock, SuperblockState, Whereabouts};
 pub use nand::{Geometry, Timing};
-pub use ssd::Ssd;
+pub use ssd::{PowerCut, Ssd};
 pub use study::Study;

@@ -47,6 +47,12 @@ impl WriteBuffer {
         self.releases.push(Reverse((end, units)));
     }
 
+    /// Gives all places back: the power was cut.
+    pub fn clear(&mut self) {
+        self.held = 0;
+        self.releases.clear();
+    }
+
     fn release_until(&mut self, time: Nanos) {
         while let Some(Reverse((end, units))) = self.releases.peek().copied()
             && end <= time

@@ -89,6 +89,18 @@ impl Closed {
         self.link(superblock, valid);
     }
 
+    /// Notes that a superblock got a valid unit back; nothing where it is not closed.
+    pub fn gain_unit(&mut self, superblock: u32) {
+        if self.entries[superblock as usize].position == NONE {
+            return;
+        }
+        self.unlink(superblock);
+        let entry = &mut self.entries[superblock as usize];
+        entry.valid += 1;
+        let valid = entry.valid;
+        self.link(superblock, valid);
+    }
+
     fn is_closed_since(&self, superblock: u32, at: u64) -> bool {
         let entry = &self.entries[superblock as usize];
         entry.position != NONE && entry.closed_at == at

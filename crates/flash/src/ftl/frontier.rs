@@ -3,9 +3,9 @@
 use ssdlab_time::Nanos;
 
 use crate::config::{Profile, Relocation};
-use crate::nand::{Place, Ppn, Splitter};
+use crate::nand::{Geometry, Place, Ppn, Splitter};
 
-/// Why a unit is written, and so into which frontier.
+/// Why a unit is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The host wrote it.
@@ -14,60 +14,102 @@ pub enum Cause {
     Collection,
     /// Wear levelling moved it.
     Wear,
-    /// A flush filled up the host's page.
+    /// A page had to be programmed before it was full.
     Padding,
 }
 
-/// The frontiers of a drive: the host's, and one for what collection moves where they are apart.
+/// How many causes there are.
+const CAUSES: usize = 4;
+
+/// Units that follow each other to flash through one frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// What the host writes.
+    Host,
+    /// What collection and wear levelling move; shares the host's frontier where they are mixed.
+    Moves,
+}
+
+/// The frontiers of a drive, one for each stream that has its own.
 #[derive(Debug)]
 pub struct Frontiers {
-    host: Frontier,
-    collection: Option<Frontier>,
+    all: Vec<Frontier>,
+    /// Which of them takes what is moved.
+    moves: usize,
 }
 
 impl Frontiers {
-    /// Frontiers at the start of erased superblocks.
-    pub fn new(profile: &Profile, mut take_free: impl FnMut() -> u32) -> Self {
-        let geometry = &profile.geometry;
-        let run_units = geometry.multi_page_units().min(geometry.chunk_units);
-        let mut frontier =
-            || Frontier::new(take_free(), geometry.dies(), geometry.superblock_units(), run_units);
-        let host = frontier();
-        let separate = profile.collection.relocation == Relocation::Separate;
-        Self { host, collection: separate.then(frontier) }
+    /// Frontiers without a superblock.
+    pub fn new(profile: &Profile) -> Self {
+        let moves = usize::from(profile.collection.relocation == Relocation::Separate);
+        Self { all: (0..=moves).map(|_| Frontier::new(&profile.geometry)).collect(), moves }
     }
 
-    /// The one that is filled for a cause.
+    /// The one that a stream fills.
     #[inline]
-    pub fn of(&mut self, cause: Cause) -> &mut Frontier {
-        match (cause, &mut self.collection) {
-            (Cause::Collection | Cause::Wear, Some(collection)) => collection,
-            _ => &mut self.host,
+    pub fn of(&mut self, stream: Stream) -> &mut Frontier {
+        match stream {
+            Stream::Host => &mut self.all[0],
+            Stream::Moves => &mut self.all[self.moves],
         }
     }
 
+    /// All of them.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut Frontier> {
+        self.all.iter_mut()
+    }
+
+    /// The streams that have a frontier of their own.
+    pub fn streams(&self) -> impl Iterator<Item = Stream> + use<> {
+        [Stream::Host, Stream::Moves].into_iter().take(self.all.len())
+    }
+
     /// Whether a page, given by where its last unit lies, is still being filled.
+    #[inline]
     pub fn fills(&self, superblock: u32, last_offset: u32) -> bool {
         let fills = |each: &Frontier| each.superblock == superblock && last_offset >= each.next;
-        fills(&self.host) || self.collection.as_ref().is_some_and(fills)
+        self.all.iter().any(fills)
     }
 
     /// Units written for a cause that wait in pages that are not full.
     pub fn waiting(&self, cause: Cause) -> u64 {
-        let all = self.collection.iter().chain([&self.host]);
-        all.map(|frontier| u64::from(frontier.waiting(cause))).sum()
+        self.all.iter().map(|frontier| u64::from(frontier.waiting(cause))).sum()
+    }
+
+    /// How far each is filled, so that what was written up to now can be told from what follows.
+    pub fn marks(&self) -> Marks {
+        let mut marks = Marks::default();
+        for (mark, frontier) in marks.0.iter_mut().zip(&self.all) {
+            *mark = frontier.taken;
+        }
+        marks
+    }
+
+    /// Whether all that was written up to the marks is being programmed or in flash.
+    pub fn programmed_up_to(&self, marks: &Marks) -> bool {
+        marks.0.iter().zip(&self.all).all(|(mark, frontier)| frontier.programmed() >= *mark)
     }
 }
 
+/// How far each frontier was filled at some moment, in units taken since the drive was new.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marks([u64; 3]);
+
 /// The next place to write, and the pages begun but not full.
 ///
-/// A *run* is what follows each other on one page: a chunk, or a page where a chunk is longer.
+/// A *run* is what follows each other on one page: a chunk, or a page where a chunk is longer. A
+/// *row* is what is filled together: a page, or one on each die where a chunk is shorter.
 #[derive(Debug)]
 pub struct Frontier {
     superblock: u32,
     superblock_units: u32,
     run_units: u32,
+    row_units: u32,
     next: u32,
+    /// Units taken since the drive was new.
+    taken: u64,
+    /// Where what its units replace is noted.
+    log: usize,
     /// Units that the current run still takes, and where its last unit lies.
     run_left: u32,
     place: Place,
@@ -82,7 +124,7 @@ pub struct Filling {
     /// When all of its data is with the controller.
     pub ready: Nanos,
     /// Units by cause.
-    units: [u32; 4],
+    units: [u32; CAUSES],
 }
 
 impl Filling {
@@ -101,8 +143,16 @@ impl Filling {
 /// Consecutive addresses on one page.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
+    /// The stream that took them.
+    pub stream: Stream,
     /// The first address.
     pub ppn: Ppn,
+    /// The superblock, and the first address's position in it.
+    pub superblock: u32,
+    /// The first address's position in its superblock.
+    pub offset: u32,
+    /// Where what these units replace is noted.
+    pub log: usize,
     /// How many.
     pub units: u32,
     /// The page they lie on.
@@ -111,27 +161,33 @@ pub struct Slot {
     pub fills_page: bool,
 }
 
+/// No superblock has this number.
+const NONE: u32 = u32::MAX;
+
 impl Frontier {
-    /// A frontier at the start of an erased superblock, for this many dies.
-    pub fn new(superblock: u32, dies: u32, superblock_units: u32, run_units: u32) -> Self {
-        let place = Place { die: 0, page: 0, page_in_block: 0, last_of_page: false };
-        let filling = vec![Filling::default(); dies as usize];
+    /// A frontier that has no superblock yet.
+    fn new(geometry: &Geometry) -> Self {
+        let superblock_units = geometry.superblock_units();
         Self {
-            superblock,
+            superblock: NONE,
             superblock_units,
-            run_units,
-            next: 0,
+            run_units: geometry.multi_page_units().min(geometry.chunk_units),
+            row_units: geometry.open_units() as u32,
+            next: superblock_units,
+            taken: 0,
+            log: 0,
             run_left: 0,
-            place,
+            place: Place { die: 0, page: 0, page_in_block: 0, last_of_page: false },
             units_open: 0,
-            filling,
+            filling: vec![Filling::default(); geometry.dies() as usize],
         }
     }
 
     /// Goes on in an erased superblock after the old one was filled.
-    pub fn open(&mut self, superblock: u32) {
+    pub fn open(&mut self, superblock: u32, log: usize) {
         assert!(self.is_full() && self.units_open == 0, "the old superblock is filled");
         self.superblock = superblock;
+        self.log = log;
         self.next = 0;
     }
 
@@ -140,7 +196,13 @@ impl Frontier {
         self.superblock
     }
 
+    /// Where what its units replace is noted.
+    pub fn log(&self) -> usize {
+        self.log
+    }
+
     /// Whether its superblock has no room left.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.next == self.superblock_units
     }
@@ -150,20 +212,37 @@ impl Frontier {
         self.units_open
     }
 
+    /// Units taken up to the last page that is full, and so being programmed or in flash.
+    fn programmed(&self) -> u64 {
+        if self.units_open == 0 {
+            return self.taken;
+        }
+        self.taken - u64::from(self.next % self.row_units)
+    }
+
     /// Takes up to `most` consecutive addresses of the current run.
     #[inline]
-    pub fn take(&mut self, most: u32, splitter: &Splitter) -> Slot {
+    pub fn take(&mut self, stream: Stream, most: u32, splitter: &Splitter) -> Slot {
         if self.run_left == 0 {
             self.place = splitter.place(self.superblock, self.next + self.run_units - 1);
             self.run_left = self.run_units;
         }
         let units = most.min(self.run_left);
-        let ppn = splitter.ppn(self.superblock, self.next);
+        let offset = self.next;
         self.next += units;
+        self.taken += u64::from(units);
         self.run_left -= units;
         self.units_open += units;
-        let fills_page = self.run_left == 0 && self.place.last_of_page;
-        Slot { ppn, units, place: self.place, fills_page }
+        Slot {
+            stream,
+            ppn: splitter.ppn(self.superblock, offset),
+            superblock: self.superblock,
+            offset,
+            log: self.log,
+            units,
+            place: self.place,
+            fills_page: self.run_left == 0 && self.place.last_of_page,
+        }
     }
 
     /// Adds a slot's units to the page that its die fills.
@@ -177,6 +256,19 @@ impl Frontier {
         let page = std::mem::take(&mut self.filling[die as usize]);
         self.units_open -= page.units.iter().sum::<u32>();
         page
+    }
+
+    /// Gives the pages that are not full up, after a power cut: goes on behind them.
+    pub fn skip_open_pages(&mut self) {
+        if self.units_open == 0 {
+            return;
+        }
+        let end = self.next.next_multiple_of(self.row_units);
+        self.taken += u64::from(end - self.next);
+        self.next = end;
+        self.run_left = 0;
+        self.units_open = 0;
+        self.filling.fill(Filling::default());
     }
 
     /// Units written for a cause that wait in pages that are not full.

@@ -17,9 +17,8 @@ const FREE_KEPT: usize = 1;
 /// writing of N - V units and the V moves end together, each host unit owes V / (N - V) moves.
 ///
 /// Modelled: a low watermark, moves in step with the host, all at once where that was not enough,
-/// collection in idle time, an erase as soon as a victim is empty. Not modelled: reads of the
-/// reverse map, moves from several victims at once. Differs from hardware: an erase does not wait
-/// until the moved units have been programmed, so a power cut could not be survived yet.
+/// collection in idle time. Not modelled: reads of the reverse map, moves from several victims at
+/// once.
 #[derive(Debug)]
 pub struct Collector {
     pub(super) rules: Collection,
@@ -58,6 +57,13 @@ impl Collector {
         let sensed = vec![None; dies as usize];
         Self { rules, random, choices: 0, victim: None, host_units_filled: 0, sensed }
     }
+
+    /// Forgets what is being done; returns the victim in work.
+    pub fn reset(&mut self) -> Option<u32> {
+        self.host_units_filled = 0;
+        self.sensed.fill(None);
+        self.victim.take().map(|victim| victim.superblock)
+    }
 }
 
 impl Ftl {
@@ -65,7 +71,7 @@ impl Ftl {
     pub(super) fn collect_in_step(&mut self, host_units: u32, at: Nanos, array: &mut impl Media) {
         let reserve = self.collector.rules.reserve as usize;
         let host_units = host_units + std::mem::take(&mut self.collector.host_units_filled);
-        if self.collector.victim.is_none() && self.superblocks.free_count() > reserve {
+        if self.collector.victim.is_none() && self.free_count() > reserve {
             return;
         }
         self.choose_victim();
@@ -83,8 +89,7 @@ impl Ftl {
     /// Where moves share the host's frontier they may have taken the last free superblock: the host
     /// must not fill it before the victim is empty.
     fn must_finish(&self) -> bool {
-        self.collector.rules.relocation == Relocation::Mixed
-            && self.superblocks.free_count() < FREE_KEPT
+        self.collector.rules.relocation == Relocation::Mixed && self.free_count() < FREE_KEPT
     }
 
     /// Uses the time from `from` to `until`, in which nobody asked for anything.
@@ -93,7 +98,7 @@ impl Ftl {
     pub fn collect_idle(&mut self, from: Nanos, until: Nanos, array: &mut impl Media) {
         let enough = self.collector.rules.idle_reserve as usize;
         let mut at = from;
-        while at < until && self.superblocks.free_count() < enough && self.has_closed() {
+        while at < until && self.free_count() < enough && self.has_closed() {
             self.choose_victim();
             let mut victim = self.collector.victim.take().expect("a victim was chosen");
             let pays = victim.gain > 0;
@@ -114,14 +119,19 @@ impl Ftl {
 
     /// Collects until the host may open another superblock.
     pub(super) fn make_room(&mut self, at: Nanos, array: &mut impl Media) {
-        while self.superblocks.free_count() <= FREE_KEPT {
+        while self.free_count() <= FREE_KEPT {
             self.choose_victim();
-            let mut victim = self.collector.victim.take().expect("a victim was chosen");
-            while self.superblocks.valid(victim.superblock) > 0 {
-                self.move_next(&mut victim, at, array);
-            }
-            self.keep_or_erase(victim, at, array);
+            self.finish_victim(at, array);
         }
+    }
+
+    /// Moves all that is left of the victim in work.
+    pub(super) fn finish_victim(&mut self, at: Nanos, array: &mut impl Media) {
+        let mut victim = self.collector.victim.take().expect("a victim was chosen");
+        while self.superblocks.valid(victim.superblock) > 0 {
+            self.move_next(&mut victim, at, array);
+        }
+        self.keep_or_erase(victim, at, array);
     }
 
     fn choose_victim(&mut self) {
@@ -132,6 +142,10 @@ impl Ftl {
             Some(lagging) => (lagging, Cause::Wear),
             None => (self.choose_by_policy(), Cause::Collection),
         };
+        self.begin_victim(superblock, cause);
+    }
+
+    pub(super) fn begin_victim(&mut self, superblock: u32, cause: Cause) {
         self.superblocks.take_victim(superblock);
         let valid = self.superblocks.valid(superblock);
         let gain = self.superblock_units - valid;
@@ -151,10 +165,8 @@ impl Ftl {
             self.collector.victim = Some(victim);
             return;
         }
-        for die in 0..self.dies {
-            array.erase(die, at);
-        }
-        self.counters.erases += u64::from(self.dies);
-        self.superblocks.erase(victim.superblock);
+        self.superblocks.empty(victim.superblock);
+        self.emptied.add(victim.superblock, self.frontiers.marks());
+        self.erase_emptied(at, array);
     }
 }

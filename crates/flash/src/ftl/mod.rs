@@ -2,30 +2,37 @@
 
 mod buffer;
 mod closed;
+mod erase;
 mod frontier;
 mod gc;
 mod l2p;
 mod map_cache;
+mod power;
 mod relocate;
 mod superblock;
 mod table;
+mod undo;
 mod victim;
 mod wear;
 
 use ssdlab_time::Nanos;
 
 use buffer::WriteBuffer;
-use frontier::{Cause, Filling, Frontiers, Slot};
+use erase::Emptied;
+pub use frontier::Cause;
+use frontier::{Filling, Frontiers, Slot, Stream};
 use gc::Collector;
 use l2p::L2p;
 pub use l2p::Lpn;
 use map_cache::MapCache;
+pub use power::LostUnit;
 use superblock::Superblocks;
+use undo::Undo;
 
 use crate::config::Profile;
 use crate::counters::Counters;
 use crate::inside::Superblock;
-use crate::nand::{Media, Place, Ppn, Splitter};
+use crate::nand::{Media, Place, Ppn, Splitter, Untimed};
 
 /// Where a unit's current content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,10 +68,13 @@ pub struct Ftl {
     page_units: u32,
     superblocks: Superblocks,
     frontiers: Frontiers,
+    undo: Undo,
     collector: Collector,
+    emptied: Emptied,
     buffer: WriteBuffer,
-    /// When the last program of host data ends.
+    /// When the last program of host data ends, and the last one of any data.
     host_programs_end: Nanos,
+    programs_end: Nanos,
     counters: Counters,
     announced: Lpn,
 }
@@ -85,26 +95,30 @@ impl Ftl {
     /// The translation layer of an empty drive.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let geometry = &profile.geometry;
-        let mut superblocks = Superblocks::new(geometry, profile.collection.wear);
-        let superblock_units = geometry.superblock_units();
         let run_units = geometry.multi_page_units().min(geometry.chunk_units);
-        let frontiers = Frontiers::new(profile, || superblocks.take_free());
-        Self {
+        let mut ftl = Self {
             splitter: Splitter::new(geometry),
-            superblock_units,
+            superblock_units: geometry.superblock_units(),
             move_units: relocate::units_at_once(run_units),
             dies: geometry.dies(),
             l2p: L2p::new(profile.logical_units()),
             map_cache: map_cache(profile),
             page_units: geometry.page_units,
-            superblocks,
-            frontiers,
+            superblocks: Superblocks::new(geometry, profile.collection.wear),
+            frontiers: Frontiers::new(profile),
+            undo: Undo::new(geometry),
             collector: Collector::new(profile.collection, geometry.dies(), seed),
+            emptied: Emptied::default(),
             buffer: WriteBuffer::new(profile.buffer.size / geometry.unit_bytes()),
             host_programs_end: Nanos::ZERO,
+            programs_end: Nanos::ZERO,
             counters: Counters::default(),
             announced: Lpn(0),
+        };
+        for stream in ftl.frontiers.streams() {
+            ftl.open(stream, Nanos::ZERO, &mut Untimed);
         }
+        ftl
     }
 
     /// What has been counted so far.
@@ -140,15 +154,14 @@ impl Ftl {
 
     /// Takes a unit whose data is with the controller at `ready`; returns when the buffer has it.
     pub fn write(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> Nanos {
-        let admitted = self.buffer.admit(ready);
+        let mut admitted = self.buffer.admit(ready);
         self.counters.host_writes += 1;
         self.look_up(lpn, true, admitted, array);
-        if self.frontiers.of(Cause::Host).is_full() {
+        if self.frontiers.of(Stream::Host).is_full() {
             self.make_room(admitted, array);
             // Where moved units share the host's frontier, making room may have opened it.
-            let frontier = self.frontiers.of(Cause::Host);
-            if frontier.is_full() {
-                frontier.open(self.superblocks.take_free());
+            if self.frontiers.of(Stream::Host).is_full() {
+                admitted = self.open(Stream::Host, admitted, array);
             }
         }
         let programmed = self.put(lpn, admitted, array);
@@ -182,18 +195,33 @@ impl Ftl {
 
     /// Closes the pages that host data is waiting in and returns when all of it is in flash.
     pub fn drain(&mut self, at: Nanos, array: &mut impl Media) -> Nanos {
-        let mut programmed = 0;
-        while self.frontiers.of(Cause::Host).units_open() > 0 {
-            let slot = self.frontiers.of(Cause::Host).take(u32::MAX, &self.splitter);
-            self.settle(Cause::Padding, &slot, at, array);
-            programmed += slot.units;
-        }
+        let programmed = self.pad(Stream::Host, at, array);
         if programmed > 0 {
             // Padding takes room as host writes do, and owes the same moves. After the loop: where
             // moves share the host's frontier they would open another page.
             self.collect_in_step(programmed, at, array);
         }
         self.host_programs_end.max(at)
+    }
+
+    /// Fills up the pages of a stream that are not full, so that they are programmed; returns with
+    /// how many units.
+    fn pad(&mut self, stream: Stream, at: Nanos, array: &mut impl Media) -> u32 {
+        let mut padded = 0;
+        while self.frontiers.of(stream).units_open() > 0 {
+            let slot = self.frontiers.of(stream).take(stream, u32::MAX, &self.splitter);
+            self.settle(Cause::Padding, &slot, at, array);
+            padded += slot.units;
+        }
+        padded
+    }
+
+    /// Goes on in an erased superblock, where a stream has filled its old one; returns since when.
+    fn open(&mut self, stream: Stream, at: Nanos, array: &mut impl Media) -> Nanos {
+        let (superblock, from) = self.take_free(at, array);
+        let log = self.undo.open(superblock, from);
+        self.frontiers.of(stream).open(superblock, log);
+        from
     }
 
     /// Where a unit's content is at `now`.
@@ -217,10 +245,11 @@ impl Ftl {
     /// Writes a unit of the host to its frontier, which has room. Returns the host's units of the
     /// page that this filled, 0 if it filled none.
     fn put(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> u32 {
-        let frontier = self.frontiers.of(Cause::Host);
-        let slot = frontier.take(1, &self.splitter);
-        self.superblocks.assign(frontier.superblock(), slot.ppn, lpn);
-        if let Some(old) = self.l2p.replace(lpn, slot.ppn) {
+        let slot = self.frontiers.of(Stream::Host).take(Stream::Host, 1, &self.splitter);
+        self.superblocks.assign(slot.superblock, slot.ppn, lpn);
+        let old = self.l2p.replace(lpn, slot.ppn);
+        self.undo.note(slot.log, slot.offset, old, true);
+        if let Some(old) = old {
             self.invalidate(old);
         }
         self.settle(Cause::Host, &slot, ready, array)
@@ -230,21 +259,25 @@ impl Ftl {
     /// units of the programmed page.
     #[inline]
     fn settle(&mut self, cause: Cause, slot: &Slot, ready: Nanos, array: &mut impl Media) -> u32 {
-        let frontier = self.frontiers.of(cause);
+        let frontier = self.frontiers.of(slot.stream);
         frontier.fill(slot, cause, ready);
         if !slot.fills_page {
             return 0;
         }
         let page = frontier.take_page(slot.place.die);
         if frontier.is_full() {
-            self.superblocks.close(frontier.superblock(), self.counters.host_writes);
+            self.superblocks.close(slot.superblock, self.counters.host_writes);
+            self.undo.filled(slot.log);
         }
-        self.program(slot.place, &page, array);
+        self.program(slot, &page, array);
+        self.erase_emptied(page.ready, array);
         page.of(Cause::Host)
     }
 
-    fn program(&mut self, place: Place, page: &Filling, array: &mut impl Media) {
-        let end = array.program(place, page.ready);
+    fn program(&mut self, slot: &Slot, page: &Filling, array: &mut impl Media) {
+        let end = array.program(slot.place, page.ready);
+        self.undo.programmed(slot.log, slot.place, end);
+        self.programs_end = self.programs_end.max(end);
         let host = page.of(Cause::Host);
         self.counters.nand_host_writes += u64::from(host);
         self.counters.nand_collection_writes += u64::from(page.of(Cause::Collection));
@@ -274,6 +307,7 @@ impl Ftl {
         assert_eq!(self.superblocks.valid_summed(), mapped, "valid counts and mapped units");
         let counters = &self.counters;
         let host = counters.nand_host_writes + self.frontiers.waiting(Cause::Host);
+        let host = host + counters.host_writes_lost;
         assert_eq!(host, counters.host_writes, "host units in flash and in the buffer");
         let moved = counters.nand_collection_writes + self.frontiers.waiting(Cause::Collection);
         assert_eq!(moved, counters.collection_moves, "moved units in flash and on their way");

@@ -3,7 +3,7 @@
 use ssdlab_time::Nanos;
 
 use super::Ftl;
-use super::frontier::Cause;
+use super::frontier::{Cause, Stream};
 use super::gc::Victim;
 use crate::nand::{Media, Ppn};
 
@@ -82,27 +82,24 @@ impl Ftl {
         &mut self,
         cause: Cause,
         (first, mut mask): (Ppn, u64),
-        ready: Nanos,
+        mut ready: Nanos,
         array: &mut impl Media,
     ) {
-        let moves = match cause {
-            Cause::Wear => &mut self.counters.wear_moves,
-            _ => &mut self.counters.collection_moves,
-        };
-        *moves += u64::from(mask.count_ones());
+        *self.counters.moves(cause) += u64::from(mask.count_ones());
         while mask != 0 {
-            let frontier = self.frontiers.of(cause);
-            if frontier.is_full() {
-                frontier.open(self.superblocks.take_free());
+            if self.frontiers.of(Stream::Moves).is_full() {
+                ready = self.open(Stream::Moves, ready, array);
             }
-            let slot = frontier.take(mask.count_ones(), &self.splitter);
-            let superblock = frontier.superblock();
+            let most = mask.count_ones();
+            let slot = self.frontiers.of(Stream::Moves).take(Stream::Moves, most, &self.splitter);
             for unit in 0..slot.units {
-                let lpn = self.superblocks.lpn(Ppn(first.0 + mask.trailing_zeros()));
+                let old = Ppn(first.0 + mask.trailing_zeros());
+                let lpn = self.superblocks.lpn(old);
                 mask &= mask - 1;
                 let ppn = Ppn(slot.ppn.0 + unit);
-                self.superblocks.assign(superblock, ppn, lpn);
+                self.superblocks.assign(slot.superblock, ppn, lpn);
                 self.l2p.set(lpn, ppn);
+                self.undo.note(slot.log, slot.offset + unit, Some(old), false);
             }
             let host_units = self.settle(cause, &slot, ready, array);
             self.collector.host_units_filled += host_units;

@@ -78,6 +78,12 @@ impl Superblocks {
         self.closed.remove(superblock);
     }
 
+    /// Notes that one may be erased as soon as what it held is safe elsewhere.
+    pub fn empty(&mut self, superblock: u32) {
+        assert_eq!(self.valid(superblock), 0, "superblock {superblock} is emptied, not yet empty");
+        self.table[superblock as usize].state = State::Empty;
+    }
+
     /// Makes an emptied one free again.
     pub fn erase(&mut self, superblock: u32) {
         let entry = &mut self.table[superblock as usize];
@@ -102,6 +108,14 @@ impl Superblocks {
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) {
         table::prefetch(&self.valid_bits, ppn.0 as usize / 64);
+    }
+
+    /// Notes that an address holds a unit's current content again, after a power cut.
+    pub fn restore(&mut self, superblock: u32, ppn: Ppn) {
+        assert!(!self.is_valid(ppn), "an address is restored that was never given up");
+        self.valid_bits[ppn.0 as usize / 64] |= 1 << (ppn.0 % 64);
+        self.table[superblock as usize].valid += 1;
+        self.closed.gain_unit(superblock);
     }
 
     /// Notes that an address holds nothing that is needed.

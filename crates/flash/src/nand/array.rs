@@ -81,6 +81,12 @@ impl Array {
         self.now = now;
     }
 
+    /// Breaks everything off: the power is gone.
+    pub fn power_cut(&mut self) {
+        self.dies.fill(Die::default());
+        self.channels.fill(Calendar::default());
+    }
+
     fn channel(&mut self, die: u32) -> &mut Calendar {
         let index = die as usize % self.channels.len();
         let channel = &mut self.channels[index];

@@ -82,3 +82,8 @@ fn every_lesson_in_the_folder_is_played() {
         names.filter(|name| !source.contains(&format!("play(\"{name}\")"))).collect();
     assert!(forgotten.is_empty(), "no test plays {forgotten:?}");
 }
+
+#[test]
+fn a_power_cut_takes_what_was_not_flushed_and_a_liar_loses_what_it_called_safe() {
+    play("09-power-cut.txt");
+}

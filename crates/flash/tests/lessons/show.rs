@@ -70,6 +70,7 @@ pub fn superblocks(drive: &Ssd) -> Vec<String> {
         SuperblockState::Open => "open",
         SuperblockState::Closed => "closed",
         SuperblockState::Victim => "victim",
+        SuperblockState::Empty => "empty",
     };
     let row = |name: &str, cells: Vec<String>| {
         let cells = cells.iter().map(|cell| format!(" {cell:>6}"));

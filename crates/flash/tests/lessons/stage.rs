@@ -1,7 +1,7 @@
 //! `Stage`: the twin that a lesson plays with, and the commands that it understands.
 
 use ssdlab_device::{Device, Lba, Op, Request, Wait};
-use ssdlab_flash::{Profile, Ssd};
+use ssdlab_flash::{LostUnit, Profile, Ssd};
 use ssdlab_time::{Nanos, Random};
 use toml::{Table, Value};
 
@@ -72,6 +72,7 @@ impl Stage {
                 vec![format!("flushed in {}", show::time(ask(drive, Op::Flush, 0..0)))]
             }
             "rest" => pause(drive, rest)?,
+            "cut" if rest == "power" => cut_power(drive),
             "show" if rest == "drive" => vec![show::shape(profile)],
             "show" => show_part(drive, rest, units)?,
             _ => return Err("no such command".to_owned()),
@@ -159,6 +160,19 @@ fn pause(drive: &mut Ssd, rest: &str) -> Said {
     let until = drive.now() + Nanos::new(number(count)? * nanos);
     drive.reap(Wait::Until(until), &mut Vec::new()).map_err(|error| error.to_string())?;
     Ok(Vec::new())
+}
+
+fn cut_power(drive: &mut Ssd) -> Vec<String> {
+    let lost = drive.power_cut(drive.now()).lost;
+    let fate = |has_older| if has_older { "has older content again" } else { "is empty again" };
+    let row = |each: &LostUnit| {
+        let writes = if each.writes == 1 { "its last write" } else { "its last writes" };
+        format!("unit {} lost {writes} and {}", each.unit, fate(each.has_older))
+    };
+    if lost.is_empty() {
+        return vec!["nothing lost".to_owned()];
+    }
+    lost.iter().map(row).collect()
 }
 
 fn show_part(drive: &Ssd, rest: &str, units: u64) -> Said {

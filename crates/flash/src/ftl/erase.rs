@@ -1,0 +1,108 @@
+//! When an emptied superblock is erased: not before what it held is safe elsewhere.
+//!
+//! Modelled: a superblock is empty when its last valid unit was moved or overwritten, but the new
+//! copy may still be on its way to flash. The erase is queued once every page that was open then
+//! is in flash. Where erased superblocks run out, pages that are not full are padded for it and
+//! what is to be written waits. Not modelled: erases put off until a superblock is needed, or split
+//! to let reads in between (`flash.suspend` does that). Source: the order that crash consistency
+//! asks of any log-structured store (Rosenblum and Ousterhout, TOCS 1992).
+
+use std::collections::VecDeque;
+
+use ssdlab_time::Nanos;
+
+use super::Ftl;
+use super::frontier::Marks;
+use crate::nand::Media;
+
+/// Superblocks that hold nothing valid and are not erased yet, in order of emptying.
+#[derive(Debug, Default)]
+pub struct Emptied {
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    superblock: u32,
+    /// What was written when it became empty.
+    written: Marks,
+    /// When that is in flash, once all of it has been handed to the dies.
+    safe_at: Option<Nanos>,
+}
+
+impl Emptied {
+    /// Adds a superblock that is empty since the frontiers stood at these marks.
+    pub fn add(&mut self, superblock: u32, written: Marks) {
+        self.waiting.push_back(Waiting { superblock, written, safe_at: None });
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes all of them out.
+    pub fn take_all(&mut self) -> impl Iterator<Item = u32> + use<> {
+        std::mem::take(&mut self.waiting).into_iter().map(|each| each.superblock)
+    }
+}
+
+impl Ftl {
+    /// Superblocks that are erased, or will be before anything else is asked of collection.
+    pub(super) fn free_count(&self) -> usize {
+        self.superblocks.free_count() + self.emptied.count()
+    }
+
+    /// Queues the erases of what is safe at `at`.
+    #[inline]
+    pub(super) fn erase_emptied(&mut self, at: Nanos, array: &mut impl Media) {
+        while self.emptied.count() > 0 {
+            match self.safe_at() {
+                Some(safe_at) if safe_at <= at => self.erase_next(safe_at, at, array),
+                _ => return,
+            }
+        }
+    }
+
+    /// When the first emptied superblock may be erased; `None` while that is open.
+    fn safe_at(&mut self) -> Option<Nanos> {
+        let first = self.emptied.waiting.front_mut()?;
+        if first.safe_at.is_none() && self.frontiers.programmed_up_to(&first.written) {
+            first.safe_at = Some(self.programs_end);
+        }
+        first.safe_at
+    }
+
+    fn erase_next(&mut self, safe_at: Nanos, at: Nanos, array: &mut impl Media) {
+        let Some(Waiting { superblock, .. }) = self.emptied.waiting.pop_front() else { return };
+        for die in 0..self.dies {
+            array.erase(die, at);
+        }
+        self.counters.erases += u64::from(self.dies);
+        self.undo.forget_before(safe_at);
+        self.superblocks.erase(superblock);
+    }
+
+    /// An erased superblock to be filled, and from when on.
+    ///
+    /// Where only emptied ones are left, pages that are not full are padded, and one is erased as
+    /// soon as that is safe.
+    ///
+    /// # Panics
+    /// When none is free: collection must keep one in reserve.
+    pub(super) fn take_free(&mut self, at: Nanos, array: &mut impl Media) -> (u32, Nanos) {
+        let mut from = at;
+        if self.superblocks.free_count() == 0 {
+            for stream in self.frontiers.streams() {
+                self.pad(stream, at, array);
+            }
+        }
+        if self.superblocks.free_count() == 0
+            && let Some(safe_at) = self.safe_at()
+        {
+            from = safe_at.max(at);
+            self.erase_next(safe_at, from, array);
+        }
+        (self.superblocks.take_free(), from)
+    }
+}

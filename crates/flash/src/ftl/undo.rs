@@ -1,0 +1,154 @@
+//! `Undo`: what each unit that may not be in flash yet has replaced, so that a power cut can tell.
+
+use ssdlab_time::Nanos;
+
+use crate::nand::{Geometry, Place, Ppn};
+
+/// What has been written since it was last certain to be in flash, superblock by superblock.
+///
+/// Drives find this out when power returns, by reading the unit numbers and sequence numbers that
+/// each flash page carries. The model keeps it in memory instead: a log for each superblock that is
+/// being filled, and for those just filled whose last programs have not ended.
+///
+/// A page is in flash when its program ended *as it was told*: to the write buffer, to a flush.
+#[derive(Debug)]
+pub struct Undo {
+    logs: Vec<Log>,
+    superblock_units: usize,
+    pages: usize,
+    pages_per_block: u32,
+    /// What was in flash by then cannot be undone.
+    forgotten_before: Nanos,
+}
+
+/// What was written to one superblock.
+#[derive(Debug)]
+struct Log {
+    superblock: u32,
+    /// For each address: what its unit replaced. Meaningless where nothing was written.
+    replaced: Vec<Replaced>,
+    /// For each page, die by die: when its program ends.
+    page_ends: Vec<Nanos>,
+    last_end: Nanos,
+    filled: bool,
+}
+
+/// What stood for a unit before it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The address plus one; 0 for nothing.
+    before: u32,
+    /// Whether the host wrote new content, or a move copied the old.
+    pub by_host: bool,
+}
+
+impl Replaced {
+    /// Where the unit lay.
+    pub fn before(self) -> Option<Ppn> {
+        self.before.checked_sub(1).map(Ppn)
+    }
+}
+
+/// A page that has not been handed to its die.
+const NOT_YET: Nanos = Nanos::MAX;
+
+impl Undo {
+    /// No logs.
+    pub fn new(geometry: &Geometry) -> Self {
+        Self {
+            logs: Vec::new(),
+            superblock_units: geometry.superblock_units() as usize,
+            pages: (geometry.dies() * geometry.pages_per_block) as usize,
+            pages_per_block: geometry.pages_per_block,
+            forgotten_before: Nanos::ZERO,
+        }
+    }
+
+    /// Starts the log of a superblock that is about to be filled; returns its number.
+    ///
+    /// Takes the log of a superblock all of which is in flash at `now`, if there is one.
+    pub fn open(&mut self, superblock: u32, now: Nanos) -> usize {
+        let same = |log: &Log| log.superblock == superblock;
+        let settled = |log: &Log| log.filled && log.last_end <= now;
+        let reused = self.logs.iter().position(same).or_else(|| self.logs.iter().position(settled));
+        let number = reused.unwrap_or_else(|| {
+            let nothing = Replaced { before: 0, by_host: false };
+            self.logs.push(Log {
+                superblock,
+                replaced: vec![nothing; self.superblock_units],
+                page_ends: vec![NOT_YET; self.pages],
+                last_end: Nanos::ZERO,
+                filled: false,
+            });
+            self.logs.len() - 1
+        });
+        self.forget_before(self.logs[number].last_end.min(now));
+        let log = &mut self.logs[number];
+        log.superblock = superblock;
+        log.page_ends.fill(NOT_YET);
+        log.last_end = Nanos::ZERO;
+        log.filled = false;
+        number
+    }
+
+    /// Notes that the unit at this position of the log's superblock came in place of `before`.
+    #[inline]
+    pub fn note(&mut self, log: usize, offset: u32, before: Option<Ppn>, by_host: bool) {
+        let before = before.map_or(0, |ppn| ppn.0 + 1);
+        self.logs[log].replaced[offset as usize] = Replaced { before, by_host };
+    }
+
+    /// Notes when the program of a page ends.
+    pub fn programmed(&mut self, log: usize, place: Place, end: Nanos) {
+        let page = self.page(place.die, place.page_in_block);
+        let log = &mut self.logs[log];
+        log.page_ends[page] = end;
+        log.last_end = log.last_end.max(end);
+    }
+
+    /// Notes that the log's superblock has no room left.
+    pub fn filled(&mut self, log: usize) {
+        self.logs[log].filled = true;
+    }
+
+    /// Forgets what was replaced by what is in flash at `time`: its place is used again.
+    ///
+    /// The model works ahead of the clock where requests wait for the buffer; a power cut before
+    /// `time` is then taken as one at `time`.
+    pub fn forget_before(&mut self, time: Nanos) {
+        self.forgotten_before = self.forgotten_before.max(time);
+    }
+
+    /// The superblocks of which something may not be in flash.
+    pub fn superblocks(&self) -> impl Iterator<Item = u32> {
+        self.logs.iter().map(|log| log.superblock)
+    }
+
+    /// What the unit at an address replaced, if its page is not in flash at `now`.
+    pub fn lost(
+        &self,
+        (superblock, offset): (u32, u32),
+        place: Place,
+        now: Nanos,
+    ) -> Option<Replaced> {
+        let log = self.logs.iter().find(|log| log.superblock == superblock)?;
+        let page = self.page(place.die, place.page_in_block);
+        let end = log.page_ends[page];
+        (end > now.max(self.forgotten_before)).then(|| log.replaced[offset as usize])
+    }
+
+    /// Forgets everything: after a power cut what is left is in flash.
+    pub fn settle(&mut self) {
+        for log in &mut self.logs {
+            log.last_end = Nanos::ZERO;
+            for end in log.page_ends.iter_mut().filter(|end| **end < NOT_YET) {
+                *end = Nanos::ZERO;
+            }
+        }
+        self.forgotten_before = Nanos::ZERO;
+    }
+
+    fn page(&self, die: u32, page_in_block: u32) -> usize {
+        (die * self.pages_per_block + page_in_block) as usize
+    }
+}

@@ -1,0 +1,274 @@
+//! What a power cut takes: held against a host that remembers all its writes and flushes.
+
+use std::collections::BTreeMap;
+
+use crate::small::{PROFILE, profile, profile_with};
+use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
+use ssdlab_flash::{PowerCut, Profile, Ssd, Whereabouts};
+use ssdlab_time::{Nanos, Random};
+
+/// Sectors of a mapping unit.
+const SECTORS: u64 = 8;
+
+/// A unit's writes since the last trim, oldest first, by the number of the request.
+#[derive(Clone, Debug, Default)]
+struct History {
+    writes: Vec<u64>,
+    /// How many of them must survive any cut: they were flushed, or seen in flash.
+    safe: usize,
+}
+
+/// A host that knows what the drive owes it.
+struct Host {
+    drive: Ssd,
+    units: Vec<History>,
+    /// Writes that were answered and not flushed yet: unit and how many writes it then had.
+    answered: BTreeMap<u64, usize>,
+    in_flight: BTreeMap<u64, Asked>,
+    next: u64,
+}
+
+/// A request on its way, with what its answer will mean.
+#[derive(Debug)]
+enum Asked {
+    Write(Vec<(u64, usize)>),
+    /// What was answered before the flush was asked for.
+    Flush(BTreeMap<u64, usize>),
+}
+
+impl Host {
+    fn new(profile: &Profile) -> Self {
+        let drive = Ssd::new(profile, 0);
+        let units = vec![History::default(); (drive.capacity_bytes() / 4096) as usize];
+        let (answered, in_flight) = (BTreeMap::new(), BTreeMap::new());
+        Self { drive, units, answered, in_flight, next: 0 }
+    }
+
+    fn submit(&mut self, op: Op, unit: u64, units: u64) {
+        let blocks = (units * SECTORS) as u32;
+        let id = self.next;
+        self.next += 1;
+        let lba = Lba::new(unit * SECTORS);
+        self.drive.submit(Request { id, op, lba, blocks }).unwrap();
+    }
+
+    fn write(&mut self, unit: u64, units: u64) {
+        let asked = (unit..unit + units).map(|each| {
+            let history = &mut self.units[each as usize];
+            history.writes.push(self.next);
+            (each, history.writes.len())
+        });
+        let asked = Asked::Write(asked.collect());
+        self.in_flight.insert(self.next, asked);
+        self.submit(Op::Write, unit, units);
+    }
+
+    fn flush(&mut self) {
+        self.in_flight.insert(self.next, Asked::Flush(self.answered.clone()));
+        self.submit(Op::Flush, 0, 0);
+    }
+
+    /// Trims, with nothing in flight.
+    fn trim(&mut self, unit: u64, units: u64) {
+        self.reap_all();
+        for each in unit..unit + units {
+            self.units[each as usize] = History::default();
+            self.answered.remove(&each);
+        }
+        self.submit(Op::Trim, unit, units);
+        self.reap_all();
+    }
+
+    fn answered(&mut self, completion: &Completion) {
+        match self.in_flight.remove(&completion.id) {
+            Some(Asked::Write(units)) => self.answered.extend(units),
+            Some(Asked::Flush(safe)) => {
+                for (unit, writes) in safe {
+                    let history = &mut self.units[unit as usize];
+                    history.safe = history.safe.max(writes.min(history.writes.len()));
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn reap(&mut self, wait: Wait) {
+        let mut done = Vec::new();
+        self.drive.reap(wait, &mut done).unwrap();
+        for completion in &done {
+            self.answered(completion);
+        }
+    }
+
+    fn reap_all(&mut self) {
+        while !self.in_flight.is_empty() {
+            self.reap(Wait::One);
+        }
+        let now = self.drive.now();
+        self.reap(Wait::Until(now + Nanos::from_micros(100)));
+    }
+
+    /// Cuts the power; checks every unit; forgets what was lost. Returns what the drive said.
+    fn cut(&mut self, after: Nanos) -> PowerCut {
+        let cut = self.drive.power_cut(self.drive.now() + after);
+        for completion in &cut.answered {
+            self.answered(completion);
+        }
+        assert_eq!(cut.unanswered.len(), self.in_flight.len(), "answered or not, never both");
+        assert!(cut.unanswered.iter().all(|id| self.in_flight.contains_key(id)));
+        self.in_flight.clear();
+        self.answered.clear();
+        for lost in &cut.lost {
+            let history = &mut self.units[lost.unit as usize];
+            let kept = history.writes.len().checked_sub(lost.writes as usize);
+            let kept = kept.expect("no more writes are lost than there were");
+            assert!(kept >= history.safe, "unit {}: what was safe is lost", lost.unit);
+            assert_eq!(lost.has_older, kept > 0, "unit {}", lost.unit);
+            history.writes.truncate(kept);
+        }
+        self.drive.assert_consistent();
+        for (unit, history) in self.units.iter_mut().enumerate() {
+            let whereabouts = self.drive.whereabouts(unit as u64);
+            assert_eq!(whereabouts == Whereabouts::Nowhere, history.writes.is_empty());
+            history.safe = history.writes.len();
+        }
+        cut
+    }
+
+    fn anything(&mut self, random: &mut Random, depth: usize) {
+        let units = self.units.len() as u64;
+        match random.below(100) {
+            0..2 => self.flush(),
+            2 => self.trim(random.below(units - 64), 1 + random.below(64)),
+            3..10 => self.write(random.below(units - 64), 1 + random.below(64)),
+            _ => self.write(random.below(units / 4), 1),
+        }
+        while self.in_flight.len() >= depth {
+            self.reap(Wait::One);
+        }
+    }
+}
+
+/// How many requests were lost in part.
+fn torn(lost: &PowerCut, before: &[History]) -> usize {
+    let mut lost_units = BTreeMap::<u64, usize>::new();
+    for each in &lost.lost {
+        let writes = &before[each.unit as usize].writes;
+        for id in &writes[writes.len() - each.writes as usize..] {
+            *lost_units.entry(*id).or_default() += 1;
+        }
+    }
+    let units_of = |id: u64| before.iter().filter(|each| each.writes.contains(&id)).count();
+    lost_units.iter().filter(|(id, units)| units_of(**id) > **units).count()
+}
+
+/// A drive of 64 MiB that has been filled and overwritten, so that it collects.
+fn full(profile: &Profile) -> Host {
+    let mut host = Host::new(profile);
+    let units = host.units.len() as u64;
+    for unit in (0..units).step_by(64) {
+        host.write(unit, 64.min(units - unit));
+        host.reap_all();
+    }
+    let mut random = Random::new(5, "fill");
+    for _ in 0..units {
+        host.write(random.below(units), 1);
+        host.reap(Wait::One);
+    }
+    host
+}
+
+#[test]
+fn what_was_flushed_survives_any_power_cut_and_what_is_lost_is_told() {
+    for (ftl, depth) in
+        [("", 1), ("", 16), ("relocation = \"mixed\"", 16), ("chunk = \"8 KiB\"", 8)]
+    {
+        let line = if ftl.starts_with("chunk") { "chunk = \"32 KiB\"" } else { "spare = 0.28" };
+        let with = if ftl.starts_with("chunk") { ftl.to_owned() } else { format!("{line}\n{ftl}") };
+        let mut host = full(&profile_with(line, &with));
+        let mut random = Random::new(7, "cuts");
+        let mut lost = 0;
+        for _ in 0..60 {
+            for _ in 0..random.below(600) {
+                host.anything(&mut random, depth);
+            }
+            let after = Nanos::from_micros(random.below(3000));
+            lost += host.cut(after).lost.len();
+        }
+        assert!(lost > 100, "{ftl}: the cuts fell where it mattered, {lost} units lost");
+        assert!(host.drive.counters().collection_moves > 1000, "{ftl}: while it collected");
+    }
+}
+
+#[test]
+fn just_what_is_in_the_buffer_is_lost() {
+    let mut host = Host::new(&profile());
+    let mut random = Random::new(3, "cut");
+    for _ in 0..40 {
+        for _ in 0..random.below(200) {
+            host.write(random.below(2000), 1 + random.below(8));
+            host.reap(Wait::One);
+        }
+        let buffered = |unit: &u64| host.drive.whereabouts(*unit) == Whereabouts::Buffer;
+        let expected: Vec<u64> = (0..2100).filter(buffered).collect();
+        let lost: Vec<u64> = host.cut(Nanos::ZERO).lost.iter().map(|each| each.unit).collect();
+        assert_eq!(lost, expected, "no collection and no reads: one and the same");
+    }
+}
+
+#[test]
+fn a_long_write_may_be_torn() {
+    let mut host = Host::new(&profile());
+    let (mut caught, mut random) = (0, Random::new(9, "cut"));
+    for _ in 0..20 {
+        host.write(random.below(1000), 256);
+        let after = Nanos::from_micros(random.below(4000));
+        let before = host.units.clone();
+        let cut = host.cut(after);
+        caught += torn(&cut, &before);
+    }
+    assert!(caught > 0, "some write of a megabyte was caught half way");
+}
+
+#[test]
+fn a_protected_drive_loses_nothing_that_it_answered() {
+    let mut host =
+        full(&profile_with("power_loss_protection = false", "power_loss_protection = true"));
+    let mut random = Random::new(7, "cuts");
+    for _ in 0..20 {
+        for _ in 0..random.below(600) {
+            host.anything(&mut random, 16);
+        }
+        let after = Nanos::from_micros(random.below(3000));
+        assert_eq!(host.cut(after).lost, []);
+    }
+}
+
+#[test]
+fn a_drive_that_lies_loses_what_it_called_safe() {
+    let text = PROFILE.replace("[buffer]", "[buffer]\nhonours_flush = false");
+    let mut drive = Ssd::new(&Profile::from_toml(&text).unwrap(), 0);
+    for (id, op) in [(0, Op::Write), (1, Op::Flush)] {
+        let blocks = if op == Op::Write { 8 } else { 0 };
+        drive.submit(Request { id, op, lba: Lba::new(0), blocks }).unwrap();
+        drive.reap(Wait::One, &mut Vec::new()).unwrap();
+    }
+    let lost = drive.power_cut(drive.now()).lost;
+    assert_eq!((lost.len(), lost[0].unit, lost[0].writes, lost[0].has_older), (1, 0, 1, false));
+}
+
+#[test]
+fn a_cut_leaves_a_drive_that_goes_on_as_before() {
+    let mut host = full(&profile());
+    let mut random = Random::new(7, "cuts");
+    for _ in 0..300 {
+        host.write(random.below(4000), 1);
+        host.cut(Nanos::from_micros(50));
+    }
+    for _ in 0..30_000 {
+        host.write(random.below(12_000), 1);
+        host.reap(Wait::One);
+    }
+    host.drive.assert_consistent();
+    assert!(host.drive.counters().waf().unwrap() < 8.0);
+}
