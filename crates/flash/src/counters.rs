@@ -5,8 +5,12 @@ use crate::ftl::Cause;
 /// Counts since the twin was made, in mapping units where not said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Units that the host wrote.
+    /// Bytes in a mapping unit.
+    pub unit_bytes: u64,
+    /// Units that the host wrote, in whole or in part.
     pub host_writes: u64,
+    /// Bytes that the host wrote.
+    pub host_write_bytes: u64,
     /// Units that the host wrote and a power cut took before they were programmed.
     pub host_writes_lost: u64,
     /// Units that the host read.
@@ -17,12 +21,16 @@ pub struct Counters {
     pub collection_moves: u64,
     /// Units that wear levelling moved.
     pub wear_moves: u64,
+    /// Units that were folded: moved out of the SLC cache.
+    pub folding_moves: u64,
     /// Units programmed for host writes.
     pub nand_host_writes: u64,
     /// Units programmed because collection moved them.
     pub nand_collection_writes: u64,
     /// Units programmed because wear levelling moved them.
     pub nand_wear_writes: u64,
+    /// Units programmed because they were folded.
+    pub nand_folding_writes: u64,
     /// Units programmed to store pages of the map that had to leave memory.
     pub nand_mapping_writes: u64,
     /// Units programmed empty because a flush closed a page before it was full.
@@ -46,6 +54,7 @@ impl Counters {
         match cause {
             Cause::Collection => &mut self.collection_moves,
             Cause::Wear => &mut self.wear_moves,
+            Cause::Folding => &mut self.folding_moves,
             Cause::Host | Cause::Padding => panic!("{cause:?} moves nothing"),
         }
     }
@@ -55,15 +64,17 @@ impl Counters {
         self.nand_host_writes
             + self.nand_collection_writes
             + self.nand_wear_writes
+            + self.nand_folding_writes
             + self.nand_mapping_writes
             + self.nand_padding_writes
     }
 
-    /// Write amplification: flash writes per host write; `None` before the first host write.
+    /// Write amplification: flash writes per host write, in bytes; `None` before the first one.
     ///
-    /// Units that still wait in the buffer count as host writes but not yet as flash writes.
+    /// What still waits in the buffer counts as host writes but not yet as flash writes.
     pub fn waf(&self) -> Option<f64> {
-        (self.host_writes > 0).then(|| self.nand_writes() as f64 / self.host_writes as f64)
+        let flash = self.nand_writes() * self.unit_bytes;
+        (self.host_write_bytes > 0).then(|| flash as f64 / self.host_write_bytes as f64)
     }
 }
 

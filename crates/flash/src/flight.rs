@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ssdlab_device::Completion;
+use ssdlab_device::{Completion, IoError};
 use ssdlab_time::Nanos;
 
 /// Bits of a key that name a slot; those above it, up to the time, count submissions.
@@ -14,8 +14,8 @@ const SLOT_BITS: u32 = 24;
 pub struct Flight {
     /// Completion time, order of submission and slot in one number: one comparison a step.
     keys: BinaryHeap<Reverse<u128>>,
-    /// Id and time of submission, by slot.
-    slots: Vec<(u64, Nanos)>,
+    /// Id, time of submission and outcome, by slot.
+    slots: Vec<(u64, Nanos, Result<(), IoError>)>,
     free: Vec<u32>,
     submissions: u64,
 }
@@ -27,12 +27,18 @@ impl Flight {
     }
 
     /// Takes a request whose completion time is known already.
-    pub fn take(&mut self, id: u64, submitted: Nanos, completed: Nanos) {
+    pub fn take(
+        &mut self,
+        id: u64,
+        submitted: Nanos,
+        completed: Nanos,
+        outcome: Result<(), IoError>,
+    ) {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push((0, Nanos::ZERO));
+            self.slots.push((0, Nanos::ZERO, Ok(())));
             self.slots.len() as u32 - 1
         });
-        self.slots[slot as usize] = (id, submitted);
+        self.slots[slot as usize] = (id, submitted, outcome);
         let order = self.submissions << SLOT_BITS | u64::from(slot);
         self.keys.push(Reverse(u128::from(completed.get()) << 64 | u128::from(order)));
         self.submissions += 1;
@@ -60,8 +66,8 @@ impl Flight {
         let Reverse(key) = self.keys.pop().expect("a request is in flight");
         let slot = key as u32 & ((1 << SLOT_BITS) - 1);
         self.free.push(slot);
-        let (id, submitted) = self.slots[slot as usize];
+        let (id, submitted, outcome) = self.slots[slot as usize];
         let completed = Nanos::new((key >> 64) as u64);
-        Completion { id, submitted, completed, outcome: Ok(()) }
+        Completion { id, submitted, completed, outcome }
     }
 }

@@ -34,6 +34,8 @@ pub enum SuperblockState {
     Victim,
     /// Emptied: erased as soon as what it held is safe elsewhere.
     Empty,
+    /// Given up: its good blocks took the place of bad ones.
+    Retired,
 }
 
 /// A superblock as the translation layer knows it.
@@ -45,4 +47,6 @@ pub struct Superblock {
     pub valid: u32,
     /// How often it was erased.
     pub erases: u32,
+    /// Whether it holds one bit a cell now: it is in the SLC cache.
+    pub slc: bool,
 }

@@ -15,11 +15,11 @@ mod ssd;
 mod study;
 
 pub use config::{
-    Buffer, Collection, ConfigError, Interface, Link, Profile, Relocation, VictimPolicy,
-    WearLevelling,
+    Buffer, Collection, ConfigError, Failure, Interface, Link, Profile, ReadsBack, Relocation, Slc,
+    SlcMode, Trim, VictimPolicy, WearLevelling,
 };
 pub use counters::{Counters, Wear};
-pub use ftl::LostUnit;
+pub use ftl::{LostUnit, Service};
 pub use inside::{Superblock, SuperblockState, Whereabouts};
 pub use nand::{Geometry, Timing};
 pub use ssd::{PowerCut, Ssd};

@@ -9,17 +9,24 @@ use crate::nand::Untimed;
 
 /// A drive that only counts: the same policy as `Ssd`, without a clock.
 ///
-/// For studies of write amplification, where a drive's life is billions of writes.
+/// For studies of write amplification, where a drive's life is billions of writes: its blocks never
+/// fail.
 #[derive(Debug)]
 pub struct Study {
     ftl: Ftl,
     logical_units: u32,
+    unit_bytes: u64,
 }
 
 impl Study {
     /// A new drive of this profile; the seed decides what chance does.
     pub fn new(profile: &Profile, seed: u64) -> Self {
-        Self { ftl: Ftl::new(profile, seed), logical_units: profile.logical_units() as u32 }
+        let lasting = Profile { failure: None, ..profile.clone() };
+        Self {
+            ftl: Ftl::new(&lasting, seed),
+            logical_units: profile.logical_units() as u32,
+            unit_bytes: profile.geometry.unit_bytes(),
+        }
     }
 
     /// Mapping units that the host sees.
@@ -39,6 +46,7 @@ impl Study {
     /// Beyond the last one.
     #[inline]
     pub fn write(&mut self, unit: u32) {
+        self.ftl.count_written(self.unit_bytes);
         self.ftl.write(Lpn(unit), Nanos::ZERO, &mut Untimed);
     }
 

@@ -111,10 +111,10 @@ impl Drive {
     /// What a twin has counted, by name; `None` for a real drive.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let counters = py.detach(|| match &*self.lock() {
-            Kind::Twin(ssd) => Some((*ssd.counters(), ssd.wear())),
+            Kind::Twin(ssd) => Some((*ssd.counters(), ssd.wear(), ssd.service())),
             Kind::Real(_) => None,
         });
-        let Some((counters, wear)) = counters else { return Ok(None) };
+        let Some((counters, wear, service)) = counters else { return Ok(None) };
         let dict = PyDict::new(py);
         dict.set_item("host_writes", counters.host_writes)?;
         dict.set_item("host_reads", counters.host_reads)?;
@@ -124,6 +124,9 @@ impl Drive {
         dict.set_item("nand_collection_writes", counters.nand_collection_writes)?;
         dict.set_item("wear_moves", counters.wear_moves)?;
         dict.set_item("nand_wear_writes", counters.nand_wear_writes)?;
+        dict.set_item("folding_moves", counters.folding_moves)?;
+        dict.set_item("nand_folding_writes", counters.nand_folding_writes)?;
+        dict.set_item("host_write_bytes", counters.host_write_bytes)?;
         dict.set_item("nand_mapping_writes", counters.nand_mapping_writes)?;
         dict.set_item("mapping_senses", counters.mapping_senses)?;
         dict.set_item("nand_padding_writes", counters.nand_padding_writes)?;
@@ -135,6 +138,8 @@ impl Drive {
         dict.set_item("erases_mean", wear.erases_mean)?;
         dict.set_item("erases_most", wear.erases_most)?;
         dict.set_item("percentage_used", wear.percentage_used)?;
+        dict.set_item("available_spare_percent", service.spare_percent())?;
+        dict.set_item("read_only", service.read_only)?;
         Ok(Some(dict))
     }
 }

@@ -4,6 +4,8 @@ mod error;
 mod policy;
 mod reader;
 mod scale;
+mod slc;
+mod trim;
 mod units;
 
 use ssdlab_time::Nanos;
@@ -12,8 +14,10 @@ use toml::{Table, Value};
 pub use error::ConfigError;
 pub use policy::{Collection, Relocation, VictimPolicy, WearLevelling};
 use reader::{Section, nearest};
+pub use slc::{Slc, SlcMode};
+pub use trim::{ReadsBack, Trim};
 
-use crate::nand::{Geometry, Timing};
+use crate::nand::{Geometry, SlcTiming, Timing};
 
 /// Whether both directions of the link move data at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +54,15 @@ pub struct Buffer {
     pub honours_flush: bool,
 }
 
+/// How many P/E cycles blocks survive: normally distributed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Failure {
+    /// On average.
+    pub cycles: u32,
+    /// Standard deviation, as a share of that.
+    pub spread: f64,
+}
+
 /// One drive, complete and checked: everything that a twin is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
@@ -65,10 +78,16 @@ pub struct Profile {
     pub timing: Timing,
     /// P/E cycles that a block is sold for; `None`: not said.
     pub endurance: Option<u32>,
+    /// When blocks fail; `None`: never.
+    pub failure: Option<Failure>,
     /// How space is reclaimed.
     pub collection: Collection,
     /// The write buffer.
     pub buffer: Buffer,
+    /// The SLC cache, if there is one.
+    pub slc: Option<Slc>,
+    /// How it trims.
+    pub trim: Trim,
     /// Memory for the map, in bytes; 0: all of it is in memory.
     pub map_cache: u64,
     /// How far the controller reads ahead of a sequential reader, in bytes; 0: not at all.
@@ -76,12 +95,14 @@ pub struct Profile {
 }
 
 /// The tables of a profile and their keys.
-const SECTIONS: [(&str, &[&str]); 5] = [
+const SECTIONS: [(&str, &[&str]); 7] = [
     ("drive", &["model", "capacity", "interface"]),
     ("link", &["bandwidth", "read_overhead", "write_overhead", "max_transfer"]),
     ("flash", Media::KEYS),
     ("ftl", Ftl::KEYS),
     ("buffer", &["size", "power_loss_protection", "honours_flush"]),
+    ("slc", Slc::KEYS),
+    ("trim", Trim::KEYS),
 ];
 
 impl Profile {
@@ -104,7 +125,9 @@ impl Profile {
         let media = Media::read(next())?;
         let ftl = Ftl::read(next())?;
         let buffer = read_buffer(next())?;
-        assemble(drive, link, media, &ftl, buffer)
+        let slc = Slc::read(next())?;
+        let trim = Trim::read(next())?;
+        assemble(drive, link, media, &ftl, (buffer, slc, trim))
     }
 
     /// Mapping units that the host sees.
@@ -112,9 +135,23 @@ impl Profile {
         self.capacity / self.geometry.unit_bytes()
     }
 
-    /// Hidden flash as a share of ALL flash, by the geometry as built.
+    /// Hidden flash as a share of ALL flash, by the geometry as built; without what is set apart
+    /// for a static SLC cache.
     pub fn spare(&self) -> f64 {
-        1.0 - self.capacity as f64 / self.geometry.bytes() as f64
+        let superblocks = self.geometry.blocks_per_plane - self.superblocks_apart();
+        let flash = u64::from(superblocks) * self.geometry.superblock_bytes();
+        1.0 - self.capacity as f64 / flash as f64
+    }
+
+    /// Superblocks that are set apart for a static SLC cache.
+    pub fn superblocks_apart(&self) -> u32 {
+        self.slc.as_ref().map_or(0, |slc| slc.superblocks_apart(&self.geometry))
+    }
+
+    /// Superblocks that never hold all the data they could: frontiers, and collection's reserve.
+    pub fn superblocks_held(&self) -> u32 {
+        let dynamic = |slc: &Slc| slc.mode == SlcMode::Dynamic;
+        self.collection.superblocks_held() + u32::from(self.slc.as_ref().is_some_and(dynamic))
     }
 }
 
@@ -175,6 +212,7 @@ struct Media {
     pages_per_block: u32,
     blocks_per_plane: Option<u32>,
     endurance: Option<u32>,
+    failure: Option<Failure>,
     timing: Timing,
 }
 
@@ -187,6 +225,8 @@ impl Media {
         "pages_per_block",
         "blocks_per_plane",
         "endurance",
+        "failure_cycles",
+        "failure_spread",
         "read",
         "program",
         "erase",
@@ -208,17 +248,29 @@ impl Media {
                 .ok_or(missing("flash.pages_per_block"))?,
             blocks_per_plane: section.count("blocks_per_plane")?,
             endurance: section.count("endurance")?,
+            failure: read_failure(&mut section)?,
             timing: Timing {
                 read: section.times("read")?.ok_or(missing("flash.read"))?,
                 program: section.time("program")?.ok_or(missing("flash.program"))?,
                 erase: section.time("erase")?.ok_or(missing("flash.erase"))?,
                 suspend: section.time("suspend")?,
+                slc: None,
                 channel_bandwidth: section
                     .rate("channel_bandwidth")?
                     .ok_or(missing("flash.channel_bandwidth"))?,
             },
         };
         Ok(media)
+    }
+}
+
+fn read_failure(section: &mut Section) -> Result<Option<Failure>, ConfigError> {
+    let cycles = section.count("failure_cycles")?;
+    let spread = section.share("failure_spread")?;
+    match (cycles, spread) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(ConfigError::missing("flash.failure_cycles")),
+        (Some(cycles), spread) => Ok(Some(Failure { cycles, spread: spread.unwrap_or(0.1) })),
     }
 }
 
@@ -262,33 +314,45 @@ impl Ftl {
     }
 }
 
+type Memories = (Buffer, Option<(Slc, SlcTiming)>, Trim);
+
 fn assemble(
     drive: Drive,
     link: Link,
-    media: Media,
+    mut media: Media,
     ftl: &Ftl,
-    buffer: Buffer,
+    (buffer, slc, trim): Memories,
 ) -> Result<Profile, ConfigError> {
-    let shape = scale::Shape::check(&media, ftl)?;
-    let (capacity, geometry) = shape.size(drive.capacity, ftl.spare, media.blocks_per_plane)?;
-    scale::check_room(capacity, &geometry, &ftl.collection)?;
+    let (slc, slc_timing) = slc.unzip();
+    let fastest = media.timing.read.iter().min().copied().unwrap_or_default();
+    media.timing.slc = slc_timing.map(|slc| SlcTiming {
+        read: if slc.read == Nanos::ZERO { fastest } else { slc.read },
+        ..slc
+    });
+    let shape = scale::Shape::check(&media, ftl, slc.as_ref())?;
+    let (capacity, geometry) =
+        shape.size(drive.capacity, ftl.spare, media.blocks_per_plane, slc.as_ref())?;
     scale::check_buffer(buffer.size, &geometry)?;
     if !link.max_transfer.is_multiple_of(geometry.unit_bytes()) {
         let allowed = format!("a multiple of ftl.mapping_unit, {} bytes", geometry.unit_bytes());
         let given = format!("{} bytes", link.max_transfer);
         return Err(ConfigError::new("link.max_transfer", given, allowed));
     }
-    let Ftl { read_ahead, map_cache, collection, .. } = *ftl;
-    Ok(Profile {
+    let profile = Profile {
         model: drive.model,
         capacity,
         link,
         geometry,
         timing: media.timing,
         endurance: media.endurance,
-        collection,
+        failure: media.failure,
+        collection: ftl.collection,
         buffer,
-        map_cache,
-        read_ahead,
-    })
+        slc,
+        trim,
+        map_cache: ftl.map_cache,
+        read_ahead: ftl.read_ahead,
+    };
+    scale::check_room(&profile)?;
+    Ok(profile)
 }

@@ -10,6 +10,7 @@ use crate::ConfigError;
 pub struct Section {
     name: &'static str,
     table: Table,
+    absent: bool,
     known: &'static [&'static str],
 }
 
@@ -21,6 +22,7 @@ impl Section {
         name: &'static str,
         known: &'static [&'static str],
     ) -> Result<Self, ConfigError> {
+        let absent = !profile.contains_key(name);
         let table = match profile.remove(name) {
             None => Table::new(),
             Some(Value::Table(table)) => table,
@@ -36,7 +38,12 @@ impl Section {
             });
         }
         table.iter().try_for_each(|(key, value)| check_source(name, key, value))?;
-        Ok(Self { name, table, known })
+        Ok(Self { name, table, absent, known })
+    }
+
+    /// Whether the profile does not have this table.
+    pub fn is_absent(&self) -> bool {
+        self.absent
     }
 
     /// A text.

@@ -1,6 +1,6 @@
 //! How capacity, spare and blocks determine each other, and what geometry collection needs to work.
 
-use super::{Collection, ConfigError, Ftl, Media, Profile};
+use super::{ConfigError, Ftl, Media, Profile, Slc};
 use crate::nand::Geometry;
 
 /// Below this many superblocks a scaled twin gets smaller blocks instead of fewer: so few
@@ -12,7 +12,7 @@ pub(super) struct Shape(Geometry);
 
 impl Shape {
     /// Checks that pages, units and chunks fit into each other.
-    pub(super) fn check(media: &Media, ftl: &Ftl) -> Result<Self, ConfigError> {
+    pub(super) fn check(media: &Media, ftl: &Ftl, slc: Option<&Slc>) -> Result<Self, ConfigError> {
         let unit = ftl.mapping_unit;
         if !unit.is_power_of_two() || unit < 512 {
             let allowed = "a power of two from \"512 B\" on".to_owned();
@@ -44,18 +44,28 @@ impl Shape {
             chunk_units: small(chunk / unit, "ftl.chunk")?,
         };
         check_superblock(&geometry)?;
+        slc.map_or(Ok(()), |slc| slc.check(&geometry))?;
         Ok(Self(geometry))
     }
 
     /// Finds what is left out of capacity, spare and blocks; given all three, they must agree.
     ///
+    /// What is set apart for a static SLC cache is counted in the blocks and not in the spare.
     /// Returns the capacity in bytes, cut to whole mapping units, and the geometry.
     pub(super) fn size(
         &self,
         capacity: Option<u64>,
         spare: Option<f64>,
         blocks: Option<u32>,
+        slc: Option<&Slc>,
     ) -> Result<(u64, Geometry), ConfigError> {
+        let apart = slc.map_or(0, |slc| slc.superblocks_apart(&self.0));
+        if blocks.is_some_and(|blocks| blocks <= apart) {
+            let allowed = format!("more than the {apart} superblocks that slc.size sets apart");
+            let given = blocks.unwrap_or_default().to_string();
+            return Err(ConfigError::new("flash.blocks_per_plane", given, allowed));
+        }
+        let blocks = blocks.map(|blocks| blocks - apart);
         let superblock = self.0.superblock_bytes() as f64;
         let blocks_for = |capacity: u64, spare: f64| {
             (capacity as f64 / (1.0 - spare) / superblock).ceil().max(1.0)
@@ -76,6 +86,8 @@ impl Shape {
         if let Some(spare) = spare {
             check_agreement(capacity, spare, &geometry)?;
         }
+        let geometry = Geometry { blocks_per_plane: blocks.saturating_add(apart), ..geometry };
+        check_addresses(&geometry)?;
         Ok((capacity / geometry.unit_bytes() * geometry.unit_bytes(), geometry))
     }
 }
@@ -122,24 +134,20 @@ fn check_agreement(capacity: u64, spare: f64, geometry: &Geometry) -> Result<(),
 }
 
 /// Collection needs free superblocks beside all that the host may fill.
-pub(super) fn check_room(
-    capacity: u64,
-    geometry: &Geometry,
-    collection: &Collection,
-) -> Result<(), ConfigError> {
-    let held = u64::from(collection.superblocks_held());
-    let superblocks = u64::from(geometry.blocks_per_plane);
+pub(super) fn check_room(profile: &Profile) -> Result<(), ConfigError> {
+    let Profile { capacity, geometry, .. } = profile;
+    let held = u64::from(profile.superblocks_held());
+    let superblocks = u64::from(geometry.blocks_per_plane - profile.superblocks_apart());
     let usable = superblocks.saturating_sub(held) * geometry.superblock_bytes();
-    if capacity < usable {
+    if *capacity < usable {
         return Ok(());
     }
-    let spare = 1.0 - capacity as f64 / geometry.bytes() as f64;
     let superblock = geometry.superblock_bytes();
     let allowed = format!(
         "more: collection holds {held} superblocks of {superblock} bytes of the {superblocks} \
          there are, so that {usable} bytes are left for a capacity of {capacity}"
     );
-    Err(ConfigError::new("ftl.spare", format!("{spare:.4}"), allowed))
+    Err(ConfigError::new("ftl.spare", format!("{:.4}", profile.spare()), allowed))
 }
 
 /// The buffer must hold every page that is being filled, and one more to go on with.
@@ -155,8 +163,9 @@ pub(super) fn check_buffer(size: u64, geometry: &Geometry) -> Result<(), ConfigE
 impl Profile {
     /// The same drive with another capacity: spare, dies, pages and times stay.
     ///
-    /// Fewer blocks a plane. Where fewer than 128 superblocks would be left, blocks get smaller
-    /// instead, and their erase time with them, so that erasing a byte costs what it did.
+    /// Fewer blocks a plane, and a smaller SLC cache. Where fewer than 128 superblocks would be
+    /// left, blocks get smaller instead, and their erase time with them, so that erasing a byte
+    /// costs what it did.
     ///
     /// # Errors
     /// A capacity that leaves too little flash for collection, or needs more than 32-bit addresses.
@@ -171,10 +180,16 @@ impl Profile {
             scaled.geometry.pages_per_block /= 2;
             scaled.timing.erase = ssdlab_time::Nanos::new(scaled.timing.erase.get() / 2);
         }
+        if let Some(slc) = &mut scaled.slc {
+            let ratio = capacity as f64 / self.capacity as f64;
+            slc.size = ((slc.size as f64 * ratio) as u64).max(1);
+            slc.check(&scaled.geometry)?;
+        }
         let shape = Shape(Geometry { blocks_per_plane: 1, ..scaled.geometry.clone() });
-        (scaled.capacity, scaled.geometry) = shape.size(Some(capacity), Some(spare), None)?;
-        check_room(scaled.capacity, &scaled.geometry, &scaled.collection).map_err(|_| {
-            let held = u64::from(scaled.collection.superblocks_held() + 1);
+        let slc = scaled.slc.as_ref();
+        (scaled.capacity, scaled.geometry) = shape.size(Some(capacity), Some(spare), None, slc)?;
+        check_room(&scaled).map_err(|_| {
+            let held = u64::from(scaled.superblocks_held() + 1);
             let least = held as f64 * scaled.geometry.superblock_bytes() as f64 / spare;
             let allowed = format!("at least about {} MiB for this drive", (least / 1e6) as u64 + 1);
             ConfigError::new("drive.capacity", format!("{capacity} bytes"), allowed)

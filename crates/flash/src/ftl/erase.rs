@@ -13,12 +13,15 @@ use ssdlab_time::Nanos;
 
 use super::Ftl;
 use super::frontier::Marks;
+use super::slc::SlcCache;
 use crate::nand::Media;
 
 /// Superblocks that hold nothing valid and are not erased yet, in order of emptying.
 #[derive(Debug, Default)]
 pub struct Emptied {
     waiting: VecDeque<Waiting>,
+    /// How many of them will be free for any use.
+    free: usize,
 }
 
 #[derive(Debug)]
@@ -26,37 +29,40 @@ struct Waiting {
     superblock: u32,
     /// What was written when it became empty.
     written: Marks,
+    /// Whether it will be free for any use, and not go back to a static SLC cache.
+    free: bool,
     /// When that is in flash, once all of it has been handed to the dies.
     safe_at: Option<Nanos>,
 }
 
 impl Emptied {
     /// Adds a superblock that is empty since the frontiers stood at these marks.
-    pub fn add(&mut self, superblock: u32, written: Marks) {
-        self.waiting.push_back(Waiting { superblock, written, safe_at: None });
+    pub fn add(&mut self, superblock: u32, written: Marks, free: bool) {
+        self.free += usize::from(free);
+        self.waiting.push_back(Waiting { superblock, written, free, safe_at: None });
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.waiting.len()
+    /// Whether there are any.
+    pub fn has_any(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     /// Takes all of them out.
     pub fn take_all(&mut self) -> impl Iterator<Item = u32> + use<> {
-        std::mem::take(&mut self.waiting).into_iter().map(|each| each.superblock)
+        std::mem::take(self).waiting.into_iter().map(|each| each.superblock)
     }
 }
 
 impl Ftl {
     /// Superblocks that are erased, or will be before anything else is asked of collection.
     pub(super) fn free_count(&self) -> usize {
-        self.superblocks.free_count() + self.emptied.count()
+        self.superblocks.free_count() + self.emptied.free
     }
 
     /// Queues the erases of what is safe at `at`.
     #[inline]
     pub(super) fn erase_emptied(&mut self, at: Nanos, array: &mut impl Media) {
-        while self.emptied.count() > 0 {
+        while self.emptied.has_any() {
             match self.safe_at() {
                 Some(safe_at) if safe_at <= at => self.erase_next(safe_at, at, array),
                 _ => return,
@@ -74,13 +80,32 @@ impl Ftl {
     }
 
     fn erase_next(&mut self, safe_at: Nanos, at: Nanos, array: &mut impl Media) {
-        let Some(Waiting { superblock, .. }) = self.emptied.waiting.pop_front() else { return };
+        let first = self.emptied.waiting.pop_front();
+        let Waiting { superblock, free, .. } = first.expect("an empty superblock is erased");
+        self.emptied.free -= usize::from(free);
         for die in 0..self.dies {
             array.erase(die, at);
         }
         self.counters.erases += u64::from(self.dies);
         self.undo.forget_before(safe_at);
+        let slc = self.superblocks.is_slc(superblock);
         self.superblocks.erase(superblock);
+        if slc && self.slc.as_mut().is_some_and(|cache| cache.erased(superblock)) {
+            return;
+        }
+        if self.retires(superblock) {
+            self.superblocks.retire(superblock);
+        } else {
+            self.superblocks.set_free(superblock);
+        }
+    }
+
+    /// Notes that a superblock holds nothing valid any more.
+    pub(super) fn emptied(&mut self, superblock: u32) {
+        let borrows = self.slc.as_ref().is_none_or(SlcCache::borrows);
+        let free = borrows || !self.superblocks.is_slc(superblock);
+        self.superblocks.empty(superblock);
+        self.emptied.add(superblock, self.frontiers.marks(), free);
     }
 
     /// An erased superblock to be filled, and from when on.

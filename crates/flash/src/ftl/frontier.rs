@@ -14,12 +14,14 @@ pub enum Cause {
     Collection,
     /// Wear levelling moved it.
     Wear,
+    /// It was moved out of the SLC cache.
+    Folding,
     /// A page had to be programmed before it was full.
     Padding,
 }
 
 /// How many causes there are.
-const CAUSES: usize = 4;
+const CAUSES: usize = 5;
 
 /// Units that follow each other to flash through one frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum Stream {
     Host,
     /// What collection and wear levelling move; shares the host's frontier where they are mixed.
     Moves,
+    /// What the host writes while the SLC cache has room.
+    Slc,
 }
 
 /// The frontiers of a drive, one for each stream that has its own.
@@ -42,7 +46,14 @@ impl Frontiers {
     /// Frontiers without a superblock.
     pub fn new(profile: &Profile) -> Self {
         let moves = usize::from(profile.collection.relocation == Relocation::Separate);
-        Self { all: (0..=moves).map(|_| Frontier::new(&profile.geometry)).collect(), moves }
+        let units = profile.geometry.superblock_units();
+        let mut all: Vec<Frontier> =
+            (0..=moves).map(|_| Frontier::new(&profile.geometry, units, false)).collect();
+        if let Some(slc) = &profile.slc {
+            let units = slc.superblock_units(&profile.geometry);
+            all.push(Frontier::new(&profile.geometry, units, true));
+        }
+        Self { all, moves }
     }
 
     /// The one that a stream fills.
@@ -51,17 +62,15 @@ impl Frontiers {
         match stream {
             Stream::Host => &mut self.all[0],
             Stream::Moves => &mut self.all[self.moves],
+            Stream::Slc => &mut self.all[self.moves + 1],
         }
-    }
-
-    /// All of them.
-    pub fn all(&mut self) -> impl Iterator<Item = &mut Frontier> {
-        self.all.iter_mut()
     }
 
     /// The streams that have a frontier of their own.
     pub fn streams(&self) -> impl Iterator<Item = Stream> + use<> {
-        [Stream::Host, Stream::Moves].into_iter().take(self.all.len())
+        let moves = (self.moves > 0).then_some(Stream::Moves);
+        let slc = (self.all.len() > self.moves + 1).then_some(Stream::Slc);
+        [Some(Stream::Host), moves, slc].into_iter().flatten()
     }
 
     /// Whether a page, given by where its last unit lies, is still being filled.
@@ -102,7 +111,10 @@ pub struct Marks([u64; 3]);
 #[derive(Debug)]
 pub struct Frontier {
     superblock: u32,
+    /// Units that it fills of each superblock.
     superblock_units: u32,
+    /// Whether it fills them at one bit a cell.
+    slc: bool,
     run_units: u32,
     row_units: u32,
     next: u32,
@@ -166,18 +178,18 @@ const NONE: u32 = u32::MAX;
 
 impl Frontier {
     /// A frontier that has no superblock yet.
-    fn new(geometry: &Geometry) -> Self {
-        let superblock_units = geometry.superblock_units();
+    fn new(geometry: &Geometry, superblock_units: u32, slc: bool) -> Self {
         Self {
             superblock: NONE,
             superblock_units,
+            slc,
             run_units: geometry.multi_page_units().min(geometry.chunk_units),
             row_units: geometry.open_units() as u32,
             next: superblock_units,
             taken: 0,
             log: 0,
             run_left: 0,
-            place: Place { die: 0, page: 0, page_in_block: 0, last_of_page: false },
+            place: Place { die: 0, page: 0, page_in_block: 0, last_of_page: false, slc },
             units_open: 0,
             filling: vec![Filling::default(); geometry.dies() as usize],
         }
@@ -224,7 +236,8 @@ impl Frontier {
     #[inline]
     pub fn take(&mut self, stream: Stream, most: u32, splitter: &Splitter) -> Slot {
         if self.run_left == 0 {
-            self.place = splitter.place(self.superblock, self.next + self.run_units - 1);
+            let last = self.next + self.run_units - 1;
+            self.place = Place { slc: self.slc, ..splitter.place(self.superblock, last) };
             self.run_left = self.run_units;
         }
         let units = most.min(self.run_left);

@@ -4,6 +4,7 @@ use ssdlab_time::{Nanos, Random};
 
 use super::Ftl;
 use super::frontier::Cause;
+use super::slc::SlcCache;
 use super::victim::{self, Candidates};
 use crate::config::{Collection, Relocation};
 use crate::nand::Media;
@@ -94,12 +95,11 @@ impl Ftl {
 
     /// Uses the time from `from` to `until`, in which nobody asked for anything.
     ///
-    /// One page after the other, until enough superblocks are free or nothing is left to gain.
+    /// One page after the other, until the SLC cache is empty and enough superblocks are free, or
+    /// nothing is left to gain.
     pub fn collect_idle(&mut self, from: Nanos, until: Nanos, array: &mut impl Media) {
-        let enough = self.collector.rules.idle_reserve as usize;
         let mut at = from;
-        while at < until && self.free_count() < enough && self.has_closed() {
-            self.choose_victim();
+        while at < until && self.choose_idle_victim() {
             let mut victim = self.collector.victim.take().expect("a victim was chosen");
             let pays = victim.gain > 0;
             while pays && at < until && self.superblocks.valid(victim.superblock) > 0 {
@@ -113,8 +113,25 @@ impl Ftl {
         }
     }
 
-    fn has_closed(&mut self) -> bool {
-        self.collector.victim.is_some() || self.superblocks.closed().count() > 0
+    /// Chooses what idle time is good for; false if for nothing. To fold the SLC cache takes room
+    /// first: where it has superblocks of its own, collection has to make it.
+    fn choose_idle_victim(&mut self) -> bool {
+        let rules = &self.collector.rules;
+        let (reserve, mut enough) = (rules.reserve as usize, rules.idle_reserve as usize);
+        if self.slc.as_ref().is_some_and(SlcCache::has_full) {
+            enough = enough.max(reserve + 1);
+        }
+        let room_wanted = self.free_count() < enough;
+        if let Some(victim) = &self.collector.victim {
+            return room_wanted || victim.cause == Cause::Folding;
+        }
+        if self.free_count() > reserve && self.begin_folding() {
+            return true;
+        }
+        if room_wanted && self.superblocks.closed().count() > 0 {
+            self.choose_victim();
+        }
+        self.collector.victim.is_some()
     }
 
     /// Collects until the host may open another superblock.
@@ -136,6 +153,9 @@ impl Ftl {
 
     fn choose_victim(&mut self) {
         if self.collector.victim.is_some() {
+            return;
+        }
+        if self.slc.as_ref().is_some_and(SlcCache::borrows) && self.begin_folding() {
             return;
         }
         let (superblock, cause) = match self.lagging() {
@@ -165,8 +185,7 @@ impl Ftl {
             self.collector.victim = Some(victim);
             return;
         }
-        self.superblocks.empty(victim.superblock);
-        self.emptied.add(victim.superblock, self.frontiers.marks());
+        self.emptied(victim.superblock);
         self.erase_emptied(at, array);
     }
 }

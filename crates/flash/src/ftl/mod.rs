@@ -5,12 +5,12 @@ mod closed;
 mod erase;
 mod frontier;
 mod gc;
-mod l2p;
-mod map_cache;
+mod map;
 mod power;
 mod relocate;
+mod retire;
+mod slc;
 mod superblock;
-mod table;
 mod undo;
 mod victim;
 mod wear;
@@ -22,10 +22,12 @@ use erase::Emptied;
 pub use frontier::Cause;
 use frontier::{Filling, Frontiers, Slot, Stream};
 use gc::Collector;
-use l2p::L2p;
-pub use l2p::Lpn;
-use map_cache::MapCache;
+pub use map::Lpn;
+use map::{L2p, MapCache};
 pub use power::LostUnit;
+use retire::Lives;
+pub use retire::Service;
+use slc::SlcCache;
 use superblock::Superblocks;
 use undo::Undo;
 
@@ -51,8 +53,8 @@ pub enum Location {
 /// stripe; a buffer that takes writes at once and is drained by whole multi-plane pages; padding by
 /// a flush; collection paced by the host's writing.
 ///
-/// Not modelled: bad blocks, SLC caches, read disturb;
-/// merging of two writes to one unit that are both still in the buffer (both are programmed).
+/// Not modelled: read disturb; merging of two writes to one unit that are both still in the buffer
+/// (both are programmed).
 ///
 /// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
 #[derive(Debug)]
@@ -67,6 +69,11 @@ pub struct Ftl {
     map_cache: Option<MapCache>,
     page_units: u32,
     superblocks: Superblocks,
+    /// Absent where the drive has none.
+    slc: Option<SlcCache>,
+    /// Absent where blocks never fail.
+    lives: Option<Lives>,
+    service: Service,
     frontiers: Frontiers,
     undo: Undo,
     collector: Collector,
@@ -88,7 +95,13 @@ fn map_cache(profile: &Profile) -> Option<MapCache> {
 
 /// Where a page of the map lies: on a die by its number, in no superblock.
 fn map_place(map_page: u32, dies: u32) -> Place {
-    Place { die: map_page % dies, page: u32::MAX, page_in_block: 0, last_of_page: false }
+    Place {
+        die: map_page % dies,
+        page: u32::MAX,
+        page_in_block: 0,
+        last_of_page: false,
+        slc: false,
+    }
 }
 
 impl Ftl {
@@ -104,7 +117,10 @@ impl Ftl {
             l2p: L2p::new(profile.logical_units()),
             map_cache: map_cache(profile),
             page_units: geometry.page_units,
-            superblocks: Superblocks::new(geometry, profile.collection.wear),
+            superblocks: Superblocks::new(profile),
+            slc: SlcCache::new(profile),
+            lives: Lives::new(profile, seed),
+            service: Service::new(profile),
             frontiers: Frontiers::new(profile),
             undo: Undo::new(geometry),
             collector: Collector::new(profile.collection, geometry.dies(), seed),
@@ -112,10 +128,10 @@ impl Ftl {
             buffer: WriteBuffer::new(profile.buffer.size / geometry.unit_bytes()),
             host_programs_end: Nanos::ZERO,
             programs_end: Nanos::ZERO,
-            counters: Counters::default(),
+            counters: Counters { unit_bytes: geometry.unit_bytes(), ..Counters::default() },
             announced: Lpn(0),
         };
-        for stream in ftl.frontiers.streams() {
+        for stream in ftl.frontiers.streams().filter(|stream| *stream != Stream::Slc) {
             ftl.open(stream, Nanos::ZERO, &mut Untimed);
         }
         ftl
@@ -131,6 +147,11 @@ impl Ftl {
         self.superblocks.erases()
     }
 
+    /// Superblocks in service, and whether writes are still taken.
+    pub fn service(&self) -> Service {
+        self.service
+    }
+
     /// All superblocks, by number.
     pub fn superblocks(&self) -> &[Superblock] {
         self.superblocks.all()
@@ -140,6 +161,11 @@ impl Ftl {
     pub fn count_read(&mut self, units: u64, senses: u64) {
         self.counters.host_reads += units;
         self.counters.host_senses += senses;
+    }
+
+    /// Counts bytes written by the host.
+    pub fn count_written(&mut self, bytes: u64) {
+        self.counters.host_write_bytes += bytes;
     }
 
     /// Fetches what a request for this unit will look up.
@@ -157,15 +183,16 @@ impl Ftl {
         let mut admitted = self.buffer.admit(ready);
         self.counters.host_writes += 1;
         self.look_up(lpn, true, admitted, array);
-        if self.frontiers.of(Stream::Host).is_full() {
+        let stream = self.host_stream(admitted, array);
+        if self.frontiers.of(stream).is_full() {
             self.make_room(admitted, array);
             // Where moved units share the host's frontier, making room may have opened it.
-            if self.frontiers.of(Stream::Host).is_full() {
-                admitted = self.open(Stream::Host, admitted, array);
+            if self.frontiers.of(stream).is_full() {
+                admitted = self.open(stream, admitted, array);
             }
         }
-        let programmed = self.put(lpn, admitted, array);
-        if programmed > 0 {
+        let programmed = self.put(stream, lpn, admitted, array);
+        if programmed > 0 && stream == Stream::Host {
             self.collect_in_step(programmed, admitted, array);
         }
         admitted
@@ -195,6 +222,9 @@ impl Ftl {
 
     /// Closes the pages that host data is waiting in and returns when all of it is in flash.
     pub fn drain(&mut self, at: Nanos, array: &mut impl Media) -> Nanos {
+        if self.slc.is_some() {
+            self.pad(Stream::Slc, at, array);
+        }
         let programmed = self.pad(Stream::Host, at, array);
         if programmed > 0 {
             // Padding takes room as host writes do, and owes the same moves. After the loop: where
@@ -228,7 +258,7 @@ impl Ftl {
     pub fn locate(&self, lpn: Lpn, now: Nanos, array: &impl Media) -> Location {
         let Some(ppn) = self.l2p.get(lpn) else { return Location::Unmapped };
         let (superblock, offset) = self.splitter.superblock(ppn);
-        let place = self.splitter.place(superblock, offset);
+        let place = self.place(superblock, offset);
         let waits = self.frontiers.fills(superblock, self.splitter.last_offset(place));
         if waits || array.programming(place, now) {
             Location::Buffered
@@ -237,15 +267,33 @@ impl Ftl {
         }
     }
 
+    /// Where a superblock's unit lies.
+    #[inline]
+    fn place(&self, superblock: u32, offset: u32) -> Place {
+        let slc = self.slc.is_some() && self.superblocks.is_slc(superblock);
+        Place { slc, ..self.splitter.place(superblock, offset) }
+    }
+
+    /// Notes that a stream has filled its superblock, or that one is a possible victim again.
+    fn close(&mut self, superblock: u32) {
+        match &mut self.slc {
+            Some(cache) if self.superblocks.is_slc(superblock) => {
+                self.superblocks.close_slc(superblock);
+                cache.add_full(superblock);
+            }
+            _ => self.superblocks.close(superblock, self.counters.host_writes),
+        }
+    }
+
     fn invalidate(&mut self, ppn: Ppn) {
         let (superblock, _) = self.splitter.superblock(ppn);
         self.superblocks.invalidate(superblock, ppn);
     }
 
-    /// Writes a unit of the host to its frontier, which has room. Returns the host's units of the
-    /// page that this filled, 0 if it filled none.
-    fn put(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> u32 {
-        let slot = self.frontiers.of(Stream::Host).take(Stream::Host, 1, &self.splitter);
+    /// Writes a unit of the host to a stream whose frontier has room. Returns the host's units of
+    /// the page that this filled, 0 if it filled none.
+    fn put(&mut self, stream: Stream, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> u32 {
+        let slot = self.frontiers.of(stream).take(stream, 1, &self.splitter);
         self.superblocks.assign(slot.superblock, slot.ppn, lpn);
         let old = self.l2p.replace(lpn, slot.ppn);
         self.undo.note(slot.log, slot.offset, old, true);
@@ -266,7 +314,7 @@ impl Ftl {
         }
         let page = frontier.take_page(slot.place.die);
         if frontier.is_full() {
-            self.superblocks.close(slot.superblock, self.counters.host_writes);
+            self.close(slot.superblock);
             self.undo.filled(slot.log);
         }
         self.program(slot, &page, array);
@@ -282,6 +330,7 @@ impl Ftl {
         self.counters.nand_host_writes += u64::from(host);
         self.counters.nand_collection_writes += u64::from(page.of(Cause::Collection));
         self.counters.nand_wear_writes += u64::from(page.of(Cause::Wear));
+        self.counters.nand_folding_writes += u64::from(page.of(Cause::Folding));
         self.counters.nand_padding_writes += u64::from(page.of(Cause::Padding));
         if host > 0 {
             self.buffer.release_at(end, host);
@@ -313,5 +362,7 @@ impl Ftl {
         assert_eq!(moved, counters.collection_moves, "moved units in flash and on their way");
         let levelled = counters.nand_wear_writes + self.frontiers.waiting(Cause::Wear);
         assert_eq!(levelled, counters.wear_moves, "levelled units in flash and on their way");
+        let folded = counters.nand_folding_writes + self.frontiers.waiting(Cause::Folding);
+        assert_eq!(folded, counters.folding_moves, "folded units in flash and on their way");
     }
 }

@@ -21,6 +21,7 @@ use ssdlab_time::Nanos;
 
 use super::Ftl;
 use super::frontier::Cause;
+use super::slc::SlcCache;
 use super::undo::Replaced;
 use super::victim::Candidates;
 use crate::nand::{Media, Ppn};
@@ -48,17 +49,19 @@ impl Ftl {
             self.undo.forget_before(self.programs_end);
         }
         let lost = if protected { self.save(now, array) } else { self.roll_back(now) };
-        for cause in [Cause::Collection, Cause::Wear] {
+        for cause in [Cause::Collection, Cause::Wear, Cause::Folding] {
             let waiting = self.frontiers.waiting(cause);
             *self.counters.moves(cause) -= waiting;
         }
         self.counters.host_writes_lost += self.frontiers.waiting(Cause::Host);
-        for frontier in self.frontiers.all() {
+        for stream in self.frontiers.streams() {
+            let frontier = self.frontiers.of(stream);
             let was_full = frontier.is_full();
             frontier.skip_open_pages();
             if frontier.is_full() && !was_full {
-                self.superblocks.close(frontier.superblock(), self.counters.host_writes);
-                self.undo.filled(frontier.log());
+                let (superblock, log) = (frontier.superblock(), frontier.log());
+                self.close(superblock);
+                self.undo.filled(log);
             }
         }
         self.undo.settle();
@@ -134,16 +137,18 @@ impl Ftl {
         let victim = self.collector.reset();
         for superblock in empty.chain(victim) {
             if self.superblocks.valid(superblock) > 0 {
-                self.superblocks.close(superblock, self.counters.host_writes);
+                self.close(superblock);
             } else {
-                self.superblocks.empty(superblock);
-                self.emptied.add(superblock, self.frontiers.marks());
+                self.emptied(superblock);
             }
         }
         self.erase_emptied(now, array);
         while self.free_count() == 0 {
-            let emptiest = self.superblocks.closed().fewest_valid();
-            self.begin_victim(emptiest, Cause::Collection);
+            let borrows = self.slc.as_ref().is_some_and(SlcCache::borrows);
+            if !(borrows && self.begin_folding()) {
+                let emptiest = self.superblocks.closed().fewest_valid();
+                self.begin_victim(emptiest, Cause::Collection);
+            }
             self.finish_victim(now, array);
         }
     }

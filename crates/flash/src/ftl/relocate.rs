@@ -67,7 +67,7 @@ impl Ftl {
         at: Nanos,
         array: &mut impl Media,
     ) -> Nanos {
-        let place = self.splitter.place(superblock, offset);
+        let place = self.place(superblock, offset);
         let sensed = &mut self.collector.sensed[place.die as usize];
         if *sensed == Some(place.page) {
             return array.fetch_again(place.die, at, units);

@@ -4,12 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::closed::Closed;
-use super::l2p::Lpn;
-use super::table;
+use super::map::{Lpn, table};
 use super::victim::Candidates;
-use crate::config::WearLevelling;
+use crate::config::{Profile, WearLevelling};
 use crate::inside::{Superblock, SuperblockState as State};
-use crate::nand::{Geometry, Ppn};
+use crate::nand::Ppn;
 
 /// All superblocks of a drive.
 #[derive(Debug)]
@@ -27,15 +26,17 @@ pub struct Superblocks {
 }
 
 impl Superblocks {
-    /// All erased.
-    pub fn new(geometry: &Geometry, wear: WearLevelling) -> Self {
-        let erased = Superblock { state: State::Free, valid: 0, erases: 0 };
+    /// All erased. The first ones may be set apart for an SLC cache: they are never free.
+    pub fn new(profile: &Profile) -> Self {
+        let geometry = &profile.geometry;
+        let erased = Superblock { state: State::Free, valid: 0, erases: 0, slc: false };
+        let free = profile.superblocks_apart()..geometry.blocks_per_plane;
         let units = geometry.units() as usize;
         Self {
             table: vec![erased; geometry.blocks_per_plane as usize],
-            free: (0..geometry.blocks_per_plane).map(|i| Reverse((0, u64::from(i), i))).collect(),
+            free: free.map(|i| Reverse((0, u64::from(i), i))).collect(),
             frees: u64::from(geometry.blocks_per_plane),
-            levels_wear: wear != WearLevelling::None,
+            levels_wear: profile.collection.wear != WearLevelling::None,
             erases_most: 0,
             closed: Closed::new(geometry.blocks_per_plane, geometry.superblock_units()),
             p2l: table::zeros(units),
@@ -74,8 +75,11 @@ impl Superblocks {
 
     /// Takes a victim to be emptied.
     pub fn take_victim(&mut self, superblock: u32) {
-        self.table[superblock as usize].state = State::Victim;
-        self.closed.remove(superblock);
+        let entry = &mut self.table[superblock as usize];
+        entry.state = State::Victim;
+        if !entry.slc {
+            self.closed.remove(superblock);
+        }
     }
 
     /// Notes that one may be erased as soon as what it held is safe elsewhere.
@@ -84,16 +88,45 @@ impl Superblocks {
         self.table[superblock as usize].state = State::Empty;
     }
 
-    /// Makes an emptied one free again.
+    /// Erases an emptied one. Who erased it then says what becomes of it.
     pub fn erase(&mut self, superblock: u32) {
         let entry = &mut self.table[superblock as usize];
         assert_eq!(entry.valid, 0, "superblock {superblock} is erased with valid units");
         entry.state = State::Free;
+        entry.slc = false;
         entry.erases += 1;
         self.erases_most = self.erases_most.max(entry.erases);
-        let wear = if self.levels_wear { entry.erases } else { 0 };
+    }
+
+    /// Makes an erased one available.
+    pub fn set_free(&mut self, superblock: u32) {
+        let erases = self.table[superblock as usize].erases;
+        let wear = if self.levels_wear { erases } else { 0 };
         self.free.push(Reverse((wear, self.frees, superblock)));
         self.frees += 1;
+    }
+
+    /// Gives an erased one up.
+    pub fn retire(&mut self, superblock: u32) {
+        self.table[superblock as usize].state = State::Retired;
+    }
+
+    /// Opens an erased one for the SLC cache.
+    pub fn open_slc(&mut self, superblock: u32) {
+        let entry = &mut self.table[superblock as usize];
+        entry.state = State::Open;
+        entry.slc = true;
+    }
+
+    /// Notes that one of the SLC cache is full: not a possible victim of collection.
+    pub fn close_slc(&mut self, superblock: u32) {
+        self.table[superblock as usize].state = State::Closed;
+    }
+
+    /// Whether it is in the SLC cache.
+    #[inline]
+    pub fn is_slc(&self, superblock: u32) -> bool {
+        self.table[superblock as usize].slc
     }
 
     /// Notes that an address now holds this unit.

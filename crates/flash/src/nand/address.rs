@@ -20,6 +20,8 @@ pub struct Place {
     pub page_in_block: u32,
     /// Whether this unit is the last to be written of its multi-plane page.
     pub last_of_page: bool,
+    /// Whether it holds one bit a cell. Set by who knows the superblock: no address tells.
+    pub slc: bool,
 }
 
 impl Place {
@@ -82,6 +84,7 @@ impl Splitter {
             page: superblock * self.pages_per_block + page_in_block,
             page_in_block,
             last_of_page: in_page + 1 == self.multi_page_units.divisor,
+            slc: false,
         }
     }
 }
@@ -149,7 +152,8 @@ mod tests {
         let dies: Vec<u32> = (0..60).step_by(8).map(|o| splitter.place(0, o).die).collect();
         assert_eq!(dies, [0, 1, 2, 3, 4, 5, 0, 1]);
         let place = splitter.place(2, 48 + 7);
-        let expected = Place { die: 0, page: 2 * 6 + 1, page_in_block: 1, last_of_page: true };
+        let page = 2 * 6 + 1;
+        let expected = Place { die: 0, page, page_in_block: 1, last_of_page: true, slc: false };
         assert_eq!(place, expected);
     }
 

@@ -37,7 +37,7 @@ impl Array {
 
     /// Senses a page for the host; returns when its data stands in the die's register.
     pub fn sense(&mut self, place: Place, at: Nanos) -> Nanos {
-        let duration = self.timing.read_of(place.page_in_block);
+        let duration = self.timing.read_of(place);
         let suspend = self.timing.suspend;
         self.die(place.die).sense(at, duration, suspend).end
     }
@@ -50,7 +50,7 @@ impl Array {
 
     /// Senses a page for collection and moves its units to the controller.
     pub fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
-        let duration = self.timing.read_of(place.page_in_block);
+        let duration = self.timing.read_of(place);
         let sensed = self.die(place.die).queue(at, duration, Task::Fetch).end;
         self.transfer_out(place.die, sensed, units).end
     }
@@ -61,7 +61,7 @@ impl Array {
         let die_free = self.dies[place.die as usize].queue_end();
         let begin = ready.max(die_free.saturating_sub(transfer));
         let moved = self.channel(place.die).book(begin, transfer).end;
-        let program = self.timing.program;
+        let program = self.timing.program_of(place);
         self.die(place.die).queue(moved, program, Task::Program(place.page)).end
     }
 

@@ -11,4 +11,4 @@ pub use address::{Place, Ppn, Splitter};
 pub use array::Array;
 pub use geometry::Geometry;
 pub use media::{Media, Untimed};
-pub use timing::Timing;
+pub use timing::{SlcTiming, Timing};

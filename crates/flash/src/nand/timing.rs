@@ -2,11 +2,13 @@
 
 use ssdlab_time::Nanos;
 
+use super::Place;
+
 /// Times of the flash.
 ///
-/// Modelled: page types with their own tR, one tPROG, one tBERS. Not modelled: a tPROG by page
-/// type, retries, times that grow with wear or heat. Source: each profile says where its figures
-/// are from.
+/// Modelled: page types with their own tR, one tPROG, one tBERS; tR and tPROG of an SLC cache. Not
+/// modelled: a tPROG by page type, retries, times that grow with wear or heat. Source: each profile
+/// says where its figures are from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// tR for each page type, in order of the pages of a block (LSB, CSB, MSB, LSB, ...).
@@ -19,11 +21,35 @@ pub struct Timing {
     pub suspend: Option<Nanos>,
     /// Bytes per second of one channel.
     pub channel_bandwidth: u64,
+    /// Times at one bit a cell, where the drive has an SLC cache.
+    pub slc: Option<SlcTiming>,
+}
+
+/// Times of a page that holds one bit a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlcTiming {
+    /// tPROG of a (multi-plane) page.
+    pub program: Nanos,
+    /// tR.
+    pub read: Nanos,
 }
 
 impl Timing {
-    /// tR of the page with this number in its block.
-    pub fn read_of(&self, page: u32) -> Nanos {
-        self.read[page as usize % self.read.len()]
+    /// tR of a page.
+    #[inline]
+    pub fn read_of(&self, place: Place) -> Nanos {
+        match self.slc {
+            Some(slc) if place.slc => slc.read,
+            _ => self.read[place.page_in_block as usize % self.read.len()],
+        }
+    }
+
+    /// tPROG of a page.
+    #[inline]
+    pub fn program_of(&self, place: Place) -> Nanos {
+        match self.slc {
+            Some(slc) if place.slc => slc.program,
+            _ => self.program,
+        }
     }
 }

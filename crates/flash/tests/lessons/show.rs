@@ -71,6 +71,7 @@ pub fn superblocks(drive: &Ssd) -> Vec<String> {
         SuperblockState::Closed => "closed",
         SuperblockState::Victim => "victim",
         SuperblockState::Empty => "empty",
+        SuperblockState::Retired => "retired",
     };
     let row = |name: &str, cells: Vec<String>| {
         let cells = cells.iter().map(|cell| format!(" {cell:>6}"));
@@ -90,6 +91,7 @@ pub fn counters(counters: &Counters) -> Vec<String> {
         (counters.nand_host_writes, "of the host"),
         (counters.nand_collection_writes, "collected"),
         (counters.nand_wear_writes, "levelled"),
+        (counters.nand_folding_writes, "folded"),
         (counters.nand_mapping_writes, "of the map"),
         (counters.nand_padding_writes, "padding"),
     ];

@@ -3,5 +3,7 @@
 mod drive;
 mod power;
 mod profile;
+mod retire;
+mod slc;
 mod small;
 mod upkeep;

@@ -42,6 +42,20 @@ fn a_wrong_key_is_named_with_what_it_may_be() {
         ("size = \"1 MiB\"", "size = \"32 KiB\"", "buffer.size: is 32768 bytes; may be at least"),
         ("max_transfer = \"128 KiB\"", "max_transfer = \"1 KiB\"", "link.max_transfer"),
         ("pages_per_block = 16", "pages_per_block = 16\nblocks_per_plane = 16", "ftl.spare"),
+        ("[buffer]", "[slc]\nprogram = \"1 ms\"\n[buffer]", "slc.size: is missing"),
+        ("[buffer]", "[slc]\nsize = \"8 MiB\"\n[buffer]", "slc.program: is missing"),
+        (
+            "[buffer]",
+            "[slc]\nsize = \"8 MiB\"\nmode = \"big\"\n[buffer]",
+            "\"static\", \"dynamic\"",
+        ),
+        ("[buffer]", "[slc]\nbits_per_cell = 17\nsize = \"8 MiB\"\n[buffer]", "2 to 16"),
+        ("[buffer]", "[trim]\nreads_back = \"ones\"\n[buffer]", "one of \"zeros\", \"old data\""),
+        (
+            "erase = \"3 ms\"",
+            "erase = \"3 ms\"\nfailure_spread = 0.2",
+            "flash.failure_cycles: is missing",
+        ),
         ("[drive]", "drive = 3\n[x]", "drive: is 3; may be a table"),
         ("[drive]", "[drive", "line 2: not TOML"),
     ] {
@@ -100,6 +114,25 @@ fn a_scaled_twin_keeps_its_ratios() {
     assert!(full.scaled_to(1 << 20).is_err(), "a capacity without room for collection");
 }
 
+/// What the small profile leaves out.
+const MORE: &str = r#"
+[slc]
+size = "8 MiB"
+mode = "dynamic"
+bits_per_cell = 3
+program = "100 us"
+read = "20 us"
+[trim]
+time = "10 us"
+time_per_gib = "1 ms"
+"#;
+
+/// The small profile with everything that a profile may say of flash, cache and trims.
+fn whole() -> String {
+    let failing = "erase = \"3 ms\"\nfailure_cycles = 300\nfailure_spread = 0.1";
+    PROFILE.replace("erase = \"3 ms\"", failing) + MORE
+}
+
 /// Mutates a profile's text as an editor's slip would, and worse.
 fn mutated() -> impl Strategy<Value = String> {
     let values = prop_oneof![
@@ -115,7 +148,7 @@ fn mutated() -> impl Strategy<Value = String> {
     ];
     let changes = prop::collection::vec((any::<prop::sample::Index>(), values), 1..5);
     changes.prop_map(|changes| {
-        let mut lines: Vec<String> = PROFILE.lines().map(str::to_owned).collect();
+        let mut lines: Vec<String> = whole().lines().map(str::to_owned).collect();
         for (index, value) in changes {
             let line = index.get_mut(&mut lines);
             if let Some((key, _)) = line.clone().split_once('=') {

@@ -1,7 +1,7 @@
 //! What a drive does on its own account: collection policies, idle time, wear levelling, suspends.
 
 use crate::small::{PROFILE, Twin, profile_with};
-use ssdlab_device::{Device, Wait};
+use ssdlab_device::{Device, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Study};
 use ssdlab_time::{Nanos, Random};
 
@@ -222,4 +222,45 @@ fn reading_ahead_goes_on_where_a_file_goes_on_in_another_superblock() {
     }
     let borders = twin.units() / 512;
     assert!(u64::from(slow) < borders / 4, "{slow} of {commands}, {borders} borders");
+}
+
+#[test]
+fn a_trim_takes_its_time_by_command_and_by_length_one_after_the_other() {
+    let trim = "[trim]\ntime = \"100 us\"\ntime_per_gib = \"16 ms\"\n[buffer]";
+    let mut twin = Twin::new(&Profile::from_toml(&PROFILE.replace("[buffer]", trim)).unwrap());
+    // 5 us for the command, 100 us, and 16 ms / 1024 a MiB.
+    let (small, large) = (twin.request(Op::Trim, 0, 8), twin.request(Op::Trim, 0, 64 << 11));
+    assert_eq!(small, Nanos::new(5_000 + 100_000 + 16_000_000 / 262_144));
+    assert_eq!(large, Nanos::new(5_000 + 100_000 + 1_000_000));
+    for id in 0..2 {
+        twin.drive.submit(Request { id, op: Op::Trim, lba: Lba::new(0), blocks: 8 }).unwrap();
+    }
+    let mut done = Vec::new();
+    twin.drive.reap(Wait::One, &mut done).unwrap();
+    twin.drive.reap(Wait::One, &mut done).unwrap();
+    assert_eq!(done[1].completed - done[0].completed, small - Nanos::from_micros(5));
+}
+
+#[test]
+fn large_mapping_units_pay_for_small_writes_with_reads_and_write_amplification() {
+    let text = PROFILE.replace("mapping_unit = \"4 KiB\"", "mapping_unit = \"16 KiB\"");
+    let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
+    let sectors = twin.units() * 8;
+    for lba in (0..sectors).step_by(512) {
+        twin.request(Op::Write, lba, 512);
+    }
+    twin.flush();
+    let before = *twin.drive.counters();
+    let mut random = Random::new(1, "test");
+    for _ in 0..1000 {
+        twin.request(Op::Write, random.below(sectors / 32) * 32 + 8, 8);
+    }
+    twin.flush();
+    let after = *twin.drive.counters();
+    let bytes = after.host_write_bytes - before.host_write_bytes;
+    assert_eq!(bytes, 1000 * 4096);
+    let flash = (after.nand_writes() - before.nand_writes()) * after.unit_bytes;
+    assert!(flash >= 4 * bytes, "a quarter of each unit is new: {flash} for {bytes}");
+    let senses = after.host_senses - before.host_senses;
+    assert!((900..=1000).contains(&senses), "but for those still in the buffer: {senses}");
 }

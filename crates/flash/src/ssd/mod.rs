@@ -1,13 +1,17 @@
 //! `Ssd`: the twin behind the `Device` contract; where commands, policy and media meet.
 
-use ssdlab_device::{Completion, Device, DeviceError, LBA_BYTES, Lba, Op, Request, Wait};
+mod cut;
+
+use ssdlab_device::{Completion, Device, DeviceError, IoError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::{Calendar, Nanos, Span};
 
+pub use cut::PowerCut;
+
 use crate::ahead::{Course, ReadAhead};
-use crate::config::{Buffer, Interface, Link, Profile};
+use crate::config::{Buffer, Interface, Link, Profile, ReadsBack, Trim};
 use crate::counters::{Counters, Wear};
 use crate::flight::Flight;
-use crate::ftl::{Ftl, Location, LostUnit, Lpn};
+use crate::ftl::{Ftl, Location, Lpn, Service};
 use crate::inside::{Superblock, Whereabouts};
 use crate::nand::{Array, Place};
 use crate::plan::{ReadPlan, Sense};
@@ -21,7 +25,7 @@ use crate::plan::{ReadPlan, Sense};
 ///
 /// Not modelled: the host's own time between requests; limits on commands a second.
 ///
-/// Differs from hardware: a trim takes a command's overhead and nothing else.
+/// Differs from hardware: trims wait for each other and for nothing else.
 #[derive(Debug)]
 pub struct Ssd {
     capacity: u64,
@@ -31,10 +35,13 @@ pub struct Ssd {
     pages_per_block: u32,
     link: Link,
     buffer: Buffer,
+    trim: Trim,
     queue_depth: usize,
     now: Nanos,
     to_host: Calendar,
     from_host: Calendar,
+    /// Until when the controller is busy with trims.
+    trimming: Nanos,
     array: Array,
     ftl: Ftl,
     endurance: Option<u32>,
@@ -45,18 +52,8 @@ pub struct Ssd {
     ahead: ReadAhead,
 }
 
-/// What a power cut did.
-#[derive(Clone, Debug)]
-pub struct PowerCut {
-    /// Requests that were answered before it.
-    pub answered: Vec<Completion>,
-    /// Ids of those that never will be, in order of submission. Of a write among them each unit may
-    /// be there or not.
-    pub unanswered: Vec<u64>,
-    /// Units that lost writes, by number. All else is kept; a write is *torn* when only some of its
-    /// units are lost.
-    pub lost: Vec<LostUnit>,
-}
+/// How a drive answers writes when it has no flash left for them: EIO, as the kernel would say.
+const WORN_OUT: IoError = IoError { errno: 5 };
 
 /// The units of one mapping unit that a command covers.
 struct Part {
@@ -77,11 +74,13 @@ impl Ssd {
             pages_per_block: profile.geometry.pages_per_block,
             link: profile.link.clone(),
             buffer: profile.buffer.clone(),
+            trim: profile.trim,
             // NCQ has 32 tags; an NVMe queue takes what any job here asks for.
             queue_depth: if profile.link.interface == Interface::Sata { 32 } else { 1024 },
             now: Nanos::ZERO,
             to_host: Calendar::default(),
             from_host: Calendar::default(),
+            trimming: Nanos::ZERO,
             array: Array::new(&profile.geometry, &profile.timing),
             ftl: Ftl::new(profile, seed),
             endurance: profile.endurance,
@@ -102,32 +101,14 @@ impl Ssd {
         Wear::new(self.ftl.erases(), self.endurance)
     }
 
-    /// Cuts the power at `at`, not before now, and turns it on again.
-    ///
-    /// # Panics
-    /// When that time is past.
-    pub fn power_cut(&mut self, at: Nanos) -> PowerCut {
-        let mut answered = Vec::new();
-        while self.now < at {
-            self.reap(Wait::Until(at), &mut answered).expect("a twin never goes away");
-        }
-        assert!(self.now == at, "the power cannot be cut in the past");
-        self.reap(Wait::Poll, &mut answered).expect("a twin never goes away");
-        if self.flight.len() == 0 {
-            self.ftl.collect_idle(self.idle_since, at, &mut self.array);
-        }
-        let protected = self.buffer.power_loss_protection;
-        self.array.power_cut();
-        let lost = self.ftl.power_cut(protected, at, &mut self.array);
-        if protected {
-            // What the capacitors wrote out was done long before the power came back.
-            self.array.power_cut();
-        }
-        self.to_host = Calendar::default();
-        self.from_host = Calendar::default();
-        self.ahead.clear();
-        self.idle_since = at;
-        PowerCut { answered, unanswered: self.flight.abandon(), lost }
+    /// What it has left to replace bad blocks, and whether it still takes writes.
+    pub fn service(&self) -> Service {
+        self.ftl.service()
+    }
+
+    /// What a host is to read where it trimmed.
+    pub fn trim_reads_back(&self) -> ReadsBack {
+        self.trim.reads_back
     }
 
     /// Where a mapping unit's current content is now.
@@ -252,6 +233,7 @@ impl Ssd {
     fn write(&mut self, start: u64, end: u64) -> Nanos {
         let at = self.now + self.link.write_overhead;
         let received = self.receive(at, end - start);
+        self.ftl.count_written(end - start);
         let mut done = received;
         for part in Self::parts(self.unit_shift, start, end) {
             let mut ready = received;
@@ -273,7 +255,9 @@ impl Ssd {
         for lpn in whole {
             self.ftl.trim(Lpn(lpn as u32), self.now, &mut self.array);
         }
-        self.now + self.link.write_overhead
+        let begin = self.trimming.max(self.now + self.link.write_overhead);
+        self.trimming = begin + self.trim.time_of(request.bytes());
+        self.trimming
     }
 
     fn flush(&mut self) -> Nanos {
@@ -363,8 +347,14 @@ impl Device for Ssd {
         self.array.advance(self.now);
         self.to_host.forget_before(self.now);
         self.from_host.forget_before(self.now);
+        let changes = matches!(request.op, Op::Write | Op::Trim);
+        if changes && self.ftl.service().read_only {
+            let refused = self.now + self.link.write_overhead;
+            self.flight.take(request.id, self.now, refused, Err(WORN_OUT));
+            return Ok(());
+        }
         let completed = self.start(&request);
-        self.flight.take(request.id, self.now, completed);
+        self.flight.take(request.id, self.now, completed, Ok(()));
         Ok(())
     }
 

@@ -1,0 +1,162 @@
+//! The SLC cache: fast until it is full, folded in idle time, and nothing is lost on the way.
+
+use crate::small::{PROFILE, Twin};
+use ssdlab_device::{Device, Wait};
+use ssdlab_flash::{Profile, SuperblockState};
+use ssdlab_time::{Nanos, Random};
+
+/// The small drive with a cache of 8 MiB that is programmed in 100 us instead of 700.
+fn profile(lines: &str) -> Profile {
+    let slc = format!("[slc]\nsize = \"8 MiB\"\nprogram = \"100 us\"\n{lines}\n[buffer]");
+    Profile::from_toml(&PROFILE.replace("[buffer]", &slc)).unwrap()
+}
+
+fn rest(twin: &mut Twin, seconds: u64) {
+    let until = twin.drive.now() + Nanos::from_secs(seconds);
+    twin.drive.reap(Wait::Until(until), &mut Vec::new()).unwrap();
+}
+
+/// MiB/s of each MiB written in order from a unit on.
+fn rates(twin: &mut Twin, from: u64, mib: u64) -> Vec<f64> {
+    let rate = |mib| {
+        let start = twin.drive.now();
+        for part in 0..4 {
+            twin.write((from + (mib * 256) + part * 64) % twin.units(), 64);
+        }
+        1.0 / (twin.drive.now() - start).as_secs_f64()
+    };
+    (0..mib).map(rate).collect()
+}
+
+fn median(rates: &[f64]) -> f64 {
+    let mut sorted = rates.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+#[test]
+fn writing_is_fast_until_the_cache_is_full_and_fast_again_after_a_rest() {
+    for mode in ["static", "dynamic"] {
+        let mut twin = Twin::new(&profile(&format!("mode = \"{mode}\"")));
+        let first = rates(&mut twin, 0, 24);
+        // Buffer of 1 MiB; then what the cache takes, then what the other flash does.
+        let (fast, slow) = (median(&first[2..6]), median(&first[14..]));
+        assert!(fast > 3.0 * slow, "{mode}: {fast} and then {slow} MiB/s");
+        assert_eq!(twin.drive.counters().folding_moves, 0, "{mode}: nothing is folded under load");
+        rest(&mut twin, 20);
+        let again = rates(&mut twin, 24 * 256, 8);
+        assert!(median(&again[2..6]) > 0.8 * fast, "{mode}: {again:?}");
+        let counters = twin.drive.counters();
+        assert!(counters.folding_moves >= 7 * 256, "{mode}: {counters:?}");
+        twin.drive.assert_consistent();
+    }
+}
+
+#[test]
+fn a_folded_drive_programs_each_unit_twice_and_counts_why() {
+    let mut twin = Twin::new(&profile(""));
+    for part in 0..24 {
+        twin.write(part * 64, 64);
+    }
+    twin.flush();
+    rest(&mut twin, 20);
+    twin.write(0, 1);
+    let counters = *twin.drive.counters();
+    assert_eq!(counters.nand_host_writes, 1536);
+    assert!((1024..=1536).contains(&counters.folding_moves), "whole superblocks: {counters:?}");
+    let sum = counters.nand_host_writes
+        + counters.nand_folding_writes
+        + counters.nand_collection_writes
+        + counters.nand_padding_writes;
+    assert_eq!(sum, counters.nand_writes());
+}
+
+#[test]
+fn reads_of_the_cache_take_its_own_time() {
+    let mut twin = Twin::new(&profile("read = \"20 us\""));
+    twin.write(0, 64);
+    twin.flush();
+    rest(&mut twin, 1);
+    // 20 us for the command, tR, 10.24 us on the channel, 4.1 us on the link.
+    let cached = twin.read(0, 1);
+    assert!((54..=55).contains(&(cached.get() / 1000)), "{cached}");
+    for part in 0..48 {
+        twin.write(64 + part * 64, 64);
+    }
+    rest(&mut twin, 30);
+    twin.flush();
+    rest(&mut twin, 1);
+    let folded = twin.read(0, 1);
+    assert_eq!(folded - cached, Nanos::from_micros(30), "tR of 50 us after folding");
+}
+
+#[test]
+fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_does_not() {
+    let cached = |mode: &str, full: u64| {
+        let mut twin = Twin::new(&profile(&format!("mode = \"{mode}\"")));
+        let units = full * twin.units() / 100 / 64 * 64;
+        for unit in (0..units).step_by(64) {
+            twin.write(unit, 64);
+        }
+        let mut random = Random::new(1, "test");
+        for _ in 0..2 * units {
+            twin.write(random.below(units), 1);
+        }
+        rest(&mut twin, 60);
+        let rates = rates(&mut twin, 0, 12);
+        twin.drive.assert_consistent();
+        let fast = rates.iter().copied().fold(0.0, f64::max);
+        rates[1..].iter().filter(|rate| **rate > 0.5 * fast).count()
+    };
+    assert!(cached("dynamic", 30) > cached("dynamic", 100) + 2, "what is free can be borrowed");
+    assert!(cached("static", 100) >= 6, "a static cache is there on a full drive too");
+}
+
+#[test]
+fn a_full_drive_with_a_cache_goes_on_for_ever_in_either_mode() {
+    for mode in ["static", "dynamic"] {
+        for relocation in ["separate", "mixed"] {
+            let text = PROFILE.replace("spare = 0.28", "spare = 0.28\nRELOCATION");
+            let slc = format!("[slc]\nsize = \"8 MiB\"\nprogram = \"100 us\"\nmode = \"{mode}\"");
+            let text = text.replace("RELOCATION", &format!("relocation = \"{relocation}\""));
+            let profile =
+                Profile::from_toml(&text.replace("[buffer]", &format!("{slc}\n[buffer]")));
+            let mut twin = Twin::new(&profile.unwrap());
+            twin.write_all();
+            for round in 0..20 {
+                twin.write_random(twin.units() / 8, round);
+                if round % 3 == 0 {
+                    rest(&mut twin, round % 2);
+                }
+                if round % 4 == 0 {
+                    twin.flush();
+                }
+                if round % 5 == 4 {
+                    let now = twin.drive.now();
+                    twin.drive.power_cut(now + Nanos::from_micros(200 * round));
+                }
+                twin.drive.assert_consistent();
+            }
+            let folded = twin.drive.counters().folding_moves;
+            assert!(folded > 1000, "{mode}, {relocation}: the cache is in use, {folded} folded");
+            let waf = twin.drive.counters().waf().unwrap();
+            assert!((1.3..6.0).contains(&waf), "{mode}, {relocation}: {waf}");
+        }
+    }
+}
+
+#[test]
+fn a_static_cache_stays_out_of_the_spare() {
+    let with = profile("");
+    let without = Profile::from_toml(PROFILE).unwrap();
+    assert!((with.spare() - without.spare()).abs() < 1e-9);
+    let apart = with.geometry.blocks_per_plane - without.geometry.blocks_per_plane;
+    // Blocks of 16 pages hold 5 at one bit a cell: 4 dies x 32 KiB x 5 = 640 KiB a superblock.
+    assert_eq!(apart, 13, "8 MiB in superblocks of 640 KiB");
+    let twin = Twin::new(&with);
+    let free = |each: &&ssdlab_flash::Superblock| each.state == SuperblockState::Free;
+    assert_eq!(
+        twin.drive.superblocks().iter().filter(free).count() as u32,
+        with.geometry.blocks_per_plane - 2
+    );
+}
