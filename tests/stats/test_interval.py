@@ -1,15 +1,17 @@
-"""Intervals of ratios: known answers of scipy's Welch test, and what holds for all numbers."""
+"""Intervals of ratios and means: known answers, coverage, and what holds for all numbers."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ssdlab.stats.interval import ratio_interval
+from ssdlab.stats.changepoint import ar1_noise
+from ssdlab.stats.interval import mean_interval, ratio_interval
 
 SECONDS = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=6)
 
@@ -84,3 +86,42 @@ def test_scatter_on_one_side_alone_is_scatter() -> None:
 @pytest.mark.parametrize(("above", "below"), [([1.0], [1.0, 2.0]), ([1.0, 2.0], [1.0]), ([], [])])
 def test_one_repeat_has_no_interval(above: list[float], below: list[float]) -> None:
     assert ratio_interval(above, below) is None
+
+
+def _ar1(rho: float, count: int) -> np.ndarray:
+    return 1 + 0.05 * ar1_noise(np.random.default_rng(4), (count, 40), rho)
+
+
+@pytest.mark.parametrize(("rho", "least"), [(0.0, 0.93), (0.3, 0.92), (0.6, 0.87)])
+def test_the_interval_of_a_mean_holds_it_while_correlation_ends_within_a_block(
+    rho: float, least: float
+) -> None:
+    bounds = [mean_interval(series, 8) for series in _ar1(rho, 1000)]
+    assert least <= np.mean([low <= 1 <= high for low, high in bounds]) <= 0.98
+
+
+def test_blocks_of_one_would_leave_the_mean_out_in_a_third_of_correlated_series() -> None:
+    bounds = [mean_interval(series, 1) for series in _ar1(0.6, 1000)]
+    assert np.mean([low <= 1 <= high for low, high in bounds]) < 0.72
+
+
+def test_the_width_is_that_of_blocks_drawn_by_chance() -> None:
+    series = _ar1(0.3, 1)[0]
+    blocks = np.lib.stride_tricks.sliding_window_view(series, 8)
+    draws = np.random.default_rng(6).integers(0, len(blocks), (20_000, 5))
+    drawn = blocks[draws].mean(axis=(1, 2)).std() * math.sqrt(40 / 32)  # n / (n - block)
+    low, high = mean_interval(series, 8)
+    margin = math.log(high / low) / 2
+    # The draws scatter around their own mean, the formula around the series': a little wider.
+    assert margin / stats.t.ppf(0.975, 6) == pytest.approx(drawn / series.mean(), rel=0.1)
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=8, max_size=40), st.floats(1e-6, 1e6))
+def test_the_interval_lies_around_the_mean_and_follows_its_unit(
+    series: list[float], scale: float
+) -> None:
+    low, high = mean_interval(series, 4)
+    assert low * (1 - 1e-9) <= math.fsum(series) / len(series) <= high * (1 + 1e-9)
+    assert mean_interval([scale * x for x in series], 4) == pytest.approx(
+        (scale * low, scale * high)
+    )

@@ -1,0 +1,99 @@
+"""Quantiles of histograms: nearest rank, how many samples they take, and their intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssdlab.stats.quantile import (
+    quantile,
+    quantile_interval,
+    quantile_supported,
+    samples_needed,
+)
+
+SAMPLES = st.lists(st.integers(0, 20), min_size=1, max_size=200)
+
+
+def _histogram(samples: list[int]) -> tuple[list[float], list[int]]:
+    values, counts = np.unique(samples, return_counts=True)
+    return [float(value) for value in values], [int(count) for count in counts]
+
+
+@given(SAMPLES, st.floats(0, 1))
+def test_a_quantile_is_the_nearest_rank_of_the_samples(samples: list[int], q: float) -> None:
+    expected = np.quantile(samples, q, method="inverted_cdf")
+    assert quantile(*_histogram(samples), q) == expected
+
+
+@given(SAMPLES, st.integers(2, 1000))
+def test_counting_every_sample_many_times_moves_no_quantile(samples: list[int], times: int) -> None:
+    values, counts = _histogram(samples)
+    for q in (0.0, 0.1, 0.5, 0.99, 1.0):
+        repeated = quantile(values, [times * count for count in counts], q)
+        assert repeated == quantile(values, counts, q)
+
+
+def test_empty_buckets_are_never_a_quantile() -> None:
+    assert quantile([1, 2, 3, 4], [0, 5, 0, 5], 0.0) == 2
+    assert quantile([1, 2, 3, 4], [0, 5, 0, 5], 0.5) == 2
+    assert quantile([1, 2, 3, 4], [0, 5, 0, 5], 0.51) == 4
+
+
+@pytest.mark.parametrize(("q", "count"), [(0.99, 1100), (0.999, 11_000), (0.9999, 110_000)])
+def test_a_high_percentile_takes_eleven_samples_beyond_it(q: float, count: int) -> None:
+    assert samples_needed(q) == count
+    assert quantile_supported(count, q)
+    assert not quantile_supported(count - 1, q)
+
+
+@given(st.decimals("0.0001", "0.9999", places=4))
+def test_the_count_that_is_needed_is_the_first_that_suffices(q: float) -> None:
+    needed = samples_needed(float(q))
+    assert quantile_supported(needed, float(q))
+    assert not quantile_supported(needed - 1, float(q))
+
+
+@given(st.integers(1, 10**6))
+def test_low_and_high_percentiles_take_about_as_many_samples(count: int) -> None:
+    for q in ("0.001", "0.01", "0.25"):
+        low, high = quantile_supported(count, float(q)), quantile_supported(count + 2, 1 - float(q))
+        assert high >= low
+
+
+def test_no_samples_support_nothing_and_one_supports_the_extremes() -> None:
+    assert not quantile_supported(0, 0.5)
+    assert quantile_supported(1, 1.0)
+
+
+def test_the_interval_of_the_median_of_ten_is_that_of_the_tables() -> None:
+    """The 2nd to the 9th of ten hold the median with 97.9 % (Conover, Practical Nonparametric)."""
+    assert quantile_interval(range(1, 11), [1] * 10, 0.5) == (2, 9)
+
+
+def test_too_few_samples_bound_a_high_percentile_from_below_alone() -> None:
+    low, high = quantile_interval(range(1, 101), [1] * 100, 0.99)
+    assert low == 97
+    assert high is None
+
+
+def test_the_interval_holds_the_true_percentile_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(2)
+    truth, held = -np.log(0.01), 0
+    for _ in range(500):
+        samples = np.sort(generator.exponential(size=2000))
+        low, high = quantile_interval(samples, [1] * 2000, 0.99)
+        assert low is not None
+        assert high is not None
+        held += low <= truth <= high
+    assert 0.93 * 500 <= held <= 0.99 * 500
+
+
+@given(SAMPLES, st.floats(0.01, 0.99))
+def test_the_interval_lies_around_the_quantile(samples: list[int], q: float) -> None:
+    histogram = _histogram(samples)
+    low, high = quantile_interval(*histogram, q)
+    assert low is None or low <= quantile(*histogram, q)
+    assert high is None or high >= quantile(*histogram, q)
