@@ -320,8 +320,6 @@ impl Device for Ssd {
             self.ftl.collect_idle(self.idle_since, self.now, &mut self.array);
         }
         self.array.advance(self.now);
-        self.to_host.forget_before(self.now);
-        self.from_host.forget_before(self.now);
         let completed = self.start(&request);
         self.flight.take(request.id, self.now, completed);
         Ok(())
