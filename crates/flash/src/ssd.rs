@@ -333,8 +333,8 @@ impl Device for Ssd {
             Wait::Until(time) => next.map_or(time, |next| next.min(time)),
         };
         self.now = self.now.max(until);
-        while self.flight.next().is_some_and(|next| next <= self.now) {
-            done.push(self.flight.land());
+        while let Some(completion) = self.flight.land(self.now) {
+            done.push(completion);
             self.idle_since = self.now;
         }
         Ok(())
