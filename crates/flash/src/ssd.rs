@@ -30,6 +30,7 @@ pub struct Ssd {
     superblock_units: u32,
     pages_per_block: u32,
     link: Link,
+    unit_link_time: Nanos,
     buffer: Buffer,
     queue_depth: usize,
     now: Nanos,
@@ -63,6 +64,7 @@ impl Ssd {
             superblock_units: profile.geometry.superblock_units(),
             pages_per_block: profile.geometry.pages_per_block,
             link: profile.link.clone(),
+            unit_link_time: Nanos::transfer(profile.geometry.unit_bytes(), profile.link.bandwidth),
             buffer: profile.buffer.clone(),
             // NCQ has 32 tags; an NVMe queue takes what any job here asks for.
             queue_depth: if profile.link.interface == Interface::Sata { 32 } else { 1024 },
@@ -138,6 +140,9 @@ impl Ssd {
     }
 
     fn read(&mut self, start: u64, end: u64) -> Nanos {
+        if start >> self.unit_shift == (end - 1) >> self.unit_shift {
+            return self.read_unit(start, end);
+        }
         let at = self.now + self.link.read_overhead;
         let mut course = Course::begin(self.superblock_units);
         let mut in_memory = Vec::new();
@@ -173,10 +178,39 @@ impl Ssd {
         done
     }
 
+    /// Reads one unit or a part of it, where no page is shared and nothing has to be put in order.
+    #[inline]
+    fn read_unit(&mut self, start: u64, end: u64) -> Nanos {
+        let at = self.now + self.link.read_overhead;
+        let lpn = Lpn((start >> self.unit_shift) as u32);
+        let mut course = Course::begin(self.superblock_units);
+        let (mut ready, mut senses) = (at, 0);
+        let mapped = self.ftl.look_up(lpn, false, at, &mut self.array);
+        if let Location::Flash(ppn, place) = self.ftl.locate(lpn, at, &self.array) {
+            course.add(Some(ppn));
+            if let Some(fetched) = self.ahead.take(u64::from(lpn.0), place) {
+                ready = ready.max(fetched);
+            } else {
+                senses = 1;
+                let register = self.array.sense(place, mapped);
+                ready = self.array.transfer_out(place.die, register, 1).end;
+            }
+        } else {
+            course.add(None);
+        }
+        self.ftl.count_read(1, senses);
+        let done = mapped.max(self.send(ready, end - start));
+        self.read_ahead(start, end, course);
+        done
+    }
+
     /// Fetches what follows a command that was in order.
     fn read_ahead(&mut self, start: u64, end: u64, course: Course) {
-        let (first, last) = (start >> self.unit_shift, end.div_ceil(self.unit_bytes));
-        let (wanted, mut course) = self.ahead.plan(first, last, course);
+        let (first, last) = (start >> self.unit_shift, (end - 1) >> self.unit_shift);
+        let (wanted, mut course) = self.ahead.plan(first, last + 1, course);
+        if wanted.is_empty() {
+            return;
+        }
         let at = self.now + self.link.read_overhead;
         let mut page: Option<(u64, u64, Place)> = None;
         for lpn in wanted.start..wanted.end.min(self.capacity >> self.unit_shift) {
@@ -243,8 +277,18 @@ impl Ssd {
         self.ftl.drain(at, &mut self.array)
     }
 
+    /// How long the link takes for so many bytes.
+    fn link_time(&self, bytes: u64) -> Nanos {
+        // Divisions are slow, and most of what small commands move is one unit.
+        if bytes == self.unit_bytes {
+            return self.unit_link_time;
+        }
+        Nanos::transfer(bytes, self.link.bandwidth)
+    }
+
+    #[inline]
     fn send(&mut self, ready: Nanos, bytes: u64) -> Nanos {
-        let duration = Nanos::transfer(bytes, self.link.bandwidth);
+        let duration = self.link_time(bytes);
         self.to_host.book(ready, duration).end
     }
 
@@ -253,20 +297,21 @@ impl Ssd {
     fn stream(&mut self, moved: Span, units: u32, bytes: u64) -> Nanos {
         let units = u64::from(units);
         let first = moved.start + Nanos::new((moved.end - moved.start).get() / units);
-        let whole = Nanos::transfer(bytes, self.link.bandwidth);
-        let last = Nanos::transfer(bytes.div_ceil(units), self.link.bandwidth);
+        let whole = self.link_time(bytes);
+        let last = self.link_time(bytes.div_ceil(units));
         let no_gap = (moved.end + last).saturating_sub(whole);
         self.send(first.max(no_gap), bytes)
     }
 
     fn receive(&mut self, ready: Nanos, bytes: u64) -> Nanos {
-        let duration = Nanos::transfer(bytes, self.link.bandwidth);
+        let duration = self.link_time(bytes);
         match self.link.interface {
             Interface::Nvme => self.from_host.book(ready, duration).end,
             Interface::Sata => self.to_host.book(ready, duration).end,
         }
     }
 
+    #[inline]
     fn start(&mut self, request: &Request) -> Nanos {
         match request.op {
             Op::Read => {
@@ -313,6 +358,7 @@ impl Device for Ssd {
         }
     }
 
+    #[inline]
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
         DeviceError::check(&request, self.capacity, LBA_BYTES)?;
         assert!(self.flight.len() < self.queue_depth, "more in flight than the queue holds");
@@ -325,6 +371,7 @@ impl Device for Ssd {
         Ok(())
     }
 
+    #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
         let next = self.flight.next();
         let until = match wait {

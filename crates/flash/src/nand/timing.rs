@@ -24,6 +24,6 @@ pub struct Timing {
 impl Timing {
     /// tR of the page with this number in its block.
     pub fn read_of(&self, page: u32) -> Nanos {
-        self.read[page as usize % self.read.len()]
+        self.read[(page % self.read.len() as u32) as usize]
     }
 }
