@@ -89,6 +89,7 @@ impl ReadAhead {
     }
 
     /// When a unit that was fetched ahead is in the controller's memory.
+    #[inline]
     pub fn take(&mut self, lpn: u64, place: Place) -> Option<Nanos> {
         while self.fetched.front().is_some_and(|page| page.first + page.units <= lpn) {
             self.fetched.pop_front();
@@ -99,8 +100,12 @@ impl ReadAhead {
 
     /// Ends a command over these units; returns the units to fetch ahead, if any, and how those
     /// before them lie.
+    #[inline]
     pub fn plan(&mut self, start: u64, end: u64, course: Course) -> (Range<u64>, Course) {
-        let goes_on = self.next == Some(start) && course.in_order && self.window_units > 0;
+        if self.window_units == 0 {
+            return (end..end, course);
+        }
+        let goes_on = self.next == Some(start) && course.in_order;
         self.next = Some(end);
         let fetched_until = self.fetched.back().map_or(0, |page| page.first + page.units);
         if !goes_on || fetched_until <= end {

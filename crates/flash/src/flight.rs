@@ -1,73 +1,105 @@
 //! `Flight`: the requests that a twin has taken and not yet answered, soonest completion first.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use ssdlab_device::{Completion, IoError};
+use ssdlab_device::Completion;
 use ssdlab_time::Nanos;
 
-/// Bits of a key that name a slot; those above it, up to the time, count submissions.
-const SLOT_BITS: u32 = 24;
+/// Fewer places than this at the front are not worth closing up.
+const LANDED_MIN: usize = 64;
 
 /// Requests in flight. Of equal completion times the first submitted comes first.
+///
+/// A sorted list and no heap: finding a place takes no branch that is hard to predict, and with
+/// tens of requests in flight little has to move.
 #[derive(Debug, Default)]
 pub struct Flight {
-    /// Completion time, order of submission and slot in one number: one comparison a step.
-    keys: BinaryHeap<Reverse<u128>>,
-    /// Id, time of submission and outcome, by slot.
-    slots: Vec<(u64, Nanos, Result<(), IoError>)>,
-    free: Vec<u32>,
-    submissions: u64,
+    /// By completion time, after some that have landed.
+    completions: Vec<Completion>,
+    landed: usize,
 }
 
 impl Flight {
     /// How many there are.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.completions.len() - self.landed
     }
 
-    /// Takes a request whose completion time is known already.
-    pub fn take(
-        &mut self,
-        id: u64,
-        submitted: Nanos,
-        completed: Nanos,
-        outcome: Result<(), IoError>,
-    ) {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push((0, Nanos::ZERO, Ok(())));
-            self.slots.len() as u32 - 1
-        });
-        self.slots[slot as usize] = (id, submitted, outcome);
-        let order = self.submissions << SLOT_BITS | u64::from(slot);
-        self.keys.push(Reverse(u128::from(completed.get()) << 64 | u128::from(order)));
-        self.submissions += 1;
+    /// Takes a request whose completion is known already.
+    #[inline]
+    pub fn take(&mut self, new: Completion) {
+        let first = self.landed;
+        let flying = &self.completions[first..];
+        let sooner = flying.partition_point(|other| other.completed <= new.completed);
+        let place = first + sooner;
+        // The shorter side makes room: a write overtakes many reads.
+        if first > 0 && sooner < flying.len() / 2 {
+            self.completions.copy_within(first..place, first - 1);
+            self.completions[place - 1] = new;
+            self.landed -= 1;
+        } else {
+            self.completions.insert(place, new);
+        }
     }
 
-    /// Takes all of them out; returns their ids in order of submission.
+    /// Takes all of them out; returns their ids by completion time.
     pub fn abandon(&mut self) -> Vec<u64> {
-        let mut keys: Vec<u64> = self.keys.drain().map(|Reverse(key)| key as u64).collect();
-        keys.sort_unstable();
-        let slot = |key: u64| key as u32 & ((1 << SLOT_BITS) - 1);
-        self.free.extend(keys.iter().map(|key| slot(*key)));
-        keys.into_iter().map(|key| self.slots[slot(key) as usize].0).collect()
+        let flying = self.completions.drain(self.landed..).map(|each| each.id).collect();
+        self.completions.clear();
+        self.landed = 0;
+        flying
     }
 
     /// When the next one completes.
+    #[inline]
     pub fn next(&self) -> Option<Nanos> {
-        self.keys.peek().map(|Reverse(key)| Nanos::new((key >> 64) as u64))
+        self.completions.get(self.landed).map(|next| next.completed)
     }
 
-    /// Lands the next one.
-    ///
-    /// # Panics
-    /// When there is none.
-    pub fn land(&mut self) -> Completion {
-        let Reverse(key) = self.keys.pop().expect("a request is in flight");
-        let slot = key as u32 & ((1 << SLOT_BITS) - 1);
-        self.free.push(slot);
-        let (id, submitted, outcome) = self.slots[slot as usize];
-        let completed = Nanos::new((key >> 64) as u64);
-        Completion { id, submitted, completed, outcome }
+    /// Lands the next one, if it is done by `now`.
+    #[inline]
+    pub fn land(&mut self, now: Nanos) -> Option<Completion> {
+        let next = *self.completions.get(self.landed).filter(|next| next.completed <= now)?;
+        self.landed += 1;
+        if self.landed >= LANDED_MIN.max(self.len()) {
+            self.completions.drain(..self.landed);
+            self.landed = 0;
+        }
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Flight;
+    use ssdlab_device::Completion;
+    use ssdlab_time::Nanos;
+
+    #[test]
+    fn requests_land_by_time_and_of_one_time_in_the_order_of_submission() {
+        let mut random = ssdlab_time::Random::new(4, "flight");
+        let (mut flight, mut flying) = (Flight::default(), Vec::new());
+        let (mut now, mut landed, mut longest) = (0, 0, 0);
+        for id in 0..20_000 {
+            // Grows to some hundreds and shrinks to a few, in turns.
+            let span = if id / 1000 % 2 == 0 { 600 } else { 20 };
+            let completed = now + random.below(span);
+            let (submitted, completed_at) = (Nanos::new(now), Nanos::new(completed));
+            flight.take(Completion { id, submitted, completed: completed_at, outcome: Ok(()) });
+            flying.push((completed, id));
+            now += 1;
+            flying.sort_unstable();
+            let done = flying.partition_point(|request| request.0 <= now);
+            for (completed, id) in flying.drain(..done) {
+                assert_eq!(flight.next(), Some(Nanos::new(completed)));
+                let completion = flight.land(Nanos::new(now)).unwrap();
+                assert_eq!((completion.completed.get(), completion.id), (completed, id));
+                landed += 1;
+            }
+            assert!(flight.land(Nanos::new(now)).is_none(), "none is done yet");
+            assert_eq!(flight.len(), flying.len());
+            longest = longest.max(flying.len());
+        }
+        assert!(landed > 19_000 && longest > 200, "{landed} landed, {longest} at once");
+        assert!(flight.completions.capacity() < 8 * longest, "places are used again");
     }
 }

@@ -1,11 +1,12 @@
 //! `Calendar`: a resource that serves one user at a time and remembers the gaps left between them.
 
-use std::collections::VecDeque;
-
 use crate::Nanos;
 
 /// How many free gaps a calendar remembers; past that it forgets the earliest one.
-const GAPS_MAX: usize = 48;
+const GAPS_MAX: u64 = 48;
+
+/// Places for gaps: a power of two that is more than their number.
+const PLACES: usize = 64;
 
 /// A time that something is in use: from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,25 +26,38 @@ pub struct Span {
 /// Modelled: exclusive use, first fit. Not modelled: arbitration time, preemption. Differs from
 /// hardware: a gap smaller than the transfer is never used by a part of it; of very many gaps the
 /// earliest are forgotten, so that the resource then looks a little busier than it is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Calendar {
     /// The end of the last booking.
     free: Nanos,
-    /// Gaps before `free`, by time, not touching.
-    gaps: VecDeque<Span>,
+    /// Gaps before `free`, by time, not touching: number `n` has place `n % PLACES`. Those of the
+    /// past are among them until they are the earliest of too many: nothing is booked there.
+    gaps: [Span; PLACES],
+    /// The first gap's number.
+    first: u64,
+    /// The number after the last gap's.
+    end: u64,
+}
+
+impl Default for Calendar {
+    fn default() -> Self {
+        let none = Span { start: Nanos::ZERO, end: Nanos::ZERO };
+        Self { free: Nanos::ZERO, gaps: [none; PLACES], first: 0, end: 0 }
+    }
 }
 
 impl Calendar {
     /// Books `duration` at the first moment from `earliest` on that is free for all of it.
+    #[inline]
     pub fn book(&mut self, earliest: Nanos, duration: Nanos) -> Span {
         if earliest < self.free
-            && let Some(span) = self.book_gap(earliest, duration)
+            && let Some(number) = self.find(earliest, duration)
         {
-            return span;
+            return self.book_gap(number, earliest, duration);
         }
         let start = earliest.max(self.free);
         if start > self.free {
-            self.remember(Span { start: self.free, end: start });
+            self.insert(self.end, Span { start: self.free, end: start });
         }
         self.free = start + duration;
         Span { start, end: self.free }
@@ -54,53 +68,65 @@ impl Calendar {
         self.free
     }
 
-    /// Forgets gaps that end at or before `now`: nothing can be booked in the past.
-    pub fn forget_before(&mut self, now: Nanos) {
-        while self.gaps.front().is_some_and(|gap| gap.end <= now) {
-            self.gaps.pop_front();
-        }
+    fn gap(&self, number: u64) -> Span {
+        self.gaps[number as usize % PLACES]
     }
 
-    fn remember(&mut self, gap: Span) {
-        if self.gaps.len() == GAPS_MAX {
-            self.gaps.pop_front();
-        }
-        self.gaps.push_back(gap);
+    fn gap_mut(&mut self, number: u64) -> &mut Span {
+        &mut self.gaps[number as usize % PLACES]
     }
 
-    fn book_gap(&mut self, earliest: Nanos, duration: Nanos) -> Option<Span> {
-        if self.gaps.back()?.end < earliest + duration {
-            return None;
+    /// The first gap that has room. Searched from the back: most users come for one of the last.
+    fn find(&self, earliest: Nanos, duration: Nanos) -> Option<u64> {
+        let mut number = self.end;
+        while number > self.first && self.gap(number - 1).end >= earliest + duration {
+            number -= 1;
         }
-        let fits = |gap: &Span| gap.end >= gap.start.max(earliest) + duration;
-        let late_enough = self.gaps.partition_point(|gap| gap.end < earliest + duration);
-        let index = late_enough + self.gaps.range(late_enough..).position(fits)?;
-        let gap = self.gaps[index];
+        let fits = |gap: Span| gap.end >= gap.start.max(earliest) + duration;
+        (number..self.end).find(|number| fits(self.gap(*number)))
+    }
+
+    fn book_gap(&mut self, number: u64, earliest: Nanos, duration: Nanos) -> Span {
+        let gap = self.gap(number);
         let start = gap.start.max(earliest);
         let booked = Span { start, end: start + duration };
         let before = Span { start: gap.start, end: booked.start };
         let after = Span { start: booked.end, end: gap.end };
         match (before.start < before.end, after.start < after.end) {
             (true, true) => {
-                self.gaps[index] = before;
-                self.gaps.insert(index + 1, after);
-                if self.gaps.len() > GAPS_MAX {
-                    self.gaps.pop_front();
-                }
+                *self.gap_mut(number) = after;
+                self.insert(number, before);
             }
-            (true, false) => self.gaps[index] = before,
-            (false, true) => self.gaps[index] = after,
-            (false, false) => {
-                self.gaps.remove(index);
-            }
+            (true, false) => *self.gap_mut(number) = before,
+            (false, true) => *self.gap_mut(number) = after,
+            (false, false) => self.remove(number),
         }
-        Some(booked)
+        booked
+    }
+
+    /// Puts a gap before the one of this number, and forgets the earliest of too many.
+    fn insert(&mut self, number: u64, gap: Span) {
+        for later in (number..self.end).rev() {
+            *self.gap_mut(later + 1) = self.gap(later);
+        }
+        *self.gap_mut(number) = gap;
+        self.end += 1;
+        if self.end - self.first > GAPS_MAX {
+            self.first += 1;
+        }
+    }
+
+    fn remove(&mut self, number: u64) {
+        for later in number + 1..self.end {
+            *self.gap_mut(later - 1) = self.gap(later);
+        }
+        self.end -= 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Calendar, Span};
+    use super::{Calendar, GAPS_MAX, Span};
     use crate::Nanos;
 
     fn span(start: u64, end: u64) -> Span {
@@ -122,7 +148,7 @@ mod tests {
         assert_eq!(calendar.book(Nanos::new(25), Nanos::new(70)), span(30, 100));
         assert_eq!(calendar.book(Nanos::new(0), Nanos::new(21)), span(110, 131));
         assert_eq!(calendar.book(Nanos::new(0), Nanos::new(20)), span(0, 20));
-        assert!(calendar.gaps.is_empty());
+        assert_eq!(calendar.first, calendar.end);
     }
 
     #[test]
@@ -140,10 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn gaps_of_the_past_are_forgotten() {
+    fn of_very_many_gaps_the_earliest_are_forgotten() {
         let mut calendar = Calendar::default();
-        calendar.book(Nanos::new(100), Nanos::new(10));
-        calendar.forget_before(Nanos::new(100));
-        assert!(calendar.gaps.is_empty());
+        for number in 1..=GAPS_MAX + 1 {
+            calendar.book(Nanos::new(number * 10), Nanos::new(5));
+        }
+        assert_eq!(calendar.book(Nanos::ZERO, Nanos::new(5)), span(15, 20));
     }
 }

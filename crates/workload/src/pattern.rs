@@ -47,6 +47,7 @@ impl Pattern {
     }
 
     /// The next block's number.
+    #[inline]
     pub fn next_block(&mut self) -> u64 {
         match self {
             Self::Sequential { blocks, next } => {

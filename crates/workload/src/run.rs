@@ -111,32 +111,32 @@ struct Requests {
     region: Region,
     blocks: u64,
     issued: u64,
-    /// Drawn and announced, but not issued.
-    ahead: VecDeque<Lba>,
+    /// Drawn, but not issued: number `n` of the job has place `n % ANNOUNCED`.
+    ahead: [Lba; ANNOUNCED],
 }
 
 impl Requests {
     fn new(job: &Job) -> Self {
+        let (blocks, ahead) = (0, [Lba::new(0); ANNOUNCED]);
         if job.op == Op::Flush {
-            let region = Region { start: Lba::new(0), blocks: 0 };
-            let ahead = VecDeque::new();
-            return Self { op: Op::Flush, pattern: None, region, blocks: 0, issued: 0, ahead };
+            let region = Region { start: Lba::new(0), blocks };
+            return Self { op: Op::Flush, pattern: None, region, blocks, issued: 0, ahead };
         }
         let region = job.region();
         let blocks = Lba::from_bytes(job.block_bytes).get();
-        let pattern = Some(Pattern::new(job.pattern, region.blocks / blocks, job.seed));
-        Self { op: job.op, pattern, region, blocks, issued: 0, ahead: VecDeque::new() }
+        let mut pattern = Pattern::new(job.pattern, region.blocks / blocks, job.seed);
+        let ahead = ahead.map(|_| region.start.plus(pattern.next_block() * blocks));
+        Self { op: job.op, pattern: Some(pattern), region, blocks, issued: 0, ahead }
     }
 
+    #[inline]
     fn next(&mut self, id: u64, device: &mut impl Device) -> Request {
+        let place = self.issued as usize % ANNOUNCED;
         self.issued += 1;
         let Some(pattern) = &mut self.pattern else { return Request::flush(id) };
-        while self.ahead.len() < ANNOUNCED {
-            let lba = self.region.start.plus(pattern.next_block() * self.blocks);
-            device.announce(self.op, lba);
-            self.ahead.push_back(lba);
-        }
-        let lba = self.ahead.pop_front().expect("some were drawn");
+        let drawn = self.region.start.plus(pattern.next_block() * self.blocks);
+        device.announce(self.op, drawn);
+        let lba = std::mem::replace(&mut self.ahead[place], drawn);
         Request { id, op: self.op, lba, blocks: self.blocks as u32 }
     }
 }
@@ -185,6 +185,7 @@ impl Flight {
     }
 
     /// Takes a request back; returns when it arrived.
+    #[inline]
     fn land(&mut self, completion: &Completion) -> Nanos {
         self.free.push(completion.id);
         if self.held.is_empty() {
@@ -217,6 +218,7 @@ impl Recorder {
         }
     }
 
+    #[inline]
     fn add(&mut self, completion: &Completion, arrival: Nanos) {
         let latency = completion.completed.saturating_sub(arrival);
         let record = &mut self.record;

@@ -199,6 +199,7 @@ impl Ftl {
     }
 
     /// Has the map's entry of a unit in memory; returns when it is there.
+    #[inline]
     pub fn look_up(&mut self, lpn: Lpn, changes: bool, at: Nanos, array: &mut impl Media) -> Nanos {
         let Some(cache) = &mut self.map_cache else { return at };
         let access = cache.access(lpn.0, changes);
@@ -255,6 +256,7 @@ impl Ftl {
     }
 
     /// Where a unit's content is at `now`.
+    #[inline]
     pub fn locate(&self, lpn: Lpn, now: Nanos, array: &impl Media) -> Location {
         let Some(ppn) = self.l2p.get(lpn) else { return Location::Unmapped };
         let (superblock, offset) = self.splitter.superblock(ppn);

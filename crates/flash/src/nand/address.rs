@@ -91,8 +91,8 @@ impl Splitter {
 
 /// Division of 32-bit numbers by a constant with one multiplication.
 ///
-/// With m = floor(2^64 / d) + 1 the quotient is floor(n m / 2^64), exact for all n and d below
-/// 2^32 (Granlund and Montgomery, 1994).
+/// With m = floor((2^64 - 1) / d) the quotient is floor((n + 1) m / 2^64), exact for all n and d
+/// below 2^32 (Robison, 2005).
 #[derive(Clone, Copy, Debug)]
 struct Divisor {
     divisor: u32,
@@ -102,17 +102,13 @@ struct Divisor {
 impl Divisor {
     fn new(divisor: u32) -> Self {
         assert!(divisor > 0, "nothing can be divided by zero");
-        // For 1 the reciprocal would need 65 bits; `split` treats it apart.
-        let reciprocal = if divisor == 1 { 0 } else { u64::MAX / u64::from(divisor) + 1 };
-        Self { divisor, reciprocal }
+        Self { divisor, reciprocal: u64::MAX / u64::from(divisor) }
     }
 
     #[inline]
     fn split(self, number: u32) -> (u32, u32) {
-        if self.divisor == 1 {
-            return (number, 0);
-        }
-        let quotient = ((u128::from(number) * u128::from(self.reciprocal)) >> 64) as u32;
+        let product = (u128::from(number) + 1) * u128::from(self.reciprocal);
+        let quotient = (product >> 64) as u32;
         (quotient, number - quotient * self.divisor)
     }
 }

@@ -36,6 +36,7 @@ impl Array {
     }
 
     /// Senses a page for the host; returns when its data stands in the die's register.
+    #[inline]
     pub fn sense(&mut self, place: Place, at: Nanos) -> Nanos {
         let duration = self.timing.read_of(place);
         let suspend = self.timing.suspend;
@@ -43,6 +44,7 @@ impl Array {
     }
 
     /// Moves units from a die's register to the controller; returns when the channel does so.
+    #[inline]
     pub fn transfer_out(&mut self, die: u32, ready: Nanos, units: u32) -> Span {
         let duration = self.unit_transfer * u64::from(units);
         self.channel(die).book(ready, duration)
@@ -88,10 +90,8 @@ impl Array {
     }
 
     fn channel(&mut self, die: u32) -> &mut Calendar {
-        let index = die as usize % self.channels.len();
-        let channel = &mut self.channels[index];
-        channel.forget_before(self.now);
-        channel
+        let index = die % self.channels.len() as u32;
+        &mut self.channels[index as usize]
     }
 
     fn die(&mut self, die: u32) -> &mut Die {

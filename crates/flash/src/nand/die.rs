@@ -64,6 +64,10 @@ impl Die {
     /// drive can.
     pub fn sense(&mut self, earliest: Nanos, duration: Nanos, suspend: Option<Nanos>) -> Span {
         let start = earliest.max(self.read_end);
+        if self.queued.is_empty() {
+            self.read_end = start + duration;
+            return Span { start, end: self.read_end };
+        }
         let begun = self.queued.iter().take_while(|queued| queued.span.start <= start).count();
         let running = begun.checked_sub(1).filter(|last| self.queued[*last].span.end > start);
         let span = match (running, suspend) {

@@ -40,7 +40,7 @@ impl Timing {
     pub fn read_of(&self, place: Place) -> Nanos {
         match self.slc {
             Some(slc) if place.slc => slc.read,
-            _ => self.read[place.page_in_block as usize % self.read.len()],
+            _ => self.read[(place.page_in_block % self.read.len() as u32) as usize],
         }
     }
 

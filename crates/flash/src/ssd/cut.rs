@@ -11,8 +11,8 @@ use crate::ftl::LostUnit;
 pub struct PowerCut {
     /// Requests that were answered before it.
     pub answered: Vec<Completion>,
-    /// Ids of those that never will be, in order of submission. Of a write among them each unit may
-    /// be there or not.
+    /// Ids of those that never will be, by when they would have been. Of a write among them each
+    /// unit may be there or not.
     pub unanswered: Vec<u64>,
     /// Units that lost writes, by number. All else is kept; a write is *torn* when only some of its
     /// units are lost.

@@ -1,8 +1,9 @@
 //! `Ssd`: the twin behind the `Device` contract; where commands, policy and media meet.
 
 mod cut;
+mod queue;
 
-use ssdlab_device::{Completion, Device, DeviceError, IoError, LBA_BYTES, Lba, Op, Request, Wait};
+use ssdlab_device::{Op, Request};
 use ssdlab_time::{Calendar, Nanos, Span};
 
 pub use cut::PowerCut;
@@ -34,6 +35,7 @@ pub struct Ssd {
     superblock_units: u32,
     pages_per_block: u32,
     link: Link,
+    unit_link_time: Nanos,
     buffer: Buffer,
     trim: Trim,
     queue_depth: usize,
@@ -51,9 +53,6 @@ pub struct Ssd {
     plan: ReadPlan,
     ahead: ReadAhead,
 }
-
-/// How a drive answers writes when it has no flash left for them: EIO, as the kernel would say.
-const WORN_OUT: IoError = IoError { errno: 5 };
 
 /// The units of one mapping unit that a command covers.
 struct Part {
@@ -73,6 +72,7 @@ impl Ssd {
             superblock_units: profile.geometry.superblock_units(),
             pages_per_block: profile.geometry.pages_per_block,
             link: profile.link.clone(),
+            unit_link_time: Nanos::transfer(profile.geometry.unit_bytes(), profile.link.bandwidth),
             buffer: profile.buffer.clone(),
             trim: profile.trim,
             // NCQ has 32 tags; an NVMe queue takes what any job here asks for.
@@ -160,6 +160,9 @@ impl Ssd {
     }
 
     fn read(&mut self, start: u64, end: u64) -> Nanos {
+        if start >> self.unit_shift == (end - 1) >> self.unit_shift {
+            return self.read_unit(start, end);
+        }
         let at = self.now + self.link.read_overhead;
         let mut course = Course::begin(self.superblock_units);
         let mut in_memory = Vec::new();
@@ -195,10 +198,39 @@ impl Ssd {
         done
     }
 
+    /// Reads one unit or a part of it, where no page is shared and nothing has to be put in order.
+    #[inline]
+    fn read_unit(&mut self, start: u64, end: u64) -> Nanos {
+        let at = self.now + self.link.read_overhead;
+        let lpn = Lpn((start >> self.unit_shift) as u32);
+        let mut course = Course::begin(self.superblock_units);
+        let (mut ready, mut senses) = (at, 0);
+        let mapped = self.ftl.look_up(lpn, false, at, &mut self.array);
+        if let Location::Flash(ppn, place) = self.ftl.locate(lpn, at, &self.array) {
+            course.add(Some(ppn));
+            if let Some(fetched) = self.ahead.take(u64::from(lpn.0), place) {
+                ready = ready.max(fetched);
+            } else {
+                senses = 1;
+                let register = self.array.sense(place, mapped);
+                ready = self.array.transfer_out(place.die, register, 1).end;
+            }
+        } else {
+            course.add(None);
+        }
+        self.ftl.count_read(1, senses);
+        let done = mapped.max(self.send(ready, end - start));
+        self.read_ahead(start, end, course);
+        done
+    }
+
     /// Fetches what follows a command that was in order.
     fn read_ahead(&mut self, start: u64, end: u64, course: Course) {
-        let (first, last) = (start >> self.unit_shift, end.div_ceil(self.unit_bytes));
-        let (wanted, mut course) = self.ahead.plan(first, last, course);
+        let (first, last) = (start >> self.unit_shift, (end - 1) >> self.unit_shift);
+        let (wanted, mut course) = self.ahead.plan(first, last + 1, course);
+        if wanted.is_empty() {
+            return;
+        }
         let at = self.now + self.link.read_overhead;
         let mut page: Option<(u64, u64, Place)> = None;
         for lpn in wanted.start..wanted.end.min(self.capacity >> self.unit_shift) {
@@ -268,8 +300,18 @@ impl Ssd {
         self.ftl.drain(at, &mut self.array)
     }
 
+    /// How long the link takes for so many bytes.
+    fn link_time(&self, bytes: u64) -> Nanos {
+        // Divisions are slow, and most of what small commands move is one unit.
+        if bytes == self.unit_bytes {
+            return self.unit_link_time;
+        }
+        Nanos::transfer(bytes, self.link.bandwidth)
+    }
+
+    #[inline]
     fn send(&mut self, ready: Nanos, bytes: u64) -> Nanos {
-        let duration = Nanos::transfer(bytes, self.link.bandwidth);
+        let duration = self.link_time(bytes);
         self.to_host.book(ready, duration).end
     }
 
@@ -278,20 +320,21 @@ impl Ssd {
     fn stream(&mut self, moved: Span, units: u32, bytes: u64) -> Nanos {
         let units = u64::from(units);
         let first = moved.start + Nanos::new((moved.end - moved.start).get() / units);
-        let whole = Nanos::transfer(bytes, self.link.bandwidth);
-        let last = Nanos::transfer(bytes.div_ceil(units), self.link.bandwidth);
+        let whole = self.link_time(bytes);
+        let last = self.link_time(bytes.div_ceil(units));
         let no_gap = (moved.end + last).saturating_sub(whole);
         self.send(first.max(no_gap), bytes)
     }
 
     fn receive(&mut self, ready: Nanos, bytes: u64) -> Nanos {
-        let duration = Nanos::transfer(bytes, self.link.bandwidth);
+        let duration = self.link_time(bytes);
         match self.link.interface {
             Interface::Nvme => self.from_host.book(ready, duration).end,
             Interface::Sata => self.to_host.book(ready, duration).end,
         }
     }
 
+    #[inline]
     fn start(&mut self, request: &Request) -> Nanos {
         match request.op {
             Op::Read => {
@@ -311,65 +354,5 @@ fn gather(in_memory: &mut Vec<(Nanos, u64)>, ready: Nanos, bytes: u64) {
     match in_memory.last_mut() {
         Some((last, sum)) if *last == ready => *sum += bytes,
         _ => in_memory.push((ready, bytes)),
-    }
-}
-
-impl Device for Ssd {
-    fn capacity_bytes(&self) -> u64 {
-        self.capacity
-    }
-
-    fn sector_bytes(&self) -> u64 {
-        LBA_BYTES
-    }
-
-    fn queue_depth(&self) -> usize {
-        self.queue_depth
-    }
-
-    fn now(&self) -> Nanos {
-        self.now
-    }
-
-    fn announce(&mut self, op: Op, lba: Lba) {
-        let unit = lba.get().saturating_mul(LBA_BYTES) >> self.unit_shift;
-        if unit < self.capacity >> self.unit_shift {
-            self.ftl.announce(Lpn(unit as u32), op == Op::Write);
-        }
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        DeviceError::check(&request, self.capacity, LBA_BYTES)?;
-        assert!(self.flight.len() < self.queue_depth, "more in flight than the queue holds");
-        if self.flight.len() == 0 && self.now > self.idle_since {
-            self.ftl.collect_idle(self.idle_since, self.now, &mut self.array);
-        }
-        self.array.advance(self.now);
-        self.to_host.forget_before(self.now);
-        self.from_host.forget_before(self.now);
-        let changes = matches!(request.op, Op::Write | Op::Trim);
-        if changes && self.ftl.service().read_only {
-            let refused = self.now + self.link.write_overhead;
-            self.flight.take(request.id, self.now, refused, Err(WORN_OUT));
-            return Ok(());
-        }
-        let completed = self.start(&request);
-        self.flight.take(request.id, self.now, completed, Ok(()));
-        Ok(())
-    }
-
-    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
-        let next = self.flight.next();
-        let until = match wait {
-            Wait::Poll => self.now,
-            Wait::One => next.unwrap_or(self.now),
-            Wait::Until(time) => next.map_or(time, |next| next.min(time)),
-        };
-        self.now = self.now.max(until);
-        while self.flight.next().is_some_and(|next| next <= self.now) {
-            done.push(self.flight.land());
-            self.idle_since = self.now;
-        }
-        Ok(())
     }
 }

@@ -43,7 +43,7 @@ fn a_worn_drive_loses_its_spare_and_then_takes_no_more_writes_but_keeps_its_data
     let service = twin.drive.service();
     assert!(service.read_only && service.spare_percent() < 1e-9, "{service:?}");
     assert!(retired(&twin.drive) > 3);
-    // The first of 200 blocks fails near 24 erases; the drive lives until a sixth of one die is bad.
+    // The first of 200 blocks fails near 24 erases; the drive ends with a sixth of one die bad.
     let erases = twin.drive.wear().erases_mean;
     assert!((30.0..40.0).contains(&erases), "{erases} erases on average");
     assert_eq!(try_write(&mut twin.drive, 3), Err(IoError { errno: 5 }));
