@@ -296,6 +296,7 @@ impl Ftl {
         "relocation",
         "reserve",
         "idle_reserve",
+        "idle_after",
         "wear_levelling",
         "wear_spread",
     ];

@@ -1,5 +1,7 @@
 //! `Collection`: how a profile says that space is reclaimed.
 
+use ssdlab_time::Nanos;
+
 use super::ConfigError;
 use super::reader::Section;
 
@@ -52,6 +54,8 @@ pub struct Collection {
     pub reserve: u32,
     /// While the drive is idle, collection goes on until so many are free; 0: it does not.
     pub idle_reserve: u32,
+    /// How long the drive must have been idle before it uses the time.
+    pub idle_after: Nanos,
     /// How erases are spread.
     pub wear: WearLevelling,
 }
@@ -87,8 +91,9 @@ impl Collection {
             return Err(ConfigError::new("ftl.reserve", reserve.to_string(), allowed));
         }
         let idle_reserve = section.count("idle_reserve")?.unwrap_or(0);
+        let idle_after = section.time("idle_after")?.unwrap_or(Nanos::ZERO);
         let wear = Self::read_wear(section)?;
-        Ok(Self { victim, relocation, reserve, idle_reserve, wear })
+        Ok(Self { victim, relocation, reserve, idle_reserve, idle_after, wear })
     }
 
     fn read_wear(section: &mut Section) -> Result<WearLevelling, ConfigError> {

@@ -93,12 +93,13 @@ impl Ftl {
         self.collector.rules.relocation == Relocation::Mixed && self.free_count() < FREE_KEPT
     }
 
-    /// Uses the time from `from` to `until`, in which nobody asked for anything.
+    /// Uses the time from `from` to `until`, in which nobody asked for anything, but for its first
+    /// part, `ftl.idle_after`.
     ///
     /// One page after the other, until the SLC cache is empty and enough superblocks are free, or
     /// nothing is left to gain.
     pub fn collect_idle(&mut self, from: Nanos, until: Nanos, array: &mut impl Media) {
-        let mut at = from;
+        let mut at = from + self.collector.rules.idle_after;
         while at < until && self.choose_idle_victim() {
             let mut victim = self.collector.victim.take().expect("a victim was chosen");
             let pays = victim.gain > 0;

@@ -87,3 +87,8 @@ fn every_lesson_in_the_folder_is_played() {
 fn a_power_cut_takes_what_was_not_flushed_and_a_liar_loses_what_it_called_safe() {
     play("09-power-cut.txt");
 }
+
+#[test]
+fn an_slc_cache_is_fast_until_it_is_full_and_is_folded_in_idle_time() {
+    play("10-slc-cache.txt");
+}

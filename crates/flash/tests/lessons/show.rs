@@ -75,14 +75,19 @@ pub fn superblocks(drive: &Ssd) -> Vec<String> {
     };
     let row = |name: &str, cells: Vec<String>| {
         let cells = cells.iter().map(|cell| format!(" {cell:>6}"));
-        format!("{name:<10} {}", cells.collect::<String>())
+        format!("{name:<10} {}", cells.collect::<String>()).trim_end().to_owned()
     };
-    vec![
+    let mut rows = vec![
         row("superblock", (0..all.len()).map(|number| number.to_string()).collect()),
         row("state", all.iter().map(|each| state(each).to_owned()).collect()),
         row("valid", all.iter().map(|each| each.valid.to_string()).collect()),
         row("erases", all.iter().map(|each| each.erases.to_string()).collect()),
-    ]
+    ];
+    if all.iter().any(|each| each.slc) {
+        let slc = |each: &Superblock| if each.slc { "slc" } else { "" };
+        rows.push(row("cache", all.iter().map(|each| slc(each).to_owned()).collect()));
+    }
+    rows
 }
 
 /// What the drive has counted.

@@ -94,6 +94,9 @@ fn make(overrides: &str) -> Result<(Ssd, Profile), String> {
             continue;
         }
         let (section, name) = key.split_once('.').ok_or("give a key as table.name")?;
+        if matches!(section, "slc" | "trim") {
+            table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+        }
         let section = table.get_mut(section).and_then(Value::as_table_mut);
         section.ok_or(format!("no table for {key}"))?.insert(name.to_owned(), parsed(value));
     }
