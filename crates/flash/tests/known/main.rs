@@ -5,6 +5,8 @@ mod counts;
 mod heat;
 mod history;
 mod life;
+mod placement;
 mod queue;
+mod reading;
 mod tables;
 mod theory;
