@@ -1,6 +1,7 @@
 //! Known answers: write amplification, conservation and queueing against closed forms.
 
 mod amplification;
+mod cause;
 mod counts;
 mod heat;
 mod history;

@@ -2,5 +2,6 @@
 
 mod drive;
 mod profile;
+mod sequences;
 mod small;
 mod upkeep;
