@@ -138,7 +138,7 @@ const RULES: [&str; 5] = [
 fn what_writes_decide_is_done_after_them() {
     for rules in RULES {
         many_stretches(rules, |host| {
-            for _ in 0..1 + host.random.below(40) {
+            for _ in 0..=host.random.below(40) {
                 host.ask_anywhere(Op::Write);
             }
         });
@@ -150,7 +150,7 @@ fn what_is_decided_between_reads_and_rests_is_done_after_that() {
     for rules in RULES {
         let rules = format!("{rules}\nidle_reserve = 6");
         many_stretches(&rules, |host| {
-            for _ in 0..1 + host.random.below(60) {
+            for _ in 0..=host.random.below(60) {
                 match host.random.below(4) {
                     0 => host.ask_anywhere(Op::Read),
                     1 => {
