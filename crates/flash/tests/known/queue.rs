@@ -32,7 +32,8 @@ impl Queue {
         while self.submitted - self.done.len() as u64 >= depth {
             self.drive.reap(Wait::One, &mut self.done).unwrap();
         }
-        let request = Request { id: self.submitted, op, lba: Lba::new(unit * 8), blocks: 8 };
+        let blocks = if op == Op::Flush { 0 } else { 8 };
+        let request = Request { id: self.submitted, op, lba: Lba::new(unit * 8), blocks };
         self.drive.submit(request).unwrap();
         self.submitted += 1;
     }
@@ -160,4 +161,52 @@ fn more_spare_is_faster_by_the_flash_writes_that_it_saves_and_a_little_more() {
     // A little more than the writes: what is moved must be fetched first, and is waited for.
     let gain = speed / saved;
     assert!((1.0..1.3).contains(&gain), "{speed} times the speed, {saved} times fewer writes");
+}
+
+/// Seconds that filling in order, reading all of it and random writes into the spare take.
+fn pace(queue: &mut Queue, units: u64) -> [f64; 3] {
+    let timed = |queue: &mut Queue, act: &mut dyn FnMut(&mut Queue)| {
+        let start = queue.drive.now();
+        act(queue);
+        queue.drain();
+        queue.submit(Op::Flush, 0, 1);
+        queue.drain();
+        (queue.drive.now() - start).get() as f64 / 1e9
+    };
+    let fill = timed(queue, &mut |queue| {
+        (0..units).for_each(|unit| queue.submit(Op::Write, unit, 64));
+    });
+    let read = timed(queue, &mut |queue| {
+        (0..units).for_each(|unit| queue.submit(Op::Read, unit, 64));
+    });
+    let mut random = Random::new(5, "pace");
+    let write = timed(queue, &mut |queue| {
+        (0..8000).for_each(|_| queue.submit(Op::Write, random.below(units), 64));
+    });
+    [fill, read, write]
+}
+
+#[test]
+fn trimming_everything_returns_the_drive_to_its_fresh_speed() {
+    let flash = "channels = 2\ndies_per_channel = 2\nplanes = 2\npage = \"16 KiB\"";
+    let rules = "idle_reserve = 125";
+    let drive = Drive { units: 512, superblocks: 128, spare: 0.2, rules };
+    let profile = drive.profile_on(flash, 16);
+    let units = profile.logical_units();
+    let mut queue = Queue { drive: Ssd::new(&profile, 1), done: Vec::new(), submitted: 0 };
+    let fresh = pace(&mut queue, units);
+    let mut random = Random::new(7, "age");
+    (0..2 * units).for_each(|_| queue.submit(Op::Write, random.below(units), 64));
+    queue.drain();
+    let aged = pace(&mut queue, units);
+    (0..units).for_each(|unit| queue.submit(Op::Trim, unit, 64));
+    queue.drain();
+    // Time to erase what holds nothing any more.
+    let until = queue.drive.now() + Nanos::from_secs(10);
+    queue.drive.reap(Wait::Until(until), &mut queue.done).unwrap();
+    let trimmed = pace(&mut queue, units);
+    for (fresh, trimmed) in fresh.into_iter().zip(trimmed) {
+        assert!((trimmed / fresh - 1.0).abs() < 0.01, "fresh {fresh} s, trimmed {trimmed} s");
+    }
+    assert!(aged[0] > 2.0 * fresh[0] && aged[2] > 1.1 * fresh[2], "{aged:?}, fresh {fresh:?}");
 }

@@ -4,6 +4,7 @@ mod drive;
 mod power;
 mod profile;
 mod retire;
+mod sequences;
 mod slc;
 mod small;
 mod upkeep;

@@ -1,0 +1,157 @@
+//! Ten thousand short random lives of a tiny drive: after every step its maps and counts agree.
+//!
+//! `drive.rs` has longer lives of a larger drive; here the drive is so small that a few requests
+//! make it collect, and each life draws its own rules.
+
+use proptest::prelude::*;
+use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
+use ssdlab_flash::{Profile, Ssd};
+use ssdlab_time::Nanos;
+
+/// Two dies, superblocks of 16 units, 192 units visible.
+const PROFILE: &str = r#"
+[drive]
+model = "Tiny"
+capacity = "768 KiB"
+interface = "nvme"
+[link]
+bandwidth = "1000 MB/s"
+read_overhead = "20 us"
+write_overhead = "5 us"
+max_transfer = "64 KiB"
+[flash]
+channels = 2
+dies_per_channel = 1
+planes = 1
+page = "8 KiB"
+pages_per_block = 4
+blocks_per_plane = 20
+read = ["40 us", "60 us"]
+program = "700 us"
+erase = "3 ms"
+channel_bandwidth = "400 MB/s"
+SUSPEND
+[ftl]
+RULES
+[buffer]
+size = "64 KiB"
+power_loss_protection = PROTECTED
+"#;
+
+const UNITS: u64 = 192;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Submit { op: Op, lba: u64, blocks: u32 },
+    Reap,
+    Rest(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let op = prop_oneof![
+        6 => Just(Op::Write), 2 => Just(Op::Read), 1 => Just(Op::Trim), 1 => Just(Op::Flush)
+    ];
+    let submit = (op, 0..UNITS * 8, 1..320_u32).prop_map(|(op, lba, blocks)| {
+        let room = (UNITS * 8 - lba) as u32;
+        let blocks = if op == Op::Flush { 0 } else { blocks.min(room) };
+        Step::Submit { op, lba: if op == Op::Flush { 0 } else { lba }, blocks }
+    });
+    prop_oneof![8 => submit, 3 => Just(Step::Reap), 1 => (0..5_000_000_u64).prop_map(Step::Rest)]
+}
+
+fn rules() -> impl Strategy<Value = String> {
+    let victim = prop::sample::select(vec![
+        "victim = \"greedy\"",
+        "victim = \"fifo\"",
+        "victim = \"random\"",
+        "victim = \"d-choices\"\nchoices = 3",
+        "victim = \"cost-benefit\"",
+    ]);
+    let relocation = prop::sample::select(vec!["separate", "mixed"]);
+    let more = prop::sample::select(vec![
+        "",
+        "chunk = \"4 KiB\"",
+        "chunk = \"16 KiB\"",
+        "map_cache = \"8 KiB\"",
+        "read_ahead = \"64 KiB\"",
+        "idle_reserve = 5",
+        "wear_levelling = \"static\"\nwear_spread = 2",
+        "reserve = 3",
+    ]);
+    (victim, relocation, more).prop_map(|(victim, relocation, more)| {
+        format!("{victim}\nrelocation = \"{relocation}\"\n{more}")
+    })
+}
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    (rules(), any::<bool>(), any::<bool>()).prop_map(|(rules, protected, suspends)| {
+        let suspend = if suspends { "suspend = \"20 us\"" } else { "" };
+        let text = PROFILE
+            .replace("SUSPEND", suspend)
+            .replace("RULES", &rules)
+            .replace("PROTECTED", &protected.to_string());
+        Profile::from_toml(&text).unwrap()
+    })
+}
+
+/// A drive and the ids of what is in flight.
+struct Queue {
+    drive: Ssd,
+    flying: Vec<u64>,
+    submitted: u64,
+    last: Nanos,
+}
+
+impl Queue {
+    fn submit(&mut self, op: Op, lba: u64, blocks: u32) {
+        let request = Request { id: self.submitted, op, lba: Lba::new(lba), blocks };
+        self.drive.submit(request).unwrap();
+        self.flying.push(self.submitted);
+        self.submitted += 1;
+    }
+
+    fn reap(&mut self, wait: Wait) {
+        let mut done: Vec<Completion> = Vec::new();
+        self.drive.reap(wait, &mut done).unwrap();
+        for each in done {
+            assert!(each.submitted <= each.completed && each.completed <= self.drive.now());
+            assert!(self.last <= each.completed, "completions in order of time");
+            self.last = each.completed;
+            let place = self.flying.iter().position(|id| *id == each.id);
+            self.flying.swap_remove(place.expect("each comes back once"));
+        }
+    }
+
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::Submit { op, lba, blocks } => self.submit(*op, *lba, *blocks),
+            Step::Reap => self.reap(Wait::One),
+            Step::Rest(nanos) => self.reap(Wait::Until(self.drive.now() + Nanos::new(*nanos))),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn after_every_step_of_ten_thousand_lives_maps_and_counts_agree(
+        profile in profiles(),
+        full in any::<bool>(),
+        steps in prop::collection::vec(step(), 1..24),
+    ) {
+        let drive = Ssd::new(&profile, 0);
+        let mut queue = Queue { drive, flying: Vec::new(), submitted: 0, last: Nanos::ZERO };
+        if full {
+            queue.submit(Op::Write, 0, (UNITS * 8) as u32);
+        }
+        for step in &steps {
+            queue.take(step);
+            queue.drive.assert_consistent();
+        }
+        while !queue.flying.is_empty() {
+            queue.reap(Wait::One);
+        }
+        queue.drive.assert_consistent();
+    }
+}

@@ -1,0 +1,109 @@
+//! The drive under test: its profile, and the few jobs that it is given.
+
+use std::ops::ControlFlow;
+
+use ssdlab_device::{Device, Op};
+use ssdlab_flash::{Profile, Ssd};
+use ssdlab_workload::{Job, PatternKind, run};
+
+use crate::process::{cpu_nanos, resident_bytes};
+use crate::show::Row;
+
+/// The area that the published test wrote to, in bytes.
+pub const AREA: u64 = 40_000_000_000;
+
+/// As deep as a SATA drive's queue.
+const QUEUE_DEPTH: usize = 32;
+
+/// The drive of the published test with so many bytes visible.
+pub fn profile(capacity: u64) -> Profile {
+    let mut profile = Profile::from_toml(include_str!("samsung-840-pro.toml")).unwrap();
+    profile.capacity = capacity;
+    profile
+}
+
+/// A twin, and what the process was before it.
+pub struct Drive {
+    ssd: Ssd,
+    resident_before: u64,
+    /// Each job gets another seed.
+    jobs: u64,
+    /// Bytes that were ever written in order, from the start of the drive.
+    mapped: u64,
+}
+
+impl Drive {
+    pub fn new(profile: &Profile) -> Self {
+        let resident_before = resident_bytes();
+        Self { ssd: Ssd::new(profile, 1), resident_before, jobs: 0, mapped: 0 }
+    }
+
+    /// Writes the first so many bytes in requests of 1 MiB, and the rest of the last one.
+    pub fn in_order(&mut self, bytes: u64) -> Row {
+        self.mapped = self.mapped.max(bytes);
+        let whole = bytes >> 20 << 20;
+        let row = self.write(PatternKind::Sequential, (0, whole), 1 << 20, whole);
+        if whole == bytes {
+            return row;
+        }
+        row + self.write(PatternKind::Sequential, (whole, bytes - whole), 4096, bytes - whole)
+    }
+
+    /// Writes so many bytes in requests of 4 KiB, anywhere in the first `area` bytes.
+    pub fn at_random(&mut self, area: u64, bytes: u64) -> Row {
+        self.write(PatternKind::Random, (0, area), 4096, bytes)
+    }
+
+    /// Writes at random all over until three rounds, of an eighth of the drive each, agree within a
+    /// hundredth; returns the last.
+    pub fn until_steady(&mut self) -> Row {
+        let capacity = self.ssd.capacity_bytes();
+        let mut rates = Vec::new();
+        loop {
+            let row = self.at_random(capacity, capacity / 8);
+            rates.push(row.requests_per_s());
+            let last = &rates[rates.len().saturating_sub(3)..];
+            let fastest = last.iter().copied().fold(0.0, f64::max);
+            let slowest = last.iter().copied().fold(f64::MAX, f64::min);
+            if rates.len() >= 10 && fastest < 1.01 * slowest {
+                return row;
+            }
+            assert!(rates.len() < 100, "never steady: {rates:?}");
+        }
+    }
+
+    fn write(&mut self, pattern: PatternKind, part: (u64, u64), block: u64, bytes: u64) -> Row {
+        self.jobs += 1;
+        let job = Job {
+            op: Op::Write,
+            pattern,
+            offset_bytes: part.0,
+            length_bytes: part.1,
+            block_bytes: block,
+            amount_bytes: bytes,
+            queue_depth: QUEUE_DEPTH,
+            seed: self.jobs,
+            interval_ms: 60_000,
+        };
+        let (before, cpu) = (*self.ssd.counters(), cpu_nanos());
+        let outcome = run(&mut self.ssd, &job, &mut |_| ControlFlow::Continue(())).unwrap();
+        let (after, cpu) = (self.ssd.counters(), cpu_nanos() - cpu);
+        Row {
+            requests: outcome.record.requests,
+            bytes: outcome.record.bytes,
+            simulated: outcome.record.end - outcome.record.start,
+            cpu_nanos: cpu,
+            host_units: after.host_writes - before.host_writes,
+            flash_units: after.nand_writes() - before.nand_writes(),
+            latency_p99: outcome.latency.value_at_quantile(0.99),
+        }
+    }
+
+    /// Prints what the twin holds of the host's memory.
+    pub fn memory(&self, what: &str) {
+        let held = resident_bytes().saturating_sub(self.resident_before) as f64;
+        let units = (self.mapped / 4096) as f64;
+        let (megabytes, each) = (held / 1e6, held / units);
+        println!("| {what} | {megabytes:.0} MB | {units:.0} mapped units | {each:.2} bytes each |");
+    }
+}
