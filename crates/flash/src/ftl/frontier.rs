@@ -73,13 +73,6 @@ impl Frontiers {
         [Some(Stream::Host), moves, slc].into_iter().flatten()
     }
 
-    /// Whether a page, given by where its last unit lies, is still being filled.
-    #[inline]
-    pub fn fills(&self, superblock: u32, last_offset: u32) -> bool {
-        let fills = |each: &Frontier| each.superblock == superblock && last_offset >= each.next;
-        self.all.iter().any(fills)
-    }
-
     /// Units written for a cause that wait in pages that are not full.
     pub fn waiting(&self, cause: Cause) -> u64 {
         self.all.iter().map(|frontier| u64::from(frontier.waiting(cause))).sum()

@@ -257,12 +257,11 @@ impl Ftl {
 
     /// Where a unit's content is at `now`.
     #[inline]
-    pub fn locate(&self, lpn: Lpn, now: Nanos, array: &impl Media) -> Location {
+    pub fn locate(&self, lpn: Lpn, now: Nanos) -> Location {
         let Some(ppn) = self.l2p.get(lpn) else { return Location::Unmapped };
         let (superblock, offset) = self.splitter.superblock(ppn);
         let place = self.place(superblock, offset);
-        let waits = self.frontiers.fills(superblock, self.splitter.last_offset(place));
-        if waits || array.programming(place, now) {
+        if self.undo.in_flash_at(superblock, place) > now {
             Location::Buffered
         } else {
             Location::Flash(ppn, place)

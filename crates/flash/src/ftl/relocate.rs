@@ -68,6 +68,7 @@ impl Ftl {
         array: &mut impl Media,
     ) -> Nanos {
         let place = self.place(superblock, offset);
+        let at = at.max(self.undo.in_flash_at(superblock, place));
         let sensed = &mut self.collector.sensed[place.die as usize];
         if *sensed == Some(place.page) {
             return array.fetch_again(place.die, at, units);

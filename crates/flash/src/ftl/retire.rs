@@ -77,6 +77,8 @@ pub struct Service {
     pub at_first: u32,
     /// In service now.
     pub now: u32,
+    /// Of these, to be given up for substitutes as soon as collection can do without.
+    pub owed: u32,
     /// Without so many collection cannot go on.
     pub least: u32,
     /// Whether blocks failed that nothing can replace: the drive takes no more writes.
@@ -89,14 +91,13 @@ impl Service {
         let now = profile.geometry.blocks_per_plane - profile.superblocks_apart();
         let full = profile.capacity / profile.geometry.superblock_bytes() + 1;
         let least = full as u32 + profile.superblocks_held();
-        Self { at_first: now, now, least, read_only: false }
+        Self { at_first: now, now, owed: 0, least, read_only: false }
     }
 
     /// Superblocks left to lose, in per cent of those at first.
     pub fn spare_percent(&self) -> f64 {
-        let (left, at_first) = (self.now - self.least, self.at_first - self.least);
-        let percent = 100.0 * f64::from(left) / f64::from(at_first.max(1));
-        if self.read_only { 0.0 } else { percent }
+        let left = self.now.saturating_sub(self.least + self.owed);
+        100.0 * f64::from(left) / f64::from((self.at_first - self.least).max(1))
     }
 }
 
@@ -109,12 +110,13 @@ impl Ftl {
         let only_one = self.superblocks.free_count() == 0;
         let Some(lives) = &mut self.lives else { return false };
         lives.wear_out(superblock, erases);
-        let owed = lives.owed();
-        self.service.read_only |= self.service.now < self.service.least + owed;
-        if owed == 0 || only_one || self.service.read_only {
+        self.service.owed = lives.owed();
+        self.service.read_only |= self.service.now < self.service.least + self.service.owed;
+        if self.service.owed == 0 || only_one || self.service.read_only {
             return false;
         }
         lives.dissolved += 1;
+        self.service.owed -= 1;
         self.service.now -= 1;
         true
     }

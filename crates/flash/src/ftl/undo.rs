@@ -131,10 +131,16 @@ impl Undo {
         place: Place,
         now: Nanos,
     ) -> Option<Replaced> {
+        let end = self.in_flash_at(superblock, place);
         let log = self.logs.iter().find(|log| log.superblock == superblock)?;
-        let page = self.page(place.die, place.page_in_block);
-        let end = log.page_ends[page];
         (end > now.max(self.forgotten_before)).then(|| log.replaced[offset as usize])
+    }
+
+    /// When the page at this place is in flash, or a time past; `Nanos::MAX` if it is not full yet.
+    #[inline]
+    pub fn in_flash_at(&self, superblock: u32, place: Place) -> Nanos {
+        let log = self.logs.iter().find(|log| log.superblock == superblock);
+        log.map_or(Nanos::ZERO, |log| log.page_ends[self.page(place.die, place.page_in_block)])
     }
 
     /// Forgets everything: after a power cut what is left is in flash.

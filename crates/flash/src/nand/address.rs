@@ -65,13 +65,6 @@ impl Splitter {
         Ppn(superblock * self.superblock_units.divisor + offset)
     }
 
-    /// The position in its superblock of the last unit to be written of a multi-plane page.
-    pub fn last_offset(&self, place: Place) -> u32 {
-        let last_on_die = (place.page_in_block + 1) * self.multi_page_units.divisor - 1;
-        let (stripe, in_chunk) = self.chunk_units.split(last_on_die);
-        stripe * self.stripe_units.divisor + place.die * self.chunk_units.divisor + in_chunk
-    }
-
     /// Where a superblock's unit lies.
     #[inline]
     pub fn place(&self, superblock: u32, offset: u32) -> Place {
@@ -164,7 +157,6 @@ mod tests {
                 let page = &mut filled[(place.die * 6 + place.page_in_block) as usize];
                 *page += 1;
                 assert_eq!(place.last_of_page, *page == geometry.multi_page_units());
-                assert_eq!(place.last_of_page, splitter.last_offset(place) == offset);
             }
             assert!(filled.iter().all(|units| *units == geometry.multi_page_units()));
         }

@@ -53,7 +53,7 @@ impl Array {
     /// Senses a page for collection and moves its units to the controller.
     pub fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
         let duration = self.timing.read_of(place);
-        let sensed = self.die(place.die).queue(at, duration, Task::Fetch).end;
+        let sensed = self.die(place.die).fetch(at, duration).end;
         self.transfer_out(place.die, sensed, units).end
     }
 
@@ -64,18 +64,13 @@ impl Array {
         let begin = ready.max(die_free.saturating_sub(transfer));
         let moved = self.channel(place.die).book(begin, transfer).end;
         let program = self.timing.program_of(place);
-        self.die(place.die).queue(moved, program, Task::Program(place.page)).end
+        self.die(place.die).queue(moved, program, Task::Program).end
     }
 
     /// Erases one block of each plane of a die; returns when it is done.
     pub fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
         let erase = self.timing.erase;
         self.die(die).queue(at, erase, Task::Erase).end
-    }
-
-    /// Whether this page's program has not ended at `now`.
-    pub fn programming(&self, place: Place, now: Nanos) -> bool {
-        self.dies[place.die as usize].programming(place.page, now)
     }
 
     /// Says that nothing will be asked for a time before `now`.

@@ -6,22 +6,29 @@ use ssdlab_time::{Nanos, Span};
 
 /// A die's time.
 ///
-/// Modelled: one operation at a time; programs, erases and collection's reads run in order of
-/// arrival; a host read waits for the operation in progress, or suspends it where the drive can,
-/// then goes before those that have not begun, which start later by its time; host reads among
-/// themselves run in order of arrival.
+/// Modelled: one operation at a time; programs and erases run in order of arrival; a read waits for
+/// the operation in progress and then goes before programs and erases that have not begun, which
+/// start later by its time; a host read goes before collection's reads too and suspends a program
+/// or erase where the drive can; reads of a kind run in order of arrival.
 ///
 /// Not modelled: a bound on how often one operation may be suspended; cache reads that overlap the
 /// next sense with a transfer's setup.
 ///
 /// Differs from hardware: an operation that a read pushes back ends later for the die, but who was
 /// told its end before (the write buffer, which frees a place then) is not told again.
+///
+/// What waits has no times of its own: it starts when what is before it has ended, so that a read
+/// that goes first costs nothing for each of hundreds that it pushes back.
 #[derive(Clone, Debug, Default)]
 pub struct Die {
-    /// Operations that may not have ended yet, in order of time.
+    /// Operations that may not have ended yet, in their order.
     queued: VecDeque<Queued>,
-    /// When the last queued operation ends.
-    queue_end: Nanos,
+    /// When the die is free for the first of them.
+    free: Nanos,
+    /// What all of them take.
+    work: Nanos,
+    /// When the last of them ends at the soonest, since some must wait before they start.
+    ends_after: Nanos,
     /// When the last host read ends.
     read_end: Nanos,
     /// Until when a suspended operation rests: a read that follows at once need not suspend again.
@@ -30,99 +37,121 @@ pub struct Die {
 
 #[derive(Clone, Copy, Debug)]
 struct Queued {
-    span: Span,
+    /// Not to start before, though the die may be free.
+    earliest: Nanos,
+    duration: Nanos,
     task: Task,
 }
 
 /// What is queued on a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// A program of this multi-plane page.
-    Program(u32),
+    /// A program of a multi-plane page.
+    Program,
     /// An erase of one block in each plane.
     Erase,
     /// A read for collection.
     Fetch,
 }
 
+/// A place in a die's queue.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    index: usize,
+    /// When the operation before it ends.
+    free: Nanos,
+    /// What those from it on take.
+    work_left: Nanos,
+}
+
 impl Die {
     /// When an operation that is queued now could start.
     pub fn queue_end(&self) -> Nanos {
-        self.queue_end.max(self.read_end)
+        (self.free + self.work).max(self.ends_after).max(self.read_end)
     }
 
-    /// Queues an operation.
+    /// Queues a program or an erase.
     pub fn queue(&mut self, earliest: Nanos, duration: Nanos, task: Task) -> Span {
-        let start = earliest.max(self.queue_end());
-        let span = Span { start, end: start + duration };
-        self.queue_end = span.end;
-        self.queued.push_back(Queued { span, task });
-        span
+        let earliest = earliest.max(self.read_end);
+        self.queued.push_back(Queued { earliest, duration, task });
+        self.work += duration;
+        self.ends_after = self.ends_after.max(earliest) + duration;
+        let end = self.queue_end();
+        Span { start: end - duration, end }
+    }
+
+    /// Senses a page for collection: what it brings is waited for, and no program is.
+    pub fn fetch(&mut self, earliest: Nanos, duration: Nanos) -> Span {
+        let mut start = earliest.max(self.read_end);
+        let turn = self.walk(|queued, begins, free| {
+            start = start.max(free);
+            begins < start || queued.task == Task::Fetch
+        });
+        start = start.max(turn.free);
+        self.queued.insert(turn.index, Queued { earliest: start, duration, task: Task::Fetch });
+        self.work += duration;
+        self.ends_after = self.ends_after.max(start + duration + turn.work_left);
+        Span { start, end: start + duration }
     }
 
     /// Senses a page for the host; `suspend` is what suspending a program or erase takes, if the
     /// drive can.
     pub fn sense(&mut self, earliest: Nanos, duration: Nanos, suspend: Option<Nanos>) -> Span {
-        let start = earliest.max(self.read_end);
+        let mut start = earliest.max(self.read_end);
         if self.queued.is_empty() {
             self.read_end = start + duration;
             return Span { start, end: self.read_end };
         }
-        let begun = self.queued.iter().take_while(|queued| queued.span.start <= start).count();
-        let running = begun.checked_sub(1).filter(|last| self.queued[*last].span.end > start);
-        let span = match (running, suspend) {
-            (None, _) => Span { start, end: start + duration },
-            (Some(index), Some(cost)) if self.queued[index].task != Task::Fetch => {
-                self.suspend(index, start, duration, cost)
+        let mut turn = self.walk(|_, begins, _| begins <= start);
+        if turn.free > start {
+            match suspend {
+                Some(cost) if self.queued[turn.index - 1].task != Task::Fetch => {
+                    let cost = if start <= self.suspended_until { Nanos::ZERO } else { cost };
+                    start += cost;
+                    self.suspended_until = start + duration;
+                    self.queued[turn.index - 1].duration += cost + duration;
+                    self.work += cost + duration;
+                    turn.free += cost + duration;
+                }
+                _ => start = turn.free,
             }
-            (Some(index), _) => {
-                let start = self.queued[index].span.end;
-                Span { start, end: start + duration }
-            }
-        };
-        self.read_end = span.end;
+        }
+        self.read_end = start + duration;
         // What follows waits for the read, or for the operation that it made longer.
-        let free = running.map_or(span.end, |index| self.queued[index].span.end.max(span.end));
-        self.push_back_from(begun, free);
-        span
+        let free = turn.free.max(self.read_end);
+        if let Some(next) = self.queued.get_mut(turn.index) {
+            next.earliest = next.earliest.max(free);
+        }
+        self.ends_after = self.ends_after.max(free + turn.work_left);
+        Span { start, end: self.read_end }
     }
 
-    /// Lets a read in while an operation rests, which then ends later by the time it rested.
-    fn suspend(&mut self, index: usize, start: Nanos, duration: Nanos, cost: Nanos) -> Span {
-        let cost = if start <= self.suspended_until { Nanos::ZERO } else { cost };
-        let start = start + cost;
-        let end = start + duration;
-        self.queued[index].span.end += duration + cost;
-        self.queue_end = self.queue_end.max(self.queued[index].span.end);
-        self.suspended_until = end;
-        Span { start, end }
-    }
-
-    /// When the program of this page ends, while it has not ended at `now`: its data is still in
-    /// the buffer until then.
-    pub fn programming(&self, page: u32, now: Nanos) -> bool {
-        self.queued.iter().any(|queued| queued.task == Task::Program(page) && queued.span.end > now)
+    /// Goes along the queue past those for which `passes`, given when each begins and when the die
+    /// is free for it.
+    fn walk(&self, mut passes: impl FnMut(&Queued, Nanos, Nanos) -> bool) -> Turn {
+        let mut turn = Turn { index: 0, free: self.free, work_left: self.work };
+        while let Some(queued) = self.queued.get(turn.index) {
+            let begins = turn.free.max(queued.earliest);
+            if !passes(queued, begins, turn.free) {
+                break;
+            }
+            turn.free = begins + queued.duration;
+            turn.work_left = turn.work_left - queued.duration;
+            turn.index += 1;
+        }
+        turn
     }
 
     /// Forgets operations that ended by `now`: no read will come before it.
     pub fn forget_before(&mut self, now: Nanos) {
-        while self.queued.front().is_some_and(|queued| queued.span.end <= now) {
-            self.queued.pop_front();
-        }
-    }
-
-    /// Operations from `index` on start at `free` or later, in their order.
-    fn push_back_from(&mut self, index: usize, mut free: Nanos) {
-        for queued in self.queued.iter_mut().skip(index) {
-            if queued.span.start >= free {
+        while let Some(first) = self.queued.front() {
+            let end = self.free.max(first.earliest) + first.duration;
+            if end > now {
                 return;
             }
-            let duration = queued.span.end - queued.span.start;
-            queued.span = Span { start: free, end: free + duration };
-            free = queued.span.end;
-        }
-        if index < self.queued.len() {
-            self.queue_end = free;
+            self.free = end;
+            self.work = self.work - first.duration;
+            self.queued.pop_front();
         }
     }
 }
@@ -130,16 +159,26 @@ impl Die {
 #[cfg(test)]
 mod tests {
     use super::{Die, Task};
-    use ssdlab_time::Nanos;
+    use ssdlab_time::{Nanos, Span};
 
     const PROGRAM: Nanos = Nanos::from_micros(700);
     const READ: Nanos = Nanos::from_micros(50);
 
+    /// When each queued operation runs.
+    fn spans(die: &Die) -> Vec<Span> {
+        let mut spans = Vec::new();
+        die.walk(|queued, start, _| {
+            spans.push(Span { start, end: start + queued.duration });
+            true
+        });
+        spans
+    }
+
     #[test]
     fn a_read_waits_for_the_program_in_progress_and_no_other() {
         let mut die = Die::default();
-        die.queue(Nanos::ZERO, PROGRAM, Task::Program(0));
-        die.queue(Nanos::ZERO, PROGRAM, Task::Program(1));
+        die.queue(Nanos::ZERO, PROGRAM, Task::Program);
+        die.queue(Nanos::ZERO, PROGRAM, Task::Program);
         let read = die.sense(Nanos::from_micros(10), READ, None);
         assert_eq!(read.start, PROGRAM);
         assert_eq!(die.queue_end(), PROGRAM * 2 + READ);
@@ -148,22 +187,34 @@ mod tests {
     #[test]
     fn a_suspended_program_lets_reads_in_and_ends_later_by_their_time() {
         let (mut die, cost) = (Die::default(), Nanos::from_micros(20));
-        die.queue(Nanos::ZERO, PROGRAM, Task::Program(0));
-        die.queue(Nanos::ZERO, PROGRAM, Task::Program(1));
+        die.queue(Nanos::ZERO, PROGRAM, Task::Program);
+        die.queue(Nanos::ZERO, PROGRAM, Task::Program);
         let arrival = Nanos::from_micros(100);
         let first = die.sense(arrival, READ, Some(cost));
         assert_eq!(first.end, arrival + cost + READ);
         let second = die.sense(arrival, READ, Some(cost));
         assert_eq!(second.end, first.end + READ, "suspended already");
         assert_eq!(die.queue_end(), PROGRAM * 2 + cost + READ * 2);
-        let late = PROGRAM + cost + READ * 2;
-        assert!(die.programming(0, late - Nanos::new(1)) && !die.programming(0, late));
+        assert_eq!(spans(&die)[0].end, PROGRAM + cost + READ * 2);
+    }
+
+    #[test]
+    fn a_read_for_collection_goes_before_programs_that_wait_and_behind_its_like() {
+        let mut die = Die::default();
+        die.queue(Nanos::ZERO, PROGRAM, Task::Program);
+        die.queue(Nanos::ZERO, PROGRAM, Task::Program);
+        die.queue(PROGRAM * 4, PROGRAM, Task::Program);
+        let arrival = Nanos::from_micros(10);
+        assert_eq!(die.fetch(arrival, READ).start, PROGRAM);
+        assert_eq!(die.fetch(arrival, READ).start, PROGRAM + READ);
+        assert_eq!(die.fetch(PROGRAM * 3, READ).start, PROGRAM * 3, "the die waits for data then");
+        assert_eq!(die.queue_end(), PROGRAM * 5, "the last one has not been held up");
     }
 
     #[test]
     fn a_read_for_collection_is_not_suspended() {
         let mut die = Die::default();
-        die.queue(Nanos::ZERO, READ, Task::Fetch);
+        die.fetch(Nanos::ZERO, READ);
         let read = die.sense(Nanos::new(1), READ, Some(Nanos::ZERO));
         assert_eq!(read.start, READ);
     }
@@ -177,15 +228,6 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_in_the_buffer_until_its_program_ends() {
-        let mut die = Die::default();
-        die.queue(Nanos::ZERO, PROGRAM, Task::Program(4));
-        assert!(die.programming(4, Nanos::from_micros(699)));
-        assert!(!die.programming(4, PROGRAM));
-        assert!(!die.programming(3, Nanos::ZERO));
-    }
-
-    #[test]
     fn nothing_overlaps_on_one_die() {
         let mut die = Die::default();
         let mut random = ssdlab_time::Random::new(5, "die");
@@ -193,14 +235,18 @@ mod tests {
         for _ in 0..5000 {
             now += Nanos::from_micros(random.below(60));
             die.forget_before(now);
-            if random.below(4) == 0 {
-                die.queue(now, PROGRAM, Task::Erase);
-            } else {
-                reads.push(die.sense(now, READ, None));
+            let later = now + Nanos::from_micros(random.below(2000));
+            match random.below(8) {
+                0 => drop(die.queue(later, PROGRAM, Task::Erase)),
+                1 | 2 => drop(die.fetch(now, READ)),
+                _ => reads.push(die.sense(now, READ, None)),
             }
-            let clash = |span: &&ssdlab_time::Span| {
-                die.queued.iter().any(|q| q.span.start < span.end && span.start < q.span.end)
-            };
+            let queued = spans(&die);
+            assert!(queued.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            let end = queued.last().map_or(Nanos::ZERO, |last| last.end).max(die.read_end);
+            assert_eq!(die.queue_end(), end.max(die.free), "the end is known without a walk");
+            let clash =
+                |span: &&Span| queued.iter().any(|q| q.start < span.end && span.start < q.end);
             assert!(reads.iter().rev().take(50).find(clash).is_none());
         }
         assert!(reads.windows(2).all(|pair| pair[0].end <= pair[1].start));

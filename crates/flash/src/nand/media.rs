@@ -17,9 +17,6 @@ pub trait Media {
 
     /// Erases one block of each plane of a die.
     fn erase(&mut self, die: u32, at: Nanos) -> Nanos;
-
-    /// Whether this page's program has not ended at `now`.
-    fn programming(&self, place: Place, now: Nanos) -> bool;
 }
 
 impl Media for Array {
@@ -37,10 +34,6 @@ impl Media for Array {
 
     fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
         self.erase(die, at)
-    }
-
-    fn programming(&self, place: Place, now: Nanos) -> bool {
-        self.programming(place, now)
     }
 }
 
@@ -63,9 +56,5 @@ impl Media for Untimed {
 
     fn erase(&mut self, _die: u32, at: Nanos) -> Nanos {
         at
-    }
-
-    fn programming(&self, _place: Place, _now: Nanos) -> bool {
-        false
     }
 }

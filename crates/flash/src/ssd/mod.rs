@@ -117,7 +117,7 @@ impl Ssd {
     /// Beyond the last one.
     pub fn whereabouts(&self, unit: u64) -> Whereabouts {
         assert!(unit < self.capacity >> self.unit_shift, "the drive has no unit {unit}");
-        match self.ftl.locate(Lpn(unit as u32), self.now, &self.array) {
+        match self.ftl.locate(Lpn(unit as u32), self.now) {
             Location::Unmapped => Whereabouts::Nowhere,
             Location::Buffered => Whereabouts::Buffer,
             Location::Flash(_, Place { die, page, page_in_block, .. }) => {
@@ -171,7 +171,7 @@ impl Ssd {
         for part in Self::parts(self.unit_shift, start, end) {
             units += 1;
             mapped = mapped.max(self.ftl.look_up(part.lpn, false, at, &mut self.array));
-            let location = self.ftl.locate(part.lpn, at, &self.array);
+            let location = self.ftl.locate(part.lpn, at);
             let Location::Flash(ppn, place) = location else {
                 course.add(None);
                 gather(&mut in_memory, at, part.bytes);
@@ -206,7 +206,7 @@ impl Ssd {
         let mut course = Course::begin(self.superblock_units);
         let (mut ready, mut senses) = (at, 0);
         let mapped = self.ftl.look_up(lpn, false, at, &mut self.array);
-        if let Location::Flash(ppn, place) = self.ftl.locate(lpn, at, &self.array) {
+        if let Location::Flash(ppn, place) = self.ftl.locate(lpn, at) {
             course.add(Some(ppn));
             if let Some(fetched) = self.ahead.take(u64::from(lpn.0), place) {
                 ready = ready.max(fetched);
@@ -234,7 +234,7 @@ impl Ssd {
         let at = self.now + self.link.read_overhead;
         let mut page: Option<(u64, u64, Place)> = None;
         for lpn in wanted.start..wanted.end.min(self.capacity >> self.unit_shift) {
-            let location = self.ftl.locate(Lpn(lpn as u32), at, &self.array);
+            let location = self.ftl.locate(Lpn(lpn as u32), at);
             let Location::Flash(ppn, place) = location else { break };
             if !course.goes_on_at(ppn) {
                 break;
@@ -270,7 +270,7 @@ impl Ssd {
         for part in Self::parts(self.unit_shift, start, end) {
             let mut ready = received;
             if part.bytes < self.unit_bytes
-                && let Location::Flash(_, place) = self.ftl.locate(part.lpn, at, &self.array)
+                && let Location::Flash(_, place) = self.ftl.locate(part.lpn, at)
             {
                 let sensed = self.array.sense(place, at);
                 ready = ready.max(self.array.transfer_out(place.die, sensed, 1).end);

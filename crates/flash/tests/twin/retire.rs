@@ -42,7 +42,7 @@ fn a_worn_drive_loses_its_spare_and_then_takes_no_more_writes_but_keeps_its_data
     }
     let service = twin.drive.service();
     assert!(service.read_only && service.spare_percent() < 1e-9, "{service:?}");
-    assert!(retired(&twin.drive) > 3);
+    assert!(retired(&twin.drive) as u32 + service.owed > 5, "{service:?}");
     // The first of 200 blocks fails near 24 erases; the drive ends with a sixth of one die bad.
     let erases = twin.drive.wear().erases_mean;
     assert!((30.0..40.0).contains(&erases), "{erases} erases on average");
