@@ -100,6 +100,21 @@ impl Ftl {
         }
     }
 
+    /// Erases what is empty in the time from `at` to `until`, in which nobody asks for anything, if
+    /// that is enough: pages that are not full are padded for it.
+    pub(super) fn erase_idle(&mut self, at: Nanos, until: Nanos, array: &mut impl Media) {
+        if at.max(self.programs_end) >= until || !self.emptied.has_any() {
+            return;
+        }
+        for stream in self.frontiers.streams() {
+            self.pad(stream, at, array);
+        }
+        let safe_at = self.programs_end.max(at);
+        if safe_at < until {
+            self.erase_emptied(safe_at, array);
+        }
+    }
+
     /// Notes that a superblock holds nothing valid any more.
     pub(super) fn emptied(&mut self, superblock: u32) {
         let borrows = self.slc.as_ref().is_none_or(SlcCache::borrows);

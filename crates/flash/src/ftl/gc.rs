@@ -109,9 +109,10 @@ impl Ftl {
             }
             self.keep_or_erase(victim, at, array);
             if !pays {
-                return;
+                break;
             }
         }
+        self.erase_idle(at, until, array);
     }
 
     /// Chooses what idle time is good for; false if for nothing. To fold the SLC cache takes room
