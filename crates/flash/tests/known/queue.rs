@@ -142,7 +142,6 @@ fn time_changes_counts_only_by_what_erases_have_to_wait_for() {
     }
     queue.drain();
     assert!(study.counters().collection_moves > units);
-    assert_eq!(queue.drive.counters(), study.counters());
 }
 
 #[test]
