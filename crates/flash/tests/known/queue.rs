@@ -32,7 +32,8 @@ impl Queue {
         while self.submitted - self.done.len() as u64 >= depth {
             self.drive.reap(Wait::One, &mut self.done).unwrap();
         }
-        let request = Request { id: self.submitted, op, lba: Lba::new(unit * 8), blocks: 8 };
+        let request =
+            Request { id: self.submitted, op, lba: Lba::new(unit * 8), blocks: 8, durable: false };
         self.drive.submit(request).unwrap();
         self.submitted += 1;
     }
