@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use io_uring::types::{SubmitArgs, Timespec};
@@ -44,6 +45,8 @@ pub struct UringDevice {
     request_bytes_max: u64,
     manner: Manner,
     batch: bool,
+    /// Whose ring it is, where it is one thread's.
+    owner: Option<ThreadId>,
 }
 
 impl UringDevice {
@@ -74,7 +77,8 @@ impl UringDevice {
 
     fn new(target: Target, clock: Clock, options: &OpenOptions) -> Result<Self, OpenError> {
         let buffers = Buffers::new(options, target.memory_align)?;
-        let ring = setup::ring(options.queue_depth, target.file.as_raw_fd())?;
+        let file = target.file.as_raw_fd();
+        let ring = setup::ring(options.queue_depth, file, options.single_issuer)?;
         let device = Self {
             ring,
             buffers,
@@ -85,6 +89,7 @@ impl UringDevice {
             request_bytes_max: options.request_bytes_max as u64,
             manner: Manner { registered_buffers: options.registered_buffers, flush: options.flush },
             batch: options.batch,
+            owner: options.single_issuer.then(|| thread::current().id()),
         };
         if options.registered_buffers {
             // SAFETY: `drop` waits for all requests before the buffers are freed.
@@ -101,6 +106,34 @@ impl UringDevice {
         let pushed = unsafe { self.ring.submission().push(&entry) };
         // There is an entry for each slot, and each slot has one request at most.
         pushed.expect("the ring has an entry for each slot");
+    }
+
+    /// Makes the ring anew if it is another thread's and has nothing to do any more.
+    fn adopt(&mut self) -> Result<(), DeviceError> {
+        let thread = thread::current().id();
+        if self.in_flight > 0 || self.owner.is_none_or(|owner| owner == thread) {
+            return Ok(());
+        }
+        let failed = |error: OpenError| DeviceError::System {
+            what: "a ring for another thread",
+            source: std::io::Error::other(error),
+        };
+        let file = self.target.file.as_raw_fd();
+        let ring = setup::ring(self.slots.len(), file, true).map_err(failed)?;
+        if self.manner.registered_buffers {
+            // SAFETY: `drop` waits for all requests before the buffers are freed.
+            unsafe { setup::register(&ring, &self.buffers) }.map_err(failed)?;
+        }
+        let _ = self.ring.submitter().unregister_files();
+        (self.ring, self.owner) = (ring, Some(thread));
+        Ok(())
+    }
+
+    /// Lets the kernel put down the completions that it keeps for this thread.
+    fn look(&self) {
+        let flags = EnterFlags::GETEVENTS.bits();
+        // SAFETY: no pointer is passed. It submits nothing: an error leaves it at that.
+        let _ = unsafe { self.ring.submitter().enter::<libc::sigset_t>(0, 0, flags, None) };
     }
 
     /// Whether a request waits for the next system call.
@@ -127,10 +160,8 @@ impl UringDevice {
                 // Out of memory for requests. A call that submits in vain does not look for
                 // completions, so that those in flight would never make room: one that submits
                 // nothing does.
-                std::thread::yield_now();
-                let flags = EnterFlags::GETEVENTS.bits();
-                // SAFETY: no pointer is passed.
-                let _ = unsafe { submitter.enter::<libc::sigset_t>(0, 0, flags, None) };
+                thread::yield_now();
+                self.look();
                 Ok(())
             }
             Err((_, source)) => Err(DeviceError::System { what: "io_uring_enter", source }),
@@ -201,6 +232,9 @@ impl Device for UringDevice {
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
         self.target.check(&request, self.request_bytes_max)?;
+        if self.in_flight == 0 {
+            self.adopt()?;
+        }
         if !self.batch && self.has_pushed() {
             self.enter(0, None)?;
         }
@@ -229,6 +263,7 @@ impl Device for UringDevice {
         if wait == Wait::Poll && done.len() == before {
             // The kernel may hold back completions, and requests may still be in the ring.
             self.enter(0, None)?;
+            self.look();
             return self.collect(done);
         }
         while done.len() == before && self.in_flight > 0 {

@@ -47,6 +47,31 @@ fn durable_writes_and_both_flushes_succeed_in_every_way() {
 }
 
 #[test]
+fn a_single_issuer_is_served_and_hands_over_when_nothing_is_in_flight() {
+    let Some(file) = Scratch::zeros(1 << 18) else { return };
+    for registered_buffers in [false, true] {
+        let options = OpenOptions { single_issuer: true, registered_buffers, ..writable(32) };
+        let mut device = file.open(&options);
+        let work = |device: &mut UringDevice| {
+            for id in 0..32 {
+                device.submit(request(id, Op::Write, id * u64::from(BLOCK), BLOCK)).unwrap();
+            }
+            let mut done = Vec::new();
+            while done.len() < 16 {
+                device.reap(Wait::Poll, &mut done).unwrap();
+            }
+            while done.len() < 32 {
+                device.reap(Wait::One, &mut done).unwrap();
+            }
+            assert!(done.iter().all(|completion| completion.outcome == Ok(())));
+        };
+        work(&mut device);
+        std::thread::scope(|scope| scope.spawn(|| work(&mut device)).join()).unwrap();
+        work(&mut device);
+    }
+}
+
+#[test]
 fn a_sibling_has_the_same_clock_and_writes_other_content() {
     let Some(file) = Scratch::zeros(1 << 17) else { return };
     let mut first = file.open(&writable(4));

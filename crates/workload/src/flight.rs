@@ -56,6 +56,7 @@ impl Flight {
     }
 
     /// Takes that place for a request, which arrived then, or as a closed loop has it.
+    #[inline]
     pub fn board(&mut self, request: &Request, arrival: Option<Nanos>) {
         assert_eq!(self.free.pop(), Some(request.id), "a request takes the next place");
         let mut arrival = arrival;
@@ -69,14 +70,15 @@ impl Flight {
     }
 
     /// Takes a request back; returns what it was and when it arrived.
-    pub fn land(&mut self, completion: &Completion) -> (Passenger, Nanos) {
+    #[inline]
+    pub fn land(&mut self, completion: &Completion) -> (&Passenger, Nanos) {
         self.free.push(completion.id);
         if self.held.is_empty() {
             self.unborn += 1;
         } else {
             self.held.push_back(completion.completed);
         }
-        let passenger = self.passengers[completion.id as usize];
+        let passenger = &self.passengers[completion.id as usize];
         (passenger, passenger.arrival.unwrap_or(completion.submitted))
     }
 }

@@ -95,7 +95,8 @@ impl Recorder {
         }
     }
 
-    pub fn add(&mut self, completion: &Completion, passenger: Passenger, arrival: Nanos) {
+    #[inline]
+    pub fn add(&mut self, completion: &Completion, passenger: &Passenger, arrival: Nanos) {
         let latency = completion.completed.saturating_sub(arrival);
         if completion.completed >= self.interval_end {
             self.begin_interval(completion.completed);

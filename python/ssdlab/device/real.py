@@ -17,9 +17,10 @@ class RealOptions(msgspec.Struct, frozen=True):
     """How a file or block device is opened, and how requests are put.
 
     `batch` hands requests over together: fewer system calls, but a virtual disk may do less.
-    `registered_buffers` pins memory once (`ulimit -l`). `dsync` is O_DSYNC, `flush` what a flush
-    is. A block device is opened exclusively if `exclusive`. `request_bytes_max` bounds a job's
-    block size.
+    `registered_buffers` pins memory once (`ulimit -l`). `single_issuer` spares interruptions where
+    the kernel has it; a drive may then be used by another thread only between jobs. `dsync` is
+    O_DSYNC, `flush` what a flush is. A block device is opened exclusively if `exclusive`.
+    `request_bytes_max` bounds a job's block size.
     """
 
     direct: bool = True
@@ -29,6 +30,7 @@ class RealOptions(msgspec.Struct, frozen=True):
     request_bytes_max: int = 1 << 20
     registered_buffers: bool = False
     batch: bool = False
+    single_issuer: bool = False
     dsync: bool = False
     flush: Literal["fsync", "fdatasync"] = "fsync"
     content: Content = "incompressible"
