@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from ssdlab.device import (
     Drive,
     HostWatch,
@@ -88,7 +90,8 @@ def by_ssdlab(case: Case, path: Path, seconds: float) -> Reading:
     if case.options is None:
         drive = open_null(case.depth)
     else:
-        drive = open_engine(path, case.options, case.engine)
+        options = msgspec.structs.replace(case.options, request_bytes_max=case.block)
+        drive = open_engine(path, options, case.engine)
     job = Job(
         op="read",
         pattern=case.pattern,
