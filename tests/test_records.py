@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ssdlab.errors import UsageError
 from ssdlab.records import (
+    INTERVAL_LATENCY,
     INTERVALS,
     LATENCY,
     STEPS,
@@ -33,7 +34,14 @@ from ssdlab.records import (
 )
 
 STARTED = datetime(2026, 11, 21, 10, 15, 0, tzinfo=UTC)
-FILES = ("manifest.json", "steps.parquet", "intervals.parquet", "latency.parquet", "result.json")
+FILES = (
+    "manifest.json",
+    "steps.parquet",
+    "intervals.parquet",
+    "latency.parquet",
+    "interval_latency.parquet",
+    "result.json",
+)
 
 
 def _manifest(target: str = "twin:x") -> Manifest:
@@ -78,7 +86,8 @@ def _recording() -> Recording:
     values = {**dict.fromkeys(STEPS.names[1:], 0), "phase": "fill", "extents": None}
     intervals = {name: np.array([1, 2], dtype=np.uint64) for name in INTERVALS.names[1:]}
     latency = {name: np.array([3], dtype=np.uint64) for name in LATENCY.names[1:]}
-    recording.add(StepRow(values, intervals, latency))
+    fine = {name: np.array([3], dtype=np.uint64) for name in INTERVAL_LATENCY.names[1:]}
+    recording.add(StepRow(values, intervals, latency, fine))
     recording.add(StepRow({**values, "phase": "flush", "extents": 7}))
     recording.add(StepRow({**values, "phase": "read"}, intervals, latency))
     return recording
@@ -103,10 +112,11 @@ def test_what_was_written_is_read_back(folder: Path) -> None:
         "steps": STEPS,
         "intervals": INTERVALS,
         "latency": LATENCY,
+        "interval_latency": INTERVAL_LATENCY,
     }
 
 
-def test_a_folder_holds_its_five_files_and_no_half_written_one(folder: Path) -> None:
+def test_a_folder_holds_its_files_and_no_half_written_one(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
 
 
@@ -115,11 +125,20 @@ def test_steps_are_numbered_in_order_and_their_columns_carry_the_number() -> Non
     assert tables["steps"]["step"].to_pylist() == [0, 1, 2]
     assert tables["intervals"]["step"].to_pylist() == [0, 0, 2, 2]
     assert tables["latency"]["step"].to_pylist() == [0, 2]
+    assert tables["interval_latency"]["step"].to_pylist() == [0]
+
+
+def test_a_column_that_a_step_does_not_have_is_null() -> None:
+    recording = Recording()
+    recording.add(StepRow({"phase": "read"}, {"start_ns": [1], "requests": [2], "bytes": [3]}))
+    tables = recording.tables()
+    assert tables["intervals"]["latency_ns_max"].to_pylist() == [None]
+    assert tables["steps"]["foreign_cpu_s"].to_pylist() == [None]
 
 
 def test_a_recording_without_steps_has_empty_tables_with_all_columns() -> None:
     tables = Recording().tables()
-    assert [table.num_rows for table in tables.values()] == [0, 0, 0]
+    assert [table.num_rows for table in tables.values()] == [0, 0, 0, 0]
     assert tables["steps"].schema == STEPS
 
 

@@ -5,6 +5,7 @@ A run folder holds
     manifest.json      who measured what, where, with which versions, seed and parameters
     steps.parquet      one row a step: `STEPS`
     intervals.parquet  what happened in each interval of each step: `INTERVALS`
+    interval_latency.parquet  how often each latency occurred in each interval: `INTERVAL_LATENCY`
     latency.parquet    how often each latency occurred in each step: `LATENCY`
     result.json        measures, findings, verdict, warnings: what `--json` prints
 
@@ -43,15 +44,28 @@ STEPS: Final = pa.schema(
         ("bytes", pa.uint64()),
         ("errors", pa.uint64()),
         ("extents", pa.uint32()),  # fragments of the test file after it; null where none is
+        # The measuring host meanwhile, in seconds of CPU time; null where it was not looked at.
+        ("own_user_s", pa.float64()),  # of this process (getrusage)
+        ("own_system_s", pa.float64()),
+        ("foreign_cpu_s", pa.float64()),  # of all others (/proc/stat, steps of 0.01 s)
+        ("stolen_cpu_s", pa.float64()),  # kept by the hypervisor
     ]
 )
 INTERVALS: Final = pa.schema(
     [
         ("step", pa.uint32()),
         ("start_ns", pa.uint64()),  # of the interval, on the device's clock
-        ("requests", pa.uint64()),  # completed in it
+        ("requests", pa.uint64()),  # that succeeded and ended in it
         ("bytes", pa.uint64()),
         ("latency_ns_max", pa.uint64()),
+        # The same by kind; null in what was not recorded so finely.
+        ("reads", pa.uint64()),
+        ("writes", pa.uint64()),
+        ("trims", pa.uint64()),
+        ("flushes", pa.uint64()),
+        ("read_bytes", pa.uint64()),
+        ("write_bytes", pa.uint64()),
+        ("errors", pa.uint64()),  # requests that failed in it
     ]
 )
 LATENCY: Final = pa.schema(
@@ -61,7 +75,21 @@ LATENCY: Final = pa.schema(
         ("count", pa.uint64()),
     ]
 )
-_TABLES: Final = {"steps": STEPS, "intervals": INTERVALS, "latency": LATENCY}
+INTERVAL_LATENCY: Final = pa.schema(
+    [
+        ("step", pa.uint32()),
+        ("interval", pa.uint32()),  # row among the intervals of its step, from 0
+        ("op", pa.uint8()),  # read 0, write 1, trim 2, flush 3
+        ("latency_ns", pa.uint64()),  # as in LATENCY: rows of one latency may be added up
+        ("count", pa.uint64()),
+    ]
+)
+_TABLES: Final = {
+    "steps": STEPS,
+    "intervals": INTERVALS,
+    "latency": LATENCY,
+    "interval_latency": INTERVAL_LATENCY,
+}
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -127,6 +155,7 @@ class StepRow:
     values: Mapping[str, Any]
     intervals: Mapping[str, Any] = field(default_factory=dict)
     latency: Mapping[str, Any] = field(default_factory=dict)
+    interval_latency: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Recording:
@@ -135,28 +164,33 @@ class Recording:
     def __init__(self) -> None:
         """No steps yet."""
         self._steps: list[dict[str, Any]] = []
-        self._parts: dict[str, list[pa.Table]] = {"intervals": [], "latency": []}
+        self._parts: dict[str, list[pa.Table]] = {name: [] for name in _TABLES if name != "steps"}
 
     def add(self, row: StepRow) -> None:
         """Adds the next step.
 
-        `row.values` has the columns of `STEPS` but `step`; `row.intervals` and `row.latency`
-        have those of their tables as equally long arrays, or nothing.
+        `row.values` has the columns of `STEPS` but `step`; the others have those of their tables
+        as equally long arrays, or nothing. A column that is missing is null.
         """
         step = len(self._steps)
         self._steps.append({"step": step, **row.values})
-        for name, columns in (("intervals", row.intervals), ("latency", row.latency)):
+        for name, parts in self._parts.items():
+            columns = getattr(row, name)
             if columns:
-                length = len(next(iter(columns.values())))
-                numbered = {"step": [step] * length, **columns}
-                self._parts[name].append(pa.table(numbered, schema=_TABLES[name]))
+                parts.append(_numbered(step, columns, _TABLES[name]))
 
     def tables(self) -> dict[str, pa.Table]:
-        """The three tables by name: steps, intervals, latency."""
+        """The tables by name: steps, intervals, latency, interval_latency."""
         tables = {"steps": pa.Table.from_pylist(self._steps, schema=STEPS)}
         for name, parts in self._parts.items():
             tables[name] = pa.concat_tables(parts) if parts else _TABLES[name].empty_table()
         return tables
+
+
+def _numbered(step: int, columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    length = len(next(iter(columns.values())))
+    empty = dict.fromkeys(schema.names, [None] * length)
+    return pa.table({**empty, "step": [step] * length, **columns}, schema=schema)
 
 
 @dataclass(frozen=True)

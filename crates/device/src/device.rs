@@ -2,7 +2,7 @@
 
 use ssdlab_time::Nanos;
 
-use crate::{Completion, DeviceError, Lba, Op, Request};
+use crate::{Completion, DeviceError, LBA_BYTES, Lba, Op, Request};
 
 /// How long `Device::reap` may wait for a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,11 @@ pub trait Device {
 
     /// The smallest unit that it reads and writes, in bytes: each request is a multiple of it.
     fn sector_bytes(&self) -> u64;
+
+    /// The longest request that it takes, in bytes.
+    fn request_bytes_max(&self) -> u64 {
+        u64::from(u32::MAX) * LBA_BYTES
+    }
 
     /// How many requests may be in flight. More is the submitter's bug.
     fn queue_depth(&self) -> usize;

@@ -11,5 +11,5 @@ mod request;
 pub use address::{LBA_BYTES, Lba, Region};
 pub use device::{Device, Wait};
 pub use error::{DeviceError, IoError};
-pub use record::{Interval, Record};
+pub use record::{Interval, Record, Tally};
 pub use request::{Completion, Op, Request};

@@ -18,6 +18,17 @@ pub enum Op {
     Flush,
 }
 
+impl Op {
+    /// All of them; `ALL[op.index()]` is `op`.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Flush];
+
+    /// Its place in arrays by kind of request.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
 /// One request to a device. It carries no data: a twin holds none, hardware brings its own buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -29,6 +40,9 @@ pub struct Request {
     pub lba: Lba,
     /// How many host blocks.
     pub blocks: u32,
+    /// A write that is done only when its blocks are durable: FUA, or `RWF_DSYNC` on a file. No
+    /// other request heeds it.
+    pub durable: bool,
 }
 
 impl Request {
@@ -39,7 +53,7 @@ impl Request {
 
     /// A flush of all completed writes.
     pub const fn flush(id: u64) -> Self {
-        Self { id, op: Op::Flush, lba: Lba::new(0), blocks: 0 }
+        Self { id, op: Op::Flush, lba: Lba::new(0), blocks: 0, durable: false }
     }
 }
 

@@ -3,12 +3,17 @@
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use ssdlab_time::Nanos;
-use ssdlab_workload::Outcome;
+use ssdlab_device::{Interval, Op};
+use ssdlab_workload::{Bucket, Outcome};
 
 /// A dict of scalars, and of two groups of `uint64` columns:
-/// `intervals` (`start_ns`, requests, bytes, `latency_ns_max`) and `latency` (`latency_ns`, count).
-pub fn outcome<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+/// `intervals`, and `latency` (interval: row in `intervals`, op: read 0, write 1, trim 2, flush 3,
+/// `latency_ns`, count).
+pub fn outcome<'py>(
+    py: Python<'py>,
+    outcome: &Outcome,
+    engine: &str,
+) -> PyResult<Bound<'py, PyDict>> {
     let record = &outcome.record;
     let dict = PyDict::new(py);
     dict.set_item("start_ns", record.start.get())?;
@@ -17,7 +22,10 @@ pub fn outcome<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, P
     dict.set_item("bytes", record.bytes)?;
     dict.set_item("errors", record.errors)?;
     dict.set_item("first_errno", record.first_errno)?;
+    dict.set_item("unserved", record.unserved)?;
     dict.set_item("stopped", outcome.stopped)?;
+    dict.set_item("failure", outcome.failure.as_ref().map(ToString::to_string))?;
+    dict.set_item("engine", engine)?;
     dict.set_item("intervals", intervals(py, outcome)?)?;
     dict.set_item("latency", latency(py, outcome)?)?;
     Ok(dict)
@@ -26,24 +34,31 @@ pub fn outcome<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, P
 fn intervals<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let rows = &outcome.record.intervals;
     let columns = PyDict::new(py);
-    let nanos = |pick: fn(&ssdlab_device::Interval) -> Nanos| {
-        PyArray1::from_iter(py, rows.iter().map(|row| pick(row).get()))
+    let column = |name: &str, pick: &dyn Fn(&Interval) -> u64| {
+        columns.set_item(name, PyArray1::from_iter(py, rows.iter().map(pick)))
     };
-    columns.set_item("start_ns", nanos(|row| row.start))?;
-    columns.set_item("requests", PyArray1::from_iter(py, rows.iter().map(|row| row.requests)))?;
-    columns.set_item("bytes", PyArray1::from_iter(py, rows.iter().map(|row| row.bytes)))?;
-    columns.set_item("latency_ns_max", nanos(|row| row.latency_max))?;
+    column("start_ns", &|row| row.start.get())?;
+    column("requests", &|row| row.requests())?;
+    column("bytes", &|row| row.bytes())?;
+    column("latency_ns_max", &|row| row.latency_max.get())?;
+    for (op, name) in Op::ALL.into_iter().zip(["reads", "writes", "trims", "flushes"]) {
+        column(name, &|row| row.by_op[op.index()].requests)?;
+    }
+    column("read_bytes", &|row| row.by_op[Op::Read.index()].bytes)?;
+    column("write_bytes", &|row| row.by_op[Op::Write.index()].bytes)?;
+    column("errors", &|row| row.errors)?;
     Ok(columns)
 }
 
 fn latency<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
-    let (values, counts): (Vec<u64>, Vec<u64>) = outcome
-        .latency
-        .iter_recorded()
-        .map(|bucket| (bucket.value_iterated_to(), bucket.count_since_last_iteration()))
-        .unzip();
+    let rows = &outcome.buckets;
     let columns = PyDict::new(py);
-    columns.set_item("latency_ns", PyArray1::from_vec(py, values))?;
-    columns.set_item("count", PyArray1::from_vec(py, counts))?;
+    let column = |name: &str, pick: &dyn Fn(&Bucket) -> u64| {
+        columns.set_item(name, PyArray1::from_iter(py, rows.iter().map(pick)))
+    };
+    column("interval", &|row| row.interval.into())?;
+    column("op", &|row| row.op.index() as u64)?;
+    column("latency_ns", &|row| row.latency_ns)?;
+    column("count", &|row| row.count)?;
     Ok(columns)
 }

@@ -5,25 +5,43 @@ use std::sync::{Mutex, MutexGuard};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use ssdlab_device::{Device, DeviceError};
-use ssdlab_flash::{Interface, Profile, Ssd};
+use ssdlab_device::Device;
+use ssdlab_flash::Ssd;
 use ssdlab_time::Nanos;
-use ssdlab_uring::{OpenOptions, UringDevice};
-use ssdlab_workload::{Job, Outcome, rest, run};
+use ssdlab_uring::{NullDevice, OpenError, OpenOptions, SyncDevice, UringDevice};
+use ssdlab_workload::{Job, JobError, Outcome, Watch, rest, run, run_threads};
 
 use crate::columns;
 use crate::errors::NativeError;
+use crate::profile::load;
 use crate::watch::PyWatch;
 
 enum Kind {
     Twin(Box<Ssd>),
-    Real(Box<UringDevice>),
+    Uring(Box<UringDevice>, OpenOptions),
+    Sync(Box<SyncDevice>, OpenOptions),
+    Null(Box<NullDevice>),
+}
+
+/// The same for each kind of device.
+macro_rules! each {
+    ($kind:expr, $device:ident => $done:expr) => {
+        match $kind {
+            Kind::Twin($device) => $done,
+            Kind::Uring($device, _) => $done,
+            Kind::Sync($device, _) => $done,
+            Kind::Null($device) => $done,
+        }
+    };
 }
 
 /// An open drive. One job at a time: a second thread waits.
 #[pyclass(frozen, module = "ssdlab._native")]
 pub struct Drive {
     kind: Mutex<Kind>,
+    /// By which way requests go: in every outcome, so that no result stands without it.
+    #[pyo3(get)]
+    engine: String,
     #[pyo3(get)]
     is_virtual: bool,
     #[pyo3(get)]
@@ -44,29 +62,27 @@ impl Drive {
         Ok(Self::new(Kind::Twin(Box::new(Ssd::new(&profile, seed)))))
     }
 
-    /// An existing file or block device, by `io_uring` and direct I/O, for reading and writing.
-    ///
-    /// A block device is opened exclusively. `request_bytes_max` bounds a job's block size.
+    /// An existing file or block device. `options` is JSON text with the fields of `OpenOptions`;
+    /// `by` is `io_uring`, or `sync` for one pread or pwrite at a time.
     #[staticmethod]
-    #[pyo3(signature = (path, *, queue_depth=32, request_bytes_max=1 << 20, seed=0, writable=true))]
-    fn real(
-        path: PathBuf,
-        queue_depth: usize,
-        request_bytes_max: usize,
-        seed: u64,
-        writable: bool,
-    ) -> PyResult<Self> {
-        let options = OpenOptions {
-            direct: true,
-            writable,
-            exclusive: true,
-            queue_depth,
-            request_bytes_max,
-            seed,
-            ..OpenOptions::default()
+    fn real(path: PathBuf, options: &str, by: &str) -> PyResult<Self> {
+        let options: OpenOptions =
+            serde_json::from_str(options).map_err(NativeError::OptionsText)?;
+        let kind = match by {
+            "io_uring" => UringDevice::open(path, &options)
+                .map(|device| Kind::Uring(Box::new(device), options)),
+            "sync" => {
+                SyncDevice::open(path, &options).map(|device| Kind::Sync(Box::new(device), options))
+            }
+            _ => return Err(NativeError::Engine { given: by.to_owned() }.into()),
         };
-        let device = UringDevice::open(path, &options).map_err(NativeError::from)?;
-        Ok(Self::new(Kind::Real(Box::new(device))))
+        Ok(Self::new(kind.map_err(NativeError::from)?))
+    }
+
+    /// A device that has done all at once: jobs on it cost what the engine costs.
+    #[staticmethod]
+    fn null(queue_depth: usize) -> Self {
+        Self::new(Kind::Null(Box::new(NullDevice::new(queue_depth))))
     }
 
     /// Runs a job (JSON text) and returns its outcome as scalars and columns.
@@ -84,7 +100,7 @@ impl Drive {
         let mut watch = PyWatch::new(watch, self.is_virtual);
         let outcome = py.detach(|| self.run_detached(&job, &mut watch))?;
         watch.finish()?;
-        columns::outcome(py, &outcome)
+        columns::outcome(py, &outcome, &self.engine)
     }
 
     /// Leaves the drive alone for some seconds of its own clock; false where Ctrl-C ended it.
@@ -92,9 +108,9 @@ impl Drive {
     fn rest(&self, py: Python<'_>, seconds: f64, watch: Option<Py<PyAny>>) -> PyResult<bool> {
         let duration = Nanos::new((seconds * 1e9) as u64);
         let mut watch = PyWatch::new(watch, self.is_virtual);
-        let rested = py.detach(|| match &mut *self.lock() {
-            Kind::Twin(ssd) => rest(&mut **ssd, duration, &mut |p| watch.look(p)),
-            Kind::Real(file) => rest(&mut **file, duration, &mut |p| watch.look(p)),
+        let rested = py.detach(|| {
+            let mut look = |progress| watch.look(progress);
+            each!(&mut *self.lock(), device => rest(&mut **device, duration, &mut look))
         });
         watch.finish()?;
         Ok(rested.map_err(NativeError::from)?)
@@ -102,17 +118,14 @@ impl Drive {
 
     /// The drive's clock in nanoseconds since it was opened.
     fn now_ns(&self, py: Python<'_>) -> u64 {
-        py.detach(|| match &*self.lock() {
-            Kind::Twin(ssd) => ssd.now().get(),
-            Kind::Real(file) => file.now().get(),
-        })
+        py.detach(|| each!(&*self.lock(), device => device.now().get()))
     }
 
     /// What a twin has counted, by name; `None` for a real drive.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let counters = py.detach(|| match &*self.lock() {
             Kind::Twin(ssd) => Some((*ssd.counters(), ssd.wear(), ssd.service())),
-            Kind::Real(_) => None,
+            Kind::Uring(..) | Kind::Sync(..) | Kind::Null(_) => None,
         });
         let Some((counters, wear, service)) = counters else { return Ok(None) };
         let dict = PyDict::new(py);
@@ -146,14 +159,19 @@ impl Drive {
 
 impl Drive {
     fn new(kind: Kind) -> Self {
-        let device: &dyn Device = match &kind {
-            Kind::Twin(ssd) => &**ssd,
-            Kind::Real(file) => &**file,
-        };
-        let (capacity_bytes, sector_bytes) = (device.capacity_bytes(), device.sector_bytes());
-        let queue_depth = device.queue_depth();
+        let (capacity_bytes, sector_bytes, queue_depth) = each!(&kind, device => {
+            (device.capacity_bytes(), device.sector_bytes(), device.queue_depth())
+        });
         let is_virtual = matches!(kind, Kind::Twin(_));
-        Self { kind: Mutex::new(kind), is_virtual, capacity_bytes, sector_bytes, queue_depth }
+        let engine = kind.engine();
+        Self {
+            kind: Mutex::new(kind),
+            engine,
+            is_virtual,
+            capacity_bytes,
+            sector_bytes,
+            queue_depth,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kind> {
@@ -162,54 +180,57 @@ impl Drive {
 
     fn run_detached(&self, job: &Job, watch: &mut PyWatch) -> Result<Outcome, NativeError> {
         let mut look = |progress| watch.look(progress);
-        let outcome: Result<Outcome, DeviceError> = match &mut *self.lock() {
-            Kind::Twin(ssd) => {
-                job.check(&**ssd)?;
-                run(&mut **ssd, job, &mut look)
+        let kind = &mut *self.lock();
+        each!(kind, device => job.check(&**device))?;
+        if job.threads == 1 {
+            return Ok(each!(kind, device => run(&mut **device, job, &mut look))?);
+        }
+        match kind {
+            Kind::Uring(device, options) => {
+                side_by_side(job, options, |options| device.sibling(options), &mut look)
             }
-            Kind::Real(file) => {
-                job.check(&**file)?;
-                run(&mut **file, job, &mut look)
+            Kind::Sync(device, options) => {
+                side_by_side(job, options, |options| device.sibling(options), &mut look)
             }
+            Kind::Twin(_) | Kind::Null(_) => {
+                let (field, given) = ("threads", job.threads.to_string());
+                let allowed = "1 on what is no real drive".to_owned();
+                Err(JobError::Field { field, given, allowed }.into())
+            }
+        }
+    }
+}
+
+impl Kind {
+    fn engine(&self) -> String {
+        let mut words = match self {
+            Self::Twin(_) => vec!["twin"],
+            Self::Uring(..) => vec!["io_uring"],
+            Self::Sync(..) => vec!["sync"],
+            Self::Null(_) => vec!["null"],
         };
-        Ok(outcome?)
+        if let Self::Uring(_, options) | Self::Sync(_, options) = self {
+            let of_ring = matches!(self, Self::Uring(..));
+            words.push(if options.direct { "direct" } else { "buffered" });
+            words.extend((of_ring && options.batch).then_some("batch"));
+            words.extend((of_ring && options.registered_buffers).then_some("registered_buffers"));
+            words.extend(options.dsync.then_some("dsync"));
+        }
+        words.join(" ")
     }
 }
 
-fn load(text: &str, capacity_bytes: Option<u64>) -> Result<Profile, NativeError> {
-    let profile = Profile::from_toml(text)?;
-    match capacity_bytes {
-        None => Ok(profile),
-        Some(bytes) => Ok(profile.scaled_to(bytes)?),
-    }
-}
-
-/// What a profile's twin is made of, as a dict of numbers and names; refuses a wrong profile.
-#[pyfunction]
-#[pyo3(signature = (profile, capacity_bytes=None))]
-pub fn describe_profile<'py>(
-    py: Python<'py>,
-    profile: &str,
-    capacity_bytes: Option<u64>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let profile = load(profile, capacity_bytes)?;
-    let geometry = &profile.geometry;
-    let dict = PyDict::new(py);
-    let nvme = profile.link.interface == Interface::Nvme;
-    dict.set_item("model", &profile.model)?;
-    dict.set_item("interface", if nvme { "nvme" } else { "sata" })?;
-    dict.set_item("capacity_bytes", profile.capacity)?;
-    dict.set_item("flash_bytes", geometry.bytes())?;
-    dict.set_item("spare", profile.spare())?;
-    dict.set_item("channels", geometry.channels)?;
-    dict.set_item("dies", geometry.dies())?;
-    dict.set_item("planes", geometry.planes)?;
-    dict.set_item("page_bytes", u64::from(geometry.page_units) * geometry.unit_bytes())?;
-    dict.set_item("chunk_bytes", u64::from(geometry.chunk_units) * geometry.unit_bytes())?;
-    dict.set_item("stripe_bytes", u64::from(geometry.stripe_units()) * geometry.unit_bytes())?;
-    dict.set_item("superblock_bytes", geometry.superblock_bytes())?;
-    dict.set_item("superblocks", geometry.blocks_per_plane)?;
-    dict.set_item("buffer_bytes", profile.buffer.size)?;
-    dict.set_item("power_loss_protection", profile.buffer.power_loss_protection)?;
-    Ok(dict)
+/// A job on queues of its own, all on the file that the drive holds, each with content of its own.
+fn side_by_side<D: Device + Send>(
+    job: &Job,
+    options: &OpenOptions,
+    sibling: impl Fn(&OpenOptions) -> Result<D, OpenError>,
+    look: &mut impl Watch,
+) -> Result<Outcome, NativeError> {
+    let device = |number| {
+        let seed = options.seed.wrapping_add(number as u64);
+        sibling(&OpenOptions { seed, ..options.clone() })
+    };
+    let mut devices: Vec<D> = (0..job.threads).map(device).collect::<Result<_, _>>()?;
+    Ok(run_threads(&mut devices, job, look)?)
 }

@@ -25,6 +25,15 @@ pub enum NativeError {
     /// A job's text that is not a job.
     #[error("job: {0}")]
     JobText(#[from] serde_json::Error),
+    /// Options that are none.
+    #[error("options: {0}")]
+    OptionsText(serde_json::Error),
+    /// A way to a drive that there is not.
+    #[error("engine is {given}; may be io_uring or sync")]
+    Engine {
+        /// What was asked for.
+        given: String,
+    },
     /// Python raised, from a watcher.
     #[error(transparent)]
     Python(#[from] PyErr),
@@ -38,7 +47,10 @@ impl From<NativeError> for PyErr {
                 return raised;
             }
             NativeError::Config(_) | NativeError::Open(_) => "TargetError",
-            NativeError::Job(_) | NativeError::JobText(_) => "UsageError",
+            NativeError::Job(_)
+            | NativeError::JobText(_)
+            | NativeError::OptionsText(_)
+            | NativeError::Engine { .. } => "UsageError",
             NativeError::Device(_) => "DeviceFailure",
         };
         Python::attach(|py| raise(py, class, error.to_string()))

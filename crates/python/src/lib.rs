@@ -3,6 +3,8 @@
 mod columns;
 mod drive;
 mod errors;
+mod own_cost;
+mod profile;
 mod watch;
 
 use pyo3::prelude::*;
@@ -11,6 +13,8 @@ use pyo3::prelude::*;
 #[pymodule(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;
-    module.add_function(wrap_pyfunction!(drive::describe_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(profile::describe_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(own_cost::nop_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(own_cost::verify, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use ssdlab_time::Nanos;
 use ssdlab_workload::Progress;
 
 /// How often Python is told; often enough for a smooth bar and a prompt Ctrl-C.
@@ -16,7 +17,10 @@ pub struct PyWatch {
     /// Calls of the loop between two looks at the clock: a twin's requests cost less than a look.
     stride: u32,
     skipped: u32,
+    /// When Python was told last; of a real device by that device's clock, which costs nothing.
     last: Instant,
+    last_now: Nanos,
+    is_virtual: bool,
     /// What a signal handler or the watcher raised.
     pub raised: Option<PyErr>,
 }
@@ -25,7 +29,15 @@ impl PyWatch {
     /// A watcher for a virtual or a real device.
     pub fn new(callable: Option<Py<PyAny>>, is_virtual: bool) -> Self {
         let stride = if is_virtual { 256 } else { 1 };
-        Self { callable, stride, skipped: 0, last: now(), raised: None }
+        Self {
+            callable,
+            stride,
+            skipped: 0,
+            last: now(),
+            last_now: Nanos::ZERO,
+            is_virtual,
+            raised: None,
+        }
     }
 
     /// Tells Python, if it is time to.
@@ -35,7 +47,12 @@ impl PyWatch {
             return ControlFlow::Continue(());
         }
         self.skipped = 0;
-        if self.last.elapsed() < PERIOD && progress.done < progress.total {
+        let soon = self.last_now + Nanos::from_millis(PERIOD.as_millis() as u64);
+        if !self.is_virtual && progress.now < soon && progress.done < progress.total {
+            return ControlFlow::Continue(());
+        }
+        self.last_now = progress.now;
+        if self.is_virtual && self.last.elapsed() < PERIOD && progress.done < progress.total {
             return ControlFlow::Continue(());
         }
         self.last = now();

@@ -1,12 +1,11 @@
-//! Buffers: aligned memory for each slot and direction, the free slots, the written content.
+//! Buffers: aligned memory for each slot and direction, the free slots, the content made ahead.
 
 use std::alloc::{self, Layout};
 use std::io;
 use std::ptr::NonNull;
 use std::slice;
 
-use ssdlab_time::Random;
-
+use crate::content::Maker;
 use crate::{OpenError, OpenOptions};
 
 /// What every buffer is aligned to, at least: a page.
@@ -14,17 +13,30 @@ const ALIGN_MIN: usize = 4096;
 
 /// The memory that requests read into and write from.
 ///
-/// Reads and writes have buffers of their own: a read would replace the random content that the
-/// slot's next write needs.
+/// Reads and writes have buffers of their own: a read would replace the content that the slot's
+/// next write needs. There is one more write buffer than slots: the spare gets its content while
+/// requests are in flight, and the next write takes it.
 #[derive(Debug)]
 pub struct Buffers {
     memory: Memory,
     /// From one buffer to the next, in bytes.
     stride: usize,
-    slots: usize,
     /// Slots without a request; the last one freed is used first, it is still in the CPU's cache.
     free: Vec<usize>,
-    random: Random,
+    maker: Maker,
+    /// For each slot: the buffer that it wrote from last. Empty where nothing is written.
+    writes: Vec<usize>,
+    spare: Spare,
+}
+
+/// The write buffer that no slot has.
+#[derive(Debug)]
+struct Spare {
+    index: usize,
+    /// Bytes of it whose content is ready.
+    ready: usize,
+    /// The number of that content.
+    count: u64,
 }
 
 impl Buffers {
@@ -33,15 +45,17 @@ impl Buffers {
         let align = memory_align.next_power_of_two().max(ALIGN_MIN);
         let stride = options.request_bytes_max.next_multiple_of(align);
         let slots = options.queue_depth;
-        let count = if options.writable { 2 * slots } else { slots };
+        let count = if options.writable { 2 * slots + 1 } else { slots };
         let memory = Memory::new(stride * count, align)?;
         let free = (0..slots).rev().collect();
-        let random = Random::new(options.seed, "content");
-        let mut buffers = Self { memory, stride, slots, free, random };
+        let maker = Maker::new(options.content, options.seed);
+        let writes = if options.writable { (slots..2 * slots).collect() } else { Vec::new() };
+        let spare = Spare { index: 2 * slots, ready: 0, count: 0 };
+        let mut buffers = Self { memory, stride, free, maker, writes, spare };
         for buffer in slots..count {
             // SAFETY: nothing is in flight yet.
             let bytes = unsafe { buffers.memory.bytes(buffer * stride, stride) };
-            buffers.random.fill(bytes);
+            buffers.maker.fill(bytes);
         }
         Ok(buffers)
     }
@@ -64,7 +78,7 @@ impl Buffers {
 
     /// Which of the registered buffers a slot writes from.
     pub fn write_index(&self, slot: usize) -> usize {
-        self.slots + slot
+        self.writes[slot]
     }
 
     /// The start of a buffer.
@@ -81,38 +95,44 @@ impl Buffers {
         (0..count).map(iovec).collect()
     }
 
-    /// Makes the first `length` bytes of a taken slot's write buffer unlike all that was written.
+    /// Makes content of this length ready, so that a later write need not wait for it.
+    pub fn prepare(&mut self, length: usize) {
+        if self.spare.ready == 0 {
+            // SAFETY: no slot has the spare buffer: the kernel does not know it.
+            let bytes = unsafe { self.memory.bytes(self.spare.index * self.stride, length) };
+            self.spare.count = self.maker.renew(bytes);
+            self.spare.ready = length;
+        }
+    }
+
+    /// Gives a taken slot's write at this offset content unlike all that was written.
     ///
-    /// Each buffer holds random bytes from its start. A write flips them by 32 fresh random bytes
-    /// (XOR), repeated: no byte run of the old content stays, so that neither compression nor
-    /// deduplication of any block size finds one. Measured: 76 us a MiB with the buffer out of the
-    /// cache, 13 GB/s; to draw each byte anew takes 200 us at best. That time lies before
-    /// `submitted`, in no latency, but in the rate of a closed loop at queue depth 1. The content
-    /// depends on the seed and on the order in which slots came free.
-    pub fn renew(&mut self, slot: usize, length: usize) {
-        let key: [u64; 4] = std::array::from_fn(|_| self.random.next_u64());
+    /// The content is that of `prepare` where that was long enough, and is made now otherwise: then
+    /// its time lies before `submitted`, in no latency, but in the rate of a closed loop.
+    pub fn load(&mut self, slot: usize, offset: u64, length: usize) {
         assert!(length <= self.stride, "a request larger than its buffer");
-        let offset = self.write_index(slot) * self.stride;
-        // SAFETY: the caller holds the slot and has not handed its request to the kernel yet.
-        let bytes = unsafe { self.memory.bytes(offset, length) };
-        xor(bytes, key);
+        if self.spare.ready < length {
+            self.spare.ready = 0;
+            self.prepare(length);
+        }
+        // SAFETY: as in `prepare`.
+        let bytes = unsafe { self.memory.bytes(self.spare.index * self.stride, length) };
+        self.maker.stamp(bytes, offset, self.spare.count);
+        std::mem::swap(&mut self.writes[slot], &mut self.spare.index);
+        self.spare.ready = 0;
+    }
+
+    /// The start of a buffer that no request in flight has: for calls that the kernel ends before
+    /// it returns.
+    pub fn bytes(&mut self, index: usize, length: usize) -> &mut [u8] {
+        assert!(length <= self.stride, "a request larger than its buffer");
+        // SAFETY: the caller's requests are over, as said above.
+        unsafe { self.memory.bytes(index * self.stride, length) }
     }
 
     /// Never frees the memory: for a drive that may still write into it.
     pub fn leak(&mut self) {
         self.memory.leaked = true;
-    }
-}
-
-/// XORs whole words with a key of four, from the start; a rest of less than 32 bytes stays.
-fn xor(bytes: &mut [u8], key: [u64; 4]) {
-    // Fixed-size pieces: the compiler turns this into vector instructions.
-    let (pieces, _) = bytes.as_chunks_mut::<32>();
-    for piece in pieces {
-        let (words, _) = piece.as_chunks_mut::<8>();
-        for (word, key) in words.iter_mut().zip(key) {
-            *word = (u64::from_ne_bytes(*word) ^ key).to_ne_bytes();
-        }
     }
 }
 

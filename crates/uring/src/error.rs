@@ -15,6 +15,12 @@ pub enum OpenError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// A share of content that is none.
+    #[error("the content's `to` is {given}; allowed is 0 to 1; choose a value in that range")]
+    Share {
+        /// Its value.
+        given: f64,
+    },
     /// There is no such file.
     #[error("{path} does not exist; give an existing file or block device")]
     NotFound {

@@ -4,20 +4,20 @@ use std::fmt;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
-use io_uring::types::{Fixed, SubmitArgs, Timespec};
-use io_uring::{EnterFlags, IoUring, opcode, squeue};
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring};
 use ssdlab_device::{Completion, Device, DeviceError, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
 use crate::buffers::Buffers;
+use crate::clock::{Clock, SPIN};
+use crate::entry::{Manner, entry};
 use crate::slot::{Slot, Step};
 use crate::target::Target;
 use crate::{OpenError, OpenOptions, setup};
-
-/// The only file that the ring knows.
-const FILE: Fixed = Fixed(0);
 
 /// The longest wait handed to the kernel: added to the time since boot it must not overflow.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
@@ -29,8 +29,10 @@ const WAIT_MAX: Duration = Duration::from_secs(3600);
 /// sends WRITE ZEROES with leave to unmap. A flush is a whole `fsync`, which reaches the drive's
 /// cache.
 ///
-/// `submitted` is stamped just before the kernel gets the request, after its content was made, and
-/// `completed` right after it was reaped: all that are reaped together have one stamp.
+/// A request goes to the kernel with the next call of `submit` or `reap`: so one system call hands
+/// it over and waits. Writes go at once, and the next one's content is made meanwhile. With `batch`
+/// all wait for `reap`. `submitted` is stamped when the request is put, after its content was made,
+/// and `completed` right after it was reaped: all that are reaped together have one stamp.
 pub struct UringDevice {
     ring: IoUring,
     /// Freed after `ring`, and never while a request is in flight: see `drop`.
@@ -41,30 +43,10 @@ pub struct UringDevice {
     in_flight: usize,
     clock: Clock,
     request_bytes_max: u64,
-    registered_buffers: bool,
-}
-
-/// Real time since the device was opened.
-#[derive(Clone, Copy, Debug)]
-struct Clock(Instant);
-
-impl Clock {
-    #[expect(clippy::disallowed_methods, reason = "the lab's one measuring clock starts here")]
-    fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    fn now(self) -> Nanos {
-        Nanos::new(self.0.elapsed().as_nanos() as u64)
-    }
-
-    /// Rests until a time. The kernel never wakes too early, and a second look costs nothing.
-    #[expect(clippy::disallowed_methods, reason = "this is what Wait::Until ends in on hardware")]
-    fn sleep_until(self, time: Nanos) {
-        while let left @ 1.. = time.saturating_sub(self.now()).get() {
-            std::thread::sleep(Duration::from_nanos(left));
-        }
-    }
+    manner: Manner,
+    batch: bool,
+    /// Whose ring it is, where it is one thread's.
+    owner: Option<ThreadId>,
 }
 
 impl UringDevice {
@@ -73,7 +55,7 @@ impl UringDevice {
     /// # Errors
     /// Where it cannot be measured; never a silent fall-back to buffered I/O.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
-        Self::new(Target::open(path.as_ref(), options)?, options)
+        Self::new(Target::open(path.as_ref(), options)?, Clock::start(), options)
     }
 
     /// Takes a file that the caller opened, and may have locked, with the flags the options imply:
@@ -82,21 +64,32 @@ impl UringDevice {
     /// # Errors
     /// Where a flag is missing, or it cannot be measured.
     pub fn from_file(file: File, options: &OpenOptions) -> Result<Self, OpenError> {
-        Self::new(Target::from_file(file, options)?, options)
+        Self::new(Target::from_file(file, options)?, Clock::start(), options)
     }
 
-    fn new(target: Target, options: &OpenOptions) -> Result<Self, OpenError> {
+    /// Another ring on the same open file, with this one's clock and content of its own.
+    ///
+    /// # Errors
+    /// Where the system has no room for one more.
+    pub fn sibling(&self, options: &OpenOptions) -> Result<Self, OpenError> {
+        Self::new(self.target.again()?, self.clock, options)
+    }
+
+    fn new(target: Target, clock: Clock, options: &OpenOptions) -> Result<Self, OpenError> {
         let buffers = Buffers::new(options, target.memory_align)?;
-        let ring = setup::ring(options.queue_depth, target.file.as_raw_fd())?;
+        let file = target.file.as_raw_fd();
+        let ring = setup::ring(options.queue_depth, file, options.single_issuer)?;
         let device = Self {
             ring,
             buffers,
             target,
             slots: vec![Slot::new(Request::flush(0)); options.queue_depth],
             in_flight: 0,
-            clock: Clock::start(),
+            clock,
             request_bytes_max: options.request_bytes_max as u64,
-            registered_buffers: options.registered_buffers,
+            manner: Manner { registered_buffers: options.registered_buffers, flush: options.flush },
+            batch: options.batch,
+            owner: options.single_issuer.then(|| thread::current().id()),
         };
         if options.registered_buffers {
             // SAFETY: `drop` waits for all requests before the buffers are freed.
@@ -105,50 +98,47 @@ impl UringDevice {
         Ok(device)
     }
 
-    /// What the kernel is asked for: the part of the slot's request that is not moved yet.
-    fn entry(&self, slot: usize) -> squeue::Entry {
-        let Slot { request, moved, .. } = self.slots[slot];
-        let offset = request.lba.bytes() + moved;
-        let length = (request.bytes() - moved) as u32;
-        let start = |index: usize| self.buffers.start(index).wrapping_add(moved as usize);
-        let entry = match (request.op, self.registered_buffers) {
-            (Op::Read, false) => {
-                let index = Buffers::read_index(slot);
-                opcode::Read::new(FILE, start(index), length).offset(offset).build()
-            }
-            (Op::Read, true) => {
-                let index = Buffers::read_index(slot);
-                opcode::ReadFixed::new(FILE, start(index), length, index as u16)
-                    .offset(offset)
-                    .build()
-            }
-            (Op::Write, false) => {
-                let index = self.buffers.write_index(slot);
-                opcode::Write::new(FILE, start(index), length).offset(offset).build()
-            }
-            (Op::Write, true) => {
-                let index = self.buffers.write_index(slot);
-                opcode::WriteFixed::new(FILE, start(index), length, index as u16)
-                    .offset(offset)
-                    .build()
-            }
-            (Op::Trim, _) => opcode::Fallocate::new(FILE, request.bytes())
-                .offset(offset)
-                .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
-                .build(),
-            (Op::Flush, _) => opcode::Fsync::new(FILE).build(),
-        };
-        entry.user_data(slot as u64)
-    }
-
     /// Puts the slot's request where the kernel finds it at the next system call.
     fn push(&mut self, slot: usize) {
-        let entry = self.entry(slot);
+        let entry = entry(slot, &self.slots[slot], &self.buffers, self.manner);
         // SAFETY: the file is registered, the buffer belongs to this slot alone until its
         // completion was reaped, and both outlive the ring's last request: see `drop`.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         // There is an entry for each slot, and each slot has one request at most.
         pushed.expect("the ring has an entry for each slot");
+    }
+
+    /// Makes the ring anew if it is another thread's and has nothing to do any more.
+    fn adopt(&mut self) -> Result<(), DeviceError> {
+        let thread = thread::current().id();
+        if self.in_flight > 0 || self.owner.is_none_or(|owner| owner == thread) {
+            return Ok(());
+        }
+        let failed = |error: OpenError| DeviceError::System {
+            what: "a ring for another thread",
+            source: std::io::Error::other(error),
+        };
+        let file = self.target.file.as_raw_fd();
+        let ring = setup::ring(self.slots.len(), file, true).map_err(failed)?;
+        if self.manner.registered_buffers {
+            // SAFETY: `drop` waits for all requests before the buffers are freed.
+            unsafe { setup::register(&ring, &self.buffers) }.map_err(failed)?;
+        }
+        let _ = self.ring.submitter().unregister_files();
+        (self.ring, self.owner) = (ring, Some(thread));
+        Ok(())
+    }
+
+    /// Lets the kernel put down the completions that it keeps for this thread.
+    fn look(&self) {
+        let flags = EnterFlags::GETEVENTS.bits();
+        // SAFETY: no pointer is passed. It submits nothing: an error leaves it at that.
+        let _ = unsafe { self.ring.submitter().enter::<libc::sigset_t>(0, 0, flags, None) };
+    }
+
+    /// Whether a request waits for the next system call.
+    fn has_pushed(&mut self) -> bool {
+        !self.ring.submission().is_empty()
     }
 
     /// Hands over what was pushed, and waits for `want` completions, or until `left` has passed.
@@ -170,10 +160,8 @@ impl UringDevice {
                 // Out of memory for requests. A call that submits in vain does not look for
                 // completions, so that those in flight would never make room: one that submits
                 // nothing does.
-                std::thread::yield_now();
-                let flags = EnterFlags::GETEVENTS.bits();
-                // SAFETY: no pointer is passed.
-                let _ = unsafe { submitter.enter::<libc::sigset_t>(0, 0, flags, None) };
+                thread::yield_now();
+                self.look();
                 Ok(())
             }
             Err((_, source)) => Err(DeviceError::System { what: "io_uring_enter", source }),
@@ -219,21 +207,6 @@ impl UringDevice {
         }
         Ok(())
     }
-
-    fn check(&self, request: &Request) -> Result<(), DeviceError> {
-        DeviceError::check(request, self.target.capacity, self.target.sector)?;
-        let moves = matches!(request.op, Op::Read | Op::Write);
-        assert!(
-            !moves || request.bytes() <= self.request_bytes_max,
-            "a request of {} bytes on a device opened for {}",
-            request.bytes(),
-            self.request_bytes_max
-        );
-        if !self.target.writable && matches!(request.op, Op::Write | Op::Trim) {
-            return Err(DeviceError::Unsupported { op: request.op });
-        }
-        Ok(())
-    }
 }
 
 impl Device for UringDevice {
@@ -245,6 +218,10 @@ impl Device for UringDevice {
         self.target.sector
     }
 
+    fn request_bytes_max(&self) -> u64 {
+        self.request_bytes_max
+    }
+
     fn queue_depth(&self) -> usize {
         self.slots.len()
     }
@@ -254,33 +231,49 @@ impl Device for UringDevice {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        self.check(&request)?;
+        self.target.check(&request, self.request_bytes_max)?;
+        if self.in_flight == 0 {
+            self.adopt()?;
+        }
+        if !self.batch && self.has_pushed() {
+            self.enter(0, None)?;
+        }
         let slot = self.buffers.take().expect("no more than queue_depth requests in flight");
         if request.op == Op::Write {
-            self.buffers.renew(slot, request.bytes() as usize);
+            self.buffers.load(slot, request.lba.bytes(), request.bytes() as usize);
         }
         self.slots[slot] = Slot::new(request);
         self.push(slot);
         self.in_flight += 1;
         self.slots[slot].submitted = self.clock.now();
-        self.enter(0, None)
+        if request.op == Op::Write && !self.batch {
+            self.enter(0, None)?;
+            self.buffers.prepare(request.bytes() as usize);
+        }
+        Ok(())
     }
 
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
         let before = done.len();
+        if self.has_pushed() {
+            let nothing_yet = self.ring.completion().is_empty();
+            self.enter(usize::from(wait == Wait::One && nothing_yet), None)?;
+        }
         self.collect(done)?;
         if wait == Wait::Poll && done.len() == before {
             // The kernel may hold back completions, and requests may still be in the ring.
             self.enter(0, None)?;
+            self.look();
             return self.collect(done);
         }
         while done.len() == before && self.in_flight > 0 {
             let left = match wait {
                 Wait::Poll => return Ok(()),
                 Wait::One => None,
-                Wait::Until(time) => match time.saturating_sub(self.now()).get() {
-                    0 => return Ok(()),
-                    left => Some(Duration::from_nanos(left)),
+                Wait::Until(time) => match time.saturating_sub(self.now()) {
+                    Nanos::ZERO => return Ok(()),
+                    // The kernel wakes a little too late: the last part is spent looking.
+                    left => Some(Duration::from_nanos(left.saturating_sub(SPIN).get())),
                 },
             };
             self.enter(1, left)?;
@@ -342,7 +335,7 @@ mod tests {
         };
         let mut device = UringDevice::open(&path, &options).unwrap();
         let index = device.buffers.take().unwrap();
-        let request = Request { id: 9, op: Op::Read, lba: Lba::new(1), blocks: 2 };
+        let request = Request { id: 9, op: Op::Read, lba: Lba::new(1), blocks: 2, durable: false };
         device.slots[index] = Slot::new(request);
         device.slots[index].moved = 512;
         device.push(index);
@@ -350,8 +343,7 @@ mod tests {
         let mut done = Vec::new();
         device.reap(Wait::One, &mut done).unwrap();
         assert_eq!(done[0].outcome, Ok(()));
-        // SAFETY: the buffer has 4096 bytes, and nothing is in flight.
-        let read = unsafe { std::slice::from_raw_parts(device.buffers.start(index), 4096) };
+        let read = device.buffers.bytes(index, 4096);
         assert!(read[..512].iter().all(|&byte| byte == 0), "what was moved is not read again");
         assert_eq!(read[512..1024], bytes[1024..1536], "the rest goes behind it");
         assert!(read[1024..].iter().all(|&byte| byte == 0), "and no further");

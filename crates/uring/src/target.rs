@@ -8,16 +8,29 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::Errno;
-use ssdlab_device::LBA_BYTES;
+use serde::Deserialize;
+use ssdlab_device::{DeviceError, LBA_BYTES, Op, Request};
 
-use crate::OpenError;
+use crate::{Content, OpenError};
 
 /// The sector of a file where the kernel (before 6.1, or btrfs) does not tell: a page suits all.
 const FILE_SECTOR_BYTES: u64 = 4096;
 
+/// What a flush is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Flush {
+    /// Data and everything about the file.
+    #[default]
+    Fsync,
+    /// Data, and what is needed to find it.
+    Fdatasync,
+}
+
 /// How to open a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent flags, as in open(2)")]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags, as in open(2)")]
 pub struct OpenOptions {
     /// Past the page cache (`O_DIRECT`). Without it the page cache is measured, not the drive.
     pub direct: bool,
@@ -31,6 +44,19 @@ pub struct OpenOptions {
     pub request_bytes_max: usize,
     /// Pins the buffers once instead of for each request. Needs memory lock rights (`ulimit -l`).
     pub registered_buffers: bool,
+    /// Requests are handed over together when the next completions are asked for, not each by
+    /// itself: fewer system calls, but a virtual disk may do less, and latencies are longer.
+    pub batch: bool,
+    /// One thread drives the device at a time, and another only when nothing is in flight: the
+    /// kernel then interrupts it less. Where that is broken, calls fail. On a virtual disk no gain
+    /// was measured.
+    pub single_issuer: bool,
+    /// Every write is durable when it is done (`O_DSYNC`).
+    pub dsync: bool,
+    /// What a flush is.
+    pub flush: Flush,
+    /// What writes carry.
+    pub content: Content,
     /// The seed of the stream that written content is drawn from.
     pub seed: u64,
 }
@@ -45,6 +71,11 @@ impl Default for OpenOptions {
             queue_depth: 32,
             request_bytes_max: 1 << 20,
             registered_buffers: false,
+            batch: false,
+            single_issuer: false,
+            dsync: false,
+            flush: Flush::Fsync,
+            content: Content::Incompressible,
             seed: 0,
         }
     }
@@ -59,6 +90,11 @@ impl OpenOptions {
         if !(sector as usize..=1 << 30).contains(&self.request_bytes_max) {
             let allowed = "one sector of the device to 1 GiB";
             return refuse("request_bytes_max", self.request_bytes_max, allowed);
+        }
+        if let Some(share) = self.content.share()
+            && !(0.0..=1.0).contains(&share)
+        {
+            return Err(OpenError::Share { given: share });
         }
         Ok(())
     }
@@ -89,6 +125,9 @@ impl Target {
         if options.direct {
             flags |= libc::O_DIRECT;
         }
+        if options.dsync {
+            flags |= libc::O_DSYNC;
+        }
         // On a regular file O_EXCL without O_CREAT has no defined meaning.
         if options.exclusive && kind.is_block_device() {
             flags |= libc::O_EXCL;
@@ -115,6 +154,8 @@ impl Target {
         let access = flags & OFlags::ACCMODE;
         let missing = if options.direct && !flags.contains(OFlags::DIRECT) {
             Some("O_DIRECT")
+        } else if options.dsync && !flags.contains(OFlags::DSYNC) {
+            Some("O_DSYNC")
         } else if options.writable && access != OFlags::RDWR {
             Some("O_RDWR")
         } else if access == OFlags::WRONLY {
@@ -126,6 +167,30 @@ impl Target {
             Some(missing) => Err(OpenError::Opened { path: name, missing }),
             None => Self::inspect(file, name, options),
         }
+    }
+
+    /// The same open file once more.
+    pub fn again(&self) -> Result<Self, OpenError> {
+        let file = self.file.try_clone().map_err(|source| {
+            let path = "the open device".to_owned();
+            OpenError::System { path, what: "opened once more", source }
+        })?;
+        Ok(Self { file, ..*self })
+    }
+
+    /// Whether a request may be handed to the kernel.
+    pub fn check(&self, request: &Request, request_bytes_max: u64) -> Result<(), DeviceError> {
+        DeviceError::check(request, self.capacity, self.sector)?;
+        let moves = matches!(request.op, Op::Read | Op::Write);
+        assert!(
+            !moves || request.bytes() <= request_bytes_max,
+            "a request of {} bytes on a device opened for {request_bytes_max}",
+            request.bytes(),
+        );
+        if !self.writable && matches!(request.op, Op::Write | Op::Trim) {
+            return Err(DeviceError::Unsupported { op: request.op });
+        }
+        Ok(())
     }
 
     /// Finds out what an open file can do.

@@ -46,15 +46,14 @@ fn profile(spare: &str) -> Profile {
 
 fn job(op: Op, pattern: PatternKind, block: u64, amount: u64) -> Job {
     Job {
-        op,
         pattern,
-        offset_bytes: 0,
         length_bytes: 64 << 30,
         block_bytes: block,
         amount_bytes: amount,
         queue_depth: 32,
         seed: amount,
         interval_ms: 1000,
+        ..Job::new(op)
     }
 }
 

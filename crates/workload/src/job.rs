@@ -1,15 +1,24 @@
-//! `Job`: what to ask of a device, checked against it before the first request.
+//! `Job`: what to ask of a device.
 
 use serde::Deserialize;
-use ssdlab_device::{Device, LBA_BYTES, Op, Region};
+use ssdlab_device::{Op, Region};
 use ssdlab_time::Nanos;
 
-/// One job: requests of one kind and length, a fixed number of them outstanding.
-#[derive(Clone, Debug, Deserialize)]
+use crate::{Arrival, PatternKind};
+
+/// One job: a stream of requests. Sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// What each request does. A flush is one request; the fields on addresses are then ignored.
+    /// What each request does, but for the shares below. A flush is one request; the fields on
+    /// addresses are then ignored.
     pub op: Op,
+    /// Of the requests, this share are reads instead; 0 to 1.
+    #[serde(default)]
+    pub read_share: f64,
+    /// Of the requests, this share are trims instead; 0 to 1.
+    #[serde(default)]
+    pub trim_share: f64,
     /// In which order blocks are visited.
     #[serde(default)]
     pub pattern: PatternKind,
@@ -22,13 +31,30 @@ pub struct Job {
     /// Bytes of each request.
     #[serde(default)]
     pub block_bytes: u64,
-    /// Bytes of all requests together, rounded up to whole blocks.
+    /// Instead of `block_bytes`: lengths in bytes, each with its weight among the requests.
+    #[serde(default)]
+    pub block_mix: Vec<(u64, f64)>,
+    /// Bytes of all requests together, rounded up to whole blocks; 0 where `seconds` is the limit.
     #[serde(default)]
     pub amount_bytes: u64,
-    /// Requests outstanding at any time.
+    /// On the device's clock: no request starts later. The amount may end the job earlier.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// When requests arrive.
+    #[serde(default)]
+    pub arrival: Arrival,
+    /// Requests outstanding at any time; of an open loop: at most.
     #[serde(default = "one")]
     pub queue_depth: usize,
-    /// Decides the random order.
+    /// How writes are made durable.
+    #[serde(default)]
+    pub sync: Sync,
+    /// Queues that do this side by side, each with its own depth and seed and an equal part of the
+    /// amount and of the rate. Each has its own part of the region where `pattern` is `sequential`
+    /// or `random_once`, and all of it otherwise.
+    #[serde(default = "one")]
+    pub threads: usize,
+    /// Decides all that is random.
     #[serde(default)]
     pub seed: u64,
     /// The length of the intervals in which counts are kept, in milliseconds.
@@ -36,17 +62,21 @@ pub struct Job {
     pub interval_ms: u64,
 }
 
-/// The order in which a job visits its blocks.
+/// How the writes of a job are made durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PatternKind {
-    /// One after the other, again from the start after the last.
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Sync {
+    /// Not at all.
     #[default]
-    Sequential,
-    /// Each drawn from all blocks.
-    Random,
-    /// A random order in which no block comes twice before all came once.
-    RandomOnce,
+    None,
+    /// A flush after each `every` writes that are done, as a database that commits. It takes a
+    /// place in the queue as any request.
+    Flush {
+        /// 1 or more.
+        every: u64,
+    },
+    /// Each write by itself: FUA, or `RWF_DSYNC` on a file.
+    Durable,
 }
 
 fn one() -> usize {
@@ -57,78 +87,72 @@ fn tenth_of_a_second() -> u64 {
     100
 }
 
-/// A job that no device, or not this one, can run.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JobError {
-    /// A field is out of range.
-    #[error("{field} is {given}; may be {allowed}")]
-    Field {
-        /// The job's field.
-        field: &'static str,
-        /// What it says.
-        given: u64,
-        /// What it may say.
-        allowed: String,
-    },
-}
-
 impl Job {
-    /// Checks the job against a device.
-    ///
-    /// # Errors
-    /// The first field that does not fit, with what it may be.
-    pub fn check(&self, device: &impl Device) -> Result<(), JobError> {
-        if !(1..=1024).contains(&self.queue_depth) {
-            return field("queue_depth", self.queue_depth as u64, "1 to 1024");
+    /// A job of nothing yet: closed loop at depth 1, intervals of 100 ms, seed 0.
+    pub fn new(op: Op) -> Self {
+        Self {
+            op,
+            read_share: 0.0,
+            trim_share: 0.0,
+            pattern: PatternKind::Sequential,
+            offset_bytes: 0,
+            length_bytes: 0,
+            block_bytes: 0,
+            block_mix: Vec::new(),
+            amount_bytes: 0,
+            seconds: None,
+            arrival: Arrival::Closed,
+            queue_depth: 1,
+            sync: Sync::None,
+            threads: 1,
+            seed: 0,
+            interval_ms: 100,
         }
-        if self.interval_ms == 0 {
-            return field("interval_ms", 0, "1 or more");
-        }
-        if self.op == Op::Flush {
-            return Ok(());
-        }
-        let sector = device.sector_bytes();
-        let block_max = u64::from(u32::MAX) * LBA_BYTES;
-        let fits = |bytes: u64| bytes > 0 && bytes.is_multiple_of(sector);
-        if !fits(self.block_bytes) || self.block_bytes > block_max {
-            let allowed = format!("a multiple of the sector, {sector} bytes, up to {block_max}");
-            return field("block_bytes", self.block_bytes, &allowed);
-        }
-        if !self.offset_bytes.is_multiple_of(sector) {
-            let allowed = format!("a multiple of the sector, {sector} bytes");
-            return field("offset_bytes", self.offset_bytes, &allowed);
-        }
-        let room = device.capacity_bytes().saturating_sub(self.offset_bytes);
-        if self.length_bytes < self.block_bytes || self.length_bytes > room {
-            let allowed = format!(
-                "from one block, {} bytes, to the {room} bytes that the device has from the offset",
-                self.block_bytes
-            );
-            return field("length_bytes", self.length_bytes, &allowed);
-        }
-        if self.amount_bytes == 0 {
-            return field("amount_bytes", 0, "one block or more");
-        }
-        Ok(())
     }
 
-    /// How many requests the job has.
+    /// The lengths of its requests in bytes, with their weights.
+    pub fn sizes(&self) -> impl Iterator<Item = (u64, f64)> {
+        let only = self.block_mix.is_empty().then_some((self.block_bytes, 1.0));
+        only.into_iter().chain(self.block_mix.iter().copied())
+    }
+
+    /// How many requests its amount is, without the flushes of `sync`; in the mean where lengths
+    /// are mixed, and without end where only `seconds` limits it.
     pub fn requests(&self) -> u64 {
-        if self.op == Op::Flush { 1 } else { self.amount_bytes.div_ceil(self.block_bytes) }
+        if self.op == Op::Flush {
+            return 1;
+        }
+        let Some(amount) = self.amount() else { return u64::MAX };
+        if self.block_mix.is_empty() {
+            return amount.div_ceil(self.block_bytes);
+        }
+        let weights: f64 = self.sizes().map(|(_, weight)| weight).sum();
+        let mean = self.sizes().map(|(bytes, weight)| bytes as f64 * weight).sum::<f64>() / weights;
+        (amount as f64 / mean).ceil() as u64
     }
 
-    /// The blocks that it visits.
+    /// Bytes after which no request starts.
+    pub fn amount(&self) -> Option<u64> {
+        if self.amount_bytes == 0 && self.seconds.is_some() {
+            None
+        } else {
+            Some(self.amount_bytes)
+        }
+    }
+
+    /// The part of the device that it visits.
     pub fn region(&self) -> Region {
-        let whole = self.length_bytes / self.block_bytes * self.block_bytes;
-        Region::from_bytes(self.offset_bytes, whole)
+        let block = if self.block_mix.is_empty() { self.block_bytes } else { 512 };
+        Region::from_bytes(self.offset_bytes, self.length_bytes / block * block)
     }
 
     /// The length of an interval.
     pub fn interval(&self) -> Nanos {
         Nanos::from_millis(self.interval_ms)
     }
-}
 
-fn field(field: &'static str, given: u64, allowed: &str) -> Result<(), JobError> {
-    Err(JobError::Field { field, given, allowed: allowed.to_owned() })
+    /// When no more requests start, of a job that began at `start`.
+    pub fn deadline(&self, start: Nanos) -> Nanos {
+        self.seconds.map_or(Nanos::MAX, |seconds| start + Nanos::new((seconds * 1e9) as u64))
+    }
 }

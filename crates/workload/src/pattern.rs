@@ -1,153 +1,195 @@
-//! `Pattern`: the order in which a job visits its blocks.
+//! `PatternKind` and `Pattern`: where a job's requests go, one after the other.
 
+use serde::Deserialize;
+use ssdlab_device::{Lba, Region};
 use ssdlab_time::Random;
 
-use crate::PatternKind;
+use crate::scatter::{Shuffle, Zipf};
 
-/// An endless stream of block numbers below a bound.
+/// The order in which a job visits its blocks.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum PatternKind {
+    /// One after the other, again from the start after the last.
+    #[default]
+    Sequential,
+    /// Each drawn from all blocks.
+    Random,
+    /// A random order in which no block comes twice before all came once.
+    RandomOnce,
+    /// Each drawn from all blocks, few of them often: the one of rank n with a chance in
+    /// proportion to `1 / n^theta`. Ranks are scattered over the region.
+    Zipf {
+        /// The skew: above 0, usually 0.8 to 1.2.
+        theta: f64,
+    },
+    /// One block, a stride further the next one. Past the end again from the start, shifted by the
+    /// alignment each time until the shift is a whole stride.
+    Strided {
+        /// From one block's start to the next one's, in bytes.
+        stride_bytes: u64,
+        /// The shift, in bytes; 0: a block.
+        #[serde(default)]
+        alignment_bytes: u64,
+    },
+    /// Each at a random multiple of an alignment from the region's start, whatever its length.
+    Aligned {
+        /// In bytes.
+        alignment_bytes: u64,
+    },
+    /// Only in these extents: in their order, or each drawn from all of their blocks.
+    Extents {
+        /// First byte, on the device, and length in bytes.
+        list: Vec<(u64, u64)>,
+        /// Drawn at random instead of in order.
+        #[serde(default)]
+        random: bool,
+    },
+}
+
+/// Where a pattern may go, and how long its requests are.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground {
+    /// No request reaches beyond it.
+    pub region: Region,
+    /// What all lengths are a multiple of, in host blocks: requests start at multiples of it.
+    pub grain: u64,
+    /// The longest request in host blocks.
+    pub longest: u64,
+}
+
+impl Ground {
+    /// How many places there are in this many blocks for a request of any length.
+    fn places(self, blocks: u64, grain: u64) -> u64 {
+        assert!(blocks >= self.longest, "a pattern needs room for its longest request");
+        (blocks - self.longest) / grain + 1
+    }
+}
+
+/// An endless stream of addresses.
 #[derive(Debug)]
-pub enum Pattern {
-    /// 0, 1, 2 ... and again from 0.
-    Sequential {
-        /// How many blocks there are.
-        blocks: u64,
-        /// The next one.
-        next: u64,
-    },
-    /// Each drawn from all.
-    Random {
-        /// How many blocks there are.
-        blocks: u64,
-        /// The source of chance.
-        random: Random,
-    },
-    /// Each once in random order, then each once in another.
-    RandomOnce {
-        /// The order of this pass.
-        order: Shuffle,
-        /// How many came in this pass.
-        taken: u64,
-        /// The source of the next pass's order.
-        random: Random,
-    },
+pub struct Pattern {
+    start: Lba,
+    blocks: u64,
+    walk: Walk,
+}
+
+#[derive(Debug)]
+enum Walk {
+    Sequential { next: u64 },
+    Random { places: u64, grain: u64, random: Random },
+    RandomOnce { order: Shuffle, grain: u64, taken: u64, random: Random },
+    Zipf { zipf: Zipf, order: Shuffle, grain: u64, random: Random },
+    Strided { stride: u64, alignment: u64, shift: u64, next: u64 },
+    InExtents { extents: Vec<Extent>, index: usize, next: u64 },
+    FromExtents { extents: Vec<Extent>, grain: u64, random: Random },
+}
+
+/// A run of blocks, relative to the region.
+#[derive(Debug)]
+struct Extent {
+    start: u64,
+    blocks: u64,
+    /// Places for requests in this extent and those before it.
+    places_before_end: u64,
 }
 
 impl Pattern {
-    /// The stream of this kind over `blocks` blocks.
-    pub fn new(kind: PatternKind, blocks: u64, seed: u64) -> Self {
-        assert!(blocks > 0, "a pattern needs a block to visit");
+    /// The stream of this kind; the job was checked.
+    pub fn new(kind: &PatternKind, ground: Ground, seed: u64) -> Self {
+        let Ground { region, grain, .. } = ground;
         let mut random = Random::new(seed, "pattern");
-        match kind {
-            PatternKind::Sequential => Self::Sequential { blocks, next: 0 },
-            PatternKind::Random => Self::Random { blocks, random },
-            PatternKind::RandomOnce => {
-                Self::RandomOnce { order: Shuffle::new(blocks, &mut random), taken: 0, random }
+        let walk = match kind {
+            PatternKind::Sequential => Walk::Sequential { next: 0 },
+            PatternKind::Random => {
+                Walk::Random { places: ground.places(region.blocks, grain), grain, random }
             }
-        }
+            PatternKind::RandomOnce => {
+                let order = Shuffle::new(ground.places(region.blocks, grain), &mut random);
+                Walk::RandomOnce { order, grain, taken: 0, random }
+            }
+            PatternKind::Zipf { theta } => {
+                let order = Shuffle::new(ground.places(region.blocks, grain), &mut random);
+                Walk::Zipf { zipf: Zipf::new(order.bound(), *theta), order, grain, random }
+            }
+            PatternKind::Strided { stride_bytes, alignment_bytes } => {
+                let stride = Lba::from_bytes(*stride_bytes).get();
+                let shift = Lba::from_bytes(*alignment_bytes).get();
+                let alignment = if shift == 0 { grain } else { shift };
+                Walk::Strided { stride, alignment, shift: 0, next: 0 }
+            }
+            PatternKind::Aligned { alignment_bytes } => {
+                let grain = Lba::from_bytes(*alignment_bytes).get();
+                Walk::Random { places: ground.places(region.blocks, grain), grain, random }
+            }
+            PatternKind::Extents { list, random: drawn } => {
+                let extents = extents(list, ground);
+                if *drawn {
+                    Walk::FromExtents { extents, grain, random }
+                } else {
+                    Walk::InExtents { extents, index: 0, next: 0 }
+                }
+            }
+        };
+        Self { start: region.start, blocks: region.blocks, walk }
     }
 
-    /// The next block's number.
+    /// Where the next request of this many blocks goes.
     #[inline]
-    pub fn next_block(&mut self) -> u64 {
-        match self {
-            Self::Sequential { blocks, next } => {
-                let block = *next;
-                *next = if block + 1 == *blocks { 0 } else { block + 1 };
-                block
+    pub fn next(&mut self, blocks: u64) -> Lba {
+        let offset = match &mut self.walk {
+            Walk::Sequential { next } => {
+                let at = if *next + blocks > self.blocks { 0 } else { *next };
+                *next = at + blocks;
+                at
             }
-            Self::Random { blocks, random } => random.below(*blocks),
-            Self::RandomOnce { order, taken, random } => {
-                if *taken == order.blocks {
-                    *order = Shuffle::new(order.blocks, random);
+            Walk::Random { places, grain, random } => random.below(*places) * *grain,
+            Walk::RandomOnce { order, grain, taken, random } => {
+                if *taken == order.bound() {
+                    *order = Shuffle::new(order.bound(), random);
                     *taken = 0;
                 }
                 *taken += 1;
-                order.at(*taken - 1)
+                order.at(*taken - 1) * *grain
             }
-        }
+            Walk::Zipf { zipf, order, grain, random } => order.at(zipf.draw(random)) * *grain,
+            Walk::Strided { stride, alignment, shift, next } => {
+                if *next + blocks > self.blocks {
+                    *shift += *alignment;
+                    if *shift >= *stride || *shift + blocks > self.blocks {
+                        *shift = 0;
+                    }
+                    *next = *shift;
+                }
+                *next += *stride;
+                *next - *stride
+            }
+            Walk::InExtents { extents, index, next } => {
+                if *next + blocks > extents[*index].blocks {
+                    (*index, *next) = ((*index + 1) % extents.len(), 0);
+                }
+                *next += blocks;
+                extents[*index].start + *next - blocks
+            }
+            Walk::FromExtents { extents, grain, random } => {
+                let places = extents.last().expect("extents were checked").places_before_end;
+                let place = random.below(places);
+                let index = extents.partition_point(|extent| extent.places_before_end <= place);
+                let before = index.checked_sub(1).map_or(0, |i| extents[i].places_before_end);
+                extents[index].start + (place - before) * *grain
+            }
+        };
+        self.start.plus(offset)
     }
 }
 
-/// A random order of the numbers below a bound, computed instead of stored.
-///
-/// A Feistel network of four rounds over the next even number of bits, walked until it lands below
-/// the bound (Black and Rogaway, 2002). Good enough to scatter writes; not for secrets.
-#[derive(Debug)]
-pub struct Shuffle {
-    blocks: u64,
-    half_bits: u32,
-    keys: [u64; 4],
-}
-
-impl Shuffle {
-    fn new(blocks: u64, random: &mut Random) -> Self {
-        let bits = u64::BITS - (blocks - 1).leading_zeros();
-        let half_bits = bits.div_ceil(2).max(1);
-        Self { blocks, half_bits, keys: std::array::from_fn(|_| random.next_u64()) }
-    }
-
-    fn at(&self, index: u64) -> u64 {
-        let mut number = self.permute(index);
-        while number >= self.blocks {
-            number = self.permute(number);
-        }
-        number
-    }
-
-    fn permute(&self, number: u64) -> u64 {
-        let mask = (1 << self.half_bits) - 1;
-        let (mut left, mut right) = (number >> self.half_bits, number & mask);
-        for key in self.keys {
-            let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let round = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-            (left, right) = (right, left ^ (round >> 40) & mask);
-        }
-        left << self.half_bits | right
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Pattern;
-    use crate::PatternKind;
-
-    fn draw(kind: PatternKind, blocks: u64, count: usize, seed: u64) -> Vec<u64> {
-        let mut pattern = Pattern::new(kind, blocks, seed);
-        (0..count).map(|_| pattern.next_block()).collect()
-    }
-
-    #[test]
-    fn a_sequential_pattern_starts_again_after_the_last_block() {
-        assert_eq!(draw(PatternKind::Sequential, 3, 7, 0), [0, 1, 2, 0, 1, 2, 0]);
-    }
-
-    #[test]
-    fn no_block_comes_twice_before_all_came_once() {
-        for blocks in [1, 2, 3, 5, 64, 1000, 4097] {
-            let mut pass = draw(PatternKind::RandomOnce, blocks, blocks as usize, 11);
-            pass.sort_unstable();
-            assert!(pass.iter().copied().eq(0..blocks), "{blocks} blocks");
-        }
-    }
-
-    #[test]
-    fn passes_and_seeds_differ_in_their_order() {
-        let two = draw(PatternKind::RandomOnce, 1000, 2000, 1);
-        assert_ne!(two[..1000], two[1000..]);
-        assert_ne!(two[..1000], draw(PatternKind::RandomOnce, 1000, 1000, 2)[..]);
-        assert_eq!(two, draw(PatternKind::RandomOnce, 1000, 2000, 1));
-    }
-
-    #[test]
-    fn a_random_order_scatters_over_the_whole_range() {
-        let blocks = 1 << 20;
-        let first = draw(PatternKind::RandomOnce, blocks, 12_800, 3);
-        let mut sixteenths = [0_u32; 16];
-        for block in &first {
-            sixteenths[(block * 16 / blocks) as usize] += 1;
-        }
-        assert!(sixteenths.iter().all(|&n| (700..900).contains(&n)), "{sixteenths:?}");
-        let neighbours = first.windows(2).filter(|w| w[0].abs_diff(w[1]) == 1).count();
-        assert!(neighbours < 5, "{neighbours} of 12800 follow their neighbour");
-    }
+fn extents(list: &[(u64, u64)], ground: Ground) -> Vec<Extent> {
+    let mut places = 0;
+    let extent = |&(offset, length): &(u64, u64)| {
+        let region = Region::from_bytes(offset, length);
+        places += ground.places(region.blocks, ground.grain);
+        let start = region.start.get() - ground.region.start.get();
+        Extent { start, blocks: region.blocks, places_before_end: places }
+    };
+    list.iter().map(extent).collect()
 }

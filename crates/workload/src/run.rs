@@ -3,23 +3,25 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use hdrhistogram::Histogram;
-use ssdlab_device::{
-    Completion, Device, DeviceError, Interval, Lba, Op, Record, Region, Request, Wait,
-};
+use ssdlab_device::{Completion, Device, DeviceError, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
-use crate::{Job, Pattern};
+use crate::arrival::Arrivals;
+use crate::flight::Flight;
+use crate::recorder::{Outcome, Recorder};
+use crate::requests::Requests;
+use crate::{Job, Sync};
 
-/// A rest is watched at least this often, so that it can be broken off.
+/// A rest and a wait for an arrival are watched at least this often: they can be broken off.
 const REST_STEP: Nanos = Nanos::from_millis(50);
 
 /// How far a job or a rest is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Requests done; for a rest, nanoseconds rested.
+    /// Requests done, without the flushes of `sync`; for a rest, nanoseconds rested.
     pub done: u64,
-    /// Requests of the whole job; for a rest, its nanoseconds.
+    /// Requests of the whole job, estimated where lengths are mixed or `seconds` is the limit; for
+    /// a rest, its nanoseconds.
     pub total: u64,
     /// The device's clock.
     pub now: Nanos,
@@ -29,51 +31,192 @@ pub struct Progress {
 pub trait Watch: FnMut(Progress) -> ControlFlow<()> {}
 impl<F: FnMut(Progress) -> ControlFlow<()>> Watch for F {}
 
-/// What came of a job.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Times and counts.
-    pub record: Record,
-    /// Latencies in nanoseconds, three digits, from a request's arrival to its completion.
-    pub latency: Histogram<u64>,
-    /// Whether the watcher broke it off.
-    pub stopped: bool,
-}
-
-/// Runs a job: `queue_depth` requests outstanding until all are done.
+/// Runs a job that was checked, on one queue; `run_threads` runs it on several.
 ///
-/// A request arrives when the one before it in its place is done. What the device's own queue has
-/// no room for is held back, and its latency counted from its arrival. The first request that
-/// fails ends the job, after those in flight; the outcome then counts errors.
+/// In a closed loop a request arrives when the one before it in its place is done; in an open one
+/// at its time. What the device's own queue, or `queue_depth`, has no room for is held back, and
+/// its latency counted from its arrival. The first request that fails ends the job, after those in
+/// flight; the outcome then counts errors. A device that is gone ends it too: the outcome has what
+/// was measured, and the failure.
 ///
 /// # Errors
-/// A device that is gone or refuses a request.
+/// A device that is gone, or refuses a request, before anything was measured.
 pub fn run<D: Device>(
     device: &mut D,
     job: &Job,
     watch: &mut impl Watch,
 ) -> Result<Outcome, DeviceError> {
-    let mut requests = Requests::new(job);
-    let mut flight = Flight::new(job.queue_depth, device.queue_depth(), device.now());
-    let mut recorder = Recorder::new(job, device.now());
+    let start = device.now();
+    run_from(device, job, start, watch)
+}
+
+/// `run` with intervals and arrivals that count from `start`.
+pub fn run_from<D: Device>(
+    device: &mut D,
+    job: &Job,
+    start: Nanos,
+    watch: &mut impl Watch,
+) -> Result<Outcome, DeviceError> {
+    let mut driver = Driver::new(job, device.queue_depth(), start);
     let mut done = Vec::with_capacity(job.queue_depth);
-    let total = job.requests();
+    let mut told = Progress { done: 0, total: 0, now: start };
     loop {
-        let go_on = !recorder.stopped && recorder.record.errors == 0;
-        while go_on && requests.issued < total && flight.has_room() {
-            let request = requests.next(flight.take(), device);
-            device.submit(request)?;
+        let next = driver.issue(device);
+        if driver.flight.is_empty() && next.is_none() {
+            if driver.estimated && driver.goes_on() && told.done != told.total {
+                let _ = watch(Progress { total: told.done, ..told });
+            }
+            return driver.finish();
         }
-        if flight.is_empty() {
-            return Ok(recorder.finish());
+        let wait = next.map_or(Wait::One, |time| Wait::Until(time.min(device.now() + REST_STEP)));
+        if let Err(error) = device.reap(wait, &mut done) {
+            driver.failure = Some(error);
+            return driver.finish();
         }
-        device.reap(Wait::One, &mut done)?;
-        for completion in done.drain(..) {
-            let arrival = flight.land(&completion);
-            recorder.add(&completion, arrival);
+        // A completion tells the time: to ask the clock costs as much as all the rest of the loop.
+        let now = done.last().map_or_else(|| device.now(), |last| last.completed);
+        // By reference: a copy in wider words than it was written in stalls the processor.
+        for completion in &done {
+            driver.land(completion);
         }
-        let progress = Progress { done: recorder.record.requests, total, now: device.now() };
-        recorder.stopped |= watch(progress).is_break();
+        done.clear();
+        told = driver.progress(now);
+        driver.recorder.stopped |= watch(told).is_break();
+    }
+}
+
+/// A job while it runs.
+struct Driver {
+    requests: Requests,
+    /// Of an open loop.
+    arrivals: Option<Arrivals>,
+    flight: Flight,
+    recorder: Recorder,
+    failure: Option<DeviceError>,
+    /// No request starts at or after it.
+    deadline: Nanos,
+    /// Requests, by the job's amount.
+    total: u64,
+    /// Whether that may be wrong.
+    estimated: bool,
+    /// A flush is due after so many writes.
+    flush_every: Option<u64>,
+    writes_unflushed: u64,
+    /// When the flushes arrived that were not issued.
+    flushes_due: VecDeque<Nanos>,
+    flushes_done: u64,
+}
+
+impl Driver {
+    fn new(job: &Job, device_depth: usize, start: Nanos) -> Self {
+        let arrivals = Arrivals::new(job.arrival, start, job.seed);
+        let closed_since = arrivals.is_none().then_some(start);
+        Self {
+            requests: Requests::new(job),
+            arrivals,
+            flight: Flight::new(job.queue_depth, device_depth, closed_since),
+            recorder: Recorder::new(job, start),
+            failure: None,
+            deadline: job.deadline(start),
+            total: job.requests(),
+            estimated: job.seconds.is_some() || !job.block_mix.is_empty(),
+            flush_every: match job.sync {
+                Sync::Flush { every } => Some(every),
+                Sync::None | Sync::Durable => None,
+            },
+            writes_unflushed: 0,
+            flushes_due: VecDeque::new(),
+            flushes_done: 0,
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.recorder.stopped && self.recorder.record.errors == 0 && self.failure.is_none()
+    }
+
+    /// Hands over all that can be; returns when the next request arrives, where it must be awaited.
+    fn issue(&mut self, device: &mut impl Device) -> Option<Nanos> {
+        while self.goes_on() && self.flight.has_room() {
+            if let Some(since) = self.flushes_due.pop_front() {
+                let request = Request::flush(self.flight.next_place());
+                self.submit(device, request, Some(since));
+                continue;
+            }
+            if !self.requests.more() {
+                return None;
+            }
+            let arrival = match &mut self.arrivals {
+                None if self.recorder.record.end >= self.deadline => return None,
+                None => None,
+                Some(arrivals) => {
+                    let (next, now) = (arrivals.next(), device.now());
+                    if next.max(now) >= self.deadline {
+                        return None;
+                    }
+                    if next > now {
+                        return Some(next);
+                    }
+                    arrivals.advance();
+                    Some(next)
+                }
+            };
+            let request = self.requests.next(self.flight.next_place(), device);
+            self.submit(device, request, arrival);
+        }
+        None
+    }
+
+    fn submit(&mut self, device: &mut impl Device, request: Request, arrival: Option<Nanos>) {
+        match device.submit(request) {
+            Ok(()) => self.flight.board(&request, arrival),
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    #[inline]
+    fn land(&mut self, completion: &Completion) {
+        let (passenger, arrival) = self.flight.land(completion);
+        self.recorder.add(completion, passenger, arrival);
+        let op = passenger.op;
+        let Some(every) = self.flush_every else { return };
+        if op == Op::Flush {
+            self.flushes_done += 1;
+        } else if op == Op::Write {
+            self.writes_unflushed += 1;
+            if self.writes_unflushed == every {
+                self.writes_unflushed = 0;
+                self.flushes_due.push_back(completion.completed);
+            }
+        }
+    }
+
+    fn progress(&self, now: Nanos) -> Progress {
+        let record = &self.recorder.record;
+        let done = record.requests - self.flushes_done;
+        let mut total = self.total;
+        if self.deadline < Nanos::MAX {
+            let passed = now.saturating_sub(record.start).get().max(1) as f64;
+            let limit = (self.deadline - record.start).get() as f64;
+            total = total.min((done as f64 * limit / passed) as u64);
+        }
+        // An estimate may fall short: the job goes on, and its watcher is told of the end.
+        Progress { done, total: if self.estimated { total.max(done + 1) } else { total }, now }
+    }
+
+    fn finish(mut self) -> Result<Outcome, DeviceError> {
+        let time_is_up = self.deadline < Nanos::MAX && self.goes_on() && self.requests.more();
+        if let Some(arrivals) = &mut self.arrivals
+            && time_is_up
+        {
+            while arrivals.next() < self.deadline {
+                self.recorder.record.unserved += 1;
+                arrivals.advance();
+            }
+        }
+        match self.failure {
+            Some(failure) if self.recorder.record.requests == 0 => Err(failure),
+            failure => Ok(self.recorder.finish(failure)),
+        }
     }
 }
 
@@ -99,154 +242,4 @@ pub fn rest<D: Device>(
         }
     }
     Ok(true)
-}
-
-/// How many requests ahead a device is told of.
-const ANNOUNCED: usize = 4;
-
-/// The job's requests, in order.
-struct Requests {
-    op: Op,
-    pattern: Option<Pattern>,
-    region: Region,
-    blocks: u64,
-    issued: u64,
-    /// Drawn, but not issued: number `n` of the job has place `n % ANNOUNCED`.
-    ahead: [Lba; ANNOUNCED],
-}
-
-impl Requests {
-    fn new(job: &Job) -> Self {
-        let (blocks, ahead) = (0, [Lba::new(0); ANNOUNCED]);
-        if job.op == Op::Flush {
-            let region = Region { start: Lba::new(0), blocks };
-            return Self { op: Op::Flush, pattern: None, region, blocks, issued: 0, ahead };
-        }
-        let region = job.region();
-        let blocks = Lba::from_bytes(job.block_bytes).get();
-        let mut pattern = Pattern::new(job.pattern, region.blocks / blocks, job.seed);
-        let ahead = ahead.map(|_| region.start.plus(pattern.next_block() * blocks));
-        Self { op: job.op, pattern: Some(pattern), region, blocks, issued: 0, ahead }
-    }
-
-    #[inline]
-    fn next(&mut self, id: u64, device: &mut impl Device) -> Request {
-        let place = self.issued as usize % ANNOUNCED;
-        self.issued += 1;
-        let Some(pattern) = &mut self.pattern else { return Request::flush(id) };
-        let drawn = self.region.start.plus(pattern.next_block() * self.blocks);
-        device.announce(self.op, drawn);
-        let lba = std::mem::replace(&mut self.ahead[place], drawn);
-        Request { id, op: self.op, lba, blocks: self.blocks as u32 }
-    }
-}
-
-/// The places that outstanding requests have, and the arrivals that wait for the device's queue.
-struct Flight {
-    /// Places, by id, that no request in the device has.
-    free: Vec<u64>,
-    /// For each place: when its request arrived, where it was held back.
-    arrivals: Vec<Option<Nanos>>,
-    /// Arrivals that the device had no room for, oldest first.
-    held: VecDeque<Nanos>,
-    /// Requests that may still arrive without one ending first.
-    unborn: usize,
-}
-
-impl Flight {
-    fn new(depth: usize, device_depth: usize, start: Nanos) -> Self {
-        let places = depth.min(device_depth);
-        Self {
-            free: (0..places as u64).rev().collect(),
-            arrivals: vec![None; places],
-            held: std::iter::repeat_n(start, depth - places).collect(),
-            unborn: places,
-        }
-    }
-
-    fn has_room(&self) -> bool {
-        !self.free.is_empty()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.free.len() == self.arrivals.len()
-    }
-
-    fn take(&mut self) -> u64 {
-        let id = self.free.pop().expect("has_room was asked");
-        let arrival = if self.unborn > 0 {
-            self.unborn -= 1;
-            None
-        } else {
-            self.held.pop_front()
-        };
-        self.arrivals[id as usize] = arrival;
-        id
-    }
-
-    /// Takes a request back; returns when it arrived.
-    #[inline]
-    fn land(&mut self, completion: &Completion) -> Nanos {
-        self.free.push(completion.id);
-        if self.held.is_empty() {
-            self.unborn += 1;
-        } else {
-            self.held.push_back(completion.completed);
-        }
-        self.arrivals[completion.id as usize].unwrap_or(completion.submitted)
-    }
-}
-
-struct Recorder {
-    record: Record,
-    latency: Histogram<u64>,
-    interval: Nanos,
-    interval_end: Nanos,
-    stopped: bool,
-    block_bytes: u64,
-}
-
-impl Recorder {
-    fn new(job: &Job, start: Nanos) -> Self {
-        Self {
-            record: Record { start, end: start, ..Record::default() },
-            latency: Histogram::new(3).expect("three digits are allowed"),
-            interval: job.interval(),
-            interval_end: Nanos::ZERO,
-            stopped: false,
-            block_bytes: job.block_bytes,
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, completion: &Completion, arrival: Nanos) {
-        let latency = completion.completed.saturating_sub(arrival);
-        let record = &mut self.record;
-        record.requests += 1;
-        record.end = record.end.max(completion.completed);
-        let bytes = match completion.outcome {
-            Ok(()) => self.block_bytes,
-            Err(error) => {
-                record.errors += 1;
-                record.first_errno.get_or_insert(error.errno);
-                return;
-            }
-        };
-        record.bytes += bytes;
-        self.latency.record(latency.get().max(1)).expect("the histogram grows");
-        if completion.completed >= self.interval_end {
-            let since = completion.completed.saturating_sub(record.start).get();
-            let start = record.start + self.interval * (since / self.interval.get());
-            self.interval_end = start + self.interval;
-            record.intervals.push(Interval { start, ..Interval::default() });
-        }
-        let last = record.intervals.last_mut().expect("one was pushed");
-        last.requests += 1;
-        last.bytes += bytes;
-        last.latency_max = last.latency_max.max(latency);
-    }
-
-    fn finish(self) -> Outcome {
-        Outcome { record: self.record, latency: self.latency, stopped: self.stopped }
-    }
 }

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use ssdlab_device::{Device, DeviceError, Lba, Op, Request, Wait};
+use ssdlab_device::{Completion, Device, DeviceError, Interval, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Ssd};
 use ssdlab_time::Nanos;
 use ssdlab_uring::{OpenOptions, UringDevice};
-use ssdlab_workload::{Job, PatternKind, rest, run};
+use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, Progress, Sync, rest, run};
 
 const SIZE: u64 = 16 << 20;
 
@@ -24,20 +24,25 @@ fn keeps_the_contract<D: Device>(mut device: D) {
     returns_at_once_when_there_is_nothing_to_wait_for(device);
     never_runs_its_clock_backwards(device);
     runs_jobs_of_every_kind(device);
+    visits_every_pattern_and_stays_in_its_region(device);
+    mixes_kinds_and_lengths_by_their_shares(device);
+    makes_writes_durable_in_both_ways(device);
+    keeps_the_rate_of_an_open_loop(device);
+    ends_when_its_time_is_up(device);
     can_be_interrupted(device);
     holds_back_what_its_queue_has_no_room_for(device);
 }
 
 fn request(id: u64, op: Op, sector: u64, index: u64) -> Request {
     let blocks = sector / 512;
-    Request { id, op, lba: Lba::new(index * blocks), blocks: blocks as u32 }
+    Request { id, op, lba: Lba::new(index * blocks), blocks: blocks as u32, durable: false }
 }
 
 fn refuses_what_does_not_fit(device: &mut impl Device) {
     let sector = device.sector_bytes();
     let beyond = request(0, Op::Read, sector, device.capacity_bytes() / sector);
     assert!(matches!(device.submit(beyond), Err(DeviceError::OutOfRange { .. })));
-    let empty = Request { id: 0, op: Op::Read, lba: Lba::new(0), blocks: 0 };
+    let empty = Request { id: 0, op: Op::Read, lba: Lba::new(0), blocks: 0, durable: false };
     assert!(matches!(device.submit(empty), Err(DeviceError::Misaligned { .. })));
     let mut done = Vec::new();
     device.reap(Wait::Poll, &mut done).unwrap();
@@ -100,15 +105,14 @@ fn never_runs_its_clock_backwards(device: &mut impl Device) {
 
 fn job(op: Op, pattern: PatternKind, queue_depth: usize) -> Job {
     Job {
-        op,
         pattern,
-        offset_bytes: 0,
         length_bytes: SIZE,
         block_bytes: 16384,
         amount_bytes: SIZE / 2 + 1,
         queue_depth,
         seed: 5,
         interval_ms: 1,
+        ..Job::new(op)
     }
 }
 
@@ -122,7 +126,7 @@ fn runs_jobs_of_every_kind(device: &mut impl Device) {
         (Op::Trim, Sequential, 1),
         (Op::Read, Sequential, 1),
     ] {
-        let job = job(op, pattern, depth);
+        let job = job(op, pattern.clone(), depth);
         job.check(device).unwrap();
         let mut told = 0;
         let outcome = run(device, &job, &mut |progress| {
@@ -134,14 +138,167 @@ fn runs_jobs_of_every_kind(device: &mut impl Device) {
         let record = &outcome.record;
         assert_eq!((record.requests, record.errors), (job.requests(), 0), "{op:?} {pattern:?}");
         assert_eq!(told, job.requests());
-        assert_eq!(outcome.latency.len(), job.requests());
-        assert_eq!(record.intervals.iter().map(|i| i.requests).sum::<u64>(), record.requests);
-        assert_eq!(record.intervals.iter().map(|i| i.bytes).sum::<u64>(), record.bytes);
+        assert_eq!(outcome.latency(Some(op)).len(), job.requests());
+        assert_eq!(record.intervals.iter().map(Interval::requests).sum::<u64>(), record.requests);
+        assert_eq!(record.intervals.iter().map(Interval::bytes).sum::<u64>(), record.bytes);
         assert!(record.intervals.is_sorted_by_key(|interval| interval.start));
         // Little's law: what was outstanding is what each waited, at the rate they came.
-        let outstanding = outcome.latency.mean() * record.requests as f64
+        let outstanding = outcome.latency(None).mean() * record.requests as f64
             / (record.end - record.start).get() as f64;
         assert!(outstanding <= depth as f64 * 1.02, "{op:?} {pattern:?}: {outstanding}");
+    }
+}
+
+fn go_on(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn checked(device: &mut impl Device, job: &Job) -> Outcome {
+    job.check(device).unwrap_or_else(|error| panic!("{error}"));
+    let outcome = run(device, job, &mut go_on).unwrap();
+    assert_eq!((outcome.record.errors, outcome.stopped), (0, false));
+    assert!(outcome.failure.is_none());
+    outcome
+}
+
+fn visits_every_pattern_and_stays_in_its_region(device: &mut impl Device) {
+    use PatternKind::{Aligned, Extents, Strided, Zipf};
+    for pattern in [
+        Zipf { theta: 0.99 },
+        Strided { stride_bytes: 1 << 18, alignment_bytes: 0 },
+        Aligned { alignment_bytes: 3 << 15 },
+        Extents { list: vec![(SIZE / 2, 1 << 20), (SIZE / 4, 1 << 16)], random: false },
+        Extents { list: vec![(SIZE / 2, 1 << 20), (SIZE / 4, 1 << 16)], random: true },
+    ] {
+        for op in [Op::Write, Op::Read] {
+            let (offset_bytes, length_bytes) = (SIZE / 4, 3 * SIZE / 4);
+            let job = Job { offset_bytes, length_bytes, ..job(op, pattern.clone(), 8) };
+            let mut spy = Spy::new(device);
+            assert_eq!(checked(&mut spy, &job).record.requests, job.requests(), "{pattern:?}");
+            let inside =
+                |r: &Request| r.lba.bytes() >= SIZE / 4 && r.lba.bytes() + r.bytes() <= SIZE;
+            assert!(spy.seen.iter().all(inside), "{pattern:?}");
+        }
+    }
+}
+
+fn mixes_kinds_and_lengths_by_their_shares(device: &mut impl Device) {
+    let job = Job {
+        read_share: 0.6,
+        trim_share: 0.1,
+        block_bytes: 0,
+        block_mix: vec![(4096, 3.0), (12288, 1.0)],
+        amount_bytes: 1 << 23,
+        ..job(Op::Write, PatternKind::Random, 8)
+    };
+    let mut spy = Spy::new(device);
+    let outcome = checked(&mut spy, &job);
+    let share = |wanted: &dyn Fn(&Request) -> bool| {
+        spy.seen.iter().filter(|r| wanted(r)).count() as f64 / spy.seen.len() as f64
+    };
+    for (op, wanted) in [(Op::Read, 0.6), (Op::Trim, 0.1), (Op::Write, 0.3)] {
+        let seen = share(&|request| request.op == op);
+        assert!((seen - wanted).abs() < 0.06, "{op:?}: {seen}");
+        let counted = outcome.latency(Some(op)).len();
+        assert_eq!(counted, spy.seen.iter().filter(|r| r.op == op).count() as u64);
+        let tallies = outcome.record.intervals.iter().map(|i| i.by_op[op.index()]);
+        assert_eq!(tallies.map(|tally| tally.requests).sum::<u64>(), counted);
+    }
+    assert!((share(&|request| request.bytes() == 4096) - 0.75).abs() < 0.06);
+    let bytes: u64 = spy.seen.iter().map(Request::bytes).sum();
+    assert!((1 << 23..(1 << 23) + 12288).contains(&bytes), "the amount counts bytes: {bytes}");
+    assert_eq!(outcome.record.bytes, bytes);
+}
+
+fn makes_writes_durable_in_both_ways(device: &mut impl Device) {
+    let write = job(Op::Write, PatternKind::Random, 4);
+    let durable = Job { sync: Sync::Durable, read_share: 0.5, ..write.clone() };
+    let mut spy = Spy::new(device);
+    assert_eq!(checked(&mut spy, &durable).record.requests, durable.requests());
+    assert!(spy.seen.iter().all(|request| request.durable == (request.op == Op::Write)));
+    let flushed = Job { sync: Sync::Flush { every: 2 }, amount_bytes: 101 * 16384, ..write };
+    let mut spy = Spy::new(device);
+    let outcome = checked(&mut spy, &flushed);
+    assert_eq!(outcome.latency(Some(Op::Write)).len(), 101);
+    assert_eq!(outcome.latency(Some(Op::Flush)).len(), 50);
+    assert_eq!(outcome.record.bytes, 101 * 16384);
+    for (count, flush) in spy.seen.iter().enumerate().filter(|(_, r)| r.op == Op::Flush) {
+        let before = &spy.seen[..count];
+        let earlier = before.iter().filter(|r| r.op == Op::Flush).count();
+        assert!(before.len() - earlier >= 2 * (earlier + 1), "{flush:?} comes after its writes");
+    }
+}
+
+fn keeps_the_rate_of_an_open_loop(device: &mut impl Device) {
+    for poisson in [false, true] {
+        let arrival = Arrival::Rate { per_s: 2000.0, poisson };
+        let amount_bytes = 300 * 16384;
+        let job = Job { arrival, amount_bytes, ..job(Op::Read, PatternKind::Random, 32) };
+        let outcome = checked(device, &job);
+        let seconds = (outcome.record.end - outcome.record.start).as_secs_f64();
+        assert_eq!(outcome.record.requests, 300);
+        let shortest = if poisson { 0.1 } else { 0.149 };
+        assert!(seconds > shortest, "300 requests at 2000 a second took {seconds} s");
+    }
+}
+
+fn ends_when_its_time_is_up(device: &mut impl Device) {
+    let endless = Job { amount_bytes: 0, ..job(Op::Read, PatternKind::Random, 4) };
+    for arrival in [Arrival::Closed, Arrival::Rate { per_s: 1000.0, poisson: false }] {
+        let job = Job { arrival, seconds: Some(0.02), ..endless.clone() };
+        let mut told = Vec::new();
+        let start = device.now();
+        let outcome = run(device, &job, &mut |progress: Progress| {
+            told.push(progress);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let last_submit = device.now() - start;
+        assert!(last_submit >= Nanos::from_millis(19), "{arrival:?}: {last_submit}");
+        assert!(!outcome.stopped && outcome.record.requests > 0);
+        assert_eq!(told.last().unwrap().done, told.last().unwrap().total);
+        if arrival != Arrival::Closed {
+            assert_eq!(outcome.record.requests + outcome.record.unserved, 20);
+        }
+    }
+}
+
+/// A device that remembers what it was asked.
+struct Spy<'a, D> {
+    device: &'a mut D,
+    seen: Vec<Request>,
+}
+
+impl<'a, D> Spy<'a, D> {
+    fn new(device: &'a mut D) -> Self {
+        Self { device, seen: Vec::new() }
+    }
+}
+
+impl<D: Device> Device for Spy<'_, D> {
+    fn capacity_bytes(&self) -> u64 {
+        self.device.capacity_bytes()
+    }
+
+    fn sector_bytes(&self) -> u64 {
+        self.device.sector_bytes()
+    }
+
+    fn queue_depth(&self) -> usize {
+        self.device.queue_depth()
+    }
+
+    fn now(&self) -> Nanos {
+        self.device.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
+        self.seen.push(request);
+        self.device.submit(request)
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
+        self.device.reap(wait, done)
     }
 }
 
@@ -164,7 +321,7 @@ fn holds_back_what_its_queue_has_no_room_for(device: &mut impl Device) {
     let outcome = run(device, &job, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(outcome.record.requests, job.requests());
     let span = (outcome.record.end - outcome.record.start).get();
-    assert!(outcome.latency.max() <= span + span / 100, "no latency exceeds the whole job");
+    assert!(outcome.latency(None).max() <= span + span / 100, "no latency exceeds the whole job");
 }
 
 const PROFILE: &str = r#"
@@ -221,7 +378,7 @@ fn a_queue_of_32_makes_64_outstanding_requests_wait_their_turn() {
         let fill = Job { amount_bytes: SIZE, ..job(Op::Write, PatternKind::Sequential, 4) };
         run(&mut drive, &fill, &mut |_| ControlFlow::Continue(())).unwrap();
         let read = job(Op::Read, PatternKind::Random, depth);
-        run(&mut drive, &read, &mut |_| ControlFlow::Continue(())).unwrap().latency.mean()
+        run(&mut drive, &read, &mut |_| ControlFlow::Continue(())).unwrap().latency(None).mean()
     };
     let (shallow, deep) = (mean(32), mean(64));
     assert!((1.6..2.4).contains(&(deep / shallow)), "32: {shallow} ns, 64: {deep} ns");

@@ -4,8 +4,54 @@ The only importer of the native module: above it a twin and a real drive look al
 """
 
 from ssdlab._native import Drive
-from ssdlab.device.jobs import Job, Outcome, run_job
-from ssdlab.device.real import open_real
+from ssdlab.device.host import HostLoad, HostWatch
+from ssdlab.device.jobs import OPS, Job, Outcome, run_job
+from ssdlab.device.kinds import (
+    Aligned,
+    Compressible,
+    Dedupable,
+    Extents,
+    FlushEvery,
+    Rate,
+    Stamped,
+    Strided,
+    Zipf,
+)
+from ssdlab.device.real import (
+    RealOptions,
+    Verified,
+    nop_rate,
+    open_engine,
+    open_null,
+    open_real,
+    verify,
+)
 from ssdlab.device.simulated import describe_twin, open_twin
 
-__all__ = ["Drive", "Job", "Outcome", "describe_twin", "open_real", "open_twin", "run_job"]
+__all__ = [
+    "OPS",
+    "Aligned",
+    "Compressible",
+    "Dedupable",
+    "Drive",
+    "Extents",
+    "FlushEvery",
+    "HostLoad",
+    "HostWatch",
+    "Job",
+    "Outcome",
+    "Rate",
+    "RealOptions",
+    "Stamped",
+    "Strided",
+    "Verified",
+    "Zipf",
+    "describe_twin",
+    "nop_rate",
+    "open_engine",
+    "open_null",
+    "open_real",
+    "open_twin",
+    "run_job",
+    "verify",
+]

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from ssdlab._native import Drive
+from ssdlab.device.host import HostLoad, HostWatch
+from ssdlab.device.kinds import Arrival, Pattern, Sync, encode
 from ssdlab.errors import DeviceFailure
 
 Column = npt.NDArray[np.uint64]
+Op = Literal["read", "write", "trim", "flush"]
+OPS: Final[tuple[Op, ...]] = ("read", "write", "trim", "flush")
+"""By the number that the column `op` has."""
 Watch = Callable[[int, int, int], object]
 """Called a few times a second with requests done, requests in all, the drive's clock in ns."""
 
 
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Requests of one kind and length, a fixed number of them outstanding. Sizes in bytes.
+    """A stream of requests. Sizes in bytes.
 
-    `random_once` visits blocks in a random order in which none comes twice before all came once.
+    Of the requests `read_share` are reads and `trim_share` trims; the rest are `op`. `block_mix`
+    has lengths with their weights, and stands for `block_bytes`. `amount_bytes` or `seconds` (on
+    the drive's clock) ends the job, whichever is first. `random_once` visits blocks in a random
+    order in which none comes twice before all came once. Each of `threads` has a queue of its own
+    with this depth, and an equal part of amount and rate.
     """
 
-    op: Literal["read", "write", "trim", "flush"]
-    pattern: Literal["sequential", "random", "random_once"] = "sequential"
+    op: Op
+    read_share: float = 0.0
+    trim_share: float = 0.0
+    pattern: Pattern = "sequential"
     offset_bytes: int = 0
     length_bytes: int = 0
     block_bytes: int = 0
+    block_mix: tuple[tuple[int, float], ...] = ()
     amount_bytes: int = 0
+    seconds: float | None = None
+    arrival: Arrival = "closed"
     queue_depth: int = 1
+    sync: Sync = "none"
+    threads: int = 1
     seed: int = 0
     interval_ms: int = 100
 
@@ -40,8 +57,10 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
 class Outcome:
     """What came of a job. Times in nanoseconds on the drive's clock.
 
-    `intervals` has the columns start_ns, requests, bytes, latency_ns_max; `latency` has
-    latency_ns (upper end of a bucket, three digits) and count.
+    `requests` counts the flushes of `sync` too. `unserved` requests of an open loop should have
+    started in time and never did. `failure` says how a drive was lost. `engine` is by which way
+    requests went. `intervals` has the columns of `records.INTERVALS` but `step`;
+    `interval_latency` those of `records.INTERVAL_LATENCY`, `op` as in `OPS`.
     """
 
     start_ns: int
@@ -50,27 +69,66 @@ class Outcome:
     bytes: int
     errors: int
     first_errno: int | None
+    unserved: int
     stopped: bool
+    failure: str | None
+    engine: str
     intervals: dict[str, Column]
-    latency: dict[str, Column]
+    interval_latency: dict[str, Column]
+    host: HostLoad
+    latency: dict[str, Column] = field(init=False)
+    """latency_ns (upper end of a bucket, three digits) and count, of all requests."""
+
+    def __post_init__(self) -> None:
+        """Adds the intervals up."""
+        object.__setattr__(self, "latency", self.latency_of())
 
     @property
     def seconds(self) -> float:
         """From the first arrival to the last completion."""
         return (self.end_ns - self.start_ns) / 1e9
 
+    def latency_of(self, op: Op | None = None) -> dict[str, Column]:
+        """How often each latency occurred in the whole job: latency_ns (ascending) and count.
+
+        Of one kind of request, or of all.
+        """
+        rows = self.interval_latency
+        chosen = slice(None) if op is None else rows["op"] == OPS.index(op)
+        latencies, places = np.unique(rows["latency_ns"][chosen], return_inverse=True)
+        counts = np.zeros(len(latencies), dtype=np.uint64)
+        np.add.at(counts, places, rows["count"][chosen])
+        return {"latency_ns": latencies, "count": counts}
+
+    def percentile_ns(self, percent: float, op: Op | None = None) -> int | None:
+        """The smallest latency that so many percent (to 99.99 and beyond) did not exceed.
+
+        None where fewer than ten requests lie above it: that is chance, no percentile.
+        """
+        latency = self.latency if op is None else self.latency_of(op)
+        counts = np.cumsum(latency["count"])
+        requests = int(counts[-1]) if len(counts) else 0
+        if requests == 0 or requests * (100 - percent) < 999.999:
+            return None
+        place = np.searchsorted(counts, math.ceil(requests * percent / 100))
+        return int(latency["latency_ns"][place])
+
     def raise_if_failed(self, what: str) -> None:
-        """Raises for the first request that failed.
+        """Raises for the first request that failed, or for a drive that was lost.
 
         Raises:
             DeviceFailure: one did.
         """
         if self.first_errno is not None:
-            reason = os.strerror(self.first_errno)
-            raise DeviceFailure(
-                f"{what}: a request failed ({reason}) after {self.bytes} good bytes; "
-                "look at the kernel log and the drive's health"
-            )
+            reason = f"a request failed ({os.strerror(self.first_errno)})"
+        elif self.failure is not None:
+            reason = f"the drive is lost ({self.failure})"
+        else:
+            return
+        raise DeviceFailure(
+            f"{what}: {reason} after {self.bytes} good bytes; "
+            "look at the kernel log and the drive's health"
+        )
 
 
 def run_job(drive: Drive, job: Job, watch: Watch | None = None) -> Outcome:
@@ -78,6 +136,9 @@ def run_job(drive: Drive, job: Job, watch: Watch | None = None) -> Outcome:
 
     Raises:
         UsageError: the job does not fit the drive.
-        DeviceFailure: the drive is gone. A failed request does not raise; see the outcome.
+        DeviceFailure: the drive is gone before anything was measured. A failed request does not
+            raise; see the outcome.
     """
-    return Outcome(**drive.run(msgspec.json.encode(job).decode(), watch))
+    host = HostWatch()
+    found = drive.run(encode(job), watch)
+    return Outcome(interval_latency=found.pop("latency"), host=host.load(), **found)

@@ -26,7 +26,8 @@ use crate::plan::{ReadPlan, Sense};
 ///
 /// Not modelled: the host's own time between requests; limits on commands a second.
 ///
-/// Differs from hardware: trims wait for each other and for nothing else.
+/// Differs from hardware: trims wait for each other and for nothing else; a durable write waits for
+/// all that is buffered, as a flush does, and not for its own pages alone.
 #[derive(Debug)]
 pub struct Ssd {
     capacity: u64,
@@ -293,7 +294,11 @@ impl Ssd {
     }
 
     fn flush(&mut self) -> Nanos {
-        let at = self.now + self.link.write_overhead;
+        self.settle(self.now + self.link.write_overhead)
+    }
+
+    /// When what the buffer has at `at` is durable.
+    fn settle(&mut self, at: Nanos) -> Nanos {
         if self.buffer.power_loss_protection || !self.buffer.honours_flush {
             return at;
         }
@@ -341,7 +346,12 @@ impl Ssd {
                 self.commands(request).map(|(start, end)| self.read(start, end)).max().unwrap()
             }
             Op::Write => {
-                self.commands(request).map(|(start, end)| self.write(start, end)).max().unwrap()
+                let received = self
+                    .commands(request)
+                    .map(|(start, end)| self.write(start, end))
+                    .max()
+                    .unwrap();
+                if request.durable { self.settle(received) } else { received }
             }
             Op::Trim => self.trim(request),
             Op::Flush => self.flush(),

@@ -33,7 +33,8 @@ impl Host {
     fn all(&mut self, op: Op, pieces: &[(u64, u64)]) {
         for (id, (first, bytes)) in pieces.iter().enumerate() {
             let lba = Lba::new(first / 512);
-            let request = Request { id: id as u64, op, lba, blocks: (bytes / 512) as u32 };
+            let (id, blocks) = (id as u64, (bytes / 512) as u32);
+            let request = Request { id, op, lba, blocks, durable: false };
             self.drive.submit(request).unwrap();
         }
         let mut done = Vec::new();

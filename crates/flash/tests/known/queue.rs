@@ -33,7 +33,8 @@ impl Queue {
             self.drive.reap(Wait::One, &mut self.done).unwrap();
         }
         let blocks = if op == Op::Flush { 0 } else { 8 };
-        let request = Request { id: self.submitted, op, lba: Lba::new(unit * 8), blocks };
+        let lba = Lba::new(unit * 8);
+        let request = Request { id: self.submitted, op, lba, blocks, durable: false };
         self.drive.submit(request).unwrap();
         self.submitted += 1;
     }

@@ -70,7 +70,8 @@ impl Fresh {
                 self.drive.reap(Wait::One, &mut done).unwrap();
             }
             let lba = Lba::new(start);
-            let request = Request { id: submitted as u64, op, lba, blocks: blocks as u32 };
+            let (id, blocks) = (submitted as u64, blocks as u32);
+            let request = Request { id, op, lba, blocks, durable: false };
             self.drive.submit(request).unwrap();
             submitted += 1;
         }

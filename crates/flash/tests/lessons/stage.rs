@@ -191,7 +191,9 @@ fn show_part(drive: &Ssd, rest: &str, units: u64) -> Said {
 fn ask(drive: &mut Ssd, op: Op, units: Units) -> Nanos {
     let lba = Lba::new(units.start * UNIT_SECTORS);
     let blocks = ((units.end - units.start) * UNIT_SECTORS) as u32;
-    drive.submit(Request { id: 0, op, lba, blocks }).expect("the units are in the drive");
+    drive
+        .submit(Request { id: 0, op, lba, blocks, durable: false })
+        .expect("the units are in the drive");
     let mut done = Vec::new();
     drive.reap(Wait::One, &mut done).expect("a twin never goes away");
     done[0].completed - done[0].submitted

@@ -183,7 +183,8 @@ proptest! {
             match step {
                 Step::Submit { op, lba, blocks } if lba + u64::from(blocks) <= capacity => {
                     let blocks = if op == Op::Flush { 0 } else { blocks };
-                    let request = Request { id: submitted, op, lba: Lba::new(lba), blocks };
+                    let lba = Lba::new(lba);
+                    let request = Request { id: submitted, op, lba, blocks, durable: false };
                     drive.submit(request).unwrap();
                     flying.push(submitted);
                     submitted += 1;

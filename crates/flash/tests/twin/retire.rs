@@ -16,7 +16,8 @@ fn retired(drive: &Ssd) -> usize {
 }
 
 fn try_write(drive: &mut Ssd, unit: u64) -> Result<(), IoError> {
-    drive.submit(Request { id: 0, op: Op::Write, lba: Lba::new(unit * 8), blocks: 8 }).unwrap();
+    let lba = Lba::new(unit * 8);
+    drive.submit(Request { id: 0, op: Op::Write, lba, blocks: 8, durable: false }).unwrap();
     let mut done = Vec::new();
     drive.reap(Wait::One, &mut done).unwrap();
     done[0].outcome

@@ -104,7 +104,8 @@ struct Queue {
 
 impl Queue {
     fn submit(&mut self, op: Op, lba: u64, blocks: u32) {
-        let request = Request { id: self.submitted, op, lba: Lba::new(lba), blocks };
+        let request =
+            Request { id: self.submitted, op, lba: Lba::new(lba), blocks, durable: false };
         self.drive.submit(request).unwrap();
         self.flying.push(self.submitted);
         self.submitted += 1;

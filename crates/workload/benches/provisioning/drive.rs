@@ -75,7 +75,6 @@ impl Drive {
     fn write(&mut self, pattern: PatternKind, part: (u64, u64), block: u64, bytes: u64) -> Row {
         self.jobs += 1;
         let job = Job {
-            op: Op::Write,
             pattern,
             offset_bytes: part.0,
             length_bytes: part.1,
@@ -84,6 +83,7 @@ impl Drive {
             queue_depth: QUEUE_DEPTH,
             seed: self.jobs,
             interval_ms: 60_000,
+            ..Job::new(Op::Write)
         };
         let (before, cpu) = (*self.ssd.counters(), cpu_nanos());
         let outcome = run(&mut self.ssd, &job, &mut |_| ControlFlow::Continue(())).unwrap();
@@ -95,7 +95,7 @@ impl Drive {
             cpu_nanos: cpu,
             host_units: after.host_writes - before.host_writes,
             flash_units: after.nand_writes() - before.nand_writes(),
-            latency_p99: outcome.latency.value_at_quantile(0.99),
+            latency_p99: outcome.latency(None).at(0.99),
         }
     }
 

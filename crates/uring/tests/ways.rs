@@ -1,0 +1,120 @@
+//! The other ways to hand requests over: in batches, one call at a time, durable, buffered.
+
+mod scratch;
+
+use scratch::{Scratch, reap_all, request, run, writable};
+use ssdlab_device::{Device, Op, Request, Wait};
+use ssdlab_time::Nanos;
+use ssdlab_uring::{Flush, NullDevice, OpenOptions, SyncDevice, UringDevice, nop_rate};
+
+const BLOCK: u32 = 4096;
+
+#[test]
+fn a_batch_waits_for_its_reaper_and_then_all_of_it_is_done() {
+    let Some(file) = Scratch::zeros(1 << 18) else { return };
+    for registered_buffers in [false, true] {
+        let options = OpenOptions { batch: true, registered_buffers, ..writable(32) };
+        let mut device = file.open(&options);
+        for id in 0..32 {
+            device.submit(request(id, Op::Write, id * u64::from(BLOCK), BLOCK)).unwrap();
+        }
+        assert_eq!(reap_all(&mut device, 32).len(), 32);
+    }
+    assert!(file.bytes()[..32 << 12].chunks(512).all(|part| part.iter().any(|byte| *byte != 0)));
+}
+
+#[test]
+fn durable_writes_and_both_flushes_succeed_in_every_way() {
+    let Some(file) = Scratch::zeros(1 << 16) else { return };
+    for flush in [Flush::Fsync, Flush::Fdatasync] {
+        for (direct, dsync, registered_buffers) in
+            [(true, false, false), (false, false, true), (true, true, true)]
+        {
+            let options = OpenOptions { flush, direct, dsync, registered_buffers, ..writable(2) };
+            let write = Request { durable: true, ..request(1, Op::Write, 0, BLOCK) };
+            let mut ring = file.open(&options);
+            assert_eq!(run(&mut ring, write).outcome, Ok(()));
+            assert_eq!(run(&mut ring, Request::flush(2)).outcome, Ok(()));
+            let mut plain = SyncDevice::open(&file.path, &options).unwrap();
+            for request in [write, Request::flush(2)] {
+                plain.submit(request).unwrap();
+                let mut done = Vec::new();
+                plain.reap(Wait::One, &mut done).unwrap();
+                assert_eq!((done[0].id, done[0].outcome), (request.id, Ok(())));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_single_issuer_is_served_and_hands_over_when_nothing_is_in_flight() {
+    let Some(file) = Scratch::zeros(1 << 18) else { return };
+    for registered_buffers in [false, true] {
+        let options = OpenOptions { single_issuer: true, registered_buffers, ..writable(32) };
+        let mut device = file.open(&options);
+        let work = |device: &mut UringDevice| {
+            for id in 0..32 {
+                device.submit(request(id, Op::Write, id * u64::from(BLOCK), BLOCK)).unwrap();
+            }
+            let mut done = Vec::new();
+            while done.len() < 16 {
+                device.reap(Wait::Poll, &mut done).unwrap();
+            }
+            while done.len() < 32 {
+                device.reap(Wait::One, &mut done).unwrap();
+            }
+            assert!(done.iter().all(|completion| completion.outcome == Ok(())));
+        };
+        work(&mut device);
+        std::thread::scope(|scope| scope.spawn(|| work(&mut device)).join()).unwrap();
+        work(&mut device);
+    }
+}
+
+#[test]
+fn a_sibling_has_the_same_clock_and_writes_other_content() {
+    let Some(file) = Scratch::zeros(1 << 17) else { return };
+    let mut first = file.open(&writable(4));
+    let mut second = first.sibling(&OpenOptions { seed: 1, ..writable(4) }).unwrap();
+    let (before, between, after) = (first.now(), second.now(), first.now());
+    assert!(before <= between && between <= after);
+    run(&mut first, request(0, Op::Write, 0, 1 << 16));
+    run(&mut second, request(0, Op::Write, 1 << 16, 1 << 16));
+    let bytes = file.bytes();
+    assert_ne!(bytes[..1 << 16], bytes[1 << 16..]);
+    assert!(bytes[1 << 16..].chunks(512).all(|part| part.iter().any(|byte| *byte != 0)));
+}
+
+#[test]
+fn a_wait_that_ends_before_the_next_completion_ends_in_time() {
+    let Some(file) = Scratch::zeros(1 << 16) else { return };
+    let mut device: UringDevice = file.open(&writable(4));
+    let mut done = Vec::new();
+    device.submit(request(0, Op::Read, 0, BLOCK)).unwrap();
+    device.reap(Wait::Until(device.now()), &mut done).unwrap();
+    let end = device.now() + Nanos::from_millis(5);
+    while device.now() < end {
+        device.reap(Wait::Until(end), &mut done).unwrap();
+    }
+    assert_eq!(done.len(), 1, "it came while the waits went on");
+}
+
+#[test]
+fn a_null_device_has_done_all_at_once_in_order() {
+    let mut device = NullDevice::new(3);
+    for id in 0..3 {
+        device.submit(request(id, Op::Read, id << 20, BLOCK)).unwrap();
+    }
+    let mut done = Vec::new();
+    while done.len() < 3 {
+        device.reap(Wait::One, &mut done).unwrap();
+    }
+    assert!(done.iter().map(|c| c.id).eq(0..3));
+    assert!(done.is_sorted_by_key(|c| c.completed));
+}
+
+#[test]
+fn io_uring_tells_how_many_empty_requests_it_does() {
+    let rate = nop_rate(1000).unwrap();
+    assert!(rate > 0.0 && rate.is_finite());
+}

@@ -1,0 +1,100 @@
+//! `Arrival`: when requests arrive: as others end (a closed loop) or by the clock (an open one).
+
+use serde::Deserialize;
+use ssdlab_time::{Nanos, Random};
+
+/// When a job's requests arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrival {
+    /// As soon as one before it has ended: `queue_depth` are outstanding all the time.
+    #[default]
+    Closed,
+    /// At times that the device does not change: an open loop. What finds `queue_depth` requests
+    /// outstanding waits, and its latency counts from the time at which it should have started.
+    Rate {
+        /// Requests a second.
+        per_s: f64,
+        /// At random (a Poisson process) instead of evenly.
+        #[serde(default)]
+        poisson: bool,
+    },
+}
+
+/// The times at which the requests of an open loop should start.
+#[derive(Debug)]
+pub struct Arrivals {
+    start: Nanos,
+    /// Nanoseconds from one to the next, in the mean.
+    gap: f64,
+    /// Of a Poisson process: where chance comes from.
+    random: Option<Random>,
+    /// Gaps so far, times their mean length: no rounding adds up.
+    gaps: f64,
+}
+
+impl Arrivals {
+    /// The times from `start` on, or `None` for a closed loop.
+    pub fn new(arrival: Arrival, start: Nanos, seed: u64) -> Option<Self> {
+        let Arrival::Rate { per_s, poisson } = arrival else { return None };
+        let random = poisson.then(|| Random::new(seed, "arrival"));
+        let mut arrivals = Self { start, gap: 1e9 / per_s, random, gaps: 0.0 };
+        if poisson {
+            arrivals.advance();
+        }
+        Some(arrivals)
+    }
+
+    /// When the next request should start.
+    pub fn next(&self) -> Nanos {
+        self.start + Nanos::new((self.gaps * self.gap) as u64)
+    }
+
+    /// Goes on to the one after it.
+    pub fn advance(&mut self) {
+        self.gaps += match &mut self.random {
+            None => 1.0,
+            Some(random) => -(1.0 - random.unit()).ln(),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ssdlab_time::Nanos;
+
+    use super::{Arrival, Arrivals};
+
+    fn times(poisson: bool, count: usize) -> Vec<f64> {
+        let rate = Arrival::Rate { per_s: 1000.0, poisson };
+        let mut arrivals = Arrivals::new(rate, Nanos::ZERO, 7).unwrap();
+        let mut next = || {
+            let time = arrivals.next();
+            arrivals.advance();
+            time.get() as f64
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn a_constant_rate_keeps_its_distance_exactly() {
+        let times = times(false, 100_001);
+        for (index, time) in [(0, 0.0), (1, 1e6), (2, 2e6), (100_000, 1e11)] {
+            assert!((times[index] - time).abs() < 0.5, "{index}: {}", times[index]);
+        }
+    }
+
+    #[test]
+    fn a_poisson_process_has_the_rate_and_the_spread_of_one() {
+        let times = times(true, 100_001);
+        assert!((times[100_000] / 1e11 - 1.0).abs() < 0.01, "{}", times[100_000]);
+        let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
+        let spread = gaps.map(|gap| (gap - 1e6).powi(2)).sum::<f64>() / 1e5;
+        assert!((spread.sqrt() / 1e6 - 1.0).abs() < 0.02, "{}", spread.sqrt());
+    }
+
+    #[test]
+    fn a_closed_loop_has_no_times() {
+        assert!(Arrivals::new(Arrival::Closed, Nanos::ZERO, 0).is_none());
+    }
+}

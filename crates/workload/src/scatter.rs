@@ -1,0 +1,135 @@
+//! `Shuffle` and `Zipf`: random orders and skewed choices, computed instead of stored.
+
+use ssdlab_time::Random;
+
+/// A random order of the numbers below a bound.
+///
+/// A Feistel network of four rounds over the next even number of bits, walked until it lands below
+/// the bound (Black and Rogaway, 2002). Good enough to scatter writes; not for secrets.
+#[derive(Debug)]
+pub struct Shuffle {
+    bound: u64,
+    half_bits: u32,
+    keys: [u64; 4],
+}
+
+impl Shuffle {
+    /// An order drawn from `random`.
+    pub fn new(bound: u64, random: &mut Random) -> Self {
+        let bits = u64::BITS - (bound - 1).leading_zeros();
+        let half_bits = bits.div_ceil(2).max(1);
+        Self { bound, half_bits, keys: std::array::from_fn(|_| random.next_u64()) }
+    }
+
+    /// How many numbers it orders.
+    pub fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    /// The number at this place.
+    pub fn at(&self, index: u64) -> u64 {
+        let mut number = self.permute(index);
+        while number >= self.bound {
+            number = self.permute(number);
+        }
+        number
+    }
+
+    fn permute(&self, number: u64) -> u64 {
+        let mask = (1 << self.half_bits) - 1;
+        let (mut left, mut right) = (number >> self.half_bits, number & mask);
+        for key in self.keys {
+            let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let round = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+            (left, right) = (right, left ^ (round >> 40) & mask);
+        }
+        left << self.half_bits | right
+    }
+}
+
+/// Ranks 0, 1, 2 ... below a bound, each with a chance in proportion to `1 / (rank + 1)^theta`.
+///
+/// By rejection from the integral of that curve (Hoermann and Derflinger, 1996): no table, and
+/// about one draw a rank whatever the bound.
+#[derive(Clone, Copy, Debug)]
+pub struct Zipf {
+    bound: f64,
+    theta: f64,
+    /// The integral at the left edge of the first rank and at the right edge of the last.
+    low: f64,
+    high: f64,
+    /// So close to its right edge a point is always accepted.
+    accepted: f64,
+}
+
+impl Zipf {
+    /// Ranks below `bound`, which is 1 or more; `theta` above 0.
+    pub fn new(bound: u64, theta: f64) -> Self {
+        let mut zipf = Self { bound: bound as f64, theta, low: 0.0, high: 0.0, accepted: 0.0 };
+        zipf.low = zipf.integral(1.5) - 1.0;
+        zipf.high = zipf.integral(zipf.bound + 0.5);
+        zipf.accepted = 2.0 - zipf.inverse(zipf.integral(2.5) - 2_f64.powf(-theta));
+        zipf
+    }
+
+    /// The next rank.
+    pub fn draw(&self, random: &mut Random) -> u64 {
+        loop {
+            let area = self.high + random.unit() * (self.low - self.high);
+            let x = self.inverse(area);
+            let rank = x.round().clamp(1.0, self.bound);
+            let near = rank - x <= self.accepted;
+            if near || area >= self.integral(rank + 0.5) - rank.powf(-self.theta) {
+                return rank as u64 - 1;
+            }
+        }
+    }
+
+    /// The integral of `x^-theta` from 1 to `x`, exact for `theta` near 1 too.
+    fn integral(&self, x: f64) -> f64 {
+        let power = 1.0 - self.theta;
+        if power == 0.0 { x.ln() } else { (power * x.ln()).exp_m1() / power }
+    }
+
+    fn inverse(&self, area: f64) -> f64 {
+        let power = 1.0 - self.theta;
+        // Rounding may reach past the end of the curve, where the logarithm has no value.
+        let log = if power == 0.0 { area } else { (area * power).max(-1.0).ln_1p() / power };
+        log.exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ssdlab_time::Random;
+
+    use super::Zipf;
+
+    fn counts(bound: u64, theta: f64, draws: u32) -> Vec<f64> {
+        let (zipf, mut random) = (Zipf::new(bound, theta), Random::new(3, "zipf"));
+        let mut counts = vec![0.0; bound as usize];
+        for _ in 0..draws {
+            counts[zipf.draw(&mut random) as usize] += 1.0 / f64::from(draws);
+        }
+        counts
+    }
+
+    #[test]
+    fn ranks_come_as_often_as_their_power_says() {
+        for theta in [0.2, 0.99, 1.0, 1.2, 3.0] {
+            let sum: f64 = (1..=50).map(|rank| f64::from(rank).powf(-theta)).sum();
+            for (index, share) in counts(50, theta, 400_000).iter().enumerate() {
+                let right = ((index + 1) as f64).powf(-theta) / sum;
+                let error = 5.0 * (right / 400_000.0).sqrt();
+                assert!((share - right).abs() < error, "{theta}, {index}: {share} for {right}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_block_and_very_many_have_ranks_too() {
+        assert_eq!(counts(1, 1.2, 8), [1.0]);
+        let (zipf, mut random) = (Zipf::new(1 << 40, 0.9), Random::new(1, "zipf"));
+        assert!((0..10_000).all(|_| zipf.draw(&mut random) < 1 << 40));
+    }
+}

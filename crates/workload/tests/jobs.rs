@@ -1,0 +1,158 @@
+//! Jobs as text, and what is said of those that do not fit.
+
+use ssdlab_device::{Device, Op};
+use ssdlab_flash::{Profile, Ssd};
+use ssdlab_workload::{Arrival, Job, PatternKind, Sync};
+
+const PROFILE: &str = r#"
+[drive]
+model = "Test"
+capacity = "64 MiB"
+interface = "sata"
+[link]
+bandwidth = "500 MB/s"
+read_overhead = "20 us"
+write_overhead = "5 us"
+[flash]
+channels = 2
+dies_per_channel = 2
+planes = 2
+page = "16 KiB"
+pages_per_block = 16
+read = ["40 us"]
+program = "700 us"
+erase = "3 ms"
+channel_bandwidth = "400 MB/s"
+[ftl]
+spare = 0.28
+[buffer]
+size = "1 MiB"
+"#;
+
+fn fitting() -> Job {
+    Job { length_bytes: 1 << 20, block_bytes: 4096, amount_bytes: 1 << 20, ..Job::new(Op::Write) }
+}
+
+/// What is said of a job on a drive with a queue of 32.
+fn refusal(job: &Job) -> String {
+    let twin = Ssd::new(&Profile::from_toml(PROFILE).unwrap(), 0);
+    assert_eq!((twin.queue_depth(), twin.sector_bytes()), (32, 512));
+    job.check(&twin).unwrap_err().to_string()
+}
+
+#[test]
+fn a_job_of_few_words_is_a_closed_loop_at_depth_1() {
+    let job: Job = serde_json::from_str(r#"{"op": "read"}"#).unwrap();
+    assert_eq!(job, Job::new(Op::Read));
+}
+
+#[test]
+fn every_field_can_be_said_in_text() {
+    let job: Job = serde_json::from_str(
+        r#"{"op": "write", "read_share": 0.5, "trim_share": 0.1,
+            "pattern": {"zipf": {"theta": 1.1}}, "offset_bytes": 4096, "length_bytes": 65536,
+            "block_mix": [[4096, 1], [8192, 0.5]], "seconds": 2,
+            "arrival": {"rate": {"per_s": 100, "poisson": true}}, "queue_depth": 4,
+            "sync": {"flush": {"every": 3}}, "threads": 2, "seed": 9, "interval_ms": 10}"#,
+    )
+    .unwrap();
+    let expected = Job {
+        read_share: 0.5,
+        trim_share: 0.1,
+        pattern: PatternKind::Zipf { theta: 1.1 },
+        offset_bytes: 4096,
+        length_bytes: 65536,
+        block_mix: vec![(4096, 1.0), (8192, 0.5)],
+        seconds: Some(2.0),
+        arrival: Arrival::Rate { per_s: 100.0, poisson: true },
+        queue_depth: 4,
+        sync: Sync::Flush { every: 3 },
+        threads: 2,
+        seed: 9,
+        interval_ms: 10,
+        ..Job::new(Op::Write)
+    };
+    assert_eq!(job, expected);
+}
+
+#[test]
+fn an_unknown_word_in_a_job_is_refused_at_every_level() {
+    for text in [
+        r#"{"op": "read", "depth": 1}"#,
+        r#"{"op": "read", "pattern": "chaotic"}"#,
+        r#"{"op": "read", "pattern": {"zipf": {"theta": 1, "seed": 2}}}"#,
+        r#"{"op": "read", "arrival": {"rate": {"per_s": 1, "burst": 2}}}"#,
+        r#"{"op": "read", "sync": {"flush": {"every": 1, "kind": 2}}}"#,
+    ] {
+        let error = serde_json::from_str::<Job>(text).unwrap_err().to_string();
+        assert!(error.contains("unknown"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_field_that_does_not_fit_is_named_with_what_it_may_be() {
+    use PatternKind::{Aligned, Extents, RandomOnce, Strided, Zipf};
+    let rate = |per_s| Arrival::Rate { per_s, poisson: false };
+    let pattern = |pattern| Job { pattern, ..fitting() };
+    let extents = |list| pattern(Extents { list, random: false });
+    let mixed = |mix: &[(u64, f64)]| Job { block_bytes: 0, block_mix: mix.to_vec(), ..fitting() };
+    let sync = Sync::Flush { every: 1 };
+    for (job, said) in [
+        (Job { queue_depth: 0, ..fitting() }, "queue_depth is 0; may be 1 to 1024"),
+        (Job { interval_ms: 0, ..fitting() }, "interval_ms is 0; may be 1 or more"),
+        (Job { seconds: Some(0.0), ..fitting() }, "seconds is 0; may be above 0"),
+        (Job { seconds: Some(f64::NAN), ..fitting() }, "seconds is NaN; may be"),
+        (Job { arrival: rate(0.0), ..fitting() }, "arrival.rate.per_s is 0; may be above 0"),
+        (Job { sync: Sync::Flush { every: 0 }, ..fitting() }, "sync.flush.every is 0; may be 1"),
+        (Job { sync, queue_depth: 33, ..fitting() }, "queue_depth is 33; may be 1 to 32"),
+        (Job { read_share: 1.5, ..fitting() }, "read_share is 1.5; may be 0 to 1"),
+        (Job { read_share: 0.5, trim_share: 0.75, ..fitting() }, "trim_share is 0.75; may be 0 to"),
+        (Job { read_share: 0.5, ..Job::new(Op::Flush) }, "op is flush; may be read, write or trim"),
+        (Job { threads: 2, ..Job::new(Op::Flush) }, "threads is 2; may be 1"),
+        (Job { block_bytes: 1000, ..fitting() }, "block_bytes is 1000; may be a multiple of"),
+        (Job { block_bytes: 1 << 50, ..fitting() }, "block_bytes is 1125899906842624; may be"),
+        (Job { block_mix: vec![(4096, 1.0)], ..fitting() }, "block_bytes is 4096; may be 0 where"),
+        (mixed(&[(1000, 1.0)]), "block_mix length is 1000; may be"),
+        (mixed(&[(4096, -1.0)]), "block_mix weight is -1; may be above 0"),
+        (Job { pattern: RandomOnce, ..mixed(&[(4096, 1.0)]) }, "block_mix is given; may be left"),
+        (Job { offset_bytes: 77, ..fitting() }, "offset_bytes is 77; may be a multiple of"),
+        (Job { length_bytes: 1 << 50, ..fitting() }, "length_bytes is 1125899906842624; may be"),
+        (Job { offset_bytes: 1 << 50, ..fitting() }, "length_bytes is 1048576; may be from one"),
+        (pattern(Zipf { theta: 0.0 }), "pattern.zipf.theta is 0; may be above 0"),
+        (pattern(Strided { stride_bytes: 0, alignment_bytes: 0 }), "pattern.strided.stride_bytes"),
+        (pattern(Strided { stride_bytes: 512, alignment_bytes: 1 }), "pattern.strided.alignment_b"),
+        (pattern(Aligned { alignment_bytes: 0 }), "pattern.aligned.alignment_bytes is 0; may be"),
+        (extents(vec![]), "pattern.extents.list is empty; may be one extent or more"),
+        (extents(vec![(0, 512)]), "pattern.extents.list is [0, 512]; may be"),
+        (extents(vec![(1 << 20, 4096)]), "pattern.extents.list is [1048576, 4096]; may be"),
+        (Job { threads: 0, ..fitting() }, "threads is 0; may be 1 to 256"),
+        (
+            Job { threads: 200, length_bytes: 1 << 16, ..fitting() },
+            "threads is 200; may be 1 to 16",
+        ),
+        (Job { amount_bytes: 0, ..fitting() }, "amount_bytes is 0; may be one block or more"),
+    ] {
+        let refused = refusal(&job);
+        assert!(refused.starts_with(said), "{refused:?} does not begin with {said:?}");
+        assert!(!refused.contains('\n'));
+    }
+}
+
+#[test]
+fn parts_of_a_job_share_its_amount_rate_and_region() {
+    let job = Job {
+        threads: 4,
+        seed: 3,
+        arrival: Arrival::Rate { per_s: 100.0, poisson: true },
+        ..fitting()
+    };
+    let parts: Vec<Job> = (0..4).map(|number| job.part(number)).collect();
+    assert!(parts.iter().all(|part| part.amount_bytes == 1 << 18 && part.threads == 1));
+    assert!(parts.iter().all(|part| part.length_bytes == 1 << 18));
+    assert_eq!(parts[3].offset_bytes, 3 << 18);
+    assert_eq!(parts[2].arrival, Arrival::Rate { per_s: 25.0, poisson: true });
+    assert_eq!(parts[0].seed, 3);
+    assert_ne!(parts[1].seed, parts[2].seed);
+    let random = Job { pattern: PatternKind::Random, ..job };
+    assert_eq!((random.part(3).offset_bytes, random.part(3).length_bytes), (0, 1 << 20));
+}

@@ -1,0 +1,189 @@
+//! A device that fails in the middle of a job: the job ends, and what was measured is kept.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ssdlab_device::{Completion, Device, DeviceError, Op, Request, Wait};
+use ssdlab_time::Nanos;
+use ssdlab_uring::{NullDevice, OpenOptions, SyncDevice, UringDevice};
+use ssdlab_workload::{Job, Outcome, PatternKind, run, run_threads};
+
+/// A device that is gone after so many requests: it takes no more, or never answers again.
+struct Vanishing {
+    device: NullDevice,
+    submits_left: u32,
+    reaps_left: u32,
+}
+
+impl Device for Vanishing {
+    fn capacity_bytes(&self) -> u64 {
+        self.device.capacity_bytes()
+    }
+
+    fn sector_bytes(&self) -> u64 {
+        self.device.sector_bytes()
+    }
+
+    fn queue_depth(&self) -> usize {
+        self.device.queue_depth()
+    }
+
+    fn now(&self) -> Nanos {
+        self.device.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
+        self.submits_left = self.submits_left.checked_sub(1).ok_or_else(gone)?;
+        self.device.submit(request)
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
+        self.reaps_left = self.reaps_left.checked_sub(1).ok_or_else(gone)?;
+        self.device.reap(wait, done)
+    }
+}
+
+fn gone() -> DeviceError {
+    DeviceError::System { what: "asking", source: std::io::ErrorKind::NotConnected.into() }
+}
+
+fn endless() -> Job {
+    Job {
+        pattern: PatternKind::Random,
+        length_bytes: 8 << 20,
+        block_bytes: 4096,
+        amount_bytes: 1 << 45,
+        queue_depth: 8,
+        ..Job::new(Op::Read)
+    }
+}
+
+fn vanish(submits_left: u32, reaps_left: u32) -> Result<Outcome, DeviceError> {
+    let device = NullDevice::new(32);
+    let mut device = Vanishing { device, submits_left, reaps_left };
+    run(&mut device, &endless(), &mut |_| ControlFlow::Continue(()))
+}
+
+#[test]
+fn a_device_that_takes_no_more_still_answers_for_what_it_has() {
+    let outcome = vanish(100, u32::MAX).unwrap();
+    assert_eq!((outcome.record.requests, outcome.record.errors), (100, 0));
+    assert_eq!(outcome.latency(None).len(), 100);
+    let failure = outcome.failure.unwrap().to_string();
+    assert!(failure.starts_with("asking: ") && !failure.contains('\n'), "{failure}");
+}
+
+#[test]
+fn a_device_that_answers_no_more_ends_the_job_with_what_was_measured() {
+    let outcome = vanish(u32::MAX, 100).unwrap();
+    assert_eq!(outcome.record.requests, 100);
+    assert!(outcome.failure.is_some());
+}
+
+#[test]
+fn a_device_that_is_gone_at_once_is_an_error() {
+    assert!(vanish(0, u32::MAX).is_err());
+    assert!(vanish(u32::MAX, 0).is_err());
+}
+
+/// A loop device on a file of 8 MiB.
+struct Loop {
+    path: PathBuf,
+    file: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Loop {
+    /// `None`, and says so, where this process may attach none.
+    fn attach() -> Option<Self> {
+        let root = std::fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0);
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let file = folder.path().join("disk");
+        let mut made = File::create(&file).unwrap();
+        made.write_all(&vec![1; 8 << 20]).unwrap();
+        made.sync_all().unwrap();
+        let attached = Command::new("losetup").args(["--find", "--show"]).arg(&file).output();
+        match attached {
+            Ok(output) if root && output.status.success() => {
+                let path = String::from_utf8(output.stdout).unwrap().trim().into();
+                Some(Self { path, file, _folder: folder })
+            }
+            _ => {
+                println!("skipped: no loop device can be attached here");
+                None
+            }
+        }
+    }
+
+    /// Its medium is gone, and itself as soon as nobody has it open.
+    fn detach(&self) {
+        File::options().write(true).open(&self.file).unwrap().set_len(0).unwrap();
+        Command::new("losetup").arg("--detach").arg(&self.path).output().unwrap();
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.path).output();
+    }
+}
+
+/// Runs an endless job, and detaches the device when 2000 requests are done.
+fn lose<D: Device>(attached: &Loop, device: &mut D) -> Outcome {
+    let mut detached = false;
+    run(device, &endless(), &mut |progress| {
+        if progress.done >= 2000 && !detached {
+            detached = true;
+            attached.detach();
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap()
+}
+
+fn kept(outcome: &Outcome) {
+    let record = &outcome.record;
+    assert!(record.errors > 0 || outcome.failure.is_some());
+    assert_eq!(record.first_errno, Some(5), "EIO");
+    assert!(record.requests - record.errors >= 2000);
+    assert_eq!(outcome.latency(None).len(), record.requests - record.errors);
+    assert_eq!(record.intervals.iter().map(|i| i.errors).sum::<u64>(), record.errors);
+}
+
+#[test]
+fn a_loop_device_detached_in_a_job_ends_it_and_nothing_hangs() {
+    let Some(attached) = Loop::attach() else { return };
+    kept(&lose(&attached, &mut open(&attached.path)));
+    drop(attached);
+    let Some(attached) = Loop::attach() else { return };
+    let mut device = SyncDevice::open(&attached.path, &OpenOptions::default()).unwrap();
+    kept(&lose(&attached, &mut device));
+}
+
+fn open(path: &Path) -> UringDevice {
+    UringDevice::open(path, &OpenOptions::default()).unwrap()
+}
+
+#[test]
+fn what_one_thread_loses_ends_all_threads() {
+    let Some(attached) = Loop::attach() else { return };
+    let first = open(&attached.path);
+    let mut devices: Vec<UringDevice> =
+        (0..3).map(|_| first.sibling(&OpenOptions::default()).unwrap()).collect();
+    let job = Job { threads: 3, ..endless() };
+    let mut detached = false;
+    let outcome = run_threads(&mut devices, &job, &mut |progress| {
+        if progress.done >= 2000 && !detached {
+            detached = true;
+            attached.detach();
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    kept(&outcome);
+    assert!(!outcome.stopped, "nobody broke it off");
+}

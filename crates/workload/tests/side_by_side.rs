@@ -1,0 +1,82 @@
+//! One job on several queues of one file: together they do what it says, on one time line.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use ssdlab_device::{Interval, Op};
+use ssdlab_uring::{OpenOptions, UringDevice};
+use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, run_threads};
+
+const SIZE: u64 = 16 << 20;
+
+fn job(op: Op, pattern: PatternKind) -> Job {
+    Job {
+        pattern,
+        length_bytes: SIZE,
+        block_bytes: 4096,
+        amount_bytes: SIZE,
+        queue_depth: 8,
+        threads: 4,
+        interval_ms: 1,
+        ..Job::new(op)
+    }
+}
+
+fn outcome(path: &Path, job: &Job) -> Outcome {
+    let options = OpenOptions { writable: true, ..OpenOptions::default() };
+    let first = UringDevice::open(path, &options).unwrap();
+    job.check(&first).unwrap();
+    let sibling = |number: usize| {
+        first.sibling(&OpenOptions { seed: number as u64, ..options.clone() }).unwrap()
+    };
+    let mut devices: Vec<UringDevice> = (0..job.threads).map(sibling).collect();
+    run_threads(&mut devices, job, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn file() -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, vec![0; SIZE as usize]).unwrap();
+    std::fs::File::open(&path).unwrap().sync_all().unwrap();
+    (folder, path)
+}
+
+#[test]
+fn four_threads_write_every_block_once_each_with_content_of_its_own() {
+    let (_folder, path) = file();
+    for pattern in [PatternKind::Sequential, PatternKind::RandomOnce] {
+        let outcome = outcome(&path, &job(Op::Write, pattern));
+        let record = &outcome.record;
+        assert_eq!((record.requests, record.bytes, record.errors), (SIZE / 4096, SIZE, 0));
+        assert_eq!(outcome.latency(Some(Op::Write)).len(), SIZE / 4096);
+        let bytes = std::fs::read(&path).unwrap();
+        let blocks: BTreeSet<&[u8]> = bytes.chunks(4096).collect();
+        assert_eq!(blocks.len() as u64, SIZE / 4096, "no block was left, and none is a copy");
+    }
+}
+
+#[test]
+fn intervals_of_all_threads_lie_on_one_grid() {
+    let (_folder, path) = file();
+    let outcome = outcome(&path, &job(Op::Read, PatternKind::Random));
+    let record = &outcome.record;
+    assert!(record.intervals.is_sorted_by(|a, b| a.start < b.start));
+    let on_grid = |i: &Interval| (i.start - record.start).get().is_multiple_of(1_000_000);
+    assert!(record.intervals.iter().all(on_grid));
+    for (number, interval) in record.intervals.iter().enumerate() {
+        let of_this = outcome.buckets.iter().filter(|b| b.interval as usize == number);
+        assert_eq!(of_this.map(|bucket| bucket.count).sum::<u64>(), interval.requests());
+    }
+}
+
+#[test]
+fn threads_share_a_rate_and_a_time() {
+    let (_folder, path) = file();
+    let arrival = Arrival::Rate { per_s: 2000.0, poisson: false };
+    let job =
+        Job { arrival, seconds: Some(0.1), amount_bytes: 0, ..job(Op::Read, PatternKind::Random) };
+    let outcome = outcome(&path, &job);
+    assert_eq!(outcome.record.requests + outcome.record.unserved, 200);
+    assert!(!outcome.stopped);
+}

@@ -1,0 +1,91 @@
+"""The kinds of pattern, arrival, durability and content that have numbers, and their JSON text."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+
+class _Kind(msgspec.Struct, frozen=True, tag_field="kind"):
+    """One of several kinds; `kind` names it in the text."""
+
+
+class Zipf(_Kind, frozen=True, tag="zipf"):
+    """Few blocks often: the one of rank n with a chance in proportion to 1 / n^theta."""
+
+    theta: float
+
+
+class Strided(_Kind, frozen=True, tag="strided"):
+    """A block, a stride further the next; past the end from the start, shifted by the alignment.
+
+    An alignment of 0 is a block.
+    """
+
+    stride_bytes: int
+    alignment_bytes: int = 0
+
+
+class Aligned(_Kind, frozen=True, tag="aligned"):
+    """Each at a random multiple of an alignment, whatever its length."""
+
+    alignment_bytes: int
+
+
+class Extents(_Kind, frozen=True, tag="extents"):
+    """Only in these extents, each (offset on the device, length) in bytes; in order or random."""
+
+    list: tuple[tuple[int, int], ...]
+    random: bool = False
+
+
+class Rate(_Kind, frozen=True, tag="rate"):
+    """An open loop: so many requests a second, evenly or at random (a Poisson process)."""
+
+    per_s: float
+    poisson: bool = False
+
+
+class FlushEvery(_Kind, frozen=True, tag="flush"):
+    """A flush after each so many writes that are done."""
+
+    every: int = 1
+
+
+class Compressible(_Kind, frozen=True, tag="compressible"):
+    """Of each 4 KiB this share is random bytes, and the rest zeros."""
+
+    to: float
+
+
+class Dedupable(_Kind, frozen=True, tag="dedupable"):
+    """Of the 4 KiB blocks this share is new, the others are copies of one."""
+
+    to: float
+
+
+class Stamped(_Kind, frozen=True, tag="stamped"):
+    """Each 512 bytes carry their offset, the run's number and a count: `verify` reads them back."""
+
+    run: int
+
+
+Pattern: TypeAlias = (
+    Literal["sequential", "random", "random_once"] | Zipf | Strided | Aligned | Extents
+)
+Arrival: TypeAlias = Literal["closed"] | Rate
+Sync: TypeAlias = Literal["none", "durable"] | FlushEvery
+Content: TypeAlias = Literal["incompressible", "zeros"] | Compressible | Dedupable | Stamped
+
+
+def encode(fields: msgspec.Struct) -> str:
+    """The JSON text of a job or of options as the native module reads it.
+
+    A kind stands there as `{"zipf": {"theta": 1.1}}`.
+    """
+    named: dict[str, Any] = msgspec.to_builtins(fields)
+    for name, value in named.items():
+        if isinstance(value, dict):
+            named[name] = {value.pop("kind"): value}
+    return msgspec.json.encode(named).decode()

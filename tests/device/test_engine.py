@@ -1,0 +1,242 @@
+"""The measuring engine as Python sees it: kinds of load, ways to a drive, what is recorded."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ssdlab import profiles
+from ssdlab.device import (
+    OPS,
+    Aligned,
+    Compressible,
+    Dedupable,
+    Drive,
+    Extents,
+    FlushEvery,
+    HostWatch,
+    Job,
+    Outcome,
+    Rate,
+    RealOptions,
+    Stamped,
+    Strided,
+    Zipf,
+    nop_rate,
+    open_engine,
+    open_null,
+    open_real,
+    open_twin,
+    run_job,
+    verify,
+)
+from ssdlab.device.kinds import Arrival, Content, Pattern, Sync, encode
+from ssdlab.errors import TargetError, UsageError
+from ssdlab.records import INTERVAL_LATENCY, INTERVALS, Recording, StepRow
+
+MIB = 1 << 20
+SIZE = 8 * MIB
+NAMES = ("reads", "writes", "trims", "flushes")
+
+
+@pytest.fixture
+def real_file(drive_directory: Path) -> Path:
+    """A file of SIZE zeros on a drive."""
+    path = drive_directory / "file"
+    path.write_bytes(bytes(SIZE))
+    return path
+
+
+@pytest.fixture(params=["twin", "io_uring", "sync"])
+def drive(request: pytest.FixtureRequest) -> Drive:
+    """A twin, and a real file by both ways."""
+    if request.param == "twin":
+        return open_twin("toshiba-xg5", profiles.load("toshiba-xg5"), 256 * MIB)
+    return open_engine(request.getfixturevalue("real_file"), RealOptions(), request.param)
+
+
+def _job(op: str, **more: object) -> Job:
+    values = {"length_bytes": SIZE, "block_bytes": 4096, "amount_bytes": MIB, **more}
+    return Job(op=op, **values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        Zipf(0.9),
+        Strided(65536),
+        Strided(65536, 8192),
+        Aligned(12288),
+        Extents(((MIB, MIB), (0, 65536))),
+        Extents(((MIB, MIB), (0, 65536)), random=True),
+    ],
+)
+def test_every_pattern_with_numbers_runs_on_every_drive(drive: Drive, pattern: Pattern) -> None:
+    outcome = run_job(drive, _job("write", pattern=pattern))
+    assert (outcome.requests, outcome.bytes, outcome.errors) == (256, MIB, 0)
+
+
+@pytest.mark.parametrize("arrival", ["closed", Rate(4000), Rate(4000, poisson=True)])
+@pytest.mark.parametrize("sync", ["none", "durable", FlushEvery(4)])
+def test_every_arrival_and_durability_runs_on_every_drive(
+    drive: Drive, arrival: Arrival, sync: Sync
+) -> None:
+    job = _job("write", arrival=arrival, sync=sync, amount_bytes=65536)
+    outcome = run_job(drive, job)
+    flushes = 4 if isinstance(sync, FlushEvery) else 0
+    assert outcome.requests == 16 + flushes
+    assert outcome.intervals["flushes"].sum() == flushes
+    assert outcome.latency_of("flush")["count"].sum() == flushes
+
+
+def test_counts_by_kind_add_up_in_every_table(drive: Drive) -> None:
+    mix = ((4096, 3.0), (8192, 1.0))
+    job = _job(
+        "write", read_share=0.5, trim_share=0.1, block_bytes=0, block_mix=mix, pattern="random"
+    )
+    outcome = run_job(drive, job)
+    rows = outcome.interval_latency
+    for number, (op, name) in enumerate(zip(OPS, NAMES, strict=True)):
+        counted = int(outcome.intervals[name].sum())
+        assert rows["count"][rows["op"] == number].sum() == counted
+        assert outcome.latency_of(op)["count"].sum() == counted
+    assert outcome.latency["count"].sum() == outcome.requests == outcome.intervals["requests"].sum()
+    by_kind = outcome.intervals["read_bytes"].sum() + outcome.intervals["write_bytes"].sum()
+    assert 0 < by_kind < outcome.bytes, "trims name bytes too"
+    for number, requests in enumerate(outcome.intervals["requests"]):
+        assert rows["count"][rows["interval"] == number].sum() == requests
+
+
+def test_seconds_end_a_job_and_the_watcher_hears_of_the_end(drive: Drive) -> None:
+    seen: list[tuple[int, int, int]] = []
+    job = _job("read", amount_bytes=0, seconds=0.05, pattern="random")
+    outcome = run_job(drive, job, lambda *progress: seen.append(progress))
+    assert not outcome.stopped
+    assert outcome.seconds >= 0.049
+    assert seen[-1][0] == seen[-1][1] == outcome.requests
+
+
+def test_percentiles_are_those_of_the_histogram_and_none_where_chance_rules() -> None:
+    twin = open_twin("toshiba-xg5", profiles.load("toshiba-xg5"), 256 * MIB)
+    outcome = run_job(twin, _job("read", amount_bytes=4096 * 10_000, pattern="random"))
+    latency = np.repeat(outcome.latency["latency_ns"], outcome.latency["count"].astype(int))
+    assert outcome.percentile_ns(50) == np.sort(latency)[4999]
+    assert outcome.percentile_ns(99.9) == np.sort(latency)[9989]
+    assert outcome.percentile_ns(99.99) is None
+    assert outcome.percentile_ns(50, "write") is None
+
+
+def test_outcomes_fit_the_columns_that_are_stored(drive: Drive) -> None:
+    outcome = run_job(drive, _job("read"))
+    recording = Recording()
+    columns = (outcome.intervals, outcome.latency, outcome.interval_latency)
+    recording.add(StepRow({"phase": "read"}, *columns))
+    tables = recording.tables()
+    for name, schema in (("intervals", INTERVALS), ("interval_latency", INTERVAL_LATENCY)):
+        assert tables[name].schema == schema
+        assert all(column.null_count == 0 for column in tables[name].columns)
+    assert sum(tables["interval_latency"]["count"].to_pylist()) == outcome.requests
+
+
+def _content(path: Path, content: Content) -> bytes:
+    drive = open_engine(path, RealOptions(content=content))
+    run_job(drive, _job("write", block_bytes=65536, amount_bytes=SIZE, queue_depth=4))
+    return path.read_bytes()
+
+
+def test_content_compresses_and_repeats_as_far_as_was_asked(real_file: Path) -> None:
+    assert not any(_content(real_file, "zeros"))
+    half = _content(real_file, Compressible(0.5))
+    assert len(zlib.compress(half, 1)) / SIZE == pytest.approx(0.5, abs=0.03)
+    copies = _content(real_file, Dedupable(0.25))
+    blocks = {copies[at : at + 4096] for at in range(0, SIZE, 4096)}
+    assert len(blocks) / (SIZE // 4096) == pytest.approx(0.25, abs=0.05)
+
+
+def test_stamped_content_is_verified_and_damage_is_found(real_file: Path) -> None:
+    content = _content(real_file, Stamped(42))
+    assert len(zlib.compress(content, 1)) / SIZE > 0.95
+    assert verify(real_file, (0, SIZE), 42).good_bytes == SIZE
+    with real_file.open("r+b") as file:
+        file.seek(3 * MIB + 200)
+        file.write(b"damage")
+    seen = verify(real_file, (0, SIZE), 42)
+    assert (seen.good_bytes, seen.offset) == (3 * MIB, 3 * MIB)
+    assert seen.found is not None
+    assert seen.found[:2] == (3 * MIB, 42)
+    foreign = verify(real_file, (MIB, MIB), 43)
+    assert (foreign.good_bytes, foreign.offset) == (0, MIB)
+
+
+def test_threads_together_do_what_the_job_says(real_file: Path) -> None:
+    job = _job("write", threads=3, amount_bytes=SIZE, length_bytes=6 * MIB, queue_depth=4)
+    for engine in ("io_uring", "sync"):
+        drive = open_engine(real_file, RealOptions(), engine)
+        outcome = run_job(drive, job)
+        assert outcome.requests == 3 * -(-SIZE // 3 // 4096)
+        assert outcome.errors == 0
+    twin = open_twin("toshiba-xg5", profiles.load("toshiba-xg5"), 256 * MIB)
+    with pytest.raises(UsageError, match="job: threads is 3; may be 1 on"):
+        run_job(twin, job)
+
+
+@pytest.mark.parametrize(
+    ("options", "engine", "named"),
+    [
+        (RealOptions(), "io_uring", "io_uring direct"),
+        (RealOptions(direct=False, dsync=True), "io_uring", "io_uring buffered dsync"),
+        (
+            RealOptions(batch=True, registered_buffers=True),
+            "io_uring",
+            "io_uring direct batch registered_buffers",
+        ),
+        (RealOptions(batch=True), "sync", "sync direct"),
+    ],
+)
+def test_an_outcome_says_by_which_way_it_was_measured(
+    real_file: Path, options: RealOptions, engine: str, named: str
+) -> None:
+    drive = open_engine(real_file, options, engine)  # type: ignore[arg-type]
+    outcome = run_job(drive, _job("write"))
+    assert outcome.engine == named
+
+
+def test_a_wrong_option_is_wrong_use_and_named(real_file: Path) -> None:
+    with pytest.raises(UsageError, match="engine is aio; may be io_uring or sync"):
+        open_engine(real_file, RealOptions(), "aio")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"options: .*erase"):
+        open_engine(real_file, RealOptions(content="erase"))  # type: ignore[arg-type]
+    with pytest.raises(TargetError, match="queue_depth is 0"):
+        open_engine(real_file, RealOptions(queue_depth=0))
+    with pytest.raises(TargetError, match=r"`to` is 2; allowed is 0 to 1"):
+        open_engine(real_file, RealOptions(content=Compressible(2)))
+    with pytest.raises(UsageError, match=r"job: block_bytes is 2097152; .* up to 1048576"):
+        run_job(open_real(real_file), _job("read", block_bytes=2 * MIB, amount_bytes=SIZE))
+
+
+def test_a_kind_stands_in_a_jobs_text_by_its_name() -> None:
+    text = encode(_job("read", pattern=Zipf(1.5), arrival=Rate(3), sync=FlushEvery(2)))
+    job = json.loads(text)
+    assert job["pattern"] == {"zipf": {"theta": 1.5}}
+    assert job["arrival"] == {"rate": {"per_s": 3, "poisson": False}}
+    assert job["sync"] == {"flush": {"every": 2}}
+
+
+def test_the_null_device_and_the_ring_tell_what_the_engine_costs() -> None:
+    outcome = run_job(open_null(8), _job("read", queue_depth=8, pattern="random"))
+    assert (outcome.requests, outcome.engine) == (256, "null")
+    assert nop_rate(1000) > 0
+
+
+def test_the_host_is_watched_beside_each_job(drive: Drive) -> None:
+    watch = HostWatch()
+    outcome: Outcome = run_job(drive, _job("read", pattern="random"))
+    load = watch.load()
+    assert 0 < outcome.host.wall_s <= load.wall_s
+    assert 0 <= outcome.host.own_cpu_s <= load.own_cpu_s
+    assert outcome.host.foreign_cpu_s >= 0
+    assert outcome.host.stolen_cpu_s >= 0
