@@ -55,16 +55,17 @@ impl Flight {
         self.completions.get(self.landed).map(|next| next.completed)
     }
 
-    /// Lands the next one, if it is done by `now`.
+    /// Lands all that are done by `now`.
     #[inline]
-    pub fn land(&mut self, now: Nanos) -> Option<Completion> {
-        let next = *self.completions.get(self.landed).filter(|next| next.completed <= now)?;
-        self.landed += 1;
+    pub fn land(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        let flying = &self.completions[self.landed..];
+        let count = flying.iter().take_while(|next| next.completed <= now).count();
+        done.extend_from_slice(&flying[..count]);
+        self.landed += count;
         if self.landed >= LANDED_MIN.max(self.len()) {
             self.completions.drain(..self.landed);
             self.landed = 0;
         }
-        Some(next)
     }
 }
 
@@ -89,13 +90,13 @@ mod tests {
             now += 1;
             flying.sort_unstable();
             let done = flying.partition_point(|request| request.0 <= now);
-            for (completed, id) in flying.drain(..done) {
-                assert_eq!(flight.next(), Some(Nanos::new(completed)));
-                let completion = flight.land(Nanos::new(now)).unwrap();
-                assert_eq!((completion.completed.get(), completion.id), (completed, id));
-                landed += 1;
-            }
-            assert!(flight.land(Nanos::new(now)).is_none(), "none is done yet");
+            let next = flying.first().map(|next| Nanos::new(next.0));
+            assert_eq!(flight.next(), next);
+            let mut completions = Vec::new();
+            flight.land(Nanos::new(now), &mut completions);
+            let seen: Vec<_> = completions.iter().map(|c| (c.completed.get(), c.id)).collect();
+            assert_eq!(seen, flying[..done], "what is done, and nothing else");
+            landed += flying.drain(..done).count();
             assert_eq!(flight.len(), flying.len());
             longest = longest.max(flying.len());
         }

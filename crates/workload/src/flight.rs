@@ -65,8 +65,11 @@ impl Flight {
         } else {
             arrival = arrival.or(self.held.pop_front());
         }
-        let passenger = Passenger { op: request.op, bytes: request.bytes(), arrival };
-        self.passengers[request.id as usize] = passenger;
+        // In place: to read a copy in wider words than it was written in stalls the processor.
+        let passenger = &mut self.passengers[request.id as usize];
+        passenger.op = request.op;
+        passenger.bytes = request.bytes();
+        passenger.arrival = arrival;
     }
 
     /// Takes a request back; returns what it was and when it arrived.

@@ -1,7 +1,5 @@
 //! `Requests`: a job's requests in order, drawn a little ahead so that a device can be told.
 
-use std::collections::VecDeque;
-
 use ssdlab_device::{Device, LBA_BYTES, Lba, Op, Request};
 
 use crate::mix::{Ops, Sizes};
@@ -20,8 +18,10 @@ pub struct Requests {
     amount: u64,
     bytes_drawn: u64,
     bytes_issued: u64,
-    /// Drawn and announced, but not issued.
-    ahead: VecDeque<(Op, Lba, u32)>,
+    /// Drawn and announced, but not issued: number `n` of the job has place `n % ANNOUNCED`.
+    ahead: [(Op, Lba, u32); ANNOUNCED],
+    drawn: usize,
+    issued: usize,
 }
 
 impl Requests {
@@ -40,7 +40,9 @@ impl Requests {
             durable: job.sync == Sync::Durable,
             bytes_drawn: 0,
             bytes_issued: 0,
-            ahead: VecDeque::with_capacity(ANNOUNCED),
+            ahead: [(job.op, Lba::new(0), 0); ANNOUNCED],
+            drawn: 0,
+            issued: 0,
         }
     }
 
@@ -51,19 +53,23 @@ impl Requests {
     }
 
     /// The next one; there are more.
+    #[inline]
     pub fn next(&mut self, id: u64, device: &mut impl Device) -> Request {
         let Some((pattern, sizes)) = &mut self.places else {
             self.bytes_issued = self.amount;
             return Request::flush(id);
         };
-        while self.ahead.len() < ANNOUNCED && self.bytes_drawn < self.amount {
+        while self.drawn < self.issued + ANNOUNCED && self.bytes_drawn < self.amount {
             let (op, blocks) = (self.ops.draw(), sizes.draw());
             let lba = pattern.next(u64::from(blocks));
             device.announce(op, lba);
             self.bytes_drawn += u64::from(blocks) * LBA_BYTES;
-            self.ahead.push_back((op, lba, blocks));
+            self.ahead[self.drawn % ANNOUNCED] = (op, lba, blocks);
+            self.drawn += 1;
         }
-        let (op, lba, blocks) = self.ahead.pop_front().expect("some were drawn");
+        assert!(self.issued < self.drawn, "some were drawn");
+        let (op, lba, blocks) = self.ahead[self.issued % ANNOUNCED];
+        self.issued += 1;
         self.bytes_issued += u64::from(blocks) * LBA_BYTES;
         Request { id, op, lba, blocks, durable: self.durable && op == Op::Write }
     }

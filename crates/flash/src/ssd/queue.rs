@@ -60,8 +60,9 @@ impl Device for Ssd {
             Wait::Until(time) => next.map_or(time, |next| next.min(time)),
         };
         self.now = self.now.max(until);
-        while let Some(completion) = self.flight.land(self.now) {
-            done.push(completion);
+        let before = done.len();
+        self.flight.land(self.now, done);
+        if done.len() > before {
             self.idle_since = self.now;
         }
         Ok(())
