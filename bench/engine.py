@@ -37,7 +37,7 @@ from ssdlab.device import (
 )
 
 MIB = 1 << 20
-PERCENTS = (50.0, 90.0, 99.0)
+PERCENTS = (50.0, 90.0, 99.0)  # the first of an outcome's percentiles
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def by_ssdlab(case: Case, path: Path, seconds: float) -> Reading:
     outcome = run_job(drive, job)
     outcome.raise_if_failed(case.name)
     cpu_us = outcome.host.own_cpu_s * 1e6 / outcome.requests
-    percentiles = tuple(float(outcome.percentile_ns(percent) or 0) for percent in PERCENTS)
+    percentiles = tuple(float(value or 0) for value in outcome.percentiles_ns()[: len(PERCENTS)])
     rate = outcome.requests / outcome.seconds
     host = outcome.host
     stolen = host.stolen_cpu_s / host.wall_s

@@ -34,6 +34,7 @@ from ssdlab.device import (
     run_job,
     verify,
 )
+from ssdlab.device.jobs import Op
 from ssdlab.device.kinds import Arrival, Content, Pattern, Sync, encode
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.records import INTERVAL_LATENCY, INTERVALS, Recording, StepRow
@@ -122,12 +123,18 @@ def test_seconds_end_a_job_and_the_watcher_hears_of_the_end(drive: Drive) -> Non
 
 def test_percentiles_are_those_of_the_histogram_and_none_where_chance_rules() -> None:
     twin = open_twin("toshiba-xg5", profiles.load("toshiba-xg5"), 256 * MIB)
-    outcome = run_job(twin, _job("read", amount_bytes=4096 * 10_000, pattern="random"))
-    latency = np.repeat(outcome.latency["latency_ns"], outcome.latency["count"].astype(int))
-    assert outcome.percentile_ns(50) == np.sort(latency)[4999]
-    assert outcome.percentile_ns(99.9) == np.sort(latency)[9989]
-    assert outcome.percentile_ns(99.99) is None
-    assert outcome.percentile_ns(50, "write") is None
+    job = _job("write", read_share=0.9, amount_bytes=4096 * 12_000, pattern="random")
+    outcome = run_job(twin, job)
+    cases: tuple[tuple[Op | None, bool], ...] = ((None, True), ("read", False))
+    for op, told in cases:
+        columns, found = outcome.latency_of(op), outcome.percentiles_ns(op)
+        latency = np.repeat(columns["latency_ns"], columns["count"].astype(int))
+        assert (len(latency) >= 11_000) == told
+        assert found.p50 == latency[-(-len(latency) // 2) - 1]
+        assert found.p90 == latency[-(-len(latency) * 9 // 10) - 1]
+        assert found.p999 == (latency[-(-len(latency) * 999 // 1000) - 1] if told else None)
+        assert found.p9999 is None
+    assert outcome.percentiles_ns("trim") == (None,) * 5
 
 
 def test_outcomes_fit_the_columns_that_are_stored(drive: Drive) -> None:

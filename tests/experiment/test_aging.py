@@ -52,6 +52,7 @@ def _interrupted(wish: Wish, chosen: Plan, listener: Listener) -> Measurement:
 def _codes(site: Site) -> set[str]:
     """The doubts of the experiment itself, without those about what this machine's drive is."""
     machine = {"virtual", "rotational", "page-cache-below", "composed", "usb", "network"}
+    machine |= {"busy-host", "stolen-time"}
     return {caveat.code for caveat in site.caveats} - machine
 
 
@@ -143,6 +144,33 @@ def test_one_seed_gives_one_run_and_another_seed_another(small_plan: Plan) -> No
     assert tables(1)["steps"] != tables(2)["steps"]
 
 
+HOST = ("own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s")
+
+
+def test_a_twins_steps_have_no_load_of_a_host_and_raise_no_doubt_about_one(
+    small_plan: Plan,
+) -> None:
+    with open_site(_twin()) as site:
+        measurement = Measurement(site, small_plan)
+        measurement.run()
+        assert {step[name] for step in _steps(measurement) for name in HOST} == {None}
+        assert not {"busy-host", "stolen-time"} & {caveat.code for caveat in site.caveats}
+
+
+def test_every_interval_of_every_step_is_recorded_with_its_latencies(small_plan: Plan) -> None:
+    measurement = _run(_twin(), small_plan)
+    tables = measurement.recording.tables()
+    fine, intervals = (tables[name].to_pylist() for name in ("interval_latency", "intervals"))
+    for step in _steps(measurement):
+        rows = [row for row in fine if row["step"] == step["step"]]
+        requests = [row["requests"] for row in intervals if row["step"] == step["step"]]
+        assert sum(row["count"] for row in rows) == sum(requests) == step["requests"]
+        for number, counted in enumerate(requests):
+            assert sum(row["count"] for row in rows if row["interval"] == number) == counted
+        op = {"read": 0, "flush": 3}.get(step["phase"], 1)
+        assert {row["op"] for row in rows} == {op}
+
+
 def test_a_listener_hears_of_every_step_and_of_the_end(small_plan: Plan) -> None:
     heard: list[Report] = []
     with open_site(_twin()) as site:
@@ -200,7 +228,10 @@ def test_a_directory_is_measured_whole_and_left_empty(
     assert all(step["extents"] >= 1 for step in steps if step["phase"] == "flush")
     tables = measurement.recording.tables()
     assert len(analysis.measures(tables["steps"], 2)) == 3
-    assert sum(tables["latency"]["count"].to_pylist()) == sum(s["requests"] for s in steps)
+    for name in ("latency", "interval_latency"):
+        assert sum(tables[name]["count"].to_pylist()) == sum(s["requests"] for s in steps)
+    assert all(step[name] >= 0 for step in steps for name in HOST)
+    assert sum(step["own_user_s"] + step["own_system_s"] for step in steps) > 0
     assert list(drive_directory.iterdir()) == []
 
 

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssdlab.stats.quantile import (
+    Percentiles,
+    percentiles,
     quantile,
     quantile_interval,
     quantile_supported,
@@ -66,6 +68,33 @@ def test_low_and_high_percentiles_take_about_as_many_samples(count: int) -> None
 def test_no_samples_support_nothing_and_one_supports_the_extremes() -> None:
     assert not quantile_supported(0, 0.5)
     assert quantile_supported(1, 1.0)
+
+
+def test_percentiles_are_the_nearest_ranks_to_four_nines() -> None:
+    latencies = range(1, 110_001)
+    assert percentiles(latencies, [1] * 110_000) == (55_000, 99_000, 108_900, 109_890, 109_989)
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [(0, 0), (21, 0), (22, 0), (23, 1), (109, 1), (110, 2), (1100, 3), (11_000, 4), (109_999, 4)],
+)
+def test_a_percentile_that_too_few_samples_support_is_not_told(count: int, told: int) -> None:
+    values, counts = ([1.0, 5.0], [count - 1, 1]) if count else ([], [])
+    found = percentiles(values, counts)
+    assert [value is not None for value in found] == [True] * told + [False] * (5 - told)
+
+
+@given(SAMPLES, st.integers(1, 10**6))
+def test_percentiles_never_descend_and_a_larger_sample_tells_no_fewer(
+    samples: list[int], times: int
+) -> None:
+    values, counts = _histogram(samples)
+    few, many = percentiles(values, counts), percentiles(values, [times * n for n in counts])
+    told = [value for value in many if value is not None]
+    assert told == sorted(told)
+    assert isinstance(few, Percentiles)
+    assert all(one == other for one, other in zip(few, many, strict=True) if one is not None)
 
 
 def test_the_interval_of_the_median_of_ten_is_that_of_the_tables() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from ssdlab._native import Drive
 from ssdlab.device.host import HostLoad, HostWatch
 from ssdlab.device.kinds import Arrival, Pattern, Sync, encode
 from ssdlab.errors import DeviceFailure
+from ssdlab.stats.quantile import Percentiles, percentiles
 
 Column = npt.NDArray[np.uint64]
 Op = Literal["read", "write", "trim", "flush"]
@@ -100,18 +100,14 @@ class Outcome:
         np.add.at(counts, places, rows["count"][chosen])
         return {"latency_ns": latencies, "count": counts}
 
-    def percentile_ns(self, percent: float, op: Op | None = None) -> int | None:
-        """The smallest latency that so many percent (to 99.99 and beyond) did not exceed.
+    def percentiles_ns(self, op: Op | None = None) -> Percentiles:
+        """Latencies in ns that so many of the requests did not exceed, of one kind or of all.
 
-        None where fewer than ten requests lie above it: that is chance, no percentile.
+        From p50 to p99.99, each up to 0.1 % too high (the end of its bucket), and None where too
+        few requests support it: p99.99 takes 110 000.
         """
-        latency = self.latency if op is None else self.latency_of(op)
-        counts = np.cumsum(latency["count"])
-        requests = int(counts[-1]) if len(counts) else 0
-        if requests == 0 or requests * (100 - percent) < 999.999:
-            return None
-        place = np.searchsorted(counts, math.ceil(requests * percent / 100))
-        return int(latency["latency_ns"][place])
+        latency = self.latency_of(op)
+        return percentiles(latency["latency_ns"].astype(np.float64), latency["count"].astype(int))
 
     def raise_if_failed(self, what: str) -> None:
         """Raises for the first request that failed, or for a drive that was lost.

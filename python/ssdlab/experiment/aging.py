@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ssdlab.device import Job, Outcome, run_job
 from ssdlab.errors import Interrupted, UsageError
+from ssdlab.experiment.contention import check_quiet, host_columns
 from ssdlab.experiment.progress import Forecast, Listener, silent
 from ssdlab.experiment.site import Site
 from ssdlab.records import Recording, StepRow
@@ -115,6 +116,13 @@ class Measurement:
         if self.site.is_virtual:
             to_do["rest"] = 0.0  # a twin's rests take none of the user's time
         self._forecast = Forecast(to_do, self.listener)
+        try:
+            self._run_steps()
+        finally:  # what was measured before an end came is doubted too
+            check_quiet(self.recording.tables()["steps"].to_pylist(), self.site.doubt)
+        self._compare_layout()
+
+    def _run_steps(self) -> None:
         self._fill()
         self._read_stage(0)
         for stage, amount in enumerate(self.plan.amounts, start=1):
@@ -123,7 +131,6 @@ class Measurement:
         if self.plan.long_rest_s > 0:
             stage = len(self.plan.amounts)
             self._read(stage, len(self.plan.rests_s), self.plan.long_rest_s)
-        self._compare_layout()
 
     def _fill(self) -> None:
         job = self._job("write", block=READ_BLOCK, amount=self.plan.size, depth=FILL_DEPTH)
@@ -201,9 +208,11 @@ class Measurement:
             "bytes": outcome.bytes,
             "errors": outcome.errors,
             "extents": None,
+            **host_columns(outcome.host, is_virtual=self.site.is_virtual),
             **more,
         }
-        self.recording.add(StepRow(values, outcome.intervals, outcome.latency))
+        columns = (outcome.intervals, outcome.latency, outcome.interval_latency)
+        self.recording.add(StepRow(values, *columns))
 
     def _compare_layout(self) -> None:
         """Doubts the result where the file system moved the file while it was overwritten."""

@@ -21,6 +21,36 @@ class Bounds(NamedTuple):
     high: float | None
 
 
+class Percentiles(NamedTuple):
+    """The percentiles that are told of a latency; None where too few samples support one."""
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p999: float | None  # 99.9 %
+    p9999: float | None  # 99.99 %
+
+
+_SHARES: Final = (0.5, 0.9, 0.99, 0.999, 0.9999)
+
+
+def percentiles(
+    values: Sequence[float] | NDArray[np.float64], counts: Sequence[int] | NDArray[np.int64]
+) -> Percentiles:
+    """The percentiles of a histogram, as `quantile` takes it or without any sample.
+
+    A percentile beyond which there are not more than ten samples is None, not the largest value:
+    see `quantile_supported`. In the unit of the values.
+    """
+    count = int(np.sum(counts, dtype=np.int64))
+    return Percentiles(
+        *(
+            quantile(values, counts, share) if quantile_supported(count, share) else None
+            for share in _SHARES
+        )
+    )
+
+
 def quantile(
     values: Sequence[float] | NDArray[np.float64],
     counts: Sequence[int] | NDArray[np.int64],
