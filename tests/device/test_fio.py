@@ -203,6 +203,7 @@ def test_a_seed_is_fresh_only_where_fio_would_take_another_each_time() -> None:
         (f"{DIRECT}bs=4ki", "bs is 4ki"),
         (f"{DIRECT}ioengine=libaio", "ioengine is libaio; may be psync or io_uring"),
         (f"{DIRECT}iodepth=32", "iodepth is 32; may be 1 with ioengine=psync"),
+        (f"{DIRECT}fixedbufs=1", "fixedbufs is 1; may be given with ioengine=io_uring"),
         (f"{DIRECT}sync=1", "sync is 1; may be none or 0 or dsync"),
         (f"{DIRECT}numjobs=2", "offset_increment is left out; may be size"),
         (f"{DIRECT}time_based", "time_based is given|time_based is ; may be given with runtime"),
@@ -264,6 +265,34 @@ def test_weights_in_any_unit_are_printed_as_percents() -> None:
     job = msgspec.structs.replace(PLAIN, block_bytes=0, block_mix=((4096, 1.0), (8192, 1.0)))
     text = to_fio(FioJob("job", job, RealOptions()))
     assert "bssplit=4096/50:8192/50\n" in text
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pattern": "random_once", "amount_bytes": 2 * MIB},
+        {"pattern": "random", "threads": 2, "queue_depth": 8},
+        {"threads": 4, "amount_bytes": MIB // 2, "offset_bytes": MIB},
+        {"pattern": Strided(65536), "amount_bytes": 65536},
+        {"pattern": "random", "read_share": 0.5, "sync": FlushEvery(4)},
+    ],
+)
+def test_fio_does_as_many_requests_and_bytes_as_ours(
+    drive_directory: Path, change: dict[str, object]
+) -> None:
+    path = drive_directory / "file"
+    path.write_bytes(bytes(2 * MIB))
+    job = msgspec.structs.replace(PLAIN, **change)
+    step = FioJob("job", job, RealOptions(), "io_uring", str(path))
+    ours = run_job(open_engine(path, step.options), job)
+    (drive_directory / "job.fio").write_text(to_fio(step))
+    command = ["fio", "--output-format=json", str(drive_directory / "job.fio")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    [found] = msgspec.json.decode(done.stdout)["jobs"]
+    assert found["read"]["io_bytes"] + found["write"]["io_bytes"] == ours.bytes
+    requests = found["read"]["total_ios"] + found["write"]["total_ios"]
+    assert requests == ours.bytes // job.block_bytes
 
 
 def test_a_job_that_was_read_runs(drive_directory: Path) -> None:

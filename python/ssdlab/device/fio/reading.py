@@ -115,6 +115,8 @@ def _job(given: Given) -> FioJob:
         engine = "io_uring"
     elif job.queue_depth > 1:
         raise given.refuse("iodepth", "1 with ioengine=psync, fio's default; or say io_uring")
+    elif given.flag("fixedbufs"):
+        raise given.refuse("fixedbufs", "given with ioengine=io_uring only")
     return FioJob(
         name=given.section,
         job=job,

@@ -147,8 +147,8 @@ def _opening(step: FioJob) -> Iterator[Line]:
     yield "thread", 1
     if step.engine == "io_uring":
         yield "registerfiles", 1
-        if options.registered_buffers:
-            yield "fixedbufs", 1
+    if options.registered_buffers:
+        yield "fixedbufs", 1
     yield "direct", int(options.direct)
     yield "invalidate", 0
     if options.dsync:
