@@ -4,6 +4,7 @@ The only importer of the native module: above it a twin and a real drive look al
 """
 
 from ssdlab._native import Drive
+from ssdlab.device.fio import FioJob, parse_fio, to_fio
 from ssdlab.device.host import HostLoad, HostWatch
 from ssdlab.device.jobs import OPS, Job, Outcome, run_job
 from ssdlab.device.kinds import (
@@ -35,6 +36,7 @@ __all__ = [
     "Dedupable",
     "Drive",
     "Extents",
+    "FioJob",
     "FlushEvery",
     "HostLoad",
     "HostWatch",
@@ -52,6 +54,8 @@ __all__ = [
     "open_null",
     "open_real",
     "open_twin",
+    "parse_fio",
     "run_job",
+    "to_fio",
     "verify",
 ]

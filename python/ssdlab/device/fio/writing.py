@@ -1,0 +1,183 @@
+"""`to_fio`: a job of ours as a fio job file that asks for the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ssdlab.device.fio.reading import FioJob, parse_fio
+from ssdlab.device.fio.text import refusal
+from ssdlab.device.jobs import Job
+from ssdlab.device.kinds import Aligned, Compressible, FlushEvery, Rate, Strided, Zipf
+
+Line = tuple[str, object]
+
+
+def to_fio(step: FioJob) -> str:
+    """The text of a fio job file, one section long, that `parse_fio` reads as this step.
+
+    `exclusive`, `writable` and the bounds of the options say nothing of requests and are left out,
+    as is the seed of content: fio has one seed for all.
+
+    Raises:
+        UsageError: fio has no such job; one line that names what it cannot say.
+    """
+    if not re.fullmatch(r"(?!global)[^\[\]\n\r;#]{1,200}", step.name) or step.name.strip() == "":
+        raise refusal(step.name, "name", repr(step.name), "a line without [ ] ; # and global first")
+    lines = [*_requests(step), *_extent(step), *_opening(step)]
+    text = "".join(f"{option}={value}\n" for option, value in lines)
+    text = f"[{step.name}]\n{text}"
+    _prove(step, text)
+    return text
+
+
+def _prove(step: FioJob, text: str) -> None:
+    """Reads it back: what fio has no word for, or another meaning, shows as a difference."""
+    [read] = parse_fio(text)
+    for field in Job.__struct_fields__:
+        ours, said = getattr(step.job, field), getattr(read.job, field)
+        # Weights of lengths may be in another unit; they were looked at when they were printed.
+        if ours != said and field not in {"block_mix", "seed"}:
+            raise refusal(step.name, field, ours, f"{said}, as fio has it")
+
+
+def _requests(step: FioJob) -> Iterator[Line]:
+    job = step.job
+    if job.op == "flush" or job.trim_share or (job.read_share and job.op != "write"):
+        raise refusal(step.name, "op", job.op, "read, write, trim, or write with a read_share")
+    pattern = job.pattern
+    in_order = pattern == "sequential" or isinstance(pattern, Strided)
+    if job.read_share:
+        if in_order:
+            raise refusal(step.name, "read_share", job.read_share, "0 in order: see parse_fio")
+        yield "rw", "randrw"
+        yield "rwmixread", round(job.read_share * 100)
+    else:
+        yield "rw", job.op if in_order else f"rand{job.op}"
+    yield from _lengths(step)
+    yield from _places(step)
+    yield "iodepth", job.queue_depth
+    yield from _arrival(step)
+    if job.sync == "durable":
+        raise refusal(step.name, "sync", "durable", "none or flush; fio knows O_DSYNC only (dsync)")
+    if isinstance(job.sync, FlushEvery):
+        yield step.options.flush, job.sync.every
+
+
+def _places(step: FioJob) -> Iterator[Line]:
+    pattern, block = step.job.pattern, step.job.block_bytes
+    if pattern == "random":
+        yield "norandommap", 1
+    elif isinstance(pattern, Aligned):
+        yield "norandommap", 1
+        yield "blockalign", pattern.alignment_bytes
+    elif isinstance(pattern, Zipf):
+        yield "random_distribution", f"zipf:{pattern.theta!r}"
+    elif isinstance(pattern, Strided):
+        yield "zonemode", "strided"
+        yield "zonesize", block
+        yield "zonerange", block
+        yield "zoneskip", pattern.stride_bytes - block
+    elif pattern not in {"sequential", "random_once"}:
+        raise refusal(step.name, "pattern", "extents", "another: fio has no list of extents")
+
+
+def _lengths(step: FioJob) -> Iterator[Line]:
+    mix = step.job.block_mix
+    if not mix:
+        yield "bs", step.job.block_bytes
+        return
+    whole = sum(weight for _, weight in mix)
+    percents = [weight / whole * 100 for _, weight in mix]
+    if any(abs(percent - round(percent)) > 1e-9 for percent in percents):
+        raise refusal(step.name, "block_mix", mix, "weights that are whole percents of their sum")
+    pairs = zip(mix, percents, strict=True)
+    yield "bssplit", ":".join(f"{size}/{round(percent)}" for (size, _), percent in pairs)
+
+
+def _arrival(step: FioJob) -> Iterator[Line]:
+    arrival, threads = step.job.arrival, step.job.threads
+    if not isinstance(arrival, Rate):
+        return
+    each = round(arrival.per_s / threads)
+    if each * threads != arrival.per_s:
+        allowed = f"a whole number for each of {threads} threads"
+        raise refusal(step.name, "arrival.rate.per_s", arrival.per_s, allowed)
+    yield "rate_iops", each
+    if arrival.poisson:
+        yield "rate_process", "poisson"
+
+
+def _extent(step: FioJob) -> Iterator[Line]:
+    job = step.job
+    parts = job.threads if job.pattern in {"sequential", "random_once"} else 1
+    length = _each(step, "length_bytes", parts)
+    amount = _each(step, "amount_bytes", job.threads)
+    yield "offset", job.offset_bytes
+    yield "size", length
+    if parts > 1:
+        yield "offset_increment", length
+    if amount not in {0, length}:
+        yield "io_size", amount
+    if job.seconds is not None:
+        microseconds = round(job.seconds * 1e6)
+        yield "runtime", f"{microseconds}us"
+        if amount == 0:
+            yield "time_based", 1
+    elif amount == 0:
+        raise refusal(step.name, "amount_bytes", 0, "above 0, or 0 where seconds is given")
+    if job.threads > 1:
+        yield "numjobs", job.threads
+        yield "group_reporting", 1
+
+
+def _each(step: FioJob, field: str, parts: int) -> int:
+    """Of a field of the job, what each part of it has."""
+    size = int(getattr(step.job, field))
+    if size % parts:
+        raise refusal(step.name, field, size, f"a multiple of threads, {parts}")
+    return size // parts
+
+
+def _opening(step: FioJob) -> Iterator[Line]:
+    options = step.options
+    if options.batch or options.single_issuer:
+        raise refusal(step.name, "options", "batch or single_issuer", "neither: fio has no equal")
+    yield "ioengine", "psync" if step.engine == "sync" else "io_uring"
+    yield "thread", 1
+    if step.engine == "io_uring":
+        yield "registerfiles", 1
+    if options.registered_buffers:
+        yield "fixedbufs", 1
+    yield "direct", int(options.direct)
+    yield "invalidate", 0
+    if options.dsync:
+        yield "sync", "dsync"
+    yield from _content(step)
+    yield "randrepeat", 0
+    if not step.fresh_seed:
+        yield "randseed", step.job.seed
+    if step.job.interval_ms != Job(op="read").interval_ms:
+        yield "log_avg_msec", step.job.interval_ms
+    if step.stonewall:
+        yield "stonewall", 1
+    if step.filename is not None:
+        if re.search(r"[\\;#$\n\r]", step.filename) or step.filename != step.filename.strip():
+            raise refusal(step.name, "filename", step.filename, "a path without \\ ; # $ or blanks")
+        yield "filename", step.filename.replace(":", "\\:")
+
+
+def _content(step: FioJob) -> Iterator[Line]:
+    content = step.options.content
+    if content == "incompressible":
+        yield "refill_buffers", 1
+    elif content == "zeros":
+        yield "zero_buffers", 1
+    elif isinstance(content, Compressible):
+        percent = round(100 - content.to * 100)
+        if (100 - percent) / 100 != content.to:
+            raise refusal(step.name, "content", content.to, "a whole percent")
+        yield "buffer_compress_percentage", percent
+        yield "buffer_compress_chunk", 4096
+    else:
+        raise refusal(step.name, "content", type(content).__name__, "compressible, or a word")

@@ -1,0 +1,303 @@
+"""fio's job files: what is read from them, what is refused, and what is printed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ssdlab.device import (
+    Aligned,
+    Compressible,
+    Extents,
+    FioJob,
+    FlushEvery,
+    Job,
+    Rate,
+    RealOptions,
+    Strided,
+    Zipf,
+    open_engine,
+    parse_fio,
+    run_job,
+    to_fio,
+)
+from ssdlab.errors import UsageError
+
+KIB, MIB = 1 << 10, 1 << 20
+DIRECT = "direct=1\nsize=1m\n"
+
+
+def _one(options: str) -> FioJob:
+    [found] = parse_fio(f"[job]\n{options}")
+    return found
+
+
+def _any(*strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(strategies)
+
+
+@st.composite
+def _jobs(draw: st.DrawFn) -> Job:
+    """Jobs that fio can do too."""
+    block = draw(st.sampled_from([512, 4096, 65536]))
+    percent = draw(st.integers(1, 99))
+    mix = draw(st.sampled_from([(), ((block, float(percent)), (4 * block, 100.0 - percent))]))
+    threads = draw(st.integers(1, 5))
+    length = draw(st.integers(1, 1000)) * 4 * block * threads
+    random: st.SearchStrategy[Any] = st.sampled_from(
+        ["random", Zipf(draw(st.floats(0.01, 0.99))), Aligned(2 * block)]
+    )
+    ordered: st.SearchStrategy[Any] = st.sampled_from(
+        ["sequential"] if mix else ["sequential", "random_once"]
+    )
+    pattern = draw(random | ordered)
+    share = 0.0 if pattern == "sequential" else draw(st.integers(0, 100)) / 100
+    seconds = draw(st.none() | st.integers(1, 10**10).map(lambda us: us / 1e6))
+    amounts = st.integers(1, 10**6).map(lambda blocks: blocks * 4 * block * threads)
+    rates = st.builds(
+        Rate, st.sampled_from([1.0, 250.0, 1000.0]).map(lambda r: r * threads), st.booleans()
+    )
+    flushes = st.builds(FlushEvery, st.integers(1, 99))
+    return Job(
+        op="write" if share else draw(st.sampled_from(["read", "write", "trim"])),
+        read_share=share,
+        pattern=pattern,
+        offset_bytes=draw(st.integers(0, 1 << 30)) * 512,
+        length_bytes=length,
+        block_bytes=0 if mix else block,
+        block_mix=mix,
+        amount_bytes=draw(amounts if seconds is None else st.just(0) | amounts),
+        seconds=seconds,
+        arrival="closed" if mix or share else draw(_any(st.just("closed"), rates)),
+        queue_depth=draw(st.integers(1, 1024)),
+        sync=draw(_any(st.just("none"), flushes)),
+        threads=threads,
+        seed=draw(st.integers(0, (1 << 63) - 1)),
+        interval_ms=draw(st.integers(1, 1000)),
+    )
+
+
+@st.composite
+def _steps(draw: st.DrawFn) -> FioJob:
+    job = draw(_jobs())
+    percent = st.integers(1, 99).map(lambda percent: percent / 100)
+    flushes: st.SearchStrategy[Any] = st.sampled_from(
+        ["fsync", "fdatasync"] if job.sync != "none" else ["fsync"]
+    )
+    shares = st.builds(Compressible, percent)
+    options = RealOptions(
+        direct=draw(st.booleans()),
+        writable=job.op != "read",
+        queue_depth=job.queue_depth,
+        request_bytes_max=max([size for size, _ in job.block_mix] or [job.block_bytes]),
+        registered_buffers=draw(st.booleans()),
+        dsync=draw(st.booleans()),
+        flush=draw(flushes),
+        content=draw(_any(st.sampled_from(["incompressible", "zeros"]), shares)),
+        seed=job.seed,
+    )
+    names = st.sampled_from(["job", "a job = 1", "4k"])
+    files = st.sampled_from([None, "/dev/null", "/a:b/c d", "f=1"])
+    return FioJob(draw(names), job, options, "io_uring", draw(files), draw(st.booleans()))
+
+
+@given(_steps())
+def test_what_is_printed_reads_as_the_same_step(step: FioJob) -> None:
+    assert parse_fio(to_fio(step)) == [step]
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@settings(max_examples=25, deadline=None)
+@given(step=_steps())
+def test_fio_itself_takes_what_is_printed(
+    tmp_path_factory: pytest.TempPathFactory, step: FioJob
+) -> None:
+    path = tmp_path_factory.mktemp("fio") / "job.fio"
+    path.write_text(to_fio(msgspec.structs.replace(step, filename="/dev/null")))
+    done = subprocess.run(
+        ["fio", "--parse-only", path], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, ""), path.read_text()
+
+
+def test_a_usual_file_of_two_jobs_is_read_with_what_its_global_section_says() -> None:
+    first, second = parse_fio(
+        "; a comment\n[global]\nioengine=io_uring\ndirect=1\nbs=4k # four\nsize=1g\n"
+        "group_reporting\n\n[fill]\nrw=write\nbs=1M\n[reads]\nstonewall\nrw=randrw\nrwmixwrite=30\n"
+        "iodepth = 32\nruntime=1m\ntime_based\nfilename=/dev/sdb\n"
+    )
+    fill = Job(op="write", length_bytes=1 << 30, amount_bytes=1 << 30, block_bytes=MIB)
+    assert (first.name, first.job, first.stonewall) == ("fill", fill, False)
+    assert first.options.request_bytes_max == MIB
+    assert second.job == Job(
+        op="write",
+        read_share=0.7,
+        pattern="random_once",
+        length_bytes=1 << 30,
+        block_bytes=4096,
+        seconds=60.0,
+        queue_depth=32,
+    )
+    assert (second.filename, second.stonewall, second.engine) == ("/dev/sdb", True, "io_uring")
+
+
+def test_random_blocks_come_once_unless_the_map_is_off_or_the_alignment_is_another() -> None:
+    assert _one(f"{DIRECT}rw=randread").job.pattern == "random_once"
+    assert _one(f"{DIRECT}rw=randread\nnorandommap").job.pattern == "random"
+    assert _one(f"{DIRECT}rw=randread\nblockalign=4k").job.pattern == "random_once"
+    assert _one(f"{DIRECT}rw=randread\nblockalign=512").job.pattern == Aligned(512)
+    zipf = _one(f"{DIRECT}rw=randread\nrandom_distribution=zipf:1.2").job.pattern
+    assert zipf == Zipf(1.2)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4096", 4096), ("4k", 4096), ("4KB", 4096), ("4kib", 4000), ("8192b", 8192), ("1M", MIB)],
+)
+def test_sizes_have_the_units_of_fio(text: str, size: int) -> None:
+    assert _one(f"direct=1\nsize=512000000\nbs={text}\nsize={125 * size}").job.block_bytes == size
+
+
+def test_jobs_side_by_side_add_up_and_each_has_its_part() -> None:
+    job = _one(f"{DIRECT}numjobs=4\noffset_increment=1m\nrate_iops=100").job
+    assert (job.length_bytes, job.amount_bytes, job.threads) == (4 * MIB, 4 * MIB, 4)
+    assert job.arrival == Rate(400.0)
+    job = _one(f"{DIRECT}rw=randread\nnorandommap\nnumjobs=4\nrate=40k").job
+    assert (job.length_bytes, job.amount_bytes, job.arrival) == (MIB, 4 * MIB, Rate(40.0))
+
+
+def test_strides_go_once_through_the_region() -> None:
+    strides = f"{DIRECT}zonemode=strided\nzonesize=4k\nzonerange=4k\nzoneskip=60k\n"
+    step = _one(f"{strides}io_size=64k")
+    assert step.job.pattern == Strided(64 * KIB)
+    assert parse_fio(to_fio(step)) == [step]
+    with pytest.raises(UsageError, match="io_size is 68k; may be up to 65536"):
+        _one(f"{strides}io_size=68k")
+
+
+def test_a_seed_is_fresh_only_where_fio_would_take_another_each_time() -> None:
+    assert _one(f"{DIRECT}randrepeat=0").fresh_seed
+    assert not _one(DIRECT).fresh_seed
+    step = _one(f"{DIRECT}randrepeat=0\nrandseed=7")
+    assert (step.fresh_seed, step.job.seed) == (False, 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (f"{DIRECT}ramp_time=10", "ramp_time is 10; may be left out"),
+        ("direct=1\nsize=50%", "size is 50%; may be bytes"),
+        ("direct=1\n", "size is left out; may be given"),
+        (f"{DIRECT}size=10000", "size is 10000; may be given in bytes, a multiple"),
+        ("size=1m\n", "invalidate is left out; may be 0 without direct=1"),
+        (f"{DIRECT}rw=rw", "rw is rw; may be read write"),
+        (f"{DIRECT}rw=read:8", "rw is read:8"),
+        (f"{DIRECT}bs=4k,8k", "bs is 4k,8k; may be bytes"),
+        (f"{DIRECT}bs=4ki", "bs is 4ki"),
+        (f"{DIRECT}ioengine=libaio", "ioengine is libaio; may be psync or io_uring"),
+        (f"{DIRECT}iodepth=32", "iodepth is 32; may be 1 with ioengine=psync"),
+        (f"{DIRECT}fixedbufs=1", "fixedbufs is 1; may be given with ioengine=io_uring"),
+        (f"{DIRECT}sync=1", "sync is 1; may be none or 0 or dsync"),
+        (f"{DIRECT}numjobs=2", "offset_increment is left out; may be size"),
+        (f"{DIRECT}time_based", "time_based is given|time_based is ; may be given with runtime"),
+        (f"{DIRECT}runtime=5x", "runtime is 5x"),
+        (f"{DIRECT}zonemode=zbd", "zonemode is zbd; may be none or strided"),
+        (f"{DIRECT}rw=randread\nrandom_distribution=pareto:0.2", "pareto:0.2; may be random or"),
+        (f"{DIRECT}rw=randread\nbssplit=4k/50:8k/50", "norandommap is left out; may be 1"),
+        (f"{DIRECT}bssplit=4k/50:8k/20", "bssplit is 4k/50:8k/20"),
+        (f"{DIRECT}rw=randrw\nrate_iops=10", "rate_iops is 10; may be left out"),
+        (f"{DIRECT}rate_iops=300000\nrate_process=poisson", "a divisor of 1000000"),
+        (f"{DIRECT}randseed=1", "randseed is 1; may be given with randrepeat=0"),
+        (f"{DIRECT}buffer_compress_percentage=50", "buffer_compress_chunk is left out; may be"),
+        (f"{DIRECT}filename=a:b", "filename is a:b; may be one file"),
+        (f"{DIRECT}filename=$jobname", "may be a value without"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name_in_one_line(options: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as refused:
+        _one(options)
+    assert "\n" not in str(refused.value)
+    assert "fio job 'job'" in str(refused.value)
+
+
+def test_a_file_without_jobs_and_a_line_before_the_first_section_are_refused() -> None:
+    with pytest.raises(UsageError, match="no job in it"):
+        parse_fio("[global]\nbs=4k\n")
+    with pytest.raises(UsageError, match="'bs=4k' stands before"):
+        parse_fio("bs=4k\n[job]\n")
+
+
+PLAIN = Job(op="write", length_bytes=MIB, amount_bytes=MIB, block_bytes=4096)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"op": "flush"}, "op is flush"),
+        ({"trim_share": 0.5}, "op is write"),
+        ({"read_share": 0.5}, "read_share is 0.5; may be 0 in order"),
+        ({"read_share": 1 / 3, "pattern": "random"}, "read_share is 0.333"),
+        ({"pattern": Extents(((0, MIB),))}, "pattern is extents"),
+        ({"pattern": Strided(8192)}, "io_size is left out; may be up to 524288"),
+        ({"pattern": Strided(8192, 512), "amount_bytes": 4096}, "pattern is Strided"),
+        ({"sync": "durable"}, "sync is durable"),
+        ({"threads": 3}, "length_bytes is 1048576; may be a multiple of threads, 3"),
+        ({"arrival": Rate(0.5)}, "per_s is 0.5"),
+        ({"seconds": 1e-7}, "runtime is 0us"),
+        ({"seconds": 1 / 3}, "seconds is 0.333"),
+        ({"block_bytes": 0, "block_mix": ((512, 1.0), (1024, 2.0))}, "block_mix is"),
+    ],
+)
+def test_what_fio_cannot_say_is_refused_by_name(change: dict[str, object], message: str) -> None:
+    job = msgspec.structs.replace(PLAIN, **change)
+    with pytest.raises(UsageError, match=message):
+        to_fio(FioJob("job", job, RealOptions(), "io_uring"))
+
+
+def test_weights_in_any_unit_are_printed_as_percents() -> None:
+    job = msgspec.structs.replace(PLAIN, block_bytes=0, block_mix=((4096, 1.0), (8192, 1.0)))
+    text = to_fio(FioJob("job", job, RealOptions()))
+    assert "bssplit=4096/50:8192/50\n" in text
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pattern": "random_once", "amount_bytes": 2 * MIB},
+        {"pattern": "random", "threads": 2, "queue_depth": 8},
+        {"threads": 4, "amount_bytes": MIB // 2, "offset_bytes": MIB},
+        {"pattern": Strided(65536), "amount_bytes": 65536},
+        {"pattern": "random", "read_share": 0.5, "sync": FlushEvery(4)},
+    ],
+)
+def test_fio_does_as_many_requests_and_bytes_as_ours(
+    drive_directory: Path, change: dict[str, object]
+) -> None:
+    path = drive_directory / "file"
+    path.write_bytes(bytes(2 * MIB))
+    job = msgspec.structs.replace(PLAIN, **change)
+    step = FioJob("job", job, RealOptions(), "io_uring", str(path))
+    ours = run_job(open_engine(path, step.options), job)
+    (drive_directory / "job.fio").write_text(to_fio(step))
+    command = ["fio", "--output-format=json", str(drive_directory / "job.fio")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    [found] = msgspec.json.decode(done.stdout)["jobs"]
+    assert found["read"]["io_bytes"] + found["write"]["io_bytes"] == ours.bytes
+    requests = found["read"]["total_ios"] + found["write"]["total_ios"]
+    assert requests == ours.bytes // job.block_bytes
+
+
+def test_a_job_that_was_read_runs(drive_directory: Path) -> None:
+    path = drive_directory / "file"
+    path.write_bytes(bytes(MIB))
+    step = _one(f"{DIRECT}rw=randrw\nioengine=io_uring\niodepth=4\nfsync=8")
+    outcome = run_job(open_engine(path, step.options, step.engine), step.job)
+    assert (outcome.bytes, outcome.errors) == (MIB, 0)
