@@ -51,7 +51,7 @@ def of_crate(file: Path, dependencies: dict[str, object]) -> Iterator[Finding]:
 
 
 def in_flash(file: Path, code: str) -> Iterator[Finding]:
-    """In crates/flash: nand names no ftl, and only ssd.rs (and lib.rs, which lists them) sees both.
+    """In crates/flash: nand names no ftl, and only ssd (and lib.rs, which lists them) sees both.
 
     `code` is without comments and strings. ftl may see nand: it is built on it.
     """
@@ -63,6 +63,6 @@ def in_flash(file: Path, code: str) -> Iterator[Finding]:
         what = "nand must not name ftl: a chip knows of no mapping"
     else:
         found = SEES_FTL.search(code) if SEES_NAND.search(code) else None
-        what = "only ssd.rs sees both nand and ftl"
+        what = "only ssd sees both nand and ftl"
     if found and part not in SEE_BOTH:
         yield Finding(file, code.count("\n", 0, found.start()) + 1, "arrow", what)

@@ -266,4 +266,4 @@ def test_tidy_refuses_that_another_than_ssd_sees_both(
     file.write_text(f"{file.read_text()}use crate::ftl::gc;\n")
     said = tidy(run, checkout, flash)
     assert said.returncode == 1
-    assert "crates/flash/src/config.rs:4: arrow: only ssd.rs sees both" in said.stdout
+    assert "crates/flash/src/config.rs:4: arrow: only ssd sees both" in said.stdout

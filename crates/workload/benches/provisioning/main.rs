@@ -2,7 +2,7 @@
 //!
 //! A Samsung 840 Pro of 512 GB, 125 million mapped units, with time. Parts, all by default:
 //! `cargo bench -p ssdlab-workload --bench provisioning -- [spare-6.85] [spare-27.24] [sizes]
-//! [large]`. Takes about ten minutes of one core and 1.3 GB of memory, `large` 3 GB. What came out
+//! [large]`. Takes about ten minutes of one core and 1.3 GB of memory, `large` 10 GB. What came out
 //! stands in `docs/models/provisioning.md` and `docs/models/speed.md`.
 
 mod drive;
@@ -72,10 +72,10 @@ fn sizes() {
     }
 }
 
-/// 4 TiB: a quarter of it filled, then random writes in 20 GB.
+/// 4 TiB, 1 Gi units: all of it filled, then random writes all over.
 fn large() {
     let mut drive = Drive::new(&profile(SOLD).scaled_to(4 * TIB).unwrap());
-    drive.in_order(TIB).print("4 TiB, 1 TiB filled in order");
-    drive.at_random(20_000_000_000, 40_000_000_000).print("4 TiB, at random in 20 GB");
+    drive.in_order(4 * TIB).print("4 TiB, filled in order");
+    drive.at_random(4 * TIB, 40_000_000_000).print("4 TiB, 40 GB at random all over");
     drive.memory("4 TiB");
 }
