@@ -137,7 +137,8 @@ impl Ftl {
                 self.pad(stream, at, array);
             }
         }
-        if self.superblocks.free_count() == 0
+        // The first may be one that goes back to a static cache.
+        while self.superblocks.free_count() == 0
             && let Some(safe_at) = self.safe_at()
         {
             from = safe_at.max(at);

@@ -49,6 +49,8 @@ pub struct Victim {
     gain: u32,
     /// Moves owed, times `gain`.
     debt: i64,
+    /// Whether its erase gives room for any use: not where a static cache is folded.
+    pub(super) makes_room: bool,
 }
 
 impl Collector {
@@ -72,7 +74,8 @@ impl Ftl {
     pub(super) fn collect_in_step(&mut self, host_units: u32, at: Nanos, array: &mut impl Media) {
         let reserve = self.collector.rules.reserve as usize;
         let host_units = host_units + std::mem::take(&mut self.collector.host_units_filled);
-        if self.collector.victim.is_none() && self.free_count() > reserve {
+        let at_work = self.collector.victim.as_ref().is_some_and(|victim| victim.makes_room);
+        if !at_work && self.free_count() > reserve {
             return;
         }
         self.choose_victim();
@@ -124,8 +127,12 @@ impl Ftl {
             enough = enough.max(reserve + 1);
         }
         let room_wanted = self.free_count() < enough;
-        if let Some(victim) = &self.collector.victim {
-            return room_wanted || victim.cause == Cause::Folding;
+        match &self.collector.victim {
+            Some(victim) if victim.makes_room => {
+                return room_wanted || victim.cause == Cause::Folding;
+            }
+            Some(_) if self.free_count() > reserve => return true,
+            _ => {}
         }
         if self.free_count() > reserve && self.begin_folding() {
             return true;
@@ -153,7 +160,9 @@ impl Ftl {
         self.keep_or_erase(victim, at, array);
     }
 
+    /// Chooses what makes room, unless such a victim is in work.
     fn choose_victim(&mut self) {
+        self.put_folding_off();
         if self.collector.victim.is_some() {
             return;
         }
@@ -171,8 +180,10 @@ impl Ftl {
         self.superblocks.take_victim(superblock);
         let valid = self.superblocks.valid(superblock);
         let gain = self.superblock_units - valid;
+        let makes_room =
+            cause != Cause::Folding || self.slc.as_ref().is_some_and(SlcCache::borrows);
         self.collector.victim =
-            Some(Victim { superblock, cause, next: 0, seen: 0, valid, gain, debt: 0 });
+            Some(Victim { superblock, cause, next: 0, seen: 0, valid, gain, debt: 0, makes_room });
         self.collector.sensed.fill(None);
     }
 

@@ -13,9 +13,11 @@
 //!
 //! Differs from hardware: what a read pushes back counts as in flash at the time that was told
 //! before; where requests that wait for the buffer had a superblock erased ahead of the clock, the
-//! cut is taken as one at that moment; where no superblock is erased, programs that have begun or
-//! wait end before the cut. Source: Zheng, Tucek, Qin, Lillibridge, "Understanding the robustness
-//! of SSDs under power fault", FAST 2013, for what drives do where they do it wrong.
+//! cut is taken as one at that moment; where no superblock is erased, so that what is lost could
+//! not be collected anew, the cut comes when all that is buffered has been programmed.
+//!
+//! Source: Zheng, Tucek, Qin, Lillibridge, "Understanding the robustness of SSDs under power
+//! fault", FAST 2013, for what drives do where they do it wrong.
 
 use ssdlab_time::Nanos;
 
@@ -45,10 +47,9 @@ impl Ftl {
         now: Nanos,
         array: &mut impl Media,
     ) -> Vec<LostUnit> {
-        if self.superblocks.free_count() == 0 {
-            self.undo.forget_before(self.programs_end);
-        }
-        let lost = if protected { self.save(now, array) } else { self.roll_back(now) };
+        let no_reserve = self.superblocks.free_count() == 0;
+        let saves = protected || no_reserve;
+        let lost = if saves { self.save(now, array) } else { self.roll_back(now) };
         for cause in [Cause::Collection, Cause::Wear, Cause::Folding] {
             let waiting = self.frontiers.waiting(cause);
             *self.counters.moves(cause) -= waiting;

@@ -90,8 +90,9 @@ impl Service {
     pub fn new(profile: &Profile) -> Self {
         let now = profile.geometry.blocks_per_plane - profile.superblocks_apart();
         let full = profile.capacity / profile.geometry.superblock_bytes() + 1;
-        let least = full as u32 + profile.superblocks_held();
-        Self { at_first: now, now, owed: 0, least, read_only: false }
+        // One more than collection needs: power cuts leave pages empty behind them.
+        let least = full as u32 + profile.superblocks_held() + 1;
+        Self { at_first: now, now, owed: 0, least: least.min(now), read_only: false }
     }
 
     /// Superblocks left to lose, in per cent of those at first.
@@ -104,15 +105,15 @@ impl Service {
 impl Ftl {
     /// Whether a superblock that was just erased is given up for good.
     ///
-    /// Not while it is the only one: collection needs it to go on.
+    /// Not while fewer than two others are: collection and the host need them to go on.
     pub(super) fn retires(&mut self, superblock: u32) -> bool {
         let erases = self.superblocks.all()[superblock as usize].erases;
-        let only_one = self.superblocks.free_count() == 0;
+        let needed = self.superblocks.free_count() < 2;
         let Some(lives) = &mut self.lives else { return false };
         lives.wear_out(superblock, erases);
         self.service.owed = lives.owed();
         self.service.read_only |= self.service.now < self.service.least + self.service.owed;
-        if self.service.owed == 0 || only_one || self.service.read_only {
+        if self.service.owed == 0 || needed || self.service.read_only {
             return false;
         }
         lives.dissolved += 1;

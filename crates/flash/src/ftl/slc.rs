@@ -61,6 +61,11 @@ impl SlcCache {
         !self.full.is_empty()
     }
 
+    /// Puts a superblock back that was to be folded.
+    pub fn put_back(&mut self, superblock: u32) {
+        self.full.push_front(superblock);
+    }
+
     /// Takes the oldest superblock out, to be folded.
     pub fn take_oldest(&mut self) -> Option<u32> {
         self.full.pop_front()
@@ -104,6 +109,15 @@ impl Ftl {
         let log = self.undo.open(superblock, from);
         self.frontiers.of(Stream::Slc).open(superblock, log);
         true
+    }
+
+    /// Puts the folding of a static cache off: it takes room where room is to be made.
+    pub(super) fn put_folding_off(&mut self) {
+        let Some(victim) = self.collector.victim.take_if(|victim| !victim.makes_room) else {
+            return;
+        };
+        self.superblocks.close_slc(victim.superblock);
+        self.slc.as_mut().expect("what is folded is of the cache").put_back(victim.superblock);
     }
 
     /// Takes the cache's oldest superblock as the victim in work, if it has one.

@@ -25,17 +25,19 @@ dies_per_channel = 1
 planes = 1
 page = "8 KiB"
 pages_per_block = 4
-blocks_per_plane = 20
+blocks_per_plane = 22
 read = ["40 us", "60 us"]
 program = "700 us"
 erase = "3 ms"
 channel_bandwidth = "400 MB/s"
+MORTAL
 SUSPEND
 [ftl]
 RULES
 [buffer]
 size = "64 KiB"
 power_loss_protection = PROTECTED
+CACHE
 "#;
 
 const UNITS: u64 = 192;
@@ -45,6 +47,7 @@ enum Step {
     Submit { op: Op, lba: u64, blocks: u32 },
     Reap,
     Rest(u64),
+    CutPower(u64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -56,7 +59,12 @@ fn step() -> impl Strategy<Value = Step> {
         let blocks = if op == Op::Flush { 0 } else { blocks.min(room) };
         Step::Submit { op, lba: if op == Op::Flush { 0 } else { lba }, blocks }
     });
-    prop_oneof![8 => submit, 3 => Just(Step::Reap), 1 => (0..5_000_000_u64).prop_map(Step::Rest)]
+    prop_oneof![
+        16 => submit,
+        6 => Just(Step::Reap),
+        2 => (0..5_000_000_u64).prop_map(Step::Rest),
+        1 => (0..3_000_000_u64).prop_map(Step::CutPower),
+    ]
 }
 
 fn rules() -> impl Strategy<Value = String> {
@@ -77,17 +85,30 @@ fn rules() -> impl Strategy<Value = String> {
         "idle_reserve = 5",
         "wear_levelling = \"static\"\nwear_spread = 2",
         "reserve = 3",
+        "idle_after = \"1 ms\"",
     ]);
     (victim, relocation, more).prop_map(|(victim, relocation, more)| {
         format!("{victim}\nrelocation = \"{relocation}\"\n{more}")
     })
 }
 
+fn caches() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "",
+        "[slc]\nsize = \"96 KiB\"\nprogram = \"100 us\"\nbits_per_cell = 2",
+        "[slc]\nsize = \"64 KiB\"\nprogram = \"100 us\"\nmode = \"dynamic\"\nbits_per_cell = 2",
+    ])
+}
+
 fn profiles() -> impl Strategy<Value = Profile> {
-    (rules(), any::<bool>(), any::<bool>()).prop_map(|(rules, protected, suspends)| {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (rules(), caches(), flags).prop_map(|(rules, cache, (protected, suspends, mortal))| {
+        let mortal = if mortal { "failure_cycles = 4\nfailure_spread = 0.3" } else { "" };
         let suspend = if suspends { "suspend = \"20 us\"" } else { "" };
         let text = PROFILE
             .replace("SUSPEND", suspend)
+            .replace("MORTAL", mortal)
+            .replace("CACHE", cache)
             .replace("RULES", &rules)
             .replace("PROTECTED", &protected.to_string());
         Profile::from_toml(&text).unwrap()
@@ -128,6 +149,16 @@ impl Queue {
             Step::Submit { op, lba, blocks } => self.submit(*op, *lba, *blocks),
             Step::Reap => self.reap(Wait::One),
             Step::Rest(nanos) => self.reap(Wait::Until(self.drive.now() + Nanos::new(*nanos))),
+            Step::CutPower(nanos) => {
+                let cut = self.drive.power_cut(self.drive.now() + Nanos::new(*nanos));
+                let mut ended: Vec<u64> = cut.answered.iter().map(|each| each.id).collect();
+                ended.extend(cut.unanswered);
+                ended.sort_unstable();
+                self.flying.sort_unstable();
+                assert_eq!(ended, self.flying, "each was answered or never will be");
+                self.flying.clear();
+                self.last = self.drive.now();
+            }
         }
     }
 }
