@@ -152,7 +152,7 @@ pub struct Slot {
     pub stream: Stream,
     /// The first address.
     pub ppn: Ppn,
-    /// The superblock, and the first address's position in it.
+    /// The superblock that they lie in.
     pub superblock: u32,
     /// The first address's position in its superblock.
     pub offset: u32,
