@@ -81,7 +81,7 @@ mod tests {
     use crate::{Lba, Op, Request};
 
     fn check(lba: u64, blocks: u32) -> Result<(), DeviceError> {
-        let request = Request { id: 0, op: Op::Read, lba: Lba::new(lba), blocks, durable: false };
+        let request = Request::new(0, Op::Read, Lba::new(lba), blocks);
         DeviceError::check(&request, 1 << 20, 4096)
     }
 

@@ -12,4 +12,4 @@ pub use address::{LBA_BYTES, Lba, Region};
 pub use device::{Device, Wait};
 pub use error::{DeviceError, IoError};
 pub use record::{Interval, Record, Tally};
-pub use request::{Completion, Op, Request};
+pub use request::{Completion, Hint, Op, Request};

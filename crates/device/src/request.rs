@@ -29,6 +29,23 @@ impl Op {
     }
 }
 
+/// What a host lets a drive know of a write, so that it can be placed well.
+///
+/// It changes no content and no outcome: a drive that has no use for it, as every real one here,
+/// writes as if there were none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing.
+    #[default]
+    None,
+    /// It goes on in a file whose block before it is this one, wherever that lies.
+    AppendAfter(Lba),
+    /// It replaces content of a file in its place.
+    Overwrite,
+    /// It belongs with the other writes of this number: they are thought to die together.
+    Stream(u8),
+}
+
 /// One request to a device. It carries no data: a twin holds none, hardware brings its own buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -43,9 +60,16 @@ pub struct Request {
     /// A write that is done only when its blocks are durable: FUA, or `RWF_DSYNC` on a file. No
     /// other request heeds it.
     pub durable: bool,
+    /// What is known of a write. No other request heeds it.
+    pub hint: Hint,
 }
 
 impl Request {
+    /// A request of which nothing more is said.
+    pub const fn new(id: u64, op: Op, lba: Lba, blocks: u32) -> Self {
+        Self { id, op, lba, blocks, durable: false, hint: Hint::None }
+    }
+
     /// Its length in bytes.
     pub const fn bytes(&self) -> u64 {
         self.blocks as u64 * LBA_BYTES
@@ -53,7 +77,7 @@ impl Request {
 
     /// A flush of all completed writes.
     pub const fn flush(id: u64) -> Self {
-        Self { id, op: Op::Flush, lba: Lba::new(0), blocks: 0, durable: false }
+        Self::new(id, Op::Flush, Lba::new(0), 0)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::nand::{Place, Ppn};
 ///
 /// Differs from hardware: makers do not publish their rules; this is the simplest that makes a
 /// few scattered units cost as much as was measured (`toshiba-xg5`: 1.2 % of them).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ReadAhead {
     window_units: u64,
     /// Where the next command must start to go on with the stream.
@@ -49,6 +49,16 @@ impl Course {
     /// Before the first unit, on a drive with superblocks of so many units.
     pub fn begin(superblock_units: u32) -> Self {
         Self { last: None, in_order: true, superblock_units }
+    }
+
+    /// Begins anew after the last unit that was added.
+    pub fn anew(&self) -> Self {
+        Self { in_order: true, ..*self }
+    }
+
+    /// Whether all units that were added follow each other.
+    pub fn is_in_order(&self) -> bool {
+        self.in_order
     }
 
     /// Whether one address comes after another in order of writing: the next one, or the start of
@@ -83,6 +93,12 @@ impl ReadAhead {
         Self { window_units, ..Self::default() }
     }
 
+    /// Whether the controller does this at all.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.window_units > 0
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Self::new(self.window_units);
@@ -102,7 +118,7 @@ impl ReadAhead {
     /// before them lie.
     #[inline]
     pub fn plan(&mut self, start: u64, end: u64, course: Course) -> (Range<u64>, Course) {
-        if self.window_units == 0 {
+        if !self.is_on() {
             return (end..end, course);
         }
         let goes_on = self.next == Some(start) && course.in_order;

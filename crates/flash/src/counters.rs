@@ -13,6 +13,8 @@ pub struct Counters {
     pub host_write_bytes: u64,
     /// Units that the host wrote and a power cut took before they were programmed.
     pub host_writes_lost: u64,
+    /// Units of zeros that the host wrote and that only the map knows of (`elides_zeros`).
+    pub host_writes_elided: u64,
     /// Units that the host read.
     pub host_reads: u64,
     /// Units that the host trimmed.
@@ -23,6 +25,8 @@ pub struct Counters {
     pub wear_moves: u64,
     /// Units that were folded: moved out of the SLC cache.
     pub folding_moves: u64,
+    /// Units that were written again to lie on one page with others of their file.
+    pub packing_moves: u64,
     /// Units programmed for host writes.
     pub nand_host_writes: u64,
     /// Units programmed because collection moved them.
@@ -31,10 +35,17 @@ pub struct Counters {
     pub nand_wear_writes: u64,
     /// Units programmed because they were folded.
     pub nand_folding_writes: u64,
+    /// Units programmed because they were written again for packing.
+    pub nand_packing_writes: u64,
     /// Units programmed to store pages of the map that had to leave memory.
     pub nand_mapping_writes: u64,
     /// Units programmed empty because a flush closed a page before it was full.
     pub nand_padding_writes: u64,
+    /// Units of the host that went to another die than their placement named, which had no room;
+    /// without those that only followed them there.
+    pub displaced_writes: u64,
+    /// Moved units that went to another die than their own, which had no room.
+    pub displaced_moves: u64,
     /// Page senses for host reads; planes sensed together count once.
     pub host_senses: u64,
     /// Page senses for collection.
@@ -55,6 +66,7 @@ impl Counters {
             Cause::Collection => &mut self.collection_moves,
             Cause::Wear => &mut self.wear_moves,
             Cause::Folding => &mut self.folding_moves,
+            Cause::Packing => &mut self.packing_moves,
             Cause::Host | Cause::Padding => panic!("{cause:?} moves nothing"),
         }
     }
@@ -65,6 +77,7 @@ impl Counters {
             + self.nand_collection_writes
             + self.nand_wear_writes
             + self.nand_folding_writes
+            + self.nand_packing_writes
             + self.nand_mapping_writes
             + self.nand_padding_writes
     }

@@ -6,11 +6,14 @@ use ssdlab_time::Nanos;
 /// Fewer places than this at the front are not worth closing up.
 const LANDED_MIN: usize = 64;
 
+/// A new request passes so many others one by one; if it comes before more, its place is looked up.
+const PASSED_MAX: usize = 32;
+
 /// Requests in flight. Of equal completion times the first submitted comes first.
 ///
-/// A sorted list and no heap: finding a place takes no branch that is hard to predict, and with
-/// tens of requests in flight little has to move.
-#[derive(Debug, Default)]
+/// A sorted list and no heap: most that are new come among the last, or before all others where a
+/// write overtakes reads, and little has to move.
+#[derive(Clone, Debug, Default)]
 pub struct Flight {
     /// By completion time, after some that have landed.
     completions: Vec<Completion>,
@@ -27,17 +30,22 @@ impl Flight {
     /// Takes a request whose completion is known already.
     #[inline]
     pub fn take(&mut self, new: Completion) {
-        let first = self.landed;
-        let flying = &self.completions[first..];
-        let sooner = flying.partition_point(|other| other.completed <= new.completed);
-        let place = first + sooner;
-        // The shorter side makes room: a write overtakes many reads.
-        if first > 0 && sooner < flying.len() / 2 {
-            self.completions.copy_within(first..place, first - 1);
-            self.completions[place - 1] = new;
+        if self.landed > 0 && self.next().is_none_or(|next| new.completed < next) {
             self.landed -= 1;
-        } else {
-            self.completions.insert(place, new);
+            self.completions[self.landed] = new;
+            return;
+        }
+        self.completions.push(new);
+        let flying = &mut self.completions[self.landed..];
+        let mut place = flying.len() - 1;
+        let passed_all = place.saturating_sub(PASSED_MAX);
+        while place > passed_all && new.completed < flying[place - 1].completed {
+            flying[place] = flying[place - 1];
+            place -= 1;
+        }
+        flying[place] = new;
+        if place > 0 && new.completed < flying[place - 1].completed {
+            pass_more(&mut flying[..=place]);
         }
     }
 
@@ -58,15 +66,30 @@ impl Flight {
     /// Lands all that are done by `now`.
     #[inline]
     pub fn land(&mut self, now: Nanos, done: &mut Vec<Completion>) {
-        let flying = &self.completions[self.landed..];
-        let count = flying.iter().take_while(|next| next.completed <= now).count();
-        done.extend_from_slice(&flying[..count]);
-        self.landed += count;
+        while let Some(next) = self.completions.get(self.landed)
+            && next.completed <= now
+        {
+            done.push(*next);
+            self.landed += 1;
+        }
         if self.landed >= LANDED_MIN.max(self.len()) {
-            self.completions.drain(..self.landed);
-            self.landed = 0;
+            self.close_up();
         }
     }
+
+    #[inline(never)]
+    fn close_up(&mut self) {
+        self.completions.drain(..self.landed);
+        self.landed = 0;
+    }
+}
+
+/// Moves the last of these to its place among the others, which are sorted.
+#[cold]
+fn pass_more(flying: &mut [Completion]) {
+    let (new, others) = flying.split_last().expect("a new one");
+    let place = others.partition_point(|other| other.completed <= new.completed);
+    flying[place..].rotate_right(1);
 }
 
 #[cfg(test)]

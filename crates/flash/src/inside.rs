@@ -49,4 +49,6 @@ pub struct Superblock {
     pub erases: u32,
     /// Whether it holds one bit a cell now: it is in the SLC cache.
     pub slc: bool,
+    /// Which of the host's streams fills or filled it; 0 where there is only one.
+    pub stream: u8,
 }

@@ -2,12 +2,12 @@
 
 use std::ops::Deref;
 
-use ssdlab_time::Nanos;
+use ssdlab_time::{Nanos, Span};
 
 use crate::nand::{Array, Place};
 
 /// The senses that one read command needs, each page once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ReadPlan {
     senses: Vec<Sense>,
     /// For each die: the last of its senses in this command, if it is of this command.
@@ -26,6 +26,8 @@ pub struct Sense {
     previous: usize,
     /// When its data stands in the die's register.
     pub ready: Nanos,
+    /// When its data leaves, where the die senses nothing else before that.
+    pub moved: Option<Span>,
 }
 
 impl ReadPlan {
@@ -54,13 +56,17 @@ impl ReadPlan {
             index = sense.previous;
         }
         self.last_of_die[place.die as usize] = self.senses.len();
-        self.senses.push(Sense { place, units: 1, bytes, previous: last, ready: Nanos::ZERO });
+        let (ready, moved) = (Nanos::ZERO, None);
+        self.senses.push(Sense { place, units: 1, bytes, previous: last, ready, moved });
     }
 
     /// Senses each page, then orders them by when their data is ready.
     pub fn sense_all(&mut self, array: &mut Array, at: Nanos) {
         for sense in &mut self.senses {
             sense.ready = array.sense(sense.place, at);
+            if array.holds_dies() {
+                sense.moved = Some(array.transfer_out(sense.place.die, sense.ready, sense.units));
+            }
         }
         if !self.senses.is_sorted_by_key(|sense| sense.ready) {
             self.senses.sort_by_key(|sense| sense.ready);

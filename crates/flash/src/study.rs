@@ -1,17 +1,18 @@
 //! `Study`: the translation layer alone, on flash where nothing takes time, to count writes.
 
+use ssdlab_device::Hint;
 use ssdlab_time::Nanos;
 
 use crate::config::Profile;
 use crate::counters::{Counters, Wear};
-use crate::ftl::{Ftl, Lpn};
+use crate::ftl::{self, Ftl, Lpn};
 use crate::nand::Untimed;
 
 /// A drive that only counts: the same policy as `Ssd`, without a clock.
 ///
 /// For studies of write amplification, where a drive's life is billions of writes: its blocks never
 /// fail.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Study {
     ftl: Ftl,
     logical_units: u32,
@@ -46,8 +47,20 @@ impl Study {
     /// Beyond the last one.
     #[inline]
     pub fn write(&mut self, unit: u32) {
+        self.write_hinted(unit, Hint::None);
+    }
+
+    /// Writes a mapping unit of which something is said.
+    ///
+    /// # Panics
+    /// Beyond the last one.
+    #[inline]
+    pub fn write_hinted(&mut self, unit: u32, hint: Hint) {
         self.ftl.count_written(self.unit_bytes);
-        self.ftl.write(Lpn(unit), Nanos::ZERO, &mut Untimed);
+        let shift = self.unit_bytes.trailing_zeros();
+        let hint = ftl::Hint::of_request(hint, shift, u64::from(self.logical_units));
+        self.ftl.begin_command(1);
+        self.ftl.write(Lpn(unit), hint, Nanos::ZERO, &mut Untimed);
     }
 
     /// Trims a mapping unit.

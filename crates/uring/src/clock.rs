@@ -28,7 +28,7 @@ pub struct Clock {
 #[derive(Clone, Copy, Debug)]
 struct Counter {
     start: u64,
-    /// Nanoseconds a tick, in units of 2^-32.
+    /// Nanoseconds a tick, less than one, in units of 2^-64.
     nanos_per_tick: u64,
 }
 
@@ -45,7 +45,7 @@ impl Clock {
     pub fn now(&self) -> Nanos {
         if let (Some(counter), Some(ticks)) = (&self.counter, ticks()) {
             let passed = u128::from(ticks.saturating_sub(counter.start));
-            return Nanos::new(((passed * u128::from(counter.nanos_per_tick)) >> 32) as u64);
+            return Nanos::new(((passed * u128::from(counter.nanos_per_tick)) >> 64) as u64);
         }
         Nanos::new(self.start.elapsed().as_nanos() as u64)
     }
@@ -81,7 +81,7 @@ fn instant() -> Instant {
     Instant::now()
 }
 
-/// The counter's rate, measured once; `None` where Linux does not trust it.
+/// The counter's rate, measured once; `None` where Linux does not trust it, or below 1 GHz.
 fn nanos_per_tick() -> Option<u64> {
     static RATE: OnceLock<Option<u64>> = OnceLock::new();
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -95,7 +95,7 @@ fn calibrate() -> Option<u64> {
     let (from, start) = both()?;
     while start.elapsed() < CALIBRATION {}
     let (to, end) = both()?;
-    let rate = (end.duration_since(start).as_nanos() << 32) / u128::from(to - from).max(1);
+    let rate = (end.duration_since(start).as_nanos() << 64) / u128::from(to - from).max(1);
     u64::try_from(rate).ok().filter(|rate| *rate > 0)
 }
 

@@ -4,7 +4,8 @@
 //! kernel by itself: batches make fewer system calls, but hold requests back, and measured slower
 //! on virtual disks; they are an option, as are buffered I/O and one call of pread or pwrite at a
 //! time (`SyncDevice`). There is no silent fall-back: where direct I/O or `io_uring` cannot be had,
-//! opening fails and says what to do.
+//! opening fails and says what to do. What a write lets the drive know (`Request::hint`) goes no
+//! further: the kernel has no way to pass it on to every file and drive.
 
 mod buffers;
 mod clock;

@@ -22,6 +22,9 @@ use crate::{OpenError, OpenOptions, setup};
 /// The longest wait handed to the kernel: added to the time since boot it must not overflow.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
+/// In batches one in so many of the requests in flight is waited for at least.
+const BATCH_PART: usize = 4;
+
 /// A file or block device, past the page cache, in real time.
 ///
 /// Reads discard what they read. Writes carry content that neither compresses nor repeats. A trim
@@ -141,6 +144,11 @@ impl UringDevice {
         !self.ring.submission().is_empty()
     }
 
+    /// How many completions are worth waking up for: one, or in batches a part of those in flight.
+    fn share(&self) -> usize {
+        if self.batch { self.in_flight.div_ceil(BATCH_PART) } else { 1 }
+    }
+
     /// Hands over what was pushed, and waits for `want` completions, or until `left` has passed.
     ///
     /// An answer that means "not now" is no error: what was not taken stays in the ring and goes
@@ -257,7 +265,8 @@ impl Device for UringDevice {
         let before = done.len();
         if self.has_pushed() {
             let nothing_yet = self.ring.completion().is_empty();
-            self.enter(usize::from(wait == Wait::One && nothing_yet), None)?;
+            let least = if wait == Wait::One && nothing_yet { self.share() } else { 0 };
+            self.enter(least, None)?;
         }
         self.collect(done)?;
         if wait == Wait::Poll && done.len() == before {
@@ -276,7 +285,8 @@ impl Device for UringDevice {
                     left => Some(Duration::from_nanos(left.saturating_sub(SPIN).get())),
                 },
             };
-            self.enter(1, left)?;
+            let least = if wait == Wait::One { self.share() } else { 1 };
+            self.enter(least, left)?;
             self.collect(done)?;
         }
         if let Wait::Until(time) = wait
@@ -335,7 +345,7 @@ mod tests {
         };
         let mut device = UringDevice::open(&path, &options).unwrap();
         let index = device.buffers.take().unwrap();
-        let request = Request { id: 9, op: Op::Read, lba: Lba::new(1), blocks: 2, durable: false };
+        let request = Request::new(9, Op::Read, Lba::new(1), 2);
         device.slots[index] = Slot::new(request);
         device.slots[index].moved = 512;
         device.push(index);

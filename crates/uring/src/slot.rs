@@ -70,7 +70,7 @@ mod tests {
 
     /// A slot with a request of eight sectors.
     fn slot(op: Op) -> Slot {
-        Slot::new(Request { id: 0, op, lba: Lba::new(8), blocks: 8, durable: false })
+        Slot::new(Request::new(0, op, Lba::new(8), 8))
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use serde::Deserialize;
 use ssdlab_time::{Nanos, Random};
 
+use crate::Job;
+use crate::requests::Requests;
+
 /// When a job's requests arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -23,7 +26,52 @@ pub enum Arrival {
 
 /// The times at which the requests of an open loop should start.
 #[derive(Debug)]
-pub struct Arrivals {
+pub enum Arrivals {
+    /// By a rate.
+    Rate(Rate),
+    /// As a trace has them, from this time on.
+    Trace(Nanos),
+}
+
+impl Arrivals {
+    /// The times from `start` on, or `None` for a closed loop.
+    pub fn new(job: &Job, start: Nanos) -> Option<Self> {
+        match &job.replay {
+            Some(replay) => replay.speed.map(|_| Self::Trace(start)),
+            None => Rate::new(job.arrival, start, job.seed).map(Self::Rate),
+        }
+    }
+
+    /// When the next request should start.
+    pub fn next(&self, requests: &Requests) -> Nanos {
+        match self {
+            Self::Rate(rate) => rate.next(),
+            Self::Trace(start) => *start + requests.due(),
+        }
+    }
+
+    /// Goes on to the one after it.
+    pub fn advance(&mut self) {
+        if let Self::Rate(rate) = self {
+            rate.advance();
+        }
+    }
+
+    /// How many would still start before the end of a job; what a trace still holds is not counted.
+    pub fn count_until(&mut self, deadline: Nanos) -> u64 {
+        let Self::Rate(rate) = self else { return 0 };
+        let mut count = 0;
+        while rate.next() < deadline {
+            rate.advance();
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Times by a rate.
+#[derive(Debug)]
+pub struct Rate {
     start: Nanos,
     /// Nanoseconds from one to the next, in the mean.
     gap: f64,
@@ -33,7 +81,7 @@ pub struct Arrivals {
     gaps: f64,
 }
 
-impl Arrivals {
+impl Rate {
     /// The times from `start` on, or `None` for a closed loop.
     pub fn new(arrival: Arrival, start: Nanos, seed: u64) -> Option<Self> {
         let Arrival::Rate { per_s, poisson } = arrival else { return None };
@@ -63,11 +111,11 @@ impl Arrivals {
 mod tests {
     use ssdlab_time::Nanos;
 
-    use super::{Arrival, Arrivals};
+    use super::{Arrival, Rate};
 
     fn times(poisson: bool, count: usize) -> Vec<f64> {
         let rate = Arrival::Rate { per_s: 1000.0, poisson };
-        let mut arrivals = Arrivals::new(rate, Nanos::ZERO, 7).unwrap();
+        let mut arrivals = Rate::new(rate, Nanos::ZERO, 7).unwrap();
         let mut next = || {
             let time = arrivals.next();
             arrivals.advance();
@@ -95,6 +143,6 @@ mod tests {
 
     #[test]
     fn a_closed_loop_has_no_times() {
-        assert!(Arrivals::new(Arrival::Closed, Nanos::ZERO, 0).is_none());
+        assert!(Rate::new(Arrival::Closed, Nanos::ZERO, 0).is_none());
     }
 }

@@ -4,7 +4,9 @@ use std::fmt::Display;
 
 use ssdlab_device::{Device, Op};
 
-use crate::{Arrival, Job, PatternKind, Sync};
+use crate::listed::Listed;
+use crate::trace::Replay;
+use crate::{Arrival, HintKind, Job, PatternKind, Sync};
 
 /// A job that no device, or not this one, can run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +28,8 @@ type Checked = Result<(), JobError>;
 /// Rates and times beyond these are slips of the pen.
 const RATE_MAX: f64 = 1e9;
 const SECONDS_MAX: f64 = 1e9;
+const SPEED_MIN: f64 = 1e-6;
+const SPEED_MAX: f64 = 1e6;
 const THREADS_MAX: usize = 256;
 
 impl Job {
@@ -35,6 +39,10 @@ impl Job {
     /// The first field that does not fit, with what it may be.
     pub fn check(&self, device: &impl Device) -> Checked {
         self.check_loop(device)?;
+        if let Some(replay) = &self.replay {
+            return self.check_replay(replay, device);
+        }
+        self.check_hint()?;
         if self.op == Op::Flush {
             return self.check_flush();
         }
@@ -76,6 +84,42 @@ impl Job {
                     format!("1 to {depth}, the device's own, where sync asks for flushes");
                 return field("queue_depth", self.queue_depth, &allowed);
             }
+        }
+        Ok(())
+    }
+
+    fn check_replay(&self, replay: &Replay, device: &impl Device) -> Checked {
+        if let Some(speed) = replay.speed
+            && !(SPEED_MIN..=SPEED_MAX).contains(&speed)
+        {
+            return field("replay.speed", speed, &format!("{SPEED_MIN} to {SPEED_MAX}"));
+        }
+        if self.threads != 1 {
+            return field("threads", self.threads, "1 for a trace");
+        }
+        let (sector, capacity) = (device.sector_bytes(), device.capacity_bytes());
+        let whole = |bytes: u64| bytes.is_multiple_of(sector);
+        if !whole(self.offset_bytes) || self.offset_bytes >= capacity {
+            let allowed = format!("a multiple of the sector, {sector} bytes, below {capacity}");
+            return field("offset_bytes", self.offset_bytes, &allowed);
+        }
+        let room = capacity - self.offset_bytes;
+        let length = self.length_bytes;
+        if !whole(length) || length == 0 || length > room {
+            let allowed = format!("a multiple of the sector, {sector} bytes, up to {room}");
+            return field("length_bytes", length, &allowed);
+        }
+        Ok(())
+    }
+
+    fn check_hint(&self) -> Checked {
+        if let HintKind::Stream { number } = self.hint
+            && number > u32::from(u8::MAX)
+        {
+            return field("hint.stream.number", number, "0 to 255");
+        }
+        if self.hint != HintKind::None && self.op != Op::Write {
+            return field("hint", "given", "none where op is not write");
         }
         Ok(())
     }
@@ -171,8 +215,32 @@ impl Job {
                 field("pattern.aligned.alignment_bytes", alignment_bytes, &sectors)
             }
             PatternKind::Extents { list, .. } => self.check_extents(list, sector),
+            PatternKind::Listed { list } => self.check_listed(list, sector),
             _ => Ok(()),
         }
+    }
+
+    fn check_listed(&self, list: &[Listed], sector: u64) -> Checked {
+        if list.is_empty() {
+            return field("pattern.listed.list", "empty", "one request or more");
+        }
+        if self.hint != HintKind::None || !self.block_mix.is_empty() {
+            return field("pattern", "listed", "another where hint or block_mix are given");
+        }
+        let (start, end) = (self.offset_bytes, self.offset_bytes + self.length_bytes);
+        for &Listed(offset, length, _) in list {
+            let inside = offset >= start && offset.checked_add(length).is_some_and(|e| e <= end);
+            let whole = offset.is_multiple_of(sector) && length.is_multiple_of(sector);
+            if !inside || !whole || length == 0 || length > self.block_bytes {
+                let allowed = format!(
+                    "multiples of the sector, {sector} bytes, from {start} to {end}, and not \
+                     longer than block_bytes, {}",
+                    self.block_bytes
+                );
+                return field("pattern.listed.list", format!("[{offset}, {length}]"), &allowed);
+            }
+        }
+        Ok(())
     }
 
     fn check_extents(&self, list: &[(u64, u64)], sector: u64) -> Checked {

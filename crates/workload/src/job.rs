@@ -1,9 +1,10 @@
 //! `Job`: what to ask of a device.
 
 use serde::Deserialize;
-use ssdlab_device::{Op, Region};
+use ssdlab_device::{Hint, Lba, Op, Region};
 use ssdlab_time::Nanos;
 
+use crate::trace::Replay;
 use crate::{Arrival, PatternKind};
 
 /// One job: a stream of requests. Sizes in bytes.
@@ -49,11 +50,19 @@ pub struct Job {
     /// How writes are made durable.
     #[serde(default)]
     pub sync: Sync,
+    /// What its writes let the drive know. A drive without a use for it writes as if nothing were
+    /// said: every real one, as none of them is told.
+    #[serde(default)]
+    pub hint: HintKind,
     /// Queues that do this side by side, each with its own depth and seed and an equal part of the
     /// amount and of the rate. Each has its own part of the region where `pattern` is `sequential`
     /// or `random_once`, and all of it otherwise.
     #[serde(default = "one")]
     pub threads: usize,
+    /// Instead of all that decides what is asked and when: a trace. Used are the part of the
+    /// device, `queue_depth` and `interval_ms`; `op` says nothing.
+    #[serde(default)]
+    pub replay: Option<Replay>,
     /// Decides all that is random.
     #[serde(default)]
     pub seed: u64,
@@ -77,6 +86,39 @@ pub enum Sync {
     },
     /// Each write by itself: FUA, or `RWF_DSYNC` on a file.
     Durable,
+}
+
+/// What the writes of a job let the drive know, so that it can place them well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum HintKind {
+    /// Nothing.
+    #[default]
+    None,
+    /// Each goes on where the write before it ended: the job appends to one file, which may lie in
+    /// pieces. The first says nothing.
+    Append,
+    /// Each replaces content of a file in its place.
+    Overwrite,
+    /// All belong together, and apart from those of other streams: they are thought to die at the
+    /// same time.
+    Stream {
+        /// 0 to 255; which of them a drive has is its own matter.
+        number: u32,
+    },
+}
+
+impl HintKind {
+    /// The hint of a write that comes after one that ended with this block.
+    #[inline]
+    pub fn of_write_after(self, last: Option<Lba>) -> Hint {
+        match self {
+            Self::None => Hint::None,
+            Self::Append => last.map_or(Hint::None, Hint::AppendAfter),
+            Self::Overwrite => Hint::Overwrite,
+            Self::Stream { number } => Hint::Stream(number as u8),
+        }
+    }
 }
 
 fn one() -> usize {
@@ -104,7 +146,9 @@ impl Job {
             arrival: Arrival::Closed,
             queue_depth: 1,
             sync: Sync::None,
+            hint: HintKind::None,
             threads: 1,
+            replay: None,
             seed: 0,
             interval_ms: 100,
         }
@@ -119,6 +163,9 @@ impl Job {
     /// How many requests its amount is, without the flushes of `sync`; in the mean where lengths
     /// are mixed, and without end where only `seconds` limits it.
     pub fn requests(&self) -> u64 {
+        if let Some(replay) = &self.replay {
+            return replay.requests;
+        }
         if self.op == Op::Flush {
             return 1;
         }

@@ -58,24 +58,33 @@ impl Window {
     #[inline]
     pub fn record(&mut self, ns: u64) {
         let bucket = bucket_of(ns);
+        match self.counts.get_mut(bucket) {
+            Some(count @ 1..) => *count += 1,
+            _ => self.use_first(bucket),
+        }
+    }
+
+    /// Counts the first request of a bucket.
+    #[cold]
+    fn use_first(&mut self, bucket: usize) {
         if bucket >= self.counts.len() {
             self.counts.resize((bucket + 1).next_multiple_of(EXACT as usize), 0);
         }
-        let count = &mut self.counts[bucket];
-        if *count == 0 {
-            self.used.push(bucket as u32);
-        }
-        *count += 1;
+        self.used.push(bucket as u32);
+        self.counts[bucket] = 1;
     }
 
-    /// Moves the counts to the end of `buckets`, in order of latency.
-    pub fn empty_into(&mut self, buckets: &mut Vec<Bucket>, interval: u32, op: Op) {
+    /// Moves the counts to the end of `buckets`, in order of latency; returns their sum.
+    pub fn empty_into(&mut self, buckets: &mut Vec<Bucket>, interval: u32, op: Op) -> u64 {
+        let mut requests = 0;
         self.used.sort_unstable();
         for bucket in self.used.drain(..) {
             let bucket = bucket as usize;
             let count = u64::from(std::mem::take(&mut self.counts[bucket]));
             buckets.push(Bucket { interval, op, latency_ns: upper_end(bucket), count });
+            requests += count;
         }
+        requests
     }
 }
 

@@ -22,12 +22,13 @@ impl Ops {
         Self { op: job.op, read_below, trim_below, random: Random::new(job.seed, "ops") }
     }
 
-    /// The next request's.
-    #[inline]
+    /// What all requests do, if it is one thing.
+    pub fn only(&self) -> Option<Op> {
+        (self.trim_below <= 0.0).then_some(self.op)
+    }
+
+    /// The next request's, where they differ.
     pub fn draw(&mut self) -> Op {
-        if self.trim_below <= 0.0 {
-            return self.op;
-        }
         match self.random.unit() {
             draw if draw < self.read_below => Op::Read,
             draw if draw < self.trim_below => Op::Trim,
@@ -56,16 +57,17 @@ impl Sizes {
         Self { table, random: Random::new(job.seed, "sizes") }
     }
 
-    /// The next request's.
-    #[inline]
+    /// The length of all requests, if it is one.
+    pub fn only(&self) -> Option<u32> {
+        let [(only, _)] = self.table[..] else { return None };
+        Some(only)
+    }
+
+    /// The next request's, where they differ.
     pub fn draw(&mut self) -> u32 {
-        let [(only, _)] = self.table[..] else {
-            let sum = self.table.last().expect("a job has a size").1;
-            let draw = self.random.unit() * sum;
-            let row = self.table.iter().find(|row| draw < row.1).expect("a draw below the sum");
-            return row.0;
-        };
-        only
+        let sum = self.table.last().expect("a job has a size").1;
+        let draw = self.random.unit() * sum;
+        self.table.iter().find(|row| draw < row.1).expect("a draw below the sum").0
     }
 
     /// What all lengths are a multiple of.

@@ -1,9 +1,10 @@
 //! `PatternKind` and `Pattern`: where a job's requests go, one after the other.
 
 use serde::Deserialize;
-use ssdlab_device::{Lba, Region};
+use ssdlab_device::{Lba, Region, Request};
 use ssdlab_time::Random;
 
+use crate::listed::Listed;
 use crate::scatter::{Shuffle, Zipf};
 
 /// The order in which a job visits its blocks.
@@ -44,6 +45,12 @@ pub enum PatternKind {
         /// Drawn at random instead of in order.
         #[serde(default)]
         random: bool,
+    },
+    /// The requests of a list, each with a length and a word of its own, in order; `block_bytes` is
+    /// the longest.
+    Listed {
+        /// First byte, on the device, length in bytes, what it says if it is a write.
+        list: Vec<Listed>,
     },
 }
 
@@ -100,7 +107,8 @@ impl Pattern {
         let Ground { region, grain, .. } = ground;
         let mut random = Random::new(seed, "pattern");
         let walk = match kind {
-            PatternKind::Sequential => Walk::Sequential { next: 0 },
+            // What is listed is placed by its list, and asks for no address.
+            PatternKind::Sequential | PatternKind::Listed { .. } => Walk::Sequential { next: 0 },
             PatternKind::Random => {
                 Walk::Random { places: ground.places(region.blocks, grain), grain, random }
             }
@@ -132,6 +140,22 @@ impl Pattern {
             }
         };
         Self { start: region.start, blocks: region.blocks, walk }
+    }
+
+    /// Gives each request its address, by its length.
+    pub fn place(&mut self, requests: &mut [Request]) {
+        if let Walk::Random { places, grain, random } = &mut self.walk {
+            // What most jobs are: the stream's state stays in registers.
+            let mut stream = random.clone();
+            for request in requests {
+                request.lba = self.start.plus(stream.below(*places) * *grain);
+            }
+            *random = stream;
+        } else {
+            for request in requests {
+                request.lba = self.next(u64::from(request.blocks));
+            }
+        }
     }
 
     /// Where the next request of this many blocks goes.

@@ -2,12 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use ssdlab_device::{Completion, DeviceError, Interval, Op, Record};
+use ssdlab_device::{DeviceError, Interval, IoError, LBA_BYTES, Op, Record, Tally};
 use ssdlab_time::Nanos;
 
 use crate::flight::Passenger;
 use crate::latency::Window;
 use crate::{Bucket, Job, Latency};
+
+/// How late requests of an open loop started: by how much the pace was not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lag {
+    /// All of them together.
+    pub sum: Nanos,
+    /// The latest one.
+    pub most: Nanos,
+    /// Requests that started more than a millisecond late.
+    pub late: u64,
+}
+
+impl Lag {
+    /// A request starts that was due so long ago.
+    pub fn add(&mut self, lag: Nanos) {
+        self.sum += lag;
+        self.most = self.most.max(lag);
+        self.late += u64::from(lag > Nanos::from_millis(1));
+    }
+
+    fn merge(self, other: Self) -> Self {
+        let most = self.most.max(other.most);
+        Self { sum: self.sum + other.sum, most, late: self.late + other.late }
+    }
+}
 
 /// What came of a job.
 #[derive(Debug)]
@@ -17,6 +42,8 @@ pub struct Outcome {
     /// How often each latency occurred, from a request's arrival to its completion: by interval,
     /// kind and latency, ascending.
     pub buckets: Vec<Bucket>,
+    /// How late requests of an open loop started; of a closed one nothing.
+    pub lag: Lag,
     /// Whether the watcher broke it off.
     pub stopped: bool,
     /// What ended the job early: the device is gone, or refused a request.
@@ -56,6 +83,7 @@ impl Outcome {
         };
         let buckets = counts.into_iter().map(bucket).collect();
         let stopped = outcomes.iter().any(|outcome| outcome.stopped);
+        let lag = outcomes.iter().fold(Lag::default(), |lag, each| lag.merge(each.lag));
         let (records, failures): (Vec<_>, Vec<_>) =
             outcomes.into_iter().map(|outcome| (outcome.record, outcome.failure)).unzip();
         let sum = |pick: fn(&Record) -> u64| records.iter().map(pick).sum();
@@ -69,75 +97,103 @@ impl Outcome {
             unserved: sum(|record| record.unserved),
             intervals: intervals.into_values().collect(),
         };
-        Self { record, buckets, stopped, failure: failures.into_iter().flatten().next() }
+        Self { record, buckets, lag, stopped, failure: failures.into_iter().flatten().next() }
     }
 }
 
 /// Counts what is done, interval by interval.
 pub struct Recorder {
+    /// Without the interval that is going on, its requests among `record.requests` alone.
     pub record: Record,
+    pub lag: Lag,
     pub stopped: bool,
-    windows: [Window; Op::ALL.len()],
+    /// The interval that is going on, but for its tallies: `kinds` has those.
+    interval: Interval,
+    kinds: [Kind; Op::ALL.len()],
     buckets: Vec<Bucket>,
-    interval: Nanos,
+    interval_length: Nanos,
+    /// Zero before the first.
     interval_end: Nanos,
+}
+
+/// What requests of one kind did in the interval that is going on.
+#[derive(Default)]
+struct Kind {
+    blocks: u64,
+    latencies: Window,
 }
 
 impl Recorder {
     pub fn new(job: &Job, start: Nanos) -> Self {
         Self {
             record: Record { start, end: start, ..Record::default() },
+            lag: Lag::default(),
             stopped: false,
-            windows: std::array::from_fn(|_| Window::default()),
+            interval: Interval::default(),
+            kinds: Default::default(),
             buckets: Vec::new(),
-            interval: job.interval(),
+            interval_length: job.interval(),
             interval_end: Nanos::ZERO,
         }
     }
 
+    /// Counts a request that succeeded.
     #[inline]
-    pub fn add(&mut self, completion: &Completion, passenger: &Passenger, arrival: Nanos) {
-        let latency = completion.completed.saturating_sub(arrival);
-        if completion.completed >= self.interval_end {
-            self.begin_interval(completion.completed);
-        }
-        let record = &mut self.record;
-        record.requests += 1;
-        record.end = record.end.max(completion.completed);
-        let interval = record.intervals.last_mut().expect("one was begun");
-        if let Err(error) = completion.outcome {
-            record.errors += 1;
-            record.first_errno.get_or_insert(error.errno);
-            interval.errors += 1;
-            return;
-        }
-        record.bytes += passenger.bytes;
-        let index = passenger.op.index();
-        let tally = &mut interval.by_op[index];
-        tally.requests += 1;
-        tally.bytes += passenger.bytes;
-        interval.latency_max = interval.latency_max.max(latency);
-        self.windows[index].record(latency.get().max(1));
+    pub fn add(&mut self, completed: Nanos, passenger: Passenger) {
+        self.end_request(completed);
+        let latency = completed.saturating_sub(passenger.arrival);
+        self.interval.latency_max = self.interval.latency_max.max(latency);
+        let kind = &mut self.kinds[passenger.op.index()];
+        kind.blocks += u64::from(passenger.blocks);
+        kind.latencies.record(latency.get().max(1));
     }
 
+    /// Counts a request that failed.
+    #[cold]
+    pub fn add_error(&mut self, completed: Nanos, error: IoError) {
+        self.end_request(completed);
+        self.record.errors += 1;
+        self.record.first_errno.get_or_insert(error.errno);
+        self.interval.errors += 1;
+    }
+
+    #[inline]
+    fn end_request(&mut self, completed: Nanos) {
+        if completed >= self.interval_end {
+            self.begin_interval(completed);
+        }
+        self.record.requests += 1;
+        self.record.end = self.record.end.max(completed);
+    }
+
+    #[cold]
     fn begin_interval(&mut self, completed: Nanos) {
         self.end_interval();
         let since = completed.saturating_sub(self.record.start).get();
-        let start = self.record.start + self.interval * (since / self.interval.get());
-        self.interval_end = start + self.interval;
-        self.record.intervals.push(Interval { start, ..Interval::default() });
+        let number = since / self.interval_length.get();
+        let start = self.record.start + self.interval_length * number;
+        self.interval_end = start + self.interval_length;
+        self.interval = Interval { start, ..Interval::default() };
     }
 
     fn end_interval(&mut self) {
-        let Some(interval) = self.record.intervals.len().checked_sub(1) else { return };
-        for (window, op) in self.windows.iter_mut().zip(Op::ALL) {
-            window.empty_into(&mut self.buckets, interval as u32, op);
+        if self.interval_end == Nanos::ZERO {
+            return;
         }
+        let number = self.record.intervals.len() as u32;
+        for (op, kind) in Op::ALL.into_iter().zip(&mut self.kinds) {
+            self.interval.by_op[op.index()] = Tally {
+                requests: kind.latencies.empty_into(&mut self.buckets, number, op),
+                bytes: std::mem::take(&mut kind.blocks) * LBA_BYTES,
+            };
+        }
+        self.record.bytes += self.interval.bytes();
+        self.record.intervals.push(self.interval);
     }
 
     pub fn finish(mut self, failure: Option<DeviceError>) -> Outcome {
         self.end_interval();
-        let Self { record, buckets, stopped, .. } = self;
-        Outcome { record, buckets, stopped, failure }
+        let Self { record, buckets, lag, stopped, .. } = self;
+        Outcome { record, buckets, lag, stopped, failure }
     }
 }

@@ -57,31 +57,33 @@ pub fn run_from<D: Device>(
     start: Nanos,
     watch: &mut impl Watch,
 ) -> Result<Outcome, DeviceError> {
-    let mut driver = Driver::new(job, device.queue_depth(), start);
+    let mut driver = Driver::new(job, device, start)?;
     let mut done = Vec::with_capacity(job.queue_depth);
     let mut told = Progress { done: 0, total: 0, now: start };
     loop {
         let next = driver.issue(device);
         if driver.flight.is_empty() && next.is_none() {
-            if driver.estimated && driver.goes_on() && told.done != told.total {
+            if driver.estimated && driver.goes_on && told.done != told.total {
                 let _ = watch(Progress { total: told.done, ..told });
             }
             return driver.finish();
         }
         let wait = next.map_or(Wait::One, |time| Wait::Until(time.min(device.now() + REST_STEP)));
         if let Err(error) = device.reap(wait, &mut done) {
-            driver.failure = Some(error);
+            driver.fail(error);
             return driver.finish();
         }
-        // A completion tells the time: to ask the clock costs as much as all the rest of the loop.
-        let now = done.last().map_or_else(|| device.now(), |last| last.completed);
         // By reference: a copy in wider words than it was written in stalls the processor.
         for completion in &done {
             driver.land(completion);
         }
+        // Completions tell the time: to ask the clock costs as much as all the rest of the loop.
+        let now = if done.is_empty() { device.now() } else { driver.recorder.record.end };
         done.clear();
         told = driver.progress(now);
-        driver.recorder.stopped |= watch(told).is_break();
+        if watch(told).is_break() {
+            (driver.recorder.stopped, driver.goes_on) = (true, false);
+        }
     }
 }
 
@@ -93,12 +95,18 @@ struct Driver {
     flight: Flight,
     recorder: Recorder,
     failure: Option<DeviceError>,
+    /// Not stopped, and nothing has failed.
+    goes_on: bool,
     /// No request starts at or after it.
     deadline: Nanos,
-    /// Requests, by the job's amount.
+    /// Requests of the job's amount.
+    amount: u64,
+    /// Those, or as many as it comes to at the rate so far until `deadline`.
     total: u64,
     /// Whether that may be wrong.
     estimated: bool,
+    /// When the rate is looked at again.
+    estimate_at: Nanos,
     /// A flush is due after so many writes.
     flush_every: Option<u64>,
     writes_unflushed: u64,
@@ -108,18 +116,21 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(job: &Job, device_depth: usize, start: Nanos) -> Self {
-        let arrivals = Arrivals::new(job.arrival, start, job.seed);
+    fn new(job: &Job, device: &impl Device, start: Nanos) -> Result<Self, DeviceError> {
+        let arrivals = Arrivals::new(job, start);
         let closed_since = arrivals.is_none().then_some(start);
-        Self {
-            requests: Requests::new(job),
+        Ok(Self {
+            requests: Requests::new(job, device.sector_bytes())?,
             arrivals,
-            flight: Flight::new(job.queue_depth, device_depth, closed_since),
+            flight: Flight::new(job.queue_depth, device.queue_depth(), closed_since),
             recorder: Recorder::new(job, start),
             failure: None,
+            goes_on: true,
             deadline: job.deadline(start),
+            amount: job.requests(),
             total: job.requests(),
             estimated: job.seconds.is_some() || !job.block_mix.is_empty(),
+            estimate_at: if job.seconds.is_some() { start } else { Nanos::MAX },
             flush_every: match job.sync {
                 Sync::Flush { every } => Some(every),
                 Sync::None | Sync::Durable => None,
@@ -127,29 +138,28 @@ impl Driver {
             writes_unflushed: 0,
             flushes_due: VecDeque::new(),
             flushes_done: 0,
-        }
-    }
-
-    fn goes_on(&self) -> bool {
-        !self.recorder.stopped && self.recorder.record.errors == 0 && self.failure.is_none()
+        })
     }
 
     /// Hands over all that can be; returns when the next request arrives, where it must be awaited.
     fn issue(&mut self, device: &mut impl Device) -> Option<Nanos> {
-        while self.goes_on() && self.flight.has_room() {
+        while self.goes_on && self.flight.has_room() {
             if let Some(since) = self.flushes_due.pop_front() {
                 let request = Request::flush(self.flight.next_place());
                 self.submit(device, request, Some(since));
                 continue;
             }
             if !self.requests.more() {
+                if let Some(failure) = self.requests.take_failure() {
+                    self.fail(failure);
+                }
                 return None;
             }
             let arrival = match &mut self.arrivals {
                 None if self.recorder.record.end >= self.deadline => return None,
                 None => None,
                 Some(arrivals) => {
-                    let (next, now) = (arrivals.next(), device.now());
+                    let (next, now) = (arrivals.next(&self.requests), device.now());
                     if next.max(now) >= self.deadline {
                         return None;
                     }
@@ -157,6 +167,7 @@ impl Driver {
                         return Some(next);
                     }
                     arrivals.advance();
+                    self.recorder.lag.add(now - next);
                     Some(next)
                 }
             };
@@ -169,49 +180,71 @@ impl Driver {
     fn submit(&mut self, device: &mut impl Device, request: Request, arrival: Option<Nanos>) {
         match device.submit(request) {
             Ok(()) => self.flight.board(&request, arrival),
-            Err(error) => self.failure = Some(error),
+            Err(error) => self.fail(error),
         }
     }
 
-    #[inline]
+    #[cold]
+    fn fail(&mut self, error: DeviceError) {
+        (self.failure, self.goes_on) = (Some(error), false);
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "called in one place, for each request")]
     fn land(&mut self, completion: &Completion) {
-        let (passenger, arrival) = self.flight.land(completion);
-        self.recorder.add(completion, passenger, arrival);
-        let op = passenger.op;
-        let Some(every) = self.flush_every else { return };
+        let passenger = self.flight.land(completion);
+        match completion.outcome {
+            Ok(()) => self.recorder.add(completion.completed, passenger),
+            Err(error) => {
+                self.recorder.add_error(completion.completed, error);
+                self.goes_on = false;
+            }
+        }
+        if let Some(every) = self.flush_every {
+            self.owe_flush(passenger.op, every, completion.completed);
+        }
+    }
+
+    /// Notes that a request is done in a job that flushes after so many writes.
+    fn owe_flush(&mut self, op: Op, every: u64, completed: Nanos) {
         if op == Op::Flush {
             self.flushes_done += 1;
         } else if op == Op::Write {
             self.writes_unflushed += 1;
             if self.writes_unflushed == every {
                 self.writes_unflushed = 0;
-                self.flushes_due.push_back(completion.completed);
+                self.flushes_due.push_back(completed);
             }
         }
     }
 
-    fn progress(&self, now: Nanos) -> Progress {
-        let record = &self.recorder.record;
-        let done = record.requests - self.flushes_done;
-        let mut total = self.total;
-        if self.deadline < Nanos::MAX {
-            let passed = now.saturating_sub(record.start).get().max(1) as f64;
-            let limit = (self.deadline - record.start).get() as f64;
-            total = total.min((done as f64 * limit / passed) as u64);
+    #[inline]
+    fn progress(&mut self, now: Nanos) -> Progress {
+        let done = self.recorder.record.requests - self.flushes_done;
+        if now >= self.estimate_at {
+            self.estimate(done, now);
         }
         // An estimate may fall short: the job goes on, and its watcher is told of the end.
-        Progress { done, total: if self.estimated { total.max(done + 1) } else { total }, now }
+        let total = if self.estimated { self.total.max(done + 1) } else { self.total };
+        Progress { done, total, now }
+    }
+
+    /// Estimates the requests of a job that ends with its time: now and a thousandth of it later.
+    fn estimate(&mut self, done: u64, now: Nanos) {
+        let start = self.recorder.record.start;
+        let limit = (self.deadline - start).get();
+        let passed = now.saturating_sub(start).get().max(1);
+        let by_rate = (done as f64 * limit as f64 / passed as f64) as u64;
+        self.total = self.amount.min(by_rate);
+        self.estimate_at = now + Nanos::new(limit / 1000);
     }
 
     fn finish(mut self) -> Result<Outcome, DeviceError> {
-        let time_is_up = self.deadline < Nanos::MAX && self.goes_on() && self.requests.more();
+        let time_is_up = self.deadline < Nanos::MAX && self.goes_on && self.requests.more();
         if let Some(arrivals) = &mut self.arrivals
             && time_is_up
         {
-            while arrivals.next() < self.deadline {
-                self.recorder.record.unserved += 1;
-                arrivals.advance();
-            }
+            self.recorder.record.unserved += arrivals.count_until(self.deadline);
         }
         match self.failure {
             Some(failure) if self.recorder.record.requests == 0 => Err(failure),

@@ -35,14 +35,14 @@ fn keeps_the_contract<D: Device>(mut device: D) {
 
 fn request(id: u64, op: Op, sector: u64, index: u64) -> Request {
     let blocks = sector / 512;
-    Request { id, op, lba: Lba::new(index * blocks), blocks: blocks as u32, durable: false }
+    Request::new(id, op, Lba::new(index * blocks), blocks as u32)
 }
 
 fn refuses_what_does_not_fit(device: &mut impl Device) {
     let sector = device.sector_bytes();
     let beyond = request(0, Op::Read, sector, device.capacity_bytes() / sector);
     assert!(matches!(device.submit(beyond), Err(DeviceError::OutOfRange { .. })));
-    let empty = Request { id: 0, op: Op::Read, lba: Lba::new(0), blocks: 0, durable: false };
+    let empty = Request::new(0, Op::Read, Lba::new(0), 0);
     assert!(matches!(device.submit(empty), Err(DeviceError::Misaligned { .. })));
     let mut done = Vec::new();
     device.reap(Wait::Poll, &mut done).unwrap();

@@ -2,7 +2,7 @@
 
 use ssdlab_device::{Device, Op};
 use ssdlab_flash::{Profile, Ssd};
-use ssdlab_workload::{Arrival, Job, PatternKind, Sync};
+use ssdlab_workload::{Arrival, HintKind, Job, PatternKind, Sync};
 
 const PROFILE: &str = r#"
 [drive]
@@ -53,7 +53,8 @@ fn every_field_can_be_said_in_text() {
             "pattern": {"zipf": {"theta": 1.1}}, "offset_bytes": 4096, "length_bytes": 65536,
             "block_mix": [[4096, 1], [8192, 0.5]], "seconds": 2,
             "arrival": {"rate": {"per_s": 100, "poisson": true}}, "queue_depth": 4,
-            "sync": {"flush": {"every": 3}}, "threads": 2, "seed": 9, "interval_ms": 10}"#,
+            "sync": {"flush": {"every": 3}}, "hint": {"stream": {"number": 3}},
+            "threads": 2, "seed": 9, "interval_ms": 10}"#,
     )
     .unwrap();
     let expected = Job {
@@ -67,6 +68,7 @@ fn every_field_can_be_said_in_text() {
         arrival: Arrival::Rate { per_s: 100.0, poisson: true },
         queue_depth: 4,
         sync: Sync::Flush { every: 3 },
+        hint: HintKind::Stream { number: 3 },
         threads: 2,
         seed: 9,
         interval_ms: 10,
@@ -83,6 +85,8 @@ fn an_unknown_word_in_a_job_is_refused_at_every_level() {
         r#"{"op": "read", "pattern": {"zipf": {"theta": 1, "seed": 2}}}"#,
         r#"{"op": "read", "arrival": {"rate": {"per_s": 1, "burst": 2}}}"#,
         r#"{"op": "read", "sync": {"flush": {"every": 1, "kind": 2}}}"#,
+        r#"{"op": "write", "hint": "appends"}"#,
+        r#"{"op": "write", "hint": {"stream": {"number": 1, "of": 2}}}"#,
     ] {
         let error = serde_json::from_str::<Job>(text).unwrap_err().to_string();
         assert!(error.contains("unknown"), "{text}: {error}");
@@ -125,6 +129,14 @@ fn a_field_that_does_not_fit_is_named_with_what_it_may_be() {
         (extents(vec![]), "pattern.extents.list is empty; may be one extent or more"),
         (extents(vec![(0, 512)]), "pattern.extents.list is [0, 512]; may be"),
         (extents(vec![(1 << 20, 4096)]), "pattern.extents.list is [1048576, 4096]; may be"),
+        (
+            Job { hint: HintKind::Stream { number: 256 }, ..fitting() },
+            "hint.stream.number is 256; may be 0 to 255",
+        ),
+        (
+            Job { hint: HintKind::Overwrite, ..Job::new(Op::Read) },
+            "hint is given; may be none where op is not write",
+        ),
         (Job { threads: 0, ..fitting() }, "threads is 0; may be 1 to 256"),
         (
             Job { threads: 200, length_bytes: 1 << 16, ..fitting() },

@@ -1,6 +1,8 @@
 //! `Profile`: a drive as its TOML describes it, read strictly; `error` names the key that is wrong.
 
 mod error;
+mod link;
+mod media;
 mod policy;
 mod reader;
 mod scale;
@@ -12,36 +14,14 @@ use ssdlab_time::Nanos;
 use toml::{Table, Value};
 
 pub use error::ConfigError;
-pub use policy::{Collection, Relocation, VictimPolicy, WearLevelling};
+pub use link::{Interface, Link};
+use media::Media;
+pub use policy::{Collection, PlacementRule, Relocation, VictimPolicy, WearLevelling};
 use reader::{Section, nearest};
 pub use slc::{Slc, SlcMode};
 pub use trim::{ReadsBack, Trim};
 
 use crate::nand::{Geometry, SlcTiming, Timing};
-
-/// Whether both directions of the link move data at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interface {
-    /// PCI Express: full duplex.
-    Nvme,
-    /// SATA: half duplex.
-    Sata,
-}
-
-/// The way between host and controller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Full or half duplex.
-    pub interface: Interface,
-    /// Bytes per second.
-    pub bandwidth: u64,
-    /// Time that a read command spends outside flash, channel and link.
-    pub read_overhead: Nanos,
-    /// The same for a write, a trim or a flush.
-    pub write_overhead: Nanos,
-    /// The longest command in bytes; the host splits longer requests.
-    pub max_transfer: u64,
-}
 
 /// The controller's memory for writes on their way to flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +32,20 @@ pub struct Buffer {
     pub power_loss_protection: bool,
     /// A drive that lies answers a flush at once although its buffer is volatile.
     pub honours_flush: bool,
+    /// What a flush takes beyond a command's overhead and the programs that it waits for: the
+    /// drive writes down what changed in its map, and a SATA drive's queue comes to rest.
+    pub flush_overhead: Nanos,
+    /// A unit of nothing but zeros goes no farther: the map knows of it, the flash does not.
+    pub elides_zeros: bool,
+}
+
+/// How the controller divides long reads into portions that it works on together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Portions {
+    /// A portion's size in bytes; 0: all of a command.
+    pub bytes: u64,
+    /// So many that do not lie in order are worked on at the same time.
+    pub room: u32,
 }
 
 /// How many P/E cycles blocks survive: normally distributed.
@@ -80,6 +74,8 @@ pub struct Profile {
     pub endurance: Option<u32>,
     /// When blocks fail; `None`: never.
     pub failure: Option<Failure>,
+    /// Where the host's units go.
+    pub placement: PlacementRule,
     /// How space is reclaimed.
     pub collection: Collection,
     /// The write buffer.
@@ -92,15 +88,20 @@ pub struct Profile {
     pub map_cache: u64,
     /// How far the controller reads ahead of a sequential reader, in bytes; 0: not at all.
     pub read_ahead: u64,
+    /// How the controller divides long reads.
+    pub portions: Portions,
 }
 
 /// The tables of a profile and their keys.
+///
+/// The comment above a key in its list says what it means: the reference of profiles is made of
+/// these comments, and of what each key is read as (`tools/pages/profile_keys.py`).
 const SECTIONS: [(&str, &[&str]); 7] = [
-    ("drive", &["model", "capacity", "interface"]),
-    ("link", &["bandwidth", "read_overhead", "write_overhead", "max_transfer"]),
+    ("drive", Drive::KEYS),
+    ("link", Link::KEYS),
     ("flash", Media::KEYS),
     ("ftl", Ftl::KEYS),
-    ("buffer", &["size", "power_loss_protection", "honours_flush"]),
+    ("buffer", Buffer::KEYS),
     ("slc", Slc::KEYS),
     ("trim", Trim::KEYS),
 ];
@@ -121,10 +122,10 @@ impl Profile {
         }
         let mut next = || sections.next().expect("a section for each name");
         let drive = Drive::read(next())?;
-        let link = read_link(next(), drive.interface)?;
+        let link = Link::read(next(), drive.interface)?;
         let media = Media::read(next())?;
         let ftl = Ftl::read(next())?;
-        let buffer = read_buffer(next())?;
+        let buffer = Buffer::read(next())?;
         let slc = Slc::read(next())?;
         let trim = Trim::read(next())?;
         assemble(drive, link, media, &ftl, (buffer, slc, trim))
@@ -151,7 +152,9 @@ impl Profile {
     /// Superblocks that never hold all the data they could: frontiers, and collection's reserve.
     pub fn superblocks_held(&self) -> u32 {
         let dynamic = |slc: &Slc| slc.mode == SlcMode::Dynamic;
-        self.collection.superblocks_held() + u32::from(self.slc.as_ref().is_some_and(dynamic))
+        self.placement.superblocks_open()
+            + self.collection.superblocks_held()
+            + u32::from(self.slc.as_ref().is_some_and(dynamic))
     }
 }
 
@@ -172,105 +175,52 @@ struct Drive {
 }
 
 impl Drive {
+    const KEYS: &[&str] = &[
+        // As on its label.
+        "model",
+        // What the host sees; follows from spare and blocks if left out.
+        "capacity",
+        // nvme: both directions at once (PCI Express); sata: one at a time.
+        "interface",
+    ];
+
     fn read(mut section: Section) -> Result<Self, ConfigError> {
         let model = section.text("model")?.ok_or(ConfigError::missing("drive.model"))?;
         let capacity = section.size("capacity")?;
-        let interface = match section.word("interface", &["nvme", "sata"])? {
-            Some("nvme") => Interface::Nvme,
-            Some(_) => Interface::Sata,
-            None => return Err(ConfigError::missing("drive.interface")),
+        let interface = match section
+            .word("interface", &["nvme", "sata"])?
+            .ok_or(ConfigError::missing("drive.interface"))?
+        {
+            "nvme" => Interface::Nvme,
+            _ => Interface::Sata,
         };
         Ok(Self { model, capacity, interface })
     }
 }
 
-fn read_link(mut section: Section, interface: Interface) -> Result<Link, ConfigError> {
-    let link = Link {
-        interface,
-        bandwidth: section.rate("bandwidth")?.ok_or(ConfigError::missing("link.bandwidth"))?,
-        read_overhead: section.time("read_overhead")?.unwrap_or(Nanos::ZERO),
-        write_overhead: section.time("write_overhead")?.unwrap_or(Nanos::ZERO),
-        max_transfer: section.size("max_transfer")?.unwrap_or(128 << 10),
-    };
-    Ok(link)
-}
-
-fn read_buffer(mut section: Section) -> Result<Buffer, ConfigError> {
-    let buffer = Buffer {
-        size: section.size("size")?.ok_or(ConfigError::missing("buffer.size"))?,
-        power_loss_protection: section.flag("power_loss_protection")?.unwrap_or(false),
-        honours_flush: section.flag("honours_flush")?.unwrap_or(true),
-    };
-    Ok(buffer)
-}
-
-struct Media {
-    channels: u32,
-    dies_per_channel: u32,
-    planes: u32,
-    page: u64,
-    pages_per_block: u32,
-    blocks_per_plane: Option<u32>,
-    endurance: Option<u32>,
-    failure: Option<Failure>,
-    timing: Timing,
-}
-
-impl Media {
+impl Buffer {
     const KEYS: &[&str] = &[
-        "channels",
-        "dies_per_channel",
-        "planes",
-        "page",
-        "pages_per_block",
-        "blocks_per_plane",
-        "endurance",
-        "failure_cycles",
-        "failure_spread",
-        "read",
-        "program",
-        "erase",
-        "suspend",
-        "channel_bandwidth",
+        // The controller's memory for writes on their way to flash.
+        "size",
+        // Capacitors keep it over a power cut: a flush has nothing to wait for.
+        "power_loss_protection",
+        // false: a drive that lies answers a flush at once, its buffer being volatile.
+        "honours_flush",
+        // What a flush takes beyond overhead and programs.
+        "flush_overhead",
+        // A unit of nothing but zeros is kept in the map alone.
+        "elides_zeros",
     ];
 
     fn read(mut section: Section) -> Result<Self, ConfigError> {
-        let missing = ConfigError::missing;
-        let media = Self {
-            channels: section.count("channels")?.ok_or(missing("flash.channels"))?,
-            dies_per_channel: section
-                .count("dies_per_channel")?
-                .ok_or(missing("flash.dies_per_channel"))?,
-            planes: section.count("planes")?.unwrap_or(1),
-            page: section.size("page")?.ok_or(missing("flash.page"))?,
-            pages_per_block: section
-                .count("pages_per_block")?
-                .ok_or(missing("flash.pages_per_block"))?,
-            blocks_per_plane: section.count("blocks_per_plane")?,
-            endurance: section.count("endurance")?,
-            failure: read_failure(&mut section)?,
-            timing: Timing {
-                read: section.times("read")?.ok_or(missing("flash.read"))?,
-                program: section.time("program")?.ok_or(missing("flash.program"))?,
-                erase: section.time("erase")?.ok_or(missing("flash.erase"))?,
-                suspend: section.time("suspend")?,
-                slc: None,
-                channel_bandwidth: section
-                    .rate("channel_bandwidth")?
-                    .ok_or(missing("flash.channel_bandwidth"))?,
-            },
+        let buffer = Self {
+            size: section.size("size")?.ok_or(ConfigError::missing("buffer.size"))?,
+            power_loss_protection: section.flag("power_loss_protection")?.unwrap_or(false),
+            honours_flush: section.flag("honours_flush")?.unwrap_or(true),
+            flush_overhead: section.time("flush_overhead")?.unwrap_or(Nanos::ZERO),
+            elides_zeros: section.flag("elides_zeros")?.unwrap_or(false),
         };
-        Ok(media)
-    }
-}
-
-fn read_failure(section: &mut Section) -> Result<Option<Failure>, ConfigError> {
-    let cycles = section.count("failure_cycles")?;
-    let spread = section.share("failure_spread")?;
-    match (cycles, spread) {
-        (None, None) => Ok(None),
-        (None, Some(_)) => Err(ConfigError::missing("flash.failure_cycles")),
-        (Some(cycles), spread) => Ok(Some(Failure { cycles, spread: spread.unwrap_or(0.1) })),
+        Ok(buffer)
     }
 }
 
@@ -279,25 +229,47 @@ struct Ftl {
     chunk: Option<u64>,
     spare: Option<f64>,
     read_ahead: u64,
+    portions: Portions,
     map_cache: u64,
+    placement: PlacementRule,
     collection: Collection,
 }
 
 impl Ftl {
     const KEYS: &[&str] = &[
+        // What the map knows as one.
         "mapping_unit",
+        // Consecutive bytes on one die; left out: a multi-plane page.
         "chunk",
+        // Hidden flash / ALL flash; follows from capacity and blocks if left out.
         "spare",
+        // Where the units of the host go (docs/models/placement.md).
         "placement",
+        // Streams with superblocks of their own, up to 128; required by "streams".
+        "streams",
+        // How far the controller reads ahead of a sequential reader; left out: not at all.
         "read_ahead",
+        // The portions that a long read is divided into; left out: all of a command.
+        "read_portion",
+        // So many portions that do not lie in order are worked on at the same time.
+        "read_portions",
+        // Memory for the map; left out: all of it is in memory.
         "map_cache",
+        // Which superblock is collected (docs/models/collection.md).
         "victim",
+        // Superblocks that "d-choices" picks at random, 1000 at most.
         "choices",
+        // Moved units go to superblocks of their own, or where the host writes.
         "relocation",
+        // Collection starts when no more superblocks than this are free.
         "reserve",
+        // While the drive is idle it goes on until so many are free; left out: it does not.
         "idle_reserve",
+        // How long the drive must have been idle for that.
         "idle_after",
+        // none: free superblocks in turn; dynamic: least erased first; static: cold data moves too.
         "wear_levelling",
+        // Erases behind the most worn superblock at which "static" collects one.
         "wear_spread",
     ];
 
@@ -307,10 +279,14 @@ impl Ftl {
             chunk: section.size("chunk")?,
             spare: section.share("spare")?,
             read_ahead: section.size("read_ahead")?.unwrap_or(0),
+            portions: Portions {
+                bytes: section.size("read_portion")?.unwrap_or(0),
+                room: section.count("read_portions")?.unwrap_or(1),
+            },
             map_cache: section.size("map_cache")?.unwrap_or(0),
+            placement: PlacementRule::read(&mut section)?,
             collection: Collection::read(&mut section)?,
         };
-        section.word("placement", &["striped"])?;
         Ok(ftl)
     }
 }
@@ -330,15 +306,13 @@ fn assemble(
         read: if slc.read == Nanos::ZERO { fastest } else { slc.read },
         ..slc
     });
+    media.timing.keeps_page |= ftl.placement == PlacementRule::Packed;
     let shape = scale::Shape::check(&media, ftl, slc.as_ref())?;
     let (capacity, geometry) =
         shape.size(drive.capacity, ftl.spare, media.blocks_per_plane, slc.as_ref())?;
-    scale::check_buffer(buffer.size, &geometry)?;
-    if !link.max_transfer.is_multiple_of(geometry.unit_bytes()) {
-        let allowed = format!("a multiple of ftl.mapping_unit, {} bytes", geometry.unit_bytes());
-        let given = format!("{} bytes", link.max_transfer);
-        return Err(ConfigError::new("link.max_transfer", given, allowed));
-    }
+    scale::check_buffer(buffer.size, &geometry, ftl.placement)?;
+    check_whole_units("link.max_transfer", link.max_transfer, &geometry)?;
+    check_whole_units("ftl.read_portion", ftl.portions.bytes, &geometry)?;
     let profile = Profile {
         model: drive.model,
         capacity,
@@ -347,13 +321,23 @@ fn assemble(
         timing: media.timing,
         endurance: media.endurance,
         failure: media.failure,
+        placement: ftl.placement,
         collection: ftl.collection,
         buffer,
         slc,
         trim,
         map_cache: ftl.map_cache,
         read_ahead: ftl.read_ahead,
+        portions: ftl.portions,
     };
     scale::check_room(&profile)?;
     Ok(profile)
+}
+
+fn check_whole_units(key: &str, bytes: u64, geometry: &Geometry) -> Result<(), ConfigError> {
+    if bytes.is_multiple_of(geometry.unit_bytes()) {
+        return Ok(());
+    }
+    let allowed = format!("a multiple of ftl.mapping_unit, {} bytes", geometry.unit_bytes());
+    Err(ConfigError::new(key, format!("{bytes} bytes"), allowed))
 }

@@ -1,9 +1,10 @@
-//! `Collection`: how a profile says that space is reclaimed.
+//! `PlacementRule` and `Collection`: how a profile says where units go and how space is reclaimed.
 
 use ssdlab_time::Nanos;
 
 use super::ConfigError;
 use super::reader::Section;
+use crate::nand::Geometry;
 
 /// Which superblock is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +21,76 @@ pub enum VictimPolicy {
     CostBenefit,
 }
 
+/// Where the host's units go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacementRule {
+    /// All of them along the stripe, one superblock after the other.
+    Striped,
+    /// Each of so many streams to superblocks of its own.
+    Streams(u32),
+    /// To the die that an append's or an overwrite's hint implies.
+    Hinted,
+    /// The same, where the host says nothing: by what the drive makes of the units' numbers.
+    Inferred,
+    /// The same, and a file's pieces that are smaller than a page together on one.
+    Packed,
+}
+
+impl PlacementRule {
+    /// A drive has no more streams than this: as many as `NVMe` allows reclaim unit handles.
+    const STREAMS_MAX: u32 = 128;
+
+    const WORDS: [&str; 5] = ["striped", "streams", "hinted", "inferred", "packed"];
+
+    /// Superblocks that the host fills at a time.
+    pub fn superblocks_open(self) -> u32 {
+        match self {
+            Self::Striped | Self::Hinted | Self::Inferred => 1,
+            Self::Packed => 2,
+            Self::Streams(count) => count,
+        }
+    }
+
+    /// Units of the host that may be in pages that are begun but not full.
+    pub fn units_open(self, geometry: &Geometry) -> u64 {
+        match self {
+            Self::Striped => geometry.open_units(),
+            Self::Streams(count) => geometry.open_units() * u64::from(count),
+            Self::Hinted | Self::Inferred => {
+                u64::from(geometry.dies() * geometry.multi_page_units())
+            }
+            Self::Packed => 2 * u64::from(geometry.dies() * geometry.multi_page_units()),
+        }
+    }
+
+    pub(super) fn read(section: &mut Section) -> Result<Self, ConfigError> {
+        let word = section.word("placement", &Self::WORDS)?.unwrap_or("striped");
+        let streams = section.count("streams")?;
+        if streams.is_some() && word != "streams" {
+            let allowed = "left out, unless ftl.placement is \"streams\"".to_owned();
+            return Err(ConfigError::new("ftl.streams", "given".to_owned(), allowed));
+        }
+        match streams {
+            _ if word == "striped" => Ok(Self::Striped),
+            _ if word == "hinted" => Ok(Self::Hinted),
+            _ if word == "inferred" => Ok(Self::Inferred),
+            _ if word == "packed" => Ok(Self::Packed),
+            None => Err(ConfigError::missing("ftl.streams")),
+            Some(count) if count > Self::STREAMS_MAX => {
+                let allowed = format!("1 to {}", Self::STREAMS_MAX);
+                Err(ConfigError::new("ftl.streams", count.to_string(), allowed))
+            }
+            Some(count) => Ok(Self::Streams(count)),
+        }
+    }
+}
+
 /// Where collection writes what it moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relocation {
     /// To a frontier of its own: what survived once is kept apart from what is new.
     Separate,
-    /// To the host's frontier.
+    /// To the host's frontier; of several, to that of the stream which wrote it.
     Mixed,
 }
 
@@ -61,9 +126,9 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Superblocks that never hold all the data they could: frontiers, and the reserve.
+    /// Superblocks that never hold all the data they could: its own frontier, and the reserve.
     pub fn superblocks_held(&self) -> u32 {
-        self.reserve + if self.relocation == Relocation::Separate { 2 } else { 1 }
+        self.reserve + u32::from(self.relocation == Relocation::Separate)
     }
 
     pub(super) fn read(section: &mut Section) -> Result<Self, ConfigError> {
@@ -81,10 +146,11 @@ impl Collection {
             let allowed = "left out, unless ftl.victim is \"d-choices\"".to_owned();
             return Err(ConfigError::new("ftl.choices", "given".to_owned(), allowed));
         }
-        let relocation = match section.word("relocation", &["separate", "mixed"])? {
-            Some("mixed") => Relocation::Mixed,
-            _ => Relocation::Separate,
-        };
+        let relocation =
+            match section.word("relocation", &["separate", "mixed"])?.unwrap_or("separate") {
+                "mixed" => Relocation::Mixed,
+                _ => Relocation::Separate,
+            };
         let reserve = section.count("reserve")?.unwrap_or(2);
         if !(2..=1 << 20).contains(&reserve) {
             let allowed = "2 to 1048576: one superblock for the host, one to move to".to_owned();
@@ -97,15 +163,16 @@ impl Collection {
     }
 
     fn read_wear(section: &mut Section) -> Result<WearLevelling, ConfigError> {
-        let word = section.word("wear_levelling", &["none", "dynamic", "static"])?;
+        let words = ["none", "dynamic", "static"];
+        let word = section.word("wear_levelling", &words)?.unwrap_or("dynamic");
         let spread = section.count("wear_spread")?;
-        if spread.is_some() && word != Some("static") {
+        if spread.is_some() && word != "static" {
             let allowed = "left out, unless ftl.wear_levelling is \"static\"".to_owned();
             return Err(ConfigError::new("ftl.wear_spread", "given".to_owned(), allowed));
         }
         Ok(match word {
-            Some("none") => WearLevelling::None,
-            Some("static") => WearLevelling::Static { spread: spread.unwrap_or(32) },
+            "none" => WearLevelling::None,
+            "static" => WearLevelling::Static { spread: spread.unwrap_or(32) },
             _ => WearLevelling::Dynamic,
         })
     }

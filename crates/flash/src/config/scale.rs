@@ -1,6 +1,6 @@
 //! How capacity, spare and blocks determine each other, and what geometry collection needs to work.
 
-use super::{ConfigError, Ftl, Media, Profile, Slc};
+use super::{ConfigError, Ftl, Media, PlacementRule, Profile, Slc};
 use crate::nand::Geometry;
 
 /// Below this many superblocks a scaled twin gets smaller blocks instead of fewer: so few
@@ -144,19 +144,24 @@ pub(super) fn check_room(profile: &Profile) -> Result<(), ConfigError> {
     }
     let superblock = geometry.superblock_bytes();
     let allowed = format!(
-        "more: collection holds {held} superblocks of {superblock} bytes of the {superblocks} \
-         there are, so that {usable} bytes are left for a capacity of {capacity}"
+        "more: frontiers and collection hold {held} superblocks of {superblock} bytes of the \
+         {superblocks} there are, so that {usable} bytes are left for a capacity of {capacity}"
     );
     Err(ConfigError::new("ftl.spare", format!("{:.4}", profile.spare()), allowed))
 }
 
 /// The buffer must hold every page that is being filled, and one more to go on with.
-pub(super) fn check_buffer(size: u64, geometry: &Geometry) -> Result<(), ConfigError> {
-    let least = geometry.open_units() * geometry.unit_bytes() * 2;
+pub(super) fn check_buffer(
+    size: u64,
+    geometry: &Geometry,
+    placement: PlacementRule,
+) -> Result<(), ConfigError> {
+    let units = placement.units_open(geometry) + geometry.open_units();
+    let least = units * geometry.unit_bytes();
     if size >= least {
         return Ok(());
     }
-    let allowed = format!("at least {least} bytes: twice what the pages being filled hold");
+    let allowed = format!("at least {least} bytes: what the pages being filled hold, and more");
     Err(ConfigError::new("buffer.size", format!("{size} bytes"), allowed))
 }
 

@@ -27,17 +27,29 @@ pub struct Slc {
 }
 
 impl Slc {
-    pub(super) const KEYS: &[&str] = &["size", "mode", "bits_per_cell", "program", "read"];
+    pub(super) const KEYS: &[&str] = &[
+        // What the cache holds at most; without it there is none.
+        "size",
+        // static: its superblocks are set apart; dynamic: borrowed while superblocks are free.
+        "mode",
+        // Of the same flash otherwise: what a superblock costs in the cache.
+        "bits_per_cell",
+        // tPROG at one bit a cell.
+        "program",
+        // tR at one bit a cell; left out: the fastest of flash.read.
+        "read",
+    ];
 
     /// Reads the section `[slc]`; none where it has no size.
     pub(super) fn read(mut section: Section) -> Result<Option<(Self, SlcTiming)>, ConfigError> {
         let size = section.size("size")?;
-        let mode = match section.word("mode", &["static", "dynamic"])? {
-            Some("dynamic") => SlcMode::Dynamic,
+        let mode = match section.word("mode", &["static", "dynamic"])?.unwrap_or("static") {
+            "dynamic" => SlcMode::Dynamic,
             _ => SlcMode::Static,
         };
         let bits_per_cell = section.count("bits_per_cell")?.unwrap_or(3);
-        let (program, read) = (section.time("program")?, section.time("read")?);
+        let program = section.time("program")?;
+        let read = section.time("read")?;
         let Some(size) = size else {
             let missing = ConfigError::missing("slc.size");
             return if section.is_absent() { Ok(None) } else { Err(missing) };

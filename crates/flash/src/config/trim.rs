@@ -26,14 +26,22 @@ pub struct Trim {
 }
 
 impl Trim {
-    pub(super) const KEYS: &[&str] = &["time", "time_per_gib", "reads_back"];
+    pub(super) const KEYS: &[&str] = &[
+        // What each trim takes beside the command's own overhead.
+        "time",
+        // What it takes for each GiB that it covers.
+        "time_per_gib",
+        // What a trimmed address reads as.
+        "reads_back",
+    ];
 
     pub(super) fn read(mut section: Section) -> Result<Self, ConfigError> {
         Ok(Self {
             time: section.time("time")?.unwrap_or(Nanos::ZERO),
             time_per_gib: section.time("time_per_gib")?.unwrap_or(Nanos::ZERO),
-            reads_back: match section.word("reads_back", &["zeros", "old data"])? {
-                Some("old data") => ReadsBack::OldData,
+            reads_back: match section.word("reads_back", &["zeros", "old data"])?.unwrap_or("zeros")
+            {
+                "old data" => ReadsBack::OldData,
                 _ => ReadsBack::Zeros,
             },
         })

@@ -12,7 +12,7 @@ use ssdlab_time::Nanos;
 /// Modelled: early completion, a size, waiting for the soonest place when it is full. Not modelled:
 /// merging of writes to one unit; places for reads or for what collection moves. Differs from
 /// hardware: a place is free when its program was due to end, also where a read pushed that back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WriteBuffer {
     capacity: u64,
     held: u64,

@@ -23,7 +23,7 @@ struct Entry {
 ///
 /// Lists by valid count (doubly linked through the entries) make the fewest known at once and cost
 /// a few words a write; a queue knows the oldest, an array picks at random.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Closed {
     entries: Vec<Entry>,
     dense: Vec<u32>,

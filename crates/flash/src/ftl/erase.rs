@@ -12,19 +12,19 @@ use std::collections::VecDeque;
 use ssdlab_time::Nanos;
 
 use super::Ftl;
-use super::frontier::Marks;
+use super::placement::{Lane, Marks};
 use super::slc::SlcCache;
 use crate::nand::Media;
 
 /// Superblocks that hold nothing valid and are not erased yet, in order of emptying.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Emptied {
     waiting: VecDeque<Waiting>,
     /// How many of them will be free for any use.
     free: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     superblock: u32,
     /// What was written when it became empty.
@@ -106,8 +106,8 @@ impl Ftl {
         if at.max(self.programs_end) >= until || !self.emptied.has_any() {
             return;
         }
-        for stream in self.frontiers.streams() {
-            self.pad(stream, at, array);
+        for lane in self.frontiers.lanes() {
+            self.pad(lane, at, array);
         }
         let safe_at = self.programs_end.max(at);
         if safe_at < until {
@@ -125,22 +125,22 @@ impl Ftl {
 
     /// An erased superblock to be filled, and from when on.
     ///
-    /// Where only emptied ones are left, pages that are not full are padded, and one is erased as
-    /// soon as that is safe.
+    /// Where only emptied ones are left, the first is erased as soon as that is safe: pages that
+    /// are not full are padded, if it waits for them.
     ///
     /// # Panics
     /// When none is free: collection must keep one in reserve.
     pub(super) fn take_free(&mut self, at: Nanos, array: &mut impl Media) -> (u32, Nanos) {
         let mut from = at;
-        if self.superblocks.free_count() == 0 {
-            for stream in self.frontiers.streams() {
-                self.pad(stream, at, array);
-            }
-        }
         // The first may be one that goes back to a static cache.
         while self.superblocks.free_count() == 0
-            && let Some(safe_at) = self.safe_at()
+            && let Some(first) = self.emptied.waiting.front()
         {
+            let behind: Vec<Lane> = self.frontiers.behind(&first.written).collect();
+            for lane in behind {
+                self.pad(lane, at, array);
+            }
+            let safe_at = self.safe_at().expect("what it waited for is being programmed");
             from = safe_at.max(at);
             self.erase_next(safe_at, from, array);
         }

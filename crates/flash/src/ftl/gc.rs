@@ -3,7 +3,7 @@
 use ssdlab_time::{Nanos, Random};
 
 use super::Ftl;
-use super::frontier::Cause;
+use super::cause::Cause;
 use super::slc::SlcCache;
 use super::victim::{self, Candidates};
 use crate::config::{Collection, Relocation};
@@ -20,7 +20,7 @@ const FREE_KEPT: usize = 1;
 /// Modelled: a low watermark, moves in step with the host, all at once where that was not enough,
 /// collection in idle time. Not modelled: reads of the reverse map, moves from several victims at
 /// once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Collector {
     pub(super) rules: Collection,
     random: Random,
@@ -34,9 +34,11 @@ pub struct Collector {
 }
 
 /// A superblock being emptied.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Victim {
     pub(super) superblock: u32,
+    /// The stream of the host that filled it.
+    pub(super) stream: u8,
     /// Why its units are moved.
     pub(super) cause: Cause,
     /// Where to look for the next valid unit.
@@ -182,8 +184,10 @@ impl Ftl {
         let gain = self.superblock_units - valid;
         let makes_room =
             cause != Cause::Folding || self.slc.as_ref().is_some_and(SlcCache::borrows);
+        let stream = self.superblocks.stream(superblock);
+        let (next, seen, debt) = (0, 0, 0);
         self.collector.victim =
-            Some(Victim { superblock, cause, next: 0, seen: 0, valid, gain, debt: 0, makes_room });
+            Some(Victim { superblock, stream, cause, next, seen, valid, gain, debt, makes_room });
         self.collector.sensed.fill(None);
     }
 

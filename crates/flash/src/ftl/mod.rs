@@ -1,11 +1,13 @@
 //! The policy: which unit goes where, what is collected when, what waits in the buffer.
 
 mod buffer;
+mod cause;
 mod closed;
 mod erase;
-mod frontier;
 mod gc;
+mod look_up;
 mod map;
+mod placement;
 mod power;
 mod relocate;
 mod retire;
@@ -18,12 +20,14 @@ mod wear;
 use ssdlab_time::Nanos;
 
 use buffer::WriteBuffer;
+pub use cause::Cause;
 use erase::Emptied;
-pub use frontier::Cause;
-use frontier::{Filling, Frontiers, Slot, Stream};
 use gc::Collector;
+use look_up::map_cache;
 pub use map::Lpn;
 use map::{L2p, MapCache};
+pub use placement::Hint;
+use placement::{Filling, Frontiers, Lane, Placement, Policy, Sites, Slot};
 pub use power::LostUnit;
 use retire::Lives;
 pub use retire::Service;
@@ -47,17 +51,25 @@ pub enum Location {
     Flash(Ppn, Place),
 }
 
-/// The flash translation layer of one drive: page mapping with striped placement.
+impl Location {
+    /// The address, of what is in flash.
+    #[inline]
+    pub fn ppn(self) -> Option<Ppn> {
+        if let Self::Flash(ppn, _) = self { Some(ppn) } else { None }
+    }
+}
+
+/// The flash translation layer of one drive: page mapping.
 ///
-/// Modelled: one frontier for the host and one for collection, each filling a superblock along the
-/// stripe; a buffer that takes writes at once and is drained by whole multi-plane pages; padding by
+/// Modelled: frontiers for the host and for collection, each filling a superblock, as `placement`
+/// says; a buffer that takes writes at once and is drained by whole multi-plane pages; padding by
 /// a flush; collection paced by the host's writing.
 ///
 /// Not modelled: read disturb; merging of two writes to one unit that are both still in the buffer
 /// (both are programmed).
 ///
 /// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ftl {
     splitter: Splitter,
     superblock_units: u32,
@@ -74,6 +86,7 @@ pub struct Ftl {
     /// Absent where blocks never fail.
     lives: Option<Lives>,
     service: Service,
+    placement: Policy,
     frontiers: Frontiers,
     undo: Undo,
     collector: Collector,
@@ -86,29 +99,12 @@ pub struct Ftl {
     announced: Lpn,
 }
 
-fn map_cache(profile: &Profile) -> Option<MapCache> {
-    let geometry = &profile.geometry;
-    let page_bytes = u64::from(geometry.page_units) * geometry.unit_bytes();
-    let cached = profile.map_cache > 0;
-    cached.then(|| MapCache::new(profile.map_cache, page_bytes, profile.logical_units()))
-}
-
-/// Where a page of the map lies: on a die by its number, in no superblock.
-fn map_place(map_page: u32, dies: u32) -> Place {
-    Place {
-        die: map_page % dies,
-        page: u32::MAX,
-        page_in_block: 0,
-        last_of_page: false,
-        slc: false,
-    }
-}
-
 impl Ftl {
     /// The translation layer of an empty drive.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let geometry = &profile.geometry;
         let run_units = geometry.multi_page_units().min(geometry.chunk_units);
+        let frontiers = Frontiers::new(profile);
         let mut ftl = Self {
             splitter: Splitter::new(geometry),
             superblock_units: geometry.superblock_units(),
@@ -121,7 +117,8 @@ impl Ftl {
             slc: SlcCache::new(profile),
             lives: Lives::new(profile, seed),
             service: Service::new(profile),
-            frontiers: Frontiers::new(profile),
+            placement: Policy::new(profile, &frontiers),
+            frontiers,
             undo: Undo::new(geometry),
             collector: Collector::new(profile.collection, geometry.dies(), seed),
             emptied: Emptied::default(),
@@ -131,8 +128,10 @@ impl Ftl {
             counters: Counters { unit_bytes: geometry.unit_bytes(), ..Counters::default() },
             announced: Lpn(0),
         };
-        for stream in ftl.frontiers.streams().filter(|stream| *stream != Stream::Slc) {
-            ftl.open(stream, Nanos::ZERO, &mut Untimed);
+        for lane in ftl.frontiers.lanes() {
+            if ftl.frontiers.opens_at_once(lane) && ftl.frontiers.is_filled(lane) {
+                ftl.open(lane, Nanos::ZERO, &mut Untimed);
+            }
         }
         ftl
     }
@@ -157,6 +156,11 @@ impl Ftl {
         self.superblocks.all()
     }
 
+    /// Units that a stream's open superblock still takes.
+    pub fn stream_room(&self, stream: u32) -> u32 {
+        self.frontiers.room(stream)
+    }
+
     /// Counts units read and pages sensed for the host.
     pub fn count_read(&mut self, units: u64, senses: u64) {
         self.counters.host_reads += units;
@@ -178,55 +182,66 @@ impl Ftl {
         self.announced = lpn;
     }
 
+    /// Hears that a command writes so many units.
+    #[inline]
+    pub fn begin_command(&mut self, units: u32) {
+        self.placement.begins(units);
+    }
+
     /// Takes a unit whose data is with the controller at `ready`; returns when the buffer has it.
-    pub fn write(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> Nanos {
+    #[inline]
+    pub fn write(&mut self, lpn: Lpn, hint: Hint, ready: Nanos, array: &mut impl Media) -> Nanos {
         let mut admitted = self.buffer.admit(ready);
         self.counters.host_writes += 1;
         self.look_up(lpn, true, admitted, array);
-        let stream = self.host_stream(admitted, array);
-        if self.frontiers.of(stream).is_full() {
-            self.make_room(admitted, array);
-            // Where moved units share the host's frontier, making room may have opened it.
-            if self.frontiers.of(stream).is_full() {
-                admitted = self.open(stream, admitted, array);
-            }
+        let slc = self.slc_lane(admitted, array);
+        let sites = Sites { l2p: &self.l2p, splitter: &self.splitter };
+        let mut lane = slc.unwrap_or_else(|| self.placement.host(lpn, hint, sites));
+        if let Some(units) = self.placement.along() {
+            (lane, admitted) = self.bring_along(&units, lane, admitted, array);
         }
-        let programmed = self.put(stream, lpn, admitted, array);
-        if programmed > 0 && stream == Stream::Host {
+        if self.frontiers.of(lane).is_full() {
+            (lane, admitted) = self.room_for_host(lane, admitted, array);
+        }
+        let programmed = self.put(lane, lpn, admitted, array);
+        if programmed > 0 && slc.is_none() {
             self.collect_in_step(programmed, admitted, array);
         }
         admitted
     }
 
-    /// Has the map's entry of a unit in memory; returns when it is there.
-    #[inline]
-    pub fn look_up(&mut self, lpn: Lpn, changes: bool, at: Nanos, array: &mut impl Media) -> Nanos {
-        let Some(cache) = &mut self.map_cache else { return at };
-        let access = cache.access(lpn.0, changes);
-        if let Some(map_page) = access.write_back {
-            self.counters.nand_mapping_writes += u64::from(self.page_units);
-            array.program(map_place(map_page, self.dies), at);
-        }
-        let Some(map_page) = access.read else { return at };
-        self.counters.mapping_senses += 1;
-        array.fetch(map_place(map_page, self.dies), at, self.page_units)
-    }
-
     /// Forgets a unit's content.
     pub fn trim(&mut self, lpn: Lpn, at: Nanos, array: &mut impl Media) {
         self.counters.host_trims += 1;
-        self.look_up(lpn, true, at, array);
+        self.forget(lpn, at, array);
+    }
+
+    /// Takes a unit of zeros, which is kept in the map alone; returns when it is there.
+    ///
+    /// Differs from hardware: a power cut loses no such write, as it loses no trim.
+    pub fn elide(&mut self, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> Nanos {
+        self.counters.host_writes += 1;
+        self.counters.host_writes_elided += 1;
+        self.forget(lpn, ready, array)
+    }
+
+    /// Leaves a unit without an address; returns when the map's entry was there to be changed.
+    fn forget(&mut self, lpn: Lpn, at: Nanos, array: &mut impl Media) -> Nanos {
+        let changed = self.look_up(lpn, true, at, array);
         if let Some(old) = self.l2p.clear(lpn) {
             self.invalidate(old);
         }
+        changed
     }
 
     /// Closes the pages that host data is waiting in and returns when all of it is in flash.
     pub fn drain(&mut self, at: Nanos, array: &mut impl Media) -> Nanos {
-        if self.slc.is_some() {
-            self.pad(Stream::Slc, at, array);
+        self.placement.flushed();
+        if let Some(slc) = self.frontiers.slc() {
+            self.pad(slc, at, array);
         }
-        let programmed = self.pad(Stream::Host, at, array);
+        let lanes = self.frontiers.host_lanes();
+        let programmed = lanes.map(|lane| self.pad(lane, at, array)).sum();
         if programmed > 0 {
             // Padding takes room as host writes do, and owes the same moves. After the loop: where
             // moves share the host's frontier they would open another page.
@@ -235,28 +250,47 @@ impl Ftl {
         self.host_programs_end.max(at)
     }
 
-    /// Fills up the pages of a stream that are not full, so that they are programmed; returns with
+    /// Fills up the pages of a lane that are not full, so that they are programmed; returns with
     /// how many units.
-    fn pad(&mut self, stream: Stream, at: Nanos, array: &mut impl Media) -> u32 {
+    fn pad(&mut self, lane: Lane, at: Nanos, array: &mut impl Media) -> u32 {
         let mut padded = 0;
-        while self.frontiers.of(stream).units_open() > 0 {
-            let slot = self.frontiers.of(stream).take(stream, u32::MAX, &self.splitter);
+        while self.frontiers.of(lane).units_open() > 0 {
+            let slot = self.frontiers.of(lane).take(lane, u32::MAX, &self.splitter);
             self.settle(Cause::Padding, &slot, at, array);
             padded += slot.units;
         }
         padded
     }
 
-    /// Goes on in an erased superblock, where a stream has filled its old one; returns since when.
-    fn open(&mut self, stream: Stream, at: Nanos, array: &mut impl Media) -> Nanos {
+    /// A lane that takes a unit of the host whose own is full, and from when on: another die's, or
+    /// its own in another superblock.
+    fn room_for_host(&mut self, lane: Lane, at: Nanos, array: &mut impl Media) -> (Lane, Nanos) {
+        let mut found = self.frontiers.with_room(lane);
+        if found.is_none() {
+            self.make_room(at, array);
+            // Where moved units share the host's frontier, making room may have opened it.
+            found = self.frontiers.with_room(lane);
+        }
+        let Some(found) = found else { return (lane, self.open(lane, at, array)) };
+        if found != lane {
+            self.counters.displaced_writes += 1;
+            self.placement.displaced(found);
+        }
+        (found, at)
+    }
+
+    /// Goes on in an erased superblock, where a lane has filled its old one; returns since when.
+    fn open(&mut self, lane: Lane, at: Nanos, array: &mut impl Media) -> Nanos {
         let (superblock, from) = self.take_free(at, array);
+        self.superblocks.set_stream(superblock, self.frontiers.stream(lane));
         let log = self.undo.open(superblock, from);
-        self.frontiers.of(stream).open(superblock, log);
+        self.frontiers.open(lane, superblock, log);
         from
     }
 
     /// Where a unit's content is at `now`.
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a place that comes by way of memory stalls a read")]
     pub fn locate(&self, lpn: Lpn, now: Nanos) -> Location {
         let Some(ppn) = self.l2p.get(lpn) else { return Location::Unmapped };
         let (superblock, offset) = self.splitter.superblock(ppn);
@@ -275,26 +309,15 @@ impl Ftl {
         Place { slc, ..self.splitter.place(superblock, offset) }
     }
 
-    /// Notes that a stream has filled its superblock, or that one is a possible victim again.
-    fn close(&mut self, superblock: u32) {
-        match &mut self.slc {
-            Some(cache) if self.superblocks.is_slc(superblock) => {
-                self.superblocks.close_slc(superblock);
-                cache.add_full(superblock);
-            }
-            _ => self.superblocks.close(superblock, self.counters.host_writes),
-        }
-    }
-
     fn invalidate(&mut self, ppn: Ppn) {
         let (superblock, _) = self.splitter.superblock(ppn);
         self.superblocks.invalidate(superblock, ppn);
     }
 
-    /// Writes a unit of the host to a stream whose frontier has room. Returns the host's units of
+    /// Writes a unit of the host to a lane that has room. Returns the host's units of
     /// the page that this filled, 0 if it filled none.
-    fn put(&mut self, stream: Stream, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> u32 {
-        let slot = self.frontiers.of(stream).take(stream, 1, &self.splitter);
+    fn put(&mut self, lane: Lane, lpn: Lpn, ready: Nanos, array: &mut impl Media) -> u32 {
+        let slot = self.frontiers.of(lane).take(lane, 1, &self.splitter);
         self.superblocks.assign(slot.superblock, slot.ppn, lpn);
         let old = self.l2p.replace(lpn, slot.ppn);
         self.undo.note(slot.log, slot.offset, old, true);
@@ -305,22 +328,26 @@ impl Ftl {
     }
 
     /// Adds units to the page of their slot and programs it when it is full. Returns the host's
-    /// units of the programmed page.
+    /// units of the programmed page, and what it made be written again.
     #[inline]
     fn settle(&mut self, cause: Cause, slot: &Slot, ready: Nanos, array: &mut impl Media) -> u32 {
-        let frontier = self.frontiers.of(slot.stream);
+        let frontier = self.frontiers.of(slot.lane);
         frontier.fill(slot, cause, ready);
+        if !slot.ends_run {
+            return 0;
+        }
+        self.placement.ended_run(slot);
         if !slot.fills_page {
             return 0;
         }
         let page = frontier.take_page(slot.place.die);
-        if frontier.is_full() {
+        if frontier.is_full() && self.frontiers.is_filled(slot.lane) {
             self.close(slot.superblock);
             self.undo.filled(slot.log);
         }
         self.program(slot, &page, array);
         self.erase_emptied(page.ready, array);
-        page.of(Cause::Host)
+        page.of(Cause::Host) + page.of(Cause::Packing)
     }
 
     fn program(&mut self, slot: &Slot, page: &Filling, array: &mut impl Media) {
@@ -332,6 +359,7 @@ impl Ftl {
         self.counters.nand_collection_writes += u64::from(page.of(Cause::Collection));
         self.counters.nand_wear_writes += u64::from(page.of(Cause::Wear));
         self.counters.nand_folding_writes += u64::from(page.of(Cause::Folding));
+        self.counters.nand_packing_writes += u64::from(page.of(Cause::Packing));
         self.counters.nand_padding_writes += u64::from(page.of(Cause::Padding));
         if host > 0 {
             self.buffer.release_at(end, host);
@@ -357,7 +385,7 @@ impl Ftl {
         assert_eq!(self.superblocks.valid_summed(), mapped, "valid counts and mapped units");
         let counters = &self.counters;
         let host = counters.nand_host_writes + self.frontiers.waiting(Cause::Host);
-        let host = host + counters.host_writes_lost;
+        let host = host + counters.host_writes_lost + counters.host_writes_elided;
         assert_eq!(host, counters.host_writes, "host units in flash and in the buffer");
         let moved = counters.nand_collection_writes + self.frontiers.waiting(Cause::Collection);
         assert_eq!(moved, counters.collection_moves, "moved units in flash and on their way");
@@ -365,5 +393,7 @@ impl Ftl {
         assert_eq!(levelled, counters.wear_moves, "levelled units in flash and on their way");
         let folded = counters.nand_folding_writes + self.frontiers.waiting(Cause::Folding);
         assert_eq!(folded, counters.folding_moves, "folded units in flash and on their way");
+        let packed = counters.nand_packing_writes + self.frontiers.waiting(Cause::Packing);
+        assert_eq!(packed, counters.packing_moves, "packed units in flash and on their way");
     }
 }

@@ -22,7 +22,7 @@
 use ssdlab_time::Nanos;
 
 use super::Ftl;
-use super::frontier::Cause;
+use super::cause::Cause;
 use super::slc::SlcCache;
 use super::undo::Replaced;
 use super::victim::Candidates;
@@ -50,23 +50,24 @@ impl Ftl {
         let no_reserve = self.superblocks.free_count() == 0;
         let saves = protected || no_reserve;
         let lost = if saves { self.save(now, array) } else { self.roll_back(now) };
-        for cause in [Cause::Collection, Cause::Wear, Cause::Folding] {
+        for cause in [Cause::Collection, Cause::Wear, Cause::Folding, Cause::Packing] {
             let waiting = self.frontiers.waiting(cause);
             *self.counters.moves(cause) -= waiting;
         }
         self.counters.host_writes_lost += self.frontiers.waiting(Cause::Host);
-        for stream in self.frontiers.streams() {
-            let frontier = self.frontiers.of(stream);
-            let was_full = frontier.is_full();
+        for lane in self.frontiers.lanes() {
+            let was_filled = self.frontiers.is_filled(lane);
+            let frontier = self.frontiers.of(lane);
             frontier.skip_open_pages();
-            if frontier.is_full() && !was_full {
-                let (superblock, log) = (frontier.superblock(), frontier.log());
+            let (superblock, log) = (frontier.superblock(), frontier.log());
+            if self.frontiers.is_filled(lane) && !was_filled {
                 self.close(superblock);
                 self.undo.filled(log);
             }
         }
         self.undo.settle();
         self.buffer.clear();
+        self.placement.forget();
         self.host_programs_end = now;
         self.programs_end = now;
         self.begin_collection_anew(now, array);
@@ -75,8 +76,8 @@ impl Ftl {
 
     /// Writes out all that is in pages that are not full.
     fn save(&mut self, now: Nanos, array: &mut impl Media) -> Vec<LostUnit> {
-        for stream in self.frontiers.streams() {
-            self.pad(stream, now, array);
+        for lane in self.frontiers.lanes() {
+            self.pad(lane, now, array);
         }
         Vec::new()
     }

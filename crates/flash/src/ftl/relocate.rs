@@ -3,9 +3,11 @@
 use ssdlab_time::Nanos;
 
 use super::Ftl;
-use super::frontier::{Cause, Stream};
+use super::cause::Cause;
 use super::gc::Victim;
-use crate::nand::{Media, Ppn};
+use super::map::Lpn;
+use super::placement::{Lane, Origin, Placement};
+use crate::nand::{Media, Place, Ppn};
 
 /// How many units of a victim are looked at together: the largest part of a run that fits into a
 /// word of valid bits.
@@ -15,6 +17,15 @@ pub fn units_at_once(run_units: u32) -> u32 {
 
 /// How many units of a victim are looked at before their turn.
 const LOOK_AHEAD: u32 = 48;
+
+/// Units of one run that are moved: those of `mask`, counted from `first` on.
+#[derive(Clone, Copy)]
+struct Moved {
+    cause: Cause,
+    first: Ppn,
+    mask: u64,
+    lane: Lane,
+}
 
 impl Ftl {
     /// Moves the victim's next valid units, all of one page; returns how many, and when they were
@@ -36,9 +47,13 @@ impl Ftl {
             let first = self.splitter.ppn(victim.superblock, start);
             let mask = self.superblocks.valid_mask(first, self.move_units);
             if mask != 0 {
-                let ready = self.fetch((victim.superblock, start), mask.count_ones(), at, array);
+                let place = self.place(victim.superblock, start);
+                let ready = self.fetch((victim.superblock, place), mask.count_ones(), at, array);
                 self.superblocks.unassign(victim.superblock, first, mask);
-                self.rewrite(victim.cause, (first, mask), ready, array);
+                let origin = Origin { stream: victim.stream, die: place.die };
+                let lane = self.placement.moved(origin);
+                let moved = Moved { cause: victim.cause, first, mask, lane };
+                self.rewrite(moved, ready, array);
                 return (mask.count_ones(), ready);
             }
         }
@@ -62,12 +77,11 @@ impl Ftl {
     /// Brings units of a page to the controller; returns when they are there.
     fn fetch(
         &mut self,
-        (superblock, offset): (u32, u32),
+        (superblock, place): (u32, Place),
         units: u32,
         at: Nanos,
         array: &mut impl Media,
     ) -> Nanos {
-        let place = self.place(superblock, offset);
         let at = at.max(self.undo.in_flash_at(superblock, place));
         let sensed = &mut self.collector.sensed[place.die as usize];
         if *sensed == Some(place.page) {
@@ -78,21 +92,19 @@ impl Ftl {
         array.fetch(place, at, units)
     }
 
-    /// Writes the units of `mask`, counted from `first` on, to collection's frontier.
-    fn rewrite(
-        &mut self,
-        cause: Cause,
-        (first, mut mask): (Ppn, u64),
-        mut ready: Nanos,
-        array: &mut impl Media,
-    ) {
+    /// Writes units to the lane of what is moved.
+    fn rewrite(&mut self, moved: Moved, mut ready: Nanos, array: &mut impl Media) {
+        let Moved { cause, first, mut mask, lane } = moved;
         *self.counters.moves(cause) += u64::from(mask.count_ones());
         while mask != 0 {
-            if self.frontiers.of(Stream::Moves).is_full() {
-                ready = self.open(Stream::Moves, ready, array);
+            let mut lane = lane;
+            if self.frontiers.of(lane).is_full() {
+                (lane, ready) = self.room_for_moves(lane, ready, array);
             }
-            let most = mask.count_ones();
-            let slot = self.frontiers.of(Stream::Moves).take(Stream::Moves, most, &self.splitter);
+            let slot = self.frontiers.of(lane).take(lane, mask.count_ones(), &self.splitter);
+            if lane != moved.lane {
+                self.counters.displaced_moves += u64::from(slot.units);
+            }
             for unit in 0..slot.units {
                 let old = Ppn(first.0 + mask.trailing_zeros());
                 let lpn = self.superblocks.lpn(old);
@@ -104,6 +116,41 @@ impl Ftl {
             }
             let host_units = self.settle(cause, &slot, ready, array);
             self.collector.host_units_filled += host_units;
+        }
+    }
+
+    /// Writes earlier units of the host again, to the page that the next one goes to; returns the
+    /// lane that took them, and from when on.
+    pub(super) fn bring_along(
+        &mut self,
+        units: &[Lpn],
+        mut lane: Lane,
+        mut at: Nanos,
+        array: &mut impl Media,
+    ) -> (Lane, Nanos) {
+        for lpn in units {
+            if self.frontiers.of(lane).is_full() {
+                (lane, at) = self.room_for_host(lane, at, array);
+            }
+            // After that: to make room they may have been moved.
+            let old = self.l2p.get(*lpn).expect("what is brought along is mapped");
+            let slot = self.frontiers.of(lane).take(lane, 1, &self.splitter);
+            self.superblocks.assign(slot.superblock, slot.ppn, *lpn);
+            self.l2p.set(*lpn, slot.ppn);
+            self.undo.note(slot.log, slot.offset, Some(old), false);
+            self.invalidate(old);
+            self.counters.packing_moves += 1;
+            let programmed = self.settle(Cause::Packing, &slot, at, array);
+            self.collector.host_units_filled += programmed;
+        }
+        (lane, at)
+    }
+
+    /// A lane that takes units whose own is full, and from when on.
+    fn room_for_moves(&mut self, lane: Lane, at: Nanos, array: &mut impl Media) -> (Lane, Nanos) {
+        match self.frontiers.with_room(lane) {
+            Some(other) => (other, at),
+            None => (lane, self.open(lane, at, array)),
         }
     }
 }

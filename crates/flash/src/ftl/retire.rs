@@ -17,7 +17,7 @@ use super::Ftl;
 use crate::config::{Failure, Profile};
 
 /// How long each block lives.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Lives {
     failure: Failure,
     random: Random,

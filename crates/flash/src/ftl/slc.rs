@@ -13,13 +13,14 @@
 use std::collections::VecDeque;
 
 use super::Ftl;
-use super::frontier::{Cause, Stream};
+use super::cause::Cause;
+use super::placement::Lane;
 use crate::config::{Profile, SlcMode};
 use crate::nand::Media;
 use ssdlab_time::Nanos;
 
 /// The cache's superblocks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SlcCache {
     mode: SlcMode,
     /// How many it may have at most.
@@ -82,20 +83,26 @@ impl SlcCache {
 }
 
 impl Ftl {
-    /// Where the host's next unit goes.
+    /// Notes that a superblock is filled, or that one is a possible victim again.
+    pub(super) fn close(&mut self, superblock: u32) {
+        match &mut self.slc {
+            Some(cache) if self.superblocks.is_slc(superblock) => {
+                self.superblocks.close_slc(superblock);
+                cache.add_full(superblock);
+            }
+            _ => self.superblocks.close(superblock, self.counters.host_writes),
+        }
+    }
+
+    /// The cache's lane, where it takes the host's next unit.
     #[inline]
-    pub(super) fn host_stream(&mut self, at: Nanos, array: &mut impl Media) -> Stream {
-        if self.slc.is_none() {
-            return Stream::Host;
-        }
-        if !self.frontiers.of(Stream::Slc).is_full() || self.open_slc(at, array) {
-            return Stream::Slc;
-        }
-        Stream::Host
+    pub(super) fn slc_lane(&mut self, at: Nanos, array: &mut impl Media) -> Option<Lane> {
+        let lane = self.frontiers.slc()?;
+        (!self.frontiers.of(lane).is_full() || self.open_slc(lane, at, array)).then_some(lane)
     }
 
     /// Opens another superblock of the cache, if there is one.
-    fn open_slc(&mut self, at: Nanos, array: &mut impl Media) -> bool {
+    fn open_slc(&mut self, lane: Lane, at: Nanos, array: &mut impl Media) -> bool {
         let reserve = self.collector.rules.reserve as usize;
         let spare = self.superblocks.free_count().saturating_sub(reserve + 1);
         let Some(cache) = &mut self.slc else { return false };
@@ -107,7 +114,7 @@ impl Ftl {
         let (superblock, from) = own.map_or_else(|| self.take_free(at, array), |own| (own, at));
         self.superblocks.open_slc(superblock);
         let log = self.undo.open(superblock, from);
-        self.frontiers.of(Stream::Slc).open(superblock, log);
+        self.frontiers.open(lane, superblock, log);
         true
     }
 

@@ -11,7 +11,7 @@ use crate::inside::{Superblock, SuperblockState as State};
 use crate::nand::Ppn;
 
 /// All superblocks of a drive.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Superblocks {
     table: Vec<Superblock>,
     /// By erases, where wear is levelled, then by how long they have been free.
@@ -29,7 +29,7 @@ impl Superblocks {
     /// All erased. The first ones may be set apart for an SLC cache: they are never free.
     pub fn new(profile: &Profile) -> Self {
         let geometry = &profile.geometry;
-        let erased = Superblock { state: State::Free, valid: 0, erases: 0, slc: false };
+        let erased = Superblock { state: State::Free, valid: 0, erases: 0, slc: false, stream: 0 };
         let free = profile.superblocks_apart()..geometry.blocks_per_plane;
         let units = geometry.units() as usize;
         Self {
@@ -94,6 +94,7 @@ impl Superblocks {
         assert_eq!(entry.valid, 0, "superblock {superblock} is erased with valid units");
         entry.state = State::Free;
         entry.slc = false;
+        entry.stream = 0;
         entry.erases += 1;
         self.erases_most = self.erases_most.max(entry.erases);
     }
@@ -109,6 +110,16 @@ impl Superblocks {
     /// Gives an erased one up.
     pub fn retire(&mut self, superblock: u32) {
         self.table[superblock as usize].state = State::Retired;
+    }
+
+    /// Notes which of the host's streams fills it.
+    pub fn set_stream(&mut self, superblock: u32, stream: u8) {
+        self.table[superblock as usize].stream = stream;
+    }
+
+    /// Which of the host's streams filled it.
+    pub fn stream(&self, superblock: u32) -> u8 {
+        self.table[superblock as usize].stream
     }
 
     /// Opens an erased one for the SLC cache.

@@ -11,9 +11,11 @@ use crate::nand::{Geometry, Place, Ppn};
 /// being filled, and for those just filled whose last programs have not ended.
 ///
 /// A page is in flash when its program ended *as it was told*: to the write buffer, to a flush.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Undo {
     logs: Vec<Log>,
+    /// For each superblock: the number of its log, or `NO_LOG`.
+    log_of: Vec<u32>,
     superblock_units: usize,
     pages: usize,
     pages_per_block: u32,
@@ -22,7 +24,7 @@ pub struct Undo {
 }
 
 /// What was written to one superblock.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Log {
     superblock: u32,
     /// For each address: what its unit replaced. Meaningless where nothing was written.
@@ -52,11 +54,14 @@ impl Replaced {
 /// A page that has not been handed to its die.
 const NOT_YET: Nanos = Nanos::MAX;
 
+const NO_LOG: u32 = u32::MAX;
+
 impl Undo {
     /// No logs.
     pub fn new(geometry: &Geometry) -> Self {
         Self {
             logs: Vec::new(),
+            log_of: vec![NO_LOG; geometry.blocks_per_plane as usize],
             superblock_units: geometry.superblock_units() as usize,
             pages: (geometry.dies() * geometry.pages_per_block) as usize,
             pages_per_block: geometry.pages_per_block,
@@ -68,9 +73,10 @@ impl Undo {
     ///
     /// Takes the log of a superblock all of which is in flash at `now`, if there is one.
     pub fn open(&mut self, superblock: u32, now: Nanos) -> usize {
-        let same = |log: &Log| log.superblock == superblock;
         let settled = |log: &Log| log.filled && log.last_end <= now;
-        let reused = self.logs.iter().position(same).or_else(|| self.logs.iter().position(settled));
+        let same = self.log_of[superblock as usize];
+        let same = (same != NO_LOG).then_some(same as usize);
+        let reused = same.or_else(|| self.logs.iter().position(settled));
         let number = reused.unwrap_or_else(|| {
             let nothing = Replaced { before: 0, by_host: false };
             self.logs.push(Log {
@@ -84,6 +90,8 @@ impl Undo {
         });
         self.forget_before(self.logs[number].last_end.min(now));
         let log = &mut self.logs[number];
+        self.log_of[log.superblock as usize] = NO_LOG;
+        self.log_of[superblock as usize] = number as u32;
         log.superblock = superblock;
         log.page_ends.fill(NOT_YET);
         log.last_end = Nanos::ZERO;
@@ -132,15 +140,15 @@ impl Undo {
         now: Nanos,
     ) -> Option<Replaced> {
         let end = self.in_flash_at(superblock, place);
-        let log = self.logs.iter().find(|log| log.superblock == superblock)?;
+        let log = self.log(superblock)?;
         (end > now.max(self.forgotten_before)).then(|| log.replaced[offset as usize])
     }
 
     /// When the page at this place is in flash, or a time past; `Nanos::MAX` if it is not full yet.
     #[inline]
     pub fn in_flash_at(&self, superblock: u32, place: Place) -> Nanos {
-        let log = self.logs.iter().find(|log| log.superblock == superblock);
-        log.map_or(Nanos::ZERO, |log| log.page_ends[self.page(place.die, place.page_in_block)])
+        self.log(superblock)
+            .map_or(Nanos::ZERO, |log| log.page_ends[self.page(place.die, place.page_in_block)])
     }
 
     /// Forgets everything: after a power cut what is left is in flash.
@@ -152,6 +160,11 @@ impl Undo {
             }
         }
         self.forgotten_before = Nanos::ZERO;
+    }
+
+    #[inline]
+    fn log(&self, superblock: u32) -> Option<&Log> {
+        self.logs.get(self.log_of[superblock as usize] as usize)
     }
 
     fn page(&self, die: u32, page_in_block: u32) -> usize {

@@ -62,7 +62,14 @@ impl Splitter {
     /// The address of a superblock's unit.
     #[inline]
     pub fn ppn(&self, superblock: u32, offset: u32) -> Ppn {
-        Ppn(superblock * self.superblock_units.divisor + offset)
+        Ppn(superblock * self.superblock_units.by + offset)
+    }
+
+    /// The position in a superblock of the unit that a die takes after so many others.
+    #[inline]
+    pub fn offset_on(&self, die: u32, on_die: u32) -> u32 {
+        let (stripe, in_chunk) = self.chunk_units.split(on_die);
+        stripe * self.stripe_units.by + die * self.chunk_units.by + in_chunk
     }
 
     /// Where a superblock's unit lies.
@@ -70,39 +77,45 @@ impl Splitter {
     pub fn place(&self, superblock: u32, offset: u32) -> Place {
         let (stripe, in_stripe) = self.stripe_units.split(offset);
         let (die, in_chunk) = self.chunk_units.split(in_stripe);
-        let on_die = stripe * self.chunk_units.divisor + in_chunk;
+        let on_die = stripe * self.chunk_units.by + in_chunk;
         let (page_in_block, in_page) = self.multi_page_units.split(on_die);
         Place {
             die,
             page: superblock * self.pages_per_block + page_in_block,
             page_in_block,
-            last_of_page: in_page + 1 == self.multi_page_units.divisor,
+            last_of_page: in_page + 1 == self.multi_page_units.by,
             slc: false,
         }
     }
 }
 
-/// Division of 32-bit numbers by a constant with one multiplication.
+/// Division of 32-bit numbers by a constant: a shift by a power of two, else one multiplication.
 ///
 /// With m = floor((2^64 - 1) / d) the quotient is floor((n + 1) m / 2^64), exact for all n and d
 /// below 2^32 (Robison, 2005).
 #[derive(Clone, Copy, Debug)]
 struct Divisor {
-    divisor: u32,
+    by: u32,
     reciprocal: u64,
+    /// Of a power of two: four divisions in a row wait for each other.
+    shift: Option<u32>,
 }
 
 impl Divisor {
     fn new(divisor: u32) -> Self {
         assert!(divisor > 0, "nothing can be divided by zero");
-        Self { divisor, reciprocal: u64::MAX / u64::from(divisor) }
+        let shift = divisor.is_power_of_two().then_some(divisor.trailing_zeros());
+        Self { by: divisor, reciprocal: u64::MAX / u64::from(divisor), shift }
     }
 
     #[inline]
     fn split(self, number: u32) -> (u32, u32) {
+        if let Some(shift) = self.shift {
+            return (number >> shift, number & (self.by - 1));
+        }
         let product = (u128::from(number) + 1) * u128::from(self.reciprocal);
         let quotient = (product >> 64) as u32;
-        (quotient, number - quotient * self.divisor)
+        (quotient, number - quotient * self.by)
     }
 }
 
@@ -130,8 +143,10 @@ mod tests {
         for _ in 0..100_000 {
             let divisor = (random.next_u64() as u32 >> random.below(32)).max(1);
             let number = random.next_u64() as u32;
-            let expected = (number / divisor, number % divisor);
-            assert_eq!(Divisor::new(divisor).split(number), expected, "{number} / {divisor}");
+            for divisor in [divisor, 1 << random.below(32)] {
+                let expected = (number / divisor, number % divisor);
+                assert_eq!(Divisor::new(divisor).split(number), expected, "{number} / {divisor}");
+            }
         }
     }
 
@@ -159,6 +174,24 @@ mod tests {
                 assert_eq!(place.last_of_page, *page == geometry.multi_page_units());
             }
             assert!(filled.iter().all(|units| *units == geometry.multi_page_units()));
+        }
+    }
+
+    #[test]
+    fn a_die_takes_its_units_page_by_page_and_each_position_belongs_to_one_die() {
+        for chunk in [1, 2, 4, 8, 16] {
+            let geometry = geometry(chunk);
+            let splitter = Splitter::new(&geometry);
+            let mut taken = vec![false; geometry.superblock_units() as usize];
+            for die in 0..geometry.dies() {
+                for on_die in 0..geometry.superblock_units() / geometry.dies() {
+                    let offset = splitter.offset_on(die, on_die);
+                    let place = splitter.place(0, offset);
+                    let page = on_die / geometry.multi_page_units();
+                    assert_eq!((place.die, place.page_in_block), (die, page));
+                    assert!(!std::mem::replace(&mut taken[offset as usize], true));
+                }
+            }
         }
     }
 }

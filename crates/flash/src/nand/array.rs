@@ -9,12 +9,20 @@ use super::{Geometry, Place, Timing};
 ///
 /// Modelled: a die senses, programs or erases all its planes at once; a channel moves one transfer
 /// at a time, in the order in which dies become ready; a program's data is moved just before it
-/// starts. Not modelled: planes that work independently, command and address cycles, copy-back.
+/// starts; a die without a cache register does nothing until its data is out. Not modelled: planes
+/// that work independently, command and address cycles, copy-back. Differs from hardware: moving a
+/// unit holds a die without a cache register while its data goes out, but not while that waits for
+/// the channel.
 #[derive(Clone, Debug)]
 pub struct Array {
     dies: Vec<Die>,
     channels: Vec<Calendar>,
+    /// The channel of each die, and tR of each page of a block: a division for each read is slow.
+    channel_of_die: Vec<usize>,
+    read_of_page: Vec<Nanos>,
     timing: Timing,
+    /// For each die: the page that stands in its register, and since when.
+    registers: Vec<Option<(u32, Nanos)>>,
     unit_transfer: Nanos,
     multi_page_transfer: Nanos,
     now: Nanos,
@@ -28,7 +36,12 @@ impl Array {
         Self {
             dies: vec![Die::default(); geometry.dies() as usize],
             channels: vec![Calendar::default(); geometry.channels as usize],
+            channel_of_die: (0..geometry.dies())
+                .map(|die| (die % geometry.channels) as usize)
+                .collect(),
+            read_of_page: (0..geometry.pages_per_block).map(|page| timing.read_of(page)).collect(),
             timing: timing.clone(),
+            registers: vec![None; geometry.dies() as usize],
             unit_transfer: transfer(geometry.unit_bytes()),
             multi_page_transfer: transfer(multi_page),
             now: Nanos::ZERO,
@@ -38,28 +51,66 @@ impl Array {
     /// Senses a page for the host; returns when its data stands in the die's register.
     #[inline]
     pub fn sense(&mut self, place: Place, at: Nanos) -> Nanos {
-        let duration = self.timing.read_of(place);
+        if let Some((page, since)) = self.registers[place.die as usize]
+            && page == place.page
+        {
+            return since.max(at);
+        }
+        let duration = self.read_of(place);
         let suspend = self.timing.suspend;
-        self.die(place.die).sense(at, duration, suspend).end
+        let keeps = self.timing.keeps_page;
+        let die = self.die(place.die);
+        let end = die.sense(at, duration, suspend).end;
+        if keeps {
+            // What waits behind the read takes the register as soon as it begins.
+            let stays = die.queue_end() == end;
+            self.registers[place.die as usize] = stays.then_some((place.page, end));
+        }
+        end
     }
 
-    /// Moves units from a die's register to the controller; returns when the channel does so.
+    /// Whether a die senses its next page only when the data of the last one has left it.
+    #[inline]
+    pub fn holds_dies(&self) -> bool {
+        !self.timing.cache_register
+    }
+
+    /// Moves units of the page that a die sensed last for the host from its register to the
+    /// controller; returns when the channel does so.
     #[inline]
     pub fn transfer_out(&mut self, die: u32, ready: Nanos, units: u32) -> Span {
+        let moved = self.transfer(die, ready, units);
+        if self.holds_dies() {
+            self.die(die).hold(moved.end);
+        }
+        moved
+    }
+
+    #[inline]
+    pub(super) fn transfer(&mut self, die: u32, ready: Nanos, units: u32) -> Span {
         let duration = self.unit_transfer * u64::from(units);
         self.channel(die).book(ready, duration)
     }
 
     /// Senses a page for collection and moves its units to the controller.
     pub fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
-        let duration = self.timing.read_of(place);
-        let sensed = self.die(place.die).fetch(at, duration).end;
-        self.transfer_out(place.die, sensed, units).end
+        let duration = self.read_of(place);
+        self.registers[place.die as usize] = None;
+        let sensed = self.die(place.die).fetch(at, duration);
+        let moved = self.transfer(place.die, sensed.end, units).end;
+        if self.holds_dies() {
+            // Held for the transfer, not for the wait before it: a channel that is booked far ahead
+            // would hold the die, and so the programs behind it be booked still farther ahead.
+            let out = sensed.end + self.unit_transfer * u64::from(units);
+            self.die(place.die).lengthen(sensed, out.min(moved));
+        }
+        moved
     }
 
     /// Moves a multi-plane page to its die and programs it; returns when it is done.
     pub fn program(&mut self, place: Place, ready: Nanos) -> Nanos {
         let transfer = self.multi_page_transfer;
+        self.registers[place.die as usize] = None;
         let die_free = self.dies[place.die as usize].queue_end();
         let begin = ready.max(die_free.saturating_sub(transfer));
         let moved = self.channel(place.die).book(begin, transfer).end;
@@ -70,10 +121,12 @@ impl Array {
     /// Erases one block of each plane of a die; returns when it is done.
     pub fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
         let erase = self.timing.erase;
+        self.registers[die as usize] = None;
         self.die(die).queue(at, erase, Task::Erase).end
     }
 
     /// Says that nothing will be asked for a time before `now`.
+    #[inline]
     pub fn advance(&mut self, now: Nanos) {
         self.now = now;
     }
@@ -82,13 +135,24 @@ impl Array {
     pub fn power_cut(&mut self) {
         self.dies.fill(Die::default());
         self.channels.fill(Calendar::default());
+        self.registers.fill(None);
     }
 
+    #[inline]
     fn channel(&mut self, die: u32) -> &mut Calendar {
-        let index = die % self.channels.len() as u32;
-        &mut self.channels[index as usize]
+        &mut self.channels[self.channel_of_die[die as usize]]
     }
 
+    /// tR of a page.
+    #[inline]
+    fn read_of(&self, place: Place) -> Nanos {
+        match self.timing.slc {
+            Some(slc) if place.slc => slc.read,
+            _ => self.read_of_page[place.page_in_block as usize],
+        }
+    }
+
+    #[inline]
     fn die(&mut self, die: u32) -> &mut Die {
         let die = &mut self.dies[die as usize];
         die.forget_before(self.now);

@@ -96,12 +96,22 @@ impl Die {
 
     /// Senses a page for the host; `suspend` is what suspending a program or erase takes, if the
     /// drive can.
+    #[inline]
     pub fn sense(&mut self, earliest: Nanos, duration: Nanos, suspend: Option<Nanos>) -> Span {
-        let mut start = earliest.max(self.read_end);
+        let start = earliest.max(self.read_end);
         if self.queued.is_empty() {
             self.read_end = start + duration;
             return Span { start, end: self.read_end };
         }
+        self.sense_among_queued(start, duration, suspend)
+    }
+
+    fn sense_among_queued(
+        &mut self,
+        mut start: Nanos,
+        duration: Nanos,
+        suspend: Option<Nanos>,
+    ) -> Span {
         let mut turn = self.walk(|_, begins, _| begins <= start);
         if turn.free > start {
             match suspend {
@@ -126,6 +136,35 @@ impl Die {
         Span { start, end: self.read_end }
     }
 
+    /// Keeps the die from doing anything else until then, because the data of the last host read
+    /// has not left it.
+    pub fn hold(&mut self, until: Nanos) {
+        let (from, held) = (self.read_end, until.saturating_sub(self.read_end));
+        let mut turn = self.walk(|_, begins, _| begins < from);
+        if turn.free > from {
+            // It was suspended for the read, and is still.
+            self.suspended_until = self.suspended_until.max(until);
+            self.queued[turn.index - 1].duration += held;
+            self.work += held;
+            turn.free += held;
+        }
+        self.read_end = from + held;
+        let free = turn.free.max(self.read_end);
+        if let Some(next) = self.queued.get_mut(turn.index) {
+            next.earliest = next.earliest.max(free);
+        }
+        self.ends_after = self.ends_after.max(free + turn.work_left);
+    }
+
+    /// Keeps the die at a read for collection until then, because its data has not left it.
+    pub fn lengthen(&mut self, read: Span, until: Nanos) {
+        let held = until.saturating_sub(read.end);
+        let turn = self.walk(|_, begins, _| begins < read.start);
+        self.queued[turn.index].duration += held;
+        self.work += held;
+        self.ends_after = self.ends_after.max(read.start + turn.work_left + held);
+    }
+
     /// Goes along the queue past those for which `passes`, given when each begins and when the die
     /// is free for it.
     fn walk(&self, mut passes: impl FnMut(&Queued, Nanos, Nanos) -> bool) -> Turn {
@@ -143,6 +182,7 @@ impl Die {
     }
 
     /// Forgets operations that ended by `now`: no read will come before it.
+    #[inline]
     pub fn forget_before(&mut self, now: Nanos) {
         while let Some(first) = self.queued.front() {
             let end = self.free.max(first.earliest) + first.duration;
@@ -228,7 +268,28 @@ mod tests {
     }
 
     #[test]
+    fn a_die_that_is_held_begins_nothing_and_what_it_suspended_goes_on_later() {
+        let (mut die, cost) = (Die::default(), Nanos::from_micros(20));
+        die.queue(Nanos::ZERO, PROGRAM, Task::Program);
+        die.queue(Nanos::ZERO, PROGRAM, Task::Program);
+        let read = die.sense(Nanos::from_micros(100), READ, Some(cost));
+        let out = Nanos::from_micros(40);
+        die.hold(read.end + out);
+        let gone = cost + READ + out;
+        assert_eq!(spans(&die)[0].end, PROGRAM + gone);
+        assert_eq!(die.queue_end(), PROGRAM * 2 + gone);
+        let next = die.sense(Nanos::from_micros(100), READ, Some(cost));
+        assert_eq!(next.start, read.end + out);
+    }
+
+    #[test]
     fn nothing_overlaps_on_one_die() {
+        for holds in [false, true] {
+            lives_without_overlap(holds);
+        }
+    }
+
+    fn lives_without_overlap(holds: bool) {
         let mut die = Die::default();
         let mut random = ssdlab_time::Random::new(5, "die");
         let (mut now, mut reads) = (Nanos::ZERO, Vec::new());
@@ -238,8 +299,20 @@ mod tests {
             let later = now + Nanos::from_micros(random.below(2000));
             match random.below(8) {
                 0 => drop(die.queue(later, PROGRAM, Task::Erase)),
-                1 | 2 => drop(die.fetch(now, READ)),
-                _ => reads.push(die.sense(now, READ, None)),
+                1 | 2 => {
+                    let read = die.fetch(now, READ);
+                    if holds {
+                        die.lengthen(read, read.end + READ);
+                    }
+                }
+                _ => {
+                    let mut read = die.sense(now, READ, None);
+                    if holds {
+                        read.end += Nanos::from_micros(random.below(40));
+                        die.hold(read.end);
+                    }
+                    reads.push(read);
+                }
             }
             let queued = spans(&die);
             assert!(queued.windows(2).all(|pair| pair[0].end <= pair[1].start));

@@ -25,7 +25,7 @@ impl Media for Array {
     }
 
     fn fetch_again(&mut self, die: u32, at: Nanos, units: u32) -> Nanos {
-        self.transfer_out(die, at, units).end
+        self.transfer(die, at, units).end
     }
 
     fn program(&mut self, place: Place, ready: Nanos) -> Nanos {

@@ -21,6 +21,13 @@ pub struct Timing {
     pub suspend: Option<Nanos>,
     /// Bytes per second of one channel.
     pub channel_bandwidth: u64,
+    /// Whether a die can sense its next page while the last one's data waits to leave or leaves: it
+    /// has a cache register. Without one it does nothing until its data is out.
+    pub cache_register: bool,
+    /// Whether the page that a die sensed last for the host stays in its register until the die has
+    /// something else to do, so that another command to it senses nothing. A drive that packs does
+    /// that.
+    pub keeps_page: bool,
     /// Times at one bit a cell, where the drive has an SLC cache.
     pub slc: Option<SlcTiming>,
 }
@@ -35,13 +42,9 @@ pub struct SlcTiming {
 }
 
 impl Timing {
-    /// tR of a page.
-    #[inline]
-    pub fn read_of(&self, place: Place) -> Nanos {
-        match self.slc {
-            Some(slc) if place.slc => slc.read,
-            _ => self.read[(place.page_in_block % self.read.len() as u32) as usize],
-        }
+    /// tR of the page with this number in its block, at more than one bit a cell.
+    pub fn read_of(&self, page_in_block: u32) -> Nanos {
+        self.read[page_in_block as usize % self.read.len()]
     }
 
     /// tPROG of a page.

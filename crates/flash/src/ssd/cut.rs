@@ -43,6 +43,7 @@ impl Ssd {
         }
         self.to_host = Calendar::default();
         self.from_host = Calendar::default();
+        self.processor = Calendar::default();
         self.ahead.clear();
         self.idle_since = at;
         PowerCut { answered, unanswered: self.flight.abandon(), lost }

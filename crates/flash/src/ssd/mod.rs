@@ -2,33 +2,33 @@
 
 mod cut;
 mod queue;
+mod read;
+mod shown;
 
 use ssdlab_device::{Op, Request};
 use ssdlab_time::{Calendar, Nanos, Span};
 
 pub use cut::PowerCut;
 
-use crate::ahead::{Course, ReadAhead};
-use crate::config::{Buffer, Interface, Link, Profile, ReadsBack, Trim};
-use crate::counters::{Counters, Wear};
+use crate::ahead::ReadAhead;
+use crate::config::{Buffer, Interface, Link, Portions, Profile, Trim};
 use crate::flight::Flight;
-use crate::ftl::{Ftl, Location, Lpn, Service};
-use crate::inside::{Superblock, Whereabouts};
-use crate::nand::{Array, Place};
-use crate::plan::{ReadPlan, Sense};
+use crate::ftl::{Ftl, Hint, Location, Lpn};
+use crate::nand::Array;
+use crate::plan::ReadPlan;
 
 /// A drive in virtual time.
 ///
 /// Modelled: requests longer than the link's largest transfer are split; a command's overhead is
-/// latency that occupies nothing; units of one command that share a page cost one sense; dies work
-/// in parallel, channels and link move what is ready; a unit of which a part is written is read
-/// first.
+/// latency of which a part may occupy the controller's one processor; units of one command that
+/// share a page cost one sense; dies work in parallel, channels and link move what is ready; a unit
+/// of which a part is written is read first.
 ///
-/// Not modelled: the host's own time between requests; limits on commands a second.
+/// Not modelled: the host's own time between requests; content that compresses but is not zeros.
 ///
 /// Differs from hardware: trims wait for each other and for nothing else; a durable write waits for
 /// all that is buffered, as a flush does, and not for its own pages alone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ssd {
     capacity: u64,
     unit_bytes: u64,
@@ -43,6 +43,8 @@ pub struct Ssd {
     now: Nanos,
     to_host: Calendar,
     from_host: Calendar,
+    /// The controller's processor, where it bounds commands a second.
+    processor: Calendar,
     /// Until when the controller is busy with trims.
     trimming: Nanos,
     array: Array,
@@ -51,8 +53,11 @@ pub struct Ssd {
     flight: Flight,
     /// When the last request in flight was done.
     idle_since: Nanos,
+    /// Whether what the host writes is nothing but zeros.
+    writes_zeros: bool,
     plan: ReadPlan,
     ahead: ReadAhead,
+    portions: Portions,
 }
 
 /// The units of one mapping unit that a command covers.
@@ -81,73 +86,35 @@ impl Ssd {
             now: Nanos::ZERO,
             to_host: Calendar::default(),
             from_host: Calendar::default(),
+            processor: Calendar::default(),
             trimming: Nanos::ZERO,
             array: Array::new(&profile.geometry, &profile.timing),
             ftl: Ftl::new(profile, seed),
             endurance: profile.endurance,
             flight: Flight::default(),
             idle_since: Nanos::ZERO,
+            writes_zeros: false,
             plan: ReadPlan::new(dies),
             ahead: ReadAhead::new(profile.read_ahead / profile.geometry.unit_bytes()),
+            portions: profile.portions,
         }
     }
 
-    /// What the drive has counted so far.
-    pub fn counters(&self) -> &Counters {
-        self.ftl.counters()
-    }
-
-    /// How worn it is.
-    pub fn wear(&self) -> Wear {
-        Wear::new(self.ftl.erases(), self.endurance)
-    }
-
-    /// What it has left to replace bad blocks, and whether it still takes writes.
-    pub fn service(&self) -> Service {
-        self.ftl.service()
-    }
-
-    /// What a host is to read where it trimmed.
-    pub fn trim_reads_back(&self) -> ReadsBack {
-        self.trim.reads_back
-    }
-
-    /// Where a mapping unit's current content is now.
-    ///
-    /// # Panics
-    /// Beyond the last one.
-    pub fn whereabouts(&self, unit: u64) -> Whereabouts {
-        assert!(unit < self.capacity >> self.unit_shift, "the drive has no unit {unit}");
-        match self.ftl.locate(Lpn(unit as u32), self.now) {
-            Location::Unmapped => Whereabouts::Nowhere,
-            Location::Buffered => Whereabouts::Buffer,
-            Location::Flash(_, Place { die, page, page_in_block, .. }) => {
-                let block = (page - page_in_block) / self.pages_per_block;
-                Whereabouts::Flash { die, block, page: page_in_block }
-            }
+    /// Splits a request into commands of at most the link's largest transfer; returns when the
+    /// last of them is done.
+    #[inline]
+    fn commands(
+        &mut self,
+        (start, end): (u64, u64),
+        mut one: impl FnMut(&mut Self, u64, u64) -> Nanos,
+    ) -> Nanos {
+        let (mut next, mut done) = (start, Nanos::ZERO);
+        while next < end {
+            let first = next;
+            next = end.min(first + self.link.max_transfer);
+            done = done.max(one(self, first, next));
         }
-    }
-
-    /// All superblocks, by number.
-    pub fn superblocks(&self) -> &[Superblock] {
-        self.ftl.superblocks()
-    }
-
-    /// Checks the maps and counts against each other; panics where they disagree. For tests: it
-    /// looks at every mapping unit.
-    pub fn assert_consistent(&self) {
-        self.ftl.assert_consistent();
-    }
-
-    /// Splits a request into commands of at most the link's largest transfer.
-    fn commands(&self, request: &Request) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let (mut start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
-        let step = self.link.max_transfer;
-        std::iter::from_fn(move || {
-            let command = (start, end.min(start + step));
-            start = command.1;
-            (command.0 < end).then_some(command)
-        })
+        done
     }
 
     /// Splits a byte range into mapping units, the first and last perhaps covered in part.
@@ -160,115 +127,19 @@ impl Ssd {
         })
     }
 
-    fn read(&mut self, start: u64, end: u64) -> Nanos {
-        if start >> self.unit_shift == (end - 1) >> self.unit_shift {
-            return self.read_unit(start, end);
-        }
-        let at = self.now + self.link.read_overhead;
-        let mut course = Course::begin(self.superblock_units);
-        let mut in_memory = Vec::new();
-        let (mut units, mut mapped) = (0, at);
-        self.plan.clear();
-        for part in Self::parts(self.unit_shift, start, end) {
-            units += 1;
-            mapped = mapped.max(self.ftl.look_up(part.lpn, false, at, &mut self.array));
-            let location = self.ftl.locate(part.lpn, at);
-            let Location::Flash(ppn, place) = location else {
-                course.add(None);
-                gather(&mut in_memory, at, part.bytes);
-                continue;
-            };
-            course.add(Some(ppn));
-            match self.ahead.take(u64::from(part.lpn.0), place) {
-                Some(ready) => gather(&mut in_memory, ready.max(at), part.bytes),
-                None => self.plan.add(place, part.bytes),
-            }
-        }
-        self.ftl.count_read(units, self.plan.len() as u64);
-        self.plan.sense_all(&mut self.array, mapped);
-        let mut done = mapped;
-        for (ready, bytes) in in_memory {
-            done = done.max(self.send(ready, bytes));
-        }
-        for index in 0..self.plan.len() {
-            let Sense { place, units, bytes, ready, .. } = self.plan[index];
-            let moved = self.array.transfer_out(place.die, ready, units);
-            done = done.max(self.stream(moved, units, bytes));
-        }
-        self.read_ahead(start, end, course);
-        done
-    }
-
-    /// Reads one unit or a part of it, where no page is shared and nothing has to be put in order.
-    #[inline]
-    fn read_unit(&mut self, start: u64, end: u64) -> Nanos {
-        let at = self.now + self.link.read_overhead;
-        let lpn = Lpn((start >> self.unit_shift) as u32);
-        let mut course = Course::begin(self.superblock_units);
-        let (mut ready, mut senses) = (at, 0);
-        let mapped = self.ftl.look_up(lpn, false, at, &mut self.array);
-        if let Location::Flash(ppn, place) = self.ftl.locate(lpn, at) {
-            course.add(Some(ppn));
-            if let Some(fetched) = self.ahead.take(u64::from(lpn.0), place) {
-                ready = ready.max(fetched);
-            } else {
-                senses = 1;
-                let register = self.array.sense(place, mapped);
-                ready = self.array.transfer_out(place.die, register, 1).end;
-            }
-        } else {
-            course.add(None);
-        }
-        self.ftl.count_read(1, senses);
-        let done = mapped.max(self.send(ready, end - start));
-        self.read_ahead(start, end, course);
-        done
-    }
-
-    /// Fetches what follows a command that was in order.
-    fn read_ahead(&mut self, start: u64, end: u64, course: Course) {
-        let (first, last) = (start >> self.unit_shift, (end - 1) >> self.unit_shift);
-        let (wanted, mut course) = self.ahead.plan(first, last + 1, course);
-        if wanted.is_empty() {
-            return;
-        }
-        let at = self.now + self.link.read_overhead;
-        let mut page: Option<(u64, u64, Place)> = None;
-        for lpn in wanted.start..wanted.end.min(self.capacity >> self.unit_shift) {
-            let location = self.ftl.locate(Lpn(lpn as u32), at);
-            let Location::Flash(ppn, place) = location else { break };
-            if !course.goes_on_at(ppn) {
-                break;
-            }
-            course.add(Some(ppn));
-            match &mut page {
-                Some((_, units, open)) if open.same_page(place) => *units += 1,
-                _ => {
-                    self.fetch_ahead(page.replace((lpn, 1, place)));
-                }
-            }
-        }
-        if page.is_some() {
-            self.fetch_ahead(page);
-            self.ahead.reached(course);
-        }
-    }
-
-    fn fetch_ahead(&mut self, page: Option<(u64, u64, Place)>) {
-        let Some((first, units, place)) = page else { return };
-        let at = self.now + self.link.read_overhead;
-        let sensed = self.array.sense(place, at);
-        let ready = self.array.transfer_out(place.die, sensed, units as u32).end;
-        self.ahead.note(first, units, place, ready);
-        self.ftl.count_read(0, 1);
-    }
-
-    fn write(&mut self, start: u64, end: u64) -> Nanos {
-        let at = self.now + self.link.write_overhead;
+    /// Does one command; the hint is that of its first unit.
+    fn write(&mut self, start: u64, end: u64, mut hint: Hint) -> Nanos {
+        let at = self.turn(self.link.write_command) + self.link.write_overhead;
         let received = self.receive(at, end - start);
         self.ftl.count_written(end - start);
+        let units = ((end - 1) >> self.unit_shift) - (start >> self.unit_shift) + 1;
+        self.ftl.begin_command(units as u32);
         let mut done = received;
         for part in Self::parts(self.unit_shift, start, end) {
+            if part.bytes == self.unit_bytes && self.writes_zeros && self.buffer.elides_zeros {
+                done = done.max(self.ftl.elide(part.lpn, received, &mut self.array));
+                continue;
+            }
             let mut ready = received;
             if part.bytes < self.unit_bytes
                 && let Location::Flash(_, place) = self.ftl.locate(part.lpn, at)
@@ -277,19 +148,19 @@ impl Ssd {
                 ready = ready.max(self.array.transfer_out(place.die, sensed, 1).end);
                 self.ftl.count_read(0, 1);
             }
-            done = done.max(self.ftl.write(part.lpn, ready, &mut self.array));
+            done = done.max(self.ftl.write(part.lpn, hint, ready, &mut self.array));
+            hint = hint.of_next();
         }
         done
     }
 
-    fn trim(&mut self, request: &Request) -> Nanos {
-        let (start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
+    fn trim(&mut self, start: u64, end: u64) -> Nanos {
         let whole = start.div_ceil(self.unit_bytes)..end / self.unit_bytes;
         for lpn in whole {
             self.ftl.trim(Lpn(lpn as u32), self.now, &mut self.array);
         }
         let begin = self.trimming.max(self.now + self.link.write_overhead);
-        self.trimming = begin + self.trim.time_of(request.bytes());
+        self.trimming = begin + self.trim.time_of(end - start);
         self.trimming
     }
 
@@ -297,12 +168,26 @@ impl Ssd {
         self.settle(self.now + self.link.write_overhead)
     }
 
-    /// When what the buffer has at `at` is durable.
+    /// When what the buffer has at `at` is durable, and the map that leads to it.
     fn settle(&mut self, at: Nanos) -> Nanos {
-        if self.buffer.power_loss_protection || !self.buffer.honours_flush {
+        if !self.buffer.honours_flush {
             return at;
         }
-        self.ftl.drain(at, &mut self.array)
+        let kept = if self.buffer.power_loss_protection {
+            at
+        } else {
+            self.ftl.drain(at, &mut self.array)
+        };
+        kept + self.buffer.flush_overhead
+    }
+
+    /// When the controller's processor begins with a command that takes it so long.
+    #[inline]
+    fn turn(&mut self, busy: Nanos) -> Nanos {
+        if busy == Nanos::ZERO {
+            return self.now;
+        }
+        self.processor.book(self.now, busy).start
     }
 
     /// How long the link takes for so many bytes.
@@ -341,28 +226,26 @@ impl Ssd {
 
     #[inline]
     fn start(&mut self, request: &Request) -> Nanos {
+        // In parts: a request that is passed on whole has to be put together in memory first.
+        let (start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
         match request.op {
-            Op::Read => {
-                self.commands(request).map(|(start, end)| self.read(start, end)).max().unwrap()
-            }
+            Op::Read if self.is_in_one_unit(start, end) => self.read_unit(start, end),
+            Op::Read => self.commands((start, end), Self::read_command),
             Op::Write => {
-                let received = self
-                    .commands(request)
-                    .map(|(start, end)| self.write(start, end))
-                    .max()
-                    .unwrap();
+                let units = self.capacity >> self.unit_shift;
+                let hint = Hint::of_request(request.hint, self.unit_shift, units);
+                let received =
+                    self.commands((start, end), |ssd, start, end| ssd.write(start, end, hint));
                 if request.durable { self.settle(received) } else { received }
             }
-            Op::Trim => self.trim(request),
+            Op::Trim => self.trim(start, end),
             Op::Flush => self.flush(),
         }
     }
-}
 
-/// Adds bytes that stand in memory at `ready` to a list of them by time.
-fn gather(in_memory: &mut Vec<(Nanos, u64)>, ready: Nanos, bytes: u64) {
-    match in_memory.last_mut() {
-        Some((last, sum)) if *last == ready => *sum += bytes,
-        _ => in_memory.push((ready, bytes)),
+    /// Whether all of these bytes, and there are some, are of one mapping unit.
+    #[inline]
+    fn is_in_one_unit(&self, start: u64, end: u64) -> bool {
+        start < end && start >> self.unit_shift == (end - 1) >> self.unit_shift
     }
 }

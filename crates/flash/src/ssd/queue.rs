@@ -36,18 +36,7 @@ impl Device for Ssd {
     #[inline]
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
         DeviceError::check(&request, self.capacity, LBA_BYTES)?;
-        assert!(self.flight.len() < self.queue_depth, "more in flight than the queue holds");
-        if self.flight.len() == 0 && self.now > self.idle_since {
-            self.ftl.collect_idle(self.idle_since, self.now, &mut self.array);
-        }
-        self.array.advance(self.now);
-        let changes = matches!(request.op, Op::Write | Op::Trim);
-        let (completed, outcome) = if changes && self.ftl.service().read_only {
-            (self.now + self.link.write_overhead, Err(WORN_OUT))
-        } else {
-            (self.start(&request), Ok(()))
-        };
-        self.flight.take(Completion { id: request.id, submitted: self.now, completed, outcome });
+        self.submit_timed(request);
         Ok(())
     }
 
@@ -66,5 +55,35 @@ impl Device for Ssd {
             self.idle_since = self.now;
         }
         Ok(())
+    }
+}
+
+impl Ssd {
+    /// Hands over a request that is inside the drive; tells at once how and when it will end.
+    ///
+    /// # Panics
+    /// As `submit`; outside the drive.
+    #[inline]
+    pub fn submit_timed(&mut self, request: Request) -> Completion {
+        assert!(self.flight.len() < self.queue_depth, "more in flight than the queue holds");
+        if self.flight.len() == 0 && self.now > self.idle_since {
+            self.collect_idle();
+        }
+        self.array.advance(self.now);
+        let changes = matches!(request.op, Op::Write | Op::Trim);
+        let (completed, outcome) = if changes && self.ftl.service().read_only {
+            (self.now + self.link.write_overhead, Err(WORN_OUT))
+        } else {
+            (self.start(&request), Ok(()))
+        };
+        let completion = Completion { id: request.id, submitted: self.now, completed, outcome };
+        self.flight.take(completion);
+        completion
+    }
+
+    /// Uses the time since the last request was done.
+    #[inline(never)]
+    fn collect_idle(&mut self) {
+        self.ftl.collect_idle(self.idle_since, self.now, &mut self.array);
     }
 }

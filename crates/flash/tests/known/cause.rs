@@ -50,7 +50,7 @@ impl Host {
             self.reap(Wait::One);
         }
         let blocks = if op == Op::Flush { 0 } else { 8 };
-        let request = Request { id: 0, op, lba: Lba::new(unit * 8), blocks, durable: false };
+        let request = Request::new(0, op, Lba::new(unit * 8), blocks);
         self.drive.submit(request).unwrap();
         self.in_flight += 1;
     }

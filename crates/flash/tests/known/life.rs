@@ -1,5 +1,6 @@
 //! `Life`: a drive without time, the traffic on it, and what it costs in steady state.
 
+use ssdlab_device::Hint;
 use ssdlab_flash::{Profile, Study};
 use ssdlab_time::Random;
 
@@ -60,6 +61,8 @@ pub type Pattern<'a> = &'a mut dyn FnMut(&mut Random) -> u32;
 pub struct Life {
     pub study: Study,
     pub random: Random,
+    /// What is said of a unit when it is written.
+    pub hint_of: fn(u32) -> Hint,
     flash_units: u64,
     superblock_units: u32,
     dies: u32,
@@ -75,6 +78,7 @@ impl Life {
         Self {
             study: Study::new(profile, seed),
             random: Random::new(seed, "known"),
+            hint_of: |_| Hint::None,
             flash_units: profile.geometry.units(),
             superblock_units: profile.geometry.superblock_units(),
             dies: profile.geometry.dies(),
@@ -99,7 +103,7 @@ impl Life {
     /// Writes a unit.
     #[inline]
     pub fn write_unit(&mut self, unit: u32) {
-        self.study.write(unit);
+        self.study.write_hinted(unit, (self.hint_of)(unit));
         if self.study.counters().erases != self.erases_seen {
             self.look_at_use();
         }

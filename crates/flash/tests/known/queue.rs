@@ -34,7 +34,7 @@ impl Queue {
         }
         let blocks = if op == Op::Flush { 0 } else { 8 };
         let lba = Lba::new(unit * 8);
-        let request = Request { id: self.submitted, op, lba, blocks, durable: false };
+        let request = Request::new(self.submitted, op, lba, blocks);
         self.drive.submit(request).unwrap();
         self.submitted += 1;
     }

@@ -45,15 +45,22 @@ struct Fresh {
 impl Fresh {
     fn new(line: &str, other: &str) -> Self {
         assert!(PROFILE.contains(line), "the profile says {line:?}");
-        let profile = Profile::from_toml(&PROFILE.replace(line, other)).unwrap();
+        Self::of(&PROFILE.replace(line, other))
+    }
+
+    fn of(text: &str) -> Self {
+        let profile = Profile::from_toml(text).unwrap();
         let blocks = profile.capacity / 512;
         let mut fresh = Self { drive: Ssd::new(&profile, 1), blocks };
         let all = (0..blocks / STRIPE).map(|stripe| stripe * STRIPE);
         fresh.run(Op::Write, all, STRIPE, 1);
-        let flush = Request::flush(0);
-        fresh.drive.submit(flush).unwrap();
-        fresh.drive.reap(Wait::One, &mut Vec::new()).unwrap();
+        fresh.flush();
         fresh
+    }
+
+    fn flush(&mut self) {
+        self.drive.submit(Request::flush(0)).unwrap();
+        self.drive.reap(Wait::One, &mut Vec::new()).unwrap();
     }
 
     /// Keeps `depth` requests of so many blocks in flight; returns what came back.
@@ -71,7 +78,7 @@ impl Fresh {
             }
             let lba = Lba::new(start);
             let (id, blocks) = (submitted as u64, blocks as u32);
-            let request = Request { id, op, lba, blocks, durable: false };
+            let request = Request::new(id, op, lba, blocks);
             self.drive.submit(request).unwrap();
             submitted += 1;
         }
@@ -171,4 +178,34 @@ fn deep_sequential_reads_have_the_bandwidth_of_slower_senses() {
     let all = (0..fresh.blocks / PAGE).map(|page| page * PAGE);
     let (rate, _) = fresh.read(all, PAGE, 64);
     close("rate", 4.0 / 200e-6, rate);
+}
+
+#[test]
+fn a_portion_with_a_stray_unit_is_begun_when_the_one_before_it_is_with_the_host() {
+    let text = PROFILE.replace("\"128 KiB\"", "\"256 KiB\"");
+    let text = text.replace("spare = 0.28", "spare = 0.28\nread_portion = \"128 KiB\"");
+    let mut fresh = Fresh::of(&text);
+    let latency = |fresh: &mut Fresh, start, blocks| fresh.read([start].into_iter(), blocks, 1).1;
+    let in_order = latency(&mut fresh, 0, 2 * STRIPE);
+    fresh.run(Op::Write, [STRIPE + 3 * UNIT].into_iter(), UNIT, 1);
+    fresh.flush();
+    let halves = [0, STRIPE].map(|start| latency(&mut fresh, start, STRIPE));
+    let whole = latency(&mut fresh, 0, 2 * STRIPE);
+    close("one after the other", halves[0] + halves[1] - 20e-6, whole);
+    assert!(in_order + 50e-6 < whole, "together {in_order}, one after the other {whole}");
+}
+
+#[test]
+fn with_room_for_two_portions_a_stray_unit_in_the_second_costs_no_wait() {
+    let latency = |room: &str| {
+        let text = PROFILE.replace("\"128 KiB\"", "\"256 KiB\"");
+        let mut fresh = Fresh::of(&text.replace("spare = 0.28", &format!("spare = 0.28\n{room}")));
+        fresh.run(Op::Write, [STRIPE + 3 * UNIT].into_iter(), UNIT, 1);
+        fresh.flush();
+        fresh.read([0].into_iter(), 2 * STRIPE, 1).1
+    };
+    let undivided = latency("");
+    let two = latency("read_portion = \"128 KiB\"\nread_portions = 2");
+    close("room for both", undivided, two);
+    assert!(latency("read_portion = \"128 KiB\"") > undivided + 50e-6);
 }

@@ -92,3 +92,18 @@ fn a_power_cut_takes_what_was_not_flushed_and_a_liar_loses_what_it_called_safe()
 fn an_slc_cache_is_fast_until_it_is_full_and_is_folded_in_idle_time() {
     play("10-slc-cache.txt");
 }
+
+#[test]
+fn a_stream_keeps_what_dies_together_apart_and_collection_finds_it_dead() {
+    play("11-streams.txt");
+}
+
+#[test]
+fn hints_put_a_files_pieces_on_one_die_after_the_other_until_a_die_runs_out() {
+    play("12-hints.txt");
+}
+
+#[test]
+fn a_portion_with_a_stray_unit_waits_for_the_one_before_it() {
+    play("13-portions.txt");
+}

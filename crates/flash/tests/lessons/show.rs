@@ -87,6 +87,13 @@ pub fn superblocks(drive: &Ssd) -> Vec<String> {
         let slc = |each: &Superblock| if each.slc { "slc" } else { "" };
         rows.push(row("cache", all.iter().map(|each| slc(each).to_owned()).collect()));
     }
+    if all.iter().any(|each| each.stream > 0) {
+        let stream = |each: &Superblock| match each.state {
+            SuperblockState::Free | SuperblockState::Retired => String::new(),
+            _ => each.stream.to_string(),
+        };
+        rows.push(row("stream", all.iter().map(stream).collect()));
+    }
     rows
 }
 
@@ -102,8 +109,9 @@ pub fn counters(counters: &Counters) -> Vec<String> {
     ];
     let causes = causes.iter().filter(|(count, _)| *count > 0);
     let sum: Vec<String> = causes.map(|(count, cause)| format!("{count} {cause}")).collect();
+    let displaced = counters.displaced_writes + counters.displaced_moves;
     let waf = counters.waf().map_or("-".to_owned(), |waf| format!("{waf:.2}"));
-    vec![
+    let mut lines = vec![
         format!("host wrote {}, so write amplification is {waf}", units(counters.host_writes)),
         format!("programmed {} = {}", counters.nand_writes(), sum.join(" + ")),
         format!(
@@ -112,5 +120,9 @@ pub fn counters(counters: &Counters) -> Vec<String> {
             senses(counters.collection_senses),
             counters.erases,
         ),
-    ]
+    ];
+    if displaced > 0 {
+        lines.push(format!("{} went to a die that was not theirs", units(displaced)));
+    }
+    lines
 }

@@ -1,6 +1,6 @@
 //! `Stage`: the twin that a lesson plays with, and the commands that it understands.
 
-use ssdlab_device::{Device, Lba, Op, Request, Wait};
+use ssdlab_device::{Device, Hint, Lba, Op, Request, Wait};
 use ssdlab_flash::{LostUnit, Profile, Ssd};
 use ssdlab_time::{Nanos, Random};
 use toml::{Table, Value};
@@ -64,7 +64,10 @@ impl Stage {
         let (drive, profile) = self.drive.as_mut().ok_or("no drive yet: begin with `drive`")?;
         let units = profile.logical_units();
         let said = match verb {
-            "write" => write(drive, &list(rest, units)?),
+            "write" => {
+                let (among, hint) = hint(rest, units)?;
+                write(drive, &list(among, units)?, hint)
+            }
             "overwrite" => overwrite(drive, rest, units)?,
             "read" => read(drive, rest, units)?,
             "trim" => trim(drive, range(rest, units)?),
@@ -111,15 +114,30 @@ fn parsed(value: &str) -> Value {
     number.or_else(flag).unwrap_or_else(|| Value::String(value.to_owned()))
 }
 
-fn write(drive: &mut Ssd, ranges: &[Units]) -> Vec<String> {
+/// Parts the hint at the end of a line from the rest: ` for stream N`, ` after UNIT`, ` in place`.
+fn hint(rest: &str, units: u64) -> Result<(&str, Hint), String> {
+    if let Some((among, stream)) = rest.split_once(" for stream ") {
+        let number = u8::try_from(number(stream)?).map_err(|_| "a stream is 0 to 255")?;
+        return Ok((among, Hint::Stream(number)));
+    }
+    if let Some((among, unit)) = rest.split_once(" after ") {
+        let last = range(unit, units)?.end * UNIT_SECTORS - 1;
+        return Ok((among, Hint::AppendAfter(Lba::new(last))));
+    }
+    let overwrites = rest.strip_suffix(" in place").map(|among| (among, Hint::Overwrite));
+    Ok(overwrites.unwrap_or((rest, Hint::None)))
+}
+
+fn write(drive: &mut Ssd, ranges: &[Units], hint: Hint) -> Vec<String> {
     let units: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-    let time = ranges.iter().map(|range| ask(drive, Op::Write, range.clone())).sum();
+    let time = ranges.iter().map(|range| ask_with(drive, Op::Write, range.clone(), hint)).sum();
     vec![format!("{} written in {}", show::units(units), show::time(time))]
 }
 
-/// `COUNT at random seed S in A..B`
+/// `COUNT at random seed S in A..B`, and perhaps a hint.
 fn overwrite(drive: &mut Ssd, rest: &str, units: u64) -> Said {
     let form = "say: overwrite COUNT at random seed S in A..B";
+    let (rest, hint) = hint(rest, units)?;
     let words: Vec<&str> = rest.split(' ').collect();
     let [count, "at", "random", "seed", seed, "in", among] = words[..] else {
         return Err(form.to_owned());
@@ -129,7 +147,7 @@ fn overwrite(drive: &mut Ssd, rest: &str, units: u64) -> Said {
     let mut random = Random::new(seed, "lesson");
     let starts = (0..count).map(|_| among.start + random.below(among.end - among.start));
     let ranges: Vec<Units> = starts.map(|unit| unit..unit + 1).collect();
-    Ok(write(drive, &ranges))
+    Ok(write(drive, &ranges, hint))
 }
 
 /// `A..B`, or `A..B by N`: one request after the other, each of N units.
@@ -189,10 +207,14 @@ fn show_part(drive: &Ssd, rest: &str, units: u64) -> Said {
 
 /// One request, alone, until it is done; returns how long it took.
 fn ask(drive: &mut Ssd, op: Op, units: Units) -> Nanos {
+    ask_with(drive, op, units, Hint::None)
+}
+
+fn ask_with(drive: &mut Ssd, op: Op, units: Units, hint: Hint) -> Nanos {
     let lba = Lba::new(units.start * UNIT_SECTORS);
     let blocks = ((units.end - units.start) * UNIT_SECTORS) as u32;
     drive
-        .submit(Request { id: 0, op, lba, blocks, durable: false })
+        .submit(Request { hint, ..Request::new(0, op, lba, blocks) })
         .expect("the units are in the drive");
     let mut done = Vec::new();
     drive.reap(Wait::One, &mut done).expect("a twin never goes away");
@@ -233,6 +255,9 @@ mod tests {
             ("write", "is not a whole number"),
             ("read 0..4 by", "not a whole number"),
             ("rest 10", "rest 10 ms"),
+            ("write 3 for stream 256", "a stream is 0 to 255"),
+            ("write 3 after 192", "192 is not in 0..192"),
+            ("write 3 in its place", "is not a whole number"),
             ("overwrite 3 in 0..9", "overwrite COUNT at random seed S in A..B"),
             ("show maps", "show drive, map A..B, superblocks or counters"),
             ("drive ftl.victm = fifo", "did you mean victim?"),

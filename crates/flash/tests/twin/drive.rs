@@ -184,7 +184,7 @@ proptest! {
                 Step::Submit { op, lba, blocks } if lba + u64::from(blocks) <= capacity => {
                     let blocks = if op == Op::Flush { 0 } else { blocks };
                     let lba = Lba::new(lba);
-                    let request = Request { id: submitted, op, lba, blocks, durable: false };
+                    let request = Request::new(submitted, op, lba, blocks);
                     drive.submit(request).unwrap();
                     flying.push(submitted);
                     submitted += 1;

@@ -1,5 +1,7 @@
 //! Tests of the twin as its users see it: through profiles and the `Device` contract.
 
+mod command;
+mod content;
 mod drive;
 mod power;
 mod profile;

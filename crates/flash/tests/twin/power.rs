@@ -49,7 +49,7 @@ impl Host {
         let id = self.next;
         self.next += 1;
         let lba = Lba::new(unit * SECTORS);
-        self.drive.submit(Request { id, op, lba, blocks, durable: false }).unwrap();
+        self.drive.submit(Request::new(id, op, lba, blocks)).unwrap();
     }
 
     fn write(&mut self, unit: u64, units: u64) {
@@ -250,7 +250,7 @@ fn a_drive_that_lies_loses_what_it_called_safe() {
     let mut drive = Ssd::new(&Profile::from_toml(&text).unwrap(), 0);
     for (id, op) in [(0, Op::Write), (1, Op::Flush)] {
         let blocks = if op == Op::Write { 8 } else { 0 };
-        drive.submit(Request { id, op, lba: Lba::new(0), blocks, durable: false }).unwrap();
+        drive.submit(Request::new(id, op, Lba::new(0), blocks)).unwrap();
         drive.reap(Wait::One, &mut Vec::new()).unwrap();
     }
     let lost = drive.power_cut(drive.now()).lost;

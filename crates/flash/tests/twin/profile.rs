@@ -41,6 +41,14 @@ fn a_wrong_key_is_named_with_what_it_may_be() {
         ("capacity = \"64 MiB\"", "capacity = \"8000000 GB\"", "at most 15 TiB of flash"),
         ("size = \"1 MiB\"", "size = \"32 KiB\"", "buffer.size: is 32768 bytes; may be at least"),
         ("max_transfer = \"128 KiB\"", "max_transfer = \"1 KiB\"", "link.max_transfer"),
+        (
+            "read_overhead = \"20 us\"",
+            "read_overhead = \"20 us\"\nread_command = \"21 us\"",
+            "link.read_command: is 21000 ns; may be at most the overhead",
+        ),
+        ("size = \"1 MiB\"", "size = \"1 MiB\"\nflush_overhead = 3", "buffer.flush_overhead: is 3"),
+        ("spare = 0.28", "spare = 0.28\nread_portion = \"6 KiB\"", "ftl.read_portion"),
+        ("spare = 0.28", "spare = 0.28\nread_portions = 0", "ftl.read_portions"),
         ("pages_per_block = 16", "pages_per_block = 16\nblocks_per_plane = 16", "ftl.spare"),
         ("[buffer]", "[slc]\nprogram = \"1 ms\"\n[buffer]", "slc.size: is missing"),
         ("[buffer]", "[slc]\nsize = \"8 MiB\"\n[buffer]", "slc.program: is missing"),
@@ -58,6 +66,38 @@ fn a_wrong_key_is_named_with_what_it_may_be() {
         ),
         ("[drive]", "drive = 3\n[x]", "drive: is 3; may be a table"),
         ("[drive]", "[drive", "line 2: not TOML"),
+    ] {
+        let error = refused(line, other);
+        assert!(error.contains(words), "{other:?} gives {error:?}, without {words:?}");
+    }
+}
+
+#[test]
+fn a_placement_that_is_unknown_or_has_no_room_is_refused() {
+    for (line, other, words) in [
+        ("[buffer]", "placement = \"random\"\n[buffer]", "\"inferred\", \"packed\""),
+        ("[buffer]", "placement = \"streams\"\n[buffer]", "ftl.streams: is missing"),
+        ("[buffer]", "streams = 2\n[buffer]", "ftl.streams: is given; may be left out, unless"),
+        (
+            "[buffer]",
+            "placement = \"streams\"\nstreams = 129\n[buffer]",
+            "ftl.streams: is 129; may be 1 to 128",
+        ),
+        (
+            "[buffer]",
+            "placement = \"streams\"\nstreams = 16\n[buffer]",
+            "frontiers and collection hold 19 superblocks of",
+        ),
+        (
+            "[buffer]\nsize = \"1 MiB\"",
+            "placement = \"streams\"\nstreams = 2\n[buffer]\nsize = \"64 KiB\"",
+            "buffer.size: is 65536 bytes; may be at least 98304 bytes: what the pages",
+        ),
+        (
+            "[buffer]\nsize = \"1 MiB\"",
+            "placement = \"hinted\"\n[buffer]\nsize = \"128 KiB\"",
+            "buffer.size: is 131072 bytes; may be at least 163840 bytes",
+        ),
     ] {
         let error = refused(line, other);
         assert!(error.contains(words), "{other:?} gives {error:?}, without {words:?}");

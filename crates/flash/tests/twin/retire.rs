@@ -17,7 +17,7 @@ fn retired(drive: &Ssd) -> usize {
 
 fn try_write(drive: &mut Ssd, unit: u64) -> Result<(), IoError> {
     let lba = Lba::new(unit * 8);
-    drive.submit(Request { id: 0, op: Op::Write, lba, blocks: 8, durable: false }).unwrap();
+    drive.submit(Request::new(0, Op::Write, lba, 8)).unwrap();
     let mut done = Vec::new();
     drive.reap(Wait::One, &mut done).unwrap();
     done[0].outcome

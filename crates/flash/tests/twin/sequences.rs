@@ -4,7 +4,7 @@
 //! make it collect, and each life draws its own rules.
 
 use proptest::prelude::*;
-use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
+use ssdlab_device::{Completion, Device, Hint, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Ssd};
 use ssdlab_time::Nanos;
 
@@ -25,7 +25,7 @@ dies_per_channel = 1
 planes = 1
 page = "8 KiB"
 pages_per_block = 4
-blocks_per_plane = 22
+blocks_per_plane = BLOCKS
 read = ["40 us", "60 us"]
 program = "700 us"
 erase = "3 ms"
@@ -35,7 +35,7 @@ SUSPEND
 [ftl]
 RULES
 [buffer]
-size = "64 KiB"
+size = "BUFFER"
 power_loss_protection = PROTECTED
 CACHE
 "#;
@@ -44,20 +44,30 @@ const UNITS: u64 = 192;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { op: Op, lba: u64, blocks: u32 },
+    Submit { op: Op, lba: u64, blocks: u32, hint: Hint },
     Reap,
     Rest(u64),
     CutPower(u64),
+}
+
+/// What a write may say, also of a stream that is not there or a block beyond the drive.
+fn hint() -> impl Strategy<Value = Hint> {
+    prop_oneof![
+        2 => Just(Hint::None),
+        3 => (0..5_u8).prop_map(Hint::Stream),
+        2 => Just(Hint::Overwrite),
+        2 => (0..UNITS * 9).prop_map(|lba| Hint::AppendAfter(Lba::new(lba))),
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let op = prop_oneof![
         6 => Just(Op::Write), 2 => Just(Op::Read), 1 => Just(Op::Trim), 1 => Just(Op::Flush)
     ];
-    let submit = (op, 0..UNITS * 8, 1..320_u32).prop_map(|(op, lba, blocks)| {
+    let submit = (op, 0..UNITS * 8, 1..320_u32, hint()).prop_map(|(op, lba, blocks, hint)| {
         let room = (UNITS * 8 - lba) as u32;
         let blocks = if op == Op::Flush { 0 } else { blocks.min(room) };
-        Step::Submit { op, lba: if op == Op::Flush { 0 } else { lba }, blocks }
+        Step::Submit { op, lba: if op == Op::Flush { 0 } else { lba }, blocks, hint }
     });
     prop_oneof![
         16 => submit,
@@ -76,19 +86,28 @@ fn rules() -> impl Strategy<Value = String> {
         "victim = \"cost-benefit\"",
     ]);
     let relocation = prop::sample::select(vec!["separate", "mixed"]);
+    let placement = prop::sample::select(vec![
+        "",
+        "placement = \"streams\"\nstreams = 2",
+        "placement = \"streams\"\nstreams = 4",
+        "placement = \"hinted\"",
+        "placement = \"inferred\"",
+        "placement = \"packed\"",
+    ]);
     let more = prop::sample::select(vec![
         "",
         "chunk = \"4 KiB\"",
         "chunk = \"16 KiB\"",
         "map_cache = \"8 KiB\"",
         "read_ahead = \"64 KiB\"",
+        "read_portion = \"8 KiB\"",
         "idle_reserve = 5",
         "wear_levelling = \"static\"\nwear_spread = 2",
         "reserve = 3",
         "idle_after = \"1 ms\"",
     ]);
-    (victim, relocation, more).prop_map(|(victim, relocation, more)| {
-        format!("{victim}\nrelocation = \"{relocation}\"\n{more}")
+    (victim, relocation, placement, more).prop_map(|(victim, relocation, placement, more)| {
+        format!("{victim}\nrelocation = \"{relocation}\"\n{placement}\n{more}")
     })
 }
 
@@ -104,11 +123,17 @@ fn profiles() -> impl Strategy<Value = Profile> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (rules(), caches(), flags).prop_map(|(rules, cache, (protected, suspends, mortal))| {
         let mortal = if mortal { "failure_cycles = 4\nfailure_spread = 0.3" } else { "" };
+        let of_streams = |count: &u32| rules.contains(&format!("streams = {count}"));
+        // A drive that packs fills two superblocks at a time, as one with two streams does.
+        let lone = if rules.contains("packed") { 2 } else { 1 };
+        let streams = [2, 4].into_iter().find(of_streams).unwrap_or(lone);
         let suspend = if suspends { "suspend = \"20 us\"" } else { "" };
         let text = PROFILE
             .replace("SUSPEND", suspend)
             .replace("MORTAL", mortal)
             .replace("CACHE", cache)
+            .replace("BLOCKS", &(21 + streams).to_string())
+            .replace("BUFFER", if streams == 1 { "64 KiB" } else { "128 KiB" })
             .replace("RULES", &rules)
             .replace("PROTECTED", &protected.to_string());
         Profile::from_toml(&text).unwrap()
@@ -124,9 +149,9 @@ struct Queue {
 }
 
 impl Queue {
-    fn submit(&mut self, op: Op, lba: u64, blocks: u32) {
-        let request =
-            Request { id: self.submitted, op, lba: Lba::new(lba), blocks, durable: false };
+    fn submit(&mut self, op: Op, lba: u64, blocks: u32, hint: Hint) {
+        let plain = Request::new(self.submitted, op, Lba::new(lba), blocks);
+        let request = Request { hint, ..plain };
         self.drive.submit(request).unwrap();
         self.flying.push(self.submitted);
         self.submitted += 1;
@@ -146,7 +171,7 @@ impl Queue {
 
     fn take(&mut self, step: &Step) {
         match step {
-            Step::Submit { op, lba, blocks } => self.submit(*op, *lba, *blocks),
+            Step::Submit { op, lba, blocks, hint } => self.submit(*op, *lba, *blocks, *hint),
             Step::Reap => self.reap(Wait::One),
             Step::Rest(nanos) => self.reap(Wait::Until(self.drive.now() + Nanos::new(*nanos))),
             Step::CutPower(nanos) => {
@@ -175,7 +200,7 @@ proptest! {
         let drive = Ssd::new(&profile, 0);
         let mut queue = Queue { drive, flying: Vec::new(), submitted: 0, last: Nanos::ZERO };
         if full {
-            queue.submit(Op::Write, 0, (UNITS * 8) as u32);
+            queue.submit(Op::Write, 0, (UNITS * 8) as u32, Hint::None);
         }
         for step in &steps {
             queue.take(step);

@@ -61,9 +61,7 @@ impl Twin {
 
     /// Submits a request of 512-byte blocks and waits; returns how long it took.
     pub fn request(&mut self, op: Op, lba: u64, blocks: u32) -> Nanos {
-        self.drive
-            .submit(Request { id: 7, op, lba: Lba::new(lba), blocks, durable: false })
-            .unwrap();
+        self.drive.submit(Request::new(7, op, Lba::new(lba), blocks)).unwrap();
         let mut done = Vec::new();
         self.drive.reap(Wait::One, &mut done).unwrap();
         assert_eq!((done.len(), done[0].id, done[0].outcome), (1, 7, Ok(())));

@@ -233,9 +233,7 @@ fn a_trim_takes_its_time_by_command_and_by_length_one_after_the_other() {
     assert_eq!(small, Nanos::new(5_000 + 100_000 + 16_000_000 / 262_144));
     assert_eq!(large, Nanos::new(5_000 + 100_000 + 1_000_000));
     for id in 0..2 {
-        twin.drive
-            .submit(Request { id, op: Op::Trim, lba: Lba::new(0), blocks: 8, durable: false })
-            .unwrap();
+        twin.drive.submit(Request::new(id, Op::Trim, Lba::new(0), 8)).unwrap();
     }
     let mut done = Vec::new();
     twin.drive.reap(Wait::One, &mut done).unwrap();

@@ -49,7 +49,7 @@ pub fn writable(queue_depth: usize) -> OpenOptions {
 
 /// A request by bytes.
 pub fn request(id: u64, op: Op, offset: u64, bytes: u32) -> Request {
-    Request { id, op, lba: Lba::from_bytes(offset), blocks: bytes / 512, durable: false }
+    Request::new(id, op, Lba::from_bytes(offset), bytes / 512)
 }
 
 /// Reaps until `count` requests are done.

@@ -15,9 +15,10 @@ pub const AREA: u64 = 40_000_000_000;
 /// As deep as a SATA drive's queue.
 const QUEUE_DEPTH: usize = 32;
 
-/// The drive of the published test with so many bytes visible.
+/// The shipped twin of the drive of the published test, with so many bytes visible.
 pub fn profile(capacity: u64) -> Profile {
-    let mut profile = Profile::from_toml(include_str!("samsung-840-pro.toml")).unwrap();
+    let text = include_str!("../../../../python/ssdlab/profiles/samsung-840-pro.toml");
+    let mut profile = Profile::from_toml(text).unwrap();
     profile.capacity = capacity;
     profile
 }

@@ -13,7 +13,7 @@
 const ABSENT: u32 = u32::MAX;
 
 /// Map pages in memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MapCache {
     /// Mapping units whose entries share a map page.
     page_units: u32,

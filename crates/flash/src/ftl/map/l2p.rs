@@ -11,7 +11,7 @@ pub struct Lpn(pub u32);
 ///
 /// An entry is the address plus one, and 0 where nothing is mapped: so a table that is all zeros
 /// is an empty drive, and memory is used only where something was written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct L2p {
     entries: Vec<u32>,
 }

@@ -1,0 +1,97 @@
+//! `Media`: the flash itself, as a profile describes it.
+
+use super::reader::Section;
+use super::{ConfigError, Failure};
+use crate::nand::Timing;
+
+/// Geometry and times as they stand in the section, before they are checked.
+pub(super) struct Media {
+    pub(super) channels: u32,
+    pub(super) dies_per_channel: u32,
+    pub(super) planes: u32,
+    pub(super) page: u64,
+    pub(super) pages_per_block: u32,
+    pub(super) blocks_per_plane: Option<u32>,
+    pub(super) endurance: Option<u32>,
+    pub(super) failure: Option<Failure>,
+    pub(super) timing: Timing,
+}
+
+impl Media {
+    pub(super) const KEYS: &[&str] = &[
+        // Buses to the controller, which transfer independently.
+        "channels",
+        // Dies on each, which work independently.
+        "dies_per_channel",
+        // Of a die; they work together.
+        "planes",
+        // What one plane programs and senses at once.
+        "page",
+        // Pages of an erase block.
+        "pages_per_block",
+        // Follows from capacity and spare if left out; given all three, they must agree.
+        "blocks_per_plane",
+        // P/E cycles that a block is sold for: what wear is told against.
+        "endurance",
+        // P/E cycles after which blocks fail, on average; left out: never.
+        "failure_cycles",
+        // Standard deviation of that, as a share of it.
+        "failure_spread",
+        // tR, one for each page type in the order of the pages of a block.
+        "read",
+        // tPROG of a (multi-plane) page.
+        "program",
+        // tBERS of a (multi-plane) block.
+        "erase",
+        // What suspending a program or an erase for a read takes; left out: reads wait.
+        "suspend",
+        // Of one channel.
+        "channel_bandwidth",
+        // A die senses its next page while the data of the last one leaves.
+        "cache_register",
+        // The page sensed last stays in its register: the next command to it senses nothing.
+        "keeps_page",
+    ];
+
+    /// Reads the section `[flash]`.
+    pub(super) fn read(mut section: Section) -> Result<Self, ConfigError> {
+        let missing = ConfigError::missing;
+        let media = Self {
+            channels: section.count("channels")?.ok_or(missing("flash.channels"))?,
+            dies_per_channel: section
+                .count("dies_per_channel")?
+                .ok_or(missing("flash.dies_per_channel"))?,
+            planes: section.count("planes")?.unwrap_or(1),
+            page: section.size("page")?.ok_or(missing("flash.page"))?,
+            pages_per_block: section
+                .count("pages_per_block")?
+                .ok_or(missing("flash.pages_per_block"))?,
+            blocks_per_plane: section.count("blocks_per_plane")?,
+            endurance: section.count("endurance")?,
+            failure: read_failure(&mut section)?,
+            timing: Timing {
+                read: section.times("read")?.ok_or(missing("flash.read"))?,
+                program: section.time("program")?.ok_or(missing("flash.program"))?,
+                erase: section.time("erase")?.ok_or(missing("flash.erase"))?,
+                suspend: section.time("suspend")?,
+                slc: None,
+                channel_bandwidth: section
+                    .rate("channel_bandwidth")?
+                    .ok_or(missing("flash.channel_bandwidth"))?,
+                cache_register: section.flag("cache_register")?.unwrap_or(true),
+                keeps_page: section.flag("keeps_page")?.unwrap_or(false),
+            },
+        };
+        Ok(media)
+    }
+}
+
+fn read_failure(section: &mut Section) -> Result<Option<Failure>, ConfigError> {
+    let cycles = section.count("failure_cycles")?;
+    let spread = section.share("failure_spread")?;
+    match (cycles, spread) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(ConfigError::missing("flash.failure_cycles")),
+        (Some(cycles), spread) => Ok(Some(Failure { cycles, spread: spread.unwrap_or(0.1) })),
+    }
+}

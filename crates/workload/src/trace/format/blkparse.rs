@@ -1,0 +1,72 @@
+//! What `blkparse` prints: `maj,min cpu sequence seconds pid action rwbs sector + sectors [name]`.
+//!
+//! Source: blkparse(1), its default format. Only issues to the driver (`D`) are requests that a
+//! drive sees; blocks of 512 bytes. What follows the events (counts by processor) is left out.
+
+use ssdlab_device::Op;
+
+use super::Parse;
+use crate::trace::Entry;
+use crate::trace::fields::{Fields, Wrong, wrong};
+
+#[derive(Default)]
+pub struct Blkparse {
+    /// The counts at the end have begun.
+    is_summary: bool,
+}
+
+impl Parse for Blkparse {
+    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Wrong> {
+        self.is_summary |= line.starts_with(b"CPU") || line.starts_with(b"Total");
+        if self.is_summary {
+            return Ok(None);
+        }
+        let mut fields = Fields::by_blanks(line);
+        let device = fields.word("device")?;
+        let volume = device_number(device).ok_or_else(|| wrong("device", device, "8,0"))?;
+        fields.number("cpu")?;
+        fields.number("sequence")?;
+        let at = fields.seconds("time")?;
+        fields.number("pid")?;
+        if fields.word("action")? != b"D" {
+            return Ok(None);
+        }
+        let letters = fields.word("rwbs")?;
+        let Some(op) = op(letters) else { return Ok(None) };
+        if op == Op::Flush {
+            return Ok(Some(Entry { volume, ..Entry::new(at, op, 0, 0) }));
+        }
+        let offset = fields.bytes("sector", 512)?;
+        match fields.word("+")? {
+            b"+" => {}
+            word => return Err(wrong("what follows the sector", word, "+")),
+        }
+        let length = fields.bytes("sectors", 512)?;
+        // After the kind, F is FUA.
+        let durable =
+            op == Op::Write && letters.iter().skip_while(|at| **at != b'W').any(|at| *at == b'F');
+        Ok(Some(Entry { volume, durable, ..Entry::new(at, op, offset, length) }))
+    }
+}
+
+/// `8,33` as the kernel numbers devices.
+fn device_number(word: &[u8]) -> Option<u32> {
+    let mut parts = Fields::by_commas(word);
+    let (major, minor) = (parts.number("").ok()?, parts.number("").ok()?);
+    parts.end().ok()?;
+    Some(((major as u32) << 20) | minor as u32)
+}
+
+/// What the letters say is done; commands that move no data and are no flush are left out.
+fn op(letters: &[u8]) -> Option<Op> {
+    let has = |letter: u8| letters.contains(&letter);
+    if has(b'D') {
+        Some(Op::Trim)
+    } else if has(b'W') {
+        Some(Op::Write)
+    } else if has(b'R') {
+        Some(Op::Read)
+    } else {
+        has(b'F').then_some(Op::Flush)
+    }
+}
