@@ -1,7 +1,7 @@
 //! `Drive`: a twin or a real file or block device, as Python holds it.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,7 +38,9 @@ macro_rules! each {
 /// An open drive. One job at a time: a second thread waits.
 #[pyclass(frozen, module = "ssdlab._native")]
 pub struct Drive {
-    kind: Mutex<Kind>,
+    kind: Arc<Mutex<Kind>>,
+    /// Whether what is written by this handle of a twin is nothing but zeros.
+    writes_zeros: bool,
     /// By which way requests go: in every outcome, so that no result stands without it.
     #[pyo3(get)]
     engine: String,
@@ -83,6 +85,22 @@ impl Drive {
     #[staticmethod]
     fn null(queue_depth: usize) -> Self {
         Self::new(Kind::Null(Box::new(NullDevice::new(queue_depth))))
+    }
+
+    /// The same twin by a handle of its own: all that is written by it is zeros. The content of a
+    /// real drive's writes is an option of its opening.
+    fn writing_zeros(&self) -> PyResult<Self> {
+        if !self.is_virtual {
+            let (field, given) = ("content", "zeros".to_owned());
+            let allowed = "what the drive was opened with".to_owned();
+            return Err(NativeError::from(JobError::Field { field, given, allowed }).into());
+        }
+        Ok(Self {
+            kind: Arc::clone(&self.kind),
+            writes_zeros: true,
+            engine: format!("{} zeros", self.engine),
+            ..*self
+        })
     }
 
     /// Runs a job (JSON text) and returns its outcome as scalars and columns.
@@ -130,6 +148,7 @@ impl Drive {
         let Some((counters, wear, service)) = counters else { return Ok(None) };
         let dict = PyDict::new(py);
         dict.set_item("host_writes", counters.host_writes)?;
+        dict.set_item("host_writes_elided", counters.host_writes_elided)?;
         dict.set_item("host_reads", counters.host_reads)?;
         dict.set_item("host_trims", counters.host_trims)?;
         dict.set_item("collection_moves", counters.collection_moves)?;
@@ -139,6 +158,10 @@ impl Drive {
         dict.set_item("nand_wear_writes", counters.nand_wear_writes)?;
         dict.set_item("folding_moves", counters.folding_moves)?;
         dict.set_item("nand_folding_writes", counters.nand_folding_writes)?;
+        dict.set_item("packing_moves", counters.packing_moves)?;
+        dict.set_item("nand_packing_writes", counters.nand_packing_writes)?;
+        dict.set_item("displaced_writes", counters.displaced_writes)?;
+        dict.set_item("displaced_moves", counters.displaced_moves)?;
         dict.set_item("host_write_bytes", counters.host_write_bytes)?;
         dict.set_item("nand_mapping_writes", counters.nand_mapping_writes)?;
         dict.set_item("mapping_senses", counters.mapping_senses)?;
@@ -165,7 +188,8 @@ impl Drive {
         let is_virtual = matches!(kind, Kind::Twin(_));
         let engine = kind.engine();
         Self {
-            kind: Mutex::new(kind),
+            kind: Arc::new(Mutex::new(kind)),
+            writes_zeros: false,
             engine,
             is_virtual,
             capacity_bytes,
@@ -181,6 +205,9 @@ impl Drive {
     fn run_detached(&self, job: &Job, watch: &mut PyWatch) -> Result<Outcome, NativeError> {
         let mut look = |progress| watch.look(progress);
         let kind = &mut *self.lock();
+        if let Kind::Twin(ssd) = kind {
+            ssd.let_write_zeros(self.writes_zeros);
+        }
         each!(kind, device => job.check(&**device))?;
         if job.threads == 1 {
             return Ok(each!(kind, device => run(&mut **device, job, &mut look))?);

@@ -6,6 +6,7 @@ use ssdlab_device::DeviceError;
 use ssdlab_flash::ConfigError;
 use ssdlab_uring::OpenError;
 use ssdlab_workload::JobError;
+use ssdlab_workload::trace::TraceError;
 
 /// Whatever a drive can answer besides what was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,9 @@ pub enum NativeError {
     /// A device that failed in operation.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A trace that cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// A job that does not fit the device.
     #[error("job: {0}")]
     Job(#[from] JobError),
@@ -48,6 +52,7 @@ impl From<NativeError> for PyErr {
             }
             NativeError::Config(_) | NativeError::Open(_) => "TargetError",
             NativeError::Job(_)
+            | NativeError::Trace(_)
             | NativeError::JobText(_)
             | NativeError::OptionsText(_)
             | NativeError::Engine { .. } => "UsageError",

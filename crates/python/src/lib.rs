@@ -5,6 +5,8 @@ mod drive;
 mod errors;
 mod own_cost;
 mod profile;
+mod server;
+mod trace;
 mod watch;
 
 use pyo3::prelude::*;
@@ -13,8 +15,10 @@ use pyo3::prelude::*;
 #[pymodule(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;
+    module.add_class::<server::Server>()?;
     module.add_function(wrap_pyfunction!(profile::describe_profile, module)?)?;
     module.add_function(wrap_pyfunction!(own_cost::nop_rate, module)?)?;
     module.add_function(wrap_pyfunction!(own_cost::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_statistics, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -17,9 +17,10 @@ pub struct PyWatch {
     /// Calls of the loop between two looks at the clock: a twin's requests cost less than a look.
     stride: u32,
     skipped: u32,
-    /// When Python was told last; of a real device by that device's clock, which costs nothing.
+    /// When Python was told last.
     last: Instant,
-    last_now: Nanos,
+    /// Of a real device: when it is told next by that device's clock, which costs nothing.
+    next_now: Nanos,
     is_virtual: bool,
     /// What a signal handler or the watcher raised.
     pub raised: Option<PyErr>,
@@ -34,26 +35,37 @@ impl PyWatch {
             stride,
             skipped: 0,
             last: now(),
-            last_now: Nanos::ZERO,
+            next_now: Nanos::ZERO,
             is_virtual,
             raised: None,
         }
     }
 
     /// Tells Python, if it is time to.
+    #[inline]
     pub fn look(&mut self, progress: Progress) -> ControlFlow<()> {
+        let ends = progress.done >= progress.total;
+        if !ends && (progress.now < self.next_now || self.skips()) {
+            return ControlFlow::Continue(());
+        }
+        self.tell(progress, ends)
+    }
+
+    /// Whether a twin's watcher is not to look at the clock yet.
+    #[inline]
+    fn skips(&mut self) -> bool {
         self.skipped += 1;
-        if self.skipped < self.stride && progress.done < progress.total {
-            return ControlFlow::Continue(());
-        }
+        self.skipped < self.stride
+    }
+
+    #[cold]
+    fn tell(&mut self, progress: Progress, ends: bool) -> ControlFlow<()> {
         self.skipped = 0;
-        let soon = self.last_now + Nanos::from_millis(PERIOD.as_millis() as u64);
-        if !self.is_virtual && progress.now < soon && progress.done < progress.total {
+        if self.is_virtual && !ends && self.last.elapsed() < PERIOD {
             return ControlFlow::Continue(());
         }
-        self.last_now = progress.now;
-        if self.is_virtual && self.last.elapsed() < PERIOD && progress.done < progress.total {
-            return ControlFlow::Continue(());
+        if !self.is_virtual {
+            self.next_now = progress.now + Nanos::from_millis(PERIOD.as_millis() as u64);
         }
         self.last = now();
         let Progress { done, total, now } = progress;

@@ -1,0 +1,350 @@
+//! `Server`: a twin on the wire, as Python holds it.
+
+use std::net::ToSocketAddrs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Deserialize;
+use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
+use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, Whereabouts};
+use ssdlab_serve::{
+    Address, Clock, Counter, Cut, Drive, Engine, Export, Health, Lead, Log, Lost, Making, Pace,
+    Store, Tls, restore,
+};
+use ssdlab_time::Nanos;
+
+use crate::errors::NativeError;
+use crate::profile::load;
+
+/// A twin as the server sees it.
+struct Twin {
+    ssd: Ssd,
+    making: Making,
+    /// What one erase erases.
+    erase_bytes: u64,
+}
+
+impl Device for Twin {
+    fn capacity_bytes(&self) -> u64 {
+        self.ssd.capacity_bytes()
+    }
+
+    fn sector_bytes(&self) -> u64 {
+        self.ssd.sector_bytes()
+    }
+
+    fn queue_depth(&self) -> usize {
+        self.ssd.queue_depth()
+    }
+
+    fn now(&self) -> Nanos {
+        self.ssd.now()
+    }
+
+    fn announce(&mut self, op: Op, lba: Lba) {
+        self.ssd.announce(op, lba);
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
+        self.ssd.submit(request)
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
+        self.ssd.reap(wait, done)
+    }
+}
+
+impl Drive for Twin {
+    fn unit_bytes(&self) -> u64 {
+        self.ssd.unit_bytes()
+    }
+
+    fn max_transfer(&self) -> u64 {
+        self.ssd.max_transfer()
+    }
+
+    fn volatile_units(&self) -> u64 {
+        self.ssd.volatile_units()
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        self.ssd.trim_reads_back() == ReadsBack::Zeros
+    }
+
+    fn is_mapped(&self, unit: u64) -> bool {
+        self.ssd.whereabouts(unit) != Whereabouts::Nowhere
+    }
+
+    fn die_of(&self, unit: u64) -> Option<u32> {
+        match self.ssd.whereabouts(unit) {
+            Whereabouts::Flash { die, .. } => Some(die),
+            Whereabouts::Buffer | Whereabouts::Nowhere => None,
+        }
+    }
+
+    fn erases_of(&self, unit: u64) -> Option<u32> {
+        match self.ssd.whereabouts(unit) {
+            Whereabouts::Flash { block, .. } => Some(self.ssd.superblocks()[block as usize].erases),
+            Whereabouts::Buffer | Whereabouts::Nowhere => None,
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.ssd.service().read_only
+    }
+
+    fn fork(&self) -> Box<dyn Drive> {
+        Box::new(Self { ssd: self.ssd.clone(), ..*self })
+    }
+
+    fn making(&self) -> Making {
+        self.making
+    }
+
+    fn health(&self) -> Health {
+        let (counters, wear) = (self.ssd.counters(), self.ssd.wear());
+        Health {
+            written: counters.host_write_bytes,
+            programmed: counters.nand_writes() * counters.unit_bytes,
+            erased: counters.erases * self.erase_bytes,
+            percentage_used: wear.percentage_used,
+            spare_percent: self.ssd.service().spare_percent(),
+            mapped_units: self.ssd.mapped_units(),
+        }
+    }
+
+    fn stream_room(&self, stream: u32) -> u64 {
+        self.ssd.stream_room(stream)
+    }
+
+    fn submit_timed(&mut self, request: Request) -> Completion {
+        self.ssd.submit_timed(request)
+    }
+
+    fn next_completion(&self) -> Option<Nanos> {
+        self.ssd.next_completion()
+    }
+
+    fn power_cut(&mut self) -> Cut {
+        let cut = self.ssd.power_cut(self.ssd.now());
+        let lost = cut.lost.iter().map(|each| Lost { unit: each.unit, writes: each.writes });
+        Cut { lost: lost.collect(), unanswered: cut.unanswered.len() }
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let (counters, wear, service) = (self.ssd.counters(), self.ssd.wear(), self.ssd.service());
+        vec![
+            ("host_reads", Some(counters.host_reads as f64)),
+            ("host_writes", Some(counters.host_writes as f64)),
+            ("host_trims", Some(counters.host_trims as f64)),
+            ("host_writes_lost", Some(counters.host_writes_lost as f64)),
+            ("host_write_bytes", Some(counters.host_write_bytes as f64)),
+            ("erases", Some(counters.erases as f64)),
+            ("waf", counters.waf()),
+            ("percentage_used", wear.percentage_used),
+            ("available_spare_percent", Some(service.spare_percent())),
+            ("virtual_s", Some(self.ssd.now().as_secs_f64())),
+        ]
+    }
+}
+
+impl Twin {
+    fn new(profile: &Profile, seed: u64) -> Self {
+        let geometry = &profile.geometry;
+        let erase_bytes = geometry.superblock_bytes() / u64::from(geometry.dies());
+        Self { ssd: Ssd::new(profile, seed), making: making(profile), erase_bytes }
+    }
+}
+
+/// What the twin of a profile is made of, as hosts are told.
+fn making(profile: &Profile) -> Making {
+    let geometry = &profile.geometry;
+    Making {
+        stripe_bytes: u64::from(geometry.stripe_units()) * geometry.unit_bytes(),
+        superblock_bytes: geometry.superblock_bytes(),
+        streams: match profile.placement {
+            PlacementRule::Streams(count) => count,
+            _ => 0,
+        },
+        moves_stay: profile.collection.relocation == Relocation::Mixed,
+    }
+}
+
+/// A running server; it stops when it is dropped or told to.
+#[pyclass(frozen, module = "ssdlab._native")]
+pub struct Server {
+    running: Mutex<ssdlab_serve::Server>,
+    #[pyo3(get)]
+    capacity_bytes: u64,
+    /// Where NBD's clients come: the socket's path, or `host:port`; none where they do not.
+    #[pyo3(get)]
+    address: Option<String>,
+    /// Where hosts of `NVMe` come, as `host:port`, and what the drive is called there.
+    #[pyo3(get)]
+    nvme: Option<(String, String)>,
+    /// What a request and its answer cost on their way, in microseconds; 0 where nothing is paced.
+    #[pyo3(get)]
+    transport_us: f64,
+}
+
+/// How a twin is served.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServeOptions {
+    name: String,
+    kind: Kind,
+    /// A socket's path, or `host:port`; none where NBD's clients do not come.
+    address: Option<String>,
+    /// `host:port` for hosts of `NVMe`.
+    #[serde(default)]
+    nvme_tcp: Option<String>,
+    #[serde(default)]
+    capacity_bytes: Option<u64>,
+    /// The control socket's path.
+    #[serde(default)]
+    control: Option<PathBuf>,
+    #[serde(default)]
+    data: Option<PathBuf>,
+    /// Where every change of the content is logged.
+    #[serde(default)]
+    log: Option<PathBuf>,
+    /// Seconds of the drive in a second; none for as fast as can be.
+    #[serde(default)]
+    pace: Option<f64>,
+    #[serde(default)]
+    seed: u64,
+    /// The folder of certificates, for clients that encrypt and no others.
+    #[serde(default)]
+    tls: Option<PathBuf>,
+    /// Whether they have to show a certificate too.
+    #[serde(default)]
+    tls_verify_peer: bool,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Unix,
+    Tcp,
+}
+
+impl ServeOptions {
+    fn address(&self) -> PyResult<Option<Address>> {
+        let Some(given) = &self.address else { return Ok(None) };
+        Ok(Some(match self.kind {
+            Kind::Unix => Address::Unix(given.into()),
+            Kind::Tcp => resolved(given)?,
+        }))
+    }
+
+    fn nvme_address(&self) -> PyResult<Option<Address>> {
+        self.nvme_tcp.as_deref().map(resolved).transpose()
+    }
+}
+
+fn resolved(given: &str) -> PyResult<Address> {
+    let none = || PyOSError::new_err("no such address");
+    Ok(Address::Tcp(given.to_socket_addrs()?.next().ok_or_else(none)?))
+}
+
+fn told(address: &Address) -> String {
+    match address {
+        Address::Unix(path) => path.display().to_string(),
+        Address::Tcp(address) => address.to_string(),
+    }
+}
+
+#[pymethods]
+impl Server {
+    /// Serves the twin of a profile's text as the options' JSON says.
+    #[staticmethod]
+    fn start(profile: &str, options: &str) -> PyResult<Self> {
+        let options: ServeOptions =
+            serde_json::from_str(options).map_err(NativeError::OptionsText)?;
+        let profile = load(profile, options.capacity_bytes)?;
+        let mut twin = Twin::new(&profile, options.seed);
+        let (capacity, unit) = (twin.capacity_bytes(), twin.unit_bytes());
+        let volatile = twin.volatile_units();
+        let store = match &options.data {
+            None => Store::in_memory(capacity, unit, volatile),
+            Some(path) => Store::in_file(path, capacity, unit, volatile)?,
+        };
+        let whole = restore(&mut twin, store.held())?;
+        let store = store.mapped_whole(whole);
+        let (address, nvme) = (options.address()?, options.nvme_address()?);
+        let pace = options.pace.map_or(Pace::None, Pace::Times);
+        let lead = match address.as_ref().or(nvme.as_ref()) {
+            Some(address) if options.pace.is_some() => Lead::measure(address)?,
+            _ => Lead::default(),
+        };
+        let mut export = Export::new(&options.name, &profile.model, capacity, unit);
+        if let Some(folder) = &options.tls {
+            export = export.encrypted(Tls::from_folder(folder, options.tls_verify_peer)?);
+        }
+        let shown = twin.now();
+        let mut engine = Engine::new(Box::new(twin), store, Clock::start(pace, lead).from(shown));
+        if let Some(path) = &options.log {
+            engine = engine.with_log(Log::create(path)?);
+        }
+        let mut server = ssdlab_serve::Server::new(engine, export);
+        let address = address.map(|address| server.listen(&address)).transpose()?;
+        let origin = format!("{} {}", options.name, options.seed);
+        let nvme = nvme.map(|address| server.listen_for_nvme(&address, &origin)).transpose()?;
+        if let Some(socket) = &options.control {
+            server.listen_for_control(socket)?;
+        }
+        Ok(Self {
+            running: Mutex::new(server),
+            capacity_bytes: capacity,
+            address: address.as_ref().map(told),
+            nvme: nvme.map(|(address, identity)| (told(&address), identity.name)),
+            transport_us: lead.transport.as_secs_f64() * 1e6,
+        })
+    }
+
+    /// How many clients are connected.
+    fn connections(&self) -> usize {
+        self.lock().connections()
+    }
+
+    /// What the drive has counted, by name.
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        let (counters, lag) = py.detach(|| {
+            let server = self.lock();
+            (server.engine().counters(), server.engine().lag())
+        });
+        for (name, value) in counters {
+            dict.set_item(name, value)?;
+        }
+        dict.set_item("paced_answers", lag.answers)?;
+        dict.set_item("late_answers", lag.late)?;
+        dict.set_item("latest_answer_us", lag.most.as_secs_f64() * 1e6)?;
+        Ok(dict)
+    }
+
+    /// Cuts the power and turns it on again: connections break off, what was not in flash is lost.
+    /// Returns how many units lost writes.
+    fn power_cut(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.lock().power_cut(true).map_or(0, |cut| cut.lost.len()))
+    }
+
+    /// Ends all connections, stops, and completes the log; an error is the log's.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            let mut server = self.lock();
+            server.stop();
+            server.engine().finish_log()
+        })?;
+        Ok(())
+    }
+}
+
+impl Server {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ssdlab_serve::Server> {
+        self.running.lock().expect("no panic while locked")
+    }
+}

@@ -1,0 +1,40 @@
+//! What a trace asks for: one pass over it, with the interpreter free meanwhile.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use ssdlab_device::Op;
+use ssdlab_workload::trace::{Replay, Statistics};
+
+use crate::errors::NativeError;
+
+/// Reads a trace from end to end and tells what it found. `replay` is JSON text with the fields of
+/// `Replay`, of which only those that say what is read are heeded.
+#[pyfunction]
+pub fn trace_statistics<'py>(py: Python<'py>, replay: &str) -> PyResult<Bound<'py, PyDict>> {
+    let replay: Replay = serde_json::from_str(replay).map_err(NativeError::from)?;
+    let found = py.detach(|| Statistics::of(&replay)).map_err(NativeError::from)?;
+    let dict = PyDict::new(py);
+    dict.set_item("format", found.format.name())?;
+    for (op, name) in Op::ALL.into_iter().zip(["reads", "writes", "trims", "flushes"]) {
+        dict.set_item(name, found.requests[op.index()])?;
+    }
+    for (op, name) in [(Op::Read, "read"), (Op::Write, "write"), (Op::Trim, "trim")] {
+        dict.set_item(format!("{name}_bytes"), found.bytes[op.index()])?;
+    }
+    for (op, name) in [(Op::Read, "read"), (Op::Write, "write")] {
+        let kind = op.index();
+        dict.set_item(format!("{name}_sizes"), found.sizes[kind].iter().collect::<Vec<_>>())?;
+        dict.set_item(format!("median_{name}_bytes"), found.median_bytes(kind))?;
+    }
+    dict.set_item("volumes", found.ends_bytes.iter().collect::<Vec<_>>())?;
+    dict.set_item("footprint_bytes", found.footprint_bytes)?;
+    dict.set_item("written_footprint_bytes", found.written_footprint_bytes)?;
+    dict.set_item("unit_writes", found.unit_writes)?;
+    dict.set_item("hottest_fifth", found.hottest_fifth)?;
+    dict.set_item("aligned", found.aligned)?;
+    dict.set_item("continuing", found.continuing)?;
+    dict.set_item("span_ns", found.span.get())?;
+    dict.set_item("early", found.early)?;
+    dict.set_item("empty", found.empty)?;
+    Ok(dict)
+}

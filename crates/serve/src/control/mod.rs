@@ -1,0 +1,92 @@
+//! The control socket: lines of JSON, a request and its answer each; docs/serve.md has them all.
+
+mod ask;
+mod fault;
+mod fork;
+mod meter;
+mod power;
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::link::Link;
+use crate::server::Shared;
+use crate::store::MARK_MAX;
+use ask::Ask;
+
+/// The longest request.
+const LINE_MAX: u64 = 64 << 10;
+
+/// What a request is answered with; an error in words.
+type Answer = Result<Value, String>;
+
+/// Answers requests until the other end goes.
+///
+/// # Errors
+/// The connection's.
+pub fn converse(shared: &Arc<Shared>, link: Link) -> io::Result<()> {
+    let mut output = link.try_clone()?;
+    let mut input = BufReader::new(link);
+    let mut asked = String::new();
+    loop {
+        asked.clear();
+        if input.by_ref().take(LINE_MAX).read_line(&mut asked)? == 0 {
+            return Ok(());
+        }
+        let answer = match serde_json::from_str(&asked) {
+            Ok(ask) => obey(shared, ask),
+            Err(error) => Err(error.to_string()),
+        };
+        let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
+        output.write_all(format!("{answer}\n").as_bytes())?;
+    }
+}
+
+fn obey(shared: &Arc<Shared>, ask: Ask) -> Answer {
+    match ask {
+        Ask::Counters {} => Ok(counters(shared)),
+        Ask::Power {} => Ok(power::told(&shared.engine.power())),
+        Ask::PowerCut(wish) => power::cut(shared, &wish),
+        Ask::PowerOn {} => power::on(shared),
+        Ask::Meter {} => Ok(meter::told(shared)),
+        Ask::Fault(wish) => fault::add(shared, wish),
+        Ask::Faults {} => Ok(fault::all(shared)),
+        Ask::FaultClear { fault } => fault::clear(shared, fault),
+        Ask::Mark { name } => mark(shared, &name),
+        Ask::Snapshot { name } => fork::snapshot(shared, &name),
+        Ask::SnapshotDrop { name } => fork::drop_snapshot(shared, &name),
+        Ask::Fork(wish) => fork::fork(shared, &wish),
+        Ask::ForkEnd { unix } => fork::end(shared, &unix),
+        Ask::Forks {} => Ok(fork::all(shared)),
+    }
+}
+
+fn mark(shared: &Shared, name: &str) -> Answer {
+    if name.len() > MARK_MAX {
+        return Err(format!("a mark has at most {MARK_MAX} bytes"));
+    }
+    match shared.engine.mark(name) {
+        Ok(true) => Ok(json!({ "marked": name })),
+        Ok(false) => Err("there is no log; it is asked for when the server starts".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What was counted, by name; null where it cannot be known yet.
+fn counters(shared: &Shared) -> Value {
+    let mut counted: Map<String, Value> = shared
+        .engine
+        .counters()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect();
+    let lag = shared.engine.lag();
+    counted.insert("clients".into(), json!(shared.client_count()));
+    counted.insert("power_cuts".into(), json!(shared.engine.power().cuts));
+    counted.insert("paced_answers".into(), json!(lag.answers));
+    counted.insert("late_answers".into(), json!(lag.late));
+    counted.insert("latest_answer_us".into(), json!(lag.most.as_secs_f64() * 1e6));
+    Value::Object(counted)
+}

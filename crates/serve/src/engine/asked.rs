@@ -1,0 +1,170 @@
+//! What is asked of an engine beside its clients' commands: faults, forks, marks, its insides.
+
+use std::io;
+
+use ssdlab_time::Nanos;
+
+use super::Engine;
+use super::command::{Ended, Shape};
+use super::meter::Metered;
+use crate::drive::{Health, Making};
+use crate::errno::EIO;
+use crate::fault::{FaultTold, Wish};
+use crate::power::State;
+use crate::store::Log;
+
+/// A drive's life and its time, of one moment.
+#[derive(Clone, Debug)]
+pub struct Life {
+    /// What the drive has counted.
+    pub health: Health,
+    /// What clients did, by kind.
+    pub by_kind: Vec<Metered>,
+    /// How long it has been running, on its own clock.
+    pub running: Nanos,
+    /// Whether it takes no more writes.
+    pub is_read_only: bool,
+    /// How often its power was cut.
+    pub power_cuts: u64,
+}
+
+impl Engine {
+    /// What the drive's life is like now.
+    pub fn life(&self) -> Life {
+        let busy = self.lock();
+        Life {
+            health: busy.drive.health(),
+            by_kind: busy.meter.by_kind().to_vec(),
+            running: busy.drive.now(),
+            is_read_only: busy.drive.is_read_only(),
+            power_cuts: busy.power.told().cuts,
+        }
+    }
+
+    /// What the drive is made of.
+    pub fn making(&self) -> Making {
+        self.lock().drive.making()
+    }
+
+    /// Bytes that each stream's open superblock still takes.
+    pub fn stream_rooms(&self) -> Vec<u64> {
+        let busy = self.lock();
+        (0..busy.drive.making().streams).map(|stream| busy.drive.stream_room(stream)).collect()
+    }
+
+    /// Whether the drive's map has all units of a range of bytes.
+    pub fn is_mapped(&self, offset: u64, length: u64) -> bool {
+        let unit = self.shape.unit_bytes;
+        let busy = self.lock();
+        (offset / unit..(offset + length).div_ceil(unit)).all(|unit| busy.drive.is_mapped(unit))
+    }
+
+    /// What the drive is, as far as commands depend on it.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether a power cut may take writes that were answered.
+    pub fn is_volatile(&self) -> bool {
+        self.lock().drive.volatile_units() > 0
+    }
+
+    /// Trims the whole drive, and leaves zeros whatever its trims leave. `None` without power.
+    pub fn erase(&self) -> Option<Ended> {
+        let _alone = self.gate.write().expect("no panic while locked");
+        let ended = self.lock().trim_all(&self.shape, &self.clock)?;
+        Some(ended.and_then(|()| self.forget_content().map_err(|_| EIO)))
+    }
+
+    fn forget_content(&self) -> io::Result<()> {
+        let log = self.lock_log();
+        self.store.trim(0, self.shape.capacity / self.shape.unit_bytes)?;
+        log.map_or(Ok(()), |mut log| log.zero(0..self.shape.capacity, false))
+    }
+
+    /// Logs every change of the content from now on.
+    #[must_use]
+    pub fn with_log(self, log: Log) -> Self {
+        Self { log: Some(log.into()), ..self }
+    }
+
+    /// Lets something go wrong; returns its number.
+    pub fn add_fault(&self, wish: Wish) -> u64 {
+        self.lock().faults.add(wish)
+    }
+
+    /// Clears a fault, or all of them; returns how many there were.
+    pub fn clear_faults(&self, number: Option<u64>) -> usize {
+        self.lock().faults.clear(number)
+    }
+
+    /// What is to go wrong, or did.
+    pub fn faults(&self) -> Vec<FaultTold> {
+        self.lock().faults.told()
+    }
+
+    /// What was done by kind of command, and what the drive has in flight.
+    pub fn metered(&self) -> (Vec<Metered>, usize) {
+        let busy = self.lock();
+        (busy.meter.by_kind().to_vec(), busy.in_flight())
+    }
+
+    /// A drive in this state with this content, between two commands. It goes its own way, has
+    /// power, and nothing is to go wrong there.
+    ///
+    /// # Errors
+    /// The content lies in a file.
+    pub fn fork(&self) -> io::Result<Self> {
+        let _alone = self.gate.write().expect("no panic while locked");
+        let busy = self.lock();
+        Ok(Self {
+            store: self.store.fork()?,
+            clock: self.clock.fork(match busy.power.state {
+                State::Off(since) => Some(since),
+                State::On | State::Failing { .. } => None,
+            }),
+            busy: busy.fork().into(),
+            shape: self.shape,
+            gate: ().into(),
+            log: None,
+        })
+    }
+
+    /// Names this moment in the log; false where there is none.
+    ///
+    /// # Errors
+    /// The log's.
+    pub fn mark(&self, name: &str) -> io::Result<bool> {
+        let Some(mut log) = self.lock_log() else { return Ok(false) };
+        log.mark(name).map(|()| true)
+    }
+
+    /// Completes the log.
+    ///
+    /// # Errors
+    /// The log's.
+    pub fn finish_log(&self) -> io::Result<()> {
+        // What runs is done first.
+        let _alone = self.gate.write().expect("no panic while locked");
+        self.lock_log().map_or(Ok(()), |mut log| log.finish())
+    }
+
+    /// Runs of units from `first` on, each with what `told` says of it; at most `most` runs.
+    pub fn runs(&self, units: (u64, u64), most: usize, told: Told) -> Vec<(u64, u32)> {
+        let busy = self.lock();
+        let mut runs: Vec<(u64, u32)> = Vec::new();
+        for unit in units.0..units.1 {
+            let here = told(&*busy.drive, unit);
+            let is_full = runs.len() == most;
+            match runs.last_mut() {
+                Some((units, same)) if *same == here => *units += 1,
+                _ if is_full => break,
+                _ => runs.push((1, here)),
+            }
+        }
+        runs
+    }
+}
+
+/// What block status tells of a unit.
+pub type Told = fn(&dyn crate::drive::Drive, u64) -> u32;

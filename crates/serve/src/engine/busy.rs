@@ -1,0 +1,173 @@
+//! `Busy`: the drive with what it has in flight, and its power; what one lock guards.
+
+use std::time::Instant;
+
+use ssdlab_device::Wait;
+use ssdlab_time::Nanos;
+
+use super::command::{Ask, Command, Ended, Shape};
+use super::meter::Meter;
+use crate::drive::Drive;
+use crate::errno::EPERM;
+use crate::fault::{Faults, Twist, Verdict, placed};
+use crate::pace::Clock;
+use crate::power::{Power, State};
+
+/// A command that the drive has taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// How it ends.
+    pub ended: Ended,
+    /// When, on the drive's clock.
+    pub completed: Nanos,
+    /// When it may be answered; `None` for at once.
+    pub due: Option<Instant>,
+    /// What a write did instead of what it says.
+    pub twist: Option<Twist>,
+}
+
+/// The drive, what it has in flight and whether it has power.
+pub struct Busy {
+    pub drive: Box<dyn Drive>,
+    pub power: Power,
+    pub faults: Faults,
+    pub meter: Meter,
+    in_flight: usize,
+}
+
+impl Busy {
+    /// A drive with nothing in flight.
+    pub fn new(drive: Box<dyn Drive>) -> Self {
+        Self {
+            drive,
+            power: Power::default(),
+            faults: Faults::default(),
+            meter: Meter::default(),
+            in_flight: 0,
+        }
+    }
+
+    /// Takes commands that were put together, from the first on: paced, as far as the queue has
+    /// room; and none after the write that a cut was planned for. None at all without power.
+    pub fn take(&mut self, commands: &[Command], shape: &Shape, clock: &Clock) -> Vec<Taken> {
+        if self.power.state != State::On {
+            return Vec::new();
+        }
+        self.advance(clock.drive_time(self.drive.now()));
+        let mut taken = Vec::with_capacity(commands.len());
+        for command in commands {
+            let room = shape.queue_depth - self.in_flight;
+            if clock.is_paced() && command.requests(shape).count() > room {
+                break;
+            }
+            let done = self.do_or_fail(command, shape, clock);
+            taken.push(done);
+            if command.writes()
+                && let Some(share) = self.power.meets_plan()
+            {
+                let left = done.completed.saturating_sub(self.drive.now()).get() as f64;
+                self.advance(self.drive.now() + Nanos::new((left * share) as u64));
+                return taken;
+            }
+        }
+        if !clock.is_paced() {
+            self.wait_for_all();
+            clock.begin_idle();
+        }
+        taken
+    }
+
+    /// Trims all of the drive; `None` without power.
+    pub fn trim_all(&mut self, shape: &Shape, clock: &Clock) -> Option<Ended> {
+        if self.power.state != State::On {
+            return None;
+        }
+        self.advance(clock.drive_time(self.drive.now()));
+        let mut ended = Ok(());
+        for from in (0..shape.capacity).step_by(1 << 30) {
+            let length = (shape.capacity - from).min(1 << 30) as u32;
+            let trim = Command::new(Ask::Trim, from, length);
+            ended = ended.and(self.do_or_fail(&trim, shape, clock).ended);
+        }
+        if !clock.is_paced() {
+            self.wait_for_all();
+            clock.begin_idle();
+        }
+        Some(ended)
+    }
+
+    /// Brings the drive's clock to a time.
+    pub fn advance(&mut self, time: Nanos) {
+        let mut done = Vec::new();
+        while self.drive.now() < time {
+            self.drive.reap(Wait::Until(time), &mut done).expect("a twin never goes away");
+        }
+        self.drive.reap(Wait::Poll, &mut done).expect("a twin never goes away");
+        self.in_flight -= done.len();
+    }
+
+    /// How many requests it has in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// The same state, to go its own way; nothing is to go wrong there.
+    pub fn fork(&self) -> Self {
+        Self { in_flight: self.in_flight, ..Self::new(self.drive.fork()) }
+    }
+
+    /// Nothing is in flight: its power was cut.
+    pub fn forget_flight(&mut self) {
+        self.in_flight = 0;
+    }
+
+    /// Gives a command to the drive, unless a fault or the drive's end is in the way.
+    fn do_or_fail(&mut self, command: &Command, shape: &Shape, clock: &Clock) -> Taken {
+        let verdict = if self.faults.are_none() {
+            Verdict::default()
+        } else {
+            self.faults.judge(command, shape, &*self.drive)
+        };
+        let Verdict { mut refused, not_before, twist } = verdict;
+        if command.changes() && self.drive.is_read_only() {
+            refused = Some(EPERM);
+        }
+        let mut taken = match refused {
+            Some(errno) => {
+                let completed = self.drive.now();
+                Taken { ended: Err(errno), completed, due: clock.due(completed), twist: None }
+            }
+            None => Taken { twist, ..self.submit(&placed(command, twist), shape, clock) },
+        };
+        self.meter.note(command, taken.ended, taken.completed - self.drive.now());
+        taken.due = taken.due.max(not_before);
+        taken
+    }
+
+    fn submit(&mut self, command: &Command, shape: &Shape, clock: &Clock) -> Taken {
+        let (mut ended, mut completed) = (Ok(()), Nanos::ZERO);
+        for request in command.requests(shape) {
+            while self.in_flight == shape.queue_depth {
+                self.wait();
+            }
+            let done = self.drive.submit_timed(request);
+            self.in_flight += 1;
+            completed = completed.max(done.completed);
+            ended = ended.and(done.outcome.map_err(|error| error.errno));
+        }
+        Taken { ended, completed, due: clock.due(completed), twist: None }
+    }
+
+    fn wait_for_all(&mut self) {
+        while self.in_flight > 0 {
+            self.wait();
+        }
+    }
+
+    /// Waits on the drive's own clock for what is done next.
+    fn wait(&mut self) {
+        let mut done = Vec::new();
+        self.drive.reap(Wait::One, &mut done).expect("a twin never goes away");
+        self.in_flight -= done.len();
+    }
+}

@@ -1,0 +1,314 @@
+//! `Engine`: the drive and its bytes together; what each command of a client does to both.
+
+mod asked;
+mod busy;
+mod command;
+mod meter;
+mod payload;
+mod restore;
+
+use std::borrow::Cow;
+use std::io;
+use std::sync::{Mutex, MutexGuard, RwLock};
+use std::time::Instant;
+
+use ssdlab_time::Nanos;
+
+pub use asked::{Life, Told};
+pub use busy::Taken;
+pub use command::{Ask, Command, Ended, Shape, TRANSFER_MAX};
+pub use payload::Payload;
+pub use restore::restore;
+
+use busy::Busy;
+use meter::Hinted;
+
+use crate::drive::{Counter, Cut, Drive};
+use crate::errno::EIO;
+use crate::fault::{Twist, placed};
+use crate::message::{Message, Page};
+use crate::pace::{Clock, Lag, wall};
+use crate::power::{Plan, PowerTold, State};
+use crate::store::{Log, Store};
+
+/// A served drive, shared by all connections.
+pub struct Engine {
+    busy: Mutex<Busy>,
+    store: Store,
+    clock: Clock,
+    shape: Shape,
+    /// Held to read while commands run; to write by a power cut, which stands between them.
+    gate: RwLock<()>,
+    log: Option<Mutex<Log>>,
+}
+
+impl Engine {
+    /// A drive with its bytes.
+    pub fn new(drive: Box<dyn Drive>, store: Store, clock: Clock) -> Self {
+        let shape = Shape::of(&*drive);
+        let (busy, gate) = (Mutex::new(Busy::new(drive)), RwLock::new(()));
+        Self { busy, store, clock, shape, gate, log: None }
+    }
+
+    /// Bytes of a mapping unit.
+    pub fn unit_bytes(&self) -> u64 {
+        self.shape.unit_bytes
+    }
+
+    /// What the drive has counted, and writes by the form in which they said where they belong.
+    pub fn counters(&self) -> Vec<Counter> {
+        let busy = self.lock();
+        let mut counters = busy.drive.counters();
+        let Hinted { plain, stream, append, overwrite } = busy.meter.hinted();
+        counters.extend([
+            ("writes_plain", Some(plain as f64)),
+            ("writes_of_stream", Some(stream as f64)),
+            ("writes_append", Some(append as f64)),
+            ("writes_overwrite", Some(overwrite as f64)),
+        ]);
+        counters
+    }
+
+    /// How late answers left that were to wait for their time.
+    pub fn lag(&self) -> Lag {
+        self.clock.lag()
+    }
+
+    /// The drive's clock against the wall's.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Whether all that is not mapped reads as zeros. Not where trims keep old data, and not where
+    /// a file had content that the map lacks.
+    pub fn unmapped_is_zero(&self) -> bool {
+        self.shape.trims_to_zeros && self.store.is_mapped_whole()
+    }
+
+    /// Whether a command can be done at all.
+    pub fn check(&self, command: &Command) -> Ended {
+        command.check(self.shape.capacity)
+    }
+
+    /// Pages to receive a write's bytes in, a unit each, that become the drive's without a copy;
+    /// `None` where its bytes are wanted in a row.
+    pub fn pages_for(&self, command: &Command) -> Option<Vec<Page>> {
+        let whole = command.ask == Ask::Write && self.shape.keeps_units_whole(command);
+        if !whole || self.log.is_some() {
+            return None;
+        }
+        self.store.blank_pages(u64::from(command.length) / self.shape.unit_bytes)
+    }
+
+    /// Does commands that were put together: the drive has them in flight at once. `commands` have
+    /// passed `check`; `payload` gives a write's bytes, `into` gets a way to
+    /// add a read's to a reply.
+    ///
+    /// Returns those that were taken, from the first on: paced, a full queue takes no more until
+    /// `next_free`. `None` where the power failed: none of them is ever answered.
+    pub fn perform<'a, P: Into<Payload<'a>>>(
+        &self,
+        commands: &[Command],
+        payload: impl Fn(usize) -> P,
+        mut into: impl FnMut(usize, &Taken, &dyn Fn(&mut Message) -> Ended),
+    ) -> Option<Vec<Taken>> {
+        let _running = self.gate.read().expect("no panic while locked");
+        let (mut taken, now, has_power) = {
+            let mut busy = self.lock();
+            let taken = busy.take(commands, &self.shape, &self.clock);
+            (taken, busy.drive.now(), busy.power.state == State::On)
+        };
+        for (number, command) in commands[..taken.len()].iter().enumerate() {
+            if taken[number].ended.is_err() {
+                continue;
+            }
+            if command.ask == Ask::Read {
+                let (offset, length) = (command.offset, u64::from(command.length));
+                into(number, &taken[number], &|out| {
+                    self.store.append(offset, length, out).map_err(|_| EIO)
+                });
+            } else {
+                let payload = || payload(number).into();
+                taken[number].ended = self.change(command, payload, &taken[number]);
+            }
+        }
+        self.store.forget_settled(now);
+        has_power.then_some(taken)
+    }
+
+    /// When the drive's queue has room again, where it is full.
+    pub fn next_free(&self) -> Option<Instant> {
+        self.lock().drive.next_completion().and_then(|time| self.clock.due(time))
+    }
+
+    /// Plans a power cut, in place of an earlier plan.
+    ///
+    /// # Panics
+    /// Where the plan is for a write before the next.
+    pub fn plan_cut(&self, plan: Option<Plan>) {
+        assert!(plan.is_none_or(|plan| plan.after_writes > 0), "the past cannot be cut");
+        self.lock().power.plan(plan);
+    }
+
+    /// How its power is.
+    pub fn power(&self) -> PowerTold {
+        self.lock().power.told()
+    }
+
+    /// Whether a planned cut has begun; whether the power is to come back at once.
+    pub fn failing(&self) -> Option<bool> {
+        match self.lock().power.state {
+            State::Failing { then_on } => Some(then_on),
+            State::On | State::Off(_) => None,
+        }
+    }
+
+    /// Cuts the power: what was not in flash is as it was before. `None` where there is none.
+    ///
+    /// # Panics
+    /// Where the content's file cannot be written: a cut must not end half way.
+    pub fn power_cut(&self, then_on: bool) -> Option<Cut> {
+        let _alone = self.gate.write().expect("no panic while locked");
+        let mut busy = self.lock();
+        if let State::Off(_) = busy.power.state {
+            return None;
+        }
+        if busy.power.state == State::On {
+            let now = self.clock.heard_time(busy.drive.now());
+            busy.advance(now);
+        }
+        let cut = busy.drive.power_cut();
+        busy.forget_flight();
+        self.store.bring_back(&cut.lost).expect("the content can be written");
+        self.log_cut(&cut).expect("the log can be written");
+        let state = if then_on { State::On } else { State::Off(wall()) };
+        busy.power.was_cut(state, cut.clone());
+        self.clock.begin_idle();
+        Some(cut)
+    }
+
+    /// Turns the power on again; false where it was on. Time without power is none for the drive.
+    pub fn power_on(&self) -> bool {
+        let mut busy = self.lock();
+        let State::Off(since) = busy.power.state else { return false };
+        self.clock.stand_still_since(since);
+        busy.power.state = State::On;
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Busy> {
+        self.busy.lock().expect("no panic while locked")
+    }
+
+    fn lock_log(&self) -> Option<MutexGuard<'_, Log>> {
+        self.log.as_ref().map(|log| log.lock().expect("no panic while locked"))
+    }
+
+    /// Logs a cut by name, and what units hold after it.
+    fn log_cut(&self, cut: &Cut) -> io::Result<()> {
+        let Some(mut log) = self.lock_log() else { return Ok(()) };
+        log.mark("power-cut")?;
+        for lost in &cut.lost {
+            let offset = lost.unit * self.shape.unit_bytes;
+            log.write(offset, &self.store.read(offset, self.shape.unit_bytes)?, false)?;
+        }
+        log.finish()
+    }
+
+    /// Does to the bytes what a command that succeeded did to the drive.
+    fn change<'a>(
+        &self,
+        command: &Command,
+        payload: impl FnOnce() -> Payload<'a>,
+        taken: &Taken,
+    ) -> Ended {
+        let command = &placed(command, taken.twist);
+        let (offset, end, done) = (command.offset, command.end(), taken.completed);
+        // Held meanwhile: the log has changes in the order in which they are made.
+        let log = self.lock_log();
+        let mut written: Cow<'a, [u8]> = Cow::Borrowed(b"");
+        let changed = match command.ask {
+            Ask::Read | Ask::Cache => return Ok(()),
+            Ask::Flush => self.store.sync(),
+            Ask::Write => match (payload(), taken.twist) {
+                (Payload::Pages(pages), None | Some(Twist::Elsewhere(_))) => {
+                    self.store.place(offset, pages, done);
+                    Ok(())
+                }
+                (payload, twist) => self.twisted(offset, payload, twist).and_then(|bytes| {
+                    written = bytes;
+                    self.write(offset, &written, done)
+                }),
+            },
+            Ask::Trim if !self.shape.trims_to_zeros => return Ok(()),
+            Ask::Trim => self.trim(offset, end),
+            Ask::Zero { may_trim } if may_trim && self.shape.trims_to_zeros => {
+                let (first, last) = self.shape.whole_units(offset, end);
+                if first < last {
+                    let head = self.zero(offset, first, done);
+                    let whole = self.trim(first, last);
+                    head.and(whole).and(self.zero(last, end, done))
+                } else {
+                    self.zero(offset, end, done)
+                }
+            }
+            Ask::Zero { .. } => self.zero(offset, end, done),
+        };
+        let logged = changed.and_then(|()| match log {
+            Some(log) => self.log(log, command, &written),
+            None => Ok(()),
+        });
+        logged.map_err(|_| EIO)
+    }
+
+    /// Notes in the log what a command has changed.
+    fn log(&self, mut log: MutexGuard<'_, Log>, command: &Command, bytes: &[u8]) -> io::Result<()> {
+        match command.ask {
+            Ask::Read | Ask::Cache => Ok(()),
+            Ask::Write => log.write(command.offset, bytes, command.durable),
+            Ask::Zero { .. } => log.zero(command.offset..command.end(), command.durable),
+            Ask::Trim => {
+                let (first, last) = self.shape.whole_units(command.offset, command.end());
+                if first < last { log.zero(first..last, command.durable) } else { Ok(()) }
+            }
+            Ask::Flush => log.flush(),
+        }
+    }
+
+    /// The bytes that a write really leaves.
+    fn twisted<'a>(
+        &self,
+        offset: u64,
+        payload: Payload<'a>,
+        twist: Option<Twist>,
+    ) -> io::Result<Cow<'a, [u8]>> {
+        let bytes = payload.in_a_row();
+        let kept = match twist {
+            None | Some(Twist::Elsewhere(_)) => return Ok(bytes),
+            Some(Twist::Torn(kept)) => kept as usize,
+            Some(Twist::Lost) => 0,
+        };
+        let mut left = self.store.read(offset, bytes.len() as u64)?;
+        left[..kept].copy_from_slice(&bytes[..kept]);
+        Ok(left.into())
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8], done: Nanos) -> io::Result<()> {
+        self.shape.pieces(offset, offset + bytes.len() as u64).try_for_each(|piece| {
+            let here = (piece.start - offset) as usize..(piece.end - offset) as usize;
+            self.store.write(piece.start, &bytes[here], done)
+        })
+    }
+
+    fn zero(&self, start: u64, end: u64, done: Nanos) -> io::Result<()> {
+        self.shape.pieces(start, end).try_for_each(|piece| self.store.zero(piece, done))
+    }
+
+    fn trim(&self, start: u64, end: u64) -> io::Result<()> {
+        let (first, last) = self.shape.whole_units(start, end);
+        if first >= last {
+            return Ok(());
+        }
+        self.store.trim(first / self.shape.unit_bytes, (last - first) / self.shape.unit_bytes)
+    }
+}

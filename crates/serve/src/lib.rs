@@ -1,0 +1,40 @@
+//! A twin on the wire: any program runs on it, and its power can be cut.
+//!
+//! A client's connection -> a protocol: `nbd`, or `nvme_tcp` and the controller in `nvme` ->
+//! `engine` (drive and bytes) -> `drive` (the twin, which has the time) and `store` (the bytes).
+
+mod control;
+mod door;
+mod drive;
+mod engine;
+mod errno;
+mod export;
+mod fault;
+mod forks;
+mod link;
+mod links;
+mod message;
+mod nbd;
+mod nvme;
+mod nvme_tcp;
+mod pace;
+mod power;
+mod server;
+mod store;
+mod stream;
+mod tls;
+mod transport;
+
+pub use door::Address;
+pub use drive::{Counter, Cut, Drive, Health, Lost, Making};
+pub use engine::{Engine, restore};
+pub use export::Export;
+pub use nvme::{
+    Completion, Controller, HostData, Identity, Kind, Outcome, Status, Submission, Subsystem,
+};
+pub use pace::{Clock, Lag, Pace};
+pub use power::{Plan, PowerTold};
+pub use server::Server;
+pub use store::{Log, Store};
+pub use tls::Tls;
+pub use transport::Lead;

@@ -1,0 +1,164 @@
+//! `Link`: a client's connection, over a unix socket or TCP.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_send_buffer_size;
+
+use crate::pace::wall;
+
+/// Room for answers that have left and nobody has read; the system may give less.
+const SEND_BUFFER: usize = 4 << 20;
+
+/// One end of a connection; a clone is the same connection.
+#[derive(Debug)]
+pub enum Link {
+    /// Within this machine, by a socket in the file system.
+    Unix(UnixStream),
+    /// By an address and a port.
+    Tcp(TcpStream),
+}
+
+impl Link {
+    /// A second handle of it.
+    ///
+    /// # Errors
+    /// No more files may be open.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
+            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
+        })
+    }
+
+    /// Breaks it off, in both directions.
+    pub fn break_off(&self) {
+        // One that is gone already needs no breaking.
+        let _ = match self {
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// Lets a whole batch of answers be sent without waiting for who reads them.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn widen(&self) -> io::Result<()> {
+        Ok(set_socket_send_buffer_size(self, SEND_BUFFER)?)
+    }
+
+    /// Lets a read that nothing comes for end with `WouldBlock` after a while.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn limit_reads(&self, patience: Duration) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_read_timeout(Some(patience)),
+            Self::Tcp(stream) => stream.set_read_timeout(Some(patience)),
+        }
+    }
+
+    /// The address on this side, where it has a port.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Unix(_) => None,
+            Self::Tcp(stream) => stream.local_addr().ok(),
+        }
+    }
+
+    /// Waits until something can be read, or until a time; returns whether it can. `spin` as in
+    /// `pause_sharply`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wait_until(&self, time: Instant, spin: Duration) -> io::Result<bool> {
+        wait(&mut [PollFd::new(self, PollFlags::IN)], time, spin)
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+impl Read for Link {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(into),
+            Self::Tcp(stream) => stream.read(into),
+        }
+    }
+
+    fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read_vectored(pieces),
+            Self::Tcp(stream) => stream.read_vectored(pieces),
+        }
+    }
+}
+
+impl Write for Link {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write_vectored(pieces),
+            Self::Tcp(stream) => stream.write_vectored(pieces),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits until a time, whatever comes in; it may end late by what the system's timers are late.
+///
+/// # Errors
+/// The system's.
+pub fn pause_until(time: Instant) -> io::Result<()> {
+    wait(&mut [], time, Duration::ZERO).map(drop)
+}
+
+/// Waits until a time, whatever comes in. The last part of it, `spin`, is spent looking at the
+/// clock: so late the system may wake who sleeps.
+///
+/// # Errors
+/// The system's.
+pub fn pause_sharply(time: Instant, spin: Duration) -> io::Result<()> {
+    wait(&mut [], time, spin).map(drop)
+}
+
+/// Waits for one of `asked` or until a time; returns whether one of them is ready.
+fn wait(asked: &mut [PollFd<'_>], time: Instant, spin: Duration) -> io::Result<bool> {
+    loop {
+        let left = time.saturating_duration_since(wall());
+        let sleep = left.saturating_sub(spin);
+        let timeout = Timespec {
+            tv_sec: sleep.as_secs().cast_signed(),
+            tv_nsec: i64::from(sleep.subsec_nanos()),
+        };
+        match poll(asked, Some(&timeout)) {
+            Ok(0) if left.is_zero() => return Ok(false),
+            // A client on the same processor goes on meanwhile.
+            Ok(0) | Err(Errno::INTR) => std::thread::yield_now(),
+            Ok(_) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

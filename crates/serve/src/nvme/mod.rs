@@ -1,0 +1,35 @@
+//! One `NVMe` controller, whatever brings its submissions: 64 bytes and their data in, a completion
+//! out. It stands on the engine that all protocols share.
+//!
+//! Source: the NVM Express Base Specification 2.0, the NVM Command Set Specification 1.0, TP4146
+//! (flexible data placement).
+//!
+//! Modelled: one namespace in formats of 512 and 4096 bytes; placement by handles where the drive
+//! keeps streams apart, and by a file's appends and overwrites where the host says so (`io`).
+//! Not modelled: metadata and protection, reservations, firmware, several namespaces; heat (the
+//! temperature is always the same); a second log of placement events.
+//!
+//! Differs from hardware: a format and a sanitize are done when they are answered; an update of a
+//! reclaim unit handle is refused, for a superblock is left only when it is full.
+
+mod admin;
+mod controller;
+mod erase;
+mod event;
+mod feature;
+mod identify;
+mod identity;
+mod io;
+mod log;
+mod page;
+mod status;
+mod steps;
+mod submission;
+mod subsystem;
+
+pub use controller::{Controller, Kind, Outcome};
+pub use identity::{DISCOVERY, Identity};
+pub use io::Plan;
+pub use status::Status;
+pub use submission::{Completion, Direction, FABRICS, HostData, Submission};
+pub use subsystem::{Subsystem, View};

@@ -1,0 +1,166 @@
+//! `Subsystem`: the drive behind all controllers: its names, its namespace, what went wrong.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::identity::Identity;
+use super::status::Status;
+use super::submission::Submission;
+use crate::drive::Making;
+use crate::engine::{Engine, TRANSFER_MAX};
+
+/// Block sizes that the namespace can be formatted with, as powers of two; by format number.
+pub const FORMATS: [u32; 2] = [9, 12];
+/// The only namespace.
+pub const NAMESPACE: u32 = 1;
+/// In place of a namespace: all of them.
+pub const ALL: u32 = u32::MAX;
+/// So many errors are remembered.
+pub const ERRORS_MAX: usize = 64;
+
+/// What a command finds: the namespace's format and what its controller was told.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Whether the controller was enabled.
+    pub ready: bool,
+    /// A block has so many bytes, as a power of two.
+    pub shift: u32,
+    /// How many blocks the namespace has.
+    pub blocks: u64,
+    /// The longest transfer in bytes.
+    pub transfer_max: u32,
+    /// Whether to read what was never written, or was trimmed, is an error.
+    pub unwritten_fails: bool,
+    /// Whether each write is to be durable: the write cache was turned off.
+    pub writes_through: bool,
+    /// Streams that the drive keeps apart; 0 where none.
+    pub streams: u32,
+}
+
+/// A command that failed.
+#[derive(Clone, Copy, Debug)]
+pub struct Failed {
+    /// How many had failed with it.
+    pub number: u64,
+    /// Where it was submitted.
+    pub queue: u16,
+    pub submission: Submission,
+    pub status: Status,
+}
+
+/// The drive behind all controllers.
+pub struct Subsystem {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) identity: Identity,
+    pub(super) making: Making,
+    /// Whether a power cut may take writes that were answered.
+    pub(super) is_volatile: bool,
+    state: Mutex<State>,
+    errors: AtomicU64,
+    media_errors: AtomicU64,
+    controllers: AtomicU16,
+}
+
+#[derive(Default)]
+struct State {
+    format: usize,
+    failed: VecDeque<Failed>,
+    /// How often the namespace was formatted in another way.
+    changes: u64,
+    /// What the last sanitize was asked for; 0 where there was none.
+    sanitized: u32,
+}
+
+impl Subsystem {
+    /// The subsystem of a drive.
+    pub fn new(engine: Arc<Engine>, identity: Identity) -> Self {
+        let (making, is_volatile) = (engine.making(), engine.is_volatile());
+        let (state, errors, media_errors) = Default::default();
+        let controllers = AtomicU16::new(1);
+        Self { engine, identity, making, is_volatile, state, errors, media_errors, controllers }
+    }
+
+    /// A number for a new controller: 1 to 0xffef, the oldest first used again.
+    pub(crate) fn new_number(&self) -> u16 {
+        let next = |last: u16| Some(if last >= 0xffef { 1 } else { last + 1 });
+        self.controllers
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
+            .expect("there is always a next")
+    }
+
+    /// The namespace's format: its number.
+    pub(crate) fn format(&self) -> usize {
+        self.lock().format
+    }
+
+    /// Gives the namespace a format.
+    pub(crate) fn set_format(&self, format: usize) {
+        let mut state = self.lock();
+        state.changes += u64::from(state.format != format);
+        state.format = format;
+    }
+
+    /// How often the namespace was changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.lock().changes
+    }
+
+    /// What the last sanitize was asked for; 0 where there was none.
+    pub(crate) fn sanitized(&self) -> u32 {
+        self.lock().sanitized
+    }
+
+    /// Notes that a sanitize was done.
+    pub(crate) fn note_sanitized(&self, asked: u32) {
+        self.lock().sanitized = asked;
+    }
+
+    /// Blocks of the namespace in a format.
+    pub(crate) fn blocks(&self, format: usize) -> u64 {
+        self.engine.shape().capacity >> FORMATS[format]
+    }
+
+    /// The longest transfer as a power of two of 4 KiB pages.
+    pub(crate) fn transfer_shift(&self) -> u8 {
+        let most = self.engine.shape().max_transfer.clamp(8192, TRANSFER_MAX.into());
+        (most / 4096).ilog2() as u8
+    }
+
+    /// What a command finds whose controller was told nothing.
+    pub(crate) fn view(&self) -> View {
+        let format = self.format();
+        View {
+            ready: true,
+            shift: FORMATS[format],
+            blocks: self.blocks(format),
+            transfer_max: 4096 << self.transfer_shift(),
+            unwritten_fails: false,
+            writes_through: false,
+            streams: self.making.streams,
+        }
+    }
+
+    /// Notes a command that failed.
+    pub(crate) fn note_failed(&self, queue: u16, submission: &Submission, status: Status) {
+        let number = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
+        self.media_errors.fetch_add(u64::from(status.is_media_error()), Ordering::Relaxed);
+        let mut state = self.lock();
+        state.failed.push_front(Failed { number, queue, submission: *submission, status });
+        state.failed.truncate(ERRORS_MAX);
+    }
+
+    /// How many commands failed, and how many because of the medium.
+    pub(crate) fn errors(&self) -> (u64, u64) {
+        (self.errors.load(Ordering::Relaxed), self.media_errors.load(Ordering::Relaxed))
+    }
+
+    /// Those that failed last, the newest first.
+    pub(crate) fn failed(&self) -> Vec<Failed> {
+        self.lock().failed.iter().copied().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while locked")
+    }
+}

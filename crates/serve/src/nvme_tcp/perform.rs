@@ -1,0 +1,115 @@
+//! How a session does what a host asked: together what the drive does at once, the rest alone.
+
+use std::io;
+
+use super::reply::Exchange;
+use super::session::{Asked, Session};
+use crate::engine::{Ask, Command};
+use crate::nvme::{FABRICS, Outcome, Status};
+
+impl Session<'_> {
+    /// Does the batch as far as the drive takes it; an error where the power fails.
+    pub(super) fn perform(&mut self) -> io::Result<()> {
+        let alone = self.batch.len() <= 1;
+        self.units.input.stream().linger_only_if(alone);
+        while let Some(first) = self.batch.front() {
+            if first.is_alone() {
+                let asked = self.batch.pop_front().expect("there is one");
+                self.do_alone(&asked)?;
+            } else if !self.do_together()? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the commands up to the next that is done alone; false where the drive takes no more.
+    fn do_together(&mut self) -> io::Result<bool> {
+        let count = self.batch.iter().take_while(|asked| !asked.is_alone()).count();
+        let run: Vec<Asked> = self.batch.drain(..count).collect();
+        let queue = self.queue.as_ref().expect("only a queue has such commands");
+        let (subsystem, number) = (&self.target.subsystem, queue.number);
+        let manner = self.manner();
+        let for_drive: Vec<(&Asked, Command)> =
+            run.iter().filter_map(|asked| Some((asked, asked.command()?))).collect();
+        let commands: Vec<Command> = for_drive.iter().map(|(_, command)| *command).collect();
+        let (units, replies) = (&self.units, &mut self.replies);
+        let taken = subsystem.engine.perform(
+            &commands,
+            |which| &units.bytes(&for_drive[which].0.data)[..commands[which].length as usize],
+            |which, taken, read| {
+                let submission = &for_drive[which].0.submission;
+                let about = (submission.id(), commands[which].length);
+                replies.add(taken.due, |out| {
+                    let status = manner.read(out, about, read);
+                    if !status.is_success() {
+                        subsystem.note_failed(number, submission, status);
+                    }
+                });
+            },
+        );
+        let Some(taken) = taken else { return Err(io::ErrorKind::ConnectionAborted.into()) };
+        let mut taken = taken.into_iter();
+        let mut answered = 0;
+        for asked in &run {
+            let (status, due) = match (asked.plan, asked.command()) {
+                (Err(status), _) => (status, None),
+                (_, None) => unreachable!("what is done alone is not here"),
+                (_, Some(command)) => {
+                    let Some(taken) = taken.next() else { break };
+                    let ended = taken.ended.map_err(|errno| Status::of_errno(errno, command.ask));
+                    if ended.is_ok() && command.ask == Ask::Read {
+                        answered += 1;
+                        continue;
+                    }
+                    (ended.err().unwrap_or(Status::SUCCESS), taken.due)
+                }
+            };
+            answered += 1;
+            if !status.is_success() {
+                subsystem.note_failed(number, &asked.submission, status);
+            }
+            let id = asked.submission.id();
+            self.replies.add(due, |out| manner.response(out, id, status.into()));
+        }
+        let is_all = answered == run.len();
+        // What comes after the first that was not taken waits with it.
+        for asked in run.into_iter().skip(answered).rev() {
+            self.batch.push_front(asked);
+        }
+        Ok(is_all)
+    }
+
+    /// Does a command that is no single one of the drive's.
+    fn do_alone(&mut self, asked: &Asked) -> io::Result<()> {
+        let submission = &asked.submission;
+        let id = submission.id();
+        let sent = self.units.bytes(&asked.data);
+        let Some(queue) = &self.queue else {
+            self.connect(asked);
+            return Ok(());
+        };
+        if submission.opcode() == FABRICS {
+            let completion = queue.fabrics(submission);
+            self.respond(id, completion);
+            return Ok(());
+        }
+        let mut exchange = Exchange { sent, room: asked.room(), given: Vec::new() };
+        let controller = &queue.attached.controller;
+        let ended = if queue.number > 0 {
+            controller.io(queue.number, submission, &mut exchange)
+        } else {
+            match controller.admin(submission, &mut exchange) {
+                Some(Outcome::Waits) => return Ok(()),
+                Some(Outcome::Ended(completion)) => Some((completion, None)),
+                None => None,
+            }
+        };
+        let Some((completion, due)) = ended else {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        };
+        let (manner, given) = (self.manner(), exchange.given);
+        self.replies.add(due, |out| manner.given(out, id, &given, completion));
+        Ok(())
+    }
+}

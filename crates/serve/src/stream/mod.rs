@@ -1,0 +1,9 @@
+//! What connections of any protocol share: what has come in, and what is to leave.
+
+mod awake;
+mod input;
+mod replies;
+
+pub use awake::Awake;
+pub use input::Input;
+pub use replies::Replies;

@@ -1,0 +1,64 @@
+//! A running NBD server of a toy.
+
+use std::path::PathBuf;
+
+use ssdlab_serve::{
+    Address, Clock, Drive, Engine, Export, Lead, Log, Pace, Server, Store, restore,
+};
+use tempfile::TempDir;
+
+use crate::toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
+
+/// A running server with a toy; its socket is gone when it is dropped.
+pub struct Served {
+    pub server: Server,
+    pub socket: PathBuf,
+    pub control: PathBuf,
+    _folder: TempDir,
+}
+
+impl Served {
+    pub fn new(manner: Manner, pace: Pace) -> Self {
+        let volatile = Toy::new(manner).volatile_units();
+        Self::with_store(manner, pace, Store::in_memory(CAPACITY, UNIT, volatile))
+    }
+
+    fn with_store(manner: Manner, pace: Pace, store: Store) -> Self {
+        Self::with_toy(Toy::new(manner), pace, store, None)
+    }
+
+    /// A server of a toy; with a log where there is a path for one.
+    pub fn with_toy(toy: Toy, pace: Pace, store: Store, log: Option<&std::path::Path>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let clock = Clock::start(pace, Lead::default());
+        let mut engine = Engine::new(Box::new(toy), store, clock);
+        if let Some(path) = log {
+            engine = engine.with_log(Log::create(path).unwrap());
+        }
+        let export = Export::new("toy", "a toy", CAPACITY, UNIT);
+        let mut server = Server::start(engine, export, &Address::Unix(socket.clone())).unwrap();
+        let control = folder.path().join("control");
+        server.listen_for_control(&control).unwrap();
+        Self { server, socket, control, _folder: folder }
+    }
+
+    /// A server whose content lies in a file, once an earlier one's last connection is gone.
+    pub fn in_file(file: &std::path::Path) -> Self {
+        let volatile = Toy::new(HONEST).volatile_units();
+        let mut tries = (0..1_000_000).map(|_| {
+            std::thread::yield_now();
+            Store::in_file(file, CAPACITY, UNIT, volatile)
+        });
+        let store = tries.find_map(Result::ok).expect("the file is free at last");
+        let mut toy = Toy::new(HONEST);
+        let whole = restore(&mut toy, store.held()).unwrap();
+        Self::with_toy(toy, Pace::None, store.mapped_whole(whole), None)
+    }
+
+    pub fn count(&self, name: &str) -> u64 {
+        let counters = self.server.engine().counters();
+        let found = counters.into_iter().find(|(each, _)| *each == name);
+        found.and_then(|(_, value)| value).unwrap_or(0.0) as u64
+    }
+}

@@ -1,0 +1,144 @@
+//! Connections: who may, what ends them, and that they do not harm each other.
+
+use std::io::Write;
+use std::thread;
+
+use crate::client::{ENABLE, FLUSH, Host, READ, SET_FEATURES, Sqe, Target, WRITE};
+use crate::toy::HONEST;
+
+#[test]
+fn only_who_asks_rightly_gets_a_queue() {
+    let target = Target::new(HONEST);
+    let mut early = Host::connect(target.address, 0);
+    assert_eq!(early.ask(Sqe::new(FLUSH).namespace(1)).code, 0x0c, "first it connects");
+    assert_eq!(early.ask(Sqe::fabrics(4).word(11, 8)).code, 0x0c);
+    let mut host = Host::connect(target.address, 0);
+    let wrong = host.join("nqn.somebody", 0, 0xffff, 0);
+    assert_eq!((wrong.code, wrong.result), (0x182, 256 | 1 << 16), "the name is in the data");
+    assert_eq!(host.join(&target.name, 0, 3, 0).code, 0x182, "controllers are not chosen");
+    assert_eq!(host.join(&target.name, 1, 99, 0).code, 0x182, "there is no such controller");
+    let joined = host.join(&target.name, 0, 0xffff, 0);
+    assert_eq!(joined.code, 0);
+    assert_eq!(host.join(&target.name, 0, 0xffff, 0).code, 0x0c, "it is a queue already");
+    let number = joined.result as u16;
+    let mut io = Host::connect(target.address, 0);
+    assert_eq!(io.join(&target.name, 1, number, 0).code, 0x0c, "it is not enabled");
+    host.set_property(0x14, ENABLE);
+    assert_eq!(io.join(&target.name, 65, number, 0).code, 0x182);
+    assert_eq!(io.join(&target.name, 1, number, 0).code, 0);
+    let mut second = Host::connect(target.address, 0);
+    assert_eq!(second.join(&target.name, 1, number, 0).code, 0x182, "that queue is taken");
+    assert_eq!(io.ask(Sqe::fabrics(4).word(11, 8)).code, 0x0c, "properties are the admin queue's");
+}
+
+#[test]
+fn registers_are_as_a_host_expects_them() {
+    let target = Target::new(HONEST);
+    let (mut admin, _) = Host::admin(target.address, &target.name, 0);
+    let capabilities = admin.property(0);
+    assert_eq!(capabilities & 0xffff, 127);
+    assert_eq!((capabilities >> 16 & 1, capabilities >> 37 & 1), (1, 1));
+    assert_eq!((admin.property(8), admin.property(0x14)), (0x0002_0000, ENABLE));
+    assert_eq!(admin.property(0x1c), 1);
+    assert_eq!(admin.set_property(0x14, ENABLE | 1 << 14).code, 0);
+    assert_eq!(admin.property(0x1c) >> 2 & 3, 2, "it has shut down");
+    for (offset, wide) in [(0x30, 0), (0, 0), (8, 1)] {
+        let sqe = Sqe::fabrics(4).word(10, wide).word(11, offset);
+        assert_eq!(admin.ask(sqe).code, 2, "{offset:x}");
+    }
+    assert_eq!(admin.set_property(0x1c, 0).code, 2);
+    admin.set_property(0x14, 0);
+    admin.set_property(0x14, ENABLE | 1 << 20);
+    assert_eq!(admin.property(0x1c) & 3, 2, "entries of 32 bytes cannot be");
+}
+
+#[test]
+fn a_normal_shutdown_loses_nothing() {
+    let target = Target::new(HONEST);
+    let (mut admin, mut io) = target.host(0);
+    io.write(0, &[1; 512]);
+    admin.set_property(0x14, ENABLE | 1 << 14);
+    assert!(io.is_closed(), "its queues are gone");
+    assert!(target.server.power_cut(true).unwrap().lost.is_empty());
+    assert_eq!(target.host(0).1.read(0, 1), [1; 512]);
+}
+
+#[test]
+fn thirty_two_connections_read_back_what_each_wrote() {
+    let target = Target::new(HONEST);
+    let (_admin, controller) = Host::admin(target.address, &target.name, 0);
+    thread::scope(|scope| {
+        for queue in 1..=32_u16 {
+            let (address, name) = (target.address, &target.name);
+            scope.spawn(move || {
+                let mut host = Host::io(address, name, queue, controller, queue as u8 % 4);
+                for round in 0..20_u8 {
+                    let first = u64::from(queue) * 64;
+                    let written = vec![queue as u8 ^ round; 12288];
+                    host.write(first, &written);
+                    assert_eq!(host.read(first, 24), written);
+                }
+            });
+        }
+    });
+    assert_eq!(target.count("writes"), 32 * 20);
+}
+
+#[test]
+fn a_reset_in_the_middle_of_much_ends_its_queues_and_the_next_host_is_served() {
+    let target = Target::new(HONEST);
+    for round in 0..10 {
+        let (mut admin, mut io) = target.host(round % 4);
+        for first in 0..64 {
+            io.submit(Sqe::on(WRITE, first, 1).data(512, 1), &[9; 512]);
+            io.submit(Sqe::on(READ, first, 8).data(4096, 0x5a), &[]);
+            // Data that was asked for and never comes.
+            io.submit(Sqe::on(WRITE, first, 16).data(8192, 0x5a), &[]);
+        }
+        assert_eq!(admin.set_property(0x14, ENABLE - 1).code, 0);
+        assert!(io.is_closed());
+        assert_eq!(admin.property(0x1c) & 1, 0);
+        assert_eq!(admin.set_property(0x14, ENABLE).code, 0);
+        assert_eq!(admin.property(0x1c) & 1, 1);
+    }
+    let (_admin, mut io) = target.host(0);
+    io.write(0, &[1; 512]);
+    assert_eq!(io.read(0, 1), [1; 512]);
+}
+
+#[test]
+fn a_host_that_is_not_heard_of_loses_its_queues() {
+    let target = Target::new(HONEST);
+    let (mut admin, controller) = Host::admin(target.address, &target.name, 0);
+    let mut io = Host::io(target.address, &target.name, 1, controller, 0);
+    let patience = Sqe::new(SET_FEATURES).word(10, 15).word(11, 50);
+    assert_eq!(admin.ask(patience).code, 0);
+    assert!(admin.is_closed(), "nothing was sent");
+    assert!(io.is_closed());
+    let mut late = Host::connect(target.address, 0);
+    assert_eq!(late.join(&target.name, 1, controller, 0).code, 0x182);
+}
+
+#[test]
+fn an_admin_queue_that_ends_takes_its_others_along() {
+    let target = Target::new(HONEST);
+    let (admin, mut io) = target.host(0);
+    drop(admin);
+    assert!(io.is_closed());
+}
+
+#[test]
+fn a_host_that_vanishes_in_the_middle_of_a_unit_harms_nobody() {
+    let target = Target::new(HONEST);
+    let (_admin, mut io) = target.host(0);
+    for length in [1, 8, 40, 100] {
+        let (_other, mut vanishing) = target.host(0);
+        let mut unit = vec![4, 0, 72, 72, 0, 0, 0, 0];
+        unit[4..8].copy_from_slice(&(72_u32 + 512).to_le_bytes());
+        unit.extend(Sqe::on(WRITE, 0, 1).data(512, 1).0);
+        unit.resize(72 + 512, 3);
+        vanishing.stream.write_all(&unit[..length]).unwrap();
+    }
+    assert_eq!(io.read(0, 1), [0; 512]);
+    io.write(0, &[1; 512]);
+}

@@ -1,0 +1,11 @@
+//! The `NVMe` drive from outside: by a small host of our own, over TCP; and its controller alone.
+
+mod alone;
+mod broken;
+mod client;
+mod commands;
+mod connections;
+mod life;
+mod manage;
+#[path = "../nbd/toy.rs"]
+mod toy;
