@@ -1,1 +1,98 @@
-"""ssdlab measures an SSD, builds its twin, and tells what will make it fast again."""
+"""ssdlab measures an SSD, builds its twin, and tells what will make it fast again.
+
+    import ssdlab
+
+    run = ssdlab.open_target("twin:toshiba-xg5").run(ssdlab.Aging(quick=True), seed=1)
+    run.verdict, run.findings["slowdown"].value, run.table().to_pandas()
+
+All that is listed in `__all__` is documented in `ssdlab.api`, and loaded when it is first used: the
+command line's help needs none of it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ssdlab.api import (
+        Aging,
+        Cache,
+        Caveat,
+        Comparison,
+        DeviceFailure,
+        Finding,
+        Fragments,
+        Fsync,
+        Interrupted,
+        Placement,
+        Replay,
+        Report,
+        Run,
+        Runs,
+        Split,
+        SsdlabError,
+        Steady,
+        Stripe,
+        Suite,
+        Sweep,
+        Target,
+        TargetError,
+        Trim,
+        UsageError,
+        Workload,
+        compare,
+        open_run,
+        open_runs,
+        open_sweep,
+        open_target,
+        resume,
+        run_sweep,
+    )
+
+__all__ = [
+    "Aging",
+    "Cache",
+    "Caveat",
+    "Comparison",
+    "DeviceFailure",
+    "Finding",
+    "Fragments",
+    "Fsync",
+    "Interrupted",
+    "Placement",
+    "Replay",
+    "Report",
+    "Run",
+    "Runs",
+    "Split",
+    "SsdlabError",
+    "Steady",
+    "Stripe",
+    "Suite",
+    "Sweep",
+    "Target",
+    "TargetError",
+    "Trim",
+    "UsageError",
+    "Workload",
+    "compare",
+    "open_run",
+    "open_runs",
+    "open_sweep",
+    "open_target",
+    "resume",
+    "run_sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `ssdlab.api`, which is loaded now."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("ssdlab.api"), name)
+
+
+def __dir__() -> list[str]:
+    """What is there already, and what is loaded when it is used."""
+    return sorted({*globals(), *__all__})

@@ -7,6 +7,7 @@ A run folder holds
     intervals.parquet  what happened in each interval of each step: `INTERVALS`
     interval_latency.parquet  how often each latency occurred in each interval: `INTERVAL_LATENCY`
     latency.parquet    how often each latency occurred in each step: `LATENCY`
+    observations.parquet  what else was seen, and after which step: `OBSERVATIONS`
     result.json        measures, findings, verdict, warnings: what `--json` prints
 
 Whoever reads a folder years later needs nothing but this module.
@@ -32,9 +33,11 @@ from ssdlab.errors import UsageError
 STEPS: Final = pa.schema(
     [
         ("step", pa.uint32()),  # number in the run, from 0
-        ("phase", pa.string()),  # fill, flush, read, overwrite, rest
-        ("stage", pa.uint32()),  # how many amounts had been overwritten before or in it
-        ("repeat", pa.uint32()),  # number among the reads of its stage, from 0
+        ("phase", pa.string()),  # fill, flush, read, overwrite, ...: the experiment's own words
+        ("stage", pa.uint32()),  # the same for steps that belong together, from 0
+        ("repeat", pa.uint32()),  # number among the equal steps of its stage, from 0
+        ("case", pa.string()),  # which of the experiment's cases: a mode, a test; "" for none
+        ("value", pa.float64()),  # what it varies, in the unit that its page names; null for none
         ("rest_s", pa.float64()),  # seconds of rest right before it
         ("block_bytes", pa.uint64()),  # of each request; 0 for a flush or a rest
         ("queue_depth", pa.uint32()),
@@ -49,6 +52,10 @@ STEPS: Final = pa.schema(
         ("own_system_s", pa.float64()),
         ("foreign_cpu_s", pa.float64()),  # of all others (/proc/stat, steps of 0.01 s)
         ("stolen_cpu_s", pa.float64()),  # kept by the hypervisor
+        # What was asked, as the JSON text that the loop read; null in what an older version made.
+        ("job", pa.string()),
+        ("opened", pa.string()),  # how the drive was, as JSON; null for ssdlab's own way or a twin
+        ("unserved", pa.uint64()),  # requests of an open loop that should have started and did not
     ]
 )
 INTERVALS: Final = pa.schema(
@@ -84,12 +91,23 @@ INTERVAL_LATENCY: Final = pa.schema(
         ("count", pa.uint64()),
     ]
 )
+OBSERVATIONS: Final = pa.schema(
+    [
+        ("step", pa.uint32()),  # steps recorded before it
+        ("name", pa.string()),  # temperature_c, waf, ...: a measure's name, with its unit
+        ("detail", pa.string()),  # in words; "" for none
+        ("value", pa.float64()),  # null where it is no number
+    ]
+)
 _TABLES: Final = {
     "steps": STEPS,
     "intervals": INTERVALS,
     "latency": LATENCY,
     "interval_latency": INTERVAL_LATENCY,
+    "observations": OBSERVATIONS,
 }
+_ROWS: Final = ("steps", "observations")
+"""Tables that grow by rows, the others by columns."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -146,6 +164,9 @@ class Manifest(msgspec.Struct, frozen=True):
     device: dict[str, Any]  # identity: a twin's model and geometry, or a drive and its stack
     profile: str | None  # the TOML that the twin was made of
     outcome: str = "complete"  # or "interrupted", "failed"
+    plan: dict[str, Any] = {}  # the experiment's plan and the target's options: for resuming
+    wish: dict[str, Any] = {}
+    label: str = ""  # what its user called it
 
 
 @dataclass(frozen=True)
@@ -163,8 +184,8 @@ class Recording:
 
     def __init__(self) -> None:
         """No steps yet."""
-        self._steps: list[dict[str, Any]] = []
-        self._parts: dict[str, list[pa.Table]] = {name: [] for name in _TABLES if name != "steps"}
+        self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _ROWS}
+        self._parts: dict[str, list[pa.Table]] = {n: [] for n in _TABLES if n not in _ROWS}
 
     def add(self, row: StepRow) -> None:
         """Adds the next step.
@@ -172,16 +193,25 @@ class Recording:
         `row.values` has the columns of `STEPS` but `step`; the others have those of their tables
         as equally long arrays, or nothing. A column that is missing is null.
         """
-        step = len(self._steps)
-        self._steps.append({"step": step, **row.values})
+        step = len(self._rows["steps"])
+        self._rows["steps"].append({"step": step, **row.values})
         for name, parts in self._parts.items():
             columns = getattr(row, name)
             if columns:
                 parts.append(_numbered(step, columns, _TABLES[name]))
 
+    def observe(self, name: str, value: float | None = None, detail: str = "") -> None:
+        """Adds a row of `OBSERVATIONS`."""
+        step = len(self._rows["steps"])
+        row = {"step": step, "name": name, "detail": detail, "value": value}
+        self._rows["observations"].append(row)
+
     def tables(self) -> dict[str, pa.Table]:
-        """The tables by name: steps, intervals, latency, interval_latency."""
-        tables = {"steps": pa.Table.from_pylist(self._steps, schema=STEPS)}
+        """The tables of a run, by name."""
+        tables = {
+            name: pa.Table.from_pylist(rows, schema=_TABLES[name])
+            for name, rows in self._rows.items()
+        }
         for name, parts in self._parts.items():
             tables[name] = pa.concat_tables(parts) if parts else _TABLES[name].empty_table()
         return tables
@@ -236,11 +266,11 @@ def write_run(
         UsageError: the folder takes no more.
     """
     try:
-        _write(folder / "manifest.json", _json(manifest))
+        write_whole(folder / "manifest.json", _json(manifest))
         for name, table in recording.tables().items():
-            _write_parquet(folder / f"{name}.parquet", table)
+            write_parquet(folder / f"{name}.parquet", table)
         if result is not None:
-            _write(folder / "result.json", _json(result))
+            write_whole(folder / "result.json", _json(result))
     except OSError as error:
         for partial in folder.glob("*.part"):
             partial.unlink(missing_ok=True)
@@ -257,22 +287,41 @@ def read_run(folder: Path) -> Run:
     Raises:
         UsageError: the folder holds no complete run, or one of another layout.
     """
-    names = ("manifest.json", *(f"{name}.parquet" for name in _TABLES), "result.json")
-    missing = [name for name in names if not (folder / name).exists()]
-    if missing:
-        raise UsageError(
-            f"{folder} is not the folder of a finished run (no {missing[0]}); give a folder that "
-            "`ssdlab run` made"
-        )
+    manifest, tables = read_begun(folder)
+    path = folder / "result.json"
+    _require(path)
     try:
-        return Run(
-            folder=folder,
-            manifest=msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest),
-            result=msgspec.json.decode((folder / "result.json").read_bytes(), type=Result),
-            tables={name: _read_parquet(folder / f"{name}.parquet") for name in _TABLES},
-        )
+        result = msgspec.json.decode(path.read_bytes(), type=Result)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{folder} holds a run that cannot be read: {error}") from error
+    return Run(folder, manifest, result, tables)
+
+
+def read_begun(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
+    """What a run has recorded, finished or not.
+
+    Raises:
+        UsageError: the folder holds no run, or one of another layout.
+    """
+    tables = [name for name in _TABLES if name != "observations"]  # came later than the others
+    for name in ("manifest.json", *(f"{table}.parquet" for table in tables)):
+        _require(folder / name)
+    if (folder / "observations.parquet").exists():
+        tables.append("observations")
+    try:
+        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest)
+        found = {name: read_parquet(folder / f"{name}.parquet") for name in tables}
     except (OSError, msgspec.MsgspecError, pa.ArrowException) as error:
         raise UsageError(f"{folder} holds a run that cannot be read: {error}") from error
+    return manifest, {"observations": OBSERVATIONS.empty_table(), **found}
+
+
+def _require(path: Path) -> None:
+    if not path.exists():
+        raise UsageError(
+            f"{path.parent} is not the folder of a finished run (no {path.name}); give a folder "
+            "that `ssdlab run` made"
+        )
 
 
 def find_runs(path: Path) -> list[Path]:
@@ -318,21 +367,24 @@ def _readable(value: Any) -> Any:
     return value
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file that appears whole or not at all."""
     partial = path.with_suffix(path.suffix + ".part")
     partial.write_bytes(content)
     partial.replace(path)
 
 
-def _write_parquet(path: Path, table: pa.Table) -> None:
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Writes a table, as `write_whole`."""
     # Through memory: pyarrow takes no path that is not UTF-8, and a Python file would be read by
     # threads of its own that may outlive the interpreter.
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
-    _write(path, sink.getvalue().to_pybytes())
+    write_whole(path, sink.getvalue().to_pybytes())
 
 
-def _read_parquet(path: Path) -> pa.Table:
+def read_parquet(path: Path) -> pa.Table:
+    """A table that `write_parquet` wrote."""
     source = pa.BufferReader(path.read_bytes())
     return pq.read_table(source, use_threads=False, pre_buffer=False)
 

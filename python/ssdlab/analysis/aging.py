@@ -12,16 +12,25 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.units import format_duration
 
 SLOW: Final = 1.05
 """A slowdown below this is called none: repeats on quiet drives scatter by a few per cent."""
-DOUBTFUL: Final = frozenset({"page-cache-below", "page-cache", "extents-unknown", "layout-changed"})
-"""Warnings after which a ratio may be another thing's than the drive's."""
 HEALED: Final = 0.5
 """Rest heals where it takes away at least this share of the added time."""
+
+
+def conclude(evidence: Evidence) -> Conclusion:
+    """The whole of it: a row a stage, `slowdown` and `recovers`, and the sentence."""
+    steps, repeats = evidence.tables["steps"], len(evidence.parameters["rests_s"])
+    rows, found = measures(steps, repeats), findings(steps, repeats)
+    sentence = verdict(
+        found, whole(rows, repeats), outcome=evidence.outcome, doubts=evidence.doubts
+    )
+    return Conclusion(rows, found, sentence)
 
 
 def measures(steps: pa.Table, repeats: int) -> list[dict[str, Any]]:
@@ -37,7 +46,7 @@ def measures(steps: pa.Table, repeats: int) -> list[dict[str, Any]]:
         if step["phase"] == "overwrite":
             written_bytes += step["bytes"]
         elif step["phase"] == "read" and step["repeat"] < repeats:
-            stages.setdefault(step["stage"], []).append(_seconds(step))
+            stages.setdefault(step["stage"], []).append(seconds_of(step))
             amounts[step["stage"]] = written_bytes
     for stage, seconds in stages.items():
         written_mib = amounts[stage] / 2**20
@@ -81,13 +90,11 @@ def verdict(
     was measured may not be the drive, and then the sentence must not stand alone.
     """
     sentence = _plain_verdict(found, rows, outcome)
-    if found and DOUBTFUL.intersection(doubts):
-        return f"{sentence.rstrip('.')}; doubtful, see the warnings."
-    return sentence
+    return doubted(sentence, frozenset(doubts)) if found else sentence
 
 
 def _plain_verdict(found: dict[str, Finding], rows: list[dict[str, Any]], outcome: str) -> str:
-    ended = {"interrupted": "Interrupted", "failed": "Failed", "complete": "Ended"}[outcome]
+    ended = ENDINGS[outcome]
     if "slowdown" not in found:
         return f"{ended} before enough reads of the file fresh and aged: too little to tell."
     slowdown = found["slowdown"]
@@ -129,7 +136,7 @@ def _slowdown(fresh: dict[str, Any], aged: dict[str, Any]) -> Finding:
 
 def _recovers(fresh: dict[str, Any], aged: list[dict[str, Any]], *, shown: bool) -> Finding:
     """Compares the last read after the last writing with the first, against the fresh one."""
-    first, last = _seconds(aged[0]), _seconds(aged[-1])
+    first, last = seconds_of(aged[0]), seconds_of(aged[-1])
     added = first - fresh["read_s"]
     rested = format_duration(sum(step["rest_s"] for step in aged))
     if not shown or first < SLOW * fresh["read_s"]:
@@ -141,10 +148,6 @@ def _recovers(fresh: dict[str, Any], aged: list[dict[str, Any]], *, shown: bool)
     )
     healed = first - last >= HEALED * added
     return Finding(value=healed, unit="", low=None, high=None, why=why)
-
-
-def _seconds(step: dict[str, Any]) -> float:
-    return float(step["end_ns"] - step["start_ns"]) / 1e9
 
 
 def _mib(written: float) -> str:

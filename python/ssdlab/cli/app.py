@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from ssdlab.cli import report, run, twin
+from ssdlab.cli import (
+    control,
+    doctor,
+    provision,
+    replay,
+    report,
+    run,
+    runs,
+    serve,
+    trim,
+    twin,
+    watch,
+    witness,
+)
+from ssdlab.cli.compare import command as compare
+from ssdlab.cli.heal import command as heal
+from ssdlab.cli.sweep import command as sweep
 from ssdlab.errors import Interrupted, SsdlabError
 
 TYPER_INTERRUPTED = 130
@@ -26,6 +43,18 @@ app = typer.Typer(
 )
 app.add_typer(run.app, name="run")
 app.add_typer(twin.app, name="twin")
+app.add_typer(serve.app)
+app.add_typer(doctor.app)
+app.add_typer(trim.app)
+app.add_typer(provision.app)
+app.add_typer(control.app)
+app.add_typer(watch.app)
+app.add_typer(witness.app, name="witness")
+app.add_typer(heal.app)
+app.add_typer(replay.app)
+app.add_typer(compare.app)
+app.add_typer(sweep.app)
+app.add_typer(runs.app)
 app.command(name="report", epilog="Example: ssdlab report ssdlab-runs --html report.html")(
     report.report
 )
@@ -64,7 +93,21 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP: it stays so
             signal.signal(number, _interrupt)
-    sys.exit(_run())
+    _leave(_run())
+
+
+def _leave(status: int) -> NoReturn:
+    """Ends the process at once, with all that was printed on its way.
+
+    All is stored by then. The interpreter's own end would race with threads of the Arrow library
+    that are still ending, and lose once in hundreds of runs, by an abort after the work was done.
+    """
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # a reader that went away, a full disk: what was printed is not all there
+        status = status or 1
+    os._exit(status)
 
 
 def _run() -> int:

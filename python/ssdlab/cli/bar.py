@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from ssdlab.experiment.progress import Listener, Report, silent
+from ssdlab.experiment.frame.progress import Listener, Report, silent
 from ssdlab.units import format_duration
 
+LINE_EVERY_S = 0.5
 RESERVED = 40
 """Columns of the bar, the share and the time left: a long target must not push them out."""
 
@@ -54,14 +56,16 @@ def _update(progress: Progress, task: TaskID, report: Report, room: int) -> None
 
 
 class _Lines:
-    """A line for each step, with the time left where it is known."""
+    """A line for each step, with the time left where it is known; of short steps only some."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._console, self._title, self._last = console, title, ""
+        self._told_at = -LINE_EVERY_S
 
     def __call__(self, report: Report) -> None:
-        if report.label == self._last:
+        now = time.monotonic()
+        if report.label == self._last or now < self._told_at + LINE_EVERY_S:
             return
-        self._last = report.label
+        self._last, self._told_at = report.label, now
         left = "" if report.left_s is None else f" (about {format_duration(report.left_s)} left)"
         self._console.print(f"{self._title}: {report.label}{left}", markup=False, highlight=False)

@@ -9,15 +9,21 @@ import msgspec
 import typer
 from rich.console import Console
 
+from ssdlab.api.sweep import open_sweep
 from ssdlab.cli.output import write_out
+from ssdlab.cli.sweep.told import tell
+from ssdlab.errors import UsageError
 from ssdlab.records import Run, encode_json, find_runs, read_run
-from ssdlab.report import render, write_html
+from ssdlab.report import as_fio, render, write_html
+from ssdlab.sweep.dataset import is_dataset
 
 
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="Run folders, or results folders with runs in them."),
+        typer.Argument(
+            metavar="RUN", help="Run folders, results folders with runs in them, or a sweep."
+        ),
     ],
     *,
     html: Annotated[
@@ -26,12 +32,25 @@ def report(
     json: Annotated[
         bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")
     ] = False,
+    fio: Annotated[
+        bool, typer.Option("--fio", help="Print a run's steps as a fio job file and nothing else.")
+    ] = False,
 ) -> None:
     """Show finished runs: tables, curves, verdicts and warnings. Computes nothing."""
+    sweeps = [path for path in runs if is_dataset(path)]
+    if sweeps:
+        if fio or len(runs) > 1:
+            raise UsageError(f"{sweeps[0]} is a sweep; report it alone, without --fio")
+        tell(open_sweep(sweeps[0]), json=json, html=html)
+        return
     found = [read_run(folder) for path in runs for folder in find_runs(path)]
+    if fio and (json or html is not None or len(found) > 1):
+        raise UsageError("--fio prints one run; give one RUN, and leave out --json and --html")
     if html is not None:
         write_html(found, html)
-    if json:
+    if fio:
+        write_out(as_fio(found[0]))
+    elif json:
         write_out(_as_json(found))
     elif html is not None:
         typer.echo(html.resolve())

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from ssdlab._native import Drive
 from ssdlab.device.host import HostLoad, HostWatch
-from ssdlab.device.kinds import Arrival, Pattern, Sync, encode
+from ssdlab.device.kinds import Arrival, Hint, Pattern, Sync, encode
+from ssdlab.device.traces import Replay
 from ssdlab.errors import DeviceFailure
 from ssdlab.stats.quantile import Percentiles, percentiles
 
@@ -31,8 +32,12 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     Of the requests `read_share` are reads and `trim_share` trims; the rest are `op`. `block_mix`
     has lengths with their weights, and stands for `block_bytes`. `amount_bytes` or `seconds` (on
     the drive's clock) ends the job, whichever is first. `random_once` visits blocks in a random
-    order in which none comes twice before all came once. Each of `threads` has a queue of its own
-    with this depth, and an equal part of amount and rate.
+    order in which none comes twice before all came once. `hint` is what its writes let the drive
+    know: each goes on where the write before it ended (`append`), each replaces (`overwrite`), or
+    all belong to a stream; twins place by it (`ftl.placement`), real drives are not told. Each of
+    `threads` has a queue of its own
+    with this depth, and an equal part of amount and rate. With `replay` a trace decides what is
+    asked and when; part of the drive, depth and intervals are still the job's.
     """
 
     op: Op
@@ -48,7 +53,9 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     arrival: Arrival = "closed"
     queue_depth: int = 1
     sync: Sync = "none"
+    hint: Hint = "none"
     threads: int = 1
+    replay: Replay | None = None
     seed: int = 0
     interval_ms: int = 100
 
@@ -58,9 +65,11 @@ class Outcome:
     """What came of a job. Times in nanoseconds on the drive's clock.
 
     `requests` counts the flushes of `sync` too. `unserved` requests of an open loop should have
-    started in time and never did. `failure` says how a drive was lost. `engine` is by which way
-    requests went. `intervals` has the columns of `records.INTERVALS` but `step`;
-    `interval_latency` those of `records.INTERVAL_LATENCY`, `op` as in `OPS`.
+    started in time and never did; `lag_ns_sum` and `lag_ns_max` say by how much those that did
+    were behind their time, and `late` how many by more than a millisecond. `failure` says how a
+    drive was lost. `engine` is by which way requests went. `intervals` has the columns of
+    `records.INTERVALS` but `step`; `interval_latency` those of `records.INTERVAL_LATENCY`, `op`
+    as in `OPS`.
     """
 
     start_ns: int
@@ -76,6 +85,9 @@ class Outcome:
     intervals: dict[str, Column]
     interval_latency: dict[str, Column]
     host: HostLoad
+    lag_ns_sum: int = 0
+    lag_ns_max: int = 0
+    late: int = 0
     latency: dict[str, Column] = field(init=False)
     """latency_ns (upper end of a bucket, three digits) and count, of all requests."""
 
@@ -87,6 +99,14 @@ class Outcome:
     def seconds(self) -> float:
         """From the first arrival to the last completion."""
         return (self.end_ns - self.start_ns) / 1e9
+
+    def columns(self) -> tuple[list[float], list[float]]:
+        """Seconds of each interval, and bytes in it; one without any counts to that before it."""
+        starts = self.intervals["start_ns"].astype(np.int64)
+        lengths = np.diff(np.append(starts, self.end_ns)) / 1e9
+        kept = lengths > 0
+        amounts = self.intervals["bytes"].astype(np.float64)
+        return [float(x) for x in lengths[kept]], [float(x) for x in amounts[kept]]
 
     def latency_of(self, op: Op | None = None) -> dict[str, Column]:
         """How often each latency occurred in the whole job: latency_ns (ascending) and count.

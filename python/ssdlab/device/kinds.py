@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
+
+Said: TypeAlias = Literal["nothing", "overwrite"] | dict[str, int]
+
+_Fields = TypeVar("_Fields", bound=msgspec.Struct)
 
 
 class _Kind(msgspec.Struct, frozen=True, tag_field="kind"):
@@ -40,6 +44,16 @@ class Extents(_Kind, frozen=True, tag="extents"):
     random: bool = False
 
 
+class Listed(_Kind, frozen=True, tag="listed"):
+    """The requests of a list in order: offset and length in bytes, what a write says of itself.
+
+    "nothing", "overwrite", {"after": any byte of the block that it goes on after}, or
+    {"stream": number}. The job's `block_bytes` is the longest.
+    """
+
+    list: tuple[tuple[int, int, Said], ...]
+
+
 class Rate(_Kind, frozen=True, tag="rate"):
     """An open loop: so many requests a second, evenly or at random (a Poisson process)."""
 
@@ -51,6 +65,12 @@ class FlushEvery(_Kind, frozen=True, tag="flush"):
     """A flush after each so many writes that are done."""
 
     every: int = 1
+
+
+class Stream(_Kind, frozen=True, tag="stream"):
+    """All writes belong to the stream of this number, 0 to 255: thought to die together."""
+
+    number: int
 
 
 class Compressible(_Kind, frozen=True, tag="compressible"):
@@ -72,10 +92,11 @@ class Stamped(_Kind, frozen=True, tag="stamped"):
 
 
 Pattern: TypeAlias = (
-    Literal["sequential", "random", "random_once"] | Zipf | Strided | Aligned | Extents
+    Literal["sequential", "random", "random_once"] | Zipf | Strided | Aligned | Extents | Listed
 )
 Arrival: TypeAlias = Literal["closed"] | Rate
 Sync: TypeAlias = Literal["none", "durable"] | FlushEvery
+Hint: TypeAlias = Literal["none", "append", "overwrite"] | Stream
 Content: TypeAlias = Literal["incompressible", "zeros"] | Compressible | Dedupable | Stamped
 
 
@@ -86,6 +107,21 @@ def encode(fields: msgspec.Struct) -> str:
     """
     named: dict[str, Any] = msgspec.to_builtins(fields)
     for name, value in named.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and "kind" in value:
             named[name] = {value.pop("kind"): value}
     return msgspec.json.encode(named).decode()
+
+
+def decode(text: str, fields: type[_Fields]) -> _Fields:
+    """The fields whose text `encode` gave.
+
+    Raises:
+        msgspec.MsgspecError: it is the text of something else, or of another version.
+    """
+    named: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
+    for name, value in named.items():
+        if isinstance(value, dict) and len(value) == 1:
+            [(kind, parts)] = value.items()
+            if isinstance(parts, dict):
+                named[name] = {"kind": kind, **parts}
+    return msgspec.convert(named, fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -12,11 +12,14 @@ from ssdlab import _native
 from ssdlab._native import Drive
 from ssdlab.device.kinds import Content, encode
 
+Engine: TypeAlias = Literal["io_uring", "sync"]
+
 
 class RealOptions(msgspec.Struct, frozen=True):
     """How a file or block device is opened, and how requests are put.
 
-    `batch` hands requests over together: fewer system calls, but a virtual disk may do less.
+    `batch` hands requests over together and waits for a quarter of those in flight: fewer system
+    calls and wake-ups, but a virtual disk may do less, and latencies are longer.
     `registered_buffers` pins memory once (`ulimit -l`). `single_issuer` spares interruptions where
     the kernel has it; a drive may then be used by another thread only between jobs. `dsync` is
     O_DSYNC, `flush` what a flush is. A block device is opened exclusively if `exclusive`.
@@ -61,9 +64,7 @@ def open_real(
     return open_engine(path, options)
 
 
-def open_engine(
-    path: Path, options: RealOptions, engine: Literal["io_uring", "sync"] = "io_uring"
-) -> Drive:
+def open_engine(path: Path, options: RealOptions, engine: Engine = "io_uring") -> Drive:
     """Opens an existing file or block device with every option, by io_uring or pread and pwrite.
 
     Raises:

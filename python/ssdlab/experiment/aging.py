@@ -8,16 +8,12 @@ method: the published table of ten drives that the profiles' ageing rows come fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab.device import Job, Outcome, run_job
-from ssdlab.errors import Interrupted, UsageError
-from ssdlab.experiment.contention import check_quiet, host_columns
-from ssdlab.experiment.progress import Forecast, Listener, silent
-from ssdlab.experiment.site import Site
-from ssdlab.records import Recording, StepRow
+from ssdlab.device import Job, Op
+from ssdlab.errors import UsageError
+from ssdlab.experiment.frame.course import Course, Step
 from ssdlab.units import format_duration, format_size
 
 MIB: Final = 1 << 20
@@ -32,7 +28,6 @@ QUICK_SIZE: Final = 512 * MIB
 SIZE_MIN: Final = 16 * MIB
 READ_BLOCK: Final = MIB
 WRITE_BLOCK: Final = 4096
-FILL_DEPTH: Final = 4
 
 
 @dataclass(frozen=True)
@@ -57,6 +52,16 @@ class Plan:
             "write_block_kib": WRITE_BLOCK // 1024,
             "write_queue_depth": 1,
         }
+
+    @property
+    def request_bytes_max(self) -> int:
+        """A read or a write in order."""
+        return READ_BLOCK
+
+    @property
+    def write_bytes(self) -> int:
+        """The file once, and all that goes over it."""
+        return self.size + sum(self.amounts)
 
     def work(self) -> dict[str, float]:
         """Work to do by kind, for the forecast."""
@@ -95,137 +100,66 @@ def plan(size: int | None, *, quick: bool, long_rest_s: float, seed: int) -> Pla
     return Plan(size, amounts, rests, long_rest_s, seed)
 
 
-@dataclass
-class Measurement:
-    """A run in progress: runs the plan's steps on a site and records each."""
+def measure(course: Course, plan: Plan) -> None:
+    """Runs the plan's steps and doubts the result where the file system moved the file.
 
-    site: Site
-    plan: Plan
-    listener: Listener = silent
-    recording: Recording = field(default_factory=Recording)
+    Raises:
+        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+    """
+    course.fill(plan.size)
+    _read_stage(course, plan, 0)
+    for stage, amount in enumerate(plan.amounts, start=1):
+        _overwrite(course, plan, stage, amount)
+        _read_stage(course, plan, stage)
+    if plan.long_rest_s > 0:
+        _read(course, plan, (len(plan.amounts), len(plan.rests_s)), plan.long_rest_s)
+    _compare_layout(course)
 
-    def run(self) -> None:
-        """Runs the whole plan; what was recorded before an exception stays recorded.
 
-        Raises:
-            Interrupted: Ctrl-C.
-            DeviceFailure: a request failed.
-            TargetError: the file turned out not to be on the drive.
-        """
-        to_do = self.plan.work()
-        if self.site.is_virtual:
-            to_do["rest"] = 0.0  # a twin's rests take none of the user's time
-        self._forecast = Forecast(to_do, self.listener)
-        try:
-            self._run_steps()
-        finally:  # what was measured before an end came is doubted too
-            check_quiet(self.recording.tables()["steps"].to_pylist(), self.site.doubt)
-        self._compare_layout()
+def _overwrite(course: Course, plan: Plan, stage: int, amount: int) -> None:
+    label = f"overwriting {format_size(amount)} at random"
+    job = Job(
+        op="write",
+        pattern="random_once",
+        length_bytes=plan.size,
+        block_bytes=WRITE_BLOCK,
+        amount_bytes=amount,
+        seed=plan.seed * 1000 + stage,
+    )
+    course.run(Step("overwrite", label, "overwrite", stage, keeps_part=True), job)
+    course.flush(stage)
 
-    def _run_steps(self) -> None:
-        self._fill()
-        self._read_stage(0)
-        for stage, amount in enumerate(self.plan.amounts, start=1):
-            self._overwrite(stage, amount)
-            self._read_stage(stage)
-        if self.plan.long_rest_s > 0:
-            stage = len(self.plan.amounts)
-            self._read(stage, len(self.plan.rests_s), self.plan.long_rest_s)
 
-    def _fill(self) -> None:
-        job = self._job("write", block=READ_BLOCK, amount=self.plan.size, depth=FILL_DEPTH)
-        self._do("fill", 0, job)
-        self._flush(0)
+def _read_stage(course: Course, plan: Plan, stage: int) -> None:
+    for repeat, rest_s in enumerate(plan.rests_s):
+        _read(course, plan, (stage, repeat), rest_s)
 
-    def _overwrite(self, stage: int, amount: int) -> None:
-        job = Job(
-            op="write",
-            pattern="random_once",
-            length_bytes=self.plan.size,
-            block_bytes=WRITE_BLOCK,
-            amount_bytes=amount,
-            seed=self.plan.seed * 1000 + stage,
+
+def _read(course: Course, plan: Plan, place: tuple[int, int], rest_s: float) -> None:
+    stage, repeat = place
+    label = f"reading it, stage {stage} of {len(plan.amounts)}"
+    step = Step("read", label, "read", stage, repeat, rest_s=rest_s)
+    course.run(step, _in_order("read", plan.size, depth=1))
+    course.site.check_uncached()
+
+
+def _in_order(op: Op, amount: int, *, depth: int) -> Job:
+    return Job(
+        op=op,
+        length_bytes=amount,
+        block_bytes=READ_BLOCK,
+        amount_bytes=amount,
+        queue_depth=depth,
+    )
+
+
+def _compare_layout(course: Course) -> None:
+    steps = course.recording.tables()["steps"].to_pylist()
+    counts = [row["extents"] for row in steps if row["extents"] is not None]
+    if counts and counts[-1] > 1.5 * counts[0] + 8:
+        course.site.doubt(
+            "layout-changed",
+            f"The file lay in {counts[0]} pieces when fresh and in {counts[-1]} at the end: "
+            "the file system moved what was overwritten, so the reads became slower by its "
+            "layout too, not by the drive alone.",
         )
-        self._do("overwrite", stage, job)
-        self._flush(stage)
-
-    def _flush(self, stage: int) -> None:
-        outcome = run_job(self.site.drive, Job(op="flush"))
-        extents = self.site.check_written()
-        self._record("flush", stage, Job(op="flush"), outcome, {"extents": extents})
-
-    def _read_stage(self, stage: int) -> None:
-        for repeat, rest_s in enumerate(self.plan.rests_s):
-            self._read(stage, repeat, rest_s)
-
-    def _read(self, stage: int, repeat: int, rest_s: float) -> None:
-        step = self._forecast.step("rest", rest_s, f"resting {rest_s:g} s")
-        if not self.site.drive.rest(rest_s, step.watch):
-            raise Interrupted("stopped while resting")
-        step.finish()
-        job = self._job("read", block=READ_BLOCK, amount=self.plan.size, depth=1)
-        self._do("read", stage, job, {"repeat": repeat, "rest_s": rest_s})
-        self.site.check_uncached()
-
-    def _job(self, op: Any, *, block: int, amount: int, depth: int) -> Job:
-        return Job(
-            op=op,
-            length_bytes=self.plan.size,
-            block_bytes=block,
-            amount_bytes=amount,
-            queue_depth=depth,
-        )
-
-    def _do(self, phase: str, stage: int, job: Job, more: dict[str, Any] | None = None) -> None:
-        label = {
-            "fill": f"writing a file of {format_size(self.plan.size)}",
-            "read": f"reading it, stage {stage} of {len(self.plan.amounts)}",
-            "overwrite": f"overwriting {format_size(job.amount_bytes)} at random",
-        }[phase]
-        step = self._forecast.step(phase, float(job.amount_bytes), label)
-        outcome = run_job(self.site.drive, job, step.watch)
-        step.finish()
-        # A read that was broken off says nothing; what was written was written.
-        if not (outcome.stopped and phase == "read"):
-            self._record(phase, stage, job, outcome, more or {})
-        outcome.raise_if_failed(label)
-        if outcome.stopped:
-            raise Interrupted(f"stopped while {label}")
-
-    def _record(
-        self, phase: str, stage: int, job: Job, outcome: Outcome, more: dict[str, Any]
-    ) -> None:
-        values = {
-            "phase": phase,
-            "stage": stage,
-            "repeat": 0,
-            "rest_s": 0.0,
-            "block_bytes": job.block_bytes,
-            "queue_depth": job.queue_depth,
-            "start_ns": outcome.start_ns,
-            "end_ns": outcome.end_ns,
-            "requests": outcome.requests,
-            "bytes": outcome.bytes,
-            "errors": outcome.errors,
-            "extents": None,
-            **host_columns(outcome.host, is_virtual=self.site.is_virtual),
-            **more,
-        }
-        columns = (outcome.intervals, outcome.latency, outcome.interval_latency)
-        self.recording.add(StepRow(values, *columns))
-
-    def _compare_layout(self) -> None:
-        """Doubts the result where the file system moved the file while it was overwritten."""
-        counts = list(self._extents())
-        if counts and counts[-1] > 1.5 * counts[0] + 8:
-            self.site.doubt(
-                "layout-changed",
-                f"The file lay in {counts[0]} pieces when fresh and in {counts[-1]} at the end: "
-                "the file system moved what was overwritten, so the reads became slower by its "
-                "layout too, not by the drive alone.",
-            )
-
-    def _extents(self) -> Iterator[int]:
-        for row in self.recording.tables()["steps"].to_pylist():
-            if row["extents"] is not None:
-                yield row["extents"]

@@ -15,6 +15,11 @@ def names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
+def tables() -> Path:
+    """The folder of published tables that profiles are held against."""
+    return _FOLDER / "tables"
+
+
 def load(name: str) -> str:
     """The text of a profile: one that ssdlab brings along, or a path that ends in .toml.
 

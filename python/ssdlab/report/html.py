@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from ssdlab.errors import UsageError
 from ssdlab.records import Caveat, Run
+from ssdlab.report.asked import Asked
 from ssdlab.report.experiments import view_of
 from ssdlab.report.figure.canvas import PALETTE, role_of
 from ssdlab.report.figure.curve import run_colour
@@ -27,6 +28,7 @@ from ssdlab.report.identity import (
     target_rows,
     took,
 )
+from ssdlab.report.latency import by_step
 from ssdlab.report.terminal import ending
 from ssdlab.report.view import Method, Picture, Table, View
 from ssdlab.report.wording import finding_interval, finding_value, label, plain
@@ -60,6 +62,8 @@ class _Section:
     findings: list[_Found]
     warnings: list[Caveat]
     table: Table
+    latency: Table
+    latency_left: int  # rows that were too many
     pictures: list[Picture]
     method: Method
     command: str
@@ -94,19 +98,34 @@ def _destination(path: Path) -> Path:
     return real
 
 
-def write_html(runs: list[Run], path: Path) -> None:
+def write_html(runs: list[Run], path: Path, asked: Asked | None = None) -> None:
     """Writes one HTML file about all runs; it appears whole or not at all.
 
-    Runs of the same experiment stand together, otherwise in the order given.
+    Runs of the same experiment stand together, otherwise in the order given. What was asked of
+    them together stands at the top.
 
     Raises:
-        UsageError: no run, or the file cannot be written there.
+        UsageError: nothing to report on, or the file cannot be written there.
     """
-    if not runs:
+    if not runs and asked is None:
         raise UsageError(f"{path}: there is no run to report on; give at least one run folder")
+    put(path, _page(_chapters(runs), asked))
+
+
+def html_part(runs: list[Run], asked: Asked | None = None) -> str:
+    """What `write_html` has between its head and its foot, with its looks, for a notebook."""
+    template = environment().get_template("part.html.j2")
+    return template.render(chapters=_chapters(runs), asked=asked)
+
+
+def put(path: Path, page: str) -> None:
+    """Writes a page; it appears whole or not at all.
+
+    Raises:
+        UsageError: it cannot be written there.
+    """
     path = _destination(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    page = _page(_chapters(runs))
     try:
         partial.write_text(page, encoding="utf-8")
         partial.replace(path)
@@ -119,17 +138,23 @@ def write_html(runs: list[Run], path: Path) -> None:
         ) from error
 
 
-def _page(chapters: list[_Chapter]) -> str:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """Where templates are, and how text is escaped; `drawing` is for our own SVG."""
+    found = jinja2.Environment(
         loader=jinja2.PackageLoader("ssdlab.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["drawing"] = Markup  # for our own SVG, whose text is already escaped
-    template = environment.get_template("report.html.j2")
-    return template.render(chapters=chapters, palette=PALETTE)
+    found.filters["drawing"] = Markup  # its text is already escaped
+    found.globals["palette"] = PALETTE
+    return found
+
+
+def _page(chapters: list[_Chapter], asked: Asked | None) -> str:
+    template = environment().get_template("report.html.j2")
+    return template.render(chapters=chapters, asked=asked)
 
 
 def _chapters(runs: Sequence[Run]) -> list[_Chapter]:
@@ -148,6 +173,7 @@ def _chapters(runs: Sequence[Run]) -> list[_Chapter]:
 
 def _section(run: Run, number: int, view: View) -> _Section:
     manifest, result = run.manifest, run.result
+    latency, latency_left = by_step(run)
     return _Section(
         number=number,
         colour=role_of(run_colour(number)),
@@ -161,6 +187,8 @@ def _section(run: Run, number: int, view: View) -> _Section:
         findings=_findings(run, view),
         warnings=[Caveat(plain(w.code), plain(w.sentence)) for w in result.warnings],
         table=view.table(run),
+        latency=latency,
+        latency_left=latency_left,
         pictures=view.pictures(run, number),
         method=view.method(run),
         command=plain(view.command(run)),

@@ -29,6 +29,7 @@ _LABELS: Final = {
     "power_loss_protection": "Protected against power loss",
     "write_cache": "Write cache",
     "rotational": "Spinning disk",
+    "link_mib_per_s": "Link, each way",
 }
 _SOLD_BY_THOUSANDS: Final = {"capacity_bytes", "size_bytes"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -10,7 +10,8 @@ from rich.text import Text
 from ssdlab.records import Finding, Run
 from ssdlab.report.experiments import view_of
 from ssdlab.report.identity import started, summary, took
-from ssdlab.report.view import Table
+from ssdlab.report.latency import by_kind
+from ssdlab.report.table import print_table
 from ssdlab.report.wording import finding_interval, finding_value, label, plain
 
 
@@ -22,7 +23,8 @@ def render(run: Run, console: Console) -> None:
     view = view_of(run)
     _print_head(run, console)
     if run.result.measures:
-        _print_table(view.table(run), console)
+        print_table(view.table(run), console)
+    _print_latency(run, console)
     if run.result.findings:
         labels = {key: label(key, view.finding_labels) for key in run.result.findings}
         _print_findings(run.result.findings, labels, console)
@@ -59,16 +61,13 @@ def _print_head(run: Run, console: Console) -> None:
     console.print()
 
 
-def _print_table(table: Table, console: Console) -> None:
-    lines = RichTable(box=None, padding=(0, 1), header_style="dim", pad_edge=True)
-    for column in table.columns:
-        heading = Text(f"{column.label}\n{column.unit}".rstrip())
-        justify: JustifyMethod = "right" if column.numeric else "left"
-        lines.add_column(heading, justify=justify, overflow="fold", vertical="bottom")
-    for row in table.rows:
-        lines.add_row(*(Text(cell) for cell in row))
-    console.print(lines)
-    console.print()
+def _print_latency(run: Run, console: Console) -> None:
+    table, left = by_kind(run)
+    if table.rows:
+        print_table(table, console)
+    if left:
+        console.print(Text(f" {left} more rows: see them with --html", "dim"))
+        console.print()
 
 
 def _print_findings(findings: dict[str, Finding], labels: dict[str, str], console: Console) -> None:

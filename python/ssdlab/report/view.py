@@ -71,7 +71,12 @@ def drawn(title: str, caption: str, draw: Callable[[Size], str]) -> list[Picture
 
 
 def command_line(run: Run, options: Sequence[str]) -> str:
-    """The command that starts such a run again, safe to paste into a shell."""
-    result = run.result
+    """The command that starts such a run again, safe to paste into a shell.
+
+    What a twin was scaled to is its capacity.
+    """
+    result, device = run.result, run.manifest.device
+    if device.get("kind") == "twin" and isinstance(device.get("capacity_bytes"), int):
+        options = [*options, "--capacity", f"{device['capacity_bytes']}B"]
     words = ["ssdlab", "run", result.experiment, result.target, *options, "--seed", result.seed]
     return shlex.join(str(word) for word in words)

@@ -124,6 +124,8 @@ def finding_interval(finding: Finding) -> str:
         return f"at least {_join(number(finding.low or 0), finding.unit)}"
     if finding.low is None:
         return f"at most {_join(number(finding.high), finding.unit)}"
+    if finding.low == finding.high == finding.value:
+        return "exactly"
     low, high = column([finding.low, finding.high])
     return f"{low} to {_join(high, finding.unit)}"
 

@@ -11,7 +11,11 @@ One module a question:
     blockdev        what is this block device?
     layers          which devices lie under it, down to the drives?
     device_doubts   what does the kind of a drive mean for a measurement?
+    trim            whether a TRIM passes each layer, and what was sent to it
     in_use          why must this block device not be destroyed?
+    signatures      what does it hold?
+    file.seen       what is one file, its mount and its place?
+    hardware        how fast is its link, how warm is it?
 
 The roots of /proc and /sys are parameters everywhere, so that captured trees can be examined.
 """

@@ -30,6 +30,7 @@ class Attribute(enum.IntFlag):
     NO_COMPRESSION = 0x400
     ENCRYPTED = 0x800
     JOURNAL_DATA = 0x4000
+    EXTENTS = 0x8_0000  # ext4: mapped by extents, not by ext2's tables
     VERITY = 0x10_0000
     NO_COPY_ON_WRITE = 0x80_0000
     DAX = 0x200_0000

@@ -44,13 +44,14 @@ def in_use(path: Path, proc: Path = PROC, sys: Path = SYS) -> list[str]:
 
 def recorded_uses(device: BlockDevice, proc: Path = PROC, sys: Path = SYS) -> list[str]:
     """The reasons that files in `proc` and `sys` tell; also good for a captured machine."""
+    mounted = _mounted(family_of(device, sys), proc, sys)
+    return [*mounted, *uses_beside_mounts(device, proc, sys)]
+
+
+def uses_beside_mounts(device: BlockDevice, proc: Path = PROC, sys: Path = SYS) -> list[str]:
+    """As `recorded_uses`, for one who knows that it is mounted."""
     family = family_of(device, sys)
-    return [
-        *_mounted(family, proc, sys),
-        *_swapped(family, proc, sys),
-        *_held(family, sys),
-        *_looped(family, sys),
-    ]
+    return [*_swapped(family, proc, sys), *_held(family, sys), *_looped(family, sys)]
 
 
 def family_of(device: BlockDevice, sys: Path = SYS) -> dict[str, BlockDevice]:

@@ -63,30 +63,41 @@ def layers_under(device: BlockDevice, sys: Path = SYS, proc: Path = PROC) -> tup
 def _descend(device: BlockDevice, depth: int, found: list[Layer], *, sys: Path, proc: Path) -> None:
     if any(layer.device.name == device.name for layer in found):
         return
-    below = _directly_below(device, sys, proc)
+    below = directly_below(device, sys, proc)
     found.append(Layer(device, depth, is_drive=not below))
     for lower in below:
         _descend(lower, depth + 1, found, sys=sys, proc=proc)
 
 
-def _directly_below(device: BlockDevice, sys: Path, proc: Path) -> tuple[BlockDevice, ...]:
+def directly_below(
+    device: BlockDevice, sys: Path = SYS, proc: Path = PROC
+) -> tuple[BlockDevice, ...]:
+    """What a device stands on: its disk, its members, the devices of its backing file; or none."""
     if device.is_partition:
         whole = device_named(device.whole_disk, sys)
         return () if whole is None else (whole,)
-    backing = read_text(directory_of(device, sys) / "loop" / "backing_file")
+    backing = _backing(device, sys)
     if backing is not None:
-        return _below_loop(backing, sys, proc)
+        lower = device_called(backing, sys)
+        if lower is not None:
+            return (lower,)
+        mount = backing_mount(device, sys, proc)
+        return () if mount is None else devices_of_mount(mount, sys)
     slaves = directory_of(device, sys) / "slaves"
     names = sorted(entry.name for entry in slaves.iterdir()) if slaves.is_dir() else []
     return tuple(found for name in names if (found := device_named(name, sys)))
 
 
-def _below_loop(backing: str, sys: Path, proc: Path) -> tuple[BlockDevice, ...]:
-    device = device_called(backing, sys)
-    if device is not None:
-        return (device,)
-    mount = longest_prefix(Path(backing), read_mounts(proc), None)
-    return () if mount is None else devices_of_mount(mount, sys)
+def backing_mount(device: BlockDevice, sys: Path = SYS, proc: Path = PROC) -> Mount | None:
+    """The mount that holds a loop device's backing file; None where it has no such file."""
+    backing = _backing(device, sys)
+    if backing is None or device_called(backing, sys) is not None:
+        return None
+    return longest_prefix(Path(backing), read_mounts(proc), None)
+
+
+def _backing(device: BlockDevice, sys: Path) -> str | None:
+    return read_text(directory_of(device, sys) / "loop" / "backing_file")
 
 
 def drives_under(

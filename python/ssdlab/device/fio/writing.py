@@ -54,6 +54,8 @@ def _requests(step: FioJob) -> Iterator[Line]:
         yield "rwmixread", round(job.read_share * 100)
     else:
         yield "rw", job.op if in_order else f"rand{job.op}"
+    if job.hint != "none":
+        raise refusal(step.name, "hint", "given", "none: a job's hints are for twins")
     yield from _lengths(step)
     yield from _places(step)
     yield "iodepth", job.queue_depth

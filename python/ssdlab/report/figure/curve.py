@@ -20,7 +20,7 @@ from ssdlab.report.figure.canvas import (
     name_axes,
     tick,
 )
-from ssdlab.report.readings import Reading, file_mib, readings
+from ssdlab.report.views.readings import Reading, file_mib, readings
 from ssdlab.report.wording import column, given, number, plain, shorten
 
 if TYPE_CHECKING:

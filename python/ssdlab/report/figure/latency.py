@@ -18,7 +18,7 @@ from ssdlab.report.figure.canvas import (
     name_axes,
     tick,
 )
-from ssdlab.report.readings import positive
+from ssdlab.report.views.readings import positive
 from ssdlab.report.wording import given
 from ssdlab.units import format_duration
 

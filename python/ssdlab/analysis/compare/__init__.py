@@ -1,0 +1,1 @@
+"""Runs held against runs: same method? which numbers? how many times, and is it chance?"""

@@ -1,0 +1,65 @@
+"""What is known of drives by their model: who is protected against power loss, how much flash.
+
+Sources: the makers' data sheets of these families ("power-loss protection", "enhanced power-loss
+data protection"); the flash of the 850 Pro and the 840 Pro as a published over-provisioning test
+gives it. A model that is not listed is not thereby unprotected.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ssdlab.analysis.spare import SECTOR, Spare
+
+GIB: Final = 1 << 30
+
+_PROTECTED: Final = re.compile(
+    r"MICRON[_ ]5[1-4]00"
+    r"|MTFDD\w*(?:TBY|TCB|TCC|TDC|TDD|TDS|TDT|TGA|TGB)"
+    r"|SSDSC[12](?:B[ABX]|K[BG])\w+"  # Intel DC S3500 to S4620; BW, CW, KW are client drives
+    r"|SOLIDIGM.*S4[56]"
+    r"|(?:PM|SM)(?:863|883|893|897)A?\b|MZ7(?:LM|KM|LH|KH|L3)\w+"
+    r"|NYTRO|XA\d{3,4}(?:LE|ME)\d+"
+    r"|KINGSTON SEDC(?:500|600)|HK4R|THNSN8",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Flash:
+    """All flash of a drive in bytes, and how that is known."""
+
+    size_bytes: int
+    why: str
+
+
+_KNOWN: Final = (
+    (re.compile(r"850 PRO 128", re.IGNORECASE), Spare(129 * GIB, 128 * 10**9)),
+    (re.compile(r"840 PRO.*512", re.IGNORECASE), Spare(512 * GIB, 1_000_215_216 * SECTOR)),
+)
+
+
+def is_protected(model: str | None) -> bool:
+    """Whether this model has capacitors that save its write cache, as its maker's sheet says."""
+    return bool(model and _PROTECTED.search(model))
+
+
+def published(model: str | None) -> Spare | None:
+    """Flash and visible capacity of a model as a published test gives them; None of others."""
+    return next((area for pattern, area in _KNOWN if model and pattern.search(model)), None)
+
+
+def flash_of(model: str | None, size_bytes: int) -> Flash:
+    """All flash of a drive: of a known model, else the next power of two GiB above its capacity.
+
+    That is how most drives with dies of a power of two are made; those with others have more.
+    """
+    known = published(model)
+    if known is not None and known.flash >= size_bytes:
+        return Flash(known.flash, "by a published test of this model")
+    flash = GIB
+    while flash < size_bytes:
+        flash *= 2
+    return Flash(flash, "the next power of two above its capacity, as most drives are made")

@@ -1,0 +1,1 @@
+"""What all conclusions stand on: evidence, latencies, and one run held against another."""

@@ -1,0 +1,1 @@
+"""Whether a discard reaches the flash, on a drive and on a twin."""

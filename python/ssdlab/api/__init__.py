@@ -1,0 +1,64 @@
+"""ssdlab as Python programs use it, and the command line too: what `import ssdlab` offers.
+
+`open_target` names what is measured, `Target.run` asks it a question and keeps the run,
+`open_run` and `open_runs` read back what was kept, `compare` holds runs against each other,
+`run_sweep` runs many twins. Nothing here prints; what goes wrong is an `SsdlabError`.
+"""
+
+from ssdlab.api.comparison import Comparison, compare
+from ssdlab.api.run import Run, open_run, resume
+from ssdlab.api.runs import Runs, open_runs
+from ssdlab.api.sweep import Sweep, open_sweep, run_sweep
+from ssdlab.api.target import Target, open_target
+from ssdlab.errors import DeviceFailure, Interrupted, SsdlabError, TargetError, UsageError
+from ssdlab.experiment.frame.progress import Report
+from ssdlab.experiment.questions import (
+    Aging,
+    Cache,
+    Fragments,
+    Fsync,
+    Placement,
+    Replay,
+    Split,
+    Steady,
+    Stripe,
+    Suite,
+    Trim,
+    Workload,
+)
+from ssdlab.records import Caveat, Finding
+
+__all__ = [
+    "Aging",
+    "Cache",
+    "Caveat",
+    "Comparison",
+    "DeviceFailure",
+    "Finding",
+    "Fragments",
+    "Fsync",
+    "Interrupted",
+    "Placement",
+    "Replay",
+    "Report",
+    "Run",
+    "Runs",
+    "Split",
+    "SsdlabError",
+    "Steady",
+    "Stripe",
+    "Suite",
+    "Sweep",
+    "Target",
+    "TargetError",
+    "Trim",
+    "UsageError",
+    "Workload",
+    "compare",
+    "open_run",
+    "open_runs",
+    "open_sweep",
+    "open_target",
+    "resume",
+    "run_sweep",
+]

@@ -1,0 +1,180 @@
+"""Several targets or settings measured in turns: each side leaves a run, as if it were alone."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from ssdlab.api.conduct import Audience, Keeping, Opening, Task, manifest_of, result_of, wish_of
+from ssdlab.errors import Interrupted
+from ssdlab.experiment import turns, workload
+from ssdlab.experiment.frame.course import Course
+from ssdlab.experiment.frame.progress import Listener, Report
+from ssdlab.experiment.frame.site import TWIN, Site, Wish, check, open_site
+from ssdlab.experiment.turns import Plan
+from ssdlab.experiment.workload import Ready
+from ssdlab.records import Manifest, Run, make_folder, read_run, run_name, utc_now, write_run
+from ssdlab.units import format_duration, format_size
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One side: its name, its target and its plan."""
+
+    name: str
+    target: str
+    plan: Plan
+
+
+@dataclass
+class _Side:
+    """One side under way."""
+
+    asked: Asked
+    task: Task
+    course: Course
+    manifest: Manifest
+    folder: Path
+    jobs: Sequence[Ready] = ()
+
+
+@dataclass
+class _Together:
+    """The progress of all sides as one."""
+
+    listener: Listener
+    label: str = ""
+    _last: dict[int, Report] = field(default_factory=dict)
+
+    def of(self, place: int, several: int) -> Listener:
+        """What one of the sides tells."""
+
+        def tell(report: Report) -> None:
+            self._last[place] = report
+            share = sum(each.run_share for each in self._last.values()) / several
+            left = [each.left_s for each in self._last.values() if each.left_s is not None]
+            words = self.label or report.label
+            self.listener(Report(words, report.step_share, share, sum(left) if left else None))
+
+        return tell
+
+
+def measure_in_turns(
+    sides: Sequence[Asked], opening: Opening, keeping: Keeping, audience: Audience
+) -> list[Run]:
+    """A run of each side, in order; fewer turns where Ctrl-C came.
+
+    Raises:
+        SsdlabError: what ends the work; what was measured until then is stored.
+    """
+    tasks = [Task("turns", each.plan, _wish(each, sides, opening)) for each in sides]
+    for task in tasks:
+        check(task.wish)
+    clock = time.monotonic()
+    with ExitStack() as held:
+        sites = _sites(held, tasks)
+        folder = make_folder(keeping.out, run_name("compare", sides[0].target, utc_now()))
+        _tell_cost(sides, sites, audience)
+        listener = held.enter_context(audience.watching(f"compare {len(sides)} sides"))
+        given = list(zip(sides, tasks, sites, strict=True))
+        found = _under_way(given, _Together(listener), folder, keeping.label)
+        outcome = "interrupted"
+        try:
+            _measure(found, listener)
+            outcome = "complete"
+        except (Interrupted, KeyboardInterrupt):
+            pass
+        finally:
+            _store(found, sites, outcome, time.monotonic() - clock)
+    return [read_run(side.folder) for side in found]
+
+
+def _wish(side: Asked, sides: Sequence[Asked], opening: Opening) -> Wish:
+    """Room for all sides of the same target: they share it."""
+    wish = wish_of(side.target, side.plan, opening)
+    alike = [each.plan for each in sides if _place(each.target) == _place(side.target)]
+    return replace(
+        wish,
+        size_bytes=max(plan.size for plan in alike),
+        request_bytes_max=max(plan.request_bytes_max for plan in alike),
+    )
+
+
+def _place(target: str) -> str:
+    return target if target.startswith(TWIN) else str(Path(target).resolve())
+
+
+def _sites(held: ExitStack, tasks: Sequence[Task]) -> list[Site]:
+    """A site a side; on one directory or device one for all. Of twins each is another drive."""
+    found: dict[str, Site] = {}
+    sites = []
+    for at, task in enumerate(tasks):
+        place = _place(task.wish.target)
+        key = f"{place} {at}" if place.startswith(TWIN) else place
+        if key not in found:
+            found[key] = held.enter_context(open_site(task.wish))
+        sites.append(found[key])
+    return sites
+
+
+def _tell_cost(sides: Sequence[Asked], sites: Sequence[Site], audience: Audience) -> None:
+    if all(site.is_virtual for site in sites):
+        return
+    written = format_size(sum(side.plan.write_bytes for side in sides))
+    timed = sum(side.plan.work().get("timed", 0.0) for side in sides)
+    lasts = f", about {format_duration(timed)} of turns" if timed else ""
+    audience.tell(f"compare: writes up to {written}{lasts}")
+
+
+def _under_way(
+    given: Sequence[tuple[Asked, Task, Site]], together: _Together, folder: Path, label: str
+) -> list[_Side]:
+    found: list[_Side] = []
+    for at, (asked, task, site) in enumerate(given):
+        listener = together.of(at, len(given))
+        earlier = next((each.course for each in found if each.course.site is site), None)
+        course = Course(site, listener) if earlier is None else earlier.beside(listener)
+        own = folder / f"{at + 1}"
+        own.mkdir()
+        manifest = manifest_of(task, site, own, label)
+        manifest = msgspec.structs.replace(manifest, run=f"{folder.name}/{own.name}")
+        found.append(_Side(asked, task, course, manifest, own))
+    return found
+
+
+def _measure(sides: Sequence[_Side], listener: Listener) -> None:
+    """The fill of each site, then the turns; in each of them chance says who is first."""
+    order = random.Random(sides[0].asked.plan.seed)
+    with ExitStack() as frames:
+        for side in sides:
+            frames.enter_context(side.course.under_way(side.asked.plan))
+            side.jobs = workload.ready(side.course, side.asked.plan.jobs)
+        for side in _with_a_fill(sides):
+            workload.write_region(side.course, side.asked.plan.jobs)
+        for turn in range(-1, sides[0].asked.plan.turns):
+            for side in order.sample(sides, len(sides)):
+                turns.take(side.course, side.asked.plan, side.jobs, turn)
+        for side in sides:
+            workload.check_uncached(side.course, side.asked.plan.jobs)
+    listener(Report("done", 1.0, 1.0, 0.0))
+
+
+def _with_a_fill(sides: Sequence[_Side]) -> Iterator[_Side]:
+    """The side with the largest region of each site."""
+    for site in {id(side.course.site): side.course.site for side in sides}.values():
+        alike = [side for side in sides if side.course.site is site]
+        yield max(alike, key=lambda side: side.asked.plan.size)
+
+
+def _store(sides: Sequence[_Side], sites: Sequence[Site], outcome: str, seconds: float) -> None:
+    for side, site in zip(sides, sites, strict=True):
+        manifest = msgspec.structs.replace(side.manifest, outcome=outcome)
+        recording = side.course.recording
+        result = result_of(recording, manifest, site, seconds, side.folder)
+        write_run(side.folder, manifest, recording, result)

@@ -1,0 +1,1 @@
+"""`ssdlab compare`: finished runs, or targets measured in turns."""

@@ -1,0 +1,200 @@
+"""`ssdlab doctor`: what lies under a path, what is wrong with it, what to do; changes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+import typer
+from rich.console import Console
+
+from ssdlab.analysis.doctor import findings, judge, summary
+from ssdlab.cli.output import write_out
+from ssdlab.errors import DeviceFailure, TargetError, UsageError
+from ssdlab.experiment.readmap import Budget, read_map
+from ssdlab.records import Caveat, encode_json
+from ssdlab.report.doctor import Report, render, write_html
+from ssdlab.snapshot import File, Snapshot, Unread, decode
+from ssdlab.stack.look import Probes, file_record, largest, look
+from ssdlab.stack.trim import Roots, read_tables
+from ssdlab.units import format_size, parse_size
+
+app = typer.Typer()
+
+LARGEST: Final = 3
+SEARCH_S: Final = 5.0
+READ_S: Final = 20.0
+LEAST_FILE: Final = 8 << 20
+"""Smaller files are too few pieces for a map."""
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """Which files are to be read, and how many bytes of them."""
+
+    target: str
+    files: tuple[Path, ...]
+    read_bytes: int
+
+
+@app.command(name="doctor", epilog="Example: ssdlab doctor /var/lib/postgresql")
+def doctor(
+    target: Annotated[
+        str, typer.Argument(metavar="[PATH|DEVICE]", help="A file, a directory or a block device.")
+    ] = ".",
+    *,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--map",
+            metavar="FILE",
+            help="Read this file for the map of read speeds, instead of the largest; repeatable.",
+        ),
+    ] = None,
+    read: Annotated[
+        str, typer.Option(help="Read at most so much of the files, past the page cache; 0: none.")
+    ] = "512MiB",
+    html: Annotated[
+        Path | None, typer.Option(help="Write ONE HTML file too, and print its path on stderr.")
+    ] = None,
+    recorded: Annotated[
+        Path | None,
+        typer.Option(
+            "--recorded", metavar="JSON", help="Judge what --json printed, here or elsewhere."
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No progress; only what is bad or to be looked at.")
+    ] = False,
+) -> int:
+    """Look at the whole storage stack under a path: read-only, a minute at most, root or not.
+
+    Tells whether TRIM passes each layer and what stops it, alignment, write cache, health, spare,
+    fragments, and which regions of files read slowly; the worst first, with what to do. Exit
+    status 1 if something is bad.
+    """
+    started = time.monotonic()
+    wish = _Wish(target, tuple(files or ()), parse_size(read))
+    stack = _read(wish, quiet=quiet or json) if recorded is None else _recorded(recorded)
+    report = _report(stack, time.monotonic() - started)
+    if html is not None:
+        write_html(report, html)
+        typer.echo(html.resolve(), err=True)
+    if json:
+        write_out(encode_json(report))
+    else:
+        render(report, Console(), quiet=quiet)
+    return int(any(verdict.severity == "bad" for verdict in report.verdicts))
+
+
+def _recorded(path: Path) -> Snapshot:
+    try:
+        text = path.read_bytes()
+        printed: Any = msgspec.json.decode(text)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise UsageError(f"{path} cannot be read ({error}); give what --json printed") from error
+    stack = printed.get("stack", printed) if isinstance(printed, dict) else printed
+    return decode(msgspec.json.encode(stack))
+
+
+def _read(wish: _Wish, *, quiet: bool) -> Snapshot:
+    probes = Probes()
+    stack = look(wish.target, Roots(tables=read_tables()), probes)
+    unread = list(stack.unread)
+    paths = _chosen(wish, stack, unread, quiet=quiet)
+    records = _records(wish, paths, unread, quiet=quiet)
+    return msgspec.structs.replace(stack, files=tuple(records), unread=tuple(unread))
+
+
+def _chosen(wish: _Wish, stack: Snapshot, unread: list[Unread], *, quiet: bool) -> Sequence[Path]:
+    """The files that are looked at: those named, the target itself, or the largest below it."""
+    path = Path(wish.target)
+    if wish.files or path.is_file():
+        return wish.files or (path,)
+    if not stack.drives or not wish.read_bytes:
+        return ()
+    if not path.is_dir():
+        path = Path(stack.mounts[0].mount_point) if stack.mounts else path
+        if not stack.mounts:
+            return ()
+    _say(f"looking for the largest files in {path}", quiet=quiet)
+    found, is_all = largest(path, LARGEST, SEARCH_S)
+    if not is_all:
+        why = f"there are more than can be looked at in {SEARCH_S:.0f} s; others may be larger"
+        unread.append(Unread(f"all files in {path}", why, "ssdlab doctor --map FILE"))
+    return found
+
+
+def _records(
+    wish: _Wish, paths: Sequence[Path], unread: list[Unread], *, quiet: bool
+) -> list[File]:
+    records = []
+    budget = Budget(READ_S, wish.read_bytes)
+    for left, path in zip(range(len(paths), 0, -1), paths, strict=True):
+        try:
+            records.append(_mapped(path, budget, left, quiet=quiet))
+        except (TargetError, DeviceFailure) as error:
+            if path in wish.files:
+                raise
+            unread.append(Unread(str(path), str(error)))
+    return records
+
+
+def _mapped(path: Path, budget: Budget, left: int, *, quiet: bool) -> File:
+    """One file's record with its map; a share of what is left may be read of it."""
+    record, extents = file_record(path)
+    if record.size_bytes < LEAST_FILE:
+        why = f"a map takes {format_size(LEAST_FILE)} or more"
+        return msgspec.structs.replace(record, not_read=why)
+    if budget.is_spent:
+        why = "the time or the bytes for reading were spent"
+        return msgspec.structs.replace(record, not_read=why)
+    share = budget.share(left)
+    _say(f"reading up to {format_size(share.bytes)} of {path}", quiet=quiet)
+    try:
+        found = read_map(path, extents, share)
+    except TargetError as error:
+        return msgspec.structs.replace(record, not_read=str(error))
+    finally:
+        budget.spend(share.spent)
+    if found.through_cache:
+        why = "the file system answered direct reads through the page cache"
+        return msgspec.structs.replace(record, not_read=why)
+    return msgspec.structs.replace(record, pieces=tuple(found.pieces), unsteady=found.unsteady)
+
+
+def _report(stack: Snapshot, duration_s: float) -> Report:
+    verdicts = judge(stack)
+    measures = [row for mount in stack.mounts for row in mount.layers] or list(stack.layers)
+    return Report(
+        ssdlab=version("ssdlab"),
+        target=stack.target,
+        duration_s=duration_s,
+        measures=[
+            {"layer": r.layer, "device": r.device, "passes": r.passes, "why": r.why}
+            for r in measures
+        ],
+        findings=findings(verdicts),
+        verdict=summary(verdicts),
+        verdicts=verdicts,
+        warnings=[Caveat("unread", _told(each)) for each in stack.unread],
+        stack=stack,
+    )
+
+
+def _told(unread: Unread) -> str:
+    how = f"; {unread.command}" if unread.command else ""
+    return f"{unread.what}: {unread.why}{how}"
+
+
+def _say(text: str, *, quiet: bool) -> None:
+    if not quiet:
+        Console(stderr=True).print(f"doctor: {text}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""The verb `heal`: its command and its words."""

@@ -1,0 +1,35 @@
+"""`ssdlab run cache`."""
+
+from __future__ import annotations
+
+from ssdlab.cli.frame import options
+from ssdlab.cli.frame.conduct import conduct
+from ssdlab.cli.run.group import app
+from ssdlab.experiment.questions import Cache
+
+
+@app.command(
+    name="cache",
+    epilog="Example: ssdlab run cache twin:toshiba-xg5 /mnt/data --size 2GiB --quick",
+)
+def run(
+    targets: options.Targets,
+    *,
+    size: options.Size = None,
+    quick: options.Quick = False,
+    capacity: options.Capacity = None,
+    destroy_data: options.DestroyData = options.KEEP,
+    out: options.Out = options.RESULTS,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    yes: options.Yes = False,
+) -> int:
+    """How much do buffer and SLC cache take, and how long a rest gives it back?
+
+    Writes a region in order (16GiB, 1GiB with --quick; a half of a twin or block device, an eighth
+    with --quick) until the speed falls, again after a flush, and after rests of other lengths.
+    """
+    question = Cache(size=size, quick=quick)
+    wishes = options.Wishes(out, json, quiet, yes)
+    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)

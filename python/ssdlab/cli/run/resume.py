@@ -1,0 +1,33 @@
+"""`ssdlab run resume`: goes on with a run that was interrupted or killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab.cli.frame import options
+from ssdlab.cli.frame.conduct import go_on
+from ssdlab.cli.run.group import app
+
+
+@app.command(
+    name="resume",
+    epilog="Example: ssdlab run resume ssdlab-runs/20261121-101500-aging-data-3f2a",
+)
+def run(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    *,
+    destroy_data: options.DestroyData = options.KEEP,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    yes: options.Yes = False,
+) -> int:
+    """Go on with a run that was interrupted or killed, in its folder.
+
+    What it measured is kept. A block device is taken as that run left it; in a directory the test
+    file is made anew, and only reads that were finished are not repeated. A twin starts again: the
+    same seed gives the same results.
+    """
+    return go_on(folder, destroy_data, options.Wishes(folder.parent, json, quiet, yes))

@@ -1,0 +1,35 @@
+"""`ssdlab run split`."""
+
+from __future__ import annotations
+
+from ssdlab.cli.frame import options
+from ssdlab.cli.frame.conduct import conduct
+from ssdlab.cli.run.group import app
+from ssdlab.experiment.questions import Split
+
+
+@app.command(
+    name="split",
+    epilog="Example: ssdlab run split twin:toshiba-xg5 /mnt/data --quick",
+)
+def run(
+    targets: options.Targets,
+    *,
+    size: options.Size = None,
+    quick: options.Quick = False,
+    capacity: options.Capacity = None,
+    destroy_data: options.DestroyData = options.KEEP,
+    out: options.Out = options.RESULTS,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    yes: options.Yes = False,
+) -> int:
+    """What does it cost to read the same bytes by many small commands?
+
+    Writes a region [256MiB] in order and reads 8 MiB windows of it by 1, 2, 4 ... 2048 commands,
+    one and 32 at a time: the price of splitting alone, without conflicts inside the drive.
+    """
+    question = Split(size=size, quick=quick)
+    wishes = options.Wishes(out, json, quiet, yes)
+    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)

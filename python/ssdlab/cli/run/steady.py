@@ -1,0 +1,83 @@
+"""`ssdlab run steady`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ssdlab.cli.frame import options
+from ssdlab.cli.frame.conduct import conduct
+from ssdlab.cli.run.group import app
+from ssdlab.errors import UsageError
+from ssdlab.experiment.questions import Steady
+from ssdlab.experiment.steady import DEPTH
+
+
+@app.command(
+    name="steady",
+    epilog="Example: ssdlab run steady twin:toshiba-xg5 --capacity 4GiB --spare 7%,15%,28%",
+)
+def run(
+    targets: options.Targets,
+    *,
+    region: Annotated[
+        str | None,
+        typer.Option(
+            help="Bytes that are written to (all of a twin or block device; 4096MiB of a "
+            "directory, 512MiB with --quick)."
+        ),
+    ] = None,
+    drive_writes: Annotated[
+        float | None,
+        typer.Option(help="Write the region at random so many times (until it is steady)."),
+    ] = None,
+    spare: Annotated[
+        str, typer.Option(help="Again with these shares trimmed and unused: 7%,15%,28%.")
+    ] = "",
+    pattern: Annotated[str, typer.Option(help="random, sequential or zipf:THETA.")] = "random",
+    block_size: Annotated[str, typer.Option(help="Length of a write.")] = "4KiB",
+    depth: Annotated[int, typer.Option(help="Writes at a time.")] = DEPTH,
+    quick: options.Quick = False,
+    capacity: options.Capacity = None,
+    destroy_data: options.DestroyData = options.KEEP,
+    out: options.Out = options.RESULTS,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    yes: options.Yes = False,
+) -> int:
+    """At which rate do writes last, and what would more spare area make of it?
+
+    Fills a region in order and writes over it at random in rounds of a fifth of it, until the rate
+    is steady by rounds of bytes, change points and a floor, or is said not to be. Estimates the
+    hidden spare and the write amplification from the curve and from the drive's own counts.
+    """
+    question = Steady(
+        region=region,
+        drive_writes=drive_writes,
+        spare=shares(spare),
+        pattern=pattern,
+        block_size=block_size,
+        depth=depth,
+        quick=quick,
+    )
+    wishes = options.Wishes(out, json, quiet, yes)
+    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+
+
+def shares(text: str) -> tuple[float, ...]:
+    """Shares from 0 to 1 of a text such as "7%,15%,28%"."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    try:
+        return tuple(float(word.removesuffix("%")) / 100 for word in words if _percent(word))
+    except ValueError as error:
+        raise UsageError(
+            f"--spare is {text!r}; it may be percentages with commas between: 7%,15%,28%"
+        ) from error
+
+
+def _percent(word: str) -> bool:
+    if not word.endswith("%"):
+        raise ValueError(word)
+    return True

@@ -1,0 +1,36 @@
+"""`ssdlab run stripe`."""
+
+from __future__ import annotations
+
+from ssdlab.cli.frame import options
+from ssdlab.cli.frame.conduct import conduct
+from ssdlab.cli.run.group import app
+from ssdlab.experiment.questions import Stripe
+
+
+@app.command(
+    name="stripe",
+    epilog="Example: ssdlab run stripe twin:samsung-980-pro --capacity 8GiB",
+)
+def run(
+    targets: options.Targets,
+    *,
+    size: options.Size = None,
+    quick: options.Quick = False,
+    capacity: options.Capacity = None,
+    destroy_data: options.DestroyData = options.KEEP,
+    out: options.Out = options.RESULTS,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    yes: options.Yes = False,
+) -> int:
+    """Over how many units, and in what pieces, does a drive spread consecutive addresses?
+
+    Writes a region [1GiB] in order and reads 4 KiB at random multiples of an alignment, 32 at a
+    time: from the alignments at which reads get in each other's way follow chunk and stripe, or
+    that there is no regular one.
+    """
+    question = Stripe(size=size, quick=quick)
+    wishes = options.Wishes(out, json, quiet, yes)
+    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)

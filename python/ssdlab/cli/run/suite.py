@@ -1,0 +1,35 @@
+"""`ssdlab run suite`."""
+
+from __future__ import annotations
+
+from ssdlab.cli.frame import options
+from ssdlab.cli.frame.conduct import conduct
+from ssdlab.cli.run.group import app
+from ssdlab.experiment.questions import Suite
+
+
+@app.command(
+    name="suite",
+    epilog="Example: ssdlab run suite twin:intel-s3510-480 /mnt/data --quick",
+)
+def run(
+    targets: options.Targets,
+    *,
+    size: options.Size = None,
+    quick: options.Quick = False,
+    capacity: options.Capacity = None,
+    destroy_data: options.DestroyData = options.KEEP,
+    out: options.Out = options.RESULTS,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    yes: options.Yes = False,
+) -> int:
+    """The table people know: in order, 4 KiB, 4 KiB x 64, access time, with its spread.
+
+    Reads and writes a file [1GiB] three times over; the same with zeros (does the controller
+    compress?), with O_DSYNC, and through the page cache emptied of it.
+    """
+    question = Suite(size=size, quick=quick)
+    wishes = options.Wishes(out, json, quiet, yes)
+    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)

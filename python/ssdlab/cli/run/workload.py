@@ -1,0 +1,39 @@
+"""`ssdlab run workload`, also to be had as `ssdlab run --fio FILE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ssdlab.cli.frame import options
+from ssdlab.cli.frame.conduct import conduct
+from ssdlab.cli.run.group import app
+from ssdlab.experiment.questions import Workload
+
+
+@app.command(
+    name="workload",
+    epilog="Example: ssdlab run workload twin:toshiba-xg5 --fio job.fio",
+)
+def run(
+    targets: options.Targets,
+    *,
+    fio: Annotated[Path, typer.Option(metavar="FILE", help="A fio job file.")],
+    capacity: options.Capacity = None,
+    destroy_data: options.DestroyData = options.KEEP,
+    out: options.Out = options.RESULTS,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    yes: options.Yes = False,
+) -> int:
+    """What does this drive do under the jobs of a fio job file?
+
+    Runs them one after the other on the target, not on the file that they name; what is read is
+    written first. An option that is not known is refused by its name.
+    """
+    question = Workload(fio=fio)
+    wishes = options.Wishes(out, json, quiet, yes)
+    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)

@@ -1,0 +1,1 @@
+"""`ssdlab sweep`: many runs from one spec."""

@@ -1,0 +1,29 @@
+"""A sweep on its way out: terminal, page, or one JSON object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from ssdlab.api.sweep import Sweep
+from ssdlab.cli.output import write_out
+from ssdlab.records import encode_json
+from ssdlab.report import SweepPage, render_asked
+
+
+def tell(sweep: Sweep, *, json: bool, html: Path | None) -> None:
+    """Tells what its dataset holds.
+
+    Raises:
+        UsageError: the page cannot be written.
+    """
+    if html is not None:
+        sweep.save_html(html)
+    if json:
+        write_out(encode_json(sweep.as_json()))
+        return
+    console = Console()
+    render_asked(SweepPage(sweep.summary), console)
+    for path in [sweep.folder] if html is None else [sweep.folder, html.resolve()]:
+        console.print(f" {path}", markup=False, highlight=False, soft_wrap=True)

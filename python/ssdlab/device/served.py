@@ -1,0 +1,55 @@
+"""Twins on the wire: served as block devices, so that any program runs on them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ssdlab._native import Server
+from ssdlab.errors import TargetError, UsageError
+
+
+class ServeOptions(msgspec.Struct, frozen=True):
+    """How a twin is served.
+
+    `address` is where NBD's clients come: a socket's path (unix) or `host:port` (tcp; port 0 takes
+    a free one), or None; `nvme_tcp` a `host:port` for NVMe's hosts. `control` is the path of its
+    control socket (see `Control`), None for none. Its content lies in memory, or in the sparse file
+    `data`, which survives; each of its changes is logged in the new file `log`, as dm-log-writes
+    does. `pace` is how many seconds of the drive pass in a second; None for as fast as can be.
+    `tls` is a folder with server-cert.pem and server-key.pem: then clients have to encrypt, and
+    with `tls_verify_peer` to show a certificate that its ca-cert.pem vouches for.
+    """
+
+    name: str
+    kind: Literal["unix", "tcp"]
+    address: str | None
+    nvme_tcp: str | None = None
+    capacity_bytes: int | None = None
+    control: str | None = None
+    data: str | None = None
+    log: str | None = None
+    pace: float | None = None
+    seed: int = 0
+    tls: str | None = None
+    tls_verify_peer: bool = False
+
+
+def serve(profile: str, options: ServeOptions) -> Server:
+    """Starts a server of the twin of a profile's text; it runs until it is stopped.
+
+    Raises:
+        TargetError: a wrong profile.
+        UsageError: the address or the file cannot be had.
+    """
+    try:
+        return Server.start(profile, msgspec.json.encode(options).decode())
+    except TargetError as error:
+        raise TargetError(f"{options.name}: {error}") from error
+    except OSError as error:
+        places = " and ".join(filter(None, (options.address, options.nvme_tcp)))
+        raise UsageError(
+            f"{options.name} cannot be served on {places} ({error.strerror or error}); "
+            "give a socket or port that is free, a data file of the drive's size, and a new log"
+        ) from error

@@ -1,0 +1,1 @@
+"""What every experiment stands on: the target, the steps, their records, forecast and doubts."""

@@ -1,0 +1,377 @@
+"""Where an experiment runs: a TARGET of the command line, checked, opened and tidied up after."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ssdlab import profiles
+from ssdlab.device import (
+    Drive,
+    Engine,
+    RealOptions,
+    describe_twin,
+    encode,
+    open_engine,
+    open_null,
+    open_real,
+    open_twin,
+)
+from ssdlab.errors import TargetError, UsageError
+from ssdlab.experiment.frame import written
+from ssdlab.experiment.frame.consent import given_up, require_consent
+from ssdlab.experiment.frame.testfile import TestFile, files_in_use, remove_leftovers
+from ssdlab.records import Caveat
+from ssdlab.stack.attributes import attribute_doubts
+from ssdlab.stack.blockdev import BlockDevice, device_at, is_block_device, size_of
+from ssdlab.stack.device_doubts import device_doubts
+from ssdlab.stack.doubt import Doubt
+from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.health.hardware import Temperature, link_bytes_per_s, temperature
+from ssdlab.stack.in_use import in_use
+from ssdlab.stack.layers import devices_of_mount, drives_of_mount, drives_under, layers_under
+from ssdlab.stack.mounts import Mount, mount_of
+from ssdlab.stack.space import room_for, space_on
+from ssdlab.units import format_size
+
+TWIN: Final = "twin:"
+NO_DIRECT_IO: Final = frozenset({"data-journal", "dax"})
+"""Doubts under which each read comes from memory: refused before anything is written."""
+SIZE_LEAST: Final = 16 << 20
+"""A message suggests no size below this: no experiment takes one."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the command line says about where and how to open.
+
+    `capacity_bytes` scales a twin; `destroy_data` allows a block device to be overwritten, and one
+    that holds something where `destroy_named` is its path;
+    `request_bytes_max` bounds the block size of jobs on a real drive; `size_from` says where the
+    size was given.
+    """
+
+    target: str
+    size_bytes: int
+    seed: int = 0
+    capacity_bytes: int | None = None
+    destroy_data: bool = False
+    destroy_named: str = ""
+    request_bytes_max: int = 1 << 20
+    size_from: str = "--size"
+
+
+@dataclass
+class Site:
+    """An open drive and what is known about it; the first `size_bytes` may be overwritten.
+
+    `destroys` says in words what is lost by that: a block device.
+    """
+
+    drive: Drive
+    identity: dict[str, Any]
+    caveats: list[Caveat] = field(default_factory=list)
+    profile: str | None = None
+    test_file: TestFile | None = None
+    drives: tuple[BlockDevice, ...] = ()
+    destroys: str = ""
+    _reopened: list[tuple[Drive, str]] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path | None:
+        """The test file or the block device; None for a twin."""
+        if self.test_file is not None:
+            return self.test_file.path
+        is_device = self.identity["kind"] == "block device"
+        return Path(self.identity["path"]) if is_device else None
+
+    def reopened(self, options: RealOptions, engine: Engine) -> Drive:
+        """The same storage, opened in another way; a twin knows but one.
+
+        Raises:
+            TargetError: it cannot be opened so.
+        """
+        if self.path is None:
+            return self.drive
+        # The site's own drive has claimed a block device already.
+        options = msgspec.structs.replace(options, exclusive=False)
+        drive = open_engine(self.path, options, engine)
+        self._reopened.append((drive, f'{{"engine":"{engine}",{encode(options)[1:]}'))
+        return drive
+
+    def opened(self, drive: Drive) -> str | None:
+        """How a drive of this site was opened: the column `opened` of `records.STEPS`."""
+        return next((how for each, how in self._reopened if each is drive), None)
+
+    def has(self, drive: Drive) -> bool:
+        """Whether a drive is this site's storage, and not a file that an experiment made."""
+        return drive is self.drive or any(each is drive for each, _ in self._reopened)
+
+    @property
+    def link_bytes_per_s(self) -> float | None:
+        """What the links of all drives below carry together; None where one does not tell."""
+        speeds = [link_bytes_per_s(drive) for drive in self.drives]
+        known = [speed for speed in speeds if speed is not None]
+        return sum(known) if known and len(known) == len(speeds) else None
+
+    def temperatures(self) -> dict[str, Temperature]:
+        """How warm each drive below is, by its name; nothing of one that does not tell."""
+        found = {drive.name: temperature(drive) for drive in self.drives}
+        return {name: each for name, each in found.items() if each is not None}
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether its clock is virtual: a twin."""
+        return bool(self.drive.is_virtual)
+
+    def doubt(self, code: str, sentence: str) -> None:
+        """Adds a reason to doubt the result, once."""
+        caveat = Caveat(code, sentence)
+        if caveat not in self.caveats:
+            self.caveats.append(caveat)
+
+    def release(self) -> None:
+        """Gives the test file's blocks back: it is removed, and nothing holds it open any more.
+
+        From then on there is no drive to ask, and `drive` is one that does nothing.
+        """
+        assert self.test_file is not None, "only a directory has a test file"
+        self.drive = open_null()
+        self.test_file.remove()
+        self.test_file = None
+
+    def check_written(self) -> int | None:
+        """Checks that all of the test file is on the drive; returns its number of fragments."""
+        if self.test_file is None:
+            return None
+        return written.check_written(self.test_file.fd, self.doubt)
+
+    def check_uncached(self) -> None:
+        """Checks that the reads so far came from the drive and not from the page cache."""
+        if self.test_file is not None:
+            written.check_uncached(self.test_file.fd, self.doubt)
+
+
+@contextlib.contextmanager
+def open_site(wish: Wish) -> Iterator[Site]:
+    """Opens a target for an experiment that overwrites `size_bytes` of it.
+
+    A twin is made anew; in a directory a test file is made, and removed at the end; a block
+    device loses its data, and only where the wish allows it.
+
+    Raises:
+        TargetError: a target that is not there, not allowed, in use, too small, or on which a
+            drive cannot be measured.
+        UsageError: an option that the target has no use for.
+    """
+    check(wish)
+    path = Path(wish.target)
+    if wish.target.startswith(TWIN):
+        yield _open_twin(wish)
+    elif is_block_device(path):
+        yield _open_block_device(path, wish)
+    else:
+        with _made_test_file(path, wish) as site:
+            yield site
+
+
+def check(wish: Wish) -> None:
+    """Refuses what can be refused at once: of several targets none is measured for nothing.
+
+    Raises:
+        TargetError, UsageError: as `open_site`; of a directory or a device only what it is.
+    """
+    if wish.target.startswith(TWIN):
+        _describe_twin(wish, profiles.load(wish.target.removeprefix(TWIN)))
+        return
+    if wish.capacity_bytes is not None:
+        raise UsageError(
+            f"--capacity scales a twin, but the target is {wish.target}; leave it out, or give "
+            "twin:NAME"
+        )
+    _require_kind(Path(wish.target), wish.target)
+    if is_block_device(Path(wish.target)):
+        require_consent(wish.target, destroy_data=wish.destroy_data, named=wish.destroy_named)
+
+
+def capacity_of(target: str, scaled: int | None = None) -> int | None:
+    """Bytes of the whole drive that a target is: a twin, scaled or not, or a block device.
+
+    None for a directory, and for what `check` will refuse.
+
+    Raises:
+        TargetError: no such twin, or a device that cannot be opened.
+    """
+    if target.startswith(TWIN):
+        name = target.removeprefix(TWIN)
+        return int(describe_twin(name, profiles.load(name), scaled)["capacity_bytes"])
+    return size_of(Path(target)) if target and is_block_device(Path(target)) else None
+
+
+def _open_twin(wish: Wish) -> Site:
+    name = wish.target.removeprefix(TWIN)
+    profile = profiles.load(name)
+    return Site(
+        drive=open_twin(name, profile, wish.capacity_bytes, seed=wish.seed),
+        identity=_describe_twin(wish, profile),
+        profile=profile,
+    )
+
+
+def _describe_twin(wish: Wish, profile: str) -> dict[str, Any]:
+    name = wish.target.removeprefix(TWIN)
+    described = describe_twin(name, profile, wish.capacity_bytes)
+    if wish.size_bytes > described["capacity_bytes"]:
+        raise TargetError(
+            f"{wish.target} holds {format_size(described['capacity_bytes'])}, less than the "
+            f"{format_size(wish.size_bytes)} of {wish.size_from}; give a smaller one or a larger "
+            "--capacity"
+        )
+    return {"kind": "twin", "name": name, **described}
+
+
+def _require_kind(path: Path, target: str) -> None:
+    if not target:  # Path("") would be the working directory
+        raise TargetError(
+            "the target is empty; give a directory on the drive, a block device or twin:NAME"
+        )
+    try:
+        path.stat()
+    except OSError as error:
+        raise TargetError(
+            f"{path}: {error.strerror}; give a directory on the drive, a block device or twin:NAME"
+        ) from error
+    if not path.is_dir() and not is_block_device(path):
+        raise TargetError(
+            f"{path} is neither a directory nor a block device; give the directory it is in "
+            "(a test file is made there and removed again), or twin:NAME"
+        )
+
+
+def _open_block_device(path: Path, wish: Wish) -> Site:
+    if reasons := in_use(path):
+        raise TargetError(f"{path} is in use and stays untouched: {'; '.join(reasons)}")
+    size = size_of(path)
+    if wish.size_bytes > size:
+        raise TargetError(
+            f"{path} holds {format_size(size)}, less than the {format_size(wish.size_bytes)} of "
+            f"{wish.size_from}; give a smaller one"
+        )
+    device = device_at(path)
+    if device.read_only:
+        raise TargetError(f"{path} is read-only; give a block device that can be written")
+    found = _layer_doubts([device])
+    _refuse_fatal(path, found)
+    drive = open_real(path, request_bytes_max=wish.request_bytes_max, seed=wish.seed)
+    try:
+        destroys = given_up(path, device, wish.destroy_named)
+    except TargetError:
+        del drive  # or the traceback would go on holding the device
+        raise
+    drives = drives_under(device) or (device,)
+    return Site(
+        drive=drive,
+        identity={"kind": "block device", "path": str(path), "drives": _described(drives)},
+        caveats=_caveats(found),
+        drives=drives,
+        destroys=destroys,
+    )
+
+
+def _layer_doubts(devices: Iterable[BlockDevice]) -> list[Doubt]:
+    """The doubts about devices and all that lies under them, each once."""
+    layers = [layer for device in devices for layer in layers_under(device)]
+    found = [doubt for layer in layers for doubt in device_doubts(layer.device)]
+    return list(dict.fromkeys(found))
+
+
+@contextlib.contextmanager
+def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
+    if not directory.stat().st_mode & 0o222:  # root could write there, but was not meant to
+        raise TargetError(
+            f"{directory} is read-only (mode {directory.stat().st_mode & 0o777:o}); give a "
+            "directory that may be written, or change its mode"
+        )
+    mount = mount_of(directory)
+    drives = drives_of_mount(mount)
+    found = [*doubts(mount), *_layer_doubts(devices_of_mount(mount))]
+    # Of a directory's attributes only the worst: in an append-only one no file can be removed.
+    _refuse_fatal(directory, [*found, *attribute_doubts(directory)])
+    leftovers, others = remove_leftovers(directory), files_in_use(directory)
+    _require_room(directory, wish)
+    with TestFile(directory, wish.size_bytes) as test_file:
+        found += attribute_doubts(test_file.path)
+        _refuse_fatal(directory, found)
+        largest = wish.request_bytes_max
+        site = Site(  # alone holds the drive: `release` closes it
+            drive=open_real(test_file.path, request_bytes_max=largest, seed=wish.seed),
+            identity=_directory_identity(directory, mount, drives),
+            caveats=_caveats(found),
+            test_file=test_file,
+            drives=drives,
+        )
+        if others:
+            site.doubt("another-run", "Another ssdlab measures in this directory at the same time.")
+        for path in leftovers:
+            site.doubt("leftover", f"{path.name}, left by a run that was killed, was removed.")
+        yield site
+
+
+def _refuse_fatal(path: Path, found: Iterable[Doubt]) -> None:
+    for doubt in found:
+        if doubt.fatal or doubt.code in NO_DIRECT_IO:
+            raise TargetError(
+                f"{path}: {doubt.sentence.rstrip('.')}; give a directory on the drive to be "
+                "measured"
+            )
+
+
+def _require_room(directory: Path, wish: Wish) -> None:
+    size_bytes = wish.size_bytes
+    usable = room_for(directory, size_bytes)
+    if usable >= size_bytes:
+        return
+    space = space_on(directory)
+    at_most = f"a {wish.size_from} of at most {usable >> 20} MiB, or "
+    smaller = at_most if usable >= SIZE_LEAST else ""
+    raise TargetError(
+        f"{directory} has {format_size(space.free_bytes)} free and "
+        f"{format_size(space.kept_bytes)} must stay free (5 % or 1 GiB, whichever is more), so a "
+        f"test of {format_size(size_bytes)} has no room; give {smaller}another directory"
+    )
+
+
+def _directory_identity(
+    directory: Path, mount: Mount, drives: tuple[BlockDevice, ...]
+) -> dict[str, Any]:
+    return {
+        "kind": "directory",
+        "path": str(directory.resolve()),
+        "mount_point": str(mount.mount_point),
+        "fs_type": mount.fs_type,
+        "source": mount.source,
+        "options": ",".join(mount.options),
+        "drives": _described(drives),
+    }
+
+
+def _described(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
+    kept = ("name", "vendor", "model", "serial", "firmware", "transport")
+    settings = ("rotational", "scheduler", "write_cache")
+    names = {name: name for name in (*kept, *settings)}
+    sizes = ("size", "logical_sector", "physical_sector", "discard_max")
+    names.update({name: f"{name}_bytes" for name in sizes})
+    rows = [{new: getattr(drive, old) for old, new in names.items()} for drive in drives]
+    for row, drive in zip(rows, drives, strict=True):
+        speed = link_bytes_per_s(drive)
+        row["link_mib_per_s"] = None if speed is None else round(speed / (1 << 20), 1)
+    return [{key: value for key, value in row.items() if value is not None} for row in rows]
+
+
+def _caveats(found: Iterable[Doubt]) -> list[Caveat]:
+    return [Caveat(doubt.code, doubt.sentence) for doubt in found]

@@ -1,0 +1,1 @@
+"""Twins beside the tables in which their drives were published: figure by figure, each computed."""

@@ -1,0 +1,79 @@
+"""The percentiles of latency of every run: by step on a page, in fewer rows on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ssdlab.analysis.frame.latency import SHARES, Latencies, by_group, told
+from ssdlab.records import Run
+from ssdlab.report.view import Column, Table
+from ssdlab.report.wording import NOTHING, column, given, plain
+
+ROWS_ON_TERMINAL: Final = 12
+ROWS_ON_PAGE: Final = 400
+_KIB: Final = 1024
+
+
+def by_kind(run: Run) -> tuple[Table, int]:
+    """A row for equal steps together (phase, case, block, depth), and how many rows were left out.
+
+    Only those with a percentile, and none where the run's own table has them.
+    """
+    if any("us_p50" in key for row in run.result.measures for key in row):
+        return _table([], []), 0
+
+    def key(row: Mapping[str, Any]) -> tuple[str, ...]:
+        return (_name(row), _block(row), str(row["queue_depth"] or NOTHING))
+
+    heads = [Column("Latency of", numeric=False), Column("Block", "KiB"), Column("Depth")]
+    rows = [row for row in _rows(run, key) if row[2].us.p50 is not None]
+    return _cut(heads, rows, ROWS_ON_TERMINAL)
+
+
+def by_step(run: Run) -> tuple[Table, int]:
+    """A row a step and kind of request, and how many rows were left out."""
+
+    def key(row: Mapping[str, Any]) -> tuple[str, ...]:
+        value = row.get("value")
+        which = (_name(row), NOTHING if value is None else given(value))
+        return (str(row["step"]), *which, _block(row), str(row["queue_depth"] or NOTHING))
+
+    heads = [Column("Step"), Column("What", numeric=False), Column("Value")]
+    heads += [Column("Block", "KiB"), Column("Depth")]
+    return _cut(heads, _rows(run, key), ROWS_ON_PAGE)
+
+
+_Rows = list[tuple[tuple[str, ...], str, Latencies]]
+
+
+def _rows(run: Run, key: Callable[[Mapping[str, Any]], tuple[str, ...]]) -> _Rows:
+    steps = run.tables["steps"].to_pylist()
+    keys = {row["step"]: key(row) for row in steps}
+    order = list(dict.fromkeys(keys.values()))
+    groups = {step: order.index(each) for step, each in keys.items()}
+    found = by_group(run.tables, groups)
+    return [(order[group], op, each) for (group, op), each in found.items()]
+
+
+def _cut(heads: list[Column], rows: _Rows, most: int) -> tuple[Table, int]:
+    return _table(heads, rows[:most]), max(0, len(rows) - most)
+
+
+def _table(heads: list[Column], rows: _Rows) -> Table:
+    columns = [*heads, Column("Kind", numeric=False), Column("Requests")]
+    columns += [Column(told(name), "us") for name in SHARES]
+    texts = [column(getattr(each.us, name) for _, _, each in rows) for name in SHARES]
+    cells = [
+        (*key, op or "all", str(each.requests), *(text[at] for text in texts))
+        for at, (key, op, each) in enumerate(rows)
+    ]
+    return Table(tuple(columns), tuple(cells))
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return plain(f"{row['phase']} {row.get('case') or ''}".strip())
+
+
+def _block(row: Mapping[str, Any]) -> str:
+    return given(row["block_bytes"] / _KIB) if row["block_bytes"] else NOTHING

@@ -1,0 +1,1 @@
+"""How the runs of each experiment are shown: one file an experiment."""

@@ -1,0 +1,1 @@
+"""What a drive tells of itself: temperature, link, what it counts of its own writing."""

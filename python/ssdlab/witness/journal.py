@@ -1,0 +1,165 @@
+"""The witness's journal: one append-only file a run, each record checked, durable when it says so.
+
+A file is `MAGIC` and records: length (u32), type (u8), CRC-32 of type and payload (u32), payload.
+What a crash of the witness's machine left unfinished at the end is cut off when it is opened again.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ssdlab.errors import UsageError
+from ssdlab.witness.ledger import ENTRY, Ledger, Told
+
+MAGIC: Final = b"ssdlab witness journal 1\n"
+SUFFIX: Final = ".witness"
+EVENT, BATCH = 1, 2
+_HEAD: Final = struct.Struct("<IBI")
+_BATCH: Final = struct.Struct("<dIQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Messages of a round, from message `number` on, and when they came."""
+
+    time_s: float
+    round: int
+    number: int
+    messages: bytes
+
+    @property
+    def end(self) -> int:
+        """The number of the next message."""
+        return self.number + len(self.messages) // ENTRY.itemsize
+
+
+Record = Batch | dict[str, Any]
+
+
+def pack(record: Record) -> bytes:
+    """A record as it lies in the file."""
+    if isinstance(record, Batch):
+        kind = BATCH
+        head = _BATCH.pack(record.time_s, record.round, record.number)
+        payload = head + record.messages
+    else:
+        kind, payload = EVENT, msgspec.json.encode(record)
+    return _HEAD.pack(len(payload), kind, zlib.crc32(payload, kind)) + payload
+
+
+def unpack(data: bytes) -> Iterator[tuple[Record, int]]:
+    """Whole records (without `MAGIC`) and where each ends; stops at the first that is not whole."""
+    at = 0
+    while at + _HEAD.size <= len(data):
+        length, kind, checksum = _HEAD.unpack_from(data, at)
+        payload = data[at + _HEAD.size : at + _HEAD.size + length]
+        if len(payload) < length or zlib.crc32(payload, kind) != checksum:
+            return
+        at += _HEAD.size + length
+        if kind == BATCH:
+            time_s, round_number, number = _BATCH.unpack_from(payload)
+            yield Batch(time_s, round_number, number, payload[_BATCH.size :]), at
+        else:
+            yield msgspec.json.decode(payload), at
+
+
+def read(path: Path) -> list[Record]:
+    """All whole records of a journal.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror})") from error
+    if not data.startswith(MAGIC):
+        raise UsageError(f"{path} is no journal of a witness; give a *{SUFFIX} file")
+    return [record for record, _ in unpack(data[len(MAGIC) :])]
+
+
+def ledger_of(records: list[Record]) -> Ledger:
+    """The ledger of a run's records."""
+    return Ledger(
+        Told(record.time_s, record.messages) for record in records if isinstance(record, Batch)
+    )
+
+
+def events(records: list[Record], name: str) -> list[dict[str, Any]]:
+    """The events of this name, in order."""
+    return [each for each in records if isinstance(each, dict) and each.get("event") == name]
+
+
+class Journal:
+    """A journal that is open for more; `append` and then `sync`: only then is it durable."""
+
+    def __init__(self, path: Path) -> None:
+        """Opens it, or makes it; what is unfinished at its end is cut off."""
+        is_new = not path.exists() or path.stat().st_size < len(MAGIC)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND, 0o644)
+        self.path = path
+        self.rounds = 0
+        self.session = ""
+        self.received = 0
+        self.is_closed = False
+        if is_new:
+            os.ftruncate(self._fd, 0)
+            os.write(self._fd, MAGIC)
+            self.sync()
+            _sync_folder(path.parent)
+        else:
+            self._reread(path)
+
+    def append(self, record: Record) -> None:
+        """Adds a record; it may yet be lost until `sync`."""
+        data = pack(record)
+        written = os.write(self._fd, data)
+        if written != len(data):
+            raise OSError(f"{self.path}: only {written} of {len(data)} bytes were written")
+        self._take(record)
+
+    def sync(self) -> None:
+        """All that was appended survives a crash from here on."""
+        os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        """Closes the file; whoever still appends gets an error, and never another's file."""
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+
+    def _reread(self, path: Path) -> None:
+        data = path.read_bytes()
+        if not data.startswith(MAGIC):
+            raise UsageError(f"{path} is no journal of a witness; move it away")
+        whole = 0
+        for record, end in unpack(data[len(MAGIC) :]):
+            self._take(record)
+            whole = end
+        os.ftruncate(self._fd, len(MAGIC) + whole)
+        self.sync()
+
+    def _take(self, record: Record) -> None:
+        """What a record means for the next client: round, session, what it need not tell."""
+        if isinstance(record, Batch):
+            self.received = record.end
+        elif record.get("event") == "round":
+            self.rounds, self.session, self.received = record["round"], record["session"], 0
+        elif record.get("event") == "verified" and record["judgement"]["kinds"]:
+            self.is_closed = True
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file's name survives a crash, too."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
