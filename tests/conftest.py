@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -121,7 +122,13 @@ def _mount(kind: str, source: str, point: Path, options: str) -> None:
 
 
 def _unmount(point: Path) -> None:
+    """Unmounts; a loop device that was just detached lets go of its file a little later."""
     result = _run("umount", str(point))
+    for _ in range(20):
+        if result.returncode == 0:
+            return
+        time.sleep(0.1)
+        result = _run("umount", str(point))
     if result.returncode:
         _run_or_fail("umount", "--lazy", str(point))
     assert result.returncode == 0, f"something was left open: {result.stderr.strip()}"

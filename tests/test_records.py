@@ -18,6 +18,7 @@ from ssdlab.records import (
     INTERVAL_LATENCY,
     INTERVALS,
     LATENCY,
+    OBSERVATIONS,
     STEPS,
     Caveat,
     Finding,
@@ -40,8 +41,10 @@ FILES = (
     "intervals.parquet",
     "latency.parquet",
     "interval_latency.parquet",
+    "observations.parquet",
     "result.json",
 )
+NEEDED = tuple(name for name in FILES if name != "observations.parquet")
 
 
 def _manifest(target: str = "twin:x") -> Manifest:
@@ -83,13 +86,17 @@ def _result(folder: Path, target: str = "twin:x") -> Result:
 
 def _recording() -> Recording:
     recording = Recording()
-    values = {**dict.fromkeys(STEPS.names[1:], 0), "phase": "fill", "extents": None}
+    texts = {"phase": "fill", "case": "", "job": "{}", "opened": None}
+    values = {**dict.fromkeys(STEPS.names[1:], 0), **texts}
+    values["extents"] = None
     intervals = {name: np.array([1, 2], dtype=np.uint64) for name in INTERVALS.names[1:]}
     latency = {name: np.array([3], dtype=np.uint64) for name in LATENCY.names[1:]}
     fine = {name: np.array([3], dtype=np.uint64) for name in INTERVAL_LATENCY.names[1:]}
     recording.add(StepRow(values, intervals, latency, fine))
     recording.add(StepRow({**values, "phase": "flush", "extents": 7}))
     recording.add(StepRow({**values, "phase": "read"}, intervals, latency))
+    recording.observe("temperature_c", 41.5)
+    recording.observe("layer", detail="dm-crypt passes no TRIM")
     return recording
 
 
@@ -113,6 +120,7 @@ def test_what_was_written_is_read_back(folder: Path) -> None:
         "intervals": INTERVALS,
         "latency": LATENCY,
         "interval_latency": INTERVAL_LATENCY,
+        "observations": OBSERVATIONS,
     }
 
 
@@ -138,17 +146,29 @@ def test_a_column_that_a_step_does_not_have_is_null() -> None:
 
 def test_a_recording_without_steps_has_empty_tables_with_all_columns() -> None:
     tables = Recording().tables()
-    assert [table.num_rows for table in tables.values()] == [0, 0, 0, 0]
+    assert [table.num_rows for table in tables.values()] == [0, 0, 0, 0, 0]
     assert tables["steps"].schema == STEPS
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", NEEDED)
 def test_a_folder_without_one_of_its_files_is_refused_by_that_files_name(
     folder: Path, name: str
 ) -> None:
     (folder / name).unlink()
     with pytest.raises(UsageError, match=rf"not the folder of a finished run \(no {name}\)"):
         read_run(folder)
+
+
+def test_a_folder_from_before_there_were_observations_has_none(folder: Path) -> None:
+    (folder / "observations.parquet").unlink()
+    assert read_run(folder).tables["observations"].to_pylist() == []
+
+
+def test_observations_tell_after_which_step_they_were_made(folder: Path) -> None:
+    assert read_run(folder).tables["observations"].to_pylist() == [
+        {"step": 3, "name": "temperature_c", "detail": "", "value": 41.5},
+        {"step": 3, "name": "layer", "detail": "dm-crypt passes no TRIM", "value": None},
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"run": 1}', b"\xff" * 100])

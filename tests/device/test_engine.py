@@ -24,6 +24,7 @@ from ssdlab.device import (
     Rate,
     RealOptions,
     Stamped,
+    Stream,
     Strided,
     Zipf,
     nop_rate,
@@ -35,7 +36,7 @@ from ssdlab.device import (
     verify,
 )
 from ssdlab.device.jobs import Op
-from ssdlab.device.kinds import Arrival, Content, Pattern, Sync, encode
+from ssdlab.device.kinds import Arrival, Content, Hint, Pattern, Sync, encode
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.records import INTERVAL_LATENCY, INTERVALS, Recording, StepRow
 
@@ -92,6 +93,12 @@ def test_every_arrival_and_durability_runs_on_every_drive(
     assert outcome.requests == 16 + flushes
     assert outcome.intervals["flushes"].sum() == flushes
     assert outcome.latency_of("flush")["count"].sum() == flushes
+
+
+@pytest.mark.parametrize("hint", ["append", "overwrite", Stream(3)])
+def test_every_hint_runs_on_every_drive(drive: Drive, hint: Hint) -> None:
+    outcome = run_job(drive, _job("write", hint=hint))
+    assert (outcome.requests, outcome.errors) == (256, 0)
 
 
 def test_counts_by_kind_add_up_in_every_table(drive: Drive) -> None:
@@ -227,6 +234,7 @@ def test_a_wrong_option_is_wrong_use_and_named(real_file: Path) -> None:
 
 def test_a_kind_stands_in_a_jobs_text_by_its_name() -> None:
     text = encode(_job("read", pattern=Zipf(1.5), arrival=Rate(3), sync=FlushEvery(2)))
+    assert json.loads(encode(_job("write", hint=Stream(3))))["hint"] == {"stream": {"number": 3}}
     job = json.loads(text)
     assert job["pattern"] == {"zipf": {"theta": 1.5}}
     assert job["arrival"] == {"rate": {"per_s": 3, "poisson": False}}

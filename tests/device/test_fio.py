@@ -248,6 +248,7 @@ PLAIN = Job(op="write", length_bytes=MIB, amount_bytes=MIB, block_bytes=4096)
         ({"pattern": Strided(8192)}, "io_size is left out; may be up to 524288"),
         ({"pattern": Strided(8192, 512), "amount_bytes": 4096}, "pattern is Strided"),
         ({"sync": "durable"}, "sync is durable"),
+        ({"hint": "append"}, "hint is given; may be none"),
         ({"threads": 3}, "length_bytes is 1048576; may be a multiple of threads, 3"),
         ({"arrival": Rate(0.5)}, "per_s is 0.5"),
         ({"seconds": 1e-7}, "runtime is 0us"),

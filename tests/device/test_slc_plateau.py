@@ -1,12 +1,14 @@
 """The cliff behind an SLC cache, from a twin's intervals to the verdict on steadiness.
 
-The twin is the XG5's at 1 GiB with a cache of a quarter of that (sizes scale with the capacity, so
-the profile says 120 GiB). What is true of it is arithmetic: the cache takes all that the link
-brings, and then sixteen dies program a page in each of two planes every 700 us.
+The twin is the XG5's at 1 GiB, with a link of 2370 MB/s and a cache of a quarter of that GiB (sizes
+scale with the capacity, so the profile says 120 GiB). What is true of it is arithmetic: the cache
+takes all that the link brings, and then sixteen dies program a page in each of two planes every 700
+us.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,7 +54,9 @@ class Trace:
 def _written_in_order(mode: str) -> Trace:
     """Five times over a new drive."""
     cache = f'[slc]\nsize = "120 GiB"\nprogram = "100 us"\nmode = "{mode}"\n'
-    text = f"{profiles.load('toshiba-xg5')}\n{cache}"
+    link = f'bandwidth = "{PLATEAU / 1e6:g} MB/s"'
+    drive = re.sub(r"(?m)^bandwidth = .*$", link, profiles.load("toshiba-xg5"))
+    text = f"{drive}\n{cache}"
     job = Job(
         op="write",
         length_bytes=SCOPE,

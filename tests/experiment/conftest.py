@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from ssdlab.experiment.aging import Plan
-from ssdlab.experiment.progress import Report
+from ssdlab.experiment.frame.progress import Report
 
 KIB, MIB = 1 << 10, 1 << 20
 

@@ -13,9 +13,10 @@ import pytest
 
 from ssdlab.analysis import aging as analysis
 from ssdlab.errors import Interrupted, TargetError, UsageError
-from ssdlab.experiment.aging import Measurement, Plan, plan
-from ssdlab.experiment.progress import Report
-from ssdlab.experiment.site import Site, Wish, open_site
+from ssdlab.experiment.aging import Plan, measure, plan
+from ssdlab.experiment.frame.course import Course
+from ssdlab.experiment.frame.progress import Report
+from ssdlab.experiment.frame.site import Site, Wish, open_site
 
 MIB = 1 << 20
 ROOMY_MIB = 1400
@@ -28,25 +29,25 @@ def _twin(name: str = "toshiba-xg5") -> Wish:
     return Wish(f"twin:{name}", 64 * MIB, capacity_bytes=1 << 30)
 
 
-def _steps(measurement: Measurement) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = measurement.recording.tables()["steps"].to_pylist()
+def _steps(course: Course) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = course.recording.tables()["steps"].to_pylist()
     return rows
 
 
-def _run(wish: Wish, chosen: Plan) -> Measurement:
+def _run(wish: Wish, chosen: Plan) -> Course:
     with open_site(wish) as site:
-        measurement = Measurement(site, chosen)
-        measurement.run()
-    return measurement
+        course = Course(site)
+        course.conduct(measure, chosen)
+    return course
 
 
-def _interrupted(wish: Wish, chosen: Plan, listener: Listener) -> Measurement:
+def _interrupted(wish: Wish, chosen: Plan, listener: Listener) -> Course:
     """A run that Ctrl-C ended; the exception goes through the open site, as it does in earnest."""
-    measurements: list[Measurement] = []
+    courses: list[Course] = []
     with contextlib.suppress(KeyboardInterrupt, Interrupted), open_site(wish) as site:
-        measurements.append(Measurement(site, chosen, listener))
-        measurements[0].run()
-    return measurements[0]
+        courses.append(Course(site, listener))
+        courses[0].conduct(measure, chosen)
+    return courses[0]
 
 
 def _codes(site: Site) -> set[str]:
@@ -137,8 +138,8 @@ def test_a_client_drive_slows_down_with_every_amount_and_a_data_centre_drive_doe
 
 def test_one_seed_gives_one_run_and_another_seed_another(small_plan: Plan) -> None:
     def tables(seed: int) -> dict[str, Any]:
-        measurement = _run(_twin(), replace(small_plan, seed=seed))
-        return {name: t.to_pylist() for name, t in measurement.recording.tables().items()}
+        course = _run(_twin(), replace(small_plan, seed=seed))
+        return {name: t.to_pylist() for name, t in course.recording.tables().items()}
 
     assert tables(1) == tables(1)
     assert tables(1)["steps"] != tables(2)["steps"]
@@ -151,17 +152,17 @@ def test_a_twins_steps_have_no_load_of_a_host_and_raise_no_doubt_about_one(
     small_plan: Plan,
 ) -> None:
     with open_site(_twin()) as site:
-        measurement = Measurement(site, small_plan)
-        measurement.run()
-        assert {step[name] for step in _steps(measurement) for name in HOST} == {None}
+        course = Course(site)
+        course.conduct(measure, small_plan)
+        assert {step[name] for step in _steps(course) for name in HOST} == {None}
         assert not {"busy-host", "stolen-time"} & {caveat.code for caveat in site.caveats}
 
 
 def test_every_interval_of_every_step_is_recorded_with_its_latencies(small_plan: Plan) -> None:
-    measurement = _run(_twin(), small_plan)
-    tables = measurement.recording.tables()
+    course = _run(_twin(), small_plan)
+    tables = course.recording.tables()
     fine, intervals = (tables[name].to_pylist() for name in ("interval_latency", "intervals"))
-    for step in _steps(measurement):
+    for step in _steps(course):
         rows = [row for row in fine if row["step"] == step["step"]]
         requests = [row["requests"] for row in intervals if row["step"] == step["step"]]
         assert sum(row["count"] for row in rows) == sum(requests) == step["requests"]
@@ -174,9 +175,9 @@ def test_every_interval_of_every_step_is_recorded_with_its_latencies(small_plan:
 def test_a_listener_hears_of_every_step_and_of_the_end(small_plan: Plan) -> None:
     heard: list[Report] = []
     with open_site(_twin()) as site:
-        Measurement(site, small_plan, heard.append).run()
+        Course(site, heard.append).conduct(measure, small_plan)
     labels = list(dict.fromkeys(report.label.split(" ")[0] for report in heard))
-    assert labels == ["writing", "resting", "reading", "overwriting"]
+    assert labels == ["writing", "reading", "resting", "overwriting"]
     assert heard[-1].run_share == 1.0
     assert heard[-1].left_s == 0.0
 
@@ -185,7 +186,7 @@ def test_a_listener_hears_of_every_step_and_of_the_end(small_plan: Plan) -> None
     ("words", "phases"),
     [
         ("writing", set()),
-        ("resting", {"fill", "flush"}),
+        ("resting", {"fill", "flush", "read"}),
         ("reading it, stage 0", {"fill", "flush"}),
         ("overwriting", {"fill", "flush", "read"}),
         ("reading it, stage 1", {"fill", "flush", "read", "overwrite"}),
@@ -199,8 +200,8 @@ def test_ctrl_c_leaves_what_was_measured_and_no_file(
     phases: set[str],
 ) -> None:
     wish = Wish(str(drive_directory), 16 * MIB)
-    measurement = _interrupted(wish, small_plan, ctrl_c_at(words))
-    assert {step["phase"] for step in _steps(measurement)} == phases
+    course = _interrupted(wish, small_plan, ctrl_c_at(words))
+    assert {step["phase"] for step in _steps(course)} == phases
     assert list(drive_directory.iterdir()) == []
 
 
@@ -213,20 +214,20 @@ def test_a_read_that_was_broken_off_is_no_measure(
         if report.step_share > 0:
             press(report)
 
-    measurement = _interrupted(_twin(), small_plan, in_the_middle)
-    steps = measurement.recording.tables()["steps"]
+    course = _interrupted(_twin(), small_plan, in_the_middle)
+    steps = course.recording.tables()["steps"]
     assert len(analysis.measures(steps, 2)) == 1
 
 
 def test_a_directory_is_measured_whole_and_left_empty(
     drive_directory: Path, small_plan: Plan
 ) -> None:
-    measurement = _run(Wish(str(drive_directory), 16 * MIB), small_plan)
-    steps = _steps(measurement)
+    course = _run(Wish(str(drive_directory), 16 * MIB), small_plan)
+    steps = _steps(course)
     assert len(steps) == 12
     assert [step["extents"] for step in steps if step["phase"] != "flush"] == [None] * 9
     assert all(step["extents"] >= 1 for step in steps if step["phase"] == "flush")
-    tables = measurement.recording.tables()
+    tables = course.recording.tables()
     assert len(analysis.measures(tables["steps"], 2)) == 3
     for name in ("latency", "interval_latency"):
         assert sum(tables[name]["count"].to_pylist()) == sum(s["requests"] for s in steps)
@@ -246,7 +247,7 @@ def test_a_file_that_another_program_pulls_into_memory_is_not_measured(
         pytest.raises(TargetError, match="are in the page cache"),
         open_site(Wish(str(drive_directory), 16 * MIB)) as site,
     ):
-        Measurement(site, small_plan, read_it).run()
+        Course(site, read_it).conduct(measure, small_plan)
     assert list(drive_directory.iterdir()) == []
 
 
@@ -259,7 +260,7 @@ def test_an_error_in_the_middle_removes_the_file(drive_directory: Path, small_pl
             raise OddError
 
     with pytest.raises(OddError), open_site(Wish(str(drive_directory), 16 * MIB)) as site:
-        Measurement(site, small_plan, fail).run()
+        Course(site, fail).conduct(measure, small_plan)
     assert list(drive_directory.iterdir()) == []
 
 
@@ -282,7 +283,7 @@ def test_a_file_system_is_doubted_where_it_moves_what_is_overwritten(
 ) -> None:
     top = make_filesystem(kind, ROOMY_MIB, "", options)
     with open_site(Wish(str(top), 16 * MIB)) as site:
-        Measurement(site, small_plan).run()
+        Course(site).conduct(measure, small_plan)
         assert _codes(site) == codes
     assert not list(top.glob("ssdlab*"))
 
@@ -293,7 +294,7 @@ def test_a_compressing_file_system_is_doubted(
     top = make_filesystem("btrfs", ROOMY_MIB, "", "compress-force=zstd")
     with open_site(Wish(str(top), 16 * MIB)) as site:
         try:
-            Measurement(site, small_plan).run()
+            Course(site).conduct(measure, small_plan)
         except TargetError as refused:  # compressed reads may come from memory: then it is told
             assert "page cache" in str(refused)  # noqa: PT017 -- either end is right
         assert {"copy-on-write", "compressed"} <= _codes(site)

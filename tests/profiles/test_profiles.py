@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 from ssdlab import profiles
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError
+from ssdlab.units import parse_size
 
 KINDS = {"datasheet", "measured", "fitted", "guessed"}
-WORDS = {"drive.model", "drive.interface", "ftl.placement", "ftl.victim"}
+WORDS = {"drive.model", "drive.interface", "ftl.placement", "ftl.victim", "ftl.relocation"}
 
 
 def _values(name: str) -> Iterator[tuple[str, Any]]:
@@ -23,17 +25,23 @@ def _values(name: str) -> Iterator[tuple[str, Any]]:
             yield f"{table}.{key}", value
 
 
-def test_the_drives_of_the_first_issue_are_there() -> None:
-    assert {"toshiba-xg5", "intel-s3510-480"} <= set(profiles.names())
+MEASURED = {
+    *("intel-p3520", "intel-p4500", "intel-s3510-120", "intel-s3510-480", "intel-s4500-480"),
+    *("micron-5200-eco", "samsung-840-pro", "samsung-970-evo-plus-500", "samsung-pm1725b"),
+    *("samsung-pm883", "samsung-pm963", "samsung-pm981", "samsung-pm983", "toshiba-xg5"),
+}
+
+
+def test_the_drives_of_the_published_tables_are_there() -> None:
+    assert set(profiles.names()) >= MEASURED
     assert profiles.names() == sorted(profiles.names())
 
 
 @pytest.mark.parametrize("name", profiles.names())
 def test_a_shipped_profile_makes_a_twin_of_the_capacity_it_names(name: str) -> None:
     described = describe_twin(name, profiles.load(name))
-    stated = dict(_values(name))["drive.capacity"]["value"].split()
-    assert stated[1] == "GB"
-    assert described["capacity_bytes"] == pytest.approx(int(stated[0]) * 10**9, abs=4096)
+    stated = parse_size(dict(_values(name))["drive.capacity"]["value"])
+    assert described["capacity_bytes"] == pytest.approx(stated, abs=4096)
     assert described["model"] == dict(_values(name))["drive.model"]
     assert 0 < described["spare"] < 0.5
 
@@ -48,6 +56,8 @@ def test_every_number_of_a_shipped_profile_has_a_source_and_a_kind(name: str) ->
         assert set(value) == {"value", "source", "kind"}, key
         assert value["kind"] in KINDS, key
         assert value["source"].strip(), key
+        if value["kind"] == "fitted":
+            assert re.search(r"\bfit\b.*20\d\d-\d\d-\d\d", value["source"]), key
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_a_run_that_measured_nothing_has_a_page(make_run: Any, page_of: Any) -> 
 
 def test_an_unknown_experiment_shows_all_it_measured(make_run: Any, page_of: Any) -> None:
     run = make_run(
-        experiment="stripe",
+        experiment="another",
         measures=[
             {"alignment_kib": 32, "read_mib_per_s": 512.5, "mode": "slow <1>"},
             {"alignment_kib": 64, "read_mib_per_s": None, "odd": [1.25, True]},
@@ -206,7 +206,7 @@ def test_an_unknown_experiment_shows_all_it_measured(make_run: Any, page_of: Any
 
 
 def test_runs_of_one_experiment_stand_together(make_run: Any, page_of: Any) -> None:
-    runs = [make_run("a"), make_run("b", experiment="stripe"), make_run("c")]
+    runs = [make_run("a"), make_run("b", experiment="another"), make_run("c")]
     page = page_of(runs)
     sections = re.findall(r'id="run-(\d)".*?<td>([abc])</td>', page, re.DOTALL)
     assert sections == [("1", "a"), ("2", "c"), ("3", "b")]

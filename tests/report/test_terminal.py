@@ -38,6 +38,11 @@ SNAPSHOT = """
               50                1.2       2.90        1412  2.90 3.05 2.95
              250                6.1       6.80         602  6.80 6.80 6.85
 
+             Block                            p50  p99  p99.9  p99.99
+ Latency of    KiB  Depth  Kind  Requests      us   us     us      us
+ read            -      1  all        600  900.00    -      -       -
+ overwrite       -      1  all        160    6.00    -      -       -
+
  Slowdown          3.58x  3.40 to 3.70x  best of 3 reads fresh 1.9 s, after 250
                                          MiB 6.8 s
  Recovers by rest  no                    6.8 s after the first rest, 6.85 s
@@ -103,6 +108,6 @@ def test_markup_and_control_characters_stay_text(make_run: Any) -> None:
 
 
 def test_an_unknown_experiment_is_shown_plainly(make_run: Any) -> None:
-    text = shown(make_run(experiment="split", measures=[{"unit_kib": 4, "read_ms": 12.345}]))
+    text = shown(make_run(experiment="unheard-of", measures=[{"unit_kib": 4, "read_ms": 12.345}]))
     assert "Unit" in text
     assert "12.3" in text

@@ -91,6 +91,7 @@ def test_a_name_loses_its_unit_and_its_underscores() -> None:
         (Finding(False, "", None, None, ""), "no", ""),
         (Finding("die conflicts", "", None, None, ""), "die conflicts", ""),
         (Finding(None, "x", None, None, ""), "not known", ""),
+        (Finding(32.0, "KiB", 32.0, 32.0, ""), "32 KiB", "exactly"),
         (Finding(2.0, "s", 1.5, None, ""), "2 s", "at least 1.50 s"),
         (Finding(2.0, "s", None, 2.5, ""), "2 s", "at most 2.50 s"),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ssdlab.stats.changepoint import ar1_noise
-from ssdlab.stats.interval import mean_interval, ratio_interval
+from ssdlab.stats.interval import mean_interval, median_ratio_interval, ratio_interval
 
 SECONDS = st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=6)
 
@@ -125,3 +125,39 @@ def test_the_interval_lies_around_the_mean_and_follows_its_unit(
     assert mean_interval([scale * x for x in series], 4) == pytest.approx(
         (scale * low, scale * high)
     )
+
+
+def test_of_ten_and_ten_the_bounds_by_ranks_are_the_24th_ratios_from_the_ends() -> None:
+    # 23 is the critical U of ten and ten at 5 % in the tables of Mann and Whitney.
+    above, below = [2.0**n for n in range(10, 20)], [3.0**n for n in range(10)]
+    ratios = sorted(a / b for a in above for b in below)
+    assert median_ratio_interval(above, below) == pytest.approx((ratios[23], ratios[-24]))
+
+
+def test_bounds_by_ranks_hold_the_truth_as_often_as_they_say_whatever_the_tails() -> None:
+    random = np.random.default_rng(5)
+    held, runs = 0, 1000
+    for _ in range(runs):
+        above, below = np.exp(random.standard_t(1.5, (2, 10)) / 10)
+        bounds = median_ratio_interval(3 * above, below)
+        assert bounds is not None
+        held += bounds[0] <= 3 <= bounds[1]
+    assert 0.93 <= held / runs <= 0.98
+
+
+def test_a_hiccup_moves_bounds_by_ranks_little_and_those_of_means_far() -> None:
+    slow, fast = [10.0 + n / 10 for n in range(10)], [5.0 + n / 10 for n in range(10)]
+    hiccup = [*slow[:-1], 1000.0]
+    plain, robust = median_ratio_interval(slow, fast), median_ratio_interval(hiccup, fast)
+    assert plain is not None
+    assert robust == pytest.approx(plain, rel=0.03)
+    means = ratio_interval(hiccup, fast)
+    assert means is not None
+    assert means[1] > 3 * plain[1]
+
+
+def test_too_few_or_equal_repeats_have_no_bounds_by_ranks() -> None:
+    assert median_ratio_interval([2, 3, 4], [1, 1.5, 1.2]) is None
+    assert median_ratio_interval([2, 3, 4, 5], [1, 1.5, 1.2, 1.1]) is not None
+    assert median_ratio_interval([2] * 9, [1] * 9) is None
+    assert median_ratio_interval([], [1.0]) is None

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ssdlab.stats.spread import cv, hodges_lehmann, hodges_lehmann_ratio, mad, robust_cv
+from ssdlab.stats.spread import (
+    cv,
+    hodges_lehmann,
+    hodges_lehmann_ratio,
+    mad,
+    mean_deviation,
+    robust_cv,
+)
 
 POSITIVE = st.lists(st.floats(1e-3, 1e3), min_size=5, max_size=8)
 
@@ -75,6 +82,14 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 def test_four_repeats_have_no_bootstrap_interval() -> None:
     assert hodges_lehmann_ratio([1.0] * 4, [1.0] * 9) is None
     assert hodges_lehmann_ratio([1.0] * 9, [1.0] * 4) is None
+
+
+def test_the_mean_deviation_is_that_of_a_sum_by_hand() -> None:
+    # Mean 4; deviations 3, 1 and 4, of which 8/3 is the mean.
+    assert mean_deviation([1.0, 3.0, 8.0]) == pytest.approx((4, 8 / 3, 200 / 3))
+    assert mean_deviation([5.0]) == (5, 0, 0)
+    with pytest.raises(AssertionError):
+        mean_deviation([0.0, 0.0])
 
 
 @pytest.mark.parametrize("values", [[], [1.0, math.nan], [0.0, 1.0], [-1.0]])

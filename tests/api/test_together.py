@@ -1,0 +1,126 @@
+"""Several runs at once: a results folder as a dataset, comparisons, sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+
+import ssdlab
+from ssdlab.api import sweep as swept
+from ssdlab.cli.compare.command import app as compare_app
+from ssdlab.sweep.design import Order
+from ssdlab.sweep.here import Ended, perform_here
+
+SPEC: dict[str, Any] = {
+    "name": "few",
+    "profile": "toshiba-xg5",
+    "capacity": "256MiB",
+    "vary": {"ftl.spare": [0.1, 0.2]},
+    "workload": {"drive_writes": 0.2},
+}
+
+
+def test_a_results_folder_is_a_list_of_runs_and_a_table(
+    results: Path, aged: ssdlab.Run, split: ssdlab.Run
+) -> None:
+    runs = ssdlab.open_runs(results)
+    assert [run.folder for run in runs] == [aged.folder, split.folder]
+    assert (len(runs), runs[1].experiment) == (2, "split")
+    rows = runs.table().to_pylist()
+    assert [row["experiment"] for row in rows] == ["aging", "split"]
+    assert rows[0]["finding.slowdown"] == aged.findings["slowdown"].value
+    assert aged.verdict in runs._repr_html_()
+    with pytest.raises(ssdlab.UsageError, match="holds no run"):
+        ssdlab.open_runs(results / "none")
+
+
+def test_the_sides_of_a_comparison_in_turns_are_in_the_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--interleave", "twin:toshiba-xg5", "twin:wd-sn850", "--capacity", "256MiB"]
+    words += ["--size", "16MiB", "--turn", "1ms", "--turns", "8", "--out", str(tmp_path)]
+    compare_app([*words, "--json", "--quiet"], standalone_mode=False)
+    capsys.readouterr()
+    runs = ssdlab.open_runs(tmp_path)
+    assert [(run.experiment, run.target) for run in runs] == [
+        ("turns", "twin:toshiba-xg5"),
+        ("turns", "twin:wd-sn850"),
+    ]
+    (folder,) = tmp_path.iterdir()
+    assert runs.table()["run"].to_pylist() == [f"{folder.name}/1", f"{folder.name}/2"]
+
+
+def test_two_runs_are_compared_by_their_folders_or_as_they_are(
+    twin: ssdlab.Target, aged: ssdlab.Run, tmp_path: Path
+) -> None:
+    other = ssdlab.open_target("twin:intel-s3510-480", capacity="256MiB")
+    slower = other.run(ssdlab.Aging(size="16MiB"), seed=3, out=tmp_path)
+    found = ssdlab.compare(aged, slower)
+    assert list(found.verdicts) == [slower.folder.name]
+    assert found.sentences[0].startswith(slower.folder.name)
+    rows = found.table().to_pylist()
+    assert {"case", "name", "unit", "reference", "other", "ratio", "low", "high"} <= set(rows[0])
+    by_folder = ssdlab.compare(str(aged.folder), [slower.folder])
+    assert by_folder.as_json()["contrasts"] == found.as_json()["contrasts"]
+    part, page = found._repr_html_(), found.save_html(tmp_path / "page.html").read_text()
+    assert (
+        part.split("<main>")[1].split("</main>")[0] == page.split("<main>")[1].split("</main>")[0]
+    )
+
+
+def test_what_cannot_be_compared_is_refused(aged: ssdlab.Run, split: ssdlab.Run) -> None:
+    with pytest.raises(ssdlab.UsageError, match="two sides or more"):
+        ssdlab.compare(aged)
+    with pytest.raises(ssdlab.UsageError, match="different questions"):
+        ssdlab.compare(aged, split)
+    with pytest.raises(ssdlab.UsageError, match="has no run"):
+        ssdlab.compare(aged, [])
+
+
+def test_a_sweep_from_a_mapping_is_kept_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def counted(orders: list[Order], workers: int) -> Iterator[Ended]:
+        for ended in perform_here(orders, workers):
+            done.append(ended.order.key)
+            yield ended
+
+    monkeypatch.setattr(swept, "perform_here", counted)
+    sweep = ssdlab.run_sweep(SPEC, workers=1, out=tmp_path / "few")
+    table = sweep.table()
+    assert table["ftl.spare"].to_pylist() == [0.1, 0.2]
+    assert table["waf"].to_pylist()[0] > table["waf"].to_pylist()[1] > 0
+    assert "2 of 2 runs done" in sweep.verdict
+    assert "<svg" in sweep._repr_html_()
+    again = ssdlab.run_sweep(SPEC, workers=1, out=tmp_path / "few")
+    assert again.table().equals(table)
+    assert len(done) == 2
+    assert ssdlab.open_sweep(tmp_path / "few").as_json() == sweep.as_json()
+    assert ds.dataset(tmp_path / "few" / "runs").to_table().num_rows == 2
+
+
+def test_ctrl_c_in_a_sweep_keeps_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one_then_stop(orders: list[Order], _workers: int) -> Iterator[Ended]:
+        row = dict.fromkeys(("write_iops", "waf", "read_mib_per_s"), 1.0)
+        yield Ended(orders[0], row, "", 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(swept, "perform_here", one_then_stop)
+    with pytest.raises(ssdlab.Interrupted, match="the same call goes on"):
+        ssdlab.run_sweep(SPEC, out=tmp_path / "few")
+    assert ssdlab.open_sweep(tmp_path / "few").table()["status"].to_pylist() == ["done"]
+
+
+def test_a_spec_that_may_not_be_is_one_line() -> None:
+    with pytest.raises(ssdlab.UsageError, match=r"the spec: .*a spec has name"):
+        ssdlab.run_sweep({**SPEC, "colour": "blue"})
+    with pytest.raises(ssdlab.UsageError, match="--workers is 0"):
+        ssdlab.run_sweep(SPEC, workers=0)

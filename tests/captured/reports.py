@@ -1,0 +1,67 @@
+"""What smartctl and nvme-cli print of a drive, as small as it tells the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Run = Callable[[Sequence[str]], str | None]
+
+
+def nvme(model: str, **log: Any) -> dict[str, Any]:
+    """A healthy NVMe drive's `smartctl --json -x`, but for `log`."""
+    healthy = {
+        "critical_warning": 0,
+        "temperature": 38,
+        "available_spare": 100,
+        "available_spare_threshold": 10,
+        "percentage_used": 4,
+        "data_units_written": 24_000_000,
+        "power_on_hours": 3120,
+        "unsafe_shutdowns": 11,
+        "media_errors": 0,
+        "warning_temp_time": 0,
+        "critical_comp_time": 0,
+    }
+    return {
+        "model_name": model,
+        "smart_status": {"passed": not log.get("critical_warning")},
+        "nvme_smart_health_information_log": {**healthy, **log},
+    }
+
+
+def ata(model: str, *, cache: bool | None = None, **raw: Any) -> dict[str, Any]:
+    """A SATA drive's `smartctl --json -x`: attributes by name and raw value."""
+    rows = [
+        {"id": at, "name": name, "value": 100, "when_failed": "", "raw": {"value": value}}
+        for at, (name, value) in enumerate(raw.items(), 1)
+    ]
+    found: dict[str, Any] = {
+        "model_name": model,
+        "smart_status": {"passed": True},
+        "temperature": {"current": 33},
+        "power_on_time": {"hours": 21_404},
+        "endurance_used": {"current_percent": 9},
+        "ata_smart_attributes": {"table": rows},
+    }
+    return found if cache is None else {**found, "write_cache": {"enabled": cache}}
+
+
+def programs(
+    smartctl: Mapping[str, Mapping[str, Any]], others: Mapping[str, Mapping[str, Any]] | None = None
+) -> Run:
+    """Starts no program: answers `smartctl` by the device's name, and others by their words.
+
+    `others` are by the command without its device, as in "nvme id-ctrl".
+    """
+
+    def run(command: Sequence[str]) -> str | None:
+        name = next(word for word in command if word.startswith("/dev/")).removeprefix("/dev/")
+        if command[0] == "smartctl":
+            found = smartctl.get(name)
+        else:
+            found = (others or {}).get(" ".join(command[: command.index(f"/dev/{name}")]))
+        return None if found is None else json.dumps(found)
+
+    return run

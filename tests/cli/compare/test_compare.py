@@ -1,0 +1,113 @@
+"""`ssdlab compare`: finished runs and targets in turns; wrong questions are one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+Refused = Callable[..., str]
+TURNS = ("--interleave", "--capacity", "256MiB", "--size", "16MiB", "--turn", "20ms", "--quiet")
+
+
+@pytest.fixture
+def run(ssdlab: Program, tmp_path: Path) -> Callable[..., Path]:
+    """`run(*words)` -> the folder of a short run of a small twin."""
+    file = tmp_path / "reads.fio"
+    file.write_text("[reads]\nrw=read\nbs=64k\nsize=16m\nioengine=io_uring\ndirect=1\n")
+
+    def measure(*words: object) -> Path:
+        where = ("twin:toshiba-xg5", "--fio", file, "--quiet", "--json", "--out", tmp_path)
+        done = ssdlab("run", "workload", *where, *words)
+        assert done.returncode == 0, done.stderr
+        folder: str = json.loads(done.stdout)["folder"]
+        return Path(folder)
+
+    return measure
+
+
+def test_a_faster_twin_is_faster_in_turns_and_leaves_runs_that_compare_again(
+    ssdlab: Program, tmp_path: Path
+) -> None:
+    words = ("twin:intel-s3510-480", "twin:toshiba-xg5", "--out", tmp_path)
+    done = ssdlab("compare", *words, *TURNS, "--turns", 10, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["verdicts"][0]["verdict"] == "faster"
+    iops = next(row for row in told["contrasts"] if row["name"] == "iops")
+    assert 1.2 < iops["low"] <= iops["ratio"] <= iops["high"]
+    assert iops["p"] <= iops["p_holm"]
+    folders = [side["runs"][0] for side in told["sides"]]
+    page = tmp_path / "page.html"
+    again = ssdlab("compare", *folders, "--json", "--html", page)
+    assert json.loads(again.stdout)["contrasts"] == [
+        {**row, "side": "2"} for row in told["contrasts"]
+    ]
+    assert page.read_text(encoding="utf-8").count("<svg") >= 4
+
+
+def test_one_target_under_two_job_files_is_two_settings(ssdlab: Program, tmp_path: Path) -> None:
+    for name, depth in (("shallow", 1), ("deep", 8)):
+        text = (
+            f"[reads]\nrw=randread\nbs=4k\nsize=16m\niodepth={depth}\nruntime=20ms\ntime_based\n"
+            "ioengine=io_uring\ndirect=1\nnorandommap\nrandrepeat=0\n"
+        )
+        (tmp_path / f"{name}.fio").write_text(text, encoding="utf-8")
+    files = ("--fio", tmp_path / "shallow.fio", "--fio", tmp_path / "deep.fio")
+    words = ("--interleave", "twin:toshiba-xg5", "--capacity", "256MiB", "--turns", 8, *files)
+    done = ssdlab("compare", *words, "--quiet", "--json", "--out", tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert [side["name"] for side in told["sides"]] == [
+        "twin:toshiba-xg5, shallow",
+        "twin:toshiba-xg5, deep",
+    ]
+    assert "jobs" in [each["what"] for each in told["differences"]]
+    words_of = {row["name"]: row["verdict"] for row in told["contrasts"]}
+    assert words_of["iops"] == "faster"
+
+
+def test_a_directory_is_measured_against_itself_on_one_file_that_is_removed(
+    ssdlab: Program, drive_directory: Path, tmp_path: Path
+) -> None:
+    words = (drive_directory, drive_directory, "--interleave", "--turns", 8, "--turn", "10ms")
+    done = ssdlab("compare", *words, "--size", "16MiB", "--out", tmp_path / "runs", "--json")
+    assert done.returncode == 0, done.stderr
+    codes = [each["code"] for each in json.loads(done.stdout)["warnings"]]
+    assert "another-run" not in codes
+    assert "unwritten" not in codes
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_runs_of_one_seed_are_exact_and_what_differs_is_named(
+    ssdlab: Program, run: Callable[..., Path]
+) -> None:
+    first, same = (run("--capacity", "256MiB") for _ in range(2))
+    larger = run("--capacity", "512MiB")
+    done = ssdlab("compare", first, same)
+    assert done.returncode == 0, done.stderr
+    assert "no difference shown" in done.stdout
+    assert "differs" not in done.stdout
+    assert "size of the target" in ssdlab("compare", first, larger).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("a", "b", "--depth", 8), "--depth belongs to --interleave"),
+        (("--interleave", "a", "b", "--fio", "x", "--op", "write"), "--op is given beside --fio"),
+        (("twin:toshiba-xg5", "--interleave"), "takes two sides or more"),
+        (("a", "b", "--interleave", "--turns", 3), "it may be 8 to"),
+        (("a", "b", "--interleave", "--turn", "0"), "may be above 0"),
+        (("none", "nobody"), "holds no run"),
+    ],
+)
+def test_a_wrong_question_is_one_line(
+    refused: Refused, words: tuple[object, ...], reason: str
+) -> None:
+    assert reason in refused("compare", *words)

@@ -1,0 +1,69 @@
+"""`--destroy-data` on the command line: bare it gives up an empty device, named also a full one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+JOB = "[a]\ndirect=1\nrw=write\nbs=64k\nsize=4m\n"
+
+
+@pytest.fixture
+def job_file(tmp_path: Path) -> Path:
+    """A file of one job that writes."""
+    path = tmp_path / "job.fio"
+    path.write_text(JOB)
+    return path
+
+
+def test_a_bare_option_is_not_followed_by_a_value_and_what_is_lost_is_told(
+    ssdlab: Program, loop_device: Callable[..., Path], job_file: Path
+) -> None:
+    device = loop_device(16)
+    done = ssdlab("run", "--fio", job_file, "--destroy-data", device, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["target"] == str(device)
+    assert f"destroys what is on {device} (16 MiB), on which no file system" in done.stderr
+
+
+def test_a_device_with_a_file_system_is_kept_until_it_is_named(
+    ssdlab: Program, refused: Callable[..., str], loop_device: Callable[..., Path], job_file: Path
+) -> None:
+    device = loop_device(64)
+    subprocess.run(["mkfs.ext4", "-q", device], check=True)
+    words = ("run", "--fio", job_file, device)
+    assert "add --destroy-data" in refused(*words)
+    assert f"holds ext4 on {device}" in refused(*words, "--destroy-data")
+    assert "names /dev/null, but" in refused(*words, "--destroy-data=/dev/null")
+    assert "add --destroy-data" in refused(*words, "--destroy-data=")
+    done = ssdlab(*words, f"--destroy-data={device}", "--json")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_drive_that_fails_in_mid_run_is_one_line_and_what_was_measured_is_kept(
+    ssdlab: Program, make_filesystem: Callable[..., Path], tmp_path: Path, job_file: Path
+) -> None:
+    """The file below the device has no room for the second job's writes: EIO."""
+    image = make_filesystem("tmpfs", 8) / "image"
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    made = ["losetup", "--find", "--show", str(image)]
+    device = subprocess.run(made, check=True, capture_output=True, text=True).stdout.strip()
+    job_file.write_text(f"{JOB}{JOB.replace('a', 'b', 1)}stonewall\noffset=4m\nsize=12m\n")
+    runs = tmp_path / "runs"
+    try:
+        done = ssdlab("run", "--fio", job_file, device, "--destroy-data", "--quiet", "--out", runs)
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "running b: a request failed" in done.stderr
+    [folder] = runs.iterdir()
+    assert json.loads((folder / "manifest.json").read_text())["outcome"] == "failed"
+    measures = json.loads((folder / "result.json").read_text())["measures"]
+    assert [(row["job"], row["errors"] > 0) for row in measures] == [("a", False), ("b", True)]

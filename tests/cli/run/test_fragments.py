@@ -1,0 +1,45 @@
+"""`ssdlab run fragments`: its options, its JSON, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+SMALL = ("--distance", "1MiB", "--size", "72MiB", "--quick", "--capacity", "16GiB")
+
+
+def test_the_result_has_slowdowns_and_causes_by_depth(ssdlab: Program) -> None:
+    done = ssdlab("run", "fragments", "twin:samsung-980-pro", *SMALL, "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert {"slowdown_depth_1", "slowdown_depth_32", "cause"} <= result["findings"].keys()
+    assert {row["gap"] for row in result["measures"]} == {"worst", "random"}
+    assert {row["degree"] for row in result["measures"]} == {1, 64}
+
+
+def test_gaps_order_and_host_can_be_chosen(ssdlab: Program) -> None:
+    chosen = ("--gaps", "random", "--order", "file", "--no-host")
+    done = ssdlab("run", "fragments", "twin:wd-sn850", *SMALL, *chosen, "--json", "--quiet")
+    result = json.loads(done.stdout)
+    asked = result["parameters"]
+    assert (asked["gaps"], asked["order"]) == (["random"], "file")
+    assert asked["twin_host_per_command_us"] == 0
+    assert "slowdown_depth_32" in result["findings"]
+
+
+def test_the_report_names_the_command_that_starts_it_again(ssdlab: Program, tmp_path: Path) -> None:
+    folder, page = tmp_path / "runs", tmp_path / "page.html"
+    ssdlab("run", "fragments", "twin:wd-sn850", *SMALL, "--out", folder, "--quiet")
+    done = ssdlab("report", folder, "--html", page)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    assert "--distance 1048576B --order address --gaps both --quick" in text
+    assert "Time to read a file in pieces, 32 commands at a time" in text
+
+
+def test_a_distance_without_gaps_is_refused(refused: Callable[..., str]) -> None:
+    line = refused("run", "fragments", "twin:wd-sn850", "--distance", "32KiB")
+    assert "--distance is 32 KiB; it may be a multiple of 4 KiB above 32 KiB" in line

@@ -1,0 +1,182 @@
+"""Signals to the real program: it keeps what it has, says 3, and leaves no test file."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssdlab import profiles
+from ssdlab.records import read_run
+
+Started = Callable[..., subprocess.Popen[str]]
+WORDS = ("--size", "16MiB", "--json")
+# Rests of 1 to 3 s instead of 10 to 30: where it is to go on after the first one.
+SHORT_RESTS = "--quick"
+
+
+def _as_from_a_terminal() -> None:
+    """Whoever runs the tests may ignore signals, and children inherit that."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.fixture
+def started(executable: str, tmp_path: Path) -> Iterator[Started]:
+    """`started(target...)` -> a run that goes on for minutes; killed with the test."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(*targets: object, **more: Any) -> subprocess.Popen[str]:
+        command = [executable, "run", "aging", *map(str, targets), *WORDS]
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        pipes |= {"preexec_fn": _as_from_a_terminal, **more}
+        place = tmp_path / "working-directory"
+        place.mkdir(exist_ok=True)
+        processes.append(subprocess.Popen(command, text=True, cwd=place, **pipes))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def _wait_for(process: subprocess.Popen[str], words: str) -> None:
+    assert process.stderr is not None
+    seen = []
+    for line in process.stderr:
+        seen.append(line)
+        if words in line:
+            return
+    pytest.fail(f"it never said {words!r}: {''.join(seen)}")
+
+
+def _stop(process: subprocess.Popen[str], number: int) -> dict[str, Any]:
+    """Sends a signal; the JSON that the program ends with."""
+    process.send_signal(number)
+    stdout, stderr = process.communicate()
+    assert process.returncode == 3, stderr
+    assert "Traceback" not in stderr
+    result: dict[str, Any] = json.loads(stdout)
+    return result
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_with_what_it_has_and_without_its_file(
+    started: Started, drive_directory: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    process = started(drive_directory, SHORT_RESTS)
+    _wait_for(process, "reading it, stage 0")
+    assert len(list(drive_directory.iterdir())) == 1
+    result = _stop(process, number)
+    assert list(drive_directory.iterdir()) == []
+    assert "nterrupted" in result["verdict"]
+    run = read_run(tmp_path / "working-directory" / result["folder"])
+    assert run.manifest.outcome == "interrupted"
+    assert {"fill", "flush"} <= set(run.tables["steps"]["phase"].to_pylist())
+
+
+def test_after_a_kill_the_next_run_removes_the_file_and_says_so(
+    started: Started, drive_directory: Path
+) -> None:
+    killed = started(drive_directory)
+    _wait_for(killed, "resting")
+    killed.kill()
+    killed.communicate()
+    (left,) = drive_directory.iterdir()
+    following = started(drive_directory)
+    _wait_for(following, "resting")
+    assert not left.exists()
+    assert len(list(drive_directory.iterdir())) == 1
+    result = _stop(following, signal.SIGINT)
+    told = [warning for warning in result["warnings"] if warning["code"] == "leftover"]
+    assert left.name in told[0]["sentence"]
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_a_second_run_leaves_the_file_of_the_first_alone(
+    started: Started, drive_directory: Path
+) -> None:
+    first = started(drive_directory)
+    _wait_for(first, "resting")
+    second = started(drive_directory)
+    _wait_for(second, "resting")
+    assert len(list(drive_directory.iterdir())) == 2
+    result = _stop(second, signal.SIGINT)
+    assert "leftover" not in [warning["code"] for warning in result["warnings"]]
+    assert len(list(drive_directory.iterdir())) == 1
+    _stop(first, signal.SIGINT)
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_of_several_targets_those_after_the_interrupted_one_are_not_begun(
+    started: Started, drive_directory: Path, tmp_path: Path
+) -> None:
+    process = started(drive_directory, "twin:toshiba-xg5")
+    _wait_for(process, "resting")
+    result = _stop(process, signal.SIGINT)
+    assert [run["target"] for run in result["runs"]] == [str(drive_directory)]
+    assert len(list((tmp_path / "working-directory" / "ssdlab-runs").iterdir())) == 1
+
+
+def test_a_signal_before_anything_is_measured_is_one_line(started: Started, tmp_path: Path) -> None:
+    pipe = tmp_path / "slow.toml"
+    os.mkfifo(pipe)
+    process = started(f"twin:{pipe}")
+    with pipe.open("w"):  # opens when the program reads its profile, which never comes
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate()
+    assert (process.returncode, stdout, stderr) == (3, "", "ssdlab: interrupted\n")
+
+
+def test_a_scripts_background_job_can_be_interrupted_too(
+    started: Started, drive_directory: Path
+) -> None:
+    ignored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    process = started(drive_directory, **ignored)
+    _wait_for(process, "resting")
+    assert "Interrupted" in _stop(process, signal.SIGINT)["verdict"]
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_under_nohup_a_closed_terminal_does_not_end_a_run(
+    started: Started, drive_directory: Path
+) -> None:
+    nohup = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    process = started(drive_directory, SHORT_RESTS, **nohup)
+    _wait_for(process, "resting")
+    process.send_signal(signal.SIGHUP)
+    _wait_for(process, "reading")
+    _stop(process, signal.SIGINT)
+
+
+def test_on_a_terminal_there_is_a_bar_whatever_the_target_is_called(
+    executable: str, tmp_path: Path
+) -> None:
+    odd = tmp_path / "[" / "red].toml"
+    odd.parent.mkdir()
+    odd.write_text(profiles.load("toshiba-xg5"))
+    command = [executable, "run", "aging", f"twin:{odd}", "--size", "256MiB", "--json"]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path) as process:
+        os.close(theirs)
+        seen = b""
+        try:
+            while block := os.read(ours, 65536):
+                seen += block
+        except OSError:  # the other end is closed
+            pass
+        stdout, _ = process.communicate()
+    os.close(ours)
+    assert process.returncode == 0, seen
+    assert json.loads(stdout)["target"] == f"twin:{odd}"
+    assert re.search(rb"\d+ % .*left", seen)
+    assert b"Traceback" not in seen

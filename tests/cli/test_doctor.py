@@ -1,0 +1,163 @@
+"""`ssdlab doctor` as a program: on this machine, on loop devices, for an ordinary user."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+SEVERITIES = ["bad", "warn", "note", "good"]
+
+
+def _asked(ssdlab: Program, *words: object, **more: Any) -> dict[str, Any]:
+    done = ssdlab("doctor", *words, "--json", **more)
+    assert done.returncode in {0, 1}, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    is_bad = any(verdict["severity"] == "bad" for verdict in found["verdicts"])
+    assert done.returncode == int(is_bad)
+    return found
+
+
+def test_this_machines_root_gets_verdicts_the_worst_first(ssdlab: Program) -> None:
+    found = _asked(ssdlab, "/", "--read", "64MiB")
+    order = [SEVERITIES.index(verdict["severity"]) for verdict in found["verdicts"]]
+    assert order == sorted(order)
+    assert found["verdict"]
+    assert found["target"] == "/"
+    assert {row["layer"] for row in found["measures"]} >= {"schedule", "file system"}
+    for finding in found["findings"].values():
+        assert set(finding) == {"value", "unit", "low", "high", "why"}
+        assert finding["why"]
+
+
+def test_a_directory_is_told_on_the_terminal_with_its_layers_and_files(
+    ssdlab: Program, drive_directory: Path
+) -> None:
+    (drive_directory / "file").write_bytes(os.urandom(48 << 20))
+    with (drive_directory / "file").open("rb") as file:
+        os.fsync(file.fileno())
+    done = ssdlab("doctor", drive_directory)
+    assert done.returncode in {0, 1}
+    assert "file system" in done.stdout
+    assert str(drive_directory) in done.stdout
+    assert "Read speed by place in the file" in done.stdout
+    assert re.search(r"\|[▁▂▃▄▅▆▇█]+\|", done.stdout)
+    assert "reading up to" in done.stderr
+    assert "=> " in done.stdout
+
+
+@pytest.fixture
+def loop_over(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
+    """`loop_over(directory)` -> a loop device over a sparse file there."""
+    made: list[tuple[str, Path]] = []
+
+    def attach(directory: Path) -> Path:
+        if os.geteuid() != 0 or shutil.which("losetup") is None:
+            pytest.skip("needs root and losetup")
+        image = directory / "image"
+        with image.open("xb") as file:
+            file.truncate(32 << 20)
+        command = ["losetup", "--find", "--show", str(image)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no loop device can be had here: {done.stderr.strip()}")
+        made.append((done.stdout.strip(), image))
+        return Path(done.stdout.strip())
+
+    yield attach
+    for device, image in made:
+        subprocess.run(["losetup", "--detach", device], check=True)
+        image.unlink()
+
+
+def test_a_loop_device_that_takes_no_discards_is_the_layer_that_is_named(
+    ssdlab: Program,
+    make_filesystem: Callable[..., Path],
+    loop_over: Callable[[Path], Path],
+    tmp_path: Path,
+) -> None:
+    # ramfs makes no holes in files, so a loop device over one has nothing to do for a discard.
+    device = loop_over(make_filesystem("ramfs", 64))
+    subprocess.run(["mkfs.ext4", "-q", "-b", "4096", str(device)], check=True)
+    point = tmp_path / "mounted"
+    point.mkdir()
+    subprocess.run(["mount", str(device), str(point)], check=True)
+    try:
+        by_path, by_device = _asked(ssdlab, point), _asked(ssdlab, device)
+    finally:
+        subprocess.run(["umount", str(point)], check=True)
+    assert by_path["verdicts"] == by_device["verdicts"]
+    (verdict,) = [each for each in by_path["verdicts"] if each["code"] == "trim-stopped"]
+    assert verdict["where"] == f"{device.name} (loop)"
+    assert verdict["value"] == "loop"
+    assert "makes no holes" in verdict["evidence"]
+    assert "losetup" in verdict["remedy"]
+
+
+def test_a_loop_device_over_a_file_with_holes_is_not_named(
+    ssdlab: Program, loop_over: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    device = loop_over(tmp_path)
+    limit = Path("/sys/block") / device.name / "queue/discard_max_bytes"
+    if limit.read_text().strip() == "0":
+        pytest.skip("this loop device takes none here: its file makes no holes, or it was set so")
+    assert "trim-stopped" not in _asked(ssdlab, device)["findings"]
+
+
+def test_an_ordinary_user_gets_an_answer_too(executable: str, tmp_path: Path) -> None:
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() != 0 or setpriv is None:
+        pytest.skip("needs root and setpriv, to become an ordinary user")
+    other = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if subprocess.run([*other, executable, "--version"], check=False, cwd="/").returncode:
+        pytest.skip("an ordinary user may not run this installation")
+    command = [*other, executable, "doctor", "/usr", "--json"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd="/", timeout=120
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    found = json.loads(done.stdout)
+    assert found["stack"]["as_root"] is False
+    assert found["verdicts"]
+
+
+def test_quiet_says_only_what_is_bad_or_to_be_looked_at(ssdlab: Program, tmp_path: Path) -> None:
+    done = ssdlab("doctor", tmp_path, "--read", "0", "--quiet")
+    assert done.stderr == ""
+    assert "=> " not in done.stdout
+    assert not re.search(r"^ (note|good) ", done.stdout, re.MULTILINE)
+
+
+def test_what_was_recorded_is_judged_the_same_elsewhere(ssdlab: Program, tmp_path: Path) -> None:
+    found = _asked(ssdlab, tmp_path, "--read", "0")
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps(found))
+    again = _asked(ssdlab, "--recorded", record)
+    assert again["verdicts"] == found["verdicts"]
+    assert again["stack"] == found["stack"]
+
+
+def test_a_page_is_written_that_loads_nothing(ssdlab: Program, tmp_path: Path) -> None:
+    page = tmp_path / "doctor.html"
+    done = ssdlab("doctor", tmp_path, "--read", "0", "--html", page)
+    assert str(page) in done.stderr
+    text = page.read_text()
+    assert "<h1>Doctor:" in text
+    assert not re.search(r"<script|<link|src=|url\(http", text)
+
+
+def test_wrong_use_is_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+    assert "does not exist" in refused("doctor", "/no/such/place")
+    assert "cannot be read" in refused("doctor", "/", "--map", "/no/such/file")
+    assert "needs a unit" in refused("doctor", "/", "--read", "64")
+    (tmp_path / "x.json").write_text("[1]")
+    assert "no snapshot" in refused("doctor", "--recorded", tmp_path / "x.json")
+    assert "cannot be read" in refused("doctor", "--recorded", tmp_path / "none.json")

@@ -1,0 +1,118 @@
+"""`ssdlab heal` as people and scripts see it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+M = 1 << 20
+CONTENT = random.Random(7).randbytes(6 * M + 100)
+
+
+@pytest.fixture
+def file(make_filesystem: Callable[..., Path]) -> Path:
+    path = make_filesystem("ext4", 700) / "file"
+    path.write_bytes(CONTENT)
+    os.sync()
+    return path
+
+
+def test_a_dry_run_tells_plan_map_and_wear_and_writes_nothing(ssdlab: Program, file: Path) -> None:
+    done = ssdlab("heal", file, "--all", "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["dry_run"] is True
+    [one] = told["files"]
+    assert one["planned_bytes"] == sum(length for _, length in one["plan"]) >= len(CONTENT)
+    assert (one["moved_bytes"], one["written_bytes"], one["refused"]) == (0, 0, None)
+    assert {"days_of_endurance", "fresh_from", "way", "left", "why"} <= set(one)
+    assert [row["offset_bytes"] for row in one["map"]] == [at * M for at in range(6)]
+    assert told["verdict"] == "6.0 MiB would be rewritten."
+
+
+def test_people_see_both_maps_the_plan_and_the_gain(ssdlab: Program, file: Path) -> None:
+    done = ssdlab("heal", file, "--all")
+    assert done.returncode == 0, done.stderr
+    assert "reading" in done.stderr
+    for words in ("before", "after", "to be rewritten", "way: move extents", "MiB were rewritten"):
+        assert words in done.stdout
+    assert file.read_bytes() == CONTENT
+
+
+def test_quiet_says_nothing_beside_and_a_directory_stands_for_its_files(
+    ssdlab: Program, file: Path
+) -> None:
+    (file.parent / "small").write_bytes(b"x")
+    done = ssdlab("heal", file.parent, "--ranges", "1MiB-2MiB", "--json", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["small_files"] == 1
+    [one] = told["files"]
+    assert one["written_bytes"] == M
+    assert file.read_bytes() == CONTENT
+
+
+def test_of_several_files_each_refused_one_says_why(ssdlab: Program, file: Path) -> None:
+    hole = file.parent / "hole"
+    with hole.open("wb") as empty:
+        empty.truncate(4 * M)
+    done = ssdlab("heal", file, hole, "--all", "--json")
+    assert done.returncode == 0, done.stderr
+    one, other = json.loads(done.stdout)["files"]
+    assert one["refused"] is None
+    assert other["refused"]["code"] == "nothing-there"
+
+
+def test_ctrl_c_ends_it_cleanly_and_the_same_command_goes_on(
+    executable: str, ssdlab: Program, file: Path, tmp_path: Path
+) -> None:
+    big = file.parent / "big"
+    content = random.Random(8).randbytes(100 * M)
+    big.write_bytes(content)
+    os.sync()
+    state = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
+    command = [executable, "heal", str(big), "--all", "--json"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=state
+    )
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 3, error
+    first = json.loads(out)["files"][0]
+    assert first["interrupted"] is True
+    assert "the same command goes on" in error
+    again = ssdlab("heal", big, "--all", "--json", env=state)
+    assert again.returncode == 0, again.stderr
+    second = json.loads(again.stdout)["files"][0]
+    assert second["planned_bytes"] == len(content) - first["moved_bytes"]
+    assert big.read_bytes() == content
+
+
+def test_wrong_use_is_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * M)
+    assert "give files, or directories" in refused("heal", tmp_path / "absent")
+    assert "give one of them" in refused("heal", file, "--all", "--ranges", "0-1MiB")
+    assert "FROM below TO" in refused("heal", file, "--ranges", "2MiB-1MiB")
+    assert "a power of two" in refused("heal", file, "--piece", "3MiB")
+    assert "a share from" in refused("heal", file, "--slower-than", "1.5")
+    assert "such as 500MiB" in refused("heal", file, "--fresh", "0")
+
+
+def test_the_refusal_of_an_only_file_is_one_line(
+    refused: Callable[..., str], make_filesystem: Callable[..., Path]
+) -> None:
+    path = make_filesystem("tmpfs", 20) / "file"
+    path.write_bytes(b"x" * M)
+    assert "stays as it is" in refused("heal", path)
+    assert "which lives in memory" in refused("heal", path, "--all")

@@ -1,0 +1,96 @@
+"""`ssdlab trim` and `ssdlab provision` as programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_a_trim_tells_each_layer_and_what_it_got(
+    ssdlab: Program, make_filesystem: Callable[..., Path]
+) -> None:
+    point = make_filesystem("ext4", 128, mount_options="nodiscard")
+    done = ssdlab("trim", point, "--json")
+    found = json.loads(done.stdout)
+    layers = [row["layer"] for row in found["measures"] if not row["below_file"]]
+    assert layers == ["file system", "loop"]
+    reaches = found["findings"]["reaches"]["value"]
+    assert done.returncode == int(reaches is False)
+    if reaches:
+        assert found["findings"]["reached_bytes"]["value"] >= 64 << 20
+    again = ssdlab("trim", point)
+    assert "by the file system's own count" in again.stdout or reaches is False
+    assert "=> " in again.stdout
+
+
+def test_a_trim_that_a_layer_stops_names_it_and_is_bad(
+    ssdlab: Program, make_filesystem: Callable[..., Path], tmp_path: Path
+) -> None:
+    image = make_filesystem("ramfs", 64) / "image"
+    with image.open("wb") as file:
+        file.truncate(48 << 20)
+    command = ["losetup", "--find", "--show", str(image)]
+    device = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    point = tmp_path / "point"
+    point.mkdir()
+    try:
+        subprocess.run(["mkfs.ext4", "-q", device], check=True)
+        subprocess.run(["mount", device, str(point)], check=True)
+        done = ssdlab("trim", point, "--quiet")
+        subprocess.run(["umount", str(point)], check=True)
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+    assert done.returncode == 1
+    assert "takes no discards" in " ".join(done.stdout.split())
+    assert f"{Path(device).name} (loop) stops it" in " ".join(done.stdout.split())
+
+
+def test_an_ordinary_user_is_told_what_to_say(executable: str, tmp_path: Path) -> None:
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() != 0 or setpriv is None:
+        pytest.skip("needs root and setpriv, to become an ordinary user")
+    other = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if subprocess.run([*other, executable, "--version"], check=False, cwd="/").returncode:
+        pytest.skip("an ordinary user may not run this installation")
+    command = [*other, executable, "trim", "/usr"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode == 2
+    assert "sudo ssdlab trim" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_provisioning_tells_both_definitions_and_a_plan_with_its_dangers(ssdlab: Program) -> None:
+    done = ssdlab("provision", "--visible", "128GB", "--flash", "129GiB")
+    assert done.returncode == 0, done.stderr
+    assert "7.59%" in done.stdout
+    assert "8.21%" in done.stdout
+    assert "danger: destroys all" in done.stdout
+    assert "Nothing was changed" in done.stdout
+
+
+def test_the_840_pro_is_told_as_json(ssdlab: Program) -> None:
+    done = ssdlab("provision", "twin:samsung-840-pro", "--twin", "none", "--json")
+    found = json.loads(done.stdout)
+    assert round(found["findings"]["spare"]["value"], 4) == 0.0685
+    assert "1000215216" not in found["verdict"]
+    assert [way["name"].split(" ")[0] for way in found["plan"]] == [
+        *("partition,", "partition,", "hpa", "raid")
+    ]
+
+
+def test_wrong_use_is_one_line(refused: Callable[..., str]) -> None:
+    assert "give a drive" in refused("provision")
+    assert "no block device" in refused("provision", "/usr")
+    assert "did you mean" in refused("provision", "twin:samsung-840-por")
+    assert "may be from 6.848" in refused("provision", "twin:samsung-840-pro", "--spare", "3")
+    assert "cannot show" in refused("provision", "--visible", "2GB", "--flash", "1GB")
+    assert "without a target" in refused("provision", "twin:toshiba-xg5", "--visible", "1GB")
+    assert "does not exist" in refused("trim", "/no/such/place")

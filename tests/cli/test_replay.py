@@ -1,0 +1,65 @@
+"""`ssdlab replay`: a trace's statistics, a run of it, and how it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+LINES = "".join(f"{at * 1000} 0 {at * 8} 8 {at % 2}\n" for at in range(2000))
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A thousand reads and as many writes, packed."""
+    path = tmp_path / "small.trace.gz"
+    path.write_bytes(gzip.compress(LINES.encode()))
+    return path
+
+
+def test_without_a_target_the_trace_is_described(ssdlab: Program, trace: Path) -> None:
+    done = ssdlab("replay", trace, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["format"], found["reads"], found["writes"]) == ("mqsim", 1000, 1000)
+    assert found["footprint_bytes"] == 2000 * 4096
+    shown = ssdlab("replay", trace).stdout
+    assert "Requests" in shown
+    assert "hottest fifth" in shown
+
+
+def test_a_run_tells_its_pace_and_the_command_that_repeats_it(
+    ssdlab: Program, trace: Path, tmp_path: Path
+) -> None:
+    runs, page = tmp_path / "runs", tmp_path / "page.html"
+    asked = ("replay", trace, "twin:toshiba-xg5", "--capacity", "1GiB", "--speed", "1")
+    done = ssdlab(*asked, "--out", runs, "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["experiment"] == "replay"
+    assert {"iops", "mib_per_s", "pace_kept", "lag_us_max"} <= result["findings"].keys()
+    assert ssdlab("report", runs, "--html", page).returncode == 0
+    text = page.read_text()
+    assert "A trace, replayed" in text
+    assert f"ssdlab replay {trace} twin:toshiba-xg5 --size 8MiB --depth 32 --speed 1" in text
+
+
+def test_a_damaged_line_is_one_line_with_its_number(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.trace"
+    path.write_text(LINES + "2000000 0 -8 8 1\n")
+    line = refused("replay", path, "twin:toshiba-xg5")
+    assert 'line 2001: block is "-8"; may be a whole number, 0 or more' in line
+
+
+def test_a_new_test_file_has_nothing_to_read(
+    refused: Callable[..., str], trace: Path, tmp_path: Path
+) -> None:
+    line = refused("replay", trace, tmp_path, "--as-it-is")
+    assert "is new, and the trace reads; leave it out" in line

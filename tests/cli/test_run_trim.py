@@ -1,0 +1,41 @@
+"""`ssdlab run trim` as scripts see it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from ssdlab.records import read_run
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_trim_on_a_directory_prints_layers_steps_and_findings(
+    ssdlab: Program, drive_directory: Path, tmp_path: Path
+) -> None:
+    done = ssdlab("run", "trim", drive_directory, "--quick", "--json", "--out", tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert set(result["findings"]) == {"reaches", "layer", "reads_back"}
+    assert result["findings"]["reads_back"]["value"] in {"zeros", "old data", "other", None}
+    assert {"step", "detail", "layer"} <= set(result["measures"][0])
+    assert result["measures"][0]["layer"] == "schedule"
+    assert list(drive_directory.iterdir()) == []
+    assert read_run(Path(result["folder"])).result.verdict == result["verdict"]
+
+
+def test_trim_on_a_twin_is_shown_as_a_page(ssdlab: Program, tmp_path: Path) -> None:
+    done = ssdlab("run", "trim", "twin:toshiba-xg5", "--quick", "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["findings"]["reaches"]["value"] is True
+    page = tmp_path / "trim.html"
+    assert ssdlab("report", result["folder"], "--html", page).returncode == 0
+    assert "Whether a discard reaches the flash" in page.read_text()
+
+
+def test_a_size_that_trim_does_not_take_is_one_line(refused: Callable[..., str]) -> None:
+    line = refused("run", "trim", "twin:toshiba-xg5", "--size", "1MiB")
+    assert "it may be a whole number of MiB from 4 MiB" in line

@@ -1,0 +1,55 @@
+"""`ssdlab serve` and `ssdlab control`: started, asked, told and ended as a user does."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+Refused = Callable[..., str]
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def socket(executable: str, tmp_path: Path) -> Iterator[Path]:
+    """The control socket of a served twin."""
+    path = tmp_path / "twin.sock"
+    words = [executable, "serve", "toshiba-xg5", "--capacity", "256MiB", "--unix", str(path)]
+    control = Path(f"{path}.control")
+    server = subprocess.Popen([*words, "--quiet"])
+    end = time.monotonic() + PATIENCE_S
+    while not control.exists():
+        assert time.monotonic() < end, "it does not listen"
+        time.sleep(0.02)
+    yield control
+    server.send_signal(signal.SIGINT)
+    assert server.wait(PATIENCE_S) == 0
+
+
+def test_a_served_twin_is_asked_and_told_from_the_command_line(
+    ssdlab: Program, socket: Path
+) -> None:
+    counted = json.loads(ssdlab("control", socket, "counters").stdout)
+    assert counted["host_writes"] == 0
+    planned = json.loads(
+        ssdlab("control", socket, "power-cut", 'random={"seed":1,"writes":9}').stdout
+    )["planned"]
+    assert 1 <= planned["after_writes"] <= 9
+    cut = json.loads(ssdlab("control", socket, "power-cut", "on=true").stdout)["cut"]
+    assert cut["lost_units"] == 0
+    assert json.loads(ssdlab("control", socket, "power").stdout)["power"] == "on"
+
+
+def test_what_a_twin_cannot_be_told_is_refused_in_one_line(
+    refused: Refused, socket: Path, tmp_path: Path
+) -> None:
+    assert "no server listens" in refused("control", tmp_path / "none", "counters")
+    assert "unknown variant" in refused("control", socket, "dance")
+    assert "KEY=VALUE" in refused("control", socket, "power-cut", "now")
+    assert "expected a boolean" in refused("control", socket, "power-cut", "on=1MiB")

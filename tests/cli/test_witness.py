@@ -1,0 +1,118 @@
+"""`ssdlab witness` as programs: serve, write, kill, verify, report, and their exit statuses."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def witness(executable: str, tmp_path: Path) -> Iterator[list[str]]:
+    """Options that name a running witness; its journals are in tmp_path/journals."""
+    journals = tmp_path / "journals"
+    process = subprocess.Popen(
+        [executable, "witness", "serve", "--listen", "127.0.0.1:0", "--out", str(journals)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    address = process.stderr.readline().partition(",")[0].removeprefix("witness on ")
+    yield ["--server", address, "--secret", str(journals / "secret")]
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 0
+
+
+def as_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_writer_that_is_killed_loses_nothing_and_the_look_is_a_negative_control(
+    ssdlab: Program, executable: str, witness: list[str], drive_directory: Path, tmp_path: Path
+) -> None:
+    file = drive_directory / "witness.bin"
+    words = ["witness", "write", str(file), *witness, "--size", "8MiB", "--threads", "2"]
+    process = subprocess.Popen([executable, *words], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    while "CUT THE POWER NOW" not in (line := process.stderr.readline()):
+        assert line, "the writer has ended"
+    journals = tmp_path / "journals"
+    (journal,) = journals.glob("*.witness")
+    size = journal.stat().st_size
+    while journal.stat().st_size < size + 4000:
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    done = ssdlab("witness", "verify", file, *witness, "--control", "negative", "--json")
+    assert done.returncode == 0, done.stderr
+    found = as_json(done)
+    assert found["judgement"]["kinds"] == {}
+    assert found["judgement"]["durable"] > 8
+    assert found["proof"]["level"] == "none"
+    report = ssdlab("witness", "report", journals, "--json")
+    assert report.returncode == 0
+    assert as_json(report)["verdict"].startswith("No verdict")
+
+
+@pytest.mark.parametrize("sync", ["fsync", "dsync", "fua"])
+def test_a_file_whose_content_was_changed_is_a_bad_finding(
+    ssdlab: Program, witness: list[str], drive_directory: Path, tmp_path: Path, sync: str
+) -> None:
+    file = drive_directory / "witness.bin"
+    words = ("--size", "4MiB", "--requests", "40", "--sync", sync, "--json")
+    written = ssdlab("witness", "write", file, *witness, *words)
+    assert written.returncode == 0, written.stderr
+    assert as_json(written)["told"]
+    with file.open("r+b") as content:
+        content.seek(100)
+        content.write(b"?")
+    done = ssdlab("witness", "verify", file, *witness, "--power-was-cut", "--json")
+    assert done.returncode == 1
+    assert as_json(done)["judgement"]["kinds"] == {"corrupt": 1}
+    report = ssdlab("witness", "report", tmp_path / "journals")
+    assert report.returncode == 1
+    assert "does not keep" in report.stdout
+    again = ssdlab("witness", "write", file, *witness, "--run", as_json(written)["run"])
+    assert again.returncode == 2
+    assert "begin a new run" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("write", "f", "--server", "x:y"), "is no address"),
+        (("write", "f", "--server", "127.0.0.1:1", "--secret", "none"), "cannot be read"),
+        (("serve", "--cut-after", "5"), "together"),
+        (("verify", "f", "--server", "127.0.0.1", "--control", "x"), "may be one of"),
+        (("report", "nowhere"), "cannot be read"),
+        (("write", "f", "--server", "h", "--sync", "maybe"), "--sync is 'maybe'"),
+    ],
+)
+def test_wrong_use_is_one_line_and_status_2(
+    refused: Callable[..., str], words: tuple[str, ...], told: str
+) -> None:
+    assert told in refused("witness", *words)
+
+
+def test_a_block_device_is_not_touched_unless_that_is_said(
+    ssdlab: Program, witness: list[str], loop_device: Callable[..., Path]
+) -> None:
+    device = loop_device(8)
+    refused = ssdlab("witness", "write", device, *witness)
+    assert refused.returncode == 2
+    assert "--destroy-data" in refused.stderr
+    words = ("--destroy-data", "--requests", "20", "--json")
+    written = ssdlab("witness", "write", device, *witness, *words)
+    assert written.returncode == 0, written.stderr
+    done = ssdlab("witness", "verify", device, *witness, "--power-was-cut", "--json")
+    assert done.returncode == 0, done.stderr
+    assert as_json(done)["findings"]["cuts"]["value"] == 1

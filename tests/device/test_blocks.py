@@ -1,0 +1,78 @@
+"""Blocks read past the page cache, and discards that are asked for, on real devices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ssdlab.device import Blocks, discard, sync_file_system, trim_free
+from ssdlab.experiment.trim.places import device_below
+from ssdlab.stack.extents import read_extents
+from ssdlab.stack.mounts import mount_of
+
+MIB = 1 << 20
+
+
+def _read(path: Path, offset: int, length: int) -> bytes:
+    with Blocks(path) as blocks:
+        return b"".join(bytes(piece) for piece in blocks.pieces(offset, length))
+
+
+def test_a_range_is_read_whole_by_pieces(drive_directory: Path) -> None:
+    content = os.urandom(3 * MIB)
+    (drive_directory / "file").write_bytes(content)
+    assert _read(drive_directory / "file", 4096, 2 * MIB + 8192) == content[4096:][: 2 * MIB + 8192]
+
+
+def test_a_range_beyond_the_end_is_an_error_and_not_an_endless_loop(drive_directory: Path) -> None:
+    (drive_directory / "file").write_bytes(bytes(8192))
+    with pytest.raises(OSError, match="nothing can be read at byte 8192"):
+        _read(drive_directory / "file", 4096, MIB)
+
+
+def test_a_block_device_is_discarded_in_a_range_alone(loop_device: Callable[..., Path]) -> None:
+    device, content = loop_device(16), os.urandom(MIB)
+    with device.open("r+b") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    discard(device, 0, MIB // 2)
+    assert _read(device, 0, MIB) == bytes(MIB // 2) + content[MIB // 2 :]
+
+
+def test_discarded_blocks_are_seen_as_such_although_the_page_cache_has_what_they_held(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    top = make_filesystem("ext4", 64, mkfs_options="-E lazy_itable_init=0")
+    content = os.urandom(MIB)
+    with (top / "file").open("xb") as file:
+        file.write(content)
+        (extent,) = read_extents(file.fileno()) or ()
+    device = device_below(mount_of(top))
+    assert device is not None
+    with device.node.open("rb") as cached:
+        assert os.pread(cached.fileno(), MIB, extent.physical) == content
+        (top / "file").unlink()
+        sync_file_system(top)
+        trim_free(top, extent.physical, extent.length)
+        assert os.pread(cached.fileno(), MIB, extent.physical) == content
+        assert _read(device.node, extent.physical, MIB) == bytes(MIB)
+
+
+def test_a_file_system_discards_what_is_free_in_a_range_and_nothing_that_is_a_file_s(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    top = make_filesystem("ext4", 64, mkfs_options="-E lazy_itable_init=0,nodiscard")
+    content = os.urandom(4 * MIB)
+    (top / "kept").write_bytes(content)
+    sync_file_system(top)
+    assert trim_free(top, 0, 64 * MIB) > 32 * MIB
+    assert _read(top / "kept", 0, 4 * MIB) == content
+
+
+def test_a_file_system_without_discards_refuses(make_filesystem: Callable[..., Path]) -> None:
+    with pytest.raises(OSError, match=r"ioctl|not supported"):
+        trim_free(make_filesystem("tmpfs", 1), 0, MIB)

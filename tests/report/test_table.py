@@ -1,0 +1,69 @@
+"""Tables on narrow terminals: numbers and words stay whole, nothing is wider than the terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from ssdlab.report import render
+from ssdlab.report.run_list import RunList
+from ssdlab.report.table import print_table
+from ssdlab.report.view import Column, Table
+
+NUMBERS = Table(
+    (Column("Written over it", "MiB"), Column("All reads", "s"), Column("Case", numeric=False)),
+    (("631.25", "0.888 0.888 0.888", "overwritten"),),
+)
+
+
+def printed(table: Table, width: int) -> str:
+    text = io.StringIO()
+    print_table(table, Console(file=text, width=width))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def test_a_table_that_fits_has_its_columns_and_whole_headings() -> None:
+    assert printed(NUMBERS, 60).splitlines() == [
+        " Written over it          All reads",
+        "             MiB                  s  Case",
+        "          631.25  0.888 0.888 0.888  overwritten",
+    ]
+
+
+def test_on_less_room_the_headings_are_broken_between_words() -> None:
+    assert printed(NUMBERS, 45).splitlines() == [
+        " Written",
+        "    over                All",
+        "      it              reads",
+        "     MiB                  s  Case",
+        "  631.25  0.888 0.888 0.888  overwritten",
+    ]
+
+
+def test_on_still_less_each_row_is_a_paragraph() -> None:
+    assert printed(NUMBERS, 30).splitlines() == [
+        " 631.25: All reads 0.888 0.888",
+        " 0.888 s, Case overwritten",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_a_run_is_readable_at_any_width(make_run: Any, width: int) -> None:
+    run, text = make_run(), io.StringIO()
+    render(run, Console(file=text, width=width))
+    *lines, _folder = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    words = set(re.findall(r"\S+", text.getvalue()))
+    for row in run.result.measures:
+        assert {f"{row['read_s']:.2f}"} <= {word.rstrip(",") for word in words}
+
+
+def test_a_list_of_runs_on_a_narrow_terminal_keeps_its_verdicts_together(make_run: Any) -> None:
+    run = make_run()
+    shown = printed(RunList([run]).table, 60)
+    assert " ".join(shown.split()).startswith("2026-11-21 10:15: Experiment aging, Target")
+    assert " ".join(run.result.verdict.split()) in " ".join(shown.split())

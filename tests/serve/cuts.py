@@ -1,0 +1,218 @@
+"""A heal that is killed or loses its power on a served twin, and what is left of the files.
+
+`Rig` holds a twin's file system with a file to be healed and others. A kill is SIGKILL to the
+healing program, and of a mounted device every second time also to its watchdog and that one's hand,
+at the same moment; a cut takes the twin's power while one of its next writes is half way. Rewriting
+in place leaves the same bytes however a twin is cut, so after a cut of a device's heal some sectors
+of what was in hand are overwritten with garbage, as a shorn write would leave them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import time
+from pathlib import Path
+
+from heal_rig import CHECK, MKFS, Healing, Rig, Tally, attached, healing, placed
+from rig import run, wait_for
+
+from ssdlab.errors import SsdlabError
+from ssdlab.remedy.heal.device.drive import DirectDevice
+from ssdlab.remedy.heal.device.journal import Journal
+from ssdlab.remedy.heal.device.whole import DeviceWish, heal_device, recover_device
+from ssdlab.remedy.heal.wish import Wish
+from ssdlab.stack.in_use import in_use
+
+BLOCK = 4096
+MOMENT_S = 0.01
+
+
+def begun(rig: Rig, process: Healing, before: float) -> None:
+    """Waits until the healing program writes, or has ended."""
+    while process.at_work and not _has_begun(rig, before):
+        time.sleep(0.001)
+
+
+def _has_begun(rig: Rig, before: float) -> bool:
+    if rig.way == "file":
+        return rig.host_writes() > before
+    if not rig.journal.exists() or not rig.writes:
+        return rig.journal.exists()
+    # The other program writes too: the cut is to come while something is in hand.
+    try:
+        journal = Journal(rig.journal, shared=True)
+    except SsdlabError:
+        return False
+    found = journal.records()
+    journal.close()
+    return bool(found)
+
+
+def make(rig: Rig) -> tuple[int, int]:
+    """Makes the file system and its files; units of one undisturbed heal, and its writes.
+
+    The twin counts units of 4 KiB; a cut is planned by requests, of up to 1 MiB: half as many again
+    are counted for the small ones.
+    """
+    with attached(rig) as device:
+        run(*MKFS[rig.kind], device)
+        with placed(rig, device, always=True):
+            for name, content in rig.content.items():
+                (rig.point / name).write_bytes(content)
+            os.sync()
+        with placed(rig, device):
+            before = rig.host_writes()
+            with healing(rig, device) as process:
+                assert process.wait() == 0, (rig.folder / "said").read_text()
+            units = int(rig.host_writes() - before)
+            return units, units * 3 // 512
+
+
+def kill_once(rig: Rig, after_units: float, tally: Tally) -> None:
+    """Heals, and kills it a moment after the twin has had so many units.
+
+    Not after a time: how long a heal takes depends on who else uses the machine.
+    """
+    rig.round += 1
+    with attached(rig) as device, placed(rig, device):
+        before = rig.host_writes()
+        with healing(rig, device) as process:
+            begun(rig, process, before)
+            while process.at_work and rig.host_writes() - before < after_units:
+                time.sleep(0.001)
+            time.sleep(rig.chance.uniform(0, MOMENT_S))
+            tally.interrupted["kill"] += process.at_work
+            if rig.way == "frozen" and rig.chance.random() < 0.5:
+                tally.with_watchdog += process.kill_with_watchdog(rig.point)
+            process.kill()
+        if rig.way == "frozen":
+            run("sync", "-f", str(rig.point))
+            (rig.point / "patient").touch()  # waits for ever on what stays frozen
+    tally.done["kill"] += 1
+
+
+def cut_once(rig: Rig, after_writes: int, tally: Tally) -> None:
+    """Heals and cuts the power in that of the next writes; then attaches it anew, torn."""
+    rig.round += 1
+    with rig.control as control:
+        cuts = control.power().cuts
+        with attached(rig) as device, placed(rig, device):
+            before = rig.host_writes()
+            with healing(rig, device) as process:
+                begun(rig, process, before)
+                control.plan_cut(after_writes=after_writes)
+                while process.at_work and control.power().cuts == cuts:
+                    time.sleep(0.002)
+                tally.interrupted["cut"] += process.at_work
+                if control.power().cuts == cuts:
+                    control.power_cut()
+                process.wait()
+        control.power_on()
+    tally.done["cut"] += 1
+    if rig.way != "file":
+        with attached(rig) as device:
+            _shear(rig, device)
+
+
+def _shear(rig: Rig, device: str) -> None:
+    """Garbage in some sectors of what was in hand when the power went."""
+    if not rig.journal.exists():
+        return
+    journal = Journal(rig.journal)
+    records = journal.records()
+    journal.close()
+    if not records or records[0][0].state != "armed":
+        return
+    record = records[0][0]
+    held = DirectDevice(Path(device), exclusive=True)
+    try:
+        if held.generation(record.identity.kind) != record.generation:
+            return  # it was done, and the file system thawed
+        room = mmap.mmap(-1, BLOCK)
+        for each in rig.chance.choices(record.window.ranges, k=3):
+            room[:] = rig.chance.randbytes(BLOCK)
+            at = each.offset + rig.chance.randrange(each.length // BLOCK) * BLOCK
+            os.pwritev(held.fd, [memoryview(room)], at)
+        held.flush()
+    finally:
+        held.close()
+
+
+def examine(rig: Rig, tally: Tally) -> None:
+    """Recovers, compares all files and checks the file system; what was lost is counted."""
+    with attached(rig) as device:
+        if rig.journal.exists():
+            _recover(rig, device, tally)
+        with placed(rig, device, always=True):
+            _compare(rig, device, tally)
+        done = run(*CHECK[rig.kind], device, check=False)
+        if done.returncode:
+            tally.checks_failed += 1
+            tally.said.append(done.stdout + done.stderr)
+
+
+def _recover(rig: Rig, device: str, tally: Tally) -> None:
+    """By itself or, at times, by the next heal."""
+    node = Path(device)
+    for left in reversed(range(5)):
+        # Another's search for a free loop device opens each of them for a moment.
+        wait_for(lambda: not in_use(node), f"{device} is in use")
+        try:
+            tally.restored += _recovered(rig, node) > 0
+        except SsdlabError as error:
+            if left and "is open for writing" in str(error):
+                continue
+            tally.not_recovered += 1
+            tally.said.append(str(error))
+            rig.journal.unlink(missing_ok=True)
+        return
+
+
+def _recovered(rig: Rig, node: Path) -> int:
+    # A file system that was cut while mounted must be mounted once before it is healed at rest.
+    if rig.way == "frozen" or rig.chance.random() < 0.8:
+        return recover_device(node, rig.journal).restored_bytes
+    wish = Wish(everything=True, piece_bytes=1 << 30)
+    return heal_device(node, DeviceWish(wish, rig.journal), lambda *_: None).restored_bytes
+
+
+def _compare(rig: Rig, device: str, tally: Tally) -> None:
+    names = {entry.name for entry in rig.point.iterdir()} - {"lost+found"}
+    copies = {name for name in names if name.startswith(".ssdlab-heal-")}
+    tally.strangers += len(names - set(rig.content) - copies)
+    if copies:
+        with healing(rig, device) as process:
+            process.wait()
+        tally.strangers += len({entry.name for entry in rig.point.iterdir()} & copies)
+    for name, wanted in rig.content.items():
+        path = rig.point / name
+        if not path.exists():
+            tally.files_missing += 1
+            continue
+        found = path.read_bytes()
+        tally.bytes_differ += abs(len(found) - len(wanted))
+        if found != wanted and not (rig.writes and name == "patient"):
+            tally.bytes_differ += sum(a != b for a, b in zip(found, wanted, strict=False))
+        if rig.writes and name == "patient":
+            tally.bytes_differ += _lost_blocks(rig, found, wanted) * BLOCK
+            rig.content[name] = found
+
+
+def _lost_blocks(rig: Rig, found: bytes, wanted: bytes) -> int:
+    """Blocks that are neither as they were nor as the program wrote them, or older than kept."""
+    kept: dict[int, int] = {}
+    if rig.log.exists():
+        for line in rig.log.read_text().split("\n")[:-1]:
+            block, count = map(int, line.split())
+            kept[block] = count
+    lost = 0
+    for at in range(0, len(wanted) // BLOCK * BLOCK, BLOCK):
+        here, block = found[at : at + BLOCK], at // BLOCK
+        if here == wanted[at : at + BLOCK] and block not in kept:
+            continue
+        number, count = (int.from_bytes(here[i : i + 8], sys.byteorder) for i in (0, 8))
+        is_stamp = here == here[:16] * (BLOCK // 16) and number == block
+        lost += not (is_stamp and count >= kept.get(block, rig.round << 32))
+    return lost

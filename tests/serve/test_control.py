@@ -1,0 +1,196 @@
+"""The control socket as programs use it: crash images, faults, a log, a restart, what is shown."""
+
+from __future__ import annotations
+
+import json
+import signal
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from rig import Serve, Served, need, run
+
+from ssdlab.device import Watcher
+from ssdlab.witness.nbd import NbdTarget
+
+UNIT = 4096
+HEAD = struct.Struct("<QI")
+
+
+@contextmanager
+def client(uri: str) -> Iterator[NbdTarget]:
+    with closing(NbdTarget(uri, "fsync")) as target:
+        yield target
+
+
+class Journal:
+    """Numbers in order on a drive: a slot each; only what was flushed is promised.
+
+    A number's body lies elsewhere and is flushed before the slot that says that it is there.
+    """
+
+    def __init__(self, target: NbdTarget) -> None:
+        self.target, self.promised = target, 0
+
+    def append(self) -> None:
+        """Adds the next number."""
+        number = self.promised + 1
+        self.target.write(64 * UNIT + number * UNIT, memoryview(_body(number)))
+        self.target.flush()
+        slot = HEAD.pack(number, zlib.crc32(_body(number))).ljust(512, b"\0")
+        self.target.write(number * 512, memoryview(slot))
+        self.target.flush()
+        self.promised = number
+
+
+def _body(number: int) -> bytes:
+    return number.to_bytes(8, "little") * (UNIT // 8)
+
+
+def found(target: NbdTarget) -> int:
+    """How many numbers there are.
+
+    Raises:
+        AssertionError: a slot says so, and its body is another.
+    """
+    number = 0
+    while True:
+        read, checksum = HEAD.unpack(bytes(target.read((number + 1) * 512, 512))[: HEAD.size])
+        if read != number + 1:
+            return number
+        number += 1
+        body = bytes(target.read(64 * UNIT + number * UNIT, UNIT))
+        assert zlib.crc32(body) == checksum, f"slot {number} is there and its body is not"
+
+
+def images(served: Served, journal: Journal, folder: Path) -> Iterator[tuple[int, int]]:
+    """Fifty moments of one run; of each, what was promised by then and what a cut leaves."""
+    with served.control as control:
+        for image in range(50):
+            journal.append()
+            body = memoryview(_body(journal.promised + 1))
+            if image % 2:  # half a number: its body without its slot
+                journal.target.write(64 * UNIT + (journal.promised + 1) * UNIT, body)
+            control.ask("snapshot", name=f"moment {image}")
+        for image in range(50):
+            socket = folder / f"image-{image}.sock"
+            control.ask("fork", unix=str(socket), **{"from": f"moment {image}"})
+            with client(f"nbd+unix:///?socket={socket}") as target:
+                yield image + 1, found(target)
+            control.ask("fork-end", unix=str(socket))
+
+
+def test_fifty_crash_images_of_one_run_have_what_was_promised_by_then(
+    serve: Serve, tmp_path: Path
+) -> None:
+    served = serve()
+    with client(served.uri) as target:
+        journal = Journal(target)
+        assert all(promised == there for promised, there in images(served, journal, tmp_path))
+        assert found(target) == 50, "the run itself went on"
+        assert served.count("power_cuts") == 0
+
+
+def test_crash_images_of_a_drive_that_lies_about_flushes_lack_promises(
+    serve: Serve, tmp_path: Path
+) -> None:
+    # Programs that outlast the test: what reaches the flash meanwhile would be there.
+    served = serve(honest=False, program="60 s")
+    with client(served.uri) as target:
+        lacking = [
+            promised - there
+            for promised, there in images(served, Journal(target), tmp_path)
+            if there < promised
+        ]
+    assert len(lacking) == 50
+
+
+def test_nbdinfo_shows_how_worn_the_block_of_a_unit_is(serve: Serve) -> None:
+    need("nbdinfo")
+    served = serve()
+    with client(served.uri) as target:
+        target.write(1 << 20, memoryview(bytes([1]) * (1 << 20)))
+        target.flush()
+    rows = json.loads(run("nbdinfo", "--json", "--map=x-ssdlab:wear", served.uri).stdout)
+    assert [(row["offset"], row["type"]) for row in rows] == [
+        (0, 2**32 - 1),
+        (1 << 20, 0),
+        (2 << 20, 2**32 - 1),
+    ]
+
+
+def test_a_data_file_has_its_map_after_a_restart(serve: Serve, tmp_path: Path) -> None:
+    need("nbdinfo")
+    words = ("--data", str(tmp_path / "content"))
+    first = serve(*words)
+    with client(first.uri) as target:
+        for place in (0, 3 << 20, 200 << 20):
+            target.write(place, memoryview(bytes([7]) * (1 << 20)))
+        target.flush()
+    maps = [_map(first)]
+    first.stop()
+    second = serve(*words)
+    maps.append(_map(second))
+    assert maps[0] == maps[1]
+    assert len(maps[0]) == 6
+    with client(second.uri) as target:
+        assert target.read(3 << 20, 512) == bytes([7]) * 512
+
+
+def _map(served: Served) -> list[tuple[int, int]]:
+    rows = json.loads(run("nbdinfo", "--json", "--map", served.uri).stdout)
+    return [(row["offset"], row["type"]) for row in rows]
+
+
+def test_a_log_holds_the_writes_and_the_marks(serve: Serve, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    served = serve("--log", str(log))
+    with client(served.uri) as target, served.control as control:
+        target.write(8192, memoryview(bytes([5]) * 1024))
+        target.flush()
+        control.ask("mark", name="here")
+    served.stop()
+    words = log.read_bytes()
+    assert struct.unpack("<QQQI", words[:28]) == (0x6A736677736872, 1, 3, 512)
+    entries = [struct.unpack("<QQQQ", words[at : at + 32]) for at in (512, 2048, 2560)]
+    assert entries == [(16, 2, 0, 0), (0, 0, 1, 0), (0, 0, 8, 4)]
+    assert words[1024:2048] == bytes([5]) * 1024
+    assert words[2592:2596] == b"here"
+
+
+def test_a_look_at_a_drive_tells_its_rates_and_latencies(serve: Serve) -> None:
+    served = serve()
+    with client(served.uri) as target, served.control as control:
+        watcher = Watcher(control)
+        target.write(0, memoryview(bytes([1]) * (1 << 20)))
+        target.flush()
+        look = watcher.look()
+        assert round(look.write.bytes_rate * look.seconds) == 1 << 20
+        assert look.waf is not None
+        assert look.waf >= 1
+        assert look.read.p50_us is None
+        for place in range(0, 1 << 20, UNIT):
+            target.read(place, UNIT)
+        look = watcher.look()
+        assert round(look.read.rate * look.seconds) == 256
+        assert look.read.p50_us is not None
+        assert 50 < look.read.p50_us < 100, "50 us in flash, and the way out"
+        assert look.waf is None
+
+
+def test_watching_in_a_pipe_gives_lines_without_escapes(serve: Serve) -> None:
+    served = serve()
+    words = [str(Path(sys.executable).parent / "ssdlab"), "watch", f"{served.socket}.control"]
+    look = json.loads(run(*words, "--json", "--once", "--every", "0.05").stdout)
+    assert look["power"] == "on"
+    words = [*words, "--every", "0.05"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        lines = [watching.stdout.readline() for _ in range(2)]
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 0
+    assert all(line.startswith("read 0/s") and "\x1b" not in line for line in lines)

@@ -1,0 +1,46 @@
+"""Power cuts at chosen writes, and kills, of a heal: a few of what bench/heal_cuts.py makes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cuts import cut_once, examine, kill_once, make
+from heal_rig import MKFS, Rig, Tally, Way
+from rig import Serve, need
+
+Begin = Callable[[str, Way], Rig]
+
+
+@pytest.fixture
+def begin(serve: Serve, tmp_path: Path) -> Begin:
+    """`begin(kind, way)` -> a rig with its file system; needs root and nbdfuse, else skips."""
+
+    def made(kind: str, way: Way) -> Rig:
+        need("nbdfuse", "losetup", MKFS[kind][0], root=True)
+        served = serve(capacity="400 MiB")
+        return Rig(kind, way, tmp_path, served.socket, random.Random(4), 6 << 20, way == "frozen")
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [("ext4", "file"), ("ext4", "device"), ("xfs", "device"), ("ext4", "frozen")]
+)
+def test_after_two_cuts_and_a_kill_all_files_are_as_they_were(
+    kind: str, way: Way, begin: Begin
+) -> None:
+    rig, tally = begin(kind, way), Tally()
+    units, _ = make(rig)
+    examine(rig, tally)
+    for after in (2, 5):
+        cut_once(rig, after, tally)
+        examine(rig, tally)
+    kill_once(rig, units / 2, tally)
+    examine(rig, tally)
+    assert not tally.bad, tally
+    assert tally.interrupted["cut"] > 0
+    if way == "device":
+        assert tally.restored == 2, "garbage was put into what was in hand, and is gone"

@@ -1,0 +1,135 @@
+"""A twin as an NVMe drive, by a small host: what it says of itself is what it counted."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from nvme_host import MANAGEMENT_RECEIVE, Host, number
+from rig import Serve, Served, executable, run
+
+PORT = ("--nvme-tcp", "127.0.0.1:0")
+UNIT = 4096
+WRITE = 64 << 10
+WRITES = 5_500
+STREAMS = {"ftl": 'placement = "streams"\nstreams = 4'}
+FIRST_STREAM = 2 << 20  # directive type 2
+
+
+def age(host: Host, capacity: int, writes: int) -> None:
+    """Writes at random units, so that the drive collects."""
+    order = random.Random(3)
+    for turn in range(writes):
+        unit = order.randrange((capacity - WRITE) // UNIT)
+        assert host.io.write(unit * 8, bytes([turn & 0xFF]) * WRITE) == 0
+
+
+def test_the_health_logs_tell_what_the_twin_counted(serve: Serve) -> None:
+    served = serve(*PORT, more={"flash": "endurance = 20"})
+    with Host(served) as host:
+        age(host, 256 << 20, WRITES)
+        host.io.flush()
+        with served.control as control:
+            counted = {name: value or 0.0 for name, value in control.counters().items()}
+        health, group = host.admin.log(2, 512), host.admin.log(9, 512)
+        open_compute = host.admin.log(0xC0, 512)
+    assert counted["host_write_bytes"] == WRITES * WRITE
+    programmed = round(counted["waf"] * counted["host_write_bytes"])
+    assert programmed > counted["host_write_bytes"], "it has collected"
+    assert number(health, 48, 16) == math.ceil(counted["host_write_bytes"] / 512_000)
+    assert number(health, 80, 16) == WRITES
+    assert number(group, 64, 16) == math.ceil(counted["host_write_bytes"] / 1e9)
+    assert number(group, 80, 16) == math.ceil(programmed / 1e9)
+    assert number(open_compute, 0, 16) == programmed
+    assert counted["percentage_used"] >= 1
+    assert health[5] == group[5] == int(counted["percentage_used"])
+    assert health[3] == int(counted["available_spare_percent"])
+
+
+def test_blocks_in_use_follow_what_is_written_and_trimmed(serve: Serve) -> None:
+    served = serve(*PORT)
+    with Host(served) as host:
+        assert host.used_blocks() == 0
+        assert host.io.write(0, b"x" * (64 << 10)) == 0
+        assert host.io.write(1001, b"y" * 512) == 0
+        assert host.used_blocks() == 17 * 8
+        host.io.trim(8, 64)
+        assert host.used_blocks() == 9 * 8
+        assert host.io.read(8, 64).data == bytes(64 * 512)
+        recovery = {1: 1, 10: 5, 11: 1 << 16}
+        assert host.admin.ask(0x09, recovery).code == 0
+        assert host.io.read(8, 8).code == 0x287, "it was trimmed"
+        assert host.io.read(0, 8).data == b"x" * UNIT
+
+
+def test_after_a_power_cut_a_host_that_comes_back_finds_what_it_flushed(serve: Serve) -> None:
+    served = serve(*PORT)
+    with Host(served) as host:
+        assert host.io.write(0, b"a" * UNIT) == 0
+        host.io.flush()
+        assert host.io.write(0, b"b" * UNIT) == 0
+        assert host.io.write(8, b"c" * UNIT, {12: 1 << 30}) == 0
+        assert host.io.write(16, b"d" * UNIT) == 0
+        with served.control as control:
+            control.power_cut(on=True)
+        with pytest.raises(ConnectionError):
+            host.io.read(0, 8)
+    with Host(served) as host:
+        read = [host.io.read(first, 8).data[:1] for first in (0, 8, 16)]
+        health = host.admin.log(2, 512)
+    assert read == [b"b", b"c", b"\0"], "what is durable takes along what came before it"
+    assert number(health, 144, 16) == 1, "a shutdown that nobody told of"
+    assert number(health, 112, 16) == 2
+
+
+def rooms(host: Host) -> list[int]:
+    """What each handle's reclaim unit still takes, in blocks."""
+    size = 16 + 4 * 32
+    status = host.io.ask(MANAGEMENT_RECEIVE, {1: 1, 10: 1, 11: size // 4 - 1}, room=size).data
+    return [number(status, 16 + 32 * handle + 8, 8) for handle in range(number(status, 14, 2))]
+
+
+def test_what_a_handle_gets_fills_its_reclaim_unit_and_no_other(serve: Serve) -> None:
+    served = serve(*PORT, capacity="256 MiB", more=STREAMS)
+    with Host(served) as host:
+        log = host.admin.log(0x20, 96)
+        superblock = number(log, 32, 8)
+        assert rooms(host) == [superblock // 512] * 4
+        for unit in range(10):
+            assert host.io.write(unit * 8, bytes(UNIT), {12: FIRST_STREAM, 13: 2 << 16}) == 0
+        assert host.io.write(800, bytes(UNIT)) == 0
+        assert rooms(host) == [superblock // 512 - gone for gone in (8, 0, 80, 0)]
+        counts = host.admin.log(0x22, 64)
+        assert number(counts, 0, 16) == served.count("host_write_bytes") == 11 * UNIT
+    assert (served.count("writes_of_stream"), served.count("writes_plain")) == (10, 1)
+
+
+def test_files_that_say_how_they_grow_are_placed_by_that(serve: Serve) -> None:
+    served = serve(*PORT, more={"ftl": 'placement = "hinted"'})
+    with Host(served) as host:
+        assert host.io.write(0, bytes(UNIT)) == 0
+        assert host.io.write(800, bytes(UNIT), {12: 1 << 24, 2: 7}) == 0
+        assert host.io.write(0, bytes(UNIT), {12: 1 << 25}) == 0
+    forms = ("writes_plain", "writes_append", "writes_overwrite", "writes_of_stream")
+    assert [served.count(form) for form in forms] == [1, 1, 1, 0]
+
+
+def words(served: Served) -> str:
+    return served.messages.read_text()
+
+
+def test_nbds_clients_and_nvmes_hosts_see_one_drive(serve: Serve) -> None:
+    served = serve(*PORT)
+    with Host(served) as host:
+        assert host.io.write(0, b"z" * UNIT) == 0
+    assert served.count("host_writes") == 1
+    assert served.uri in words(served)
+
+
+def test_an_address_that_others_can_reach_needs_a_word_of_its_own() -> None:
+    given = ("serve", "toshiba-xg5", "--nvme-tcp", "0.0.0.0:4420")
+    done = run(executable(), *given, check=False)
+    assert done.returncode == 2
+    assert "--nvme-tcp 0.0.0.0:4420 can be reached from other machines" in done.stderr
+    assert "--listen" in done.stderr

@@ -1,0 +1,97 @@
+"""Falls of a rate: their places on curves that are drawn by hand, and what is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ssdlab.stats.falls import falls, first_fall, last_fall
+from ssdlab.stats.steady import Progress
+
+Level = tuple[float, float]  # bytes, and bytes a second
+
+
+def _curve(*levels: Level, step_s: float = 0.001, noise: float = 0.0) -> Progress:
+    """Intervals of one length through the levels, one after the other."""
+    marks = np.concatenate(([0.0], np.cumsum([size for size, _ in levels])))
+    times = np.concatenate(([0.0], np.cumsum([size / rate for size, rate in levels])))
+    ends = np.append(np.arange(step_s, times[-1], step_s), times[-1])
+    written = np.diff(np.interp(np.concatenate(([0.0], ends)), times, marks))
+    seconds = np.diff(np.concatenate(([0.0], ends)))
+    factors = np.random.default_rng(1).lognormal(0.0, noise, len(seconds)) if noise else 1.0
+    kept = seconds > 1e-12
+    return Progress((seconds * factors)[kept], written[kept])
+
+
+def test_the_place_of_a_fall_is_found_between_intervals() -> None:
+    (fall,) = falls(_curve((333.3, 1000), (2000, 250)))
+    assert fall.at == pytest.approx(333.3, abs=1.0)
+    assert fall.low < 333.3 < fall.high
+    assert fall.before == pytest.approx(1000, rel=0.01)
+    assert fall.after == pytest.approx(250, rel=0.01)
+
+
+def test_a_buffer_a_cache_and_the_flash_behind_are_two_falls() -> None:
+    curve = _curve((100, 2000), (400, 600), (1500, 100))
+    places = [fall.at for fall in falls(curve)]
+    assert places == [pytest.approx(100, abs=5), pytest.approx(500, abs=5)]
+
+
+def test_what_a_buffer_holds_is_what_was_taken_beyond_the_lower_rate() -> None:
+    """64 bytes fill at 2000 and drain at 500 a second: full after 64 x 2000 / 1500 bytes."""
+    curve = _curve((64 * 2000 / 1500, 2000), (1000, 500))
+    (fall,) = falls(curve)
+    assert fall.held == pytest.approx(64, rel=0.02)
+
+
+def test_the_level_behind_a_burst_tells_what_went_ahead_of_it() -> None:
+    curve = _curve((64 * 2000 / 1500, 2000), (400, 500), (1000, 50))
+    assert falls(curve)[-1].ahead == pytest.approx(64, rel=0.02)
+
+
+def test_a_dip_that_ends_and_a_burst_between_jobs_are_no_falls() -> None:
+    dip = _curve((500, 100), (10, 5), (1000, 100))
+    burst = _curve((500, 100), (50, 2000), (1000, 100))
+    assert falls(dip) == ()
+    assert falls(burst) == ()
+
+
+def test_a_stall_on_the_way_does_not_hide_a_fall() -> None:
+    curve = _curve((500, 1000), (2, 40), (500, 1000), (2000, 250))
+    (fall,) = falls(curve)
+    assert fall.at == pytest.approx(1002, rel=0.02)
+
+
+def test_noise_has_no_fall_and_does_not_hide_one() -> None:
+    assert falls(_curve((3000, 1000), noise=0.8)) == ()
+    (fall,) = falls(_curve((1000, 1000), (2000, 250), noise=0.3))
+    assert fall.at == pytest.approx(1000, rel=0.05)
+
+
+def test_a_fall_that_is_early_in_a_long_writing_is_looked_for_closer() -> None:
+    curve = _curve((10, 2000), (20_000, 500))
+    assert falls(curve) == ()
+    early = last_fall(curve)
+    assert early is not None
+    assert early.at == pytest.approx(10, rel=0.1)
+
+
+def test_the_first_fall_is_that_of_the_finest_look() -> None:
+    curve = _curve((20, 2000), (5000, 600), (10_000, 100))
+    last = last_fall(curve)
+    assert last is not None
+    first = first_fall(curve, 0.9 * last.at)
+    assert first is not None
+    assert first.at == pytest.approx(20, rel=0.1)
+    assert last.at == pytest.approx(5020, rel=0.02)
+
+
+def test_a_gentle_step_is_no_fall() -> None:
+    curve = _curve((1000, 1000), (2000, 850))
+    assert falls(curve) == ()
+    assert last_fall(curve) is None
+
+
+def test_nothing_written_has_no_falls() -> None:
+    assert falls(Progress([1.0], [0.0])) == ()
+    assert last_fall(Progress([], [])) is None

@@ -1,0 +1,56 @@
+"""A small sweep: twelve twins of 128 MiB, a fraction of a second each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssdlab.sweep.design import Order, orders
+from ssdlab.sweep.spec import read
+
+SMALL = """\
+name = "small"
+profile = "toshiba-xg5"
+capacity = "128MiB"
+seed = 1
+{more}
+[vary]
+{vary}
+[workload]
+drive_writes = 0.5
+"""
+GRID = (
+    '"ftl.spare" = [0.1, 0.2, 0.3]\n"ftl.victim" = ["greedy", "fifo"]\n"workload.skew" = [0, 1.1]'
+)
+
+
+@pytest.fixture
+def spec_file(tmp_path: Path) -> Callable[..., Path]:
+    """`spec_file(vary, more)` -> the path of a spec."""
+
+    def make(vary: str = GRID, more: str = "") -> Path:
+        path = tmp_path / "small.toml"
+        path.write_text(SMALL.format(vary=vary, more=more), encoding="utf-8")
+        return path
+
+    return make
+
+
+@pytest.fixture
+def small(spec_file: Callable[..., Path]) -> list[Order]:
+    """The orders of the small sweep."""
+    return orders(read(spec_file())[0])
+
+
+@pytest.fixture
+def told() -> Callable[[dict[str, Any] | None], dict[str, Any]]:
+    """`told(row)` -> what of a row is the same wherever it was made."""
+
+    def same(row: dict[str, Any] | None) -> dict[str, Any]:
+        assert row is not None
+        return {key: value for key, value in row.items() if key != "seconds"}
+
+    return same

@@ -1,0 +1,47 @@
+"""Stamps: a sector says what it is, and no change to it goes unseen."""
+
+from __future__ import annotations
+
+import zlib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ssdlab.witness.stamps import SECTOR, Request, State, decode, encode
+
+RUN = b"0123456789abcdef"
+REQUEST = Request(generation=7, stream=3, sequence=2, first=40, sectors=4, covered=1)
+
+
+def test_a_stamped_request_is_read_as_it_was_written() -> None:
+    found = decode(RUN, 40, encode(RUN, REQUEST))
+    assert found.states.tolist() == [State.OURS] * 4
+    for name in ("generation", "stream", "sequence", "first", "sectors", "covered"):
+        assert set(found.stamps[name].tolist()) == {getattr(REQUEST, name)}
+    assert found.stamps["sector"].tolist() == [40, 41, 42, 43]
+
+
+def test_the_same_request_has_the_same_bytes_and_another_generation_other_ones() -> None:
+    other = Request(8, 3, 2, 40, 4, 1)
+    assert encode(RUN, REQUEST) == encode(RUN, REQUEST)
+    assert encode(RUN, REQUEST)[72:508] != encode(RUN, other)[72:508]
+
+
+def test_a_stamp_does_not_compress() -> None:
+    data = bytes(encode(RUN, Request(1, 1, 1, 0, 64)))
+    assert len(zlib.compress(data, 9)) > 0.85 * len(data)
+
+
+@given(st.integers(0, SECTOR - 1), st.integers(1, 255))
+def test_no_changed_byte_goes_unseen(at: int, mask: int) -> None:
+    data = bytearray(encode(RUN, REQUEST)[:SECTOR])
+    data[at] ^= mask
+    assert decode(RUN, 40, bytes(data)).states[0] == State.BROKEN
+
+
+def test_a_sector_says_where_it_belongs_and_to_which_run() -> None:
+    data = encode(RUN, REQUEST)
+    assert decode(RUN, 41, data).states.tolist() == [State.ELSEWHERE] * 4
+    assert decode(bytes(16), 40, data).states.tolist() == [State.FOREIGN] * 4
+    assert decode(RUN, 40, bytes(SECTOR)).states.tolist() == [State.BLANK]
+    assert decode(RUN, 40, bytes([9]) * SECTOR).states.tolist() == [State.OTHER]

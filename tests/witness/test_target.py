@@ -1,0 +1,31 @@
+"""Targets of the witness: what direct I/O takes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ssdlab.witness import target
+from ssdlab.witness.target import PathTarget
+
+
+@pytest.mark.parametrize("sector", [512, 4096])
+def test_a_file_that_was_never_written_is_asked_for_whole_sectors_of_its_drive(
+    sector: int, drive_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = drive_directory / "file"
+    with file.open("wb") as content:
+        os.posix_fallocate(content.fileno(), 0, 1 << 20)
+    monkeypatch.setattr(target, "_sector_under", lambda _path: sector)
+    opened = PathTarget(file, "fdatasync")
+    if not opened.is_direct:
+        pytest.skip("no direct I/O here")
+    assert opened.block_bytes >= sector
+    opened.write(opened.block_bytes, memoryview(bytes(opened.block_bytes)))
+    opened.close()
+
+
+def test_the_sector_under_a_file_is_a_devices_or_the_smallest(tmp_path: Path) -> None:
+    assert target._sector_under(tmp_path) in {512, 4096}
