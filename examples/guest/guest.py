@@ -1,0 +1,127 @@
+"""A guest kernel on a served twin: boots it, runs `init` in it, tells how that ended.
+
+Usage: python examples/guest/guest.py SOCKET FOLDER
+
+SOCKET is that of `ssdlab serve`, FOLDER holds a kernel and busybox as Debian packages; README.md
+beside this file says how to get them. The guest is QEMU's own processor in software: no /dev/kvm,
+no root. Exit status 0 where the guest says that all went well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGES = ("linux-image-*.deb", "busybox-static_*.deb")
+# The host's own, with the libraries that they need.
+PROGRAMS = ("fio", "mkfs.ext4", "e2fsck")
+MODULES = ("virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev")
+DRIVERS = ("virtio_pci", "virtio_blk")
+PATIENCE_S = 180
+
+
+def main() -> int:
+    """One boot."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("socket", type=Path)
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        unpacked = Path(name)
+        for package in packages(arguments.folder):
+            subprocess.run(["dpkg-deb", "-x", str(package), str(unpacked)], check=True)
+        initramfs = unpacked / "initramfs"
+        initramfs.write_bytes(archive(dict(content(unpacked))))
+        kernel = next(unpacked.glob("boot/vmlinuz-*"))
+        return boot(machine(kernel, initramfs), arguments.socket)
+
+
+def packages(folder: Path) -> list[Path]:
+    """The kernel's and busybox's, or the end."""
+    found = [next(iter(sorted(folder.glob(pattern))), None) for pattern in PACKAGES]
+    if None in found:
+        sys.exit(f"{folder} holds no {' or no '.join(PACKAGES)}; see examples/guest/README.md")
+    return [package for package in found if package is not None]
+
+
+def content(unpacked: Path) -> Iterator[tuple[str, Path]]:
+    """Files of the guest: the path there, the file here."""
+    yield "init", Path(__file__).with_name("init")
+    yield "bin/busybox", unpacked / "bin/busybox"
+    for name in (*MODULES, *DRIVERS):
+        for module in unpacked.glob(f"lib/modules/**/{name}.ko"):
+            yield f"modules/{name}.ko", module
+    yield from programs()
+
+
+def programs(names: tuple[str, ...] = PROGRAMS) -> Iterator[tuple[str, Path]]:
+    """The host's programs, and the libraries that they need."""
+    for name in names:
+        program = shutil.which(name, path="/usr/bin:/usr/sbin:/bin:/sbin")
+        if program is None:
+            sys.exit(f"needs {name}, which is not installed")
+        yield f"usr/bin/{name}", Path(program)
+        told = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"(/\S+) \(0x", told):
+            yield library.lstrip("/"), Path(library)
+
+
+def archive(files: dict[str, Path]) -> bytes:
+    """An initramfs: cpio's newc format, see the kernel's initramfs buffer format."""
+    folders = {str(parent) for name in files for parent in Path(name).parents} - {"."}
+    entries = [entry(name, stat.S_IFDIR | 0o755, b"") for name in sorted(folders)]
+    entries += [
+        entry(name, stat.S_IFREG | 0o755, file.read_bytes()) for name, file in files.items()
+    ]
+    return b"".join([*entries, entry("TRAILER!!!", 0, b"")])
+
+
+def entry(name: str, mode: int, data: bytes) -> bytes:
+    """One file of it."""
+    path = name.encode() + b"\0"
+    # ino mode uid gid nlink mtime filesize devmajor devminor rdevmajor rdevminor namesize check
+    fields = (0, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0)
+    head = b"070701" + b"".join(b"%08x" % field for field in fields) + path
+    return padded(head) + padded(data)
+
+
+def padded(piece: bytes) -> bytes:
+    """To a multiple of four bytes."""
+    return piece + b"\0" * (-len(piece) % 4)
+
+
+def machine(kernel: Path, initramfs: Path, words: str = "") -> list[str]:
+    """A guest without a drive; `words` are for its kernel and its init."""
+    return [
+        *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "768"),
+        *("-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"),
+        *("-kernel", str(kernel), "-initrd", str(initramfs)),
+        *("-append", f"console=ttyS0 panic=-1 loglevel=4 {words}"),
+    ]
+
+
+def boot(command: list[str], socket: Path) -> int:
+    """Runs the guest to its end, with the drive on a socket."""
+    drive = "if=none,id=d0,format=raw,cache=none,discard=unmap,file.driver=nbd"
+    command = [
+        *command,
+        *("-drive", f"{drive},file.server.type=unix,file.server.path={socket}"),
+        *("-device", "virtio-blk-pci,drive=d0"),
+    ]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE_S
+    )
+    log = (done.stdout + done.stderr).decode(errors="replace")
+    print(log)
+    return 0 if "GUEST: ok" in log else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""A guest kernel whose NVMe driver connects to a twin: boots it, runs `init-nvme`, tells the end.
+
+Usage: python examples/guest/nvme.py PORT NAME FOLDER [--cut CONTROL [--cuts 1]] [--size SIZE]
+       [--fs ext4|xfs]
+
+PORT and NAME are those of the `nvme connect` line that `ssdlab serve --nvme-tcp` prints. FOLDER
+holds a kernel, busybox, nvme-cli and libnvme1 as Debian packages; README.md beside this file says
+how to get them. CONTROL is the twin's control socket: its power is cut meanwhile, so many times,
+while programs write, and the file system stopped the moment before, as a machine's is that loses
+its power, too. SIZE is what fio writes and compares. Exit status 0 where the guest says that all
+went well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from guest import archive, machine, packages, programs
+
+# In the order in which they are loaded; those that a kernel has built in are not among its files.
+MODULES = (
+    *("virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci"),
+    *("failover", "net_failover", "virtio_net", "nvme-core", "nvme-fabrics", "nvme-tcp"),
+    *("libcrc32c", "xfs"),
+)
+PACKAGES = ("nvme-cli_*.deb", "libnvme1_*.deb")
+# Beside those of every guest: `xfs_io` stops file systems of both kinds.
+STOPS = ("xfs_io",)
+XFS = ("mkfs.xfs", "xfs_repair")
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+PATIENCE_S = 900
+
+
+def main() -> int:
+    """One boot."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("port", type=int)
+    parser.add_argument("name")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--cut", type=Path)
+    parser.add_argument("--cuts", type=int, default=1)
+    parser.add_argument("--size", default="8m")
+    parser.add_argument("--fs", choices=("ext4", "xfs"), default="ext4")
+    arguments = parser.parse_args()
+    words = f"port={arguments.port} name={arguments.name} size={arguments.size} fs={arguments.fs}"
+    more = XFS if arguments.fs == "xfs" else ()
+    if arguments.cut is not None:
+        words += f" cuts={arguments.cuts}"
+        more += STOPS
+    with tempfile.TemporaryDirectory() as folder:
+        unpacked = Path(folder)
+        for package in [*packages(arguments.folder), *more_packages(arguments.folder)]:
+            subprocess.run(["dpkg-deb", "-x", str(package), str(unpacked)], check=True)
+        initramfs = unpacked / "initramfs"
+        initramfs.write_bytes(archive(dict([*content(unpacked), *programs(more)])))
+        kernel = next(unpacked.glob("boot/vmlinuz-*"))
+        network = ("-netdev", "user,id=n0,ipv6=off", "-device", "virtio-net-pci,netdev=n0")
+        return boot([*machine(kernel, initramfs, words), *network], arguments.cut)
+
+
+def more_packages(folder: Path) -> list[Path]:
+    """Those of nvme-cli, or the end."""
+    found = [next(iter(sorted(folder.glob(pattern))), None) for pattern in PACKAGES]
+    if None in found:
+        sys.exit(f"{folder} holds no {' or no '.join(PACKAGES)}; see examples/guest/README.md")
+    return [package for package in found if package is not None]
+
+
+def content(unpacked: Path) -> Iterator[tuple[str, Path]]:
+    """Files of the guest: the path there, the file here."""
+    yield "init", Path(__file__).with_name("init-nvme")
+    yield "bin/busybox", unpacked / "bin/busybox"
+    order = unpacked / "order"
+    with order.open("w") as names:
+        for name in MODULES:
+            for module in unpacked.glob(f"lib/modules/**/{name}.ko"):
+                yield f"modules/{name}.ko", module
+                names.write(f"{name}\n")
+    yield "modules/order", order
+    yield "usr/sbin/nvme", unpacked / "usr/sbin/nvme"
+    for library in (unpacked / LIBRARIES).glob("libnvme*.so.1"):
+        yield f"{LIBRARIES}/{library.name}", library
+    # What nvme-cli needs beside its own: the host has it.
+    told = subprocess.run(
+        ["ldd", str(unpacked / "usr/sbin/nvme")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "LD_LIBRARY_PATH": str(unpacked / LIBRARIES)},
+    ).stdout
+    for library in re.findall(r"(/\S+) \(0x", told):
+        if not library.startswith(str(unpacked)):
+            yield library.lstrip("/"), Path(library)
+    yield from programs()
+
+
+def boot(command: list[str], control: Path | None) -> int:
+    """Runs the guest to its end; cuts the power where it asks for that."""
+    guest = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert guest.stdout is not None
+    # One that hangs is ended.
+    watch = threading.Timer(PATIENCE_S, guest.kill)
+    watch.start()
+    is_well = False
+    for line in guest.stdout:
+        print(line.decode(errors="replace"), end="", flush=True)
+        if b"GUEST: cut the power" in line and control is not None:
+            cut_power(control)
+        is_well |= b"GUEST: ok" in line
+    watch.cancel()
+    return 0 if guest.wait() == 0 and is_well else 1
+
+
+def cut_power(control: Path) -> None:
+    """Cuts it, and turns it on again."""
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.connect(str(control))
+        stream.sendall(b'{"do": "power-cut", "on": true}\n')
+        print("HOST:", stream.recv(1 << 16).decode(), end="", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
