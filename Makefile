@@ -12,7 +12,7 @@ ifneq "$(shell cat .venv/home 2>/dev/null)" "$(CURDIR)"
 $(shell rm -f .venv/stamp-packages .venv/stamp-native)
 endif
 
-.PHONY: help demo test check bench lint build
+.PHONY: help demo test check bench lint build site
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,9 @@ lint: .venv/stamp-packages ## formatters, linters, types, import arrows, size ru
 	$(BIN)/python -m mypy --strict --no-error-summary
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/tidy.py
+
+site: .venv/stamp-native ## the documentation as web pages, in build/site
+	@tools/site.sh
 
 build: .venv/stamp-native ## .venv with everything in it: `.venv/bin/ssdlab` is ready to use
 

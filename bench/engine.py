@@ -23,6 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+# As the command line has it: a measuring process has no thread but its own.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import msgspec
 
 from ssdlab.device import (

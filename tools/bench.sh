@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 shopt -s nullglob
 
-scripts=(bench/*.py bench/*.sh)
+scripts=(bench/*.py bench/*.sh bench/twins/*.py)
 if [ "${#scripts[@]}" = 0 ]; then
     echo "bench/ holds no scripts" >&2
 fi

@@ -81,11 +81,12 @@ native() {
 # Real clients of a block device. Tests that want one skip, visibly, where it is missing.
 test_tools() {
     local tool missing=""
-    for tool in fio mkfs.ext4 mkfs.xfs mkfs.btrfs; do
+    for tool in fio mkfs.ext4 mkfs.xfs mkfs.btrfs nbdcopy nbdfuse nbdsh nbdkit qemu-img; do
         PATH="$PATH:/usr/sbin:/sbin" command -v "$tool" >/dev/null || missing="$missing $tool"
     done
     [ -n "$missing" ] || return 0
-    if ! may_install || ! apt_install fio e2fsprogs xfsprogs btrfs-progs; then
+    if ! may_install || ! apt_install fio e2fsprogs xfsprogs btrfs-progs libnbd-bin \
+        python3-libnbd nbdkit qemu-utils; then
         say "without$missing: the tests that use them are skipped"
     fi
 }

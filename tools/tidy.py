@@ -16,7 +16,8 @@ import tidy_rust
 import tidy_text
 from tidy_finding import Finding
 
-SKIPPED_FOLDERS = {".git", ".venv", "__pycache__", "build", "node_modules", "ssdlab-runs", "target"}
+SKIPPED_FOLDERS = {".git", ".venv", "__pycache__", "build", "node_modules", "target"}
+SKIPPED_FOLDERS |= {"ssdlab-runs", "ssdlab-sweeps"}
 BINARY_SUFFIXES = {".arrow", ".gz", ".ico", ".jpg", ".parquet", ".pdf", ".png", ".so", ".zst"}
 
 

@@ -1,0 +1,141 @@
+"""How often `ssdlab compare` is wrong: equal sides told apart, and a true 10 % not seen.
+
+Usage: python bench/compare.py [--trials 100] [--turns 20] [--turn 50ms] [--only WORD] [DIRECTORY]
+
+equal, in turns: the same file against itself by `--interleave`, each trial a comparison of its own.
+equal, runs: two groups of runs of that file, one group after the other, and single runs; these are
+  blind to what changes between the groups, so their rate of error is the machine's.
+10 %, twins: reads of a twin in turns. A twin has no noise: the recorded numbers of each turn get
+  some of 5 % (lognormal), each its own, and those of the second side are worse by 10 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ssdlab.analysis.compare.side import Side, sides
+from ssdlab.analysis.compare.verdict import compare
+from ssdlab.api.conduct import Audience, Keeping, Opening, Task, perform, wish_of
+from ssdlab.api.turns import Asked, measure_in_turns
+from ssdlab.cli.compare.command import Short
+from ssdlab.experiment import turns, workload
+from ssdlab.records import Run
+
+NOISE = 0.05
+TRUE = 1.10
+
+
+def in_turns(targets: list[str], number: int, turn: str, seed: int) -> list[Run]:
+    """A run of each target, measured in turns."""
+    text = Short("read", "random", "4KiB", 1, turn, "16MiB").text()
+    jobs = workload.plan_of(text, "", seed=seed)
+    asked = [
+        Asked(f"{place}", target, turns.Plan(jobs, number, f"{seed}", place, len(targets)))
+        for place, target in enumerate(targets)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        return measure_in_turns(asked, Opening(), Keeping(Path(folder)), Audience())
+
+
+def verdict(runs: list[Run]) -> str:
+    """What a comparison of the two says."""
+    found = [Side(str(at), (run,)) for at, run in enumerate(runs)]
+    return compare(found, settings=True).others[0].verdict
+
+
+def equal_in_turns(directory: Path, options: argparse.Namespace) -> Counter[str]:
+    """Verdicts on the same file against itself."""
+    found: Counter[str] = Counter()
+    for trial in range(options.trials):
+        runs = in_turns([str(directory)] * 2, options.turns, options.turn, trial + 1)
+        found[verdict(runs)] += 1
+        print(f"\r{trial + 1} trials, load {os.getloadavg()[0]:.1f}: {dict(found)}", end="")
+    print()
+    return found
+
+
+def equal_runs(directory: Path, options: argparse.Namespace, each: int) -> Counter[str]:
+    """Verdicts on one group of runs after another, of the same file; `each` runs a group."""
+    found: Counter[str] = Counter()
+    for trial in range(options.trials // 2):
+        groups = []
+        for group in range(2):
+            singles = [single(directory, 100 * trial + 10 * group + at) for at in range(each)]
+            groups.append((str(group), singles))
+        found[compare(sides(groups)).others[0].verdict] += 1
+        print(f"\r{trial + 1} trials, load {os.getloadavg()[0]:.1f}: {dict(found)}", end="")
+    print()
+    return found
+
+
+def single(directory: Path, seed: int) -> Run:
+    """A run of the workload alone: one turn's job for three seconds."""
+    text = Short("read", "random", "4KiB", 1, "3s", "16MiB").text()
+    plan = workload.plan_of(text, "", seed=seed)
+    task = Task("workload", plan, wish_of(str(directory), plan, Opening()))
+    with tempfile.TemporaryDirectory() as folder:
+        return perform(task, Keeping(Path(folder)), Audience())
+
+
+def noisy(run: Run, factor: float, generator: np.random.Generator) -> Run:
+    """The run with noise on each number of each turn, and times longer by a factor."""
+    rows = []
+    for row in run.result.measures:
+        rate, half, most = np.exp(generator.normal(0.0, NOISE, 3))
+        rows.append(
+            {
+                **row,
+                "iops": row["iops"] / factor * rate,
+                "latency_us_p50": row["latency_us_p50"] * factor * half,
+                "latency_us_p99": (row["latency_us_p99"] or 1.0) * factor * most,
+            }
+        )
+    return replace(run, result=msgspec.structs.replace(run.result, measures=rows))
+
+
+def slower_twins(number: int, options: argparse.Namespace, factor: float) -> Counter[str]:
+    """Verdicts on twins in turns, the second slower by a factor, with 5 % of noise a turn."""
+    runs = in_turns(["twin:toshiba-xg5"] * 2, number, "20ms", 1)
+    found: Counter[str] = Counter()
+    for trial in range(options.trials):
+        generator = np.random.default_rng(trial)
+        pair = [noisy(runs[0], 1.0, generator), noisy(runs[1], factor, generator)]
+        found[verdict(pair)] += 1
+    return found
+
+
+def main() -> None:
+    """Runs the cases and prints a line each."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory", nargs="?", type=Path, default=Path())
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--turn", default="50ms")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    cases: dict[str, Callable[[], Any]] = {
+        "10 %, twins, 8 turns": lambda: slower_twins(8, options, TRUE),
+        "10 %, twins, 10 turns": lambda: slower_twins(10, options, TRUE),
+        "10 %, twins, 20 turns": lambda: slower_twins(20, options, TRUE),
+        "equal, twins, 20 turns": lambda: slower_twins(20, options, 1.0),
+        "equal, in turns": lambda: equal_in_turns(options.directory, options),
+        "equal, a run each": lambda: equal_runs(options.directory, options, 1),
+        "equal, 3 runs each": lambda: equal_runs(options.directory, options, 3),
+    }
+    for name, case in cases.items():
+        if options.only in name:
+            print(f"{name}: {dict(case())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The published fsync pair beside its twins: all rows, each drive's penalty, the pair's ratio.
+
+Usage: python bench/twins/fsync.py [TWIN...]
+
+The pair (fio, 16 KiB, 60 % reads, one after the other, through the page cache of the block device,
+fsync after each write or none): Intel S4500 480 GB and Samsung 970 EVO Plus 500 GB. A twin has no
+page cache: its writes without fsync go past it. Other twins are shown without a drive beside them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ssdlab.analysis.frame.conclusion import Evidence
+from ssdlab.analysis.fsync import conclude
+from ssdlab.experiment.frame.course import Course
+from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.fsync import Plan, measure
+from ssdlab.fit.published.figure import Figure
+from ssdlab.fit.published.rows import figures, twins_of
+
+
+def pair() -> None:
+    """Prints the rows of both drives, what follows from them, and how far the twins are off."""
+    found = {twin: {f.what: f for f in figures("fsync", twin)} for twin in twins_of("fsync")}
+    for twin, rows in found.items():
+        shown = [*rows.values(), _over(rows, rows, ("write, none", "write, fsync"), "penalty")]
+        for each in shown:
+            _print(twin, each)
+    one, other = found.values()
+    for what in one:
+        _print("S4500 / 970 EVO Plus", _over(one, other, (what, what), what))
+
+
+def _over(
+    rows: dict[str, Figure], others: dict[str, Figure], names: tuple[str, str], what: str
+) -> Figure:
+    above, below = rows[names[0]], others[names[1]]
+    return Figure(what, above.measured / below.measured, above.twin / below.twin)
+
+
+def _print(whose: str, each: Figure) -> None:
+    print(f"{whose:26} {each.what:14} {each.measured:8.2f} {each.twin:8.2f} {each.error:+7.1%}")
+
+
+def other(name: str) -> None:
+    """Prints writes without and with fsync, the penalty and the class of a twin."""
+    plan = Plan()
+    with open_site(Wish(f"twin:{name}", plan.size)) as site:
+        course = Course(site)
+        course.conduct(measure, plan)
+    found = conclude(Evidence(course.recording.tables(), plan.parameters()))
+    alone = {row["mode"]: row for row in found.measures if row["in_flight"] == 1}
+    free, kept = (alone[f"direct {word}"]["write_mib_per_s"] for word in ("none", "fsync"))
+    word = found.findings["class"].value
+    print(f"{name:26} {free:8.1f} {kept:8.1f} {free / kept:6.2f}  {word}")
+
+
+if __name__ == "__main__":
+    pair()
+    for word in sys.argv[1:]:
+        other(word)

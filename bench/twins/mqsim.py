@@ -1,0 +1,321 @@
+"""MQSim's own results beside those of twins that are configured as its drives, and what differs.
+
+Usage: python bench/twins/mqsim.py [TRACE...]
+
+MQSim's figures are means that it printed (commit 7ec40e3, run for this purpose); it prints no
+percentiles. Each difference has a variant of the twin beside it that has one thing as MQSim has it:
+docs/models/mqsim.md says what they show. A TRACE is an ASCII trace in MQSim's format, such as its
+own tpcc-small.trace and wsrch-small.trace: replayed at the trace's pace.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from ssdlab.device import Drive, Job, Replay, look_at, open_twin, run_job
+from ssdlab.device.kinds import Aligned, Listed, Pattern, Said
+from ssdlab.fit.draft import with_number
+
+FOLDER: Final = Path(__file__).parents[2] / "examples/simulators"
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+SECTOR, PAGE = 512, 8 * KIB
+DEPTHS: Final = (1, 4, 16, 64, 256)
+Kind = Literal["random reads", "random writes", "reads in order", "writes in order"]
+Changes = dict[str, Any]
+
+MEASURED: Final[dict[Kind, tuple[float, ...]]] = {
+    "random reads": (55, 68, 140, 469, 1725),
+    "random writes": (505, 619, 1269, 4212, 15137),
+    "reads in order": (174, 538, 2154, 8606, 34260),
+    "writes in order": (1068, 4074, 16293, 65096, 259135),
+}
+"""Mean response in us of the drive of 16 GiB, empty, its cache off, at each of `DEPTHS`."""
+LENGTH: Final[dict[Kind, int]] = {
+    "random reads": 4 * KIB,
+    "random writes": 4 * KIB,
+    "reads in order": 128 * KIB,
+    "writes in order": 128 * KIB,
+}
+AMPLIFICATION: Final = {0.07: 7.344, 0.28: 2.006}
+"""Programs a host write of the drive of 16 GiB, all of it mapped, by its spare."""
+SCENARIOS: Final = {"write": (18, 371_432 / 10, 484.0), "read": (32, 1_531_462 / 10, 208.6)}
+"""The default drive's own workload.xml: depth of both flows, requests a second, mean in us."""
+TRACE_MEANS: Final = {"tpcc-small.trace": 3458.0}
+"""Mean response in us of the traces that were run on the default drive."""
+
+AS_IT_IS: Final = "as configured"
+SMALL_DRIVE: Final[dict[str, Changes]] = {
+    AS_IT_IS: {},
+    "planes never together": {"flash.planes": 1, "flash.blocks_per_plane": 4096},
+    "each plane a die of its own": {"flash.planes": 1, "flash.dies_per_channel": 4},
+    "senses on while data leaves": {"flash.cache_register": True},
+    "a link without end": {"link.bandwidth": "1000 GB/s"},
+}
+STATIC: Final[Changes] = {
+    "flash.planes": 1,
+    "flash.blocks_per_plane": 4096,
+    "flash.read": ["500 us"],
+}
+"""Reads that take as long as a program: what writes would wait whose address says on which die."""
+ONE_PLANE: Final[Changes] = {
+    "flash.dies_per_channel": 4,
+    "flash.planes": 1,
+    "flash.blocks_per_plane": 8192,
+}
+IN_MEMORY: Final[Changes] = {"ftl.map_cache": None}
+DEFAULT_DRIVE: Final[dict[str, Changes]] = {
+    AS_IT_IS: {},
+    "the map in memory": IN_MEMORY,
+    "the map in memory, a chip is one die": {
+        **IN_MEMORY,
+        "flash.dies_per_channel": 4,
+        "flash.blocks_per_plane": 4096,
+    },
+    "the map in memory, a chip is one die of one plane": {**IN_MEMORY, **ONE_PLANE},
+    "a chip is one die of one plane": ONE_PLANE,
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """Latency, and requests a second."""
+
+    mean_us: float
+    p99_us: float
+    per_s: float
+
+
+def profile(name: str, changes: Changes) -> str:
+    """The text of one of the two profiles, with some of its numbers changed."""
+    text = (FOLDER / f"{name}.toml").read_text()
+    for key, value in changes.items():
+        text = with_number(text, key, value)
+    return text
+
+
+def row_of(drive: Drive, job: Job) -> Row:
+    """What came of a job."""
+    found = run_job(drive, job)
+    latency = found.latency
+    total = float((latency["latency_ns"] * latency["count"]).sum())
+    p99 = found.percentiles_ns().p99 or float("nan")
+    count = float(latency["count"].sum())
+    return Row(total / count / 1e3, p99 / 1e3, found.requests / found.seconds)
+
+
+def fill(drive: Drive, length: int) -> None:
+    """Writes the first `length` bytes in order."""
+    whole = length // MIB * MIB
+    run_job(drive, Job(op="write", length_bytes=whole, block_bytes=MIB, amount_bytes=whole))
+    run_job(drive, Job(op="flush"))
+
+
+def closed(text: str, kind: Kind, depth: int, area: int = 2 * GIB) -> Row:
+    """So many of a kind in flight; reads of what was filled in order, writes of a new drive.
+
+    A write is a durable one: it is done when flash has it, as where there is no cache.
+    """
+    drive = open_twin("mqsim", text)
+    if "reads" in kind:
+        fill(drive, area)
+    pattern: Pattern = "random" if "random" in kind else "sequential"
+    requests = 200 * depth + 4000 if "random" in kind else 40 * depth + 1200
+    job = Job(
+        op="read" if "reads" in kind else "write",
+        pattern=pattern,
+        length_bytes=area,
+        block_bytes=LENGTH[kind],
+        amount_bytes=requests * LENGTH[kind],
+        queue_depth=depth,
+        sync="none" if "reads" in kind else "durable",
+        seed=depth,
+    )
+    return row_of(drive, job)
+
+
+def amplification(spare: float, kept: int, *, blockwise: bool) -> float:
+    """Flash writes a host write in steady state: random 4 KiB all over a full drive.
+
+    Of each 2048 blocks so many are kept free. A block is collected by itself where the drive has
+    one die of one plane; else one of each plane together. Of 1 GiB of flash, or 4.
+    """
+    flash, blocks = (1, 2048) if blockwise else (4, 512)
+    changes: Changes = {"ftl.spare": spare, "flash.blocks_per_plane": blocks}
+    changes["ftl.reserve"] = round(kept / 2048 * blocks)
+    if blockwise:
+        changes |= {"flash.channels": 1, "flash.dies_per_channel": 1, "flash.planes": 1}
+    drive = open_twin("mqsim", profile("mqsim-16gib", changes))
+    capacity = int(flash * GIB * (1 - spare)) // MIB * MIB
+    fill(drive, capacity)
+    before = _written(drive)
+    for times, seed in ((3, 1), (1, 2)):
+        before = _written(drive)
+        job = Job(
+            op="write",
+            pattern="random",
+            length_bytes=capacity,
+            block_bytes=4 * KIB,
+            amount_bytes=times * capacity,
+            seed=seed,
+            interval_ms=60_000,
+        )
+        run_job(drive, job)
+    host, flashed = (now - was for now, was in zip(_written(drive), before, strict=True))
+    return flashed / host
+
+
+def _written(drive: Drive) -> tuple[int, int]:
+    """Units that the host wrote, and those that flash got for them."""
+    counted = drive.counters()
+    assert counted is not None, "a twin counts"
+    flashed = counted["nand_host_writes"] + counted["nand_collection_writes"]
+    return counted["host_writes"], flashed
+
+
+def scenario(changes: Changes, op: Literal["read", "write"], seconds: float = 1.0) -> Row:
+    """4 KiB at a random multiple of 8 KiB in a half of the default drive."""
+    drive = open_twin("mqsim", profile("mqsim-default", changes))
+    half = 238 * GIB
+    if op == "read":
+        fill(drive, half)
+    job = Job(
+        op=op,
+        pattern=Aligned(8 * KIB),
+        length_bytes=half,
+        block_bytes=4 * KIB,
+        seconds=seconds,
+        queue_depth=SCENARIOS[op][0],
+        seed=3,
+    )
+    return row_of(drive, job)
+
+
+def replayed(text: str, trace: Path, *, whole: bool = False) -> Row:
+    """A trace at its own pace, its volumes onto one another.
+
+    What it reads was written before, in a random order, and nothing else, as MQSim gives a place to
+    what is read; `whole`: all that it reaches was, in order.
+    """
+    asked = Replay(str(trace), "mqsim", speed=1.0)
+    found = look_at(asked)
+    drive = open_twin("mqsim", text)
+    length = -(-max(size for _, size in found.volumes) // MIB) * MIB
+    reads = [] if whole else _reads(trace)
+    if whole:
+        fill(drive, length)
+    elif reads:
+        job = Job(
+            op="write",
+            pattern=Listed(tuple(reads)),
+            length_bytes=length,
+            block_bytes=max(size for _, size, _ in reads),
+            amount_bytes=sum(size for _, size, _ in reads),
+        )
+        run_job(drive, job)
+        run_job(drive, Job(op="flush"))
+    job = Job(
+        op="write" if found.writes else "read",
+        length_bytes=length,
+        amount_bytes=found.bytes,
+        queue_depth=1024,
+        replay=msgspec.structs.replace(asked, requests=found.requests),
+    )
+    return row_of(drive, job)
+
+
+def _reads(trace: Path) -> list[tuple[int, int, Said]]:
+    """Where and how long a trace reads, in whole pages, in a random order."""
+    found: list[tuple[int, int, Said]] = []
+    for line in trace.read_text().splitlines():
+        _, _, sector, count, kind = line.split()
+        if kind == "1":
+            start = int(sector) * SECTOR // PAGE * PAGE
+            end = -(-(int(sector) + int(count)) * SECTOR // PAGE) * PAGE
+            found.append((start, end - start, "nothing"))
+    random.Random(1).shuffle(found)
+    return found
+
+
+def show_depths() -> None:
+    """A table a kind: MQSim, then each variant of the twin."""
+    for kind, theirs in MEASURED.items():
+        size = LENGTH[kind] // KIB
+        print(f"\n{size} KiB {kind}, mean us (p99), by requests in flight\n")
+        print(f"| | {' | '.join(map(str, DEPTHS))} |")
+        print("|---" * (len(DEPTHS) + 1) + "|")
+        print(f"| MQSim | {' | '.join(f'{value:.0f}' for value in theirs)} |")
+        for name, changes in SMALL_DRIVE.items():
+            text = profile("mqsim-16gib", changes)
+            show_depth(name, [closed(text, kind, depth) for depth in DEPTHS])
+        if kind == "random writes":
+            text = profile("mqsim-16gib", STATIC)
+            rows = [closed(text, "random reads", depth) for depth in DEPTHS]
+            show_depth("the address says which die", rows)
+
+
+def show_depth(name: str, rows: list[Row]) -> None:
+    """One line of such a table."""
+    cells = " | ".join(f"{row.mean_us:.0f} ({row.p99_us:.0f})" for row in rows)
+    print(f"| {name} | {cells} |", flush=True)
+
+
+def show_amplification() -> None:
+    """Write amplification, by what collection keeps free, and by what is collected as one."""
+    print("\nFlash writes a host write, random 4 KiB, all of the drive mapped\n")
+    print("| collected as one | kept free, of 2048 | spare 7 % | spare 28 % |")
+    print("|---|---|---|---|")
+    print(f"| MQSim: a block | 10 to 29 | {AMPLIFICATION[0.07]} | {AMPLIFICATION[0.28]} |")
+    for name, blockwise, kept in (
+        ("a block", True, 29),
+        ("a block", True, 10),
+        ("a block", True, 2),
+        ("a block of each plane", False, 28),
+        ("a block of each plane", False, 8),
+    ):
+        found = [amplification(spare, kept, blockwise=blockwise) for spare in AMPLIFICATION]
+        print(f"| {name} | {kept} | {found[0]:.3f} | {found[1]:.3f} |", flush=True)
+
+
+def show_scenarios() -> None:
+    """The default drive's own synthetic workloads."""
+    print("\nThe default drive's workload.xml: requests a second, mean us (p99)\n")
+    print("| | 4 KiB random writes, 18 in flight | 4 KiB random reads, 32 in flight |")
+    print("|---|---|---|")
+    theirs = (f"{per_s:.0f}, {mean:.0f}" for _, per_s, mean in SCENARIOS.values())
+    print(f"| MQSim | {' | '.join(theirs)} |")
+    for name, changes in DEFAULT_DRIVE.items():
+        rows = [scenario(changes, "write"), scenario(changes, "read")]
+        cells = (f"{row.per_s:.0f}, {row.mean_us:.0f} ({row.p99_us:.0f})" for row in rows)
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def show_trace(trace: Path) -> None:
+    """A trace, on each variant of the default drive."""
+    theirs = TRACE_MEANS.get(trace.name)
+    print(f"\n{trace.name}, at its own pace: us\n\n| | mean | p99 |\n|---|---|---|")
+    print(f"| MQSim | {'not known' if theirs is None else f'{theirs:.0f}'} | not told |")
+    for name, changes in DEFAULT_DRIVE.items():
+        row = replayed(profile("mqsim-default", changes), trace)
+        print(f"| {name} | {row.mean_us:.0f} | {row.p99_us:.0f} |", flush=True)
+    text = profile("mqsim-default", {**IN_MEMORY, **ONE_PLANE})
+    row = replayed(text, trace, whole=True)
+    print(f"| the one but last, all of it written before | {row.mean_us:.0f} | {row.p99_us:.0f} |")
+
+
+def main(traces: list[Path]) -> None:
+    """All tables."""
+    show_depths()
+    show_amplification()
+    show_scenarios()
+    for trace in traces:
+        show_trace(trace)
+
+
+if __name__ == "__main__":
+    main([Path(each) for each in sys.argv[1:]])

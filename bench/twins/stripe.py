@@ -1,0 +1,73 @@
+"""stripe on twins whose layout is known: `PYTHONPATH=tools python bench/twins/stripe.py [TWINS]`.
+
+The two published curves beside their twins: `python bench/twins/held.py stripe`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Final
+
+from known_layouts import MIB, Twin, drawn, irregular
+from ssdlab.analysis.frame.conclusion import Conclusion, Evidence
+from ssdlab.analysis.stripe import conclude
+from ssdlab.device import Drive
+from ssdlab.experiment.frame.course import Course
+from ssdlab.experiment.frame.site import Site
+from ssdlab.experiment.stripe import Plan, measure
+
+NOISE: Final = 0.05
+SIZE: Final = 1024 * MIB
+SMALL: Final = 256 * MIB
+
+
+def judge(drive: Drive, size: int, seed: int) -> tuple[Conclusion, float]:
+    """What is concluded of a drive, and the seconds of CPU time that took."""
+    started = time.process_time()
+    plan = Plan(size=size, seed=seed)
+    course = Course(Site(drive, {}))
+    course.conduct(measure, plan)
+    found = conclude(Evidence(course.recording.tables(), plan.parameters()))
+    return found, time.process_time() - started
+
+
+def verdict_on(found: Conclusion, twin: Twin) -> str:
+    """right, wrong, or not told."""
+    values = {name: finding.value for name, finding in found.findings.items()}
+    if not values["regular"]:
+        return "not told"
+    truth = {"chunk_kib": twin.chunk, "stripe_kib": twin.chunk * twin.units, "units": twin.units}
+    return "right" if all(values[name] == each for name, each in truth.items()) else "WRONG"
+
+
+def regular_twins(count: int) -> None:
+    """Draws twins and counts what was found of them."""
+    tally: dict[str, int] = {}
+    slowest = 0.0
+    for seed in range(count):
+        twin = drawn(seed)
+        found, seconds = judge(twin.open(SIZE, NOISE, seed), SIZE, seed)
+        word = verdict_on(found, twin)
+        tally[word] = tally.get(word, 0) + 1
+        slowest = max(slowest, seconds)
+        stripe = twin.chunk * twin.units
+        shape = f"{twin.channels:2} x {twin.dies} dies, chunk {twin.chunk:3}, stripe {stripe:5} KiB"
+        print(f"{seed:3}  {shape}  {word:8} {seconds:5.2f} s  {found.verdict}")
+    print(f"of {count} drawn twins: {tally}; slowest {slowest:.2f} s of one core\n")
+
+
+def irregular_twins() -> None:
+    """The ten that have no regular stripe."""
+    named, slowest = 0, 0.0
+    for seed, (name, twin) in enumerate(irregular().items()):
+        found, seconds = judge(twin.open(SMALL, NOISE, seed), SMALL, seed)
+        named += found.findings["regular"].value is False
+        slowest = max(slowest, seconds)
+        print(f"{name:42} {seconds:5.2f} s  {found.verdict}")
+    print(f"{named} of {len(irregular())} irregular ones named; slowest {slowest:.2f} s\n")
+
+
+if __name__ == "__main__":
+    regular_twins(int(sys.argv[1]) if len(sys.argv) > 1 else 60)
+    irregular_twins()

@@ -1,0 +1,81 @@
+"""Twins whose truth is known: small drives by a few numbers, for tests and benches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssdlab.device import describe_twin
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class KnownTwin:
+    """A small drive; sizes in bytes or, of text, with units. `ftl` and `slc` are lines of TOML."""
+
+    capacity: int = 512 * MIB
+    spare: float = 0.10
+    dies: int = 4
+    planes: int = 1
+    pages_per_block: int = 16
+    read: str = '["50 us", "65 us", "80 us"]'
+    program: str = "700 us"
+    link: str = "2000 MiB/s"
+    buffer: str = "1 MiB"
+    capacitors: bool = False
+    ftl: str = 'victim = "greedy"'
+    slc: str = ""
+
+    @property
+    def text(self) -> str:
+        """The profile."""
+        slc = f"[slc]\n{self.slc}\n" if self.slc else ""
+        return f"""[drive]
+model = "known"
+capacity = "{self.capacity} B"
+interface = "nvme"
+[link]
+bandwidth = "{self.link}"
+read_overhead = "20 us"
+write_overhead = "4 us"
+max_transfer = "256 KiB"
+[flash]
+channels = {self.dies}
+dies_per_channel = 1
+planes = {self.planes}
+page = "16 KiB"
+pages_per_block = {self.pages_per_block}
+read = {self.read}
+program = "{self.program}"
+erase = "3500 us"
+channel_bandwidth = "533 MB/s"
+[ftl]
+mapping_unit = "4 KiB"
+spare = {self.spare}
+{self.ftl}
+[buffer]
+size = "{self.buffer}"
+power_loss_protection = {str(self.capacitors).lower()}
+{slc}"""
+
+    def described(self) -> dict[str, Any]:
+        """What the model says that it is made of."""
+        return describe_twin("known", self.text)
+
+    @property
+    def usable_spare(self) -> float:
+        """Hidden / all of what can hold data: without the two superblocks that collection keeps.
+
+        And without the one it fills (docs/models/collection.md).
+        """
+        made = self.described()
+        held = (int(made["superblocks"]) - 3) * int(made["superblock_bytes"])
+        return 1 - self.capacity / held
+
+    def target(self, folder: Path) -> str:
+        """Writes the profile; returns the TARGET that opens it."""
+        path = folder / "known.toml"
+        path.write_text(self.text)
+        return f"twin:{path}"

@@ -1,0 +1,49 @@
+"""The reference of what a run leaves on disk, out of `ssdlab/records.py`: `markdown()`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+
+from pages.table import table
+from ssdlab import records
+
+_TABLE = re.compile(r"^(\w+): Final = pa\.schema\(\n(.*?)^\)$", re.MULTILINE | re.DOTALL)
+_COLUMN = re.compile(r'\("(\w+)", pa\.(\w+)\(\)\),(?:\s*# (.+))?')
+_HEADING = re.compile(r"# (.+)")
+
+
+def markdown() -> str:
+    """What the folder holds, then a section for each table with its columns."""
+    parts = [_folder(), *(_section(name, body) for name, body in tables())]
+    return "\n\n".join(parts) + "\n"
+
+
+def tables() -> list[tuple[str, str]]:
+    """Name and source text of each table."""
+    return _TABLE.findall(inspect.getsource(records))
+
+
+def rows(body: str) -> Iterator[tuple[str, str, str]]:
+    """Column, type and meaning; a comment above columns is of the first of them."""
+    above = ""
+    for line in map(str.strip, body.splitlines()):
+        if column := _COLUMN.match(line):
+            told = "; ".join(part for part in (above, column[3]) if part)
+            yield column[1], column[2], told
+            above = ""
+        elif heading := _HEADING.match(line):
+            above = heading[1].rstrip(".")
+
+
+def _folder() -> str:
+    described = inspect.getdoc(records) or ""
+    block = described.split("A run folder holds\n", 1)[1].rsplit("\n\n", 1)[0]
+    return "A run folder holds\n\n" + textwrap.indent(textwrap.dedent(block).strip("\n"), "    ")
+
+
+def _section(name: str, body: str) -> str:
+    shown = ((f"`{column}`", kind, meaning) for column, kind, meaning in rows(body))
+    return f"## {name.lower()}.parquet\n\n" + table(("column", "type", "meaning"), shown)

@@ -1,0 +1,52 @@
+"""A Sphinx extension: what code knows, put into pages; and short names for the list of pages.
+
+`<!-- generated: NAME -->` on a line of its own is replaced by what `PARTS` makes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from docutils import nodes
+
+from pages import columns, profile_keys, python, statuses, verbs
+
+_PLACE = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
+_AFTER_COLLECTORS: Final = 900
+PARTS: Final[dict[str, Callable[[], str]]] = {
+    "verbs": verbs.markdown,
+    "profile-keys": profile_keys.markdown,
+    "columns": columns.markdown,
+    "python": python.markdown,
+    "statuses": statuses.markdown,
+}
+
+
+def filled(source: str) -> str:
+    """The page with its generated parts in place.
+
+    Raises:
+        KeyError: it asks for a part that nothing makes.
+    """
+    return _PLACE.sub(lambda match: PARTS[match[1]](), source)
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Called by Sphinx."""
+    app.connect("source-read", lambda _app, _name, source: _fill(source))
+    app.connect("doctree-read", _shorten, priority=_AFTER_COLLECTORS)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _fill(source: list[str]) -> None:
+    source[0] = filled(source[0])
+
+
+def _shorten(app: Any, _doctree: Any) -> None:
+    """In the list of pages, `aging: does random writing ...` is `aging`."""
+    entry = next(app.env.tocs[app.env.docname].findall(nodes.reference))
+    name, colon, _question = entry.astext().partition(": ")
+    if colon:
+        entry.children = [nodes.Text(name)]

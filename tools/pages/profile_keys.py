@@ -1,0 +1,148 @@
+"""The reference of profile keys, out of the source that reads profiles: `markdown()`.
+
+The one place that knows a key is `crates/flash/src/config`: its section's list `KEYS`, with the
+meaning in the comment above it; the call that reads it, `section.size("page")`, which says of what
+kind it is; and `unwrap_or` or `ok_or` behind that call, which say what is so where it is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pages.table import table
+from ssdlab.units import format_size
+
+_FOLDER: Final = Path(__file__).resolve().parents[2] / "crates" / "flash" / "src" / "config"
+_STRING: Final = r'"((?:[^"\\]|\\.)*)"'
+_SECTION: Final = re.compile(r'\("(\w+)", (\w+)::KEYS\)')
+_KEY: Final = re.compile(rf"((?:^\s*//.*\n)+)\s*{_STRING},", re.MULTILINE)
+_REFUSAL: Final = re.compile(
+    rf"let allowed =\s*{_STRING}(?:\.to_owned\(\))?;\s*(?:let given = [^;]*;\s*)?"
+    r'(?:return )?Err\(ConfigError::new\(\s*"([a-z_.]+)"'
+)
+_REQUIRED: Final = "required"
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key: what it may be, what it is where it is left out ("" for nothing), its meaning."""
+
+    section: str
+    name: str
+    allowed: str
+    default: str
+    meaning: str
+
+
+def markdown() -> str:
+    """A section with its table for each table of a profile."""
+    by_section: dict[str, list[Key]] = {}
+    for key in described():
+        by_section.setdefault(key.section, []).append(key)
+    parts = [f"## [{section}]\n\n{_table(of_it)}" for section, of_it in by_section.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def described() -> Iterator[Key]:
+    """All keys, in the order of the lists."""
+    sources = {path.stem: _code(path) for path in sorted(_FOLDER.glob("*.rs"))}
+    everything = "\n".join(sources.values())
+    kinds = {**_kinds(sources["reader"]), **_units(sources["units"])}
+    refusals = _REFUSAL.findall(everything)
+    for section, owner in _SECTION.findall(sources["mod"]):
+        own = _block(everything, f"impl {owner} {{")
+        listed = own.split("KEYS: &[&str] = &[", 1)[1].split("];", 1)[0]
+        for comment, name in _KEY.findall(listed):
+            kind, words, default = _read_as(name, own, everything)
+            allowed = f"one of {words}" if words else kinds[kind]
+            more = [_unescaped(told) for told, key in refusals if key == f"{section}.{name}"]
+            allowed = "; ".join([allowed, *more])
+            meaning = " ".join(line.strip().removeprefix("//") for line in comment.splitlines())
+            shown = "" if "left out" in meaning else _shown(default, kind)
+            yield Key(section, name, allowed, shown, " ".join(meaning.split()))
+
+
+def _table(of_section: list[Key]) -> str:
+    rows = [(f"`{key.name}`", key.allowed, key.default, _linked(key.meaning)) for key in of_section]
+    return table(("key", "what it may be", "default", "meaning"), rows)
+
+
+def _linked(meaning: str) -> str:
+    """Paths of pages as links from the page of the keys."""
+    return re.sub(r"docs/(models/(\w+)\.md)", r"[\2](../\1)", meaning)
+
+
+def _code(path: Path) -> str:
+    """The source without its tests."""
+    return path.read_text(encoding="utf-8").split("#[cfg(test)]", 1)[0]
+
+
+def _block(source: str, opening: str) -> str:
+    """From an opening line to the brace that stands alone at the margin."""
+    start = source.index(opening)
+    return source[start : source.index("\n}", start)]
+
+
+def _kinds(reader: str) -> dict[str, str]:
+    """By the name of the function that reads it: what a value may be."""
+    allowed = rf"pub fn (\w+)\(&mut self,[^{{]*{{\s*(?:let allowed = |self\.read\(key, ){_STRING}"
+    return {name: _unescaped(text) for name, text in re.findall(allowed, reader)}
+
+
+def _units(units: str) -> dict[str, str]:
+    allowed = rf"pub fn (\w+)\([^{{]*{{\s*const ALLOWED: &str = {_STRING}"
+    return {name: _unescaped(text) for name, text in re.findall(allowed, units)}
+
+
+def _read_as(name: str, own: str, everything: str) -> tuple[str, str, str]:
+    """Kind, words to choose from, and default of a key, by the call that reads it.
+
+    `own` is looked into first: two sections may have keys of one name.
+    """
+    call = re.compile(rf'section\s*\.(\w+)\(\s*"{name}"(?:, &([^)]*))?\)\?')
+    source = own if call.search(own) else everything
+    found = call.search(source)
+    assert found, f"nothing reads the key {name}"
+    rest = source[found.end() : source.find("\n    fn ", found.end())]
+    bound = re.search(r"let (\w+) =\s*\Z", source[: found.start()])
+    return found[1], _words(found[2], everything), _otherwise(rest, bound[1] if bound else "")
+
+
+def _words(given: str | None, everything: str) -> str:
+    """The words of `&["a", "b"]`, or of the array that is named instead."""
+    if not given:
+        return ""
+    if not given.startswith("["):
+        name = given.removeprefix("Self::")
+        array = re.search(rf"{name}\b[^=]*= (\[.*?\])", everything, re.DOTALL)
+        assert array, f"there is no array {name}"
+        given = array[1]
+    return ", ".join(f'"{word}"' for word in re.findall(_STRING, given))
+
+
+def _otherwise(rest: str, variable: str) -> str:
+    """What follows the call, or the variable that its value was given to."""
+    behind = r"\s*\.(ok_or|unwrap_or)\(((?:[^()]|\([^()]*\))*)\)"
+    found = re.match(behind, rest)
+    if not found and variable and rest.startswith(";"):
+        found = re.search(rf"\b{variable}{behind}", rest)
+    if not found:
+        return ""
+    return _REQUIRED if found[1] == "ok_or" else found[2]
+
+
+def _shown(default: str, kind: str) -> str:
+    if default == "Nanos::ZERO":
+        return "0"
+    number = re.fullmatch(r"(\d+)(?: << (\d+))?", default)
+    if kind == "size" and number:
+        return format_size(int(number[1]) << int(number[2] or 0))
+    return default
+
+
+def _unescaped(text: str) -> str:
+    return text.replace('\\"', '"')
