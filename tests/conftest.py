@@ -124,7 +124,7 @@ def _mount(kind: str, source: str, point: Path, options: str) -> None:
 def _unmount(point: Path) -> None:
     """Unmounts; a loop device that was just detached lets go of its file a little later."""
     result = _run("umount", str(point))
-    for _ in range(20):
+    for _ in range(600):
         if result.returncode == 0:
             return
         time.sleep(0.1)

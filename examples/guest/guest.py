@@ -16,7 +16,8 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PACKAGES = ("linux-image-*.deb", "busybox-static_*.deb")
@@ -24,7 +25,7 @@ PACKAGES = ("linux-image-*.deb", "busybox-static_*.deb")
 PROGRAMS = ("fio", "mkfs.ext4", "e2fsck")
 MODULES = ("virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev")
 DRIVERS = ("virtio_pci", "virtio_blk")
-PATIENCE_S = 180
+PATIENCE_S = 3600
 
 
 def main() -> int:
@@ -40,7 +41,7 @@ def main() -> int:
         initramfs = unpacked / "initramfs"
         initramfs.write_bytes(archive(dict(content(unpacked))))
         kernel = next(unpacked.glob("boot/vmlinuz-*"))
-        return boot(machine(kernel, initramfs), arguments.socket)
+        return 0 if boot(machine(kernel, initramfs), arguments.socket) else 1
 
 
 def packages(folder: Path) -> list[Path]:
@@ -107,20 +108,38 @@ def machine(kernel: Path, initramfs: Path, words: str = "") -> list[str]:
     ]
 
 
-def boot(command: list[str], socket: Path) -> int:
-    """Runs the guest to its end, with the drive on a socket."""
+def boot(command: list[str], socket: Path) -> bool:
+    """Runs the guest with the drive on a socket; whether all went well."""
     drive = "if=none,id=d0,format=raw,cache=none,discard=unmap,file.driver=nbd"
-    command = [
-        *command,
-        *("-drive", f"{drive},file.server.type=unix,file.server.path={socket}"),
-        *("-device", "virtio-blk-pci,drive=d0"),
-    ]
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=PATIENCE_S
+    return run(
+        [
+            *command,
+            *("-drive", f"{drive},file.server.type=unix,file.server.path={socket}"),
+            *("-device", "virtio-blk-pci,drive=d0"),
+        ]
     )
-    log = (done.stdout + done.stderr).decode(errors="replace")
-    print(log)
-    return 0 if "GUEST: ok" in log else 1
+
+
+def run(command: list[str], heard: Callable[[bytes], None] = lambda _: None) -> bool:
+    """Runs a guest to its end and prints what it says, line by line; whether it said "ok".
+
+    `heard` gets each line. One that hangs is ended.
+    """
+    guest = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert guest.stdout is not None
+    watch = threading.Timer(PATIENCE_S, guest.kill)
+    watch.start()
+    is_well = False
+    for line in guest.stdout:
+        print(line.decode(errors="replace"), end="", flush=True)
+        heard(line)
+        is_well |= b"GUEST: ok" in line
+    watch.cancel()
+    if guest.wait() < 0:
+        print(f"GUEST: killed; one that takes longer than {PATIENCE_S} s is")
+    return guest.returncode == 0 and is_well
 
 
 if __name__ == "__main__":

@@ -20,11 +20,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from guest import archive, machine, packages, programs
+from guest import archive, machine, packages, programs, run
 
 # In the order in which they are loaded; those that a kernel has built in are not among its files.
 MODULES = (
@@ -37,7 +36,6 @@ PACKAGES = ("nvme-cli_*.deb", "libnvme1_*.deb")
 STOPS = ("xfs_io",)
 XFS = ("mkfs.xfs", "xfs_repair")
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
-PATIENCE_S = 900
 
 
 def main() -> int:
@@ -105,21 +103,12 @@ def content(unpacked: Path) -> Iterator[tuple[str, Path]]:
 
 def boot(command: list[str], control: Path | None) -> int:
     """Runs the guest to its end; cuts the power where it asks for that."""
-    guest = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    assert guest.stdout is not None
-    # One that hangs is ended.
-    watch = threading.Timer(PATIENCE_S, guest.kill)
-    watch.start()
-    is_well = False
-    for line in guest.stdout:
-        print(line.decode(errors="replace"), end="", flush=True)
+
+    def heard(line: bytes) -> None:
         if b"GUEST: cut the power" in line and control is not None:
             cut_power(control)
-        is_well |= b"GUEST: ok" in line
-    watch.cancel()
-    return 0 if guest.wait() == 0 and is_well else 1
+
+    return 0 if run(command, heard) else 1
 
 
 def cut_power(control: Path) -> None:

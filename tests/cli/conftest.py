@@ -40,7 +40,7 @@ def ssdlab(executable: str, tmp_path: Path) -> Program:
     def run(*words: object, **more: Any) -> subprocess.CompletedProcess[str]:
         command = [executable, *map(str, words)]
         options: dict[str, Any] = {"cwd": place, "capture_output": True, "text": True, **more}
-        return subprocess.run(command, check=False, timeout=300, **options)
+        return subprocess.run(command, check=False, timeout=900, **options)
 
     return run
 

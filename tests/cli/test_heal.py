@@ -86,7 +86,7 @@ def test_ctrl_c_ends_it_cleanly_and_the_same_command_goes_on(
     assert process.stderr is not None
     process.stderr.readline()
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=600)
     assert process.returncode == 3, error
     first = json.loads(out)["files"][0]
     assert first["interrupted"] is True

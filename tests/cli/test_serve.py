@@ -13,7 +13,7 @@ import pytest
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 Refused = Callable[..., str]
-PATIENCE_S = 60
+PATIENCE_S = 600
 
 
 @pytest.fixture

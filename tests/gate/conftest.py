@@ -37,7 +37,7 @@ def run() -> Run:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=300,
+            timeout=900,
         )
 
     return run_in

@@ -18,7 +18,7 @@ import pytest
 
 from ssdlab.device import Control
 
-PATIENCE_S = 60
+PATIENCE_S = 600
 TWIN = """
 [drive]
 model = "Twin"

@@ -13,7 +13,7 @@ from rig import Serve, need
 
 EXAMPLES = Path(__file__).parents[2] / "examples/guest"
 PACKAGES = Path(os.environ.get("SSDLAB_GUEST", Path.home() / ".cache/ssdlab/guest"))
-PATIENCE_S = 200
+PATIENCE_S = 4000
 
 
 def test_a_guest_makes_a_file_system_finds_what_it_wrote_and_its_discards_arrive(
@@ -51,7 +51,7 @@ def test_a_guests_nvme_driver_works_on_a_twin_and_comes_back_after_a_power_cut(
         capture_output=True,
         text=True,
         check=False,
-        timeout=5 * PATIENCE_S,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert served.count("host_trims") >= (32 << 20) / 4096, "what the guest removed was trimmed"

@@ -86,7 +86,7 @@ def test_wrong_certificates_are_one_line(words: tuple[str, ...], told: str, tmp_
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 2

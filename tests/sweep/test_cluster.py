@@ -53,13 +53,13 @@ def _answering(file: Path) -> str:
     """The scheduler's address, once both workers are there."""
     import distributed
 
-    for _ in range(300):
+    for _ in range(3000):
         if file.exists() and file.stat().st_size:
             break
         time.sleep(0.1)
     address: str = json.loads(file.read_text())["address"]
-    with distributed.Client(address, timeout=30, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=30)
+    with distributed.Client(address, timeout=300, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=300)
     return address
 
 

@@ -14,7 +14,7 @@ from ssdlab.remedy.heal.device import kernel, watchdog
 from ssdlab.remedy.heal.device.drive import DirectDevice
 from ssdlab.remedy.heal.device.whole import recover_device
 
-PATIENCE_S = 60
+PATIENCE_S = 600
 
 
 def all_die(case: Case, *, also_guard: bool) -> None:

@@ -76,7 +76,7 @@ class Writer:
 
     def end(self) -> tuple[int, bytes]:
         """Ends it; returns how often it wrote, and what the file must hold."""
-        out, _ = self.process.communicate("end\n", timeout=60)
+        out, _ = self.process.communicate("end\n", timeout=600)
         told = json.loads(out)
         wanted = bytearray(self._healing.content)
         for block, count in told["last"].items():

@@ -18,7 +18,7 @@ pub const NO_HOLE: u16 = 2;
 pub const REQ_ONE: u16 = 8;
 
 /// A hang is a failure, not a wait.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// An answer to an option: its kind and its data.
 pub type Told = (u32, Vec<u8>);

@@ -33,7 +33,7 @@ pub const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
 pub const ENABLE: u64 = 0x0046_0001;
 
 /// A hang is a failure, not a wait.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// Data up to this goes with its command.
 const CAPSULE: usize = 8 << 10;
 
