@@ -53,3 +53,14 @@ def test_what_a_twin_cannot_be_told_is_refused_in_one_line(
     assert "unknown variant" in refused("control", socket, "dance")
     assert "KEY=VALUE" in refused("control", socket, "power-cut", "now")
     assert "expected a boolean" in refused("control", socket, "power-cut", "on=1MiB")
+
+
+def test_what_stands_in_a_servers_way_is_named(refused: Refused, tmp_path: Path) -> None:
+    at = ("serve", "toshiba-xg5", "--capacity", "256MiB", "--unix", tmp_path / "socket")
+    missing = tmp_path / "none" / "x"
+    for words in (("--control", missing), ("--log", missing), ("--data", missing)):
+        told = refused(*at, *words)
+        assert f"{missing}: No such file" in told, told
+    short = tmp_path / "short"
+    short.write_bytes(b"x")
+    assert f"cannot be served: {short}" in refused(*at, "--data", short)

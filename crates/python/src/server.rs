@@ -1,7 +1,8 @@
 //! `Server`: a twin on the wire, as Python holds it.
 
+use std::io;
 use std::net::ToSocketAddrs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use pyo3::exceptions::PyOSError;
@@ -250,6 +251,12 @@ fn resolved(given: &str) -> PyResult<Address> {
     Ok(Address::Tcp(given.to_socket_addrs()?.next().ok_or_else(none)?))
 }
 
+/// The system's refusal, with the path that it is about.
+fn at(path: &Path, error: &io::Error) -> PyErr {
+    let number = error.raw_os_error().unwrap_or_default();
+    PyOSError::new_err((number, error.to_string(), path.display().to_string()))
+}
+
 fn told(address: &Address) -> String {
     match address {
         Address::Unix(path) => path.display().to_string(),
@@ -270,7 +277,9 @@ impl Server {
         let volatile = twin.volatile_units();
         let store = match &options.data {
             None => Store::in_memory(capacity, unit, volatile),
-            Some(path) => Store::in_file(path, capacity, unit, volatile)?,
+            Some(path) => {
+                Store::in_file(path, capacity, unit, volatile).map_err(|error| at(path, &error))?
+            }
         };
         let whole = restore(&mut twin, store.held())?;
         let store = store.mapped_whole(whole);
@@ -287,14 +296,14 @@ impl Server {
         let shown = twin.now();
         let mut engine = Engine::new(Box::new(twin), store, Clock::start(pace, lead).from(shown));
         if let Some(path) = &options.log {
-            engine = engine.with_log(Log::create(path)?);
+            engine = engine.with_log(Log::create(path).map_err(|error| at(path, &error))?);
         }
         let mut server = ssdlab_serve::Server::new(engine, export);
         let address = address.map(|address| server.listen(&address)).transpose()?;
         let origin = format!("{} {}", options.name, options.seed);
         let nvme = nvme.map(|address| server.listen_for_nvme(&address, &origin)).transpose()?;
         if let Some(socket) = &options.control {
-            server.listen_for_control(socket)?;
+            server.listen_for_control(socket).map_err(|error| at(socket, &error))?;
         }
         Ok(Self {
             running: Mutex::new(server),

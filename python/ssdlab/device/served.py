@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Literal
 
 import msgspec
@@ -48,8 +49,9 @@ def serve(profile: str, options: ServeOptions) -> Server:
     except TargetError as error:
         raise TargetError(f"{options.name}: {error}") from error
     except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
         places = " and ".join(filter(None, (options.address, options.nvme_tcp)))
         raise UsageError(
-            f"{options.name} cannot be served on {places} ({error.strerror or error}); "
-            "give a socket or port that is free, a data file of the drive's size, and a new log"
+            f"{options.name} cannot be served: {error.filename or places}: {reason}; "
+            "give sockets and ports that are free, a data file of the drive's size, and a new log"
         ) from error
