@@ -54,6 +54,47 @@ def test_the_sides_of_a_comparison_in_turns_are_in_the_list(
     assert runs.table()["run"].to_pylist() == [f"{folder.name}/1", f"{folder.name}/2"]
 
 
+def test_targets_are_measured_in_turns_and_compared(tmp_path: Path) -> None:
+    reads, deeper = _jobs(tmp_path, "read"), _jobs(tmp_path, "read", depth=8)
+    fast, slow = (
+        ssdlab.open_target(f"twin:{name}", capacity="256MiB")
+        for name in ("toshiba-xg5", "intel-s3510-480")
+    )
+    told: list[ssdlab.Report] = []
+    found = ssdlab.compare_in_turns(
+        [(fast, reads), (slow, reads)], number=8, out=tmp_path, listener=told.append
+    )
+    assert found.verdicts == {"twin:intel-s3510-480": "slower"}
+    assert [run.target for run in ssdlab.open_runs(tmp_path)] == [fast.name, slow.name]
+    assert told[-1].run_share == 1.0
+    again = ssdlab.compare_in_turns([(fast, reads), (slow, reads)], number=8, out=tmp_path / "2")
+    assert again.table() == found.table(), "the same seed gives the same turns"
+    settings = ssdlab.compare_in_turns(
+        [(fast, reads), (fast, deeper)], number=8, out=tmp_path / "3"
+    )
+    assert settings.verdicts == {"twin:toshiba-xg5, read-8": "faster"}
+
+
+def test_turns_that_compare_nothing_are_refused(tmp_path: Path) -> None:
+    twin, reads = ssdlab.open_target("twin:toshiba-xg5", capacity="256MiB"), _jobs(tmp_path, "read")
+    with pytest.raises(ssdlab.UsageError, match="two sides or more, and there is 1"):
+        ssdlab.compare_in_turns([(twin, reads)], out=tmp_path)
+    with pytest.raises(ssdlab.UsageError, match="it may be 8 to"):
+        ssdlab.compare_in_turns([(twin, reads), (twin, reads)], number=3, out=tmp_path)
+    with pytest.raises(ssdlab.UsageError, match="none in common"):
+        ssdlab.compare_in_turns([(twin, reads), (twin, _jobs(tmp_path, "write"))], out=tmp_path)
+    with pytest.raises(ssdlab.TargetError, match="nowhere"):
+        ssdlab.compare_in_turns([(twin, reads), (tmp_path / "nowhere", reads)], out=tmp_path)
+    assert not [each for each in tmp_path.iterdir() if each.is_dir()], "nothing was begun"
+
+
+def _jobs(folder: Path, kind: str, depth: int = 1) -> ssdlab.Workload:
+    file = folder / f"{kind}-{depth}.fio"
+    how = f"rw=rand{kind}\nbs=4k\nsize=16m\nioengine=io_uring\niodepth={depth}\n"
+    file.write_text(f"[{kind}]\n{how}direct=1\nruntime=1ms\ntime_based\n")
+    return ssdlab.Workload(fio=file)
+
+
 def test_two_runs_are_compared_by_their_folders_or_as_they_are(
     twin: ssdlab.Target, aged: ssdlab.Run, tmp_path: Path
 ) -> None:

@@ -2,7 +2,8 @@
 
 `open_target` names what is measured, `Target.run` asks it a question and keeps the run,
 `open_run` and `open_runs` read back what was kept, `compare` holds runs against each other,
-`run_sweep` runs many twins. Nothing here prints; what goes wrong is an `SsdlabError`.
+`compare_in_turns` measures several now, `run_sweep` runs many twins. Nothing here prints; what goes
+wrong is an `SsdlabError`.
 """
 
 from ssdlab.api.comparison import Comparison, compare
@@ -10,6 +11,7 @@ from ssdlab.api.run import Run, open_run, resume
 from ssdlab.api.runs import Runs, open_runs
 from ssdlab.api.sweep import Sweep, open_sweep, run_sweep
 from ssdlab.api.target import Target, open_target
+from ssdlab.api.turns import compare_in_turns
 from ssdlab.errors import DeviceFailure, Interrupted, SsdlabError, TargetError, UsageError
 from ssdlab.experiment.frame.progress import Report
 from ssdlab.experiment.questions import (
@@ -55,6 +57,7 @@ __all__ = [
     "UsageError",
     "Workload",
     "compare",
+    "compare_in_turns",
     "open_run",
     "open_runs",
     "open_sweep",

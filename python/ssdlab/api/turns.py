@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -11,12 +12,26 @@ from pathlib import Path
 
 import msgspec
 
-from ssdlab.api.conduct import Audience, Keeping, Opening, Task, manifest_of, result_of, wish_of
-from ssdlab.errors import Interrupted
+from ssdlab.analysis.compare.side import Side
+from ssdlab.api.comparison import Comparison, compared, unlike
+from ssdlab.api.conduct import (
+    RESULTS,
+    Audience,
+    Keeping,
+    Opening,
+    Task,
+    manifest_of,
+    result_of,
+    wish_of,
+)
+from ssdlab.api.run import ended
+from ssdlab.api.target import Target, open_target
+from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiment import turns, workload
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.progress import Listener, Report
+from ssdlab.experiment.frame.progress import Listener, Report, silent
 from ssdlab.experiment.frame.site import TWIN, Site, Wish, check, open_site
+from ssdlab.experiment.questions import Workload
 from ssdlab.experiment.turns import Plan
 from ssdlab.experiment.workload import Ready
 from ssdlab.records import Manifest, Run, make_folder, read_run, run_name, utc_now, write_run
@@ -24,11 +39,21 @@ from ssdlab.units import format_duration, format_size
 
 
 @dataclass(frozen=True)
+class Given:
+    """What a side is to be: a target, a setting's name where there are several, and its jobs."""
+
+    target: Target
+    setting: str
+    jobs: workload.Plan
+
+
+@dataclass(frozen=True)
 class Asked:
-    """One side: its name, its target and its plan."""
+    """One side: its name, its target, how that is opened, and its plan."""
 
     name: str
     target: str
+    opening: Opening
     plan: Plan
 
 
@@ -65,15 +90,86 @@ class _Together:
         return tell
 
 
-def measure_in_turns(
-    sides: Sequence[Asked], opening: Opening, keeping: Keeping, audience: Audience
-) -> list[Run]:
+def compare_in_turns(
+    sides: Sequence[tuple[Target | Path | str, Workload]],
+    *,
+    number: int = 20,
+    seed: int = 0,
+    out: Path | str = RESULTS,
+    listener: Listener = silent,
+) -> Comparison:
+    """Measures sides now, in turns, and compares them: a target with a fio job file each.
+
+    Whatever else goes on hits all alike. A turn is all jobs of the file, once; there are `number`
+    of each side, which leaves a run of its own below `out`. A block device is given as
+    `open_target` returned it, with its consent.
+
+    Raises:
+        UsageError: fewer than two sides, a job file that says what is not known, or a number of
+            turns that may not be.
+        TargetError, DeviceFailure: as `Target.run`.
+        Interrupted: Ctrl-C; the turns that were measured are kept.
+    """
+    files = [Path(setting.fio) for _, setting in sides]
+    several = len(set(files)) > 1
+    given = [
+        Given(
+            target if isinstance(target, Target) else open_target(target),
+            file.stem if several else "",
+            workload.plan(file, seed=seed),
+        )
+        for (target, _), file in zip(sides, files, strict=True)
+    ]
+    asked = sides_of(given, number)
+    runs = measure_in_turns(asked, Keeping(Path(out)), Audience(listener))
+    for run in runs:
+        ended(run)
+    return compared_in_turns(asked, runs)
+
+
+def sides_of(given: Sequence[Given], number: int) -> list[Asked]:
+    """The sides, each with a name of its own, and `number` turns of each.
+
+    Raises:
+        UsageError: fewer than two, jobs that have no name in common, or a number of turns that may
+            not be.
+    """
+    if len(given) < 2:
+        raise UsageError(
+            f"turns take two sides or more, and there is {len(given)}; give another target, or "
+            "another job file"
+        )
+    first, *others = ({job.name for job in side.jobs.jobs} for side in given)
+    if any(first.isdisjoint(each) for each in others):
+        raise UsageError(
+            "turns compare jobs of the same name, and two job files have none in common; name the "
+            "jobs alike"
+        )
+    session, found = secrets.token_hex(4), list[Asked]()
+    for place, side in enumerate(given):
+        plan = turns.check(Plan(side.jobs, number, session, place, len(given)))
+        words = ", ".join(word for word in (side.target.name, side.setting) if word)
+        name = unlike(words, [each.name for each in found])
+        found.append(Asked(name, side.target.name, side.target.opening, plan))
+    return found
+
+
+def compared_in_turns(asked: Sequence[Asked], runs: Sequence[Run]) -> Comparison:
+    """The sides' runs, held against the first's.
+
+    Raises:
+        UsageError: nothing that all measured.
+    """
+    return compared([Side(each.name, (run,)) for each, run in zip(asked, runs, strict=True)])
+
+
+def measure_in_turns(sides: Sequence[Asked], keeping: Keeping, audience: Audience) -> list[Run]:
     """A run of each side, in order; fewer turns where Ctrl-C came.
 
     Raises:
         SsdlabError: what ends the work; what was measured until then is stored.
     """
-    tasks = [Task("turns", each.plan, _wish(each, sides, opening)) for each in sides]
+    tasks = [Task("turns", each.plan, _wish(each, sides)) for each in sides]
     for task in tasks:
         check(task.wish)
     clock = time.monotonic()
@@ -95,9 +191,9 @@ def measure_in_turns(
     return [read_run(side.folder) for side in found]
 
 
-def _wish(side: Asked, sides: Sequence[Asked], opening: Opening) -> Wish:
+def _wish(side: Asked, sides: Sequence[Asked]) -> Wish:
     """Room for all sides of the same target: they share it."""
-    wish = wish_of(side.target, side.plan, opening)
+    wish = wish_of(side.target, side.plan, side.opening)
     alike = [each.plan for each in sides if _place(each.target) == _place(side.target)]
     return replace(
         wish,

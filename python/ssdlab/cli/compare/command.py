@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +9,16 @@ from typing import Annotated, Final
 
 import typer
 
-from ssdlab.analysis.compare.side import Side
-from ssdlab.api.comparison import compare, compared, unlike
+from ssdlab.api.comparison import compare
 from ssdlab.api.conduct import Keeping
-from ssdlab.api.turns import Asked, measure_in_turns
+from ssdlab.api.target import Target
+from ssdlab.api.turns import Given, compared_in_turns, measure_in_turns, sides_of
 from ssdlab.cli.compare.told import Telling, tell
 from ssdlab.cli.frame import options
 from ssdlab.cli.frame.conduct import AtTerminal
 from ssdlab.cli.run.group import ConsentCommand
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.experiment import turns, workload
+from ssdlab.experiment import workload
 from ssdlab.units import parse_duration, parse_size
 
 app = typer.Typer()
@@ -128,12 +127,12 @@ def run(
         _refuse_unused(context, _SHORT, "is given beside --fio, which says it; give one of them")
     short = Short(op, pattern, block_size, depth, turn, size)
     plans = _settings(fio, seed) if fio else [("", workload.plan_of(short.text(), "", seed=seed))]
-    asked = _asked(given, plans, number)
     opening = options.opening(capacity, destroy_data)
-    audience = AtTerminal(options.Wishes(out, json, quiet))
-    runs = measure_in_turns(asked, opening, Keeping(out), audience)
-    found = [Side(each.name, (run,)) for each, run in zip(asked, runs, strict=True)]
-    tell(compared(found), telling)
+    asked = sides_of(
+        [Given(Target(name, opening), *plan) for name in given for plan in plans], number
+    )
+    runs = measure_in_turns(asked, Keeping(out), AtTerminal(options.Wishes(out, json, quiet)))
+    tell(compared_in_turns(asked, runs), telling)
     interrupted = any(each.manifest.outcome == "interrupted" for each in runs)
     return Interrupted.exit_status if interrupted else 0
 
@@ -159,25 +158,3 @@ def _settings(files: Sequence[Path], seed: int) -> list[tuple[str, workload.Plan
     """A setting a job file, by the file's name where there are several."""
     names = [file.stem if len(files) > 1 else "" for file in files]
     return [(name, workload.plan(file, seed=seed)) for name, file in zip(names, files, strict=True)]
-
-
-def _asked(
-    targets: Sequence[str], plans: Sequence[tuple[str, workload.Plan]], number: int
-) -> list[Asked]:
-    """A side for each target with each setting.
-
-    Raises:
-        UsageError: fewer than two, or a number of turns that may not be.
-    """
-    pairs = [(target, setting, plan) for target in targets for setting, plan in plans]
-    if len(pairs) < 2:
-        raise UsageError(
-            f"--interleave takes two sides or more, and {targets[0]} is one; give another target, "
-            "or --fio twice"
-        )
-    session, found = secrets.token_hex(4), list[Asked]()
-    for place, (target, setting, jobs) in enumerate(pairs):
-        plan = turns.check(turns.Plan(jobs, number, session, place, len(pairs)))
-        words = ", ".join(word for word in (target, setting) if word)
-        found.append(Asked(unlike(words, [each.name for each in found]), target, plan))
-    return found
