@@ -86,7 +86,7 @@ def _result(folder: Path, target: str = "twin:x") -> Result:
 
 def _recording() -> Recording:
     recording = Recording()
-    texts = {"phase": "fill", "case": "", "job": "{}", "opened": None}
+    texts = {"phase": "fill", "case": "", "job": "{}", "opened": None, "engine": "twin"}
     values = {**dict.fromkeys(STEPS.names[1:], 0), **texts}
     values["extents"] = None
     intervals = {name: np.array([1, 2], dtype=np.uint64) for name in INTERVALS.names[1:]}

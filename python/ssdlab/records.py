@@ -55,6 +55,7 @@ STEPS: Final = pa.schema(
         # What was asked, as the JSON text that the loop read; null in what an older version made.
         ("job", pa.string()),
         ("opened", pa.string()),  # how the drive was, as JSON; null for ssdlab's own way or a twin
+        ("engine", pa.string()),  # by which way: "twin", "io_uring direct registered_buffers", ...
         ("unserved", pa.uint64()),  # requests of an open loop that should have started and did not
     ]
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -201,8 +203,13 @@ def test_threads_together_do_what_the_job_says(real_file: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "engine", "named"),
     [
-        (RealOptions(), "io_uring", "io_uring direct"),
-        (RealOptions(direct=False, dsync=True), "io_uring", "io_uring buffered dsync"),
+        (RealOptions(registered_buffers=False), "io_uring", "io_uring direct"),
+        (RealOptions(registered_buffers=True), "io_uring", "io_uring direct registered_buffers"),
+        (
+            RealOptions(direct=False, registered_buffers=False, dsync=True),
+            "io_uring",
+            "io_uring buffered dsync",
+        ),
         (
             RealOptions(batch=True, registered_buffers=True),
             "io_uring",
@@ -217,6 +224,38 @@ def test_an_outcome_says_by_which_way_it_was_measured(
     drive = open_engine(real_file, options, engine)  # type: ignore[arg-type]
     outcome = run_job(drive, _job("write"))
     assert outcome.engine == named
+
+
+_WITHOUT_LOCKED_MEMORY = """
+import ctypes, resource, sys
+from pathlib import Path
+from ssdlab.device import Job, RealOptions, open_engine, run_job
+
+libc = ctypes.CDLL(None, use_errno=True)
+header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+assert not libc.capget(header, sets)
+for place in (0, 1):  # effective and permitted: without CAP_IPC_LOCK
+    sets[place] &= ~(1 << 14)
+assert not libc.capset(header, sets)
+resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
+drive = open_engine(Path(sys.argv[1]), RealOptions())
+print(run_job(drive, Job("read", length_bytes=4096, block_bytes=4096, amount_bytes=4096)).engine)
+try:
+    open_engine(Path(sys.argv[1]), RealOptions(registered_buffers=True))
+except Exception as error:
+    print(error)
+"""
+
+
+def test_memory_that_may_not_be_locked_is_done_without_unless_it_is_asked_for(
+    real_file: Path,
+) -> None:
+    words = [sys.executable, "-c", _WITHOUT_LOCKED_MEMORY, str(real_file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    without, refused = done.stdout.splitlines()
+    assert without == "io_uring direct"
+    assert "ulimit -l" in refused or "lock" in refused
 
 
 def test_a_wrong_option_is_wrong_use_and_named(real_file: Path) -> None:

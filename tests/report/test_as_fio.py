@@ -71,6 +71,11 @@ def test_the_printed_file_reads_as_the_jobs_that_were_run(jobs_run: Run) -> None
     assert [each.job for each in printed] == [decode(row["job"], Job) for row in asked]
     assert [each.engine for each in printed] == ["io_uring", "sync", "io_uring"]
     assert all(each.stonewall for each in printed)
+    fills = [each for each in parse_fio(as_fio(jobs_run)) if "fill" in each.name]
+    rows = [row for row in jobs_run.tables["steps"].to_pylist() if row["phase"] == "fill"]
+    registered = ["registered_buffers" in row["engine"] for row in rows]
+    assert rows
+    assert [each.options.registered_buffers for each in fills] == registered
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")

@@ -68,8 +68,10 @@ impl Drive {
     /// `by` is `io_uring`, or `sync` for one pread or pwrite at a time.
     #[staticmethod]
     fn real(path: PathBuf, options: &str, by: &str) -> PyResult<Self> {
-        let options: OpenOptions =
+        let mut options: OpenOptions =
             serde_json::from_str(options).map_err(NativeError::OptionsText)?;
+        // A job runs on one thread, and ends with nothing in flight.
+        options.single_issuer = !options.batch;
         let kind = match by {
             "io_uring" => UringDevice::open(path, &options)
                 .map(|device| Kind::Uring(Box::new(device), options)),
@@ -238,9 +240,10 @@ impl Kind {
         };
         if let Self::Uring(_, options) | Self::Sync(_, options) = self {
             let of_ring = matches!(self, Self::Uring(..));
+            let registered = matches!(self, Self::Uring(device, _) if device.registered_buffers());
             words.push(if options.direct { "direct" } else { "buffered" });
             words.extend((of_ring && options.batch).then_some("batch"));
-            words.extend((of_ring && options.registered_buffers).then_some("registered_buffers"));
+            words.extend(registered.then_some("registered_buffers"));
             words.extend(options.dsync.then_some("dsync"));
         }
         words.join(" ")

@@ -82,7 +82,7 @@ impl UringDevice {
         let buffers = Buffers::new(options, target.memory_align)?;
         let file = target.file.as_raw_fd();
         let ring = setup::ring(options.queue_depth, file, options.single_issuer)?;
-        let device = Self {
+        let mut device = Self {
             ring,
             buffers,
             target,
@@ -90,15 +90,24 @@ impl UringDevice {
             in_flight: 0,
             clock,
             request_bytes_max: options.request_bytes_max as u64,
-            manner: Manner { registered_buffers: options.registered_buffers, flush: options.flush },
+            manner: Manner { registered_buffers: false, flush: options.flush },
             batch: options.batch,
             owner: options.single_issuer.then(|| thread::current().id()),
         };
-        if options.registered_buffers {
+        if options.registered_buffers != Some(false) {
             // SAFETY: `drop` waits for all requests before the buffers are freed.
-            unsafe { setup::register(&device.ring, &device.buffers)? };
+            let registered = unsafe { setup::register(&device.ring, &device.buffers) };
+            device.manner.registered_buffers = registered.is_ok();
+            if options.registered_buffers.is_some() {
+                registered?;
+            }
         }
         Ok(device)
+    }
+
+    /// Whether its buffers are pinned once, instead of for each request.
+    pub fn registered_buffers(&self) -> bool {
+        self.manner.registered_buffers
     }
 
     /// Puts the slot's request where the kernel finds it at the next system call.
@@ -124,6 +133,8 @@ impl UringDevice {
         let file = self.target.file.as_raw_fd();
         let ring = setup::ring(self.slots.len(), file, true).map_err(failed)?;
         if self.manner.registered_buffers {
+            // Else they are locked memory twice, until the kernel has taken the old ring apart.
+            let _ = self.ring.submitter().unregister_buffers();
             // SAFETY: `drop` waits for all requests before the buffers are freed.
             unsafe { setup::register(&ring, &self.buffers) }.map_err(failed)?;
         }
@@ -315,8 +326,12 @@ impl Drop for UringDevice {
             self.buffers.leak();
         }
         // The kernel takes a ring apart some time after it was closed. Until then the ring would
-        // hold the file: its lock, its exclusive access, its mount. An error leaves it at that.
+        // hold the file: its lock, its exclusive access, its mount; and locked memory. An error
+        // leaves it at that.
         let _ = self.ring.submitter().unregister_files();
+        if self.manner.registered_buffers {
+            let _ = self.ring.submitter().unregister_buffers();
+        }
     }
 }
 
@@ -340,7 +355,7 @@ mod tests {
             direct: false,
             queue_depth: 3,
             request_bytes_max: 4096,
-            registered_buffers,
+            registered_buffers: Some(registered_buffers),
             ..Default::default()
         };
         let mut device = UringDevice::open(&path, &options).unwrap();

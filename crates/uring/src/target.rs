@@ -42,15 +42,17 @@ pub struct OpenOptions {
     pub queue_depth: usize,
     /// The longest read or write in bytes: the size of each buffer, one sector to 1 GiB.
     pub request_bytes_max: usize,
-    /// Pins the buffers once instead of for each request. Needs memory lock rights (`ulimit -l`).
-    pub registered_buffers: bool,
+    /// Pins the buffers once instead of for each request, which needs memory lock rights (`ulimit
+    /// -l`). `None`: where this process has them; `UringDevice::registered_buffers` then tells.
+    pub registered_buffers: Option<bool>,
     /// Requests are handed over together when the next completions are asked for, not each by
     /// itself, and a wait is for a quarter of those in flight: fewer system calls and wake-ups, but
     /// a virtual disk may do less, and latencies are longer.
     pub batch: bool,
     /// One thread drives the device at a time, and another only when nothing is in flight: the
-    /// kernel then interrupts it less. Where that is broken, calls fail. On a virtual disk no gain
-    /// was measured.
+    /// kernel then interrupts it less. Where that is broken, calls fail. No gain in batches: there
+    /// each completion then wakes the thread by itself.
+    #[serde(skip)]
     pub single_issuer: bool,
     /// Every write is durable when it is done (`O_DSYNC`).
     pub dsync: bool,
@@ -63,7 +65,7 @@ pub struct OpenOptions {
 }
 
 impl Default for OpenOptions {
-    /// Direct, read-only, shared, 32 requests of up to 1 MiB, unregistered buffers, seed 0.
+    /// Direct, read-only, shared, 32 requests of up to 1 MiB, buffers registered where they may be.
     fn default() -> Self {
         Self {
             direct: true,
@@ -71,7 +73,7 @@ impl Default for OpenOptions {
             exclusive: false,
             queue_depth: 32,
             request_bytes_max: 1 << 20,
-            registered_buffers: false,
+            registered_buffers: None,
             batch: false,
             single_issuer: false,
             dsync: false,

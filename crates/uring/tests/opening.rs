@@ -72,7 +72,7 @@ fn a_queue_of_1024_works() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let mut device = file.open(&OpenOptions {
         request_bytes_max: 4096,
-        registered_buffers: true,
+        registered_buffers: Some(true),
         ..writable(1024)
     });
     for id in 0..1024 {

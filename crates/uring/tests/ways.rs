@@ -13,7 +13,11 @@ const BLOCK: u32 = 4096;
 fn a_batch_waits_for_its_reaper_and_then_all_of_it_is_done() {
     let Some(file) = Scratch::zeros(1 << 18) else { return };
     for registered_buffers in [false, true] {
-        let options = OpenOptions { batch: true, registered_buffers, ..writable(32) };
+        let options = OpenOptions {
+            batch: true,
+            registered_buffers: Some(registered_buffers),
+            ..writable(32)
+        };
         let mut device = file.open(&options);
         for id in 0..32 {
             device.submit(request(id, Op::Write, id * u64::from(BLOCK), BLOCK)).unwrap();
@@ -30,6 +34,7 @@ fn durable_writes_and_both_flushes_succeed_in_every_way() {
         for (direct, dsync, registered_buffers) in
             [(true, false, false), (false, false, true), (true, true, true)]
         {
+            let registered_buffers = Some(registered_buffers);
             let options = OpenOptions { flush, direct, dsync, registered_buffers, ..writable(2) };
             let write = Request { durable: true, ..request(1, Op::Write, 0, BLOCK) };
             let mut ring = file.open(&options);
@@ -50,6 +55,7 @@ fn durable_writes_and_both_flushes_succeed_in_every_way() {
 fn a_single_issuer_is_served_and_hands_over_when_nothing_is_in_flight() {
     let Some(file) = Scratch::zeros(1 << 18) else { return };
     for registered_buffers in [false, true] {
+        let registered_buffers = Some(registered_buffers);
         let options = OpenOptions { single_issuer: true, registered_buffers, ..writable(32) };
         let mut device = file.open(&options);
         let work = |device: &mut UringDevice| {

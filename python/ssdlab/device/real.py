@@ -20,8 +20,8 @@ class RealOptions(msgspec.Struct, frozen=True):
 
     `batch` hands requests over together and waits for a quarter of those in flight: fewer system
     calls and wake-ups, but a virtual disk may do less, and latencies are longer.
-    `registered_buffers` pins memory once (`ulimit -l`). `single_issuer` spares interruptions where
-    the kernel has it; a drive may then be used by another thread only between jobs. `dsync` is
+    `registered_buffers` pins memory once (`ulimit -l`), and None does where this process may; an
+    outcome's engine tells. A drive may be used by another thread only between jobs. `dsync` is
     O_DSYNC, `flush` what a flush is. A block device is opened exclusively if `exclusive`.
     `request_bytes_max` bounds a job's block size.
     """
@@ -31,9 +31,8 @@ class RealOptions(msgspec.Struct, frozen=True):
     exclusive: bool = True
     queue_depth: int = 32
     request_bytes_max: int = 1 << 20
-    registered_buffers: bool = False
+    registered_buffers: bool | None = None
     batch: bool = False
-    single_issuer: bool = False
     dsync: bool = False
     flush: Literal["fsync", "fdatasync"] = "fsync"
     content: Content = "incompressible"

@@ -67,4 +67,7 @@ def _step(row: dict[str, Any], name: str) -> FioJob:
     engine: Engine = "io_uring"
     if opened is not None:
         engine = cast("Engine", msgspec.json.decode(opened)["engine"])
+    if options.registered_buffers is None:
+        done = "registered_buffers" in (row.get("engine") or "")
+        options = msgspec.structs.replace(options, registered_buffers=done)
     return FioJob(name, job, options, engine, FILE)

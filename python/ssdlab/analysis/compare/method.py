@@ -69,6 +69,8 @@ def differences(sides: Sequence[Side]) -> list[Difference]:
     found += _of_values("clock", ["virtual" if run.manifest.virtual else "real" for run in runs])
     found += _of_values("size of the target", [_size(run) for run in runs])
     found += _of_values("opened", [_opened(run) for run in runs])
+    engines = [_engines(run) for run in runs]
+    found += _of_values("engine", engines) if all(engines) else []
     found += _of_mappings("version of ", [run.manifest.versions for run in runs])
     found += _of_values("machine", [str(run.manifest.host.get("name", "")) for run in runs])
     found += _of_values("ended", [_endings(side) for side in sides])
@@ -126,6 +128,12 @@ def _seedless(text: str) -> str:
 def _opened(run: Run) -> str:
     opened = dict.fromkeys(row.get("opened") for row in run.tables["steps"].to_pylist())
     return "; ".join(each for each in opened if each)
+
+
+def _engines(run: Run) -> str:
+    """The ways by which it was measured, each once; "" where an older version kept none."""
+    engines = dict.fromkeys(row.get("engine") for row in run.tables["steps"].to_pylist())
+    return "; ".join(each for each in engines if each)
 
 
 def _size(run: Run) -> str:

@@ -143,8 +143,8 @@ def _each(step: FioJob, field: str, parts: int) -> int:
 
 def _opening(step: FioJob) -> Iterator[Line]:
     options = step.options
-    if options.batch or options.single_issuer:
-        raise refusal(step.name, "options", "batch or single_issuer", "neither: fio has no equal")
+    if options.batch:
+        raise refusal(step.name, "options", "batch", "without: fio has no equal")
     yield "ioengine", "psync" if step.engine == "sync" else "io_uring"
     yield "thread", 1
     if step.engine == "io_uring":

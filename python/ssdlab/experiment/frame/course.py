@@ -237,6 +237,7 @@ class Course:
             "extents": None,
             "job": encode(job),
             "opened": self.site.opened(drive),
+            "engine": outcome.engine,
             "unserved": outcome.unserved,
             **host_columns(outcome.host, is_virtual=self.site.is_virtual),
         }

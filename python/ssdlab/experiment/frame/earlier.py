@@ -88,7 +88,7 @@ def _outcome(row: Mapping[str, Any], found: Mapping[str, dict[str, Any]]) -> Out
         unserved=0,
         stopped=False,
         failure=None,
-        engine="recorded",
+        engine=row.get("engine") or "recorded",
         intervals=found["intervals"],
         interval_latency=fine,
         host=HostLoad(
