@@ -12,6 +12,7 @@ from rig import PATIENCE_S, Served, wait_for
 
 COMMAND, RESPONSE, DATA_SENT, DATA_RECEIVED, READY = 4, 5, 6, 7, 9
 FABRICS, IDENTIFY, GET_LOG = 0x7F, 0x06, 0x02
+MANAGE, ATTACH = 0x0D, 0x15
 FLUSH, WRITE, READ, DATASET, MANAGEMENT_RECEIVE = 0x00, 0x01, 0x02, 0x09, 0x12
 IN_CAPSULE, BY_TRANSPORT = 0x01, 0x5A
 CAPSULE = 8192
@@ -125,6 +126,14 @@ class Host:
     def used_blocks(self) -> int:
         """NUSE."""
         return number(self.admin.identify(0), 16, 8)
+
+    def shrink(self, blocks: int) -> None:
+        """Deletes the namespace, and creates and attaches one of so many blocks."""
+        wanted = struct.pack("<QQ4080x", blocks, blocks)
+        controllers = struct.pack("<HH4092x", 1, self.admin.controller)
+        assert self.admin.ask(MANAGE, {1: 1, 10: 1}).code == 0
+        assert self.admin.ask(MANAGE, {}, sent=wanted).code == 0
+        assert self.admin.ask(ATTACH, {1: 1}, sent=controllers).code == 0
 
     def close(self) -> None:
         self.io.stream.close()

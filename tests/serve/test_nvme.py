@@ -47,6 +47,34 @@ def test_the_health_logs_tell_what_the_twin_counted(serve: Serve) -> None:
     assert health[3] == int(counted["available_spare_percent"])
 
 
+def amplification(served: Served, host: Host) -> float:
+    """Bytes programmed for a byte that is written, while the namespace is filled and worn."""
+
+    def told() -> tuple[float, float]:
+        written = served.count("host_write_bytes")
+        return written, (served.count("waf") * written if written else 0.0)
+
+    capacity = number(host.admin.identify(0), 0, 8) * 512
+    before = told()
+    for first in range(0, capacity // 512, WRITE // 512):
+        assert host.io.write(first, b"f" * WRITE) == 0
+    age(host, capacity, WRITES)
+    after = told()
+    assert after[0] - before[0] == capacity + WRITES * WRITE
+    return (after[1] - before[1]) / (after[0] - before[0])
+
+
+def test_a_smaller_namespace_leaves_the_drive_spare_that_lowers_write_amplification(
+    serve: Serve,
+) -> None:
+    served = serve(*PORT)
+    with Host(served) as host:
+        whole = amplification(served, host)
+        host.shrink((192 << 20) // 512)
+        smaller = amplification(served, host)
+    assert smaller - 1 < (whole - 1) / 2, f"{whole} with 10 % spare, {smaller} with 47 %"
+
+
 def test_blocks_in_use_follow_what_is_written_and_trimmed(serve: Serve) -> None:
     served = serve(*PORT)
     with Host(served) as host:

@@ -10,6 +10,8 @@ pub const ABORT: u8 = 0x08;
 pub const SET_FEATURES: u8 = 0x09;
 pub const GET_FEATURES: u8 = 0x0a;
 pub const EVENT: u8 = 0x0c;
+pub const MANAGE: u8 = 0x0d;
+pub const ATTACH: u8 = 0x15;
 pub const KEEP_ALIVE: u8 = 0x18;
 pub const FORMAT: u8 = 0x80;
 pub const SANITIZE: u8 = 0x84;
@@ -47,6 +49,8 @@ impl Controller {
                 Err(status) => ended(Err(status)),
             },
             ABORT => ended(Ok(self.abort(submission))),
+            MANAGE if self.kind == Kind::Drive => ended(self.manage(submission, data)?),
+            ATTACH if self.kind == Kind::Drive => ended(self.attach(submission, data)),
             FORMAT if self.kind == Kind::Drive => ended(self.format(submission)?),
             SANITIZE if self.kind == Kind::Drive => ended(self.sanitize(submission)?),
             _ => ended(Err(Status::INVALID_OPCODE)),

@@ -85,7 +85,7 @@ impl View {
             return Err(Status::INVALID_OPCODE);
         }
         let all = opcode == FLUSH && namespace == super::subsystem::ALL;
-        if namespace != NAMESPACE && !all {
+        if (namespace != NAMESPACE || self.blocks == 0) && !all {
             return Err(Status::INVALID_NAMESPACE);
         }
         match opcode {

@@ -176,7 +176,7 @@ impl Controller {
                 if data.room() < bytes {
                     return Err(Status::DATA_LENGTH);
                 }
-                let page = self.handles_status(view.shift);
+                let page = self.handles_status(view);
                 let here = page.bytes().len().min(bytes);
                 data.give(&page.bytes()[..here]);
                 data.give(&vec![0; bytes - here]);

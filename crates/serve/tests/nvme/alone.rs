@@ -9,10 +9,10 @@ use ssdlab_serve::{
 use ssdlab_time::Random;
 
 use crate::client::{
-    ABORT, COMPARE, COPY, DATASET, ENABLE, EVENT, FLUSH, FORMAT, GET_FEATURES, GET_LOG, IDENTIFY,
-    READ, SANITIZE, SET_FEATURES, Sqe, VERIFY, WRITE, WRITE_ZEROES, engine,
+    ABORT, ATTACH, COMPARE, COPY, DATASET, ENABLE, EVENT, FLUSH, FORMAT, GET_FEATURES, GET_LOG,
+    IDENTIFY, MANAGE, READ, SANITIZE, SET_FEATURES, Sqe, VERIFY, WRITE, WRITE_ZEROES, engine,
 };
-use crate::toy::{HONEST, Manner};
+use crate::toy::{CAPACITY, HONEST, Manner};
 
 /// What the issue of such tests asks for.
 const MUTATIONS: u64 = 100_000;
@@ -64,6 +64,9 @@ fn templates() -> Vec<(bool, Sqe)> {
         Sqe::new(ABORT),
         Sqe::new(FORMAT).namespace(1),
         Sqe::new(SANITIZE).word(10, 2),
+        Sqe::new(MANAGE).word(10, 1).namespace(1),
+        Sqe::new(MANAGE),
+        Sqe::new(ATTACH).namespace(1),
     ];
     let io = [
         Sqe::on(READ, 0, 8),
@@ -81,6 +84,17 @@ fn templates() -> Vec<(bool, Sqe)> {
     ];
     let on = |is_io| move |sqe| (is_io, sqe);
     admin.into_iter().map(on(false)).chain(io.into_iter().map(on(true))).collect()
+}
+
+/// Makes the namespace anew, where a mutated command has deleted it.
+fn bring_back(controller: &Controller) {
+    let mut data = Memory { room: 4096, sent: vec![0; 4096], given: Vec::new() };
+    for at in [0, 8] {
+        data.sent[at..at + 8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
+    }
+    controller.admin(&Submission::new(Sqe::new(MANAGE).0), &mut data).unwrap();
+    data.sent[..4].copy_from_slice(&[1, 0, controller.number as u8, 0]);
+    controller.admin(&Submission::new(Sqe::new(ATTACH).namespace(1).0), &mut data).unwrap();
 }
 
 /// Changes some bytes to any, or to those at which numbers end.
@@ -118,6 +132,9 @@ fn a_hundred_thousand_mutated_submissions_are_answered_and_the_drive_goes_on() {
                 Outcome::Waits => continue,
             }
         };
+        if submission.opcode() == MANAGE && !is_io && status.code() == 0 {
+            bring_back(&controller);
+        }
         while controller.event().is_some() {}
         done += u64::from(status.code() == 0);
         refused += u64::from(status.code() != 0);

@@ -7,5 +7,6 @@ mod commands;
 mod connections;
 mod life;
 mod manage;
+mod namespaces;
 #[path = "../nbd/toy.rs"]
 mod toy;

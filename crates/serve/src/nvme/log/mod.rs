@@ -33,6 +33,7 @@ const SUPPORTED: u32 = 1;
 /// Of a command: it changes content, or what the namespace can do.
 const CHANGES_CONTENT: u32 = 1 << 1;
 const CHANGES_NAMESPACE: u32 = 1 << 2;
+const CHANGES_INVENTORY: u32 = 1 << 3;
 
 impl Controller {
     /// Gives the part of a log that a command asks for.
@@ -146,6 +147,8 @@ impl Controller {
         let erases = SUPPORTED | CHANGES_CONTENT;
         page.u32(4 * usize::from(admin::FORMAT), erases | CHANGES_NAMESPACE);
         page.u32(4 * usize::from(admin::SANITIZE), erases);
+        page.u32(4 * usize::from(admin::MANAGE), erases | CHANGES_INVENTORY);
+        page.u32(4 * usize::from(admin::ATTACH), SUPPORTED | CHANGES_INVENTORY);
         for (opcode, changes) in io::COMMANDS {
             let placement = [io::MANAGEMENT_RECEIVE, io::MANAGEMENT_SEND].contains(&opcode);
             if !placement || self.subsystem.making.streams > 0 {
