@@ -15,6 +15,7 @@ pub const ATTACH: u8 = 0x15;
 pub const KEEP_ALIVE: u8 = 0x18;
 pub const FORMAT: u8 = 0x80;
 pub const SANITIZE: u8 = 0x84;
+pub const BLOCKS: u8 = 0x86;
 
 impl Controller {
     /// Does an admin command, whatever comes of it; `None` where the power is gone.
@@ -51,6 +52,7 @@ impl Controller {
             ABORT => ended(Ok(self.abort(submission))),
             MANAGE if self.kind == Kind::Drive => ended(self.manage(submission, data)?),
             ATTACH if self.kind == Kind::Drive => ended(self.attach(submission, data)),
+            BLOCKS if self.kind == Kind::Drive => ended(self.block_status(submission, data)),
             FORMAT if self.kind == Kind::Drive => ended(self.format(submission)?),
             SANITIZE if self.kind == Kind::Drive => ended(self.sanitize(submission)?),
             _ => ended(Err(Status::INVALID_OPCODE)),

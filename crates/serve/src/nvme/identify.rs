@@ -17,8 +17,8 @@ pub const CAPSULE_DATA: u32 = 16 << 10;
 
 /// Log page attributes: health by namespace, effects, offsets into logs, which logs there are.
 const LOGS: u8 = 1 | 1 << 1 | 1 << 2 | 1 << 5;
-/// Optional admin commands: format, namespaces.
-const ADMIN: u16 = 1 << 1 | 1 << 3;
+/// Optional admin commands: format, namespaces, status of blocks.
+const ADMIN: u16 = 1 << 1 | 1 << 3 | 1 << 9;
 /// Optional I/O commands: compare, dataset management, write zeroes, select in features, verify,
 /// copy.
 const COMMANDS: u16 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 7 | 1 << 8;

@@ -4,8 +4,8 @@
 //! Source: the NVM Express Base Specification 2.0, the NVM Command Set Specification 1.0, TP4146
 //! (flexible data placement).
 //!
-//! Modelled: one namespace, of any size, in formats of 512 and 4096 bytes; placement by handles where the drive
-//! keeps streams apart, and by a file's appends and overwrites where the host says so (`io`).
+//! Modelled: one namespace, of any size, in formats of 512 and 4096 bytes; placement by handles where
+//! the drive keeps streams apart, and by a file's appends and overwrites where the host says so (`io`).
 //! Not modelled: metadata and protection, reservations, firmware, several namespaces; heat (the
 //! temperature is always the same); a second log of placement events.
 //!

@@ -9,8 +9,9 @@ use ssdlab_serve::{
 use ssdlab_time::Random;
 
 use crate::client::{
-    ABORT, ATTACH, COMPARE, COPY, DATASET, ENABLE, EVENT, FLUSH, FORMAT, GET_FEATURES, GET_LOG,
-    IDENTIFY, MANAGE, READ, SANITIZE, SET_FEATURES, Sqe, VERIFY, WRITE, WRITE_ZEROES, engine,
+    ABORT, ATTACH, BLOCKS, COMPARE, COPY, DATASET, ENABLE, EVENT, FLUSH, FORMAT, GET_FEATURES,
+    GET_LOG, IDENTIFY, MANAGE, READ, SANITIZE, SET_FEATURES, Sqe, VERIFY, WRITE, WRITE_ZEROES,
+    engine,
 };
 use crate::toy::{CAPACITY, HONEST, Manner};
 
@@ -66,6 +67,7 @@ fn templates() -> Vec<(bool, Sqe)> {
         Sqe::new(SANITIZE).word(10, 2),
         Sqe::new(MANAGE).word(10, 1).namespace(1),
         Sqe::new(MANAGE),
+        Sqe::new(BLOCKS).namespace(1).word(12, 63).word(13, 2 << 24),
         Sqe::new(ATTACH).namespace(1),
     ];
     let io = [

@@ -28,6 +28,7 @@ pub const ATTACH: u8 = 0x15;
 pub const KEEP_ALIVE: u8 = 0x18;
 pub const FORMAT: u8 = 0x80;
 pub const SANITIZE: u8 = 0x84;
+pub const BLOCKS: u8 = 0x86;
 pub const FABRICS: u8 = 0x7f;
 
 pub const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";

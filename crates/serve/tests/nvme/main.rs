@@ -1,6 +1,7 @@
 //! The `NVMe` drive from outside: by a small host of our own, over TCP; and its controller alone.
 
 mod alone;
+mod blocks;
 mod broken;
 mod client;
 mod commands;

@@ -57,6 +57,9 @@ impl Controller {
         if (data.room() as u64) < bytes {
             return Err(Status::DATA_LENGTH);
         }
+        if bytes > self.subsystem.view().transfer_max.into() {
+            return Err(Status::INVALID_FIELD);
+        }
         let part = &whole[offset as usize..];
         let here = part.len().min(bytes as usize);
         data.give(&part[..here]);
@@ -140,6 +143,7 @@ impl Controller {
             admin::GET_FEATURES,
             admin::EVENT,
             admin::KEEP_ALIVE,
+            admin::BLOCKS,
         ];
         for opcode in plain {
             page.u32(4 * usize::from(opcode), SUPPORTED);

@@ -1,5 +1,6 @@
 //! `Namespace`: the one that the drive has or has not, and who finds it.
 
+mod blocks;
 mod manage;
 
 use super::subsystem::FORMATS;
