@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from nvme_host import MANAGEMENT_RECEIVE, Host, number
+from nvme_host import MANAGEMENT_RECEIVE, MANAGEMENT_SEND, Host, number
 from rig import Serve, Served, executable, run
 
 PORT = ("--nvme-tcp", "127.0.0.1:0")
@@ -162,6 +162,23 @@ def test_what_a_handle_gets_fills_its_reclaim_unit_and_no_other(serve: Serve) ->
         counts = host.admin.log(0x22, 64)
         assert number(counts, 0, 16) == served.count("host_write_bytes") == 11 * UNIT
     assert (served.count("writes_of_stream"), served.count("writes_plain")) == (10, 1)
+
+
+def test_a_handle_that_is_updated_goes_on_in_a_reclaim_unit_of_its_own(serve: Serve) -> None:
+    served = serve(*PORT, capacity="256 MiB", more=STREAMS)
+    with Host(served) as host:
+        whole = rooms(host)[0]
+        kept = random.Random(5).randbytes(10 * UNIT)
+        assert host.io.write(0, kept, {12: FIRST_STREAM, 13: 2 << 16}) == 0
+        assert rooms(host) == [whole, whole, whole - 80, whole]
+        for _ in range(2):
+            update = {1: 1, 10: 1 | 1 << 16}
+            assert host.io.ask(MANAGEMENT_SEND, update, sent=bytes([2, 0, 3, 0])).code == 0
+            assert rooms(host) == [whole] * 4, "an empty one is not left"
+        assert host.io.write(800, kept, {12: FIRST_STREAM, 13: 2 << 16}) == 0
+        assert rooms(host) == [whole, whole, whole - 80, whole]
+        host.io.flush()
+        assert host.io.read(0, 80).data == host.io.read(800, 80).data == kept
 
 
 def test_files_that_say_how_they_grow_are_placed_by_that(serve: Serve) -> None:

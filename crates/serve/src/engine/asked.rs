@@ -53,6 +53,19 @@ impl Engine {
         (0..busy.drive.making().streams).map(|stream| busy.drive.stream_room(stream)).collect()
     }
 
+    /// Lets a stream go on in another superblock; whether the old one was left before it was full.
+    /// `None` without power.
+    pub fn renew_stream(&self, stream: u32) -> Option<bool> {
+        let _running = self.gate.read().expect("no panic while locked");
+        let mut busy = self.lock();
+        if busy.power.state != State::On {
+            return None;
+        }
+        let now = self.clock.drive_time(busy.drive.now());
+        busy.advance(now);
+        Some(busy.drive.renew_stream(stream))
+    }
+
     /// Whether the drive's map has all units of a range of bytes.
     pub fn is_mapped(&self, offset: u64, length: u64) -> bool {
         let unit = self.shape.unit_bytes;

@@ -43,7 +43,7 @@ impl Controller {
             })),
             GET_LOG => ended(self.get_log(submission, data)),
             KEEP_ALIVE => ended(Ok(Completion::DONE)),
-            SET_FEATURES => ended(self.set_feature(submission)),
+            SET_FEATURES => ended(self.set_feature(submission, data.sent())),
             GET_FEATURES => ended(self.get_feature(submission, data)),
             EVENT => match self.lock().events.request(submission.id()) {
                 Ok(()) => Some(Outcome::Waits),

@@ -36,6 +36,8 @@ impl Status {
     pub const DATA_OFFSET: Self = Self(0x16 | IN_VAIN);
     /// Data that was changed on its way; it may come through the next time.
     pub const BROKEN_DATA: Self = Self(0x22);
+    /// Nothing is placed: that was turned off.
+    pub const NO_PLACEMENT: Self = Self(0x29 | IN_VAIN);
     /// There are no such handles of placement.
     pub const HANDLE_LIST: Self = Self(0x2a | IN_VAIN);
     /// It goes beyond the last block.

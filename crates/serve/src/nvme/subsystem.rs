@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::identity::Identity;
 use super::namespace::Namespace;
+use super::placement::Placement;
 use super::status::Status;
 use super::submission::Submission;
 use crate::drive::Making;
@@ -58,6 +59,7 @@ pub struct Subsystem {
     /// Whether a power cut may take writes that were answered.
     pub(super) is_volatile: bool,
     state: Mutex<State>,
+    placement: Mutex<Placement>,
     errors: AtomicU64,
     media_errors: AtomicU64,
     numbers: AtomicU16,
@@ -88,9 +90,19 @@ impl Subsystem {
             changes: 0,
             sanitized: 0,
         });
-        let (errors, media_errors) = Default::default();
+        let (errors, media_errors, placement) = Default::default();
         let numbers = AtomicU16::new(1);
-        Self { engine, identity, making, is_volatile, state, errors, media_errors, numbers }
+        Self {
+            engine,
+            identity,
+            making,
+            is_volatile,
+            state,
+            placement,
+            errors,
+            media_errors,
+            numbers,
+        }
     }
 
     /// A number for a new controller: 1 to 0xffef, the oldest first used again.
@@ -175,7 +187,7 @@ impl Subsystem {
             transfer_max: 4096 << self.transfer_shift(),
             unwritten_fails: false,
             writes_through: false,
-            streams: found.map_or(self.making.streams, |namespace| namespace.handles),
+            streams: found.map_or_else(|| self.streams(), |namespace| namespace.handles),
         }
     }
 
@@ -196,6 +208,10 @@ impl Subsystem {
     /// Those that failed last, the newest first.
     pub(crate) fn failed(&self) -> Vec<Failed> {
         self.lock().failed.iter().copied().collect()
+    }
+
+    pub(super) fn placement(&self) -> MutexGuard<'_, Placement> {
+        self.placement.lock().expect("no panic while locked")
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

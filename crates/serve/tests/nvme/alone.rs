@@ -61,6 +61,8 @@ fn templates() -> Vec<(bool, Sqe)> {
         Sqe::new(GET_LOG).word(10, 0x20 | 15 << 16).word(11, 1 << 16),
         Sqe::new(GET_FEATURES).word(10, 7),
         Sqe::new(SET_FEATURES).namespace(1).word(10, 5),
+        Sqe::new(SET_FEATURES).namespace(1).word(10, 0x1e).word(11, 1 << 16),
+        Sqe::new(GET_FEATURES).namespace(1).word(10, 0x1e).word(11, 2 << 16),
         Sqe::new(EVENT),
         Sqe::new(ABORT),
         Sqe::new(FORMAT).namespace(1),
@@ -82,6 +84,7 @@ fn templates() -> Vec<(bool, Sqe)> {
         Sqe::new(COPY).namespace(1).word(10, 64),
         Sqe::new(0x12).namespace(1).word(10, 1).word(11, 15),
         Sqe::new(0x1d).namespace(1),
+        Sqe::new(0x1d).namespace(1).word(10, 1),
         Sqe::new(FLUSH).namespace(1),
     ];
     let on = |is_io| move |sqe| (is_io, sqe);

@@ -9,5 +9,6 @@ mod connections;
 mod life;
 mod manage;
 mod namespaces;
+mod placement;
 #[path = "../nbd/toy.rs"]
 mod toy;

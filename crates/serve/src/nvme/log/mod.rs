@@ -49,7 +49,7 @@ impl Controller {
         if ![0, NAMESPACE, ALL].contains(&submission.namespace()) {
             return Err(Status::INVALID_NAMESPACE);
         }
-        let page = self.log(log, submission.word(11) >> 16)?;
+        let page = self.log(log, submission)?;
         let whole = page.bytes();
         if !offset.is_multiple_of(4) || offset > whole.len() as u64 {
             return Err(Status::INVALID_FIELD);
@@ -70,13 +70,18 @@ impl Controller {
         Ok(Completion::DONE)
     }
 
-    fn log(&self, log: u8, group: u32) -> Result<Page, Status> {
+    fn log(&self, log: u8, submission: &Submission) -> Result<Page, Status> {
+        let (group, specific) = (submission.word(11) >> 16, submission.word(10) >> 8 & 0x7f);
         if !self.logs().contains(&log) {
             return Err(Status::INVALID_LOG);
         }
         let of_group = [ENDURANCE, PLACEMENT, HANDLES, PLACEMENT_COUNTS, PLACEMENT_EVENTS];
         if of_group.contains(&log) && group != 1 {
             return Err(Status::INVALID_FIELD);
+        }
+        let is_of_use = [HANDLES, PLACEMENT_COUNTS, PLACEMENT_EVENTS].contains(&log);
+        if is_of_use && self.subsystem.streams() == 0 {
+            return Err(Status::NO_PLACEMENT);
         }
         Ok(match log {
             LOGS => self.supported(),
@@ -96,7 +101,7 @@ impl Controller {
             DISCOVERY => self.discovery_log(),
             SANITIZE => self.sanitize_log(),
             OPEN_COMPUTE => self.open_compute_log(),
-            _ => Page::new(64),
+            _ => self.placement_events(specific & 1 != 0),
         })
     }
 

@@ -81,7 +81,7 @@ impl Controller {
 
     /// How many handles a host wants: the first ones in their order, or where it says nothing all.
     fn wanted_handles(&self, sent: &[u8]) -> Result<u32, Status> {
-        let (count, there) = (number(sent, HANDLES, 2), self.subsystem.making.streams);
+        let (count, there) = (number(sent, HANDLES, 2), self.subsystem.streams());
         let named = |place: u64| number(sent, HANDLE_LIST + 2 * place as usize, 2);
         match count {
             0 => Ok(there),
