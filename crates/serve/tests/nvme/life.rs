@@ -72,6 +72,19 @@ fn appends_and_overwrites_of_files_reach_the_drive() {
 }
 
 #[test]
+fn data_units_are_begun_thousands_of_sectors() {
+    let target = Target::new(HONEST);
+    let (mut admin, mut io) = target.host(0);
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 0);
+    io.read(0, 1);
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 1);
+    for _ in 0..125 {
+        io.read(0, 16);
+    }
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 3);
+}
+
+#[test]
 fn the_health_log_counts_commands_cuts_and_failures() {
     let target = Target::new(Manner { life: 3, ..HONEST });
     let (_admin, mut io) = target.host(0);

@@ -177,6 +177,65 @@ fn an_event_is_told_once_until_its_log_is_read() {
 }
 
 #[test]
+fn an_event_comes_again_when_its_log_was_read_and_it_was_not_to_be_kept() {
+    let target = Target::new(HONEST);
+    let (mut admin, _io) = target.host(0);
+    assert_eq!(admin.ask(setting(11, 0x1ff)).code, 0);
+    let events: Vec<u16> =
+        (0..2).map(|_| admin.submit(Sqe::new(EVENT).data(0, 0x5a), &[])).collect();
+    // Whatever is answered in between is no event.
+    let mut own = |sqe: Sqe, room: usize| {
+        let id = admin.submit(sqe.data(room, 0x5a), &[]);
+        assert_eq!(admin.answer(&[]).unwrap().id, id);
+    };
+    own(setting(4, 200), 0);
+    assert_eq!(admin.answer(&[]).unwrap().id, events[0], "it is too hot");
+    let mut own = |sqe: Sqe, room: usize| {
+        let id = admin.submit(sqe.data(room, 0x5a), &[]);
+        assert_eq!(admin.answer(&[]).unwrap().id, id);
+    };
+    own(setting(4, 343), 0);
+    own(setting(4, 200), 0);
+    own(Sqe::new(KEEP_ALIVE), 0);
+    let log = Sqe::new(GET_LOG).namespace(u32::MAX).word(10, 2 | 127 << 16);
+    own(log.word(10, 1 << 15), 512);
+    own(Sqe::new(KEEP_ALIVE), 0);
+    own(log, 512);
+    assert_eq!(admin.answer(&[]).unwrap().id, events[1], "it was too hot again");
+}
+
+#[test]
+fn each_threshold_of_temperature_is_its_own() {
+    let target = Target::new(HONEST);
+    let (mut admin, _io) = target.host(0);
+    let low = 1 << 20;
+    assert_eq!(admin.ask(setting(4, low + 300)).code, 0);
+    assert_eq!(admin.ask(feature(4).word(11, low)).result, 300);
+    assert_eq!(admin.ask(feature(4)).result, 343);
+    assert_eq!(admin.log(2, 512)[0], 0, "it has 308 K");
+    assert_eq!(admin.ask(setting(4, low + 308)).code, 0);
+    assert_eq!(admin.log(2, 512)[0], 2, "too cold");
+    assert_eq!(admin.ask(setting(4, 2 * low + 300)).code, 2);
+}
+
+#[test]
+fn what_is_no_admin_command_of_this_drive_is_refused() {
+    let target = Target::new(HONEST);
+    let (mut admin, _io) = target.host(0);
+    let identify = Sqe::new(IDENTIFY).namespace(1).word(10, 5);
+    for (sqe, code) in [
+        (identify.word(11, 2 << 24), 2),
+        (Sqe::new(IDENTIFY).word(10, 1).word(0, 1 << 8), 2),
+        (Sqe::new(FORMAT).namespace(1).word(10, 1 << 4), 0x10a),
+        (Sqe::new(FORMAT).namespace(1).word(10, 1 << 5), 0x10a),
+        (Sqe::new(FORMAT).namespace(2), 0x0b),
+        (identify, 0),
+    ] {
+        assert_eq!(admin.receive(sqe, 4096).code, code, "{:?}", &sqe.0[..48]);
+    }
+}
+
+#[test]
 fn a_format_erases_all_and_changes_the_blocks() {
     for trims_to_zeros in [true, false] {
         let target = Target::new(Manner { trims_to_zeros, ..HONEST });
