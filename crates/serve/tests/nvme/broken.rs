@@ -251,6 +251,7 @@ fn data_is_asked_for_within_bounds_alone() {
 /// What a connection that begins so is answered with.
 fn greeted(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
     let mut stream = std::net::TcpStream::connect(target.address).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(600))).unwrap();
     let mut hello = unit(0, &[0; 120], &[]);
     hello[at] = value;
     stream.write_all(&hello).unwrap();

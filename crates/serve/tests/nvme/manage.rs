@@ -136,6 +136,10 @@ fn logs_are_given_in_parts_and_filled_with_zeros() {
     ] {
         assert_eq!(admin.receive(sqe, 512).code, code, "{:?}", &sqe.0[40..56]);
     }
+    for (words, code) in [(4096, 0), (4097, 0x02)] {
+        let sqe = Sqe::new(GET_LOG).word(10, 2 | (words - 1) << 16);
+        assert_eq!(admin.receive(sqe, 4 * words as usize).code, code, "MDTS is 16 KiB");
+    }
     let logs = admin.log(0, 1024);
     let there: Vec<usize> = (0..256).filter(|log| logs[4 * log] == 1).collect();
     assert_eq!(there, [0, 1, 2, 3, 4, 5, 9, 0x81, 0xc0]);

@@ -50,6 +50,36 @@ fn events(admin: &mut Host, of_hosts: u32) -> Vec<(u8, u64, u8)> {
     (1..=number(&log.data, 0, 4) as usize).map(|place| one(64 * place)).collect()
 }
 
+/// Makes a namespace of all blocks, with the first so many handles; 0 stands for all.
+fn make(admin: &mut Host, controller: u16, handles: u8) {
+    let mut whole = vec![0; 4096];
+    whole[..8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
+    whole.copy_within(..8, 8);
+    whole[392] = handles;
+    for handle in 0..handles {
+        whole[512 + 2 * usize::from(handle)] = handle;
+    }
+    assert_eq!(admin.send_with(Sqe::new(MANAGE), &whole).code, 0);
+    let mut list = vec![0; 4096];
+    (list[0], list[2]) = (1, controller as u8);
+    assert_eq!(admin.send_with(Sqe::new(ATTACH).namespace(1), &list).code, 0);
+}
+
+#[test]
+fn a_namespace_has_no_more_handles_than_it_was_created_with() {
+    let target = target();
+    let (mut admin, controller) = Host::admin(target.address, &target.name, 0);
+    let mut io = Host::io(target.address, &target.name, 1, controller, 0);
+    assert_eq!(admin.ask(Sqe::new(MANAGE).namespace(1).word(10, 1)).code, 0);
+    make(&mut admin, controller, 2);
+    assert_eq!((write(&mut io, 1), write(&mut io, 2)), (0, 0));
+    assert_eq!((target.count("other streams"), target.count("stream 0")), (1, 1));
+    assert_eq!((update(&mut io, &[1]), update(&mut io, &[2])), (0, 0x02));
+    let status = Sqe::new(0x12).namespace(1).word(10, 1).word(11, 35);
+    assert_eq!(number(&io.receive(status, 144).data, 14, 2), 2);
+    assert_eq!(note(&mut admin, 2, &[NOT_FULL], 1), 0x02);
+}
+
 #[test]
 fn handles_that_are_updated_go_on_in_other_reclaim_units() {
     let target = target();
@@ -117,15 +147,7 @@ fn placement_is_turned_off_and_on_where_no_namespace_is() {
     let mut io = Host::io(target.address, &target.name, 1, controller, 0);
     let is_on = Sqe::new(GET_FEATURES).word(10, PLACEMENT).word(11, 1);
     let turn = |on: u32| Sqe::new(SET_FEATURES).word(10, PLACEMENT).word(11, 1).word(12, on);
-    let again = |admin: &mut Host| {
-        let mut whole = vec![0; 4096];
-        whole[..8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
-        whole.copy_within(..8, 8);
-        assert_eq!(admin.send_with(Sqe::new(MANAGE), &whole).code, 0);
-        let mut list = vec![0; 4096];
-        (list[0], list[2]) = (1, controller as u8);
-        assert_eq!(admin.send_with(Sqe::new(ATTACH).namespace(1), &list).code, 0);
-    };
+    let again = |admin: &mut Host| make(admin, controller, 0);
     let delete = Sqe::new(MANAGE).namespace(1).word(10, 1);
     assert_eq!(admin.ask(turn(0)).code, 0x0c, "there is a namespace");
     assert_eq!(admin.ask(delete).code, 0);
