@@ -12,7 +12,9 @@ from rig import PATIENCE_S, Served, wait_for
 
 COMMAND, RESPONSE, DATA_SENT, DATA_RECEIVED, READY = 4, 5, 6, 7, 9
 FABRICS, IDENTIFY, GET_LOG = 0x7F, 0x06, 0x02
+MANAGE, ATTACH, BLOCKS = 0x0D, 0x15, 0x86
 FLUSH, WRITE, READ, DATASET, MANAGEMENT_RECEIVE = 0x00, 0x01, 0x02, 0x09, 0x12
+MANAGEMENT_SEND = 0x1D
 IN_CAPSULE, BY_TRANSPORT = 0x01, 0x5A
 CAPSULE = 8192
 ENABLE = 0x460001
@@ -125,6 +127,22 @@ class Host:
     def used_blocks(self) -> int:
         """NUSE."""
         return number(self.admin.identify(0), 16, 8)
+
+    def runs(self, action: int) -> list[tuple[int, int]]:
+        """Get LBA Status of all blocks: where runs begin and how many blocks they have."""
+        words = {1: 1, 12: 1023, 13: action << 24}
+        told = self.admin.ask(BLOCKS, words, room=4096).data
+        assert told[4] == 2, "there are no more"
+        places = range(8, 8 + 16 * number(told, 0, 4), 16)
+        return [(number(told, at, 8), number(told, at + 8, 4)) for at in places]
+
+    def shrink(self, blocks: int) -> None:
+        """Deletes the namespace, and creates and attaches one of so many blocks."""
+        wanted = struct.pack("<QQ4080x", blocks, blocks)
+        controllers = struct.pack("<HH4092x", 1, self.admin.controller)
+        assert self.admin.ask(MANAGE, {1: 1, 10: 1}).code == 0
+        assert self.admin.ask(MANAGE, {}, sent=wanted).code == 0
+        assert self.admin.ask(ATTACH, {1: 1}, sent=controllers).code == 0
 
     def close(self) -> None:
         self.io.stream.close()

@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from nvme_host import MANAGEMENT_RECEIVE, Host, number
+from nvme_host import MANAGEMENT_RECEIVE, MANAGEMENT_SEND, Host, number
 from rig import Serve, Served, executable, run
 
 PORT = ("--nvme-tcp", "127.0.0.1:0")
@@ -47,6 +47,34 @@ def test_the_health_logs_tell_what_the_twin_counted(serve: Serve) -> None:
     assert health[3] == int(counted["available_spare_percent"])
 
 
+def amplification(served: Served, host: Host) -> float:
+    """Bytes programmed for a byte that is written, while the namespace is filled and worn."""
+
+    def told() -> tuple[float, float]:
+        written = served.count("host_write_bytes")
+        return written, (served.count("waf") * written if written else 0.0)
+
+    capacity = number(host.admin.identify(0), 0, 8) * 512
+    before = told()
+    for first in range(0, capacity // 512, WRITE // 512):
+        assert host.io.write(first, b"f" * WRITE) == 0
+    age(host, capacity, WRITES)
+    after = told()
+    assert after[0] - before[0] == capacity + WRITES * WRITE
+    return (after[1] - before[1]) / (after[0] - before[0])
+
+
+def test_a_smaller_namespace_leaves_the_drive_spare_that_lowers_write_amplification(
+    serve: Serve,
+) -> None:
+    served = serve(*PORT)
+    with Host(served) as host:
+        whole = amplification(served, host)
+        host.shrink((192 << 20) // 512)
+        smaller = amplification(served, host)
+    assert smaller - 1 < (whole - 1) / 2, f"{whole} with 10 % spare, {smaller} with 47 %"
+
+
 def test_blocks_in_use_follow_what_is_written_and_trimmed(serve: Serve) -> None:
     served = serve(*PORT)
     with Host(served) as host:
@@ -61,6 +89,37 @@ def test_blocks_in_use_follow_what_is_written_and_trimmed(serve: Serve) -> None:
         assert host.admin.ask(0x09, recovery).code == 0
         assert host.io.read(8, 8).code == 0x287, "it was trimmed"
         assert host.io.read(0, 8).data == b"x" * UNIT
+
+
+MAPPED, MAY_FAIL, HAS_FAILED = 0x02, 0x10, 0x11
+
+
+def test_the_status_of_blocks_tells_what_is_mapped_and_what_reads_will_fail_at(
+    serve: Serve,
+) -> None:
+    served = serve(*PORT)
+    with Host(served) as host, served.control as control:
+        assert host.io.write(0, b"x" * (64 << 10)) == 0
+        host.io.trim(32, 16)
+        assert host.runs(MAPPED) == [(0, 32), (48, 80)]
+        assert host.runs(MAY_FAIL) == []
+        control.ask("fault", kind="eio", op="read", range=[4096, 8704])
+        control.ask("fault", kind="eio", op="write", range=[0, 4096])
+        control.ask("fault", kind="lost", range=[0, 4096])
+        assert host.runs(MAY_FAIL) == [(8, 16)], "two units, the second in part"
+        assert host.runs(HAS_FAILED) == [], "nobody has met it"
+        assert host.io.read(8, 1).code == 0x281
+        assert host.runs(HAS_FAILED) == [(8, 16)]
+        control.ask("fault-clear")
+        control.ask("fault", kind="eio", op="read", range=[0, 512], times=1)
+        assert host.io.read(0, 1).code == 0x281
+        assert host.runs(MAY_FAIL) == host.runs(HAS_FAILED) == [], "it is over"
+        host.io.flush()
+        control.ask("fault", kind="die", die=0)
+        assert host.io.read(0, 128).code == 0x281
+        gone = sum(blocks for _, blocks in host.runs(HAS_FAILED))
+        assert 0 < gone < 128
+        assert host.runs(MAY_FAIL) == host.runs(HAS_FAILED)
 
 
 def test_after_a_power_cut_a_host_that_comes_back_finds_what_it_flushed(serve: Serve) -> None:
@@ -103,6 +162,23 @@ def test_what_a_handle_gets_fills_its_reclaim_unit_and_no_other(serve: Serve) ->
         counts = host.admin.log(0x22, 64)
         assert number(counts, 0, 16) == served.count("host_write_bytes") == 11 * UNIT
     assert (served.count("writes_of_stream"), served.count("writes_plain")) == (10, 1)
+
+
+def test_a_handle_that_is_updated_goes_on_in_a_reclaim_unit_of_its_own(serve: Serve) -> None:
+    served = serve(*PORT, capacity="256 MiB", more=STREAMS)
+    with Host(served) as host:
+        whole = rooms(host)[0]
+        kept = random.Random(5).randbytes(10 * UNIT)
+        assert host.io.write(0, kept, {12: FIRST_STREAM, 13: 2 << 16}) == 0
+        assert rooms(host) == [whole, whole, whole - 80, whole]
+        for _ in range(2):
+            update = {1: 1, 10: 1 | 1 << 16}
+            assert host.io.ask(MANAGEMENT_SEND, update, sent=bytes([2, 0, 3, 0])).code == 0
+            assert rooms(host) == [whole] * 4, "an empty one is not left"
+        assert host.io.write(800, kept, {12: FIRST_STREAM, 13: 2 << 16}) == 0
+        assert rooms(host) == [whole, whole, whole - 80, whole]
+        host.io.flush()
+        assert host.io.read(0, 80).data == host.io.read(800, 80).data == kept
 
 
 def test_files_that_say_how_they_grow_are_placed_by_that(serve: Serve) -> None:

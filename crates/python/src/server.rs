@@ -121,6 +121,10 @@ impl Drive for Twin {
         self.ssd.stream_room(stream)
     }
 
+    fn renew_stream(&mut self, stream: u32) -> bool {
+        self.ssd.renew_stream(stream)
+    }
+
     fn submit_timed(&mut self, request: Request) -> Completion {
         self.ssd.submit_timed(request)
     }

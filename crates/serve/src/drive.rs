@@ -93,6 +93,10 @@ pub trait Drive: Device + Send {
     /// Bytes that a stream's open superblock still takes.
     fn stream_room(&self, stream: u32) -> u64;
 
+    /// Lets a stream go on in another superblock; false where nothing of the open one is used, or
+    /// all of it.
+    fn renew_stream(&mut self, stream: u32) -> bool;
+
     /// A drive in the same state, which goes its own way from now on.
     fn fork(&self) -> Box<dyn Drive>;
 

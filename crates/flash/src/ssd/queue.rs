@@ -81,6 +81,17 @@ impl Ssd {
         completion
     }
 
+    /// Lets a stream go on in another superblock, where the drive keeps streams apart; false where
+    /// nothing of the open one is used, or all of it.
+    pub fn renew_stream(&mut self, stream: u32) -> bool {
+        if self.flight.len() == 0 && self.now > self.idle_since {
+            self.collect_idle();
+            self.idle_since = self.now;
+        }
+        self.array.advance(self.now);
+        self.ftl.renew_stream(stream, self.now, &mut self.array)
+    }
+
     /// Uses the time since the last request was done.
     #[inline(never)]
     fn collect_idle(&mut self) {

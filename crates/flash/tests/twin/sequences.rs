@@ -47,6 +47,7 @@ enum Step {
     Submit { op: Op, lba: u64, blocks: u32, hint: Hint },
     Reap,
     Rest(u64),
+    Renew(u32),
     CutPower(u64),
 }
 
@@ -73,6 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
         16 => submit,
         6 => Just(Step::Reap),
         2 => (0..5_000_000_u64).prop_map(Step::Rest),
+        2 => (0..5_u32).prop_map(Step::Renew),
         1 => (0..3_000_000_u64).prop_map(Step::CutPower),
     ]
 }
@@ -174,6 +176,9 @@ impl Queue {
             Step::Submit { op, lba, blocks, hint } => self.submit(*op, *lba, *blocks, *hint),
             Step::Reap => self.reap(Wait::One),
             Step::Rest(nanos) => self.reap(Wait::Until(self.drive.now() + Nanos::new(*nanos))),
+            Step::Renew(stream) => {
+                self.drive.renew_stream(*stream);
+            }
             Step::CutPower(nanos) => {
                 let cut = self.drive.power_cut(self.drive.now() + Nanos::new(*nanos));
                 let mut ended: Vec<u64> = cut.answered.iter().map(|each| each.id).collect();

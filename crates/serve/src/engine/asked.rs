@@ -1,6 +1,7 @@
 //! What is asked of an engine beside its clients' commands: faults, forks, marks, its insides.
 
 use std::io;
+use std::ops::Range;
 
 use ssdlab_time::Nanos;
 
@@ -50,6 +51,19 @@ impl Engine {
     pub fn stream_rooms(&self) -> Vec<u64> {
         let busy = self.lock();
         (0..busy.drive.making().streams).map(|stream| busy.drive.stream_room(stream)).collect()
+    }
+
+    /// Lets a stream go on in another superblock; whether the old one was left before it was full.
+    /// `None` without power.
+    pub fn renew_stream(&self, stream: u32) -> Option<bool> {
+        let _running = self.gate.read().expect("no panic while locked");
+        let mut busy = self.lock();
+        if busy.power.state != State::On {
+            return None;
+        }
+        let now = self.clock.drive_time(busy.drive.now());
+        busy.advance(now);
+        Some(busy.drive.renew_stream(stream))
     }
 
     /// Whether the drive's map has all units of a range of bytes.
@@ -149,6 +163,37 @@ impl Engine {
         self.lock_log().map_or(Ok(()), |mut log| log.finish())
     }
 
+    /// Stretches of a range of bytes, in whole units but for its ends, of which this is so: the
+    /// first `most` of them, and whether those are all.
+    pub fn stretches(
+        &self,
+        bytes: Range<u64>,
+        most: usize,
+        sought: Sought,
+    ) -> (Vec<Range<u64>>, bool) {
+        let unit_bytes = self.shape.unit_bytes;
+        let busy = self.lock();
+        let mut found: Vec<Range<u64>> = Vec::new();
+        for unit in bytes.start / unit_bytes..bytes.end.div_ceil(unit_bytes) {
+            let here = unit * unit_bytes..(unit + 1) * unit_bytes;
+            let is_so = match sought {
+                Sought::Mapped => busy.drive.is_mapped(unit),
+                Sought::Spoiled { met } => busy.faults.spoil(&here, unit, met),
+            };
+            if !is_so {
+                continue;
+            }
+            let (start, end) = (here.start.max(bytes.start), here.end.min(bytes.end));
+            let is_full = found.len() == most;
+            match found.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ if is_full => return (found, false),
+                _ => found.push(start..end),
+            }
+        }
+        (found, true)
+    }
+
     /// Runs of units from `first` on, each with what `told` says of it; at most `most` runs.
     pub fn runs(&self, units: (u64, u64), most: usize, told: Told) -> Vec<(u64, u32)> {
         let busy = self.lock();
@@ -164,6 +209,15 @@ impl Engine {
         }
         runs
     }
+}
+
+/// What stretches of a drive are sought for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// The drive's map has them.
+    Mapped,
+    /// A fault lets reads of them fail; where `met`, only one that has done so to some command.
+    Spoiled { met: bool },
 }
 
 /// What block status tells of a unit.

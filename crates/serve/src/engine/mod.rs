@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use ssdlab_time::Nanos;
 
-pub use asked::{Life, Told};
+pub use asked::{Life, Sought, Told};
 pub use busy::Taken;
 pub use command::{Ask, Command, Ended, Shape, TRANSFER_MAX};
 pub use payload::Payload;

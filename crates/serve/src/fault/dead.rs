@@ -53,7 +53,8 @@ impl Dead {
         Ok(())
     }
 
-    fn has(&self, unit: u64) -> bool {
+    /// Whether a unit is gone.
+    pub fn has(&self, unit: u64) -> bool {
         self.bits[(unit / 64) as usize] >> (unit % 64) & 1 == 1
     }
 }

@@ -3,6 +3,7 @@
 mod dead;
 mod wish;
 
+use std::ops::Range;
 use std::time::Instant;
 
 use ssdlab_device::LBA_BYTES;
@@ -104,6 +105,16 @@ impl Faults {
             dead_units: fault.dead.as_ref().map(Dead::count),
         };
         self.all.iter().map(one).collect()
+    }
+
+    /// Whether one of them lets reads of a unit fail; where `met`, one that has befallen a command.
+    pub fn spoil(&self, bytes: &Range<u64>, unit: u64, met: bool) -> bool {
+        self.all.iter().any(|fault| {
+            let is_over = fault.wish.times.is_some_and(|times| fault.befell >= times);
+            let is_due = !is_over && (!met || fault.befell > 0);
+            let is_dead = fault.dead.as_ref().is_some_and(|dead| dead.has(unit));
+            is_dead || is_due && fault.wish.spoils(bytes)
+        })
     }
 
     /// What becomes of a command that the drive is about to get. Each is asked about once.

@@ -103,6 +103,14 @@ impl Which {
 }
 
 impl Wish {
+    /// Whether it lets reads of these bytes fail, be it sometimes.
+    pub fn spoils(&self, bytes: &Range<u64>) -> bool {
+        let touched = |range: &Range<u64>| bytes.start < range.end && bytes.end > range.start;
+        self.kind == Kind::Eio
+            && self.which.is_none_or(|which| which == Which::Read)
+            && self.range.as_ref().is_none_or(touched)
+    }
+
     /// Whether a command is one of those that are meant; a flush touches no bytes.
     pub fn means(&self, command: &Command) -> bool {
         let touched = self.range.as_ref().is_none_or(|range| {

@@ -10,9 +10,12 @@ pub const ABORT: u8 = 0x08;
 pub const SET_FEATURES: u8 = 0x09;
 pub const GET_FEATURES: u8 = 0x0a;
 pub const EVENT: u8 = 0x0c;
+pub const MANAGE: u8 = 0x0d;
+pub const ATTACH: u8 = 0x15;
 pub const KEEP_ALIVE: u8 = 0x18;
 pub const FORMAT: u8 = 0x80;
 pub const SANITIZE: u8 = 0x84;
+pub const BLOCKS: u8 = 0x86;
 
 impl Controller {
     /// Does an admin command, whatever comes of it; `None` where the power is gone.
@@ -40,13 +43,16 @@ impl Controller {
             })),
             GET_LOG => ended(self.get_log(submission, data)),
             KEEP_ALIVE => ended(Ok(Completion::DONE)),
-            SET_FEATURES => ended(self.set_feature(submission)),
+            SET_FEATURES => ended(self.set_feature(submission, data.sent())),
             GET_FEATURES => ended(self.get_feature(submission, data)),
             EVENT => match self.lock().events.request(submission.id()) {
                 Ok(()) => Some(Outcome::Waits),
                 Err(status) => ended(Err(status)),
             },
             ABORT => ended(Ok(self.abort(submission))),
+            MANAGE if self.kind == Kind::Drive => ended(self.manage(submission, data)?),
+            ATTACH if self.kind == Kind::Drive => ended(self.attach(submission, data)),
+            BLOCKS if self.kind == Kind::Drive => ended(self.block_status(submission, data)),
             FORMAT if self.kind == Kind::Drive => ended(self.format(submission)?),
             SANITIZE if self.kind == Kind::Drive => ended(self.sanitize(submission)?),
             _ => ended(Err(Status::INVALID_OPCODE)),

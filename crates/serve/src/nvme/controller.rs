@@ -90,6 +90,9 @@ impl Controller {
             events: Events::new(subsystem.changes()),
         };
         let number = subsystem.new_number();
+        if kind == Kind::Drive {
+            subsystem.note_controller(number);
+        }
         let (subsystem, state) = (Arc::clone(subsystem), Mutex::new(state));
         Self { subsystem, number, kind, host, port, state }
     }
@@ -201,6 +204,12 @@ impl Controller {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic while locked")
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        self.subsystem.forget_controller(self.number);
     }
 }
 

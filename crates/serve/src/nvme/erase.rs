@@ -1,6 +1,7 @@
 //! Format and sanitize: all content is gone.
 
 use super::controller::Controller;
+use super::namespace::Namespace;
 use super::status::Status;
 use super::submission::{Completion, Submission};
 use super::subsystem::{ALL, FORMATS, NAMESPACE};
@@ -16,7 +17,8 @@ impl Controller {
     pub(super) fn format(&self, submission: &Submission) -> Option<Result<Completion, Status>> {
         let asked = submission.word(10);
         let (format, erases) = ((asked & 0xf) as usize, asked >> 9 & 7);
-        if ![NAMESPACE, ALL].contains(&submission.namespace()) {
+        let is_there = self.subsystem.found().is_some() && submission.namespace() == NAMESPACE;
+        if !is_there && submission.namespace() != ALL {
             return Some(Err(Status::INVALID_NAMESPACE));
         }
         // No metadata, no protection, no format beyond sixteen.
@@ -27,7 +29,8 @@ impl Controller {
             return Some(Err(Status::INVALID_FIELD));
         }
         Some(self.erase()?.map(|()| {
-            self.subsystem.set_format(format);
+            let set = |is: &mut Namespace| is.format = format;
+            self.subsystem.change_namespace(|is| is.as_mut().map(set));
             Completion::DONE
         }))
     }
@@ -45,7 +48,7 @@ impl Controller {
         }
     }
 
-    fn erase(&self) -> Option<Result<(), Status>> {
+    pub(super) fn erase(&self) -> Option<Result<(), Status>> {
         let ended = self.subsystem.engine.erase()?;
         Some(ended.map_err(|errno| Status::of_errno(errno, Ask::Trim)))
     }

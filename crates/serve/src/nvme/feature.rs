@@ -82,6 +82,9 @@ impl Controller {
             CURRENT | DEFAULT | SAVED => {}
             _ => return Err(Status::INVALID_FIELD),
         }
+        if feature == PLACEMENT_EVENTS {
+            return self.get_events(submission, data);
+        }
         if feature == HOST {
             if data.room() < self.host.len() {
                 return Err(Status::DATA_LENGTH);
@@ -111,15 +114,19 @@ impl Controller {
                 _ => return Err(Status::INVALID_FIELD),
             },
             PLACEMENT if asked != 1 => return Err(Status::INVALID_FIELD),
-            // Enabled, by the only configuration.
-            PLACEMENT => 1,
-            // The power state, and events of placement: there is one, and there are none.
+            // On or off, by the only configuration.
+            PLACEMENT => u32::from(self.subsystem.streams() > 0),
+            // The power state: there is one.
             _ => 0,
         })
     }
 
     /// Does Set Features.
-    pub(crate) fn set_feature(&self, submission: &Submission) -> Result<Completion, Status> {
+    pub(crate) fn set_feature(
+        &self,
+        submission: &Submission,
+        sent: &[u8],
+    ) -> Result<Completion, Status> {
         let (feature, value) = (submission.word(10) as u8, submission.word(11));
         let changes = self.changes(feature)?;
         if submission.word(10) >> 31 != 0 {
@@ -127,13 +134,18 @@ impl Controller {
         }
         if changes & CHANGEABLE == 0 {
             return Err(match feature {
-                PLACEMENT | HOST => Status::SEQUENCE,
+                HOST => Status::SEQUENCE,
                 _ => Status::NOT_CHANGEABLE,
             });
         }
         let named = [0, NAMESPACE, ALL].contains(&submission.namespace());
         if !named || changes & OF_NAMESPACE != 0 && submission.namespace() == 0 {
             return Err(Status::INVALID_NAMESPACE);
+        }
+        match feature {
+            PLACEMENT => return self.set_placement(submission),
+            PLACEMENT_EVENTS => return self.set_events(submission, sent),
+            _ => {}
         }
         let mut state = self.lock();
         match feature {
@@ -169,7 +181,8 @@ impl Controller {
     fn changes(&self, feature: u8) -> Result<u32, Status> {
         let places = self.subsystem.making.streams > 0;
         match feature {
-            ERROR_RECOVERY => Ok(CHANGEABLE | OF_NAMESPACE),
+            PLACEMENT | PLACEMENT_EVENTS if !places => Err(Status::INVALID_FIELD),
+            ERROR_RECOVERY | PLACEMENT_EVENTS => Ok(CHANGEABLE | OF_NAMESPACE),
             WRITE_CACHE if !self.subsystem.is_volatile => Err(Status::INVALID_FIELD),
             ARBITRATION
             | POWER_STATE
@@ -178,9 +191,9 @@ impl Controller {
             | QUEUES
             | WRITE_ATOMICITY
             | EVENTS
-            | KEEP_ALIVE => Ok(CHANGEABLE),
-            PLACEMENT | PLACEMENT_EVENTS if !places => Err(Status::INVALID_FIELD),
-            PLACEMENT | PLACEMENT_EVENTS | HOST => Ok(0),
+            | KEEP_ALIVE
+            | PLACEMENT => Ok(CHANGEABLE),
+            HOST => Ok(0),
             _ => Err(Status::INVALID_FIELD),
         }
     }

@@ -4,6 +4,7 @@ use super::controller::{Controller, Kind, QUEUE_ENTRIES, VERSION};
 use super::event::REQUESTS_MAX;
 use super::identity::DISCOVERY;
 use super::io::{COPY_BLOCKS_MAX, COPY_RANGES_MAX};
+use super::namespace::Namespace;
 use super::page::Page;
 use super::status::Status;
 use super::submission::Submission;
@@ -16,8 +17,8 @@ pub const CAPSULE_DATA: u32 = 16 << 10;
 
 /// Log page attributes: health by namespace, effects, offsets into logs, which logs there are.
 const LOGS: u8 = 1 | 1 << 1 | 1 << 2 | 1 << 5;
-/// Optional admin commands: format.
-const ADMIN: u16 = 1 << 1;
+/// Optional admin commands: format, namespaces, status of blocks.
+const ADMIN: u16 = 1 << 1 | 1 << 3 | 1 << 9;
 /// Optional I/O commands: compare, dataset management, write zeroes, select in features, verify,
 /// copy.
 const COMMANDS: u16 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 7 | 1 << 8;
@@ -40,24 +41,34 @@ impl Controller {
                 Err(Status::INVALID_FIELD)
             };
         }
+        let (found, allocated) = (self.subsystem.found(), self.subsystem.namespace());
         if [0x05, 0x06, 0x07].contains(&which) && set != 0 {
             return Err(Status::INVALID_FIELD);
         }
         match which {
             0x00 if namespace == ALL => Ok(self.identify_any_namespace()),
-            0x00 => named(namespace).map(|()| self.identify_namespace()),
+            0x00 => named(namespace).map(|()| self.identify_namespace(found)),
             0x01 => Ok(self.identify_drive()),
-            0x02 | 0x07 | 0x10 => active(namespace),
+            0x02 | 0x07 => listed(namespace, found),
+            0x03 if found.is_none() => Err(Status::INVALID_NAMESPACE),
             0x03 => named(namespace).map(|()| self.names()),
             0x05 => named(namespace).map(|()| Page::new(BYTES)),
             0x06 => Ok(Page::new(BYTES)),
             0x08 => named(namespace).map(|()| {
                 let mut page = Page::new(BYTES);
-                page.u16(12, 1).u8(14, 1);
+                if found.is_some() {
+                    page.u16(12, 1).u8(14, 1);
+                }
                 page
             }),
-            0x11 => named(namespace).map(|()| self.identify_namespace()),
-            0x12 | 0x13 => Ok(self.controllers(submission.word(10) >> 16)),
+            0x10 => listed(namespace, allocated),
+            0x11 => named(namespace).map(|()| self.identify_namespace(allocated)),
+            0x12 if namespace == ALL => Err(Status::INVALID_FIELD),
+            0x12 => named(namespace).map(|()| match found {
+                Some(_) => self.controllers(submission.word(10) >> 16),
+                None => Page::new(BYTES),
+            }),
+            0x13 => Ok(self.controllers(submission.word(10) >> 16)),
             // The I/O command sets: the NVM one alone, in the first combination.
             0x1c => {
                 let mut page = Page::new(BYTES);
@@ -97,7 +108,7 @@ impl Controller {
         page.u16(256, ADMIN).u8(258, 3).u8(260, 0b11);
         // Warned of from 70 C on, in danger from 80 C on.
         page.u16(266, 343).u16(268, 353);
-        page.u128(280, subsystem.engine.shape().capacity);
+        page.u128(280, subsystem.engine.shape().capacity).u128(296, subsystem.unallocated());
         page.u32(328, SANITIZE).u16(340, 1);
         page.u8(512, 6 << 4 | 6).u8(513, 4 << 4 | 4).u32(516, NAMESPACE).u16(520, COMMANDS);
         // A format is of all namespaces, and can erase keys.
@@ -115,10 +126,12 @@ impl Controller {
         page
     }
 
-    fn identify_namespace(&self) -> Page {
-        let subsystem = &self.subsystem;
-        let (engine, format) = (&subsystem.engine, subsystem.format());
-        let (shift, blocks) = (FORMATS[format], subsystem.blocks(format));
+    /// All zeros where there is none.
+    fn identify_namespace(&self, namespace: Option<Namespace>) -> Page {
+        let Some(namespace) = namespace else { return Page::new(BYTES) };
+        let (subsystem, format) = (&self.subsystem, namespace.format);
+        let (shift, blocks) = (namespace.shift(), namespace.blocks());
+        let engine = &subsystem.engine;
         let unit = engine.unit_bytes();
         let used = (engine.life().health.mapped_units * unit) >> shift;
         let in_blocks = |bytes: u64| ((bytes >> shift).clamp(1, 1 << 16) - 1) as u16;
@@ -159,28 +172,31 @@ impl Controller {
         page
     }
 
-    /// Controllers from a number on: this one knows of itself.
+    /// Controllers from a number on.
     fn controllers(&self, first: u32) -> Page {
+        let there = self.subsystem.controllers();
+        let listed = there.range(first as u16..).take(BYTES / 2 - 1);
         let mut page = Page::new(BYTES);
-        if first <= self.number.into() {
-            page.u16(0, 1).u16(2, self.number);
+        page.u16(0, listed.clone().count() as u16);
+        for (place, number) in listed.enumerate() {
+            page.u16(2 + 2 * place, *number);
         }
         page
     }
 }
 
-/// Whether it is the namespace that there is.
+/// Whether it is the namespace that there can be.
 fn named(namespace: u32) -> Result<(), Status> {
     if namespace == NAMESPACE { Ok(()) } else { Err(Status::INVALID_NAMESPACE) }
 }
 
-/// Namespaces beyond one.
-fn active(beyond: u32) -> Result<Page, Status> {
+/// Namespaces beyond a number.
+fn listed(beyond: u32, namespace: Option<Namespace>) -> Result<Page, Status> {
     if beyond >= ALL - 1 {
         return Err(Status::INVALID_NAMESPACE);
     }
     let mut page = Page::new(BYTES);
-    if beyond < NAMESPACE {
+    if beyond < NAMESPACE && namespace.is_some() {
         page.u32(0, NAMESPACE);
     }
     Ok(page)

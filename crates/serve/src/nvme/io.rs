@@ -85,7 +85,7 @@ impl View {
             return Err(Status::INVALID_OPCODE);
         }
         let all = opcode == FLUSH && namespace == super::subsystem::ALL;
-        if namespace != NAMESPACE && !all {
+        if (namespace != NAMESPACE || self.blocks == 0) && !all {
             return Err(Status::INVALID_NAMESPACE);
         }
         match opcode {
@@ -161,6 +161,21 @@ impl View {
 }
 
 impl Controller {
+    /// How a command is done, as `View::plan` says, where what it reads was written.
+    ///
+    /// # Errors
+    /// It is not done, and why.
+    pub fn plan(&self, view: &View, submission: &Submission, room: usize) -> Result<Plan, Status> {
+        let plan = view.plan(submission, room)?;
+        if let Plan::Drive(command) = plan {
+            self.check(view, &command)?;
+            if command.ask == Ask::Write && view.streams > 0 {
+                self.note_handle(view, submission);
+            }
+        }
+        Ok(plan)
+    }
+
     /// Does an I/O command by itself; `None` where the power is gone.
     pub fn io(
         &self,
@@ -169,10 +184,10 @@ impl Controller {
         data: &mut dyn HostData,
     ) -> Option<Ended> {
         let view = self.view();
-        let (ended, due) = match view.plan(submission, data.room()) {
+        let (ended, due) = match self.plan(&view, submission, data.room()) {
             Err(status) => (Err(status), None),
             Ok(_) if self.kind == Kind::Discovery => (Err(Status::SEQUENCE), None),
-            Ok(Plan::Drive(command)) => self.one(&view, command, data)?,
+            Ok(Plan::Drive(command)) => self.one(command, data)?,
             Ok(Plan::Steps) => self.steps(&view, submission, data)?,
         };
         if let Err(status) = ended {
@@ -182,15 +197,7 @@ impl Controller {
     }
 
     /// Does what the drive does as one command.
-    fn one(
-        &self,
-        view: &View,
-        command: Command,
-        data: &mut dyn HostData,
-    ) -> Option<super::steps::Done> {
-        if let Err(status) = self.check(view, &command) {
-            return Some((Err(status), None));
-        }
+    fn one(&self, command: Command, data: &mut dyn HostData) -> Option<super::steps::Done> {
         if command.ask == Ask::Read {
             let (read, due) = self.subsystem.read(command)?;
             return Some((read.map(|bytes| data.give(&bytes)), due));

@@ -4,13 +4,13 @@
 //! Source: the NVM Express Base Specification 2.0, the NVM Command Set Specification 1.0, TP4146
 //! (flexible data placement).
 //!
-//! Modelled: one namespace in formats of 512 and 4096 bytes; placement by handles where the drive
-//! keeps streams apart, and by a file's appends and overwrites where the host says so (`io`).
-//! Not modelled: metadata and protection, reservations, firmware, several namespaces; heat (the
-//! temperature is always the same); a second log of placement events.
+//! Modelled: one namespace, of any size, in formats of 512 and 4096 bytes; placement by handles
+//! where the drive keeps streams apart, and by a file's appends and overwrites where the host says
+//! so (`io`). Not modelled: metadata and protection, reservations, firmware, several namespaces;
+//! heat (the temperature is always the same); placement events of what the drive does by itself.
 //!
-//! Differs from hardware: a format and a sanitize are done when they are answered; an update of a
-//! reclaim unit handle is refused, for a superblock is left only when it is full.
+//! Differs from hardware: a format and a sanitize are done when they are answered; a namespace is
+//! attached to all controllers or to none, and is whole again when the server is started anew.
 
 mod admin;
 mod controller;
@@ -21,7 +21,9 @@ mod identify;
 mod identity;
 mod io;
 mod log;
+mod namespace;
 mod page;
+mod placement;
 mod status;
 mod steps;
 mod submission;

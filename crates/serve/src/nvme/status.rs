@@ -36,6 +36,10 @@ impl Status {
     pub const DATA_OFFSET: Self = Self(0x16 | IN_VAIN);
     /// Data that was changed on its way; it may come through the next time.
     pub const BROKEN_DATA: Self = Self(0x22);
+    /// Nothing is placed: that was turned off.
+    pub const NO_PLACEMENT: Self = Self(0x29 | IN_VAIN);
+    /// There are no such handles of placement.
+    pub const HANDLE_LIST: Self = Self(0x2a | IN_VAIN);
     /// It goes beyond the last block.
     pub const LBA_RANGE: Self = Self(0x80 | IN_VAIN);
 
@@ -49,6 +53,20 @@ impl Status {
     pub const NOT_SAVEABLE: Self = Self(0x10d | IN_VAIN);
     /// The feature cannot be changed.
     pub const NOT_CHANGEABLE: Self = Self(0x10e | IN_VAIN);
+    /// What is not set aside is less than that.
+    pub const NO_CAPACITY: Self = Self(0x115 | IN_VAIN);
+    /// There are as many namespaces as there can be.
+    pub const NO_IDENTIFIER: Self = Self(0x116 | IN_VAIN);
+    /// The namespace is attached already.
+    pub const ATTACHED: Self = Self(0x118 | IN_VAIN);
+    /// The namespace is not attached.
+    pub const NOT_ATTACHED: Self = Self(0x11a | IN_VAIN);
+    /// A namespace has what it can take.
+    pub const NOT_THIN: Self = Self(0x11b | IN_VAIN);
+    /// These are not controllers.
+    pub const CONTROLLER_LIST: Self = Self(0x11c | IN_VAIN);
+    /// There is no such I/O command set here.
+    pub const COMMAND_SET: Self = Self(0x129 | IN_VAIN);
     /// The drive takes no more writes.
     pub const READ_ONLY: Self = Self(0x182 | IN_VAIN);
     /// It has too many ranges, or too long ones.

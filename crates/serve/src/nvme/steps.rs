@@ -102,7 +102,7 @@ impl Controller {
             },
             COPY => self.copy(view, submission, data),
             MANAGEMENT_RECEIVE => Some((self.tell_handles(view, submission, data), None)),
-            MANAGEMENT_SEND => Some((update_handles(submission), None)),
+            MANAGEMENT_SEND => self.management(view, submission, data),
             _ => Some((Err(Status::INVALID_OPCODE), None)),
         }
     }
@@ -163,6 +163,19 @@ impl Controller {
         Some((ended, due.max(written_by)))
     }
 
+    fn management(
+        &self,
+        view: &View,
+        submission: &Submission,
+        data: &mut dyn HostData,
+    ) -> Option<Done> {
+        Some(match submission.word(10) as u8 {
+            0 => (Ok(()), None),
+            1 => (self.update_handles(view, submission, data.sent())?, None),
+            _ => (Err(Status::INVALID_FIELD), None),
+        })
+    }
+
     fn tell_handles(
         &self,
         view: &View,
@@ -176,7 +189,7 @@ impl Controller {
                 if data.room() < bytes {
                     return Err(Status::DATA_LENGTH);
                 }
-                let page = self.handles_status(view.shift);
+                let page = self.handles_status(view);
                 let here = page.bytes().len().min(bytes);
                 data.give(&page.bytes()[..here]);
                 data.give(&vec![0; bytes - here]);
@@ -213,11 +226,6 @@ fn trims(
         }
     }
     Ok(trims)
-}
-
-/// Nothing is done by I/O management send: a reclaim unit is left only when it is full.
-fn update_handles(submission: &Submission) -> Result<(), Status> {
-    if submission.word(10) as u8 == 0 { Ok(()) } else { Err(Status::INVALID_FIELD) }
 }
 
 /// What a copy reads: first blocks and how many.

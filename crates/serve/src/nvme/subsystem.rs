@@ -1,10 +1,12 @@
 //! `Subsystem`: the drive behind all controllers: its names, its namespace, what went wrong.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::identity::Identity;
+use super::namespace::Namespace;
+use super::placement::Placement;
 use super::status::Status;
 use super::submission::Submission;
 use crate::drive::Making;
@@ -26,7 +28,7 @@ pub struct View {
     pub ready: bool,
     /// A block has so many bytes, as a power of two.
     pub shift: u32,
-    /// How many blocks the namespace has.
+    /// How many blocks the namespace has; 0 where none is found.
     pub blocks: u64,
     /// The longest transfer in bytes.
     pub transfer_max: u32,
@@ -34,7 +36,7 @@ pub struct View {
     pub unwritten_fails: bool,
     /// Whether each write is to be durable: the write cache was turned off.
     pub writes_through: bool,
-    /// Streams that the drive keeps apart; 0 where none.
+    /// Streams that the namespace's writes are kept apart by; 0 where none.
     pub streams: u32,
 }
 
@@ -57,16 +59,18 @@ pub struct Subsystem {
     /// Whether a power cut may take writes that were answered.
     pub(super) is_volatile: bool,
     state: Mutex<State>,
+    placement: Mutex<Placement>,
     errors: AtomicU64,
     media_errors: AtomicU64,
-    controllers: AtomicU16,
+    numbers: AtomicU16,
 }
 
-#[derive(Default)]
 struct State {
-    format: usize,
+    namespace: Option<Namespace>,
+    /// The controllers that there are.
+    controllers: BTreeSet<u16>,
     failed: VecDeque<Failed>,
-    /// How often the namespace was formatted in another way.
+    /// How often hosts found another namespace than before, or none.
     changes: u64,
     /// What the last sanitize was asked for; 0 where there was none.
     sanitized: u32,
@@ -76,29 +80,80 @@ impl Subsystem {
     /// The subsystem of a drive.
     pub fn new(engine: Arc<Engine>, identity: Identity) -> Self {
         let (making, is_volatile) = (engine.making(), engine.is_volatile());
-        let (state, errors, media_errors) = Default::default();
-        let controllers = AtomicU16::new(1);
-        Self { engine, identity, making, is_volatile, state, errors, media_errors, controllers }
+        let bytes = engine.shape().capacity;
+        // As most drives come: all of it in one namespace.
+        let whole = Namespace { format: 0, bytes, handles: making.streams, is_attached: true };
+        let state = Mutex::new(State {
+            namespace: Some(whole),
+            controllers: BTreeSet::new(),
+            failed: VecDeque::new(),
+            changes: 0,
+            sanitized: 0,
+        });
+        let (errors, media_errors, placement) = Default::default();
+        let numbers = AtomicU16::new(1);
+        Self {
+            engine,
+            identity,
+            making,
+            is_volatile,
+            state,
+            placement,
+            errors,
+            media_errors,
+            numbers,
+        }
     }
 
     /// A number for a new controller: 1 to 0xffef, the oldest first used again.
     pub(crate) fn new_number(&self) -> u16 {
         let next = |last: u16| Some(if last >= 0xffef { 1 } else { last + 1 });
-        self.controllers
+        self.numbers
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
             .expect("there is always a next")
     }
 
-    /// The namespace's format: its number.
-    pub(crate) fn format(&self) -> usize {
-        self.lock().format
+    /// Notes a controller that hosts can attach the namespace to.
+    pub(crate) fn note_controller(&self, number: u16) {
+        self.lock().controllers.insert(number);
     }
 
-    /// Gives the namespace a format.
-    pub(crate) fn set_format(&self, format: usize) {
+    /// Forgets a controller.
+    pub(crate) fn forget_controller(&self, number: u16) {
+        self.lock().controllers.remove(&number);
+    }
+
+    /// The controllers that there are, by number.
+    pub(crate) fn controllers(&self) -> BTreeSet<u16> {
+        self.lock().controllers.clone()
+    }
+
+    /// The namespace, if there is one.
+    pub(crate) fn namespace(&self) -> Option<Namespace> {
+        self.lock().namespace
+    }
+
+    /// The namespace, if it is attached.
+    pub(crate) fn found(&self) -> Option<Namespace> {
+        self.namespace().filter(|namespace| namespace.is_attached)
+    }
+
+    /// Changes the namespace; hosts hear of it where that is another one to them.
+    pub(crate) fn change_namespace<T>(
+        &self,
+        change: impl FnOnce(&mut Option<Namespace>) -> T,
+    ) -> T {
         let mut state = self.lock();
-        state.changes += u64::from(state.format != format);
-        state.format = format;
+        let found = |state: &State| state.namespace.filter(|namespace| namespace.is_attached);
+        let before = found(&state);
+        let done = change(&mut state.namespace);
+        state.changes += u64::from(found(&state) != before);
+        done
+    }
+
+    /// Bytes of the drive that no namespace has.
+    pub(crate) fn unallocated(&self) -> u64 {
+        self.engine.shape().capacity - self.namespace().map_or(0, |namespace| namespace.bytes)
     }
 
     /// How often the namespace was changed.
@@ -116,11 +171,6 @@ impl Subsystem {
         self.lock().sanitized = asked;
     }
 
-    /// Blocks of the namespace in a format.
-    pub(crate) fn blocks(&self, format: usize) -> u64 {
-        self.engine.shape().capacity >> FORMATS[format]
-    }
-
     /// The longest transfer as a power of two of 4 KiB pages.
     pub(crate) fn transfer_shift(&self) -> u8 {
         let most = self.engine.shape().max_transfer.clamp(8192, TRANSFER_MAX.into());
@@ -129,15 +179,15 @@ impl Subsystem {
 
     /// What a command finds whose controller was told nothing.
     pub(crate) fn view(&self) -> View {
-        let format = self.format();
+        let found = self.found();
         View {
             ready: true,
-            shift: FORMATS[format],
-            blocks: self.blocks(format),
+            shift: found.map_or(FORMATS[0], |namespace| namespace.shift()),
+            blocks: found.map_or(0, |namespace| namespace.blocks()),
             transfer_max: 4096 << self.transfer_shift(),
             unwritten_fails: false,
             writes_through: false,
-            streams: self.making.streams,
+            streams: found.map_or_else(|| self.streams(), |namespace| namespace.handles),
         }
     }
 
@@ -158,6 +208,10 @@ impl Subsystem {
     /// Those that failed last, the newest first.
     pub(crate) fn failed(&self) -> Vec<Failed> {
         self.lock().failed.iter().copied().collect()
+    }
+
+    pub(super) fn placement(&self) -> MutexGuard<'_, Placement> {
+        self.placement.lock().expect("no panic while locked")
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

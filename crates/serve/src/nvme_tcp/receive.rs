@@ -162,11 +162,7 @@ impl Session<'_> {
         let plan = match (&self.queue, view) {
             (Some(queue), Some(view)) if is_io && submission.opcode() != FABRICS => {
                 let room = submission.data_bytes() as usize;
-                let controller = &queue.attached.controller;
-                view.plan(&submission, room).and_then(|plan| match plan {
-                    Plan::Drive(command) => controller.check(view, &command).map(|()| plan),
-                    Plan::Steps => Ok(plan),
-                })
+                queue.attached.controller.plan(view, &submission, room)
             }
             _ => Ok(Plan::Steps),
         };

@@ -194,6 +194,12 @@ impl Drive for Toy {
         u64::from(stream + 1) * UNIT
     }
 
+    /// An even stream's superblock is in use.
+    fn renew_stream(&mut self, stream: u32) -> bool {
+        *self.requests.entry("renewals").or_default() += 1;
+        stream.is_multiple_of(2)
+    }
+
     fn submit_timed(&mut self, request: Request) -> Completion {
         assert!(self.in_flight.len() < self.manner.queue_depth, "more than the queue holds");
         self.note(&request);

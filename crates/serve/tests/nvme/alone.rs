@@ -9,10 +9,11 @@ use ssdlab_serve::{
 use ssdlab_time::Random;
 
 use crate::client::{
-    ABORT, COMPARE, COPY, DATASET, ENABLE, EVENT, FLUSH, FORMAT, GET_FEATURES, GET_LOG, IDENTIFY,
-    READ, SANITIZE, SET_FEATURES, Sqe, VERIFY, WRITE, WRITE_ZEROES, engine,
+    ABORT, ATTACH, BLOCKS, COMPARE, COPY, DATASET, ENABLE, EVENT, FLUSH, FORMAT, GET_FEATURES,
+    GET_LOG, IDENTIFY, MANAGE, READ, SANITIZE, SET_FEATURES, Sqe, VERIFY, WRITE, WRITE_ZEROES,
+    engine,
 };
-use crate::toy::{HONEST, Manner};
+use crate::toy::{CAPACITY, HONEST, Manner};
 
 /// What the issue of such tests asks for.
 const MUTATIONS: u64 = 100_000;
@@ -60,10 +61,16 @@ fn templates() -> Vec<(bool, Sqe)> {
         Sqe::new(GET_LOG).word(10, 0x20 | 15 << 16).word(11, 1 << 16),
         Sqe::new(GET_FEATURES).word(10, 7),
         Sqe::new(SET_FEATURES).namespace(1).word(10, 5),
+        Sqe::new(SET_FEATURES).namespace(1).word(10, 0x1e).word(11, 1 << 16),
+        Sqe::new(GET_FEATURES).namespace(1).word(10, 0x1e).word(11, 2 << 16),
         Sqe::new(EVENT),
         Sqe::new(ABORT),
         Sqe::new(FORMAT).namespace(1),
         Sqe::new(SANITIZE).word(10, 2),
+        Sqe::new(MANAGE).word(10, 1).namespace(1),
+        Sqe::new(MANAGE),
+        Sqe::new(BLOCKS).namespace(1).word(12, 63).word(13, 2 << 24),
+        Sqe::new(ATTACH).namespace(1),
     ];
     let io = [
         Sqe::on(READ, 0, 8),
@@ -77,10 +84,22 @@ fn templates() -> Vec<(bool, Sqe)> {
         Sqe::new(COPY).namespace(1).word(10, 64),
         Sqe::new(0x12).namespace(1).word(10, 1).word(11, 15),
         Sqe::new(0x1d).namespace(1),
+        Sqe::new(0x1d).namespace(1).word(10, 1),
         Sqe::new(FLUSH).namespace(1),
     ];
     let on = |is_io| move |sqe| (is_io, sqe);
     admin.into_iter().map(on(false)).chain(io.into_iter().map(on(true))).collect()
+}
+
+/// Makes the namespace anew, where a mutated command has deleted it.
+fn bring_back(controller: &Controller) {
+    let mut data = Memory { room: 4096, sent: vec![0; 4096], given: Vec::new() };
+    for at in [0, 8] {
+        data.sent[at..at + 8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
+    }
+    controller.admin(&Submission::new(Sqe::new(MANAGE).0), &mut data).unwrap();
+    data.sent[..4].copy_from_slice(&[1, 0, controller.number as u8, 0]);
+    controller.admin(&Submission::new(Sqe::new(ATTACH).namespace(1).0), &mut data).unwrap();
 }
 
 /// Changes some bytes to any, or to those at which numbers end.
@@ -118,6 +137,9 @@ fn a_hundred_thousand_mutated_submissions_are_answered_and_the_drive_goes_on() {
                 Outcome::Waits => continue,
             }
         };
+        if submission.opcode() == MANAGE && !is_io && status.code() == 0 {
+            bring_back(&controller);
+        }
         while controller.event().is_some() {}
         done += u64::from(status.code() == 0);
         refused += u64::from(status.code() != 0);

@@ -180,6 +180,111 @@ fn data_beyond_what_was_asked_for_ends_the_connection() {
     }
 }
 
+/// A part of the data of a command: its header names these ids, and place and length of the part.
+fn part((id, tag): (u16, u16), (offset, length): (u32, u32), data: &[u8], flags: u8) -> Vec<u8> {
+    let mut header = [id.to_le_bytes(), tag.to_le_bytes()].concat();
+    header.extend(offset.to_le_bytes());
+    header.extend(length.to_le_bytes());
+    header.extend([0; 4]);
+    let mut part = unit(6, &header, data);
+    part[1] = flags;
+    part
+}
+
+#[test]
+fn a_part_of_data_that_contradicts_itself_ends_the_connection() {
+    let target = Target::new(HONEST);
+    let (half, last) = (8192, 4);
+    for (other, at, length, flags, told) in [
+        (1, 0, half, 0, (1, 10)),
+        (0, 0, half + 4, 0, (1, 16)),
+        (0, 0, half, last, (1, 1)),
+        (0, 0, 2 * half, 0, (1, 1)),
+    ] {
+        let (_admin, mut io) = target.host(0);
+        let id = io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
+        assert_eq!(io.unit().unwrap().kind, 9);
+        let data = vec![1; length as usize & !7];
+        let sent = part((id + other, id), (at, length), &data, flags);
+        io.stream.write_all(&sent).unwrap();
+        assert_eq!(reason(&mut io), told, "{other} {length} {flags}");
+    }
+}
+
+#[test]
+fn one_part_whose_digest_is_wrong_spoils_all_of_a_commands_data() {
+    let target = Target::new(HONEST);
+    for broken in [0, 1] {
+        let (_admin, mut io) = target.host(2);
+        let id = io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
+        assert_eq!(io.unit().unwrap().kind, 9);
+        for which in 0..2 {
+            let data = [6; 8192];
+            let flags = if which == 1 { 4 | 2 } else { 2 };
+            let mut sent = part((id, id), (which * 8192, 8192), &data, flags);
+            let whole = sent.len() as u32 + 4;
+            sent[4..8].copy_from_slice(&whole.to_le_bytes());
+            let digest = crc32c::crc32c(&data) ^ u32::from(which == broken);
+            sent.extend(digest.to_le_bytes());
+            io.stream.write_all(&sent).unwrap();
+        }
+        assert_eq!(io.answer(&[]).unwrap().code, 0x22, "part {broken}");
+        assert_eq!(io.read(0, 32), [0; 16384]);
+    }
+}
+
+#[test]
+fn data_is_asked_for_within_bounds_alone() {
+    let target = Target::new(HONEST);
+    let (_admin, mut io) = target.host(0);
+    let too_long = io.submit(Sqe::on(WRITE, 0, 64).data(32768, 0x5a), &[]);
+    let answer = io.answer(&[]).unwrap();
+    assert_eq!((answer.id, answer.code), (too_long, 2), "and its data is not waited for");
+    for _ in 0..256 {
+        io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
+        assert_eq!(io.unit().unwrap().kind, 9);
+    }
+    io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
+    assert_eq!(reason(&mut io), (2, 0), "so many wait for theirs already");
+}
+
+/// What a connection that begins so is answered with.
+fn greeted(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
+    let mut stream = std::net::TcpStream::connect(target.address).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(600))).unwrap();
+    let mut hello = unit(0, &[0; 120], &[]);
+    hello[at] = value;
+    stream.write_all(&hello).unwrap();
+    stream
+}
+
+#[test]
+fn a_greeting_that_cannot_be_met_is_answered_with_the_reason() {
+    let target = Target::new(HONEST);
+    for (at, value, told) in [(8, 1, [6, 0, 8, 0]), (10, 32, [1, 0, 10, 0]), (2, 120, [1, 0, 2, 0])]
+    {
+        let mut answer = Vec::new();
+        greeted(&target, at, value).read_to_end(&mut answer).unwrap();
+        assert_eq!((answer[0], &answer[8..12]), (3, &told[..]), "{at} {value}");
+    }
+}
+
+#[test]
+fn data_begins_where_the_host_wants_it_aligned() {
+    let target = Target::new(HONEST);
+    let mut stream = greeted(&target, 10, 15);
+    stream.read_exact(&mut [0; 128]).unwrap();
+    let enable = command(Sqe::fabrics(0).word(11, 0x14).long(12, ENABLE));
+    stream.write_all(&[connect(&target.name, 0, 0xffff), enable].concat()).unwrap();
+    stream.read_exact(&mut [0; 48]).unwrap();
+    let identify = Sqe::new(IDENTIFY).word(10, 1).data(4096, 0x5a);
+    stream.write_all(&command(identify)).unwrap();
+    let mut head = [0; 8];
+    stream.read_exact(&mut head).unwrap();
+    let whole = u32::from_le_bytes(head[4..].try_into().unwrap());
+    assert_eq!((head[0], head[2], head[3], whole), (7, 24, 64, 64 + 4096), "by 64 bytes");
+}
+
 #[test]
 fn data_whose_digest_is_wrong_is_not_written_and_may_be_sent_again() {
     let target = Target::new(HONEST);

@@ -23,9 +23,12 @@ pub const ABORT: u8 = 0x08;
 pub const SET_FEATURES: u8 = 0x09;
 pub const GET_FEATURES: u8 = 0x0a;
 pub const EVENT: u8 = 0x0c;
+pub const MANAGE: u8 = 0x0d;
+pub const ATTACH: u8 = 0x15;
 pub const KEEP_ALIVE: u8 = 0x18;
 pub const FORMAT: u8 = 0x80;
 pub const SANITIZE: u8 = 0x84;
+pub const BLOCKS: u8 = 0x86;
 pub const FABRICS: u8 = 0x7f;
 
 pub const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
@@ -125,13 +128,8 @@ impl Host {
 
     /// Makes the connection a queue of a controller; 0 is the admin queue of a new one.
     pub fn join(&mut self, name: &str, queue: u16, controller: u16, patience_ms: u32) -> Answer {
-        let mut data = vec![0; 1024];
-        data[..16].fill(7);
-        data[16..18].copy_from_slice(&controller.to_le_bytes());
-        data[256..256 + name.len()].copy_from_slice(name.as_bytes());
-        data[512..520].copy_from_slice(b"nqn.host");
         let sqe = Sqe::fabrics(1).word(10, u32::from(queue) << 16).word(11, 127);
-        self.send_with(sqe.word(12, patience_ms), &data)
+        self.send_with(sqe.word(12, patience_ms), &introduction(name, controller))
     }
 
     /// An admin queue whose controller is enabled, and the controller's number.
@@ -309,6 +307,16 @@ impl Host {
             Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
         }
     }
+}
+
+/// What a host says of itself and of the drive that it wants.
+pub fn introduction(name: &str, controller: u16) -> Vec<u8> {
+    let mut data = vec![0; 1024];
+    data[..16].fill(7);
+    data[16..18].copy_from_slice(&controller.to_le_bytes());
+    data[256..256 + name.len()].copy_from_slice(name.as_bytes());
+    data[512..520].copy_from_slice(b"nqn.host");
+    data
 }
 
 /// A toy as an `NVMe` drive.

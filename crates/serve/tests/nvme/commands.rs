@@ -58,6 +58,27 @@ fn a_durable_write_and_a_flush_survive_a_cut_and_the_rest_does_not() {
 }
 
 #[test]
+fn what_is_durable_is_so_at_once_and_what_comes_after_it_is_not() {
+    let target = Target::new(HONEST);
+    let (_admin, mut host) = target.host(0);
+    host.write(0, &[1; 512]);
+    assert_eq!(host.send_with(Sqe::on(WRITE, 8, 1).word(12, FUA), &[2; 512]).code, 0);
+    host.write(16, &[3; 512]);
+    target.server.power_cut(true).unwrap();
+    let (_admin, mut host) = target.host(0);
+    assert_eq!([0, 8, 16].map(|first| host.read(first, 1)[0]), [1, 2, 0]);
+    let mut range = [0; 32];
+    range[8] = 8;
+    for (to, durable) in [(24, FUA), (32, 0)] {
+        let sqe = Sqe::new(COPY).namespace(1).long(10, to).word(12, durable);
+        assert_eq!(host.send_with(sqe, &range).code, 0);
+    }
+    target.server.power_cut(true).unwrap();
+    let (_admin, mut host) = target.host(0);
+    assert_eq!([24, 32].map(|first| host.read(first, 1)[0]), [2, 0], "copies");
+}
+
+#[test]
 fn without_its_write_cache_the_drive_keeps_every_write() {
     let target = Target::new(HONEST);
     let (mut admin, mut host) = target.host(0);

@@ -3,8 +3,11 @@
 use std::io::Write;
 use std::thread;
 
-use crate::client::{ENABLE, FLUSH, Host, READ, SET_FEATURES, Sqe, Target, WRITE};
-use crate::toy::HONEST;
+use crate::client::{
+    ENABLE, FLUSH, GET_FEATURES, Host, KEEP_ALIVE, READ, SET_FEATURES, Sqe, Target, WRITE,
+    introduction,
+};
+use crate::toy::{HONEST, Manner};
 
 #[test]
 fn only_who_asks_rightly_gets_a_queue() {
@@ -29,6 +32,57 @@ fn only_who_asks_rightly_gets_a_queue() {
     let mut second = Host::connect(target.address, 0);
     assert_eq!(second.join(&target.name, 1, number, 0).code, 0x182, "that queue is taken");
     assert_eq!(io.ask(Sqe::fabrics(4).word(11, 8)).code, 0x0c, "properties are the admin queue's");
+}
+
+#[test]
+fn a_queue_is_no_longer_than_the_drive_says_and_its_hosts_alone() {
+    let target = Target::new(HONEST);
+    let (_admin, controller) = Host::admin(target.address, &target.name, 0);
+    let mut io = Host::connect(target.address, 0);
+    let long = Sqe::fabrics(1).word(10, 1 << 16).word(11, 128);
+    let data = introduction(&target.name, controller);
+    let refused = io.send_with(long, &data);
+    assert_eq!((refused.code, refused.result), (0x182, 44));
+    let short = Sqe::fabrics(1).word(10, 1 << 16);
+    assert_eq!(io.send_with(short, &data).code, 0x182, "one entry is none");
+    let mut stranger = data.clone();
+    stranger[..16].fill(8);
+    let refused = io.send_with(Sqe::fabrics(1).word(10, 1 << 16).word(11, 127), &stranger);
+    assert_eq!((refused.code, refused.result), (0x182, 1 << 16), "the host is in the data");
+    assert_eq!(io.join(&target.name, 1, controller, 0).code, 0);
+}
+
+#[test]
+fn a_response_says_how_far_its_queue_was_read() {
+    let target = Target::new(HONEST);
+    let mut host = Host::connect(target.address, 0);
+    let data = introduction(&target.name, 0xffff);
+    let sqe = Sqe::fabrics(1).word(11, 3);
+    assert_eq!(host.send_with(sqe, &data).code, 0);
+    let mut heads = Vec::new();
+    for _ in 0..5 {
+        host.submit(Sqe::fabrics(4).word(11, 8).data(0, 0x5a), &[]);
+        let unit = host.unit().unwrap();
+        assert_eq!(unit.kind, 5);
+        heads.push(u16::from_le_bytes([unit.header[16], unit.header[17]]));
+    }
+    assert_eq!(heads, [2, 3, 0, 1, 2], "of four entries, the first for the connect command");
+}
+
+#[test]
+fn a_result_beside_data_has_a_response_also_without_flow_control() {
+    let target = Target::new(Manner { streams: 4, ..HONEST });
+    let mut host = Host::connect(target.address, 0);
+    let data = introduction(&target.name, 0xffff);
+    assert_eq!(host.send_with(Sqe::fabrics(1).word(11, 31 | 1 << 18), &data).code, 0);
+    assert_eq!(host.set_property(0x14, ENABLE).code, 0);
+    let events = Sqe::new(GET_FEATURES).namespace(1).word(10, 0x1e).word(11, 2 << 16);
+    let answer = host.receive(events, 4);
+    assert_eq!((answer.result, answer.data), (2, vec![0, 0, 3, 0]));
+    host.submit(Sqe::new(crate::client::IDENTIFY).word(10, 1).data(4096, 0x5a), &[]);
+    let unit = host.unit().unwrap();
+    assert_eq!((unit.kind, unit.flags & 8), (7, 8), "data alone, where there is no more to tell");
+    assert_eq!(host.ask(Sqe::new(KEEP_ALIVE)).code, 0);
 }
 
 #[test]
@@ -117,6 +171,14 @@ fn a_host_that_is_not_heard_of_loses_its_queues() {
     assert!(io.is_closed());
     let mut late = Host::connect(target.address, 0);
     assert_eq!(late.join(&target.name, 1, controller, 0).code, 0x182);
+}
+
+#[test]
+fn a_host_says_when_it_connects_how_long_it_may_be_silent() {
+    let target = Target::new(HONEST);
+    let mut host = Host::connect(target.address, 0);
+    assert_eq!(host.join(&target.name, 0, 0xffff, 50).code, 0);
+    assert!(host.is_closed());
 }
 
 #[test]

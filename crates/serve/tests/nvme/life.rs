@@ -6,7 +6,6 @@ use crate::toy::{CAPACITY, HONEST, Manner};
 const APPENDS: u32 = 1 << 24;
 const OVERWRITES: u32 = 1 << 25;
 const MANAGEMENT_RECEIVE: u8 = 0x12;
-const MANAGEMENT_SEND: u8 = 0x1d;
 
 fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
     bytes[at..at + count].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
@@ -53,8 +52,6 @@ fn the_drive_tells_how_it_is_divided_and_what_its_handles_still_take() {
     assert_eq!(status.code, 0);
     assert_eq!(number(&status.data, 14, 2), 4);
     assert_eq!((number(&status.data, 16 + 96, 2), number(&status.data, 16 + 104, 8)), (3, 32));
-    let update = Sqe::new(MANAGEMENT_SEND).namespace(1).word(10, 1);
-    assert_eq!(io.send_with(update, &[0; 4]).code, 2);
     let wrong_group = Sqe::new(GET_LOG).word(10, 0x20 | 3 << 16).word(11, 2 << 16);
     assert_eq!(admin.receive(wrong_group, 16).code, 2);
 }
@@ -72,6 +69,19 @@ fn appends_and_overwrites_of_files_reach_the_drive() {
     assert_eq!(counts, [1, 2, 1], "a block beyond the end is no hint");
     let counts = ["writes_append", "writes_overwrite", "writes_plain"];
     assert_eq!(counts.map(|name| target.count(name)), [1, 2, 1]);
+}
+
+#[test]
+fn data_units_are_begun_thousands_of_sectors() {
+    let target = Target::new(HONEST);
+    let (mut admin, mut io) = target.host(0);
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 0);
+    io.read(0, 1);
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 1);
+    for _ in 0..125 {
+        io.read(0, 16);
+    }
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 3);
 }
 
 #[test]

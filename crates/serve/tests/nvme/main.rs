@@ -1,11 +1,14 @@
 //! The `NVMe` drive from outside: by a small host of our own, over TCP; and its controller alone.
 
 mod alone;
+mod blocks;
 mod broken;
 mod client;
 mod commands;
 mod connections;
 mod life;
 mod manage;
+mod namespaces;
+mod placement;
 #[path = "../nbd/toy.rs"]
 mod toy;

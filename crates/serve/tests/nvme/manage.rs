@@ -136,6 +136,10 @@ fn logs_are_given_in_parts_and_filled_with_zeros() {
     ] {
         assert_eq!(admin.receive(sqe, 512).code, code, "{:?}", &sqe.0[40..56]);
     }
+    for (words, code) in [(4096, 0), (4097, 0x02)] {
+        let sqe = Sqe::new(GET_LOG).word(10, 2 | (words - 1) << 16);
+        assert_eq!(admin.receive(sqe, 4 * words as usize).code, code, "MDTS is 16 KiB");
+    }
     let logs = admin.log(0, 1024);
     let there: Vec<usize> = (0..256).filter(|log| logs[4 * log] == 1).collect();
     assert_eq!(there, [0, 1, 2, 3, 4, 5, 9, 0x81, 0xc0]);
@@ -174,6 +178,65 @@ fn an_event_is_told_once_until_its_log_is_read() {
     let aborted = answers.iter().find(|answer| answer.id == asked[1]).unwrap();
     assert_eq!(aborted.code, 7);
     assert_eq!(admin.ask(Sqe::new(ABORT).word(10, 99 << 16)).result, 1, "there is none");
+}
+
+#[test]
+fn an_event_comes_again_when_its_log_was_read_and_it_was_not_to_be_kept() {
+    let target = Target::new(HONEST);
+    let (mut admin, _io) = target.host(0);
+    assert_eq!(admin.ask(setting(11, 0x1ff)).code, 0);
+    let events: Vec<u16> =
+        (0..2).map(|_| admin.submit(Sqe::new(EVENT).data(0, 0x5a), &[])).collect();
+    // Whatever is answered in between is no event.
+    let mut own = |sqe: Sqe, room: usize| {
+        let id = admin.submit(sqe.data(room, 0x5a), &[]);
+        assert_eq!(admin.answer(&[]).unwrap().id, id);
+    };
+    own(setting(4, 200), 0);
+    assert_eq!(admin.answer(&[]).unwrap().id, events[0], "it is too hot");
+    let mut own = |sqe: Sqe, room: usize| {
+        let id = admin.submit(sqe.data(room, 0x5a), &[]);
+        assert_eq!(admin.answer(&[]).unwrap().id, id);
+    };
+    own(setting(4, 343), 0);
+    own(setting(4, 200), 0);
+    own(Sqe::new(KEEP_ALIVE), 0);
+    let log = Sqe::new(GET_LOG).namespace(u32::MAX).word(10, 2 | 127 << 16);
+    own(log.word(10, 1 << 15), 512);
+    own(Sqe::new(KEEP_ALIVE), 0);
+    own(log, 512);
+    assert_eq!(admin.answer(&[]).unwrap().id, events[1], "it was too hot again");
+}
+
+#[test]
+fn each_threshold_of_temperature_is_its_own() {
+    let target = Target::new(HONEST);
+    let (mut admin, _io) = target.host(0);
+    let low = 1 << 20;
+    assert_eq!(admin.ask(setting(4, low + 300)).code, 0);
+    assert_eq!(admin.ask(feature(4).word(11, low)).result, 300);
+    assert_eq!(admin.ask(feature(4)).result, 343);
+    assert_eq!(admin.log(2, 512)[0], 0, "it has 308 K");
+    assert_eq!(admin.ask(setting(4, low + 308)).code, 0);
+    assert_eq!(admin.log(2, 512)[0], 2, "too cold");
+    assert_eq!(admin.ask(setting(4, 2 * low + 300)).code, 2);
+}
+
+#[test]
+fn what_is_no_admin_command_of_this_drive_is_refused() {
+    let target = Target::new(HONEST);
+    let (mut admin, _io) = target.host(0);
+    let identify = Sqe::new(IDENTIFY).namespace(1).word(10, 5);
+    for (sqe, code) in [
+        (identify.word(11, 2 << 24), 2),
+        (Sqe::new(IDENTIFY).word(10, 1).word(0, 1 << 8), 2),
+        (Sqe::new(FORMAT).namespace(1).word(10, 1 << 4), 0x10a),
+        (Sqe::new(FORMAT).namespace(1).word(10, 1 << 5), 0x10a),
+        (Sqe::new(FORMAT).namespace(2), 0x0b),
+        (identify, 0),
+    ] {
+        assert_eq!(admin.receive(sqe, 4096).code, code, "{:?}", &sqe.0[..48]);
+    }
 }
 
 #[test]

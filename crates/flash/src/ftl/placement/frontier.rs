@@ -228,6 +228,19 @@ impl Frontier {
         page
     }
 
+    /// Gives the rest of its superblock up, no page of which is half full; returns how many units.
+    /// Nothing where all of it is left.
+    pub fn give_up(&mut self) -> u32 {
+        assert!(self.units_open == 0 && self.run_left == 0, "no page is half full");
+        if self.next == 0 {
+            return 0;
+        }
+        let rest = self.room();
+        self.taken += u64::from(rest);
+        self.next = self.superblock_units;
+        rest
+    }
+
     /// Gives the pages that are not full up, after a power cut: goes on behind them.
     pub fn skip_open_pages(&mut self) {
         if self.units_open == 0 {

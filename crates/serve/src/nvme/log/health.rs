@@ -82,7 +82,7 @@ impl Controller {
         page.u128(64, life.health.written.div_ceil(GROUP_UNIT));
         page.u128(80, life.health.programmed.div_ceil(GROUP_UNIT));
         page.u128(96, reads).u128(112, writes).u128(128, media_errors).u128(144, errors);
-        page.u128(160, capacity);
+        page.u128(160, capacity).u128(176, self.subsystem.unallocated());
         page
     }
 

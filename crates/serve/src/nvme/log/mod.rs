@@ -33,6 +33,7 @@ const SUPPORTED: u32 = 1;
 /// Of a command: it changes content, or what the namespace can do.
 const CHANGES_CONTENT: u32 = 1 << 1;
 const CHANGES_NAMESPACE: u32 = 1 << 2;
+const CHANGES_INVENTORY: u32 = 1 << 3;
 
 impl Controller {
     /// Gives the part of a log that a command asks for.
@@ -48,13 +49,16 @@ impl Controller {
         if ![0, NAMESPACE, ALL].contains(&submission.namespace()) {
             return Err(Status::INVALID_NAMESPACE);
         }
-        let page = self.log(log, submission.word(11) >> 16)?;
+        let page = self.log(log, submission)?;
         let whole = page.bytes();
         if !offset.is_multiple_of(4) || offset > whole.len() as u64 {
             return Err(Status::INVALID_FIELD);
         }
         if (data.room() as u64) < bytes {
             return Err(Status::DATA_LENGTH);
+        }
+        if bytes > self.subsystem.view().transfer_max.into() {
+            return Err(Status::INVALID_FIELD);
         }
         let part = &whole[offset as usize..];
         let here = part.len().min(bytes as usize);
@@ -66,13 +70,18 @@ impl Controller {
         Ok(Completion::DONE)
     }
 
-    fn log(&self, log: u8, group: u32) -> Result<Page, Status> {
+    fn log(&self, log: u8, submission: &Submission) -> Result<Page, Status> {
+        let (group, specific) = (submission.word(11) >> 16, submission.word(10) >> 8 & 0x7f);
         if !self.logs().contains(&log) {
             return Err(Status::INVALID_LOG);
         }
         let of_group = [ENDURANCE, PLACEMENT, HANDLES, PLACEMENT_COUNTS, PLACEMENT_EVENTS];
         if of_group.contains(&log) && group != 1 {
             return Err(Status::INVALID_FIELD);
+        }
+        let is_of_use = [HANDLES, PLACEMENT_COUNTS, PLACEMENT_EVENTS].contains(&log);
+        if is_of_use && self.subsystem.streams() == 0 {
+            return Err(Status::NO_PLACEMENT);
         }
         Ok(match log {
             LOGS => self.supported(),
@@ -92,7 +101,7 @@ impl Controller {
             DISCOVERY => self.discovery_log(),
             SANITIZE => self.sanitize_log(),
             OPEN_COMPUTE => self.open_compute_log(),
-            _ => Page::new(64),
+            _ => self.placement_events(specific & 1 != 0),
         })
     }
 
@@ -139,6 +148,7 @@ impl Controller {
             admin::GET_FEATURES,
             admin::EVENT,
             admin::KEEP_ALIVE,
+            admin::BLOCKS,
         ];
         for opcode in plain {
             page.u32(4 * usize::from(opcode), SUPPORTED);
@@ -146,6 +156,8 @@ impl Controller {
         let erases = SUPPORTED | CHANGES_CONTENT;
         page.u32(4 * usize::from(admin::FORMAT), erases | CHANGES_NAMESPACE);
         page.u32(4 * usize::from(admin::SANITIZE), erases);
+        page.u32(4 * usize::from(admin::MANAGE), erases | CHANGES_INVENTORY);
+        page.u32(4 * usize::from(admin::ATTACH), SUPPORTED | CHANGES_INVENTORY);
         for (opcode, changes) in io::COMMANDS {
             let placement = [io::MANAGEMENT_RECEIVE, io::MANAGEMENT_SEND].contains(&opcode);
             if !placement || self.subsystem.making.streams > 0 {

@@ -2,6 +2,7 @@
 
 use crate::nvme::controller::Controller;
 use crate::nvme::page::Page;
+use crate::nvme::subsystem::View;
 
 /// Kinds of handle: what is moved goes to one place for all, or stays with its handle.
 const INITIALLY_ISOLATED: u8 = 1;
@@ -31,12 +32,13 @@ impl Controller {
         page
     }
 
-    /// Who uses which handle: the namespace uses all of them.
+    /// Who uses which handle: the namespace, as many as it was created with.
     pub(super) fn handles_log(&self) -> Page {
         let handles = self.subsystem.making.streams as usize;
         let mut page = Page::new(8 + 8 * handles);
         page.u16(0, handles as u16);
-        for handle in 0..handles {
+        let used = self.subsystem.namespace().map_or(0, |namespace| namespace.handles as usize);
+        for handle in 0..used {
             page.u8(8 + 8 * handle, OF_HOST);
         }
         page
@@ -51,13 +53,14 @@ impl Controller {
     }
 
     /// What each handle's reclaim unit still takes, in blocks.
-    pub(in crate::nvme) fn handles_status(&self, shift: u32) -> Page {
-        let rooms = self.subsystem.engine.stream_rooms();
+    pub(in crate::nvme) fn handles_status(&self, view: &View) -> Page {
+        let mut rooms = self.subsystem.engine.stream_rooms();
+        rooms.truncate(view.streams as usize);
         let mut page = Page::new(16 + 32 * rooms.len());
         page.u16(14, rooms.len() as u16);
         for (handle, room) in rooms.iter().enumerate() {
             let at = 16 + 32 * handle;
-            page.u16(at, handle as u16).u16(at + 2, handle as u16).u64(at + 8, room >> shift);
+            page.u16(at, handle as u16).u16(at + 2, handle as u16).u64(at + 8, room >> view.shift);
         }
         page
     }
