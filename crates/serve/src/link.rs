@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 
 use crate::pace::wall;
 
 /// Room for answers that have left and nobody has read; the system may give less.
 const SEND_BUFFER: usize = 4 << 20;
+/// The system takes so many pieces at once.
+pub const PIECES_MAX: usize = 1024;
 
 /// One end of a connection; a clone is the same connection.
 #[derive(Debug)]
@@ -69,6 +72,23 @@ impl Link {
         match self {
             Self::Unix(_) => None,
             Self::Tcp(stream) => stream.local_addr().ok(),
+        }
+    }
+
+    /// Reads what is there, without waiting: `None` where nothing is.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read_at_once(&self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
+        let mut nothing_beside = RecvAncillaryBuffer::default();
+        let most = pieces.len().min(PIECES_MAX);
+        loop {
+            match recvmsg(self, &mut pieces[..most], &mut nothing_beside, RecvFlags::DONTWAIT) {
+                Ok(received) => return Ok(Some(received.bytes)),
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
