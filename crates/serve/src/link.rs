@@ -182,3 +182,29 @@ fn wait(asked: &mut [PollFd<'_>], time: Instant, spin: Duration) -> io::Result<b
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{IoSliceMut, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::{Link, PIECES_MAX};
+
+    #[test]
+    fn what_is_there_is_read_into_however_many_pieces_and_nothing_is_waited_for() {
+        let (mut client, server) = UnixStream::pair().unwrap();
+        let server = Link::Unix(server);
+        let mut bytes = [0; PIECES_MAX + 100];
+        let read = |into: &mut [u8]| {
+            let mut pieces: Vec<_> = into.chunks_mut(1).map(IoSliceMut::new).collect();
+            server.read_at_once(&mut pieces).unwrap()
+        };
+        assert_eq!(read(&mut bytes), None);
+        client.write_all(&[7; PIECES_MAX + 10]).unwrap();
+        assert_eq!(read(&mut bytes), Some(PIECES_MAX));
+        assert_eq!(read(&mut bytes[PIECES_MAX..]), Some(10));
+        assert_eq!(bytes[..PIECES_MAX + 11], [&[7; PIECES_MAX + 10][..], &[0]].concat());
+        drop(client);
+        assert_eq!(read(&mut bytes), Some(0), "the end");
+    }
+}
