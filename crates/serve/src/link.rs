@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 
 use crate::pace::wall;
 
 /// Room for answers that have left and nobody has read; the system may give less.
 const SEND_BUFFER: usize = 4 << 20;
+/// The system takes so many pieces at once.
+pub const PIECES_MAX: usize = 1024;
 
 /// One end of a connection; a clone is the same connection.
 #[derive(Debug)]
@@ -69,6 +72,23 @@ impl Link {
         match self {
             Self::Unix(_) => None,
             Self::Tcp(stream) => stream.local_addr().ok(),
+        }
+    }
+
+    /// Reads what is there, without waiting: `None` where nothing is.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read_at_once(&self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
+        let mut nothing_beside = RecvAncillaryBuffer::default();
+        let most = pieces.len().min(PIECES_MAX);
+        loop {
+            match recvmsg(self, &mut pieces[..most], &mut nothing_beside, RecvFlags::DONTWAIT) {
+                Ok(received) => return Ok(Some(received.bytes)),
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -160,5 +180,31 @@ fn wait(asked: &mut [PollFd<'_>], time: Instant, spin: Duration) -> io::Result<b
             Ok(_) => return Ok(true),
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{IoSliceMut, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::{Link, PIECES_MAX};
+
+    #[test]
+    fn what_is_there_is_read_into_however_many_pieces_and_nothing_is_waited_for() {
+        let (mut client, server) = UnixStream::pair().unwrap();
+        let server = Link::Unix(server);
+        let mut bytes = [0; PIECES_MAX + 100];
+        let read = |into: &mut [u8]| {
+            let mut pieces: Vec<_> = into.chunks_mut(1).map(IoSliceMut::new).collect();
+            server.read_at_once(&mut pieces).unwrap()
+        };
+        assert_eq!(read(&mut bytes), None);
+        client.write_all(&[7; PIECES_MAX + 10]).unwrap();
+        assert_eq!(read(&mut bytes), Some(PIECES_MAX));
+        assert_eq!(read(&mut bytes[PIECES_MAX..]), Some(10));
+        assert_eq!(bytes[..PIECES_MAX + 11], [&[7; PIECES_MAX + 10][..], &[0]].concat());
+        drop(client);
+        assert_eq!(read(&mut bytes), Some(0), "the end");
     }
 }

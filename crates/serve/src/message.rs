@@ -4,6 +4,8 @@ use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::link::PIECES_MAX;
+
 /// A mapping unit's bytes; they never change: who writes makes a new one.
 pub type Page = Arc<[u8]>;
 
@@ -23,8 +25,6 @@ pub struct Message {
 
 /// So much room is kept for the next message.
 const ROOM: usize = 1 << 20;
-/// The system takes so many pieces at once.
-const PIECES_MAX: usize = 1024;
 /// Smaller parts are copied: a piece of its own would cost more.
 const COPIED_MAX: usize = 8 << 10;
 

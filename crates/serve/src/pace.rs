@@ -25,6 +25,8 @@ pub struct Clock {
     began: Nanos,
     /// What a request and its answer cost on their way: answers leave earlier by that.
     lead: Lead,
+    /// The most bytes that came with a request or its answer.
+    longest: AtomicU64,
     /// How long the drive had no power: its clock stood still.
     stood_still: AtomicU64,
     /// Unpaced: since when nothing was in flight.
@@ -51,8 +53,9 @@ impl Clock {
     pub fn start(pace: Pace, lead: Lead) -> Self {
         let now = wall();
         let (idle_since, lag) = (Mutex::new(now), Mutex::default());
-        let stood_still = AtomicU64::new(0);
-        Self { pace, started: now, began: Nanos::ZERO, lead, stood_still, idle_since, lag }
+        let (longest, stood_still) = (AtomicU64::new(0), AtomicU64::new(0));
+        let began = Nanos::ZERO;
+        Self { pace, started: now, began, lead, longest, stood_still, idle_since, lag }
     }
 
     /// A clock that began when the drive's showed `shown`.
@@ -70,6 +73,7 @@ impl Clock {
             started: self.started,
             began: self.began,
             lead: self.lead,
+            longest: AtomicU64::new(self.longest.load(Ordering::Relaxed)),
             stood_still: AtomicU64::new(self.stood_still.load(Ordering::Relaxed)),
             idle_since: Mutex::new(idle_since),
             lag: Mutex::default(),
@@ -102,7 +106,8 @@ impl Clock {
     /// Time of the drive by which all is done whose answer has left.
     pub fn heard_time(&self, shown: Nanos) -> Nanos {
         let Pace::Times(factor) = self.pace else { return shown };
-        self.drive_time(shown) + nanos(self.lead.transport.mul_f64(factor))
+        let lead = self.lead.of(self.longest.load(Ordering::Relaxed));
+        self.drive_time(shown) + nanos(lead.mul_f64(factor))
     }
 
     /// The drive had no power since a time until now.
@@ -116,13 +121,14 @@ impl Clock {
         Duration::from_nanos(self.stood_still.load(Ordering::Relaxed))
     }
 
-    /// When an answer leaves of what is done at `completed` on the drive's clock; at once where
-    /// nothing is paced.
-    pub fn due(&self, completed: Nanos) -> Option<Instant> {
+    /// When an answer leaves of what is done at `completed` on the drive's clock, where so many
+    /// bytes come with it or its request; at once where nothing is paced.
+    pub fn due(&self, completed: Nanos, bytes: u64) -> Option<Instant> {
         let Pace::Times(factor) = self.pace else { return None };
+        self.longest.fetch_max(bytes, Ordering::Relaxed);
         let after = completed.saturating_sub(self.began).get();
         let after = Duration::from_nanos(after).div_f64(factor);
-        Some(self.started + self.stood_still() + after.saturating_sub(self.lead.transport))
+        Some(self.started + self.stood_still() + after.saturating_sub(self.lead.of(bytes)))
     }
 
     /// So long before its end a wait is spent looking at the clock.
@@ -158,4 +164,38 @@ pub fn wall() -> Instant {
 
 fn nanos(duration: Duration) -> Nanos {
     Nanos::new(duration.as_nanos() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ssdlab_time::Nanos;
+
+    use super::{Clock, Pace};
+    use crate::transport::Lead;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// A clock of a connection on which a byte takes an hour.
+    fn slow_clock() -> Clock {
+        let lead = Lead { byte_ns: HOUR.as_nanos() as f64, ..Lead::default() };
+        Clock::start(Pace::Times(1.0), lead)
+    }
+
+    #[test]
+    fn an_answer_leaves_earlier_by_what_its_bytes_take() {
+        let (clock, done) = (slow_clock(), Nanos::from_secs(1_000_000));
+        let short = clock.due(done, 4096).unwrap();
+        assert_eq!(short - clock.due(done, 4096 + 3).unwrap(), 3 * HOUR);
+    }
+
+    #[test]
+    fn what_a_long_answer_tells_is_done_when_the_power_is_cut_after_it_left() {
+        let clock = slow_clock();
+        let before = clock.heard_time(Nanos::ZERO);
+        clock.due(Nanos::ZERO, 4096 + 2);
+        clock.due(Nanos::ZERO, 512);
+        assert!(clock.heard_time(Nanos::ZERO) >= before + Nanos::from_secs(2 * 3600));
+    }
 }

@@ -12,22 +12,30 @@ use rustix::thread::set_current_timer_slack;
 
 use crate::door::Address;
 use crate::link::{Link, pause_sharply, pause_until};
+use crate::message::{Message, Page};
 use crate::pace::wall;
 
 const ROUNDS: usize = 400;
+/// And so often with a long answer, of so many bytes.
+const LONG: (usize, usize) = (60, 512 << 10);
 /// An answer is due so long after its request: about what a drive takes.
 const DUE: Duration = Duration::from_micros(100);
-/// A read's request, and how its answer with 4 KiB is received: as structured replies are.
+/// A read's request, and what is received before its data: as of structured replies.
 const ASKED: usize = 28;
-const ANSWERED: [usize; 4] = [16, 4, 8, 4096];
+const HEADS: [usize; 3] = [16, 4, 8];
+const HEAD: usize = HEADS[0] + HEADS[1] + HEADS[2];
+/// The data of a short answer.
+const SHORT: usize = 4096;
 /// No more of a wait is spent looking at the clock, and no less.
 const SPIN: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(300));
 
 /// What keeps an answer from being with its client when it is due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lead {
-    /// The request and its answer are so long on their way: the median.
+    /// A request and its answer with 4 KiB are so long on their way: the median.
     pub transport: Duration,
+    /// Each byte beyond them, in nanoseconds: it is copied into the connection and out of it.
+    pub byte_ns: f64,
     /// Who sleeps is woken so late: 99 of 100 times not later.
     pub waking: Duration,
 }
@@ -41,23 +49,24 @@ impl Lead {
         let (mut client, mut server) = pair(address)?;
         let answering = std::thread::spawn(move || -> io::Result<Duration> {
             be_punctual();
+            server.widen()?;
             let waking = waking()?.clamp(SPIN.0, SPIN.1);
-            let answer = [0; ANSWERED[0] + ANSWERED[1] + ANSWERED[2] + ANSWERED[3]];
-            for _ in 0..ROUNDS {
-                server.read_exact(&mut [0; ASKED])?;
-                pause_sharply(wall() + DUE, waking)?;
-                server.write_all(&answer)?;
-            }
+            answer(&mut server, ROUNDS, SHORT, waking)?;
+            answer(&mut server, LONG.0, LONG.1, waking)?;
             Ok(waking)
         });
-        let mut took = Vec::with_capacity(ROUNDS);
-        for _ in 0..ROUNDS {
-            let asked = wall();
-            ask(&mut client)?;
-            took.push(asked.elapsed().saturating_sub(DUE));
-        }
+        let short = ask(&mut client, ROUNDS, SHORT)?;
+        let long = ask(&mut client, LONG.0, LONG.1)?;
         let waking = answering.join().expect("it only answers")?;
-        Ok(Self { transport: share(took, 50), waking })
+        let byte_ns = long.saturating_sub(short).as_nanos() as f64 / (LONG.1 - SHORT) as f64;
+        Ok(Self { transport: short, byte_ns, waking })
+    }
+
+    /// How long before its time an answer leaves to a request; so many bytes come with one of
+    /// them.
+    pub fn of(&self, bytes: u64) -> Duration {
+        let beyond = bytes.saturating_sub(SHORT as u64) as f64;
+        self.transport + Duration::from_nanos((beyond * self.byte_ns) as u64)
     }
 }
 
@@ -66,12 +75,39 @@ pub fn be_punctual() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// As clients do: they wait, then receive what is there piece by piece.
-fn ask(client: &mut Link) -> io::Result<()> {
-    client.write_all(&[0; ASKED])?;
-    poll(&mut [PollFd::new(client, PollFlags::IN)], None)?;
-    let mut answer = [0; 4096];
-    ANSWERED.iter().try_for_each(|piece| client.read_exact(&mut answer[..*piece]))
+/// Answers requests with so many bytes each; long answers leave page by page, as a drive's do, and
+/// each is of other pages.
+fn answer(server: &mut Link, rounds: usize, bytes: usize, waking: Duration) -> io::Result<()> {
+    let count = bytes / SHORT;
+    let pages: Vec<Page> = (0..rounds * count).map(|_| Page::from(vec![1; SHORT])).collect();
+    let mut message = Message::default();
+    for pages in pages.chunks(count) {
+        server.read_exact(&mut [0; ASKED])?;
+        message.bytes().extend([0; HEAD]);
+        for page in pages {
+            message.add(page, 0..SHORT, bytes);
+        }
+        pause_sharply(wall() + DUE, waking)?;
+        message.send(server)?;
+    }
+    Ok(())
+}
+
+/// Asks as clients do, one thing after the other: they wait, then receive what is there piece by
+/// piece. Returns how much longer than the drive it took: the median.
+fn ask(client: &mut Link, rounds: usize, bytes: usize) -> io::Result<Duration> {
+    let mut into = vec![0; bytes];
+    let mut took = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let asked = wall();
+        client.write_all(&[0; ASKED])?;
+        poll(&mut [PollFd::new(client, PollFlags::IN)], None)?;
+        for piece in HEADS.into_iter().chain([bytes]) {
+            client.read_exact(&mut into[..piece])?;
+        }
+        took.push(asked.elapsed().saturating_sub(DUE));
+    }
+    Ok(share(took, 50))
 }
 
 /// How late the system wakes this thread.
@@ -105,5 +141,21 @@ fn pair(address: &Address) -> io::Result<(Link, Link)> {
             server.set_nodelay(true)?;
             Ok((Link::Tcp(client), Link::Tcp(server)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Lead;
+
+    #[test]
+    fn each_byte_beyond_a_short_answers_lets_it_leave_earlier() {
+        let transport = Duration::from_micros(10);
+        let lead = Lead { transport, byte_ns: 0.5, waking: Duration::ZERO };
+        assert_eq!(lead.of(0), transport);
+        assert_eq!(lead.of(4096), transport);
+        assert_eq!(lead.of(4096 + 2000), Duration::from_micros(11));
     }
 }

@@ -135,7 +135,8 @@ impl Busy {
         let mut taken = match refused {
             Some(errno) => {
                 let completed = self.drive.now();
-                Taken { ended: Err(errno), completed, due: clock.due(completed), twist: None }
+                let due = clock.due(completed, 0);
+                Taken { ended: Err(errno), completed, due, twist: None }
             }
             None => Taken { twist, ..self.submit(&placed(command, twist), shape, clock) },
         };
@@ -155,7 +156,8 @@ impl Busy {
             completed = completed.max(done.completed);
             ended = ended.and(done.outcome.map_err(|error| error.errno));
         }
-        Taken { ended, completed, due: clock.due(completed), twist: None }
+        let due = clock.due(completed, command.moved_bytes());
+        Taken { ended, completed, due, twist: None }
     }
 
     fn wait_for_all(&mut self) {

@@ -97,6 +97,11 @@ impl Command {
         matches!(self.ask, Ask::Write | Ask::Zero { .. })
     }
 
+    /// Bytes that come with it or with its answer.
+    pub fn moved_bytes(&self) -> u64 {
+        if matches!(self.ask, Ask::Read | Ask::Write) { self.length.into() } else { 0 }
+    }
+
     /// Whether it changes what the drive has.
     pub fn changes(&self) -> bool {
         self.writes() || self.ask == Ask::Trim

@@ -138,7 +138,7 @@ impl Engine {
 
     /// When the drive's queue has room again, where it is full.
     pub fn next_free(&self) -> Option<Instant> {
-        self.lock().drive.next_completion().and_then(|time| self.clock.due(time))
+        self.lock().drive.next_completion().and_then(|time| self.clock.due(time, 0))
     }
 
     /// Plans a power cut, in place of an earlier plan.

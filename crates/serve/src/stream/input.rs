@@ -95,7 +95,9 @@ impl<R: Read> Input<R> {
             let (now, later) = piece.split_at_mut(here);
             let place = self.take(here);
             now.copy_from_slice(self.at(place, here));
-            left.push(later);
+            if !later.is_empty() {
+                left.push(later);
+            }
         }
         if self.ready() > 0 {
             return Ok(());
@@ -190,7 +192,7 @@ impl<R: Read> Input<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{IoSliceMut, Read};
 
     use super::Input;
 
@@ -219,6 +221,32 @@ mod tests {
                 assert_eq!(input.peek()[..35], bytes[65..]);
                 assert!(input.fill(vec![&mut [0; 36][..]], 4).is_err(), "it ends");
             }
+        }
+    }
+
+    /// Fills the first thousand pieces at most, as the system does.
+    struct Fills<'a>(&'a [u8]);
+
+    impl Read for Fills<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            self.0.read(into)
+        }
+
+        fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> std::io::Result<usize> {
+            let most = pieces.len().min(1000);
+            self.0.read_vectored(&mut pieces[..most])
+        }
+    }
+
+    #[test]
+    fn more_pieces_than_the_system_takes_are_filled_also_where_most_bytes_are_there() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(5000).collect();
+        for there in [1, 1500, 2999] {
+            let mut input = Input::new(Fills(&bytes));
+            input.receive(there, there).unwrap();
+            let mut into = vec![0; 3000];
+            input.fill(into.iter_mut().map(std::slice::from_mut).collect(), 4).unwrap();
+            assert_eq!(into, bytes[..3000]);
         }
     }
 
