@@ -163,7 +163,7 @@ def _drive(device: BlockDevice, run: Run) -> dict[str, Any]:
         "power_cycles": None,
         "volatile_cache": None,
     }
-    if device.transport == "nvme":
+    if device.transport.startswith("nvme"):  # over a network, too
         log = _json(run(["nvme", "smart-log", "--output-format=json", node]))
         identity = _json(run(["nvme", "id-ctrl", "--output-format=json", node]))
         found["unsafe_shutdowns"] = log.get("unsafe_shutdowns")

@@ -175,10 +175,11 @@ def _barrier(snapshot: Snapshot) -> Iterator[Verdict]:
 
 
 def _scheduler(drive: Device) -> Iterator[Verdict]:
-    slow = {"bfq", "cfq"} if drive.transport != "nvme" else {"bfq", "cfq", "mq-deadline"}
+    is_nvme = drive.transport.startswith("nvme")
+    slow = {"bfq", "cfq", "mq-deadline"} if is_nvme else {"bfq", "cfq"}
     if drive.scheduler not in slow:
         return
-    better = "none" if drive.transport == "nvme" else "mq-deadline"
+    better = "none" if is_nvme else "mq-deadline"
     yield Verdict(
         code="scheduler",
         severity="note",
