@@ -175,11 +175,10 @@ def _barrier(snapshot: Snapshot) -> Iterator[Verdict]:
 
 
 def _scheduler(drive: Device) -> Iterator[Verdict]:
-    is_nvme = drive.transport.startswith("nvme")
-    slow = {"bfq", "cfq", "mq-deadline"} if is_nvme else {"bfq", "cfq"}
+    slow = {"bfq", "cfq"} if drive.transport != "nvme" else {"bfq", "cfq", "mq-deadline"}
     if drive.scheduler not in slow:
         return
-    better = "none" if is_nvme else "mq-deadline"
+    better = "none" if drive.transport == "nvme" else "mq-deadline"
     yield Verdict(
         code="scheduler",
         severity="note",
