@@ -82,6 +82,15 @@ def test_an_nvme_drive_over_a_network_is_asked_as_one_in_the_machine_is() -> Non
     assert controls._dropped(layer("write through", "nvme-tcp"), drive) == []
 
 
+@pytest.mark.parametrize("printed", [12, "12"])
+def test_a_count_is_one_also_where_nvme_cli_prints_it_as_a_text(printed: int | str) -> None:
+    log = {"unsafe_shutdowns": printed, "power_cycles": printed}
+    drive = controls._drive(layer("write back").device, lambda _command: json.dumps(log))
+    assert (drive["unsafe_shutdowns"], drive["power_cycles"]) == (12, 12)
+    silent = controls._drive(layer("write back").device, lambda _command: json.dumps({}))
+    assert silent["unsafe_shutdowns"] is None
+
+
 def test_a_drive_that_nobody_could_ask_is_told_so() -> None:
     silent = controls._drive(layer("write through").device, lambda _command: None)
     (sentence,) = controls._dropped(layer("write through"), silent)
