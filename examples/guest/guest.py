@@ -1,15 +1,17 @@
 """A guest kernel on a served twin: boots it, runs `init` in it, tells how that ended.
 
-Usage: python examples/guest/guest.py SOCKET FOLDER
+Usage: python examples/guest/guest.py SOCKET FOLDER [--kernel 6.12]
 
 SOCKET is that of `ssdlab serve`, FOLDER holds a kernel and busybox as Debian packages; README.md
-beside this file says how to get them. The guest is QEMU's own processor in software: no /dev/kvm,
+beside this file says how to get them. Of several kernels --kernel names one by how its version
+begins. The guest is QEMU's own processor in software: no /dev/kvm,
 no root. Exit status 0 where the guest says that all went well.
 """
 
 from __future__ import annotations
 
 import argparse
+import lzma
 import re
 import shutil
 import stat
@@ -20,11 +22,11 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-PACKAGES = ("linux-image-*.deb", "busybox-static_*.deb")
+KERNEL = "linux-image-{}*.deb"
+PACKAGES = ("busybox-static_*.deb",)
 # The host's own, with the libraries that they need.
 PROGRAMS = ("fio", "mkfs.ext4", "e2fsck")
-MODULES = ("virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev")
-DRIVERS = ("virtio_pci", "virtio_blk")
+MODULES = ("virtio_pci", "virtio_blk")
 PATIENCE_S = 3600
 
 
@@ -33,33 +35,65 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("socket", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--kernel", default="")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         unpacked = Path(name)
-        for package in packages(arguments.folder):
-            subprocess.run(["dpkg-deb", "-x", str(package), str(unpacked)], check=True)
+        unpack(arguments.folder, (KERNEL.format(arguments.kernel), *PACKAGES), unpacked)
         initramfs = unpacked / "initramfs"
         initramfs.write_bytes(archive(dict(content(unpacked))))
         kernel = next(unpacked.glob("boot/vmlinuz-*"))
         return 0 if boot(machine(kernel, initramfs), arguments.socket) else 1
 
 
-def packages(folder: Path) -> list[Path]:
-    """The kernel's and busybox's, or the end."""
-    found = [next(iter(sorted(folder.glob(pattern))), None) for pattern in PACKAGES]
-    if None in found:
-        sys.exit(f"{folder} holds no {' or no '.join(PACKAGES)}; see examples/guest/README.md")
-    return [package for package in found if package is not None]
+def unpack(folder: Path, patterns: tuple[str, ...], unpacked: Path) -> None:
+    """The first package of each kind, by name, without installing it; or the end."""
+    found = [next(iter(sorted(folder.glob(pattern))), None) for pattern in patterns]
+    missing = [pattern for pattern, file in zip(patterns, found, strict=True) if file is None]
+    if missing:
+        sys.exit(f"{folder} holds no {' and no '.join(missing)}; see examples/guest/README.md")
+    for package in found:
+        subprocess.run(["dpkg-deb", "-x", str(package), str(unpacked)], check=True)
 
 
 def content(unpacked: Path) -> Iterator[tuple[str, Path]]:
     """Files of the guest: the path there, the file here."""
     yield "init", Path(__file__).with_name("init")
     yield "bin/busybox", unpacked / "bin/busybox"
-    for name in (*MODULES, *DRIVERS):
-        for module in unpacked.glob(f"lib/modules/**/{name}.ko"):
-            yield f"modules/{name}.ko", module
+    yield from modules(unpacked, MODULES)
     yield from programs()
+
+
+def modules(unpacked: Path, names: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    """These modules and those that they need; `modules/order` has them in the order to load them.
+
+    What a kernel has built in is not among its files.
+    """
+    files = {
+        file.name.partition(".")[0].replace("-", "_"): file
+        for file in unpacked.glob("lib/modules/**/*.ko*")
+    }
+    plain = unpacked / "modules"
+    plain.mkdir()
+    order: list[str] = []
+    for name in names:
+        load(name.replace("-", "_"), files, plain, order)
+    (plain / "order").write_text("".join(f"{name}\n" for name in order))
+    yield from ((f"modules/{file.name}", file) for file in sorted(plain.iterdir()))
+
+
+def load(name: str, files: dict[str, Path], plain: Path, order: list[str]) -> None:
+    """Puts one module into `order` after those that it needs, and without compression there."""
+    if name in order or name not in files:
+        return
+    content = files[name].read_bytes()
+    if files[name].suffix == ".xz":
+        content = lzma.decompress(content)
+    needed = re.search(rb"\0depends=([^\0]*)\0", content)
+    for other in needed[1].decode().split(",") if needed else ():
+        load(other.replace("-", "_"), files, plain, order)
+    (plain / f"{name}.ko").write_bytes(content)
+    order.append(name)
 
 
 def programs(names: tuple[str, ...] = PROGRAMS) -> Iterator[tuple[str, Path]]:
@@ -101,7 +135,8 @@ def padded(piece: bytes) -> bytes:
 def machine(kernel: Path, initramfs: Path, words: str = "") -> list[str]:
     """A guest without a drive; `words` are for its kernel and its init."""
     return [
-        *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "768"),
+        # Over QEMU 7.2's cmpxchg16b kernels from 6.12 on were seen to fall.
+        *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max,-cx16", "-m", "768"),
         *("-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"),
         *("-kernel", str(kernel), "-initrd", str(initramfs)),
         *("-append", f"console=ttyS0 panic=-1 loglevel=4 {words}"),

@@ -1,14 +1,14 @@
 """A guest kernel whose NVMe driver connects to a twin: boots it, runs `init-nvme`, tells the end.
 
 Usage: python examples/guest/nvme.py PORT NAME FOLDER [--cut CONTROL [--cuts 1]] [--size SIZE]
-       [--fs ext4|xfs]
+       [--fs ext4|xfs] [--kernel 6.12]
 
 PORT and NAME are those of the `nvme connect` line that `ssdlab serve --nvme-tcp` prints. FOLDER
 holds a kernel, busybox, nvme-cli and libnvme1 as Debian packages; README.md beside this file says
 how to get them. CONTROL is the twin's control socket: its power is cut meanwhile, so many times,
 while programs write, and the file system stopped the moment before, as a machine's is that loses
-its power, too. SIZE is what fio writes and compares. Exit status 0 where the guest says that all
-went well.
+its power, too. SIZE is what fio writes and compares. Of several kernels --kernel names one by how
+its version begins. Exit status 0 where the guest says that all went well.
 """
 
 from __future__ import annotations
@@ -23,15 +23,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from guest import archive, machine, packages, programs, run
+from guest import KERNEL, PACKAGES, archive, machine, modules, programs, run, unpack
 
-# In the order in which they are loaded; those that a kernel has built in are not among its files.
-MODULES = (
-    *("virtio", "virtio_ring", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci"),
-    *("failover", "net_failover", "virtio_net", "nvme-core", "nvme-fabrics", "nvme-tcp"),
-    *("libcrc32c", "xfs"),
-)
-PACKAGES = ("nvme-cli_*.deb", "libnvme1_*.deb")
+MODULES = ("virtio_pci", "virtio_net", "nvme-tcp", "xfs")
+NVME = ("nvme-cli_*.deb", "libnvme1_*.deb")
 # Beside those of every guest: `xfs_io` stops file systems of both kinds.
 STOPS = ("xfs_io",)
 XFS = ("mkfs.xfs", "xfs_repair")
@@ -48,6 +43,7 @@ def main() -> int:
     parser.add_argument("--cuts", type=int, default=1)
     parser.add_argument("--size", default="8m")
     parser.add_argument("--fs", choices=("ext4", "xfs"), default="ext4")
+    parser.add_argument("--kernel", default="")
     arguments = parser.parse_args()
     words = f"port={arguments.port} name={arguments.name} size={arguments.size} fs={arguments.fs}"
     more = XFS if arguments.fs == "xfs" else ()
@@ -56,8 +52,7 @@ def main() -> int:
         more += STOPS
     with tempfile.TemporaryDirectory() as folder:
         unpacked = Path(folder)
-        for package in [*packages(arguments.folder), *more_packages(arguments.folder)]:
-            subprocess.run(["dpkg-deb", "-x", str(package), str(unpacked)], check=True)
+        unpack(arguments.folder, (KERNEL.format(arguments.kernel), *PACKAGES, *NVME), unpacked)
         initramfs = unpacked / "initramfs"
         initramfs.write_bytes(archive(dict([*content(unpacked), *programs(more)])))
         kernel = next(unpacked.glob("boot/vmlinuz-*"))
@@ -65,25 +60,11 @@ def main() -> int:
         return boot([*machine(kernel, initramfs, words), *network], arguments.cut)
 
 
-def more_packages(folder: Path) -> list[Path]:
-    """Those of nvme-cli, or the end."""
-    found = [next(iter(sorted(folder.glob(pattern))), None) for pattern in PACKAGES]
-    if None in found:
-        sys.exit(f"{folder} holds no {' or no '.join(PACKAGES)}; see examples/guest/README.md")
-    return [package for package in found if package is not None]
-
-
 def content(unpacked: Path) -> Iterator[tuple[str, Path]]:
     """Files of the guest: the path there, the file here."""
     yield "init", Path(__file__).with_name("init-nvme")
     yield "bin/busybox", unpacked / "bin/busybox"
-    order = unpacked / "order"
-    with order.open("w") as names:
-        for name in MODULES:
-            for module in unpacked.glob(f"lib/modules/**/{name}.ko"):
-                yield f"modules/{name}.ko", module
-                names.write(f"{name}\n")
-    yield "modules/order", order
+    yield from modules(unpacked, MODULES)
     yield "usr/sbin/nvme", unpacked / "usr/sbin/nvme"
     for library in (unpacked / LIBRARIES).glob("libnvme*.so.1"):
         yield f"{LIBRARIES}/{library.name}", library

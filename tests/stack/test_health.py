@@ -92,6 +92,13 @@ def test_flash_writes_come_from_the_ocp_log_else_by_the_endurance_groups_ratio()
     assert (neither.host_bytes, neither.flash_bytes) == (units, None)
 
 
+def test_an_endurance_groups_counts_may_be_texts_as_nvme_cli_2_3_prints_them() -> None:
+    group = {"data_units_written": "10", "media_units_written": "25"}
+    found = _nvme(nvme("X", data_units_written=1000), {"nvme endurance-log": group})
+    assert found is not None
+    assert found.flash_bytes == 2.5 * 1000 * 512_000
+
+
 def test_a_sata_drive_tells_by_attributes_whatever_its_maker_calls_them() -> None:
     counts = {"Reallocate_NAND_Blk_Cnt": 3, "Reported_Uncorrect": 1, "CRC_Error_Count": 9}
     report = ata("X", cache=True, Unexpect_Power_Loss_Ct=4, Power_Loss_Cap_Test=1, **counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -110,6 +111,21 @@ def test_multipath_usb_and_scsi_are_read_from_where_the_kernel_puts_them(capture
     assert (top.layer, top.is_multipath, top.below) == ("multipath", True, ("sdb",))
     assert (drive.usb_id, drive.cache_type, drive.is_drive) == ("152d:0578", "write through", True)
     assert drive.link_bytes_per_s == 60e6
+
+
+def test_an_nvme_drive_over_a_network_is_asked_for_its_health(captured: Any) -> None:
+    place = "devices/virtual/nvme-fabrics/ctl/nvme1"
+    captured.disk("nvme1n1", "259:1", place, {"device/transport": "tcp"})
+    roots = Roots(captured.sys, captured.proc, captured.etc, captured.run)
+    log = {"nvme_smart_health_information_log": {"percentage_used": 7}}
+    probes = Probes(
+        as_root=True,
+        run=lambda command: json.dumps(log) if command[0] == "smartctl" else None,
+        installed=lambda _: True,
+    )
+    (drive,) = look("/dev/nvme1n1", roots, probes).devices
+    assert drive.health is not None
+    assert (drive.transport, drive.health.worn) == ("nvme-tcp", 7)
 
 
 def test_a_file_system_that_is_mounted_at_two_places_is_told_once(captured: Any) -> None:

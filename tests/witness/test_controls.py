@@ -51,9 +51,9 @@ def nvme(vwc: int) -> Any:
     return run
 
 
-def layer(write_cache: str) -> Layer:
+def layer(write_cache: str, transport: str = "nvme") -> Layer:
     device = BlockDevice(
-        "nvme0n1", 259, 0, "nvme0n1", "nvme", 1 << 30, serial="S", write_cache=write_cache
+        "nvme0n1", 259, 0, "nvme0n1", transport, 1 << 30, serial="S", write_cache=write_cache
     )
     return Layer(device, 0, is_drive=True)
 
@@ -74,6 +74,21 @@ def test_a_kernel_that_was_told_of_no_cache_is_seen_where_the_drive_has_one(
     assert [told in each for each in found if told] == ([True] if told else [])
     assert bool(found) == bool(told)
     assert (drive["unsafe_shutdowns"], drive["power_cycles"]) == (12, 90)
+
+
+def test_an_nvme_drive_over_a_network_is_asked_as_one_in_the_machine_is() -> None:
+    drive = controls._drive(layer("write through", "nvme-tcp").device, nvme(0))
+    assert (drive["unsafe_shutdowns"], drive["volatile_cache"]) == (12, False)
+    assert controls._dropped(layer("write through", "nvme-tcp"), drive) == []
+
+
+@pytest.mark.parametrize("printed", [12, "12"])
+def test_a_count_is_one_also_where_nvme_cli_prints_it_as_a_text(printed: int | str) -> None:
+    log = {"unsafe_shutdowns": printed, "power_cycles": printed}
+    drive = controls._drive(layer("write back").device, lambda _command: json.dumps(log))
+    assert (drive["unsafe_shutdowns"], drive["power_cycles"]) == (12, 12)
+    silent = controls._drive(layer("write back").device, lambda _command: json.dumps({}))
+    assert silent["unsafe_shutdowns"] is None
 
 
 def test_a_drive_that_nobody_could_ask_is_told_so() -> None:

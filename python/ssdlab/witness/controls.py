@@ -163,16 +163,21 @@ def _drive(device: BlockDevice, run: Run) -> dict[str, Any]:
         "power_cycles": None,
         "volatile_cache": None,
     }
-    if device.transport == "nvme":
+    if device.transport.startswith("nvme"):  # over a network, too
         log = _json(run(["nvme", "smart-log", "--output-format=json", node]))
         identity = _json(run(["nvme", "id-ctrl", "--output-format=json", node]))
-        found["unsafe_shutdowns"] = log.get("unsafe_shutdowns")
-        found["power_cycles"] = log.get("power_cycles")
+        found["unsafe_shutdowns"] = _count(log.get("unsafe_shutdowns"))
+        found["power_cycles"] = _count(log.get("power_cycles"))
         if "vwc" in identity:
             found["volatile_cache"] = bool(identity["vwc"] & 1)
     if found["unsafe_shutdowns"] is None:
         found.update(_smartctl(_json(run(["smartctl", "--json", "--all", node]))))
     return found
+
+
+def _count(value: Any) -> int | None:
+    """A counter of 128 bits: nvme-cli before and after 2.3 prints a number, 2.3 itself a text."""
+    return int(value) if str(value).isdecimal() else None
 
 
 def _smartctl(report: dict[str, Any]) -> dict[str, Any]:

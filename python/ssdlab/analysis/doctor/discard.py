@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -20,18 +21,57 @@ _COSTS: Final = (
     "hidden spare alone: the twin of an 840 Pro does 6900 random writes a second in 40 GB when it "
     "counts as full, and 51900 when the rest is free"
 )
+_PARITY: Final = frozenset({"raid4", "raid5", "raid6"})
+_PARITY_UNIT: Final = 4096
+"""What md first rounds the start of a TRIM down to (drivers/md/raid5.c, make_discard_request)."""
+_PARITY_MENDED: Final = (6, 12)
+"""6.1.187 does so, 6.12.117 does not: tried on loop devices and on NVMe."""
 _LAZY: Final = frozenset({"virtio", "xen", "hyper-v", "iscsi", "nbd", "loop", "usb"})
 """Where it can often not be helped from here, or is usual."""
 
 
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
-    """Codes: trim-stopped, trim-never-asked, trim-unknown, trim-passes, trim-online, ..."""
+    """Codes: trim-destroys, trim-stopped, trim-never-asked, trim-unknown, trim-passes, ..."""
     for mount in snapshot.mounts:
+        yield from _destroys(snapshot, mount)
         yield from _of_stack(snapshot, mount.layers, mount)
         yield from _online(snapshot, mount)
     if not snapshot.mounts:
         yield from _of_stack(snapshot, snapshot.layers, None)
     yield from _lvm(snapshot)
+
+
+def _destroys(snapshot: Snapshot, mount: Mounted) -> Iterator[Verdict]:
+    """An array with parity takes more than it was told to from small blocks."""
+    block = mount.block_bytes
+    if block is None or block >= _PARITY_UNIT or _version(snapshot.kernel) >= _PARITY_MENDED:
+        return
+    for row in mount.layers:
+        device = snapshot.device(row.device)
+        if device is None or device.array_level not in _PARITY or row.passes != "yes":
+            continue
+        yield Verdict(
+            code="trim-destroys",
+            severity="bad",
+            where=named(device),
+            says="A TRIM can destroy data beside what it is told to free.",
+            evidence=f"{device.name} is {device.array_level} and takes TRIMs; blocks of "
+            f"{mount.mount_point} have {block} bytes: md rounds where a TRIM starts down to 4 KiB",
+            costs="up to 3.5 KiB of a live file become zeros where room that begins right behind "
+            "the start of a stripe is trimmed; seen with Linux 6.1, and no more with 6.12",
+            remedy="echo options raid456 devices_handle_discard_safely=N | "
+            "sudo tee /etc/modprobe.d/raid456.conf; sudo update-initramfs -u; sudo reboot\n"
+            "when it is next made, make the file system with blocks of 4 KiB: mkfs -b 4096",
+            risk="until then mount without discard, and let nothing run fstrim there",
+            value=block,
+            unit="bytes",
+        )
+
+
+def _version(kernel: str) -> tuple[int, ...]:
+    """Of "6.1.0-53-cloud-amd64" the first two numbers; (0, 0) where there are none."""
+    match = re.match(r"(\d+)\.(\d+)", kernel)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def _of_stack(
@@ -124,7 +164,8 @@ def _cure(row: Layer, device: Device | None) -> tuple[str, str]:
             ),
             (
                 "parity is wrong after a TRIM unless EVERY member reads zeros there: smartctl -x "
-                "must say `Deterministic, Zeroed` of each"
+                "must say `Deterministic, Zeroed` of each; data is lost where the file system has "
+                "blocks below 4 KiB"
             ),
         )
     return _cure_below(row, device)

@@ -117,7 +117,8 @@ def _flash_bytes(counted: Any, device: BlockDevice, start: Runner) -> int | None
         return None if counted is None else int(counted.flash_bytes)
     command = ("nvme", "endurance-log", str(device.node), "--group-id=1", "-o", "json")
     log = decoded(start(command)) or {}
-    host, media = _whole(log.get("data_units_written")), _whole(log.get("media_units_written"))
+    # nvme-cli 2.3 prints counters of 128 bits as texts.
+    host, media = _numeral(log.get("data_units_written")), _numeral(log.get("media_units_written"))
     if not host or not media:
         return None
     return int(counted.host_bytes * media / host)

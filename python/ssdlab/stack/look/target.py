@@ -28,7 +28,7 @@ from ssdlab.stack.trim import Passage, Roots, discards_online, passages_of_devic
 
 _NO_HEALTH: Final = frozenset(
     {"virtio", "xen", "hyper-v", "loop", "ram", "nbd", "dm", "dm-crypt", "dm-lvm", "md", "bcache"}
-    | {"pmem", "mmc", "iscsi", "nvme-tcp", "nvme-rdma", "unknown"}
+    | {"pmem", "mmc", "iscsi", "unknown"}
 )
 """Transports behind which no drive answers smartctl."""
 

@@ -20,6 +20,7 @@ def _drive(**more: Any) -> dict[str, Any]:
         (_drive(model="SOME SSD"), "unknown"),
         (_drive(model="SOME SSD", write_cache="write through"), "protected"),
         (_drive(model="SOME SSD", transport="nvme"), "volatile"),
+        (_drive(model="SOME SSD", transport="nvme-tcp"), "volatile"),
         (_drive(model="SOME SSD", transport="virtio"), "unknown"),
         (_drive(model="INTEL SSDSC2BB480G6"), "protected"),
         (_drive(model="KXG50ZNV512G TOSHIBA", transport="nvme"), "volatile"),

@@ -56,7 +56,8 @@ def _of_drive(drive: Mapping[str, Any]) -> Claim:
     if drive.get("write_cache") == "write through":
         # The kernel then sends no flush at all. Root may have set this against the truth.
         return Claim("protected", "the drive, which tells the kernel of no volatile write cache")
-    if drive.get("transport") == "nvme" and drive.get("write_cache") == "write back":
+    is_nvme = str(drive.get("transport")).startswith("nvme")  # over a network, too
+    if is_nvme and drive.get("write_cache") == "write back":
         return Claim("volatile", "the drive, which tells the kernel of a volatile write cache")
     # SATA drives with capacitors have a write cache that is on, too.
     return Claim("unknown", "nobody")
