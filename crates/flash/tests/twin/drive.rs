@@ -253,3 +253,23 @@ fn reads_of_a_fresh_drive_take_what_the_geometry_implies() {
     let by_hand = Nanos::new(20_000 + 50_000 + 2 * channel + UNIT + 8 * UNIT);
     assert_eq!(twin.read(160, 32), by_hand);
 }
+
+#[test]
+fn a_stream_goes_on_in_other_superblocks_as_often_as_it_is_asked_to() {
+    let line = "[buffer]";
+    let streams = "placement = \"streams\"\nstreams = 2\n[buffer]";
+    let mut twin = Twin::new(&profile_with(line, streams));
+    let whole = twin.drive.stream_room(0);
+    assert!(!twin.drive.renew_stream(0), "nothing of it is used");
+    for turn in 0..500 {
+        twin.write(turn % 40, 1);
+        assert!(twin.drive.stream_room(0) < whole);
+        assert!(twin.drive.renew_stream(0));
+        assert_eq!((twin.drive.stream_room(0), twin.drive.stream_room(1)), (whole, whole));
+        assert!(!twin.drive.renew_stream(0) && !twin.drive.renew_stream(2));
+        twin.drive.assert_consistent();
+    }
+    assert_eq!(twin.drive.mapped_units(), 40);
+    assert!(twin.drive.counters().erases > 0, "what is left is collected");
+    assert!(twin.drive.counters().collection_moves < 500, "and costs little");
+}

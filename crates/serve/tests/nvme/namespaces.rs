@@ -80,6 +80,21 @@ fn a_smaller_namespace_takes_the_place_of_the_whole_one_and_is_empty() {
 }
 
 #[test]
+fn a_namespace_outlives_cuts_and_connections_and_stays_where_it_cannot_be_deleted() {
+    let target = Target::new(Manner { life: 1, ..HONEST });
+    let (mut admin, controller, _io) = host(&target);
+    assert_eq!((delete(&mut admin, 1), create(&mut admin, HALF)), (0, 0));
+    assert_eq!(attach(&mut admin, 0, &[controller]), 0);
+    target.server.power_cut(true).unwrap();
+    let (mut admin, _, mut io) = host(&target);
+    assert_eq!(number(&admin.identify(0, 1), 0, 8), HALF);
+    io.write(0, &[1; 512]);
+    assert_eq!(delete(&mut admin, 1), 0x182, "the drive takes no more writes");
+    assert_eq!(number(&admin.identify(0, 1), 0, 8), HALF);
+    assert_eq!(io.read(0, 1), [1; 512]);
+}
+
+#[test]
 fn a_format_keeps_what_is_set_aside() {
     let target = Target::new(HONEST);
     let (mut admin, controller, mut io) = host(&target);
