@@ -13,8 +13,11 @@ use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 
 use crate::pace::wall;
 
-/// Room for answers that have left and nobody has read; the system may give less.
-const SEND_BUFFER: usize = 4 << 20;
+/// Room for answers that have left and nobody has read; the system may give less. Where answers
+/// leave at their time they wait for nobody.
+const SEND_BUFFER_PACED: usize = 4 << 20;
+/// Where they leave at once, more than a processor's own cache holds would be read from memory.
+const SEND_BUFFER: usize = 256 << 10;
 /// The system takes so many pieces at once.
 pub const PIECES_MAX: usize = 1024;
 
@@ -52,8 +55,9 @@ impl Link {
     ///
     /// # Errors
     /// The system's.
-    pub fn widen(&self) -> io::Result<()> {
-        Ok(set_socket_send_buffer_size(self, SEND_BUFFER)?)
+    pub fn widen(&self, is_paced: bool) -> io::Result<()> {
+        let room = if is_paced { SEND_BUFFER_PACED } else { SEND_BUFFER };
+        Ok(set_socket_send_buffer_size(self, room)?)
     }
 
     /// Lets a read that nothing comes for end with `WouldBlock` after a while.

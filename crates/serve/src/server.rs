@@ -161,7 +161,8 @@ impl Shared {
         spawn("connection", move || {
             // A client that breaks the protocol or goes away harms nobody but itself.
             be_punctual();
-            let _ = link.widen().and_then(|()| serve(&shared, link));
+            let is_paced = shared.engine.clock().is_paced();
+            let _ = link.widen(is_paced).and_then(|()| serve(&shared, link));
             if let Some(then_on) = shared.engine.failing() {
                 shared.power_cut(then_on);
             }

@@ -49,7 +49,7 @@ impl Lead {
         let (mut client, mut server) = pair(address)?;
         let answering = std::thread::spawn(move || -> io::Result<Duration> {
             be_punctual();
-            server.widen()?;
+            server.widen(true)?;
             let waking = waking()?.clamp(SPIN.0, SPIN.1);
             answer(&mut server, ROUNDS, SHORT, waking)?;
             answer(&mut server, LONG.0, LONG.1, waking)?;
