@@ -57,7 +57,9 @@ impl Busy {
         let mut taken = Vec::with_capacity(commands.len());
         for command in commands {
             let room = shape.queue_depth - self.in_flight;
-            if clock.is_paced() && command.requests(shape).count() > room {
+            // One of more requests than the queue ever has room for takes all of it.
+            let wanted = command.requests(shape).count().min(shape.queue_depth);
+            if clock.is_paced() && wanted > room {
                 break;
             }
             let done = self.do_or_fail(command, shape, clock);

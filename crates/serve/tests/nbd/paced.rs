@@ -3,7 +3,7 @@
 use ssdlab_serve::Pace;
 use ssdlab_time::Nanos;
 
-use crate::client::{Client, READ};
+use crate::client::{Client, FUA, READ, WRITE_ZEROES};
 use crate::served::Served;
 use crate::toy::{HONEST, Manner};
 
@@ -34,6 +34,18 @@ fn ten_times_the_pace_answers_in_a_tenth_of_the_time_and_none_is_lost() {
     let cookies: Vec<u64> = (0..32).map(|_| client.reply(4096).cookie).collect();
     assert_eq!(cookies, (0..32).collect::<Vec<_>>(), "equal latencies keep their order");
     assert_eq!(served.server.engine().lag().answers, 32);
+}
+
+#[test]
+fn a_request_of_more_parts_than_the_queue_holds_is_answered() {
+    let served = Served::new(Manner { queue_depth: 2, ..HONEST }, Pace::Times(10.0));
+    let mut client = Client::go(&served.socket, false);
+    client.write(0, &[7; 4 * 4096]);
+    // Zeros for two edges, a trim between them, and a flush.
+    assert_eq!(client.ask((WRITE_ZEROES, FUA), (512, 3 * 4096), b"").errno, 0);
+    let left = client.read(0, 4 * 4096);
+    assert!(left[512..512 + 3 * 4096].iter().all(|byte| *byte == 0));
+    assert!(left[..512].iter().chain(&left[512 + 3 * 4096..]).all(|byte| *byte == 7));
 }
 
 #[test]
