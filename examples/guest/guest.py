@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import lzma
+import os
 import re
 import shutil
 import stat
@@ -27,6 +28,7 @@ PACKAGES = ("busybox-static_*.deb",)
 # The host's own, with the libraries that they need.
 PROGRAMS = ("fio", "mkfs.ext4", "e2fsck")
 MODULES = ("virtio_pci", "virtio_blk")
+LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 PATIENCE_S = 3600
 
 
@@ -106,6 +108,25 @@ def programs(names: tuple[str, ...] = PROGRAMS) -> Iterator[tuple[str, Path]]:
         told = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
         for library in re.findall(r"(/\S+) \(0x", told):
             yield library.lstrip("/"), Path(library)
+
+
+def unpacked_program(unpacked: Path, name: str) -> Iterator[tuple[str, Path]]:
+    """A program out of a package, with libraries out of packages or else the host's."""
+    folders = [unpacked / folder for folder in LIBRARIES]
+    there = {"LD_LIBRARY_PATH": ":".join(map(str, folders))}
+    told = subprocess.run(
+        ["ldd", str(unpacked / name)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **there},
+    ).stdout
+    missing = re.findall(r"(\S+) => not found", told)
+    if missing:
+        sys.exit(f"{name} needs {', '.join(missing)}; see examples/guest/README.md")
+    yield name, unpacked / name
+    for library in re.findall(r"(/\S+) \(0x", told):
+        yield library.removeprefix(str(unpacked)).lstrip("/"), Path(library)
 
 
 def archive(files: dict[str, Path]) -> bytes:

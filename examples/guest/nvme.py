@@ -14,23 +14,29 @@ its version begins. Exit status 0 where the guest says that all went well.
 from __future__ import annotations
 
 import argparse
-import os
-import re
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from guest import KERNEL, PACKAGES, archive, machine, modules, programs, run, unpack
+from guest import (
+    KERNEL,
+    PACKAGES,
+    archive,
+    machine,
+    modules,
+    programs,
+    run,
+    unpack,
+    unpacked_program,
+)
 
 MODULES = ("virtio_pci", "virtio_net", "nvme-tcp", "xfs")
 NVME = ("nvme-cli_*.deb", "libnvme1_*.deb")
 # Beside those of every guest: `xfs_io` stops file systems of both kinds.
 STOPS = ("xfs_io",)
 XFS = ("mkfs.xfs", "xfs_repair")
-LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
 def main() -> int:
@@ -65,20 +71,7 @@ def content(unpacked: Path) -> Iterator[tuple[str, Path]]:
     yield "init", Path(__file__).with_name("init-nvme")
     yield "bin/busybox", unpacked / "bin/busybox"
     yield from modules(unpacked, MODULES)
-    yield "usr/sbin/nvme", unpacked / "usr/sbin/nvme"
-    for library in (unpacked / LIBRARIES).glob("libnvme*.so.1"):
-        yield f"{LIBRARIES}/{library.name}", library
-    # What nvme-cli needs beside its own: the host has it.
-    told = subprocess.run(
-        ["ldd", str(unpacked / "usr/sbin/nvme")],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "LD_LIBRARY_PATH": str(unpacked / LIBRARIES)},
-    ).stdout
-    for library in re.findall(r"(/\S+) \(0x", told):
-        if not library.startswith(str(unpacked)):
-            yield library.lstrip("/"), Path(library)
+    yield from unpacked_program(unpacked, "usr/sbin/nvme")
     yield from programs()
 
 

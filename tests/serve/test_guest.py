@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +65,23 @@ def test_a_guests_nvme_driver_works_on_a_twin_and_comes_back_after_a_power_cut(
     guest("nvme.py", *words, "--kernel", kernel)
     assert served.count("host_trims") >= (32 << 20) / 4096, "what the guest removed was trimmed"
     assert served.count("power_cuts") == 1
+
+
+INSIDE = (
+    *("nvme-cli_*", "libnvme1_*", "mdadm_*", "cryptsetup-bin_*", "libcryptsetup12_*"),
+    *("libdevmapper1.02.1_*", "dmsetup_*", "libpopt0_*"),
+)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_doctor_in_a_guest_knows_whether_trims_pass_md_and_dm_crypt_to_the_twins(
+    kernel: str,
+) -> None:
+    need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
+    need_packages(kernel, *INSIDE)
+    told = guest("inside.py", str(PACKAGES), "--kernel", kernel, "--case", "layers")
+    found = re.findall(r"GUEST: (\S+): (-?\d+) blocks freed; the doctor says: .*trim-(\w+)", told)
+    passed = {case: (int(freed) > 0, said) for case, freed, said in found}
+    stops, passes = (False, "stopped"), (True, "passes")
+    all_passes = ("plain", "raid1", "raid5-safely", "crypt-discards", "crypt-raid1")
+    assert passed == dict.fromkeys(all_passes, passes) | {"raid5": stops, "crypt": stops}
