@@ -1,9 +1,10 @@
 """ssdlab inside a guest whose NVMe driver attaches twins: does it find what they know?
 
-Usage: python examples/guest/inside.py FOLDER [--kernel 6.12] [--case layers|power ...]
+Usage: python examples/guest/inside.py FOLDER [--kernel 6.12] [--case layers|power|stripe ...]
 
-Serves three twins (two with a volatile cache, one protected) and a witness, boots a
-guest whose second drive is an image of this Python with ssdlab, and runs `init-inside` there.
+Serves three twins (volatile, lying about flushes, protected), for the case `stripe` one more at its
+own pace, and a witness; boots a guest whose second drive is an image of this Python with ssdlab,
+and runs `init-inside` there.
 FOLDER holds a kernel, busybox, nvme-cli, mdadm, cryptsetup and what they need as Debian packages;
 README.md beside this file says how to get them. Exit status 0 where all that ssdlab said in the
 guest is what the twins know.
@@ -43,9 +44,11 @@ FROM_TOOLS = ("usr/sbin/nvme", "sbin/mdadm", "sbin/cryptsetup", "sbin/dmsetup")
 FIRST = ("virtio_pci", "virtio_blk", "virtio_net", "nvme-tcp")
 LAYERS = ("raid1", "raid456", "dm-crypt", "xts", "ecb")
 SSDLAB = (sys.executable, "-c", "import sys, ssdlab.cli; sys.exit(ssdlab.cli.main())")
-CASES = ("layers", "power")
-# Whether the drive is protected, a twin each.
-TWINS = ("false", "false", "true")
+CASES = ("layers", "power", "stripe")
+# Words of `ssdlab serve`, and keys of the profile.
+Manner = tuple[tuple[str, ...], dict[str, str]]
+# Whether the drive is protected, and whether it does what a flush asks for: a twin each.
+TWINS = (("false", "true"), ("false", "false"), ("true", "true"))
 # A program takes long, by the twin's own clock: until it ends, a power cut can take its data.
 PROFILE = """
 [drive]
@@ -60,8 +63,8 @@ dies_per_channel = 1
 planes = 1
 page = "16 KiB"
 pages_per_block = 64
-read = ["1 ms"]
-program = "2 s"
+read = ["2 ms"]
+program = "{program}"
 erase = "20 ms"
 channel_bandwidth = "800 MB/s"
 [ftl]
@@ -70,8 +73,14 @@ chunk = "32 KiB"
 spare = 0.1
 [buffer]
 size = "4 MiB"
-power_loss_protection = {}
+power_loss_protection = {protected}
+honours_flush = {honest}
 """
+# At its own pace: its units are slower than what an emulated guest does a second.
+PACED: Manner = (
+    ("--pace", "real"),
+    {"protected": "false", "honest": "true", "program": "1 ms"},
+)
 CUT_AFTER = "20-40"
 LISTENS_S = 600
 
@@ -88,19 +97,24 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, ExitStack() as undo:
         folder = Path(name)
         unpack(arguments.folder, patterns, folder / "debs")
-        twins = [twin(folder, number, undo) for number in range(len(TWINS))]
+        manners: list[Manner] = [
+            ((), {"protected": protected, "honest": honest, "program": "2 s"})
+            for protected, honest in TWINS
+        ]
+        manners += [PACED] if "stripe" in cases else []
+        twins = [twin(folder / f"{at}", *manner, undo) for at, manner in enumerate(manners)]
         port = witness(folder, undo)
         told = " ".join([*(f"twin={each}" for each in twins), *(f"case={each}" for each in cases)])
         return 0 if run(prepared(folder, f"witness={port} {told}")) else 1
 
 
-def twin(folder: Path, number: int, undo: ExitStack) -> str:
+def twin(path: Path, manner: tuple[str, ...], keys: dict[str, str], undo: ExitStack) -> str:
     """Serves a twin until the end; returns "PORT,NAME" of its `nvme connect` line."""
-    profile = folder / f"{number}.toml"
-    profile.write_text(PROFILE.format(TWINS[number]))
-    words = ("serve", str(profile), "--nvme-tcp", "127.0.0.1:0")
-    control = ("--control", str(folder / f"{number}.control"))
-    line = served([*words, *control], r"-s (\d+) -n (\S+)\n", folder / f"{number}.told", undo)
+    profile = path.with_suffix(".toml")
+    profile.write_text(PROFILE.format(**keys))
+    words = ("serve", str(profile), "--nvme-tcp", "127.0.0.1:0", *manner)
+    control = ("--control", str(path.with_suffix(".control")))
+    line = served([*words, *control], r"-s (\d+) -n (\S+)\n", path.with_suffix(".told"), undo)
     return f"{line[1]},{line[2]}"
 
 
@@ -146,8 +160,9 @@ def prepared(folder: Path, words: str) -> list[str]:
     initramfs.write_bytes(archive(first))
     image.make(content(folder), folder / "tree", root)
     command = machine(next(debs.glob("boot/vmlinuz-*")), initramfs, f"clearcpuid=cx16 {words}")
-    # NumPy asks for cmpxchg16b; the kernel alone must not use it, see `guest.machine`.
-    command[command.index("-cpu") + 1] = "max"
+    # NumPy asks for cmpxchg16b; the kernel alone must not use it, see `guest.machine`. With AVX2 as
+    # QEMU 7.2 has it NumPy sorts wrongly.
+    command[command.index("-cpu") + 1] = "max,-avx2"
     return [
         *command,
         *("-netdev", "user,id=n0,ipv6=off", "-device", "virtio-net-pci,netdev=n0"),
