@@ -204,6 +204,12 @@ def test_threads_together_do_what_the_job_says(real_file: Path) -> None:
     ("options", "engine", "named"),
     [
         (RealOptions(registered_buffers=False), "io_uring", "io_uring direct"),
+        # Of itself where memory may be locked: so little may be everywhere.
+        (
+            RealOptions(queue_depth=1, request_bytes_max=4096),
+            "io_uring",
+            "io_uring direct registered_buffers",
+        ),
         (RealOptions(registered_buffers=True), "io_uring", "io_uring direct registered_buffers"),
         (
             RealOptions(direct=False, registered_buffers=False, dsync=True),

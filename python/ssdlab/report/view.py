@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ssdlab.records import Run
 from ssdlab.report.figure.canvas import NARROW, WIDE, Size
+from ssdlab.report.wording import given
 
 
 @dataclass(frozen=True)
@@ -80,3 +81,12 @@ def command_line(run: Run, options: Sequence[str]) -> str:
         options = [*options, "--capacity", f"{device['capacity_bytes']}B"]
     words = ["ssdlab", "run", result.experiment, result.target, *options, "--seed", result.seed]
     return shlex.join(str(word) for word in words)
+
+
+def sized_command(run: Run, quick_repeats: int) -> str:
+    """As `command_line`, for a region of `size_mib` MiB; so many repeats are those of --quick."""
+    asked = run.manifest.parameters
+    options = ["--size", f"{given(asked['size_mib'])}MiB"]
+    if asked.get("repeats") == quick_repeats:
+        options.append("--quick")
+    return command_line(run, options)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Chart, Line
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn, sized_command
 from ssdlab.report.views.readings import positive
 from ssdlab.report.wording import column, given, quantity
 
@@ -142,11 +142,7 @@ def _method(run: Run) -> Method:
 
 
 def _command(run: Run) -> str:
-    asked = run.manifest.parameters
-    options = ["--size", f"{given(asked['size_mib'])}MiB"]
-    if asked.get("repeats") == _QUICK_REPEATS:
-        options.append("--quick")
-    return command_line(run, options)
+    return sized_command(run, _QUICK_REPEATS)
 
 
 VIEW: Final = View(
