@@ -61,6 +61,8 @@ def test_what_stands_in_a_servers_way_is_named(refused: Refused, tmp_path: Path)
     for words in (("--control", missing), ("--log", missing), ("--data", missing)):
         told = refused(*at, *words)
         assert f"{missing}: No such file" in told, told
+    two = (*at[:4], "--unix", missing, "--nvme-tcp", "127.0.0.1:0")
+    assert f"cannot be served: {missing}: No such file or directory; give" in refused(*two)
     short = tmp_path / "short"
     short.write_bytes(b"x")
     assert f"cannot be served: {short}" in refused(*at, "--data", short)

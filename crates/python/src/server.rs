@@ -1,8 +1,9 @@
 //! `Server`: a twin on the wire, as Python holds it.
 
+use std::fmt::Display;
 use std::io;
 use std::net::ToSocketAddrs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use pyo3::exceptions::PyOSError;
@@ -255,10 +256,10 @@ fn resolved(given: &str) -> PyResult<Address> {
     Ok(Address::Tcp(given.to_socket_addrs()?.next().ok_or_else(none)?))
 }
 
-/// The system's refusal, with the path that it is about.
-fn at(path: &Path, error: &io::Error) -> PyErr {
+/// The system's refusal, with the path or address that it is about.
+fn at(place: impl Display, error: &io::Error) -> PyErr {
     let number = error.raw_os_error().unwrap_or_default();
-    PyOSError::new_err((number, error.to_string(), path.display().to_string()))
+    PyOSError::new_err((number, error.to_string(), place.to_string()))
 }
 
 fn told(address: &Address) -> String {
@@ -281,9 +282,8 @@ impl Server {
         let volatile = twin.volatile_units();
         let store = match &options.data {
             None => Store::in_memory(capacity, unit, volatile),
-            Some(path) => {
-                Store::in_file(path, capacity, unit, volatile).map_err(|error| at(path, &error))?
-            }
+            Some(path) => Store::in_file(path, capacity, unit, volatile)
+                .map_err(|error| at(path.display(), &error))?,
         };
         let whole = restore(&mut twin, store.held())?;
         let store = store.mapped_whole(whole);
@@ -300,14 +300,22 @@ impl Server {
         let shown = twin.now();
         let mut engine = Engine::new(Box::new(twin), store, Clock::start(pace, lead).from(shown));
         if let Some(path) = &options.log {
-            engine = engine.with_log(Log::create(path).map_err(|error| at(path, &error))?);
+            engine =
+                engine.with_log(Log::create(path).map_err(|error| at(path.display(), &error))?);
         }
         let mut server = ssdlab_serve::Server::new(engine, export);
-        let address = address.map(|address| server.listen(&address)).transpose()?;
+        let address = address
+            .map(|wanted| server.listen(&wanted).map_err(|error| at(told(&wanted), &error)))
+            .transpose()?;
         let origin = format!("{} {}", options.name, options.seed);
-        let nvme = nvme.map(|address| server.listen_for_nvme(&address, &origin)).transpose()?;
+        let nvme = nvme
+            .map(|wanted| {
+                let opened = server.listen_for_nvme(&wanted, &origin);
+                opened.map_err(|error| at(told(&wanted), &error))
+            })
+            .transpose()?;
         if let Some(socket) = &options.control {
-            server.listen_for_control(socket).map_err(|error| at(socket, &error))?;
+            server.listen_for_control(socket).map_err(|error| at(socket.display(), &error))?;
         }
         Ok(Self {
             running: Mutex::new(server),
