@@ -105,10 +105,12 @@ def cut_once(rig: Rig, after_writes: int, tally: Tally) -> None:
                 control.plan_cut(after_writes=after_writes)
                 while process.at_work and control.power().cuts == cuts:
                     time.sleep(0.002)
-                tally.interrupted["cut"] += process.at_work
-                if control.power().cuts == cuts:
+                was_at_work = process.at_work
+                if missed := control.power().cuts == cuts:
                     control.power_cut()
-                process.wait()
+                # One that the cut ended may be gone before anybody looks.
+                failed = process.wait() != 0
+                tally.interrupted["cut"] += not missed and (was_at_work or failed)
         control.power_on()
     tally.done["cut"] += 1
     if rig.way != "file":

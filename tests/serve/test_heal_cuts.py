@@ -35,9 +35,11 @@ def test_after_two_cuts_and_a_kill_all_files_are_as_they_were(
     rig, tally = begin(kind, way), Tally()
     units, _ = make(rig)
     examine(rig, tally)
-    for after in (2, 5):
-        cut_once(rig, after, tally)
-        examine(rig, tally)
+    # On a busy machine a heal may be done before its cut is planned: then there is another.
+    for number, after in enumerate((2, 5, *[2] * 18)):
+        if number < 2 or not tally.interrupted["cut"]:
+            cut_once(rig, after, tally)
+            examine(rig, tally)
     kill_once(rig, units / 2, tally)
     examine(rig, tally)
     assert not tally.bad, tally
