@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from built import built, copied
 from reader import Reader
 
 import ssdlab
@@ -29,6 +30,15 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         _program(programs / "sudo", "exec")
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, made from a copy of this checkout's pages."""
+    copy = copied(tmp_path_factory.mktemp("checkout"))
+    done = built(copy)
+    assert done.returncode == 0, done.stdout
+    return copy / "site"
 
 
 def _program(file: Path, command: str) -> None:

@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from built import CHECKOUT, built, copied
 
 import ssdlab
 from pages import columns, generated, profile_keys, python, statuses, verbs
 from ssdlab import records
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 # What a browser fetches without being asked: all but the targets of links.
 FETCHED = re.compile(r'(?:\bsrc=|<link [^>]*href=|url\(|@import )["\']?(?:https?:)?//[^\s"\')]+')
-
-Build = Callable[[Path], subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture(scope="module")
-def build() -> Build:
-    """`build(docs, out)`: Sphinx as `make site` calls it, on another folder of pages."""
-
-    def make(checkout: Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["bash", checkout / "tools" / "site.sh", checkout / "site"],
-            env={**os.environ, "PYTHON": sys.executable},
-            check=False,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def site(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, made from a copy of this checkout's pages."""
-    copy = _copy(tmp_path_factory.mktemp("checkout"))
-    done = build(copy)
-    assert done.returncode == 0, done.stdout
-    return copy / "site"
-
-
-def _copy(folder: Path) -> Path:
-    """A checkout whose folders are those of this one, by links; its pages are a copy."""
-    for name in ("python", "crates"):
-        (folder / name).symlink_to(CHECKOUT / name)
-    for name in ("docs", "tools"):
-        subprocess.run(["cp", "-r", CHECKOUT / name, folder / name], check=True)
-    return folder
 
 
 def test_the_site_builds_and_every_page_of_docs_is_in_it(site: Path) -> None:
@@ -71,10 +30,8 @@ def test_nothing_is_fetched_from_another_host(site: Path) -> None:
     assert not found
 
 
-def test_a_broken_link_a_broken_anchor_and_a_lost_page_fail_the_build(
-    build: Build, tmp_path: Path
-) -> None:
-    copy = _copy(tmp_path)
+def test_a_broken_link_a_broken_anchor_and_a_lost_page_fail_the_build(tmp_path: Path) -> None:
+    copy = copied(tmp_path)
     for page in (copy / "docs").rglob("*"):
         if page.is_file():
             page.unlink()
@@ -82,7 +39,7 @@ def test_a_broken_link_a_broken_anchor_and_a_lost_page_fail_the_build(
         "# One\n\n[a](nowhere.md) [b](#no-such-heading) [c](other.md)\n"
     )
     (copy / "docs" / "other.md").write_text("# Other\n")
-    done = build(copy)
+    done = built(copy)
     assert done.returncode != 0
     for told in ("nowhere.md", "no-such-heading", "other.md"):
         assert told in done.stdout

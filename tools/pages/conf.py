@@ -18,5 +18,7 @@ smartquotes = False
 
 html_theme = "furo"
 html_title = "ssdlab"
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
 html_copy_source = False
 html_show_copyright = False

@@ -1,0 +1,64 @@
+"""What a reader sees: the site and reports in a browser, on a desk and on a telephone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from browser import WIDTHS, look
+
+EXPERIMENTS = ("aging", "stripe", "fsync", "suite")
+
+
+@pytest.fixture
+def reports(environment: dict[str, str], tmp_path: Path) -> list[Path]:
+    """Reports of quick runs on a twin, one of each experiment."""
+
+    def printed(*words: str) -> str:
+        done = subprocess.run(
+            ["ssdlab", *words], cwd=tmp_path, env=environment, capture_output=True, check=True
+        )
+        return done.stdout.decode()
+
+    pages = []
+    for name in EXPERIMENTS:
+        words = ("run", name, "twin:toshiba-xg5", "--quick", "--quiet", "--json")
+        run = json.loads(printed(*words))["folder"]
+        pages.append(tmp_path / f"{name}.html")
+        printed("report", run, "--html", str(pages[-1]))
+    return pages
+
+
+def test_no_page_of_the_site_is_empty_too_wide_or_without_an_image(
+    site: Path, tmp_path: Path
+) -> None:
+    pages = sorted(page for page in site.rglob("*.html") if "genindex" not in page.name)
+    seen, console = look(pages, tmp_path)
+    assert len(seen) == len(WIDTHS) * len(pages) > 80
+    assert not console
+    assert [each for each in seen if each.letters < 200 or each.beyond or each.missing] == []
+    desk = [each for each in seen if each.width == max(WIDTHS)]
+    assert [(each.page, each.cut) for each in desk if each.cut] == []
+
+
+def test_reports_fit_a_desk_and_a_telephone(reports: list[Path], tmp_path: Path) -> None:
+    seen, console = look(reports, tmp_path)
+    assert len(seen) == len(WIDTHS) * len(EXPERIMENTS)
+    assert not console
+    assert [each for each in seen if each.letters < 500 or each.beyond or each.missing] == []
+
+
+def test_what_is_wrong_with_a_page_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<p style='width: 2000px'>wide</p><img src='none.png'><pre style='overflow: hidden'>"
+        f"{'x' * 900}</pre><script>console.error('broken')</script>"
+    )
+    (desk, _), console = look([page], tmp_path)
+    assert desk.letters < 2000
+    assert desk.beyond > 700
+    assert desk.missing == ["none.png"]
+    assert desk.cut
+    assert "broken" in " ".join(console)
