@@ -205,13 +205,23 @@ impl Host {
     }
 
     /// Submits a command with the data in its capsule; returns its id.
-    pub fn submit(&mut self, mut sqe: Sqe, data: &[u8]) -> u16 {
+    pub fn submit(&mut self, sqe: Sqe, data: &[u8]) -> u16 {
+        self.try_submit(sqe, data).unwrap();
+        self.next
+    }
+
+    /// A command without data, on a connection that may be gone.
+    pub fn tries(&mut self, sqe: Sqe) -> io::Result<Answer> {
+        self.try_submit(sqe, &[])?;
+        self.answer(&[])
+    }
+
+    fn try_submit(&mut self, mut sqe: Sqe, data: &[u8]) -> io::Result<()> {
         self.next += 1;
         sqe.0[2..4].copy_from_slice(&self.next.to_le_bytes());
         let mut header = vec![4, 0, 72, 0, 0, 0, 0, 0];
         header.extend(sqe.0);
-        self.put(header, data, 0).unwrap();
-        self.next
+        self.put(header, data, 0)
     }
 
     /// Sends a unit, with the digests that were agreed on.
