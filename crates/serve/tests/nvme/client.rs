@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use ssdlab_serve::{Address, Clock, Drive, Engine, Export, Lead, Pace, Server, Store};
+use ssdlab_serve::{Address, Clock, Drive, Engine, Export, Lead, Pace, Secret, Server, Store};
 
 use crate::toy::{CAPACITY, Manner, Toy, UNIT};
 
@@ -342,10 +342,15 @@ impl Target {
     }
 
     pub fn paced(manner: Manner, pace: Pace) -> Self {
+        Self::guarded(manner, pace, None)
+    }
+
+    /// One whose hosts have to know a secret.
+    pub fn guarded(manner: Manner, pace: Pace, secret: Option<Secret>) -> Self {
         let mut server =
             Server::new(engine(manner, pace), Export::new("toy", "a toy", CAPACITY, UNIT));
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let (address, identity) = server.listen_for_nvme(&any, "test").unwrap();
+        let (address, identity) = server.listen_for_nvme(&any, "test", secret).unwrap();
         let Address::Tcp(address) = address else { panic!("it listens on a port") };
         Self { server, address, name: identity.name }
     }
