@@ -1,14 +1,15 @@
 """A guest kernel whose NVMe driver connects to a twin: boots it, runs `init-nvme`, tells the end.
 
 Usage: python examples/guest/nvme.py PORT NAME FOLDER [--cut CONTROL [--cuts 1]] [--size SIZE]
-       [--fs ext4|xfs] [--kernel 6.12]
+       [--fs ext4|xfs] [--kernel 6.12] [--secret FILE]
 
 PORT and NAME are those of the `nvme connect` line that `ssdlab serve --nvme-tcp` prints. FOLDER
 holds a kernel, busybox, nvme-cli and libnvme1 as Debian packages; README.md beside this file says
 how to get them. CONTROL is the twin's control socket: its power is cut meanwhile, so many times,
 while programs write, and the file system stopped the moment before, as a machine's is that loses
 its power, too. SIZE is what fio writes and compares. Of several kernels --kernel names one by how
-its version begins. Exit status 0 where the guest says that all went well.
+its version begins. FILE holds the secret of a drive that wants one (from 6.12 on): without it, and
+with another, the guest must not come in. Exit status 0 where the guest says that all went well.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def main() -> int:
     parser.add_argument("--size", default="8m")
     parser.add_argument("--fs", choices=("ext4", "xfs"), default="ext4")
     parser.add_argument("--kernel", default="")
+    parser.add_argument("--secret", type=Path)
     arguments = parser.parse_args()
     words = f"port={arguments.port} name={arguments.name} size={arguments.size} fs={arguments.fs}"
     more = XFS if arguments.fs == "xfs" else ()
@@ -60,7 +62,10 @@ def main() -> int:
         unpacked = Path(folder)
         unpack(arguments.folder, (KERNEL.format(arguments.kernel), *PACKAGES, *NVME), unpacked)
         initramfs = unpacked / "initramfs"
-        initramfs.write_bytes(archive(dict([*content(unpacked), *programs(more)])))
+        files = dict([*content(unpacked), *programs(more)])
+        if arguments.secret is not None:
+            files["secret"] = arguments.secret
+        initramfs.write_bytes(archive(files))
         kernel = next(unpacked.glob("boot/vmlinuz-*"))
         network = ("-netdev", "user,id=n0,ipv6=off", "-device", "virtio-net-pci,netdev=n0")
         return boot([*machine(kernel, initramfs, words), *network], arguments.cut)

@@ -66,3 +66,18 @@ def test_what_stands_in_a_servers_way_is_named(refused: Refused, tmp_path: Path)
     short = tmp_path / "short"
     short.write_bytes(b"x")
     assert f"cannot be served: {short}" in refused(*at, "--data", short)
+
+
+def test_a_secret_is_one_and_is_for_hosts_of_nvme(refused: Refused, tmp_path: Path) -> None:
+    nvme = ("serve", "toshiba-xg5", "--capacity", "256MiB", "--nvme-tcp", "127.0.0.1:0")
+    secret = tmp_path / "secret"
+    assert f"{secret}: No such file" in refused(*nvme, "--dhchap-secret", secret)
+    for content in (b"password\n", b"", b"DHHC-1:00:password:\n"):
+        secret.write_bytes(content)
+        assert "secret" in refused(*nvme, "--dhchap-secret", secret)
+    secret.write_bytes(b"\xff")
+    assert "it is no text" in refused(*nvme, "--dhchap-secret", secret)
+    nbd = (*nvme[:4], "--unix", tmp_path / "socket")
+    assert "--nvme-tcp" in refused(*nbd, "--dhchap-secret", secret)
+    told = refused("serve", "toshiba-xg5", "--nvme-tcp", "0.0.0.0:0")
+    assert "anybody unless --dhchap-secret" in told

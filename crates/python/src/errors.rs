@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use ssdlab_device::DeviceError;
 use ssdlab_flash::ConfigError;
+use ssdlab_serve::SecretError;
 use ssdlab_uring::OpenError;
 use ssdlab_workload::JobError;
 use ssdlab_workload::trace::TraceError;
@@ -32,6 +33,9 @@ pub enum NativeError {
     /// Options that are none.
     #[error("options: {0}")]
     OptionsText(serde_json::Error),
+    /// A secret that is none.
+    #[error("the secret of NVMe's hosts: {0}")]
+    Secret(#[from] SecretError),
     /// A way to a drive that there is not.
     #[error("engine is {given}; may be io_uring or sync")]
     Engine {
@@ -55,6 +59,7 @@ impl From<NativeError> for PyErr {
             | NativeError::Trace(_)
             | NativeError::JobText(_)
             | NativeError::OptionsText(_)
+            | NativeError::Secret(_)
             | NativeError::Engine { .. } => "UsageError",
             NativeError::Device(_) => "DeviceFailure",
         };

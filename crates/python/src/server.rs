@@ -14,7 +14,7 @@ use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
 use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, Whereabouts};
 use ssdlab_serve::{
     Address, Clock, Counter, Cut, Drive, Engine, Export, Health, Lead, Log, Lost, Making, Pace,
-    Store, Tls, restore,
+    Secret, Store, Tls, restore,
 };
 use ssdlab_time::Nanos;
 
@@ -207,6 +207,9 @@ struct ServeOptions {
     /// `host:port` for hosts of `NVMe`.
     #[serde(default)]
     nvme_tcp: Option<String>,
+    /// What those hosts have to know, as text; none where everybody may come.
+    #[serde(default)]
+    dhchap_secret: Option<String>,
     #[serde(default)]
     capacity_bytes: Option<u64>,
     /// The control socket's path.
@@ -244,6 +247,10 @@ impl ServeOptions {
             Kind::Unix => Address::Unix(given.into()),
             Kind::Tcp => resolved(given)?,
         }))
+    }
+
+    fn secret(&self) -> Result<Option<Secret>, NativeError> {
+        Ok(self.dhchap_secret.as_deref().map(Secret::parse).transpose()?)
     }
 
     fn nvme_address(&self) -> PyResult<Option<Address>> {
@@ -288,6 +295,7 @@ impl Server {
         let whole = restore(&mut twin, store.held())?;
         let store = store.mapped_whole(whole);
         let (address, nvme) = (options.address()?, options.nvme_address()?);
+        let secret = options.secret()?;
         let pace = options.pace.map_or(Pace::None, Pace::Times);
         let lead = match address.as_ref().or(nvme.as_ref()) {
             Some(address) if options.pace.is_some() => Lead::measure(address)?,
@@ -310,7 +318,7 @@ impl Server {
         let origin = format!("{} {}", options.name, options.seed);
         let nvme = nvme
             .map(|wanted| {
-                let opened = server.listen_for_nvme(&wanted, &origin);
+                let opened = server.listen_for_nvme(&wanted, &origin, secret);
                 opened.map_err(|error| at(told(&wanted), &error))
             })
             .transpose()?;

@@ -32,6 +32,7 @@ pub use export::Export;
 pub use nvme::{
     Completion, Controller, HostData, Identity, Kind, Outcome, Status, Submission, Subsystem,
 };
+pub use nvme_tcp::{Secret, SecretError};
 pub use pace::{Clock, Lag, Pace};
 pub use power::{Plan, PowerTold};
 pub use server::Server;

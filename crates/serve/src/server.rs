@@ -14,7 +14,7 @@ use crate::link::Link;
 use crate::links::Links;
 use crate::nbd::{Negotiated, Session, greet, negotiate};
 use crate::nvme::{Identity, Subsystem};
-use crate::nvme_tcp;
+use crate::nvme_tcp::{self, Secret};
 use crate::stream::{Awake, Input};
 use crate::transport::be_punctual;
 
@@ -65,8 +65,9 @@ impl Server {
         Ok(self.nbd.insert(door).address().clone())
     }
 
-    /// Listens for hosts of `NVMe`. `origin` tells this drive from others of its model, together
-    /// with the port. Returns where, and what the drive is called there.
+    /// Listens for hosts of `NVMe`, who have to know `secret`, if there is one. `origin` tells this
+    /// drive from others of its model, together with the port. Returns where, and what the drive is
+    /// called there.
     ///
     /// # Errors
     /// The address cannot be had.
@@ -74,6 +75,7 @@ impl Server {
         &mut self,
         address: &Address,
         origin: &str,
+        secret: Option<Secret>,
     ) -> io::Result<(Address, Identity)> {
         let serving = Arc::clone(&self.shared);
         let target: Arc<OnceLock<nvme_tcp::Target>> = Arc::default();
@@ -87,7 +89,7 @@ impl Server {
         let model = self.shared.export.description();
         let identity = Identity::new(model, &format!("{origin} {address:?}"));
         let subsystem = Subsystem::new(Arc::clone(&self.shared.engine), identity.clone());
-        made.get_or_init(|| nvme_tcp::Target::new(subsystem));
+        made.get_or_init(|| nvme_tcp::Target::new(subsystem, secret));
         self.nvme = Some(door);
         Ok((address, identity))
     }

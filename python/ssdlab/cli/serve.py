@@ -20,6 +20,13 @@ from ssdlab.units import format_size, parse_size
 
 app = typer.Typer()
 
+SecretFile = Annotated[
+    Path | None, typer.Option(help="Only NVMe hosts that know the secret in this file.")
+]
+Certificates = Annotated[
+    Path | None, typer.Option(help="Encrypt by server-cert.pem, server-key.pem of this folder.")
+]
+
 
 @app.command(
     name="serve",
@@ -39,6 +46,7 @@ def run(
     nvme_tcp: Annotated[
         str | None, typer.Option("--nvme-tcp", help="Be an NVMe drive on HOST:PORT, as --tcp is.")
     ] = None,
+    dhchap_secret: SecretFile = None,
     control: Annotated[
         Path | None, typer.Option(help="Control socket; of --unix SOCKET it is SOCKET.control.")
     ] = None,
@@ -55,9 +63,7 @@ def run(
     pace: Annotated[
         str, typer.Option(help="none, real, or a factor such as 10x: how fast its time runs.")
     ] = "none",
-    tls_certificates: Annotated[
-        Path | None, typer.Option(help="Encrypt by server-cert.pem, server-key.pem of this folder.")
-    ] = None,
+    tls_certificates: Certificates = None,
     tls_verify_peer: Annotated[
         bool, typer.Option("--tls-verify-peer", help="Only clients that ca-cert.pem vouches for.")
     ] = False,
@@ -75,6 +81,7 @@ def run(
         kind="unix" if unix is not None else "tcp",
         address=_address(unix, tcp, nvme_tcp, reachable=listen),
         nvme_tcp=nvme_tcp and _port("--nvme-tcp", nvme_tcp, reachable=listen),
+        dhchap_secret=_secret(dhchap_secret, nvme_tcp),
         control=_control(control, unix),
         capacity_bytes=None if capacity is None else parse_size(capacity),
         data=None if data == "memory" else data,
@@ -132,9 +139,9 @@ def _port(option: str, given: str, *, reachable: bool) -> str:
         usual = "127.0.0.1:4420" if option == "--nvme-tcp" else "127.0.0.1:10809"
         raise UsageError(f"{option} is {given!r}; it may be HOST:PORT, such as {usual}")
     if not _is_own(host.strip("[]")) and not reachable:
-        who = "anybody" if option == "--nvme-tcp" else "anybody unless --tls-verify-peer"
+        unless = "--dhchap-secret" if option == "--nvme-tcp" else "--tls-verify-peer"
         raise UsageError(
-            f"{option} {given} can be reached from other machines, by {who}; "
+            f"{option} {given} can be reached from other machines, by anybody unless {unless}; "
             "give 127.0.0.1:PORT, or add --listen if that is meant"
         )
     return given
@@ -173,6 +180,21 @@ def _folder(certificates: Path | None, *, verify_peer: bool) -> str | None:
     return None if certificates is None else str(certificates)
 
 
+def _secret(file: Path | None, nvme_tcp: str | None) -> str | None:
+    """What the file holds, which is a secret or not."""
+    if file is None:
+        return None
+    if nvme_tcp is None:
+        raise UsageError("--dhchap-secret is for hosts of --nvme-tcp HOST:PORT; NBD has TLS")
+    try:
+        return file.read_text()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(
+            f"--dhchap-secret {file}: {reason}; nvme gen-dhchap-key makes a secret"
+        ) from error
+
+
 def _print_ways(console: Console, server: Server, options: ServeOptions) -> None:
     """The exact commands to attach it."""
     told = f"serving {options.name}, {format_size(server.capacity_bytes)}, until Ctrl-C"
@@ -184,6 +206,8 @@ def _print_ways(console: Console, server: Server, options: ServeOptions) -> None
         (address, name) = server.nvme
         host, _, port = address.rpartition(":")
         at = f"nvme connect -t tcp -a {host.strip('[]')} -s {port} -n {name}"
+        if options.dhchap_secret is not None:
+            at += " --dhchap-secret SECRET"
         _print(console, f"  {'an NVMe drive':20}{at}")
     if server.transport_us:
         lead = f"answers leave {server.transport_us:.0f} us early: so long they are on their way"

@@ -15,7 +15,8 @@ class ServeOptions(msgspec.Struct, frozen=True):
     """How a twin is served.
 
     `address` is where NBD's clients come: a socket's path (unix) or `host:port` (tcp; port 0 takes
-    a free one), or None; `nvme_tcp` a `host:port` for NVMe's hosts. `control` is the path of its
+    a free one), or None; `nvme_tcp` a `host:port` for NVMe's hosts, who have to prove that they
+    know `dhchap_secret`, if there is one (`DHHC-1:NN:BASE64:`). `control` is the path of its
     control socket (see `Control`), None for none. Its content lies in memory, or in the sparse file
     `data`, which survives; each of its changes is logged in the new file `log`, as dm-log-writes
     does. `pace` is how many seconds of the drive pass in a second; None for as fast as can be.
@@ -27,6 +28,7 @@ class ServeOptions(msgspec.Struct, frozen=True):
     kind: Literal["unix", "tcp"]
     address: str | None
     nvme_tcp: str | None = None
+    dhchap_secret: str | None = None
     capacity_bytes: int | None = None
     control: str | None = None
     data: str | None = None
@@ -42,7 +44,7 @@ def serve(profile: str, options: ServeOptions) -> Server:
 
     Raises:
         TargetError: a wrong profile.
-        UsageError: the address or the file cannot be had.
+        UsageError: the address or the file cannot be had, or the secret is none.
     """
     try:
         return Server.start(profile, msgspec.json.encode(options).decode())

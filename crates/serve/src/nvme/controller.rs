@@ -181,7 +181,9 @@ impl Controller {
     /// By when something must have been heard of a host that was heard at `heard`.
     pub fn expires(&self, heard: Instant) -> Option<Instant> {
         let patience = self.lock().features.patience;
-        // Twice: a host sends something in every half of it, and one that is slow is no dead one.
+        // Traffic keeps a host alive: a timer that finds some starts anew, so that who falls silent
+        // right after it started is missed when the second ends. That is the longest that a host
+        // has to expect, and nobody who is only slow is taken for dead.
         (!patience.is_zero()).then(|| heard + 2 * patience)
     }
 

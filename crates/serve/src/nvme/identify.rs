@@ -3,7 +3,7 @@
 use super::controller::{Controller, Kind, QUEUE_ENTRIES, VERSION};
 use super::event::REQUESTS_MAX;
 use super::identity::DISCOVERY;
-use super::io::{COPY_BLOCKS_MAX, COPY_RANGES_MAX};
+use super::io::{COPY_RANGES_MAX, copy_blocks_max};
 use super::namespace::Namespace;
 use super::page::Page;
 use super::status::Status;
@@ -143,7 +143,8 @@ impl Controller {
             page.u16(place, in_blocks(unit));
         }
         page.u16(72, in_blocks(subsystem.making.stripe_bytes.max(unit)));
-        page.u16(74, COPY_BLOCKS_MAX as u16).u32(76, COPY_BLOCKS_MAX * COPY_RANGES_MAX);
+        let copied = copy_blocks_max(4096 << subsystem.transfer_shift(), shift);
+        page.u16(74, copied as u16).u32(76, copied * COPY_RANGES_MAX);
         page.u8(80, COPY_RANGES_MAX as u8 - 1).u16(102, 1);
         page.put(104, &subsystem.identity.namespace);
         page

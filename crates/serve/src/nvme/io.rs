@@ -41,9 +41,15 @@ pub const COMMANDS: [(u8, bool); 10] = [
     (MANAGEMENT_SEND, false),
 ];
 
-/// A copy has so many ranges of so many blocks each at most.
+/// A copy has so many ranges at most.
 pub const COPY_RANGES_MAX: u32 = 128;
-pub const COPY_BLOCKS_MAX: u32 = 1024;
+/// And each so many blocks, unless so many make more than one transfer.
+const COPY_BLOCKS_MAX: u32 = 1024;
+
+/// Blocks of 2^`shift` bytes that a range of a copy has at most.
+pub fn copy_blocks_max(transfer_max: u32, shift: u32) -> u32 {
+    COPY_BLOCKS_MAX.min(transfer_max >> shift)
+}
 
 /// Bits of CDW12.
 const FUA: u32 = 1 << 30;

@@ -77,6 +77,9 @@ impl Status {
     /// A connection cannot be had as it is asked for.
     pub const CONNECT_PARAMETER: Self = Self(0x182 | IN_VAIN);
 
+    /// First its host has to prove that it may.
+    pub const PROOF_REQUIRED: Self = Self(0x191 | IN_VAIN);
+
     /// The medium did not take it.
     pub const WRITE_FAULT: Self = Self(0x280 | IN_VAIN);
     /// The medium did not give it.

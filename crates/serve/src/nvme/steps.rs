@@ -6,7 +6,7 @@ use ssdlab_device::Hint;
 
 use super::controller::Controller;
 use super::io::{
-    COMPARE, COPY, COPY_BLOCKS_MAX, COPY_RANGES_MAX, DATASET, MANAGEMENT_RECEIVE, MANAGEMENT_SEND,
+    COMPARE, COPY, COPY_RANGES_MAX, DATASET, MANAGEMENT_RECEIVE, MANAGEMENT_SEND, copy_blocks_max,
 };
 use super::status::Status;
 use super::submission::{HostData, Submission};
@@ -248,7 +248,7 @@ fn sources(
     for range in ranges.chunks_exact(COPY_RANGE_BYTES) {
         let first = u64::from_le_bytes(range[8..16].try_into().expect("eight bytes"));
         let blocks = u64::from(u16::from_le_bytes([range[16], range[17]])) + 1;
-        if blocks > COPY_BLOCKS_MAX.into() || blocks << view.shift > view.transfer_max.into() {
+        if blocks > copy_blocks_max(view.transfer_max, view.shift).into() {
             return Err(Status::SIZE_LIMIT);
         }
         sources.push((first, blocks));

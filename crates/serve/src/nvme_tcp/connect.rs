@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::proof::Proof;
 use super::target::{Attached, Place, Target};
 use crate::link::Link;
 use crate::nvme::{Completion, Controller, DISCOVERY, Kind, Status, Submission};
@@ -30,6 +31,8 @@ pub struct Queue {
     head: u16,
     entries: u16,
     pub has_flow_control: bool,
+    /// What its host has to prove; none where it need not.
+    pub proof: Option<Proof>,
     _place: Option<Place>,
 }
 
@@ -37,6 +40,11 @@ impl Queue {
     /// Notes a submission.
     pub fn advance(&mut self) {
         self.head = (self.head + 1) % self.entries;
+    }
+
+    /// Whether its commands are done: its host has proved what it has to.
+    pub fn is_open(&self) -> bool {
+        self.proof.as_ref().is_none_or(|proof| proof.is_given)
     }
 
     /// How far the submission queue was read, as a response says.
@@ -60,6 +68,7 @@ struct Wish<'a> {
     host: [u8; 16],
     controller: u16,
     subsystem: &'a [u8],
+    name: &'a [u8],
 }
 
 impl<'a> Wish<'a> {
@@ -86,6 +95,7 @@ impl<'a> Wish<'a> {
             host: data[..16].try_into().expect("sixteen bytes"),
             controller: u16::from_le_bytes([data[16], data[17]]),
             subsystem: name(256),
+            name: name(512),
         })
     }
 }
@@ -122,6 +132,12 @@ impl Target {
             head: 0,
             entries: wish.entries,
             has_flow_control: wish.attributes & NO_FLOW_CONTROL == 0,
+            // Where the drive is everybody may ask.
+            proof: self
+                .secret
+                .as_ref()
+                .filter(|_| kind == Kind::Drive)
+                .map(|_| Proof::new(wish.name)),
             _place: place,
         })
     }

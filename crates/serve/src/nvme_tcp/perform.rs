@@ -1,11 +1,20 @@
 //! How a session does what a host asked: together what the drive does at once, the rest alone.
 
 use std::io;
+use std::ops::RangeInclusive;
 
 use super::reply::Exchange;
 use super::session::{Asked, Session};
 use crate::engine::{Ask, Command};
-use crate::nvme::{FABRICS, Outcome, Status};
+use crate::nvme::{Completion, FABRICS, Outcome, Status, Submission};
+
+/// Types of Fabrics command: Authentication Send and Receive.
+const PROOF_SENT: u8 = 0x05;
+const PROOF_RECEIVED: u8 = 0x06;
+/// CDW10 of both: the protocol of `NVMe` itself, the first of it.
+const SECURITY: u32 = 0xe901_0100;
+/// Room for a message: for the longest, and no more than any host needs.
+const PROOF_ROOM: RangeInclusive<usize> = 48..=4096;
 
 impl Session<'_> {
     /// Does the batch as far as the drive takes it; an error where the power fails.
@@ -89,6 +98,10 @@ impl Session<'_> {
             self.connect(asked);
             return Ok(());
         };
+        if proves(submission) && self.target.secret.is_some() {
+            self.prove(asked);
+            return Ok(());
+        }
         if submission.opcode() == FABRICS {
             let completion = queue.fabrics(submission);
             self.respond(id, completion);
@@ -112,4 +125,39 @@ impl Session<'_> {
         self.replies.add(due, |out| manner.given(out, id, &given, completion));
         Ok(())
     }
+
+    /// Takes or tells what a host says to prove that it may have its queue.
+    fn prove(&mut self, asked: &Asked) {
+        let submission = &asked.submission;
+        let (id, room) = (submission.id(), asked.room());
+        let is_sent = submission.fabrics_type() == PROOF_SENT;
+        let fits = submission.word(10) == SECURITY
+            && submission.word(11) as usize == room
+            && (is_sent || PROOF_ROOM.contains(&room));
+        let proof = self.queue.as_mut().and_then(|queue| queue.proof.as_mut());
+        let (Some(proof), Some(secret)) = (proof.filter(|_| fits), &self.target.secret) else {
+            self.respond(id, Status::INVALID_FIELD.into());
+            return;
+        };
+        if is_sent {
+            let drive = self.target.subsystem.identity.name.as_bytes();
+            proof.hear(self.units.bytes(&asked.data), secret, drive);
+            self.respond(id, Completion::DONE);
+            return;
+        }
+        let Some((mut message, is_last)) = proof.tell() else {
+            self.respond(id, Status::SEQUENCE.into());
+            return;
+        };
+        self.leaving |= is_last;
+        message.resize(room, 0);
+        let manner = self.manner();
+        manner.given(self.replies.now(), id, &message, Completion::DONE);
+    }
+}
+
+/// Whether a command is of a host that proves that it may have its queue.
+pub fn proves(submission: &Submission) -> bool {
+    let is_part = [PROOF_SENT, PROOF_RECEIVED].contains(&submission.fabrics_type());
+    submission.opcode() == FABRICS && is_part
 }

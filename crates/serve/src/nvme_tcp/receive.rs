@@ -3,8 +3,10 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::connect::Queue;
 use super::input::{Coming, Data, Unit, located};
 use super::pdu::{COMMON_BYTES, Reason};
+use super::perform::proves;
 use super::session::{Asked, Session};
 use crate::engine::Ask;
 use crate::link::pause_sharply;
@@ -96,7 +98,7 @@ impl Session<'_> {
     }
 
     fn may_rest(&self) -> bool {
-        self.queue.is_some() && self.units.input.ready() == 0
+        self.queue.as_ref().is_some_and(Queue::is_open) && self.units.input.ready() == 0
     }
 
     /// When the host is taken for dead; only its admin queue knows that.
@@ -126,6 +128,10 @@ impl Session<'_> {
         let id = submission.id();
         if self.units.is_pending(id) {
             self.respond(id, Status::ID_CONFLICT.into());
+            return Ok(0);
+        }
+        if self.queue.as_ref().is_some_and(|queue| !queue.is_open()) && !proves(&submission) {
+            self.respond(id, Status::PROOF_REQUIRED.into());
             return Ok(0);
         }
         match located(&submission, came) {

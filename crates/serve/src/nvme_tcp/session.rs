@@ -18,6 +18,9 @@ use crate::stream::{Awake, Input, Replies};
 /// So long the rest of a unit may take, and the first command of a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Of a connection's result: its host has to prove that it may have it.
+const PROOF_REQUIRED: u32 = 1 << 17;
+
 /// A connection.
 pub struct Session<'a> {
     pub(super) units: Units,
@@ -127,8 +130,9 @@ impl<'a> Session<'a> {
             Ok(mut queue) => {
                 queue.advance();
                 let number = queue.attached.controller.number;
+                let proof = if queue.is_open() { 0 } else { PROOF_REQUIRED };
                 self.queue = Some(queue);
-                self.respond(id, Completion::told(number.into()));
+                self.respond(id, Completion::told(u32::from(number) | proof));
             }
             Err(completion) => self.respond(id, completion),
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
+use super::secret::Secret;
 use crate::link::Link;
 use crate::links::{Links, Noted};
 use crate::nvme::{Controller, Subsystem};
@@ -12,6 +13,8 @@ use crate::pace::wall;
 /// The drive's controllers.
 pub struct Target {
     pub subsystem: Arc<Subsystem>,
+    /// What hosts have to know; none where everybody may come.
+    pub secret: Option<Secret>,
     controllers: Mutex<BTreeMap<u16, Arc<Attached>>>,
 }
 
@@ -32,8 +35,8 @@ pub struct Place {
 
 impl Target {
     /// A drive to which nobody is connected.
-    pub fn new(subsystem: Subsystem) -> Self {
-        Self { subsystem: subsystem.into(), controllers: Mutex::default() }
+    pub fn new(subsystem: Subsystem, secret: Option<Secret>) -> Self {
+        Self { subsystem: subsystem.into(), secret, controllers: Mutex::default() }
     }
 
     /// Notes a new controller.

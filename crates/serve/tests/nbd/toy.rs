@@ -8,7 +8,7 @@ use ssdlab_time::Nanos;
 
 pub const UNIT: u64 = 4096;
 pub const CAPACITY: u64 = 8 << 20;
-/// The toy splits longer requests, as drives do: a unit at a split is written twice.
+/// Bytes that an honest toy moves at a time.
 pub const MAX_TRANSFER: u64 = 16 << 10;
 
 /// How the toy behaves.
@@ -24,6 +24,8 @@ pub struct Manner {
     pub life: u64,
     /// It keeps so many streams apart, in superblocks of 64 KiB.
     pub streams: u32,
+    /// It splits longer requests, as drives do: a unit at a split is written twice.
+    pub max_transfer: u64,
 }
 
 pub const HONEST: Manner = Manner {
@@ -34,6 +36,7 @@ pub const HONEST: Manner = Manner {
     queue_depth: 64,
     life: u64::MAX,
     streams: 0,
+    max_transfer: MAX_TRANSFER,
 };
 
 /// It forgets at a cut what was not flushed. Unit n lies on die n % 4, and was erased n times.
@@ -80,8 +83,8 @@ impl Toy {
         match request.op {
             Op::Read => {}
             Op::Write => {
-                for from in (start..end).step_by(MAX_TRANSFER as usize) {
-                    let to = end.min(from + MAX_TRANSFER);
+                for from in (start..end).step_by(self.manner.max_transfer as usize) {
+                    let to = end.min(from + self.manner.max_transfer);
                     for unit in from / UNIT..to.div_ceil(UNIT) {
                         self.mapped.insert(unit);
                         *self.volatile.entry(unit).or_default() += 1;
@@ -149,7 +152,7 @@ impl Drive for Toy {
     }
 
     fn max_transfer(&self) -> u64 {
-        MAX_TRANSFER
+        self.manner.max_transfer
     }
 
     fn volatile_units(&self) -> u64 {

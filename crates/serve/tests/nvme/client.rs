@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use ssdlab_serve::{Address, Clock, Drive, Engine, Export, Lead, Pace, Server, Store};
+use ssdlab_serve::{Address, Clock, Drive, Engine, Export, Lead, Pace, Secret, Server, Store};
 
 use crate::toy::{CAPACITY, Manner, Toy, UNIT};
 
@@ -205,13 +205,23 @@ impl Host {
     }
 
     /// Submits a command with the data in its capsule; returns its id.
-    pub fn submit(&mut self, mut sqe: Sqe, data: &[u8]) -> u16 {
+    pub fn submit(&mut self, sqe: Sqe, data: &[u8]) -> u16 {
+        self.try_submit(sqe, data).unwrap();
+        self.next
+    }
+
+    /// A command without data, on a connection that may be gone.
+    pub fn tries(&mut self, sqe: Sqe) -> io::Result<Answer> {
+        self.try_submit(sqe, &[])?;
+        self.answer(&[])
+    }
+
+    fn try_submit(&mut self, mut sqe: Sqe, data: &[u8]) -> io::Result<()> {
         self.next += 1;
         sqe.0[2..4].copy_from_slice(&self.next.to_le_bytes());
         let mut header = vec![4, 0, 72, 0, 0, 0, 0, 0];
         header.extend(sqe.0);
-        self.put(header, data, 0).unwrap();
-        self.next
+        self.put(header, data, 0)
     }
 
     /// Sends a unit, with the digests that were agreed on.
@@ -332,10 +342,15 @@ impl Target {
     }
 
     pub fn paced(manner: Manner, pace: Pace) -> Self {
+        Self::guarded(manner, pace, None)
+    }
+
+    /// One whose hosts have to know a secret.
+    pub fn guarded(manner: Manner, pace: Pace, secret: Option<Secret>) -> Self {
         let mut server =
             Server::new(engine(manner, pace), Export::new("toy", "a toy", CAPACITY, UNIT));
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let (address, identity) = server.listen_for_nvme(&any, "test").unwrap();
+        let (address, identity) = server.listen_for_nvme(&any, "test", secret).unwrap();
         let Address::Tcp(address) = address else { panic!("it listens on a port") };
         Self { server, address, name: identity.name }
     }

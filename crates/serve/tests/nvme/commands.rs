@@ -4,7 +4,7 @@ use ssdlab_serve::Pace;
 use ssdlab_time::Nanos;
 
 use crate::client::{
-    COMPARE, COPY, DATASET, FLUSH, Host, READ, SET_FEATURES, Sqe, Target, VERIFY, WRITE,
+    COMPARE, COPY, DATASET, FLUSH, FORMAT, Host, READ, SET_FEATURES, Sqe, Target, VERIFY, WRITE,
     WRITE_ZEROES,
 };
 use crate::toy::{CAPACITY, HONEST, MAX_TRANSFER, Manner};
@@ -25,6 +25,14 @@ fn ranges(of: &[(u64, u32)]) -> Vec<u8> {
 fn trim(host: &mut Host, of: &[(u64, u32)]) -> u16 {
     let sqe = Sqe::new(DATASET).namespace(1).word(10, of.len() as u32 - 1).word(11, 4);
     host.send_with(sqe, &ranges(of)).code
+}
+
+/// A range of a copy.
+fn copied(first: u64, blocks: u16) -> Vec<u8> {
+    let mut range = vec![0; 32];
+    range[8..16].copy_from_slice(&first.to_le_bytes());
+    range[16..18].copy_from_slice(&(blocks - 1).to_le_bytes());
+    range
 }
 
 #[test]
@@ -143,19 +151,30 @@ fn a_copy_puts_ranges_together_in_a_new_place() {
     let (_admin, mut host) = target.host(0);
     host.write(0, &[1; 1024]);
     host.write(100, &[2; 512]);
-    let range = |first: u64, blocks: u16| {
-        let mut range = vec![0; 32];
-        range[8..16].copy_from_slice(&first.to_le_bytes());
-        range[16..18].copy_from_slice(&(blocks - 1).to_le_bytes());
-        range
-    };
     let sqe = Sqe::new(COPY).namespace(1).long(10, 500).word(12, 1);
-    assert_eq!(host.send_with(sqe, &[range(0, 2), range(100, 1)].concat()).code, 0);
+    assert_eq!(host.send_with(sqe, &[copied(0, 2), copied(100, 1)].concat()).code, 0);
     assert_eq!(host.read(500, 3), [vec![1; 1024], vec![2; 512]].concat());
     let far = Sqe::new(COPY).namespace(1).long(10, BLOCKS - 1).word(12, 0);
-    assert_eq!(host.send_with(far, &range(0, 2)).code, 0x80);
-    let long = Sqe::new(COPY).namespace(1).long(10, 0).word(12, 0);
-    assert_eq!(host.send_with(long, &range(0, 2000)).code, 0x183);
+    assert_eq!(host.send_with(far, &copied(0, 2)).code, 0x80);
+}
+
+#[test]
+fn a_range_of_a_copy_is_as_long_as_the_drive_says_and_no_longer() {
+    // What a transfer takes, of blocks of either size, and where that is much a fixed number.
+    for (max_transfer, format, most) in
+        [(MAX_TRANSFER, 0, 32), (MAX_TRANSFER, 1, 4), (4 << 20, 0, 1024), (2 << 20, 1, 512)]
+    {
+        let target = Target::new(Manner { max_transfer, ..HONEST });
+        let (mut admin, mut host) = target.host(0);
+        assert_eq!(admin.ask(Sqe::new(FORMAT).namespace(1).word(10, format)).code, 0);
+        let page = admin.identify(0, 1);
+        let said = u16::from_le_bytes([page[74], page[75]]);
+        assert_eq!(said, most, "{max_transfer} {format}");
+        assert_eq!(u32::from_le_bytes(page[76..80].try_into().unwrap()), 128 * u32::from(most));
+        let sqe = Sqe::new(COPY).namespace(1).long(10, 1024);
+        assert_eq!(host.send_with(sqe, &copied(0, most)).code, 0, "{max_transfer} {format}");
+        assert_eq!(host.send_with(sqe, &copied(0, most + 1)).code, 0x183);
+    }
 }
 
 #[test]

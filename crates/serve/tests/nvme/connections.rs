@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::client::{
     ENABLE, FLUSH, GET_FEATURES, Host, KEEP_ALIVE, READ, SET_FEATURES, Sqe, Target, WRITE,
@@ -179,6 +180,35 @@ fn a_host_says_when_it_connects_how_long_it_may_be_silent() {
     let mut host = Host::connect(target.address, 0);
     assert_eq!(host.join(&target.name, 0, 0xffff, 50).code, 0);
     assert!(host.is_closed());
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a stalled machine is told from a silent host")]
+fn traffic_on_any_queue_keeps_a_host_alive() {
+    let target = Target::new(HONEST);
+    let patience = Duration::from_millis(400);
+    let silent = Sqe::new(SET_FEATURES).word(10, 15).word(11, patience.as_millis() as u32);
+    // Whether its connections lasted; `None` where the machine stalled, and was silent with that.
+    let lasts = || {
+        let (mut admin, controller) = Host::admin(target.address, &target.name, 0);
+        let mut io = Host::io(target.address, &target.name, 1, controller, 0);
+        assert_eq!(admin.identify(1, 0)[96] >> 6 & 1, 1, "that it does is what it says");
+        let begun = Instant::now();
+        let (mut last, mut is_there) = (begun, admin.tries(silent).is_ok());
+        while is_there && begun.elapsed() < 4 * patience {
+            thread::sleep(patience / 20);
+            let asked = Instant::now();
+            is_there = io.tries(Sqe::new(FLUSH).namespace(1)).is_ok();
+            if last.elapsed() >= patience {
+                return None;
+            }
+            last = asked;
+        }
+        let is_there = is_there && admin.tries(Sqe::new(KEEP_ALIVE)).is_ok();
+        (last.elapsed() < patience).then_some(is_there)
+    };
+    let lasted = (0..1000).find_map(|_| lasts());
+    assert_eq!(lasted, Some(true), "its other queue was in use");
 }
 
 #[test]

@@ -10,5 +10,6 @@ mod life;
 mod manage;
 mod namespaces;
 mod placement;
+mod secrets;
 #[path = "../nbd/toy.rs"]
 mod toy;
