@@ -44,6 +44,7 @@ from ssdlab.witness.verify import read_all, verify
 from ssdlab.witness.writer import Plan, Writer
 
 REGION: Final = 4 << 20
+PATIENCE_S: Final = 600
 SYNCS: Final[tuple[Sync, ...]] = ("fdatasync", "fua")
 DIED: Final = 9
 FILL_MASK: Final = 0xFFF
@@ -82,7 +83,7 @@ def profile_of(kind: str) -> str:
 
     Idle time of the server is the twin's: it must outlast how long a busy machine lets nobody run.
     """
-    text = profiles.load("toshiba-xg5").replace('value = "700 us"', 'value = "1 s"')
+    text = profiles.load("toshiba-xg5").replace('value = "700 us"', 'value = "1000 s"')
     if kind == "protected":
         text = text.replace("power_loss_protection = { value = false", PROTECTED)
         assert PROTECTED in text
@@ -151,7 +152,7 @@ def write_round(bench: Bench, plan: Plan, begin: dict[str, Any], after: int) -> 
     writer.run(lambda _written: None)
     if not after:
         os._exit(DIED)
-    link.drain(30)
+    link.drain(PATIENCE_S)
     link.close()
 
 
@@ -160,7 +161,7 @@ def cut_once(bench: Bench, plan: Plan, session: str, after: int) -> None:
     begin = {"run": plan.run.hex(), "session": session, "target": bench.uri}
     process = FORKS.Process(target=write_round, args=(bench, plan, begin, after))
     process.start()
-    process.join(60)
+    process.join(PATIENCE_S)
     expected = 0 if after else DIED
     assert process.exitcode == expected, f"the writer ended with {process.exitcode}"
 

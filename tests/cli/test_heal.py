@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,26 @@ import pytest
 Program = Callable[..., subprocess.CompletedProcess[str]]
 M = 1 << 20
 CONTENT = random.Random(7).randbytes(6 * M + 100)
+HELD = """
+import signal, sys
+from ssdlab.cli import main
+from ssdlab.remedy.heal.ways.move_extents import MoveExtents
+
+rewrite, parts = MoveExtents.rewrite, []
+
+def held_in_the_second(self, part):
+    parts.append(part)
+    if len(parts) == 2:
+        sys.stderr.write("now\\n")
+        sys.stderr.flush()
+        while True:
+            signal.pause()
+    return rewrite(self, part)
+
+MoveExtents.rewrite = held_in_the_second
+main()
+"""
+"""The program, which waits for its signal in the second part that it rewrites."""
 
 
 @pytest.fixture
@@ -72,24 +93,25 @@ def test_of_several_files_each_refused_one_says_why(ssdlab: Program, file: Path)
 
 
 def test_ctrl_c_ends_it_cleanly_and_the_same_command_goes_on(
-    executable: str, ssdlab: Program, file: Path, tmp_path: Path
+    ssdlab: Program, file: Path, tmp_path: Path
 ) -> None:
     big = file.parent / "big"
     content = random.Random(8).randbytes(100 * M)
     big.write_bytes(content)
     os.sync()
     state = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
-    command = [executable, "heal", str(big), "--all", "--json"]
+    command = [sys.executable, "-c", HELD, "heal", str(big), "--all", "--json"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=state
     )
     assert process.stderr is not None
-    process.stderr.readline()
+    assert "now\n" in process.stderr, "it ended before its second part"
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=600)
     assert process.returncode == 3, error
     first = json.loads(out)["files"][0]
     assert first["interrupted"] is True
+    assert 0 < first["moved_bytes"] < len(content)
     assert "the same command goes on" in error
     again = ssdlab("heal", big, "--all", "--json", env=state)
     assert again.returncode == 0, again.stderr

@@ -25,6 +25,7 @@ def socket(executable: str, tmp_path: Path) -> Iterator[Path]:
     server = subprocess.Popen([*words, "--quiet"])
     end = time.monotonic() + PATIENCE_S
     while not control.exists():
+        assert server.poll() is None, "it has ended"
         assert time.monotonic() < end, "it does not listen"
         time.sleep(0.02)
     yield control

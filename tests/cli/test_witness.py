@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def test_a_writer_that_is_killed_loses_nothing_and_the_look_is_a_negative_contro
     size = journal.stat().st_size
     while journal.stat().st_size < size + 4000:
         assert process.poll() is None
+        time.sleep(0.01)
     process.kill()
     process.communicate()
     done = ssdlab("witness", "verify", file, *witness, "--control", "negative", "--json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,13 +17,28 @@ from ssdlab.device import Job, open_memory, run_job
 from ssdlab.errors import TargetError
 
 MIB = 1 << 20
-PATIENCE_S = 60
+SIZE = 16 * MIB + 512 * os.getpid()
+"""No other program that runs now has a drive in memory that is as large: it is this one's."""
+PATIENCE_S = 600
 
 
-def _loops() -> set[str]:
-    """Loop devices over a memory of ours."""
-    found = Path("/sys/class/block").glob("loop*/loop/backing_file")
-    return {path.parts[4] for path in found if "memfd:ssdlab" in path.read_text()}
+def _loops() -> list[str]:
+    """Loop devices over a memory of this test's."""
+    found = []
+    for device in Path("/sys/class/block").glob("loop*"):
+        with contextlib.suppress(OSError):  # another's, that is gone meanwhile
+            over = (device / "loop/backing_file").read_text()
+            if "memfd:ssdlab" in over and int((device / "size").read_text()) * 512 == SIZE:
+                found.append(device.name)
+    return found
+
+
+def _gone() -> bool:
+    """Whether none is left: another program that looks at it keeps it for a moment."""
+    end = time.monotonic() + PATIENCE_S
+    while _loops() and time.monotonic() < end:
+        time.sleep(0.05)
+    return not _loops()
 
 
 @pytest.fixture(autouse=True)
@@ -32,35 +48,31 @@ def _root() -> None:
 
 
 def test_a_drive_in_memory_is_written_and_read_and_then_gone() -> None:
-    before = _loops()
-    with open_memory(16 * MIB) as drive:
+    with open_memory(SIZE) as drive:
         assert not drive.is_virtual
-        assert drive.capacity_bytes == 16 * MIB
-        assert len(_loops() - before) == 1
+        assert drive.capacity_bytes == SIZE
+        assert len(_loops()) == 1
         write = Job("write", length_bytes=16 * MIB, block_bytes=MIB, amount_bytes=16 * MIB)
         for job in (write, msgspec.structs.replace(write, op="read")):
             assert run_job(drive, job).bytes == 16 * MIB
     del drive
-    assert _loops() <= before
+    assert _gone()
 
 
 def test_a_killed_program_leaves_no_loop_device() -> None:
-    before = _loops()
     code = (
-        "import time; from ssdlab.device import open_memory\n"
-        "with open_memory(1 << 20): print('open', flush=True); time.sleep(60)"
+        "import sys; from ssdlab.device import open_memory\n"
+        f"with open_memory({SIZE}): print('open', flush=True); sys.stdin.read()"
     )
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert child.stdout is not None
     assert child.stdout.readline() == "open\n"
+    assert len(_loops()) == 1
     child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
-    # The kernel lets go of it a little later where another program looks at it just then.
-    end = time.monotonic() + PATIENCE_S
-    while _loops() - before and time.monotonic() < end:
-        time.sleep(0.05)
-    assert _loops() <= before
+    child.communicate()
+    assert _gone()
 
 
 def test_without_leave_it_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,9 +51,9 @@ def _interrupted(wish: Wish, chosen: Plan, listener: Listener) -> Course:
 
 
 def _codes(site: Site) -> set[str]:
-    """The doubts of the experiment itself, without those about what this machine's drive is."""
+    """The doubts of the experiment itself, without those about this machine and its drive."""
     machine = {"virtual", "rotational", "page-cache-below", "composed", "usb", "network"}
-    machine |= {"busy-host", "stolen-time"}
+    machine |= {"busy-host", "stolen-time", "ceiling", "link-speed", "cliff", "thermal"}
     return {caveat.code for caveat in site.caveats} - machine
 
 

@@ -27,7 +27,7 @@ from ssdlab.experiment.trim.twin import reads_back
 from ssdlab.stack.extents import Extent, ExtentFlag
 
 MIB = 1 << 20
-SMALL = Plan(size=8 * MIB, wait_s=20.0)  # a wait ends with what is waited for
+SMALL = Plan(size=8 * MIB, wait_s=600.0)  # a wait ends with what is waited for
 # Little is written but the test's own, and 1 GiB stays free beside it.
 EXT4 = "-m 0 -N 64 -J size=4 -E lazy_itable_init=0"
 ROOM_MIB = 1200

@@ -216,7 +216,7 @@ def test_a_program_that_runs_is_refused(make_filesystem: Make, cleaned: ExitStac
     shutil.copy(shutil.which("sleep") or "sleep", program)
     with program.open("ab") as file:
         file.write(bytes(M))
-    process = subprocess.Popen([program, "60"])
+    process = subprocess.Popen([program, "infinity"])
     cleaned.callback(process.wait)
     cleaned.callback(process.kill)
     assert refused(program) == "cannot-open"

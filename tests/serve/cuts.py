@@ -93,16 +93,23 @@ def kill_once(rig: Rig, after_units: float, tally: Tally) -> None:
     tally.done["kill"] += 1
 
 
-def cut_once(rig: Rig, after_writes: int, tally: Tally) -> None:
-    """Heals and cuts the power in that of the next writes; then attaches it anew, torn."""
+def cut_once(rig: Rig, after_writes: int, tally: Tally, *, surely: bool = False) -> None:
+    """Heals and cuts the power in that of the next writes; then attaches it anew, torn.
+
+    Next since it was seen to write, or, `surely`, since before it began: on a busy machine it may
+    be done by the time that it is seen.
+    """
     rig.round += 1
     with rig.control as control:
         cuts = control.power().cuts
         with attached(rig) as device, placed(rig, device):
             before = rig.host_writes()
-            with healing(rig, device) as process:
-                begun(rig, process, before)
+            if surely:
                 control.plan_cut(after_writes=after_writes)
+            with healing(rig, device) as process:
+                if not surely:
+                    begun(rig, process, before)
+                    control.plan_cut(after_writes=after_writes)
                 while process.at_work and control.power().cuts == cuts:
                     time.sleep(0.002)
                 was_at_work = process.at_work

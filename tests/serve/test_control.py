@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from rig import Serve, Served, need, run
+from rig import PATIENCE_S, Serve, Served, need, run
 
 from ssdlab.device import Watcher
 from ssdlab.witness.nbd import NbdTarget
@@ -99,7 +99,7 @@ def test_crash_images_of_a_drive_that_lies_about_flushes_lack_promises(
     serve: Serve, tmp_path: Path
 ) -> None:
     # Programs that outlast the test: what reaches the flash meanwhile would be there.
-    served = serve(honest=False, program="60 s")
+    served = serve(honest=False, program="3600 s")
     with client(served.uri) as target:
         lacking = [
             promised - there
@@ -192,5 +192,7 @@ def test_watching_in_a_pipe_gives_lines_without_escapes(serve: Serve) -> None:
         assert watching.stdout is not None
         lines = [watching.stdout.readline() for _ in range(2)]
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(60) == 0
+        # What it says until then is read: a pipe that is full would hold it up.
+        watching.communicate(timeout=PATIENCE_S)
+        assert watching.returncode == 0
     assert all(line.startswith("read 0/s") and "\x1b" not in line for line in lines)

@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rig import Attach, Serve, need, run, unmount, wait_for
+
+from ssdlab.device import Control
 
 ROWS = 100_000
 
@@ -55,11 +58,16 @@ class Postgres:
 
     def sql(self, text: str) -> str:
         """What psql prints; it stops at the first error."""
+        with self.psql() as asked:
+            return asked.communicate(text)[0]
+
+    def psql(self) -> subprocess.Popen[str]:
+        """A psql at work, which stops at the first error."""
         words = ("-h", str(self.folder), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "postgres")
-        done = subprocess.run(
-            self.program("psql", *words), input=text, capture_output=True, text=True, check=False
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        return subprocess.Popen(
+            self.program("psql", *words), stderr=subprocess.DEVNULL, text=True, **pipes
         )
-        return done.stdout
 
 
 @pytest.fixture
@@ -92,10 +100,8 @@ def test_postgresql_has_every_acknowledged_row_after_a_power_cut(
     run(*postgres.program("pgbench", "-h", str(postgres.folder), "-i", "-q", "postgres"))
     run(*postgres.program("pgbench", "-h", str(postgres.folder), "-c4", "-t50", "postgres"))
     postgres.sql("CREATE TABLE rows (number integer)")
-    with served.control as control:
-        control.plan_cut(random=(1, 2000))
-        inserts = (f"INSERT INTO rows VALUES ({number});" for number in range(ROWS))
-        acknowledged = postgres.sql("\n".join(inserts)).count("INSERT 0 1")
+    with served.control as control, postgres.psql() as inserting:
+        acknowledged = _inserted(inserting, control)
         control.wait_for_cut(1)
         postgres.kill()
         unmount(postgres.point)
@@ -113,3 +119,15 @@ def test_postgresql_has_every_acknowledged_row_after_a_power_cut(
     run(*postgres.program("pg_checksums", "--check", "-D", str(postgres.point / "data")))
     unmount(postgres.point)
     run("e2fsck", "-f", "-n", second.device)
+
+
+def _inserted(inserting: subprocess.Popen[str], control: Control) -> int:
+    """How many rows are acknowledged until the power is cut: that is planned after the first."""
+    assert inserting.stdin is not None
+    assert inserting.stdout is not None
+    inserting.stdin.write("INSERT INTO rows VALUES (0);\n")
+    inserting.stdin.flush()
+    assert inserting.stdout.readline() == "INSERT 0 1\n"
+    control.plan_cut(random=(1, 2000))
+    others = "\n".join(f"INSERT INTO rows VALUES ({number});" for number in range(1, ROWS))
+    return 1 + inserting.communicate(others)[0].count("INSERT 0 1")

@@ -16,21 +16,28 @@ import msgspec
 import pytest
 
 from ssdlab.errors import UsageError
+from ssdlab.sweep import cluster as on_cluster
 from ssdlab.sweep.cluster import perform_on
 from ssdlab.sweep.design import Order
 from ssdlab.sweep.work import perform
 
 Told = Callable[[dict[str, Any] | None], dict[str, Any]]
 Cluster = tuple[str, list[subprocess.Popen[bytes]]]
+PATIENCE_S = 600
+CONNECTING = "distributed.comm.timeouts.connect"
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Its address and its two workers."""
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """Its address and its two workers; all have patience with a busy machine."""
     pytest.importorskip("distributed")
+    import dask
+
+    monkeypatch.setattr(on_cluster, "TIMEOUT_S", PATIENCE_S)
     file = tmp_path / "scheduler.json"
     paths = [entry for entry in sys.path if entry]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": ""}
+    surroundings[f"DASK_{CONNECTING.upper().replace('.', '__')}"] = f"{PATIENCE_S}s"
     started: list[subprocess.Popen[bytes]] = []
 
     def start(program: str, *words: str) -> None:
@@ -42,24 +49,34 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     for _ in range(2):
         start("dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard")
     try:
-        yield _answering(file), started[1:]
+        with dask.config.set({CONNECTING: f"{PATIENCE_S}s"}):
+            yield _answering(file, started), started[1:]
     finally:
         for process in reversed(started):
             process.kill()
             process.wait()
 
 
-def _answering(file: Path) -> str:
+def _answering(file: Path, started: list[subprocess.Popen[bytes]]) -> str:
     """The scheduler's address, once both workers are there."""
     import distributed
 
-    for _ in range(3000):
-        if file.exists() and file.stat().st_size:
-            break
+    end = time.monotonic() + PATIENCE_S
+    while not (address := _address_in(file)):
+        assert all(process.poll() is None for process in started), "one of them has ended"
+        assert time.monotonic() < end, "the scheduler does not tell its address"
         time.sleep(0.1)
-    address: str = json.loads(file.read_text())["address"]
-    with distributed.Client(address, timeout=300, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=300)
+    with distributed.Client(address, timeout=PATIENCE_S, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=PATIENCE_S)
+    return address
+
+
+def _address_in(file: Path) -> str:
+    """What the scheduler wrote; "" while that is not there, or a part of it."""
+    try:
+        address: str = json.loads(file.read_text())["address"]
+    except (OSError, ValueError):
+        return ""
     return address
 
 

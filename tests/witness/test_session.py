@@ -21,6 +21,9 @@ from ssdlab.witness.stamps import Request
 
 SECRET = b"a secret of both sides"
 RUN = "0" * 31 + "1"
+PATIENCE_S = 600
+OWN = f"127.{0x80 | os.getpid() >> 16 & 0x3F}.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF}"
+"""An address of this machine that no other program uses: none takes a port there meanwhile."""
 
 
 @pytest.fixture
@@ -87,7 +90,7 @@ def test_messages_arrive_in_order_and_once_over_a_connection_that_breaks_again_a
     for number in range(1, 501):
         link.tell(message(number))
         if number % 50 == 0:
-            assert link.drain(30)
+            assert link.drain(PATIENCE_S)
     link.close()
     proxy.close()
     assert proxy.breaks >= 3
@@ -96,14 +99,14 @@ def test_messages_arrive_in_order_and_once_over_a_connection_that_breaks_again_a
 
 
 def test_messages_survive_a_server_that_ends_and_comes_back(tmp_path: Path) -> None:
-    first = Server(tmp_path, SECRET, ("127.0.0.1", 0))
+    first = Server(tmp_path, SECRET, (OWN, 0))
     link = Link(Witness(first.address, SECRET), begin("a"))
     link.tell(message(1))
-    assert link.drain(30)
+    assert link.drain(PATIENCE_S)
     first.stop()
     link.tell(message(2))
     second = Server(tmp_path, SECRET, first.address)
-    assert link.drain(30)
+    assert link.drain(PATIENCE_S)
     link.close()
     second.stop()
     assert sequences(tmp_path / f"{RUN}{SUFFIX}") == [1, 2]
@@ -164,9 +167,9 @@ def test_a_second_writer_begins_a_new_round_and_the_first_cannot_go_on(
     second = Link(witness, begin("b"))
     assert (first.round, second.round) == (1, 2)
     first.tell(message(9))
-    first.drain(30)
+    first.drain(PATIENCE_S)
     second.tell(message(1))
-    assert second.drain(30)
+    assert second.drain(PATIENCE_S)
     assert first.failure is not None
     with pytest.raises(UsageError, match="another writer"):
         first.tell(message(10))
@@ -189,7 +192,7 @@ def test_what_a_crash_of_the_witness_cut_short_is_cut_off_and_told_again(tmp_pat
     link = Link(Witness(server.address, SECRET), begin("a"))
     for number in (1, 2, 3):
         link.tell(message(number))
-        assert link.drain(30)
+        assert link.drain(PATIENCE_S)
     server.stop()
     path = tmp_path / f"{RUN}{SUFFIX}"
     os.truncate(path, path.stat().st_size - 5)
@@ -209,7 +212,7 @@ def test_the_newest_run_of_a_target_is_found_by_the_target(server: Server) -> No
     for run in ("1" * 32, "2" * 32):
         link = Link(witness, begin("a", run))
         link.tell(message(1))
-        assert link.drain(30)
+        assert link.drain(PATIENCE_S)
         link.close()
     name, records = witness.records(None, "/dev/drive")
     assert name == "2" * 32
@@ -225,7 +228,7 @@ def test_the_cut_is_called_once_a_round_after_so_many_flushes(server: Server) ->
         link = Link(Witness(server.address, SECRET), begin(session))
         for number in range(1, 7):
             link.tell(flushed(1, number))
-            assert link.drain(30)
+            assert link.drain(PATIENCE_S)
         link.close()
     assert len(cuts) == 2
 

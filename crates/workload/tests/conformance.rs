@@ -243,24 +243,37 @@ fn keeps_the_rate_of_an_open_loop(device: &mut impl Device) {
 }
 
 fn ends_when_its_time_is_up(device: &mut impl Device) {
-    let endless = Job { amount_bytes: 0, ..job(Op::Read, PatternKind::Random, 4) };
     for arrival in [Arrival::Closed, Arrival::Rate { per_s: 1000.0, poisson: false }] {
-        let job = Job { arrival, seconds: Some(0.02), ..endless.clone() };
-        let mut told = Vec::new();
-        let start = device.now();
-        let outcome = run(device, &job, &mut |progress: Progress| {
-            told.push(progress);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-        let last_submit = device.now() - start;
-        assert!(last_submit >= Nanos::from_millis(19), "{arrival:?}: {last_submit}");
-        assert!(!outcome.stopped && outcome.record.requests > 0);
-        assert_eq!(told.last().unwrap().done, told.last().unwrap().total);
-        if arrival != Arrival::Closed {
-            assert_eq!(outcome.record.requests + outcome.record.unserved, 20);
-        }
+        // A busy machine may let nobody run for so long that all of it comes too late.
+        assert!(
+            [20, 200, 2000, 20_000].into_iter().any(|millis| served_in(device, arrival, millis))
+        );
     }
+}
+
+/// Runs a job without end for so long; whether any request was served.
+fn served_in(device: &mut impl Device, arrival: Arrival, millis: u64) -> bool {
+    let endless = Job { amount_bytes: 0, ..job(Op::Read, PatternKind::Random, 4) };
+    let job = Job { arrival, seconds: Some(millis as f64 / 1e3), ..endless };
+    let mut told = Vec::new();
+    let start = device.now();
+    let outcome = run(device, &job, &mut |progress: Progress| {
+        told.push(progress);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let served = outcome.record.requests;
+    if served == 0 {
+        return false;
+    }
+    let last_submit = device.now() - start;
+    assert!(last_submit >= Nanos::from_millis(millis - 1), "{arrival:?}: {last_submit}");
+    assert!(!outcome.stopped);
+    assert_eq!(told.last().unwrap().done, told.last().unwrap().total);
+    if arrival != Arrival::Closed {
+        assert_eq!(served + outcome.record.unserved, millis);
+    }
+    true
 }
 
 /// A device that remembers what it was asked.

@@ -68,4 +68,5 @@ class _Lines:
             return
         self._last, self._told_at = report.label, now
         left = "" if report.left_s is None else f" (about {format_duration(report.left_s)} left)"
-        self._console.print(f"{self._title}: {report.label}{left}", markup=False, highlight=False)
+        line = f"{self._title}: {report.label}{left}"
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import loop_devices
 import pytest
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
@@ -52,8 +53,8 @@ def test_a_drive_that_fails_in_mid_run_is_one_line_and_what_was_measured_is_kept
     image = make_filesystem("tmpfs", 8) / "image"
     with image.open("wb") as file:
         file.truncate(16 << 20)
-    made = ["losetup", "--find", "--show", str(image)]
-    device = subprocess.run(made, check=True, capture_output=True, text=True).stdout.strip()
+    device, why = loop_devices.attach(image)
+    assert device is not None, why
     job_file.write_text(f"{JOB}{JOB.replace('a', 'b', 1)}stonewall\noffset=4m\nsize=12m\n")
     runs = tmp_path / "runs"
     try:

@@ -157,6 +157,19 @@ def test_without_json_the_result_is_on_stdout_and_progress_on_stderr(ssdlab: Pro
     assert "writing 16 MiB" not in loud.stdout
 
 
+def test_in_a_pipe_a_step_is_one_line_however_long_the_targets_name_is(
+    ssdlab: Program, tmp_path: Path, results: Results
+) -> None:
+    profile = tmp_path / ("a-long-name-" * 12) / "mine.toml"
+    profile.parent.mkdir()
+    profile.write_text(read_run(Path(results[TWINS[0]]["folder"])).manifest.profile or "")
+    told = ssdlab("run", "aging", f"twin:{profile}", *SMALL, "--json").stderr.splitlines()
+    steps = [line for line in told if line.startswith(f"aging twin:{profile}: ")]
+    assert steps, told
+    assert steps[0].endswith("writing 16 MiB in order")
+    assert all(line.startswith(("aging ", "to go on")) for line in told), "none is a part of one"
+
+
 def test_runs_go_to_the_working_directory_or_where_out_says(
     ssdlab: Program, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import loop_devices
 import pytest
 from cases import Case
 from devices import Device
@@ -39,15 +40,9 @@ def make_device(tmp_path: Path) -> Iterator[Callable[..., Device]]:
             image = folder / "image"
             with image.open("xb") as file:
                 file.truncate(max(size_mib, 300 if kind == "xfs" else 0) << 20)
-            told = subprocess.run(
-                ["losetup", "--find", "--show", str(image)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if told.returncode:
-                pytest.skip(f"no loop device can be had here: {told.stderr.strip()}")
-            node = Path(told.stdout.strip())
+            node, why = loop_devices.attach(image)
+            if node is None:
+                pytest.skip(f"no loop device can be had here: {why}")
             undo.callback(subprocess.run, ["losetup", "--detach", str(node)], check=True)
             journal = tmp_path / f"journal-{node.name}"
             try:

@@ -19,7 +19,8 @@ from ssdlab.remedy.heal.pieces import Range
 from ssdlab.stack.blockdev import device_at
 from ssdlab.stack.extents import read_extents
 
-BOUND_S = 0.5
+BOUND_S = 600
+"""A hand on a busy machine is not late before that."""
 
 
 class Case:

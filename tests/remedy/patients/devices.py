@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from ssdlab.remedy.heal.wish import Wish
 MKFS = {"xfs": ("-q", "-f"), "btrfs": ("-q", "-f")}
 CHECK = {"xfs": ("xfs_repair", "-n")}
 PIECE = 1 << 20
+PATIENCE_S = 600
+PATIENT_MS = 600_000
+"""A freeze lasts as long as a busy machine makes it: what is late is left as it is."""
 
 
 def silent(_label: str, _done: int, _total: int) -> None:
@@ -72,8 +76,14 @@ class Device:
         subprocess.run(["mount", "-t", self.kind, str(self.node), str(self.point)], check=True)
 
     def unmount(self) -> None:
+        """Unmounts it; who is killed is told to be gone before all that it had open is closed."""
+        end = time.monotonic() + PATIENCE_S
         while os.path.ismount(self.point):
-            subprocess.run(["umount", str(self.point)], check=True)
+            done = subprocess.run(
+                ["umount", str(self.point)], capture_output=True, text=True, check=False
+            )
+            assert time.monotonic() < end, done.stderr
+            time.sleep(0.02)
 
     def put(self, image: Path) -> None:
         """The device holds what another image holds."""
@@ -112,7 +122,7 @@ class Device:
 
     def heal(self, wish: Wish | None = None) -> FileOutcome:
         asked = wish or Wish(everything=True, piece_bytes=PIECE)
-        return heal_device(self.node, DeviceWish(asked, self.journal), silent)
+        return heal_device(self.node, DeviceWish(asked, self.journal, PATIENT_MS), silent)
 
     def check(self) -> None:
         """All files are there, byte for byte, and the file system is clean."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from ssdlab.stack.extents import Extent, read_extents
 
 SCRIPT = Path(__file__).with_name("steady_writer.py")
 BLOCK = 4096
+PATIENCE_S = 600
 
 
 @dataclass
@@ -74,9 +76,19 @@ class Writer:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "ready\n"
 
+    def writes(self) -> int:
+        """How often it wrote so far."""
+        asked, told = self.process.stdin, self.process.stdout
+        assert asked is not None
+        assert told is not None
+        asked.write("how often\n")
+        asked.flush()
+        assert select.select([told], [], [], PATIENCE_S)[0], "it goes on writing"
+        return int(told.readline())
+
     def end(self) -> tuple[int, bytes]:
         """Ends it; returns how often it wrote, and what the file must hold."""
-        out, _ = self.process.communicate("end\n", timeout=600)
+        out, _ = self.process.communicate("end\n", timeout=PATIENCE_S)
         told = json.loads(out)
         wanted = bytearray(self._healing.content)
         for block, count in told["last"].items():

@@ -3,6 +3,7 @@
 `python steady_writer.py PATH buffered|direct|mapped SEED [REST_US [LOG COUNT]]`: blocks of 4 KiB,
 each filled with its number and a count, from COUNT on. At the end one JSON object on stdout: the
 last count of each block. Into LOG goes a line `block count` for each write that was made durable.
+A line `how often` of the input is answered with how often it wrote so far.
 """
 
 from __future__ import annotations
@@ -25,6 +26,17 @@ def filled(block: int, count: int) -> bytes:
     return STAMP.pack(block, count) * (BLOCK // STAMP.size)
 
 
+def is_to_end(count: int) -> bool:
+    """Whether the input has ended, or says something else than to tell the count."""
+    if not select.select([sys.stdin], [], [], 0)[0]:
+        return False
+    if sys.stdin.readline() != "how often\n":
+        return True
+    sys.stdout.write(f"{count}\n")
+    sys.stdout.flush()
+    return False
+
+
 def main() -> None:
     path, mode, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
     rest_s = int(sys.argv[4]) / 1e6 if len(sys.argv) > 4 else 0.0
@@ -38,7 +50,7 @@ def main() -> None:
     unsynced = []
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    while not select.select([sys.stdin], [], [], 0)[0]:
+    while not is_to_end(count):
         block = chance.randrange(blocks)
         count += 1
         room[:] = filled(block, count)

@@ -133,6 +133,9 @@ fn a_cut_after_a_time_comes_and_time_without_power_is_none_for_the_drive() {
     let mut control = Control::to(&served);
     let mut client = Client::go(&served.socket, false);
     client.send((WRITE, 0), 1, (0, 4096), &[1; 4096]);
+    while served.count("writes") == 0 {
+        std::thread::yield_now();
+    }
     control.ask(&json!({ "do": "power-cut", "after_s": 0.05 }));
     assert!(client.is_closed(), "it is waited for");
     while control.is_on() {

@@ -111,16 +111,23 @@ fn a_write_that_is_lost_or_torn_or_goes_astray_is_acknowledged_and_a_cut_still_f
     }
 }
 
-#[test]
-fn a_late_answer_is_overtaken_and_one_of_a_stalled_drive_does_not_come() {
+/// In which order two reads are answered, of which the first is delayed.
+fn answered(delay_s: f64) -> [u64; 2] {
     let (_served, mut control, mut client) = served();
-    fault(&mut control, json!({ "kind": "delay", "for_s": 0.3, "at": 1 }));
+    fault(&mut control, json!({ "kind": "delay", "for_s": delay_s, "at": 1 }));
     client.send((READ, 0), 1, (0, 512), b"");
     client.send((READ, 0), 2, (0, 512), b"");
-    assert_eq!([client.reply(512).cookie, client.reply(512).cookie], [2, 1]);
+    [client.reply(512).cookie, client.reply(512).cookie]
+}
+
+#[test]
+fn a_late_answer_is_overtaken_and_one_of_a_stalled_drive_does_not_come() {
+    // On a busy machine the second may come later than the first is late.
+    assert!([0.3, 3.0, 30.0, 300.0].into_iter().any(|delay_s| answered(delay_s) == [2, 1]));
+    let (_served, mut control, mut client) = served();
     fault(&mut control, json!({ "kind": "stall", "for_s": 1000.0 }));
     client.send((READ, 0), 3, (0, 512), b"");
-    while control.ask(&json!({ "do": "meter" }))["read"]["commands"] != 3 {
+    while control.ask(&json!({ "do": "meter" }))["read"]["commands"] != 1 {
         std::thread::yield_now();
     }
     control.ask(&json!({ "do": "power-cut" }));

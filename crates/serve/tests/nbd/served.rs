@@ -1,6 +1,7 @@
 //! A running NBD server of a toy.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ssdlab_serve::{
     Address, Clock, Drive, Engine, Export, Lead, Log, Pace, Server, Store, restore,
@@ -46,8 +47,8 @@ impl Served {
     /// A server whose content lies in a file, once an earlier one's last connection is gone.
     pub fn in_file(file: &std::path::Path) -> Self {
         let volatile = Toy::new(HONEST).volatile_units();
-        let mut tries = (0..1_000_000).map(|_| {
-            std::thread::yield_now();
+        let mut tries = (0..60_000).map(|_| {
+            std::thread::park_timeout(Duration::from_millis(10));
             Store::in_file(file, CAPACITY, UNIT, volatile)
         });
         let store = tries.find_map(Result::ok).expect("the file is free at last");
