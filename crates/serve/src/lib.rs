@@ -20,6 +20,7 @@ mod nvme_tcp;
 mod pace;
 mod power;
 mod server;
+mod slab;
 mod store;
 mod stream;
 mod tls;

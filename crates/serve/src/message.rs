@@ -1,22 +1,19 @@
-//! `Message`: what is to be sent, in which pages of the store stand without a copy.
+//! `Message`: what is to be sent, in which parts of the store stand without a copy.
 
 use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::link::PIECES_MAX;
+use crate::slab::{Part, Slab};
 
-/// A mapping unit's bytes; they never change: who writes makes a new one.
-pub type Page = Arc<[u8]>;
-
-/// A part of a page, to be sent before the byte at `at`.
+/// What is to be sent before the byte at `at`.
 struct Inset {
     at: usize,
-    page: Page,
-    part: Range<usize>,
+    part: Part,
 }
 
-/// Bytes, and pages between them.
+/// Bytes, and parts of slabs between them.
 #[derive(Default)]
 pub struct Message {
     bytes: Vec<u8>,
@@ -39,12 +36,12 @@ impl Message {
         self.bytes.len() + self.insets.iter().map(|each| each.part.len()).sum::<usize>()
     }
 
-    /// Adds a part of a page; a read of `whole` bytes is copied if it is short.
-    pub fn add(&mut self, page: &Page, part: Range<usize>, whole: usize) {
+    /// Adds a range of a slab; of a read of `whole` bytes, which is copied if it is short.
+    pub fn add(&mut self, slab: &Arc<Slab>, range: Range<usize>, whole: usize) {
         if whole <= COPIED_MAX {
-            self.bytes.extend_from_slice(&page[part]);
+            self.bytes.extend_from_slice(&slab[range]);
         } else {
-            self.insets.push(Inset { at: self.bytes.len(), page: Arc::clone(page), part });
+            self.insets.push(Inset { at: self.bytes.len(), part: Part::of(slab, range) });
         }
     }
 
@@ -104,7 +101,7 @@ impl Message {
         let between = insets.iter().flat_map(move |inset| {
             let before = &self.bytes[sent..inset.at];
             sent = inset.at;
-            [before, &inset.page[inset.part.clone()]]
+            [before, &*inset.part]
         });
         let last = insets.last().map_or(byte, |inset| inset.at);
         between.chain([&self.bytes[last..]]).filter(|piece| !piece.is_empty())
@@ -125,7 +122,10 @@ fn send_pieces(stream: &mut impl Write, mut left: &mut [IoSlice<'_>]) -> io::Res
 
 #[cfg(test)]
 mod tests {
-    use super::{COPIED_MAX, Message, Page};
+    use std::sync::Arc;
+
+    use super::{COPIED_MAX, Message};
+    use crate::slab::Pool;
 
     /// Takes a few bytes at a time.
     struct Slow(Vec<u8>);
@@ -143,23 +143,25 @@ mod tests {
     }
 
     #[test]
-    fn pages_leave_in_their_place_among_the_bytes_however_little_is_taken_at_once() {
-        let page: Page = (0..100).collect();
+    fn parts_leave_in_their_place_among_the_bytes_however_little_is_taken_at_once() {
+        let mut slab = Pool::new(100).take();
+        slab.iter_mut().zip(0..).for_each(|(byte, number)| *byte = number);
+        let slab = Arc::new(slab);
         for whole in [10, COPIED_MAX + 1] {
             let (mut message, mut other) = (Message::default(), Message::default());
             message.bytes().extend(b"head");
-            message.add(&page, 10..20, whole);
+            message.add(&slab, 10..20, whole);
             let end = message.end();
-            message.add(&page, 50..60, whole);
+            message.add(&slab, 50..60, whole);
             message.bytes().extend(b"wrong");
             message.take_back(end);
-            other.add(&page, 0..5, whole);
+            other.add(&slab, 0..5, whole);
             other.bytes().extend(b"tail");
             message.append(other);
             assert_eq!(message.len(), 4 + 10 + 5 + 4);
             let mut slow = Slow(Vec::new());
             message.send(&mut slow).unwrap();
-            assert_eq!(slow.0, [b"head", &page[10..20], &page[..5], b"tail"].concat());
+            assert_eq!(slow.0, [b"head", &slab[10..20], &slab[..5], b"tail"].concat());
             assert_eq!(message.len(), 0);
         }
     }

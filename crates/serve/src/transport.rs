@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroU64;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -12,8 +13,9 @@ use rustix::thread::set_current_timer_slack;
 
 use crate::door::Address;
 use crate::link::{Link, pause_sharply, pause_until};
-use crate::message::{Message, Page};
+use crate::message::Message;
 use crate::pace::wall;
+use crate::slab::{Pool, Slab};
 
 const ROUNDS: usize = 400;
 /// And so often with a long answer, of so many bytes.
@@ -75,18 +77,19 @@ pub fn be_punctual() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Answers requests with so many bytes each; long answers leave page by page, as a drive's do, and
-/// each is of other pages.
+/// Answers requests with so many bytes each, as a drive's answers leave, each from other memory.
 fn answer(server: &mut Link, rounds: usize, bytes: usize, waking: Duration) -> io::Result<()> {
-    let count = bytes / SHORT;
-    let pages: Vec<Page> = (0..rounds * count).map(|_| Page::from(vec![1; SHORT])).collect();
+    let pool = Pool::new(bytes);
+    let written = |mut slab: Slab| {
+        slab.fill(1);
+        Arc::new(slab)
+    };
+    let slabs: Vec<Arc<Slab>> = (0..rounds).map(|_| written(pool.take())).collect();
     let mut message = Message::default();
-    for pages in pages.chunks(count) {
+    for slab in &slabs {
         server.read_exact(&mut [0; ASKED])?;
         message.bytes().extend([0; HEAD]);
-        for page in pages {
-            message.add(page, 0..SHORT, bytes);
-        }
+        message.add(slab, 0..bytes, bytes);
         pause_sharply(wall() + DUE, waking)?;
         message.send(server)?;
     }

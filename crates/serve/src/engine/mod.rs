@@ -26,10 +26,10 @@ use meter::Hinted;
 use crate::drive::{Counter, Cut, Drive};
 use crate::errno::EIO;
 use crate::fault::{Twist, placed};
-use crate::message::{Message, Page};
+use crate::message::Message;
 use crate::pace::{Clock, Lag, wall};
 use crate::power::{Plan, PowerTold, State};
-use crate::store::{Log, Store};
+use crate::store::{Landing, Log, Store};
 
 /// A served drive, shared by all connections.
 pub struct Engine {
@@ -90,14 +90,14 @@ impl Engine {
         command.check(self.shape.capacity)
     }
 
-    /// Pages to receive a write's bytes in, a unit each, that become the drive's without a copy;
-    /// `None` where its bytes are wanted in a row.
-    pub fn pages_for(&self, command: &Command) -> Option<Vec<Page>> {
+    /// Memory to receive a write's bytes in, that becomes the drive's without a copy; `None` where
+    /// its bytes are wanted in a row.
+    pub fn landing(&self, command: &Command) -> Option<Landing> {
         let whole = command.ask == Ask::Write && self.shape.keeps_units_whole(command);
         if !whole || self.log.is_some() {
             return None;
         }
-        self.store.blank_pages(u64::from(command.length) / self.shape.unit_bytes)
+        self.store.landing(command.offset, command.length.into())
     }
 
     /// Does commands that were put together: the drive has them in flight at once. `commands` have
@@ -231,8 +231,8 @@ impl Engine {
             Ask::Read | Ask::Cache => return Ok(()),
             Ask::Flush => self.store.sync(),
             Ask::Write => match (payload(), taken.twist) {
-                (Payload::Pages(pages), None | Some(Twist::Elsewhere(_))) => {
-                    self.store.place(offset, pages, done);
+                (Payload::Landed(landing), None) => {
+                    self.store.place(landing, done);
                     Ok(())
                 }
                 (payload, twist) => self.twisted(offset, payload, twist).and_then(|bytes| {

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::message::Page;
+use crate::store::Landing;
 
 /// A write's bytes.
 pub enum Payload<'a> {
     /// One after the other, to be copied.
     Row(&'a [u8]),
-    /// In pages of a mapping unit each, which become the drive's: those of `Engine::pages_for`.
-    Pages(Vec<Page>),
+    /// In memory of `Engine::landing`, which becomes the drive's.
+    Landed(Landing),
 }
 
 impl<'a> Payload<'a> {
@@ -17,7 +17,7 @@ impl<'a> Payload<'a> {
     pub fn in_a_row(self) -> Cow<'a, [u8]> {
         match self {
             Self::Row(bytes) => bytes.into(),
-            Self::Pages(pages) => pages.concat().into(),
+            Self::Landed(landing) => landing.in_a_row().into(),
         }
     }
 }

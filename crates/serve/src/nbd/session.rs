@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::handshake::Agreed;
@@ -15,8 +14,9 @@ use crate::engine::{Ask, Command, Ended, Engine, Payload, TRANSFER_MAX, Taken};
 use crate::errno::EINVAL;
 use crate::link::{Link, pause_sharply};
 use crate::links::Links;
-use crate::message::{Message, Page};
+use crate::message::Message;
 use crate::pace::wall;
+use crate::store::Landing;
 use crate::stream::{Awake, Input, Replies};
 
 /// Commands that are done together, if a client has sent so many.
@@ -61,8 +61,8 @@ struct Asked {
 enum Bytes {
     /// At this place of what was received.
     Received(usize),
-    /// In pages of the drive's, until it takes them.
-    Landed(Cell<Vec<Page>>),
+    /// Where it is to stay, until the drive takes it.
+    Landed(Cell<Option<Landing>>),
 }
 
 impl Asked {
@@ -71,11 +71,13 @@ impl Asked {
         if self.header.kind == CMD_BLOCK_STATUS { None } else { self.command.ok() }
     }
 
-    /// Its payload; once, where that is in pages.
+    /// Its payload; once, where that has landed.
     fn payload<'a>(&self, input: &'a Input<Awake>) -> Payload<'a> {
         match &self.bytes {
             Bytes::Received(place) => Payload::Row(input.at(*place, self.header.payload())),
-            Bytes::Landed(pages) => Payload::Pages(pages.take()),
+            Bytes::Landed(landing) => {
+                Payload::Landed(landing.take().expect("it is asked for once"))
+            }
         }
     }
 }
@@ -162,13 +164,12 @@ impl<'a> Session<'a> {
     fn payload(&mut self, header: &Header, command: Result<Command, i32>) -> io::Result<Bytes> {
         let whole = REQUEST_BYTES + header.payload();
         let is_long = header.payload() >= LANDS_FROM && self.input.ready() < whole;
-        let pages = command.ok().filter(|_| is_long);
-        if let Some(mut pages) = pages.and_then(|command| self.engine.pages_for(&command)) {
+        let long = command.ok().filter(|_| is_long);
+        if let Some(mut landing) = long.and_then(|command| self.engine.landing(&command)) {
             self.input.take(REQUEST_BYTES);
-            let bytes = pages.iter_mut().map(|page| Arc::get_mut(page).expect("nobody else's"));
-            self.input.fill(bytes.collect(), REQUEST_BYTES)?;
+            self.input.fill(landing.pieces().collect(), REQUEST_BYTES)?;
             self.spares = true;
-            return Ok(Bytes::Landed(pages.into()));
+            return Ok(Bytes::Landed(Some(landing).into()));
         }
         self.spares = false;
         self.wait_for(whole)?;

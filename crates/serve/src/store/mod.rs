@@ -3,21 +3,26 @@
 mod file;
 mod log;
 mod memory;
+mod stretch;
+#[cfg(test)]
+mod tests;
 mod undo;
 
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use file::FileStore;
 pub use log::{Log, MARK_MAX};
-use memory::Memory;
+pub use memory::Landing;
+use memory::{Keep, Memory};
 use ssdlab_time::Nanos;
 use undo::Undo;
 
 use crate::drive::Lost;
-use crate::message::{Message, Page};
+use crate::message::Message;
+use crate::slab::{Part, Pool};
 
 /// Where bytes lie; concurrent requests for the same bytes come in any order.
 enum Place {
@@ -31,6 +36,8 @@ enum Place {
 pub struct Store {
     place: Place,
     undo: Option<Mutex<Undo>>,
+    /// For what stood in a unit.
+    units: Arc<Pool>,
     unit_bytes: u64,
     is_mapped_whole: bool,
 }
@@ -58,7 +65,8 @@ impl Store {
 
     fn new(place: Place, unit_bytes: u64, volatile_units: u64) -> Self {
         let undo = (volatile_units > 0).then(|| Mutex::new(Undo::new(volatile_units)));
-        Self { place, undo, unit_bytes, is_mapped_whole: true }
+        let units = Pool::new(unit_bytes as usize);
+        Self { place, undo, units, unit_bytes, is_mapped_whole: true }
     }
 
     /// Units that hold something already, in order, as ranges of bytes; what is between them is
@@ -82,7 +90,7 @@ impl Store {
         self.is_mapped_whole
     }
 
-    /// The same content, to go its own way; pages are shared until they are replaced.
+    /// The same content, to go its own way; memory is shared until it is written.
     ///
     /// # Errors
     /// It lies in a file.
@@ -91,8 +99,8 @@ impl Store {
             return Err(io::Error::other("only content in memory can be forked"));
         };
         let undo = self.undo.as_ref().map(|undo| Mutex::new(lock(undo).clone()));
-        let place = Place::Memory(memory.fork());
-        Ok(Self { place, undo, unit_bytes: self.unit_bytes, is_mapped_whole: true })
+        let (place, units) = (Place::Memory(memory.fork()), Arc::clone(&self.units));
+        Ok(Self { place, undo, units, unit_bytes: self.unit_bytes, is_mapped_whole: true })
     }
 
     /// What stands at a byte.
@@ -133,7 +141,7 @@ impl Store {
     pub fn write(&self, offset: u64, bytes: &[u8], done: Nanos) -> io::Result<()> {
         match &self.place {
             Place::Memory(memory) => {
-                memory.write(offset, bytes, self.replaced(memory, done));
+                memory.write(offset, bytes, self.keep(done));
                 Ok(())
             }
             Place::File(file) => {
@@ -143,21 +151,21 @@ impl Store {
         }
     }
 
-    /// So many pages to be filled and put in their place; none where content lies in a file.
-    pub fn blank_pages(&self, count: u64) -> Option<Vec<Page>> {
+    /// Memory to receive a write's bytes in; none where they would be copied nevertheless.
+    pub fn landing(&self, offset: u64, length: u64) -> Option<Landing> {
         match &self.place {
-            Place::Memory(memory) => Some(memory.blank(count as usize)),
+            Place::Memory(memory) => memory.landing(offset, length),
             Place::File(_) => None,
         }
     }
 
-    /// Puts pages of `blank_pages` in their place from a unit's first byte on, as `write`.
+    /// As `write`, of what was received in memory of `landing`.
     ///
     /// # Panics
     /// Where content lies in a file.
-    pub fn place(&self, offset: u64, pages: Vec<Page>, done: Nanos) {
-        let Place::Memory(memory) = &self.place else { panic!("a file has no pages") };
-        memory.place(offset / self.unit_bytes, pages, self.replaced(memory, done));
+    pub fn place(&self, landing: Landing, done: Nanos) {
+        let Place::Memory(memory) = &self.place else { panic!("nothing lands in a file") };
+        memory.place(landing, self.keep(done));
     }
 
     /// Writes zeros, as `write`.
@@ -168,7 +176,7 @@ impl Store {
         let (start, length) = (range.start, range.end - range.start);
         match &self.place {
             Place::Memory(memory) => {
-                memory.zero(start, length, |unit, old| self.note(unit, done, old));
+                memory.zero(start, length, self.keep(done));
                 Ok(())
             }
             Place::File(file) => {
@@ -182,11 +190,8 @@ impl Store {
     pub fn forget_settled(&self, now: Nanos) {
         if let Some(undo) = &self.undo {
             let settled = lock(undo).take_settled(now);
-            if let Place::Memory(memory) = &self.place
-                && !settled.is_empty()
-            {
-                memory.take_back(settled.into_iter().flatten());
-            }
+            // Memory is given back when others can go on.
+            drop(settled);
         }
     }
 
@@ -201,7 +206,7 @@ impl Store {
         let (start, length) = (first_unit * self.unit_bytes, units * self.unit_bytes);
         match &self.place {
             Place::Memory(memory) => {
-                memory.zero(start, length, |_, _| {});
+                memory.zero(start, length, None);
                 Ok(())
             }
             Place::File(file) => file.zero(start, length),
@@ -233,27 +238,20 @@ impl Store {
         };
         let before = lock(undo).take_before(lost);
         for (unit, old) in before {
+            let at = unit * self.unit_bytes;
             match (&self.place, old) {
-                (Place::Memory(memory), old) => memory.put(unit, old),
-                (Place::File(file), Some(old)) => file.write(unit * self.unit_bytes, &old)?,
-                (Place::File(file), None) => file.zero(unit * self.unit_bytes, self.unit_bytes)?,
+                (Place::Memory(memory), Some(old)) => memory.write(at, &old, None),
+                (Place::Memory(memory), None) => memory.zero(at, self.unit_bytes, None),
+                (Place::File(file), Some(old)) => file.write(at, &old)?,
+                (Place::File(file), None) => file.zero(at, self.unit_bytes)?,
             }
         }
         Ok(())
     }
 
-    /// What becomes of a page that another replaces: it is noted, or free to be filled again.
-    fn replaced(&self, memory: &Memory, done: Nanos) -> impl FnMut(u64, Option<Page>) {
-        move |unit, old| match &self.undo {
-            Some(undo) => lock(undo).note(unit, done, old),
-            None => memory.take_back(old.into_iter()),
-        }
-    }
-
-    fn note(&self, unit: u64, done: Nanos, old: Option<Page>) {
-        if let Some(undo) = &self.undo {
-            lock(undo).note(unit, done, old);
-        }
+    /// Where what stood in units goes, if any of it can come back.
+    fn keep(&self, done: Nanos) -> Option<Keep<'_>> {
+        self.undo.as_ref().map(|undo| Keep { undo, units: &self.units, done })
     }
 
     /// Notes what stands in the units of a range. What is returned is held until the new bytes are
@@ -269,7 +267,7 @@ impl Store {
         for unit in range.start / self.unit_bytes..range.end.div_ceil(self.unit_bytes) {
             let mut old = vec![0; self.unit_bytes as usize];
             file.read(unit * self.unit_bytes, &mut old)?;
-            undo.note(unit, done, Some(old.into()));
+            undo.note(unit, done, Some(Part::copied(&old, &self.units)));
         }
         Ok(Some(undo))
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ssdlab_time::Nanos;
 
 use crate::drive::Lost;
-use crate::message::Page;
+use crate::slab::Part;
 
 /// One write to a unit, and what stood there before it.
 #[derive(Clone)]
@@ -15,7 +15,7 @@ struct Before {
     unit: Option<u64>,
     /// When the drive answers the write.
     done: Nanos,
-    old: Option<Page>,
+    old: Option<Part>,
 }
 
 /// The newest writes in order; the oldest are forgotten, for they are in flash by then.
@@ -34,13 +34,13 @@ impl Undo {
 
     /// Notes a write to a unit that the drive answers at `done`, and what stood there; none for
     /// zeros.
-    pub fn note(&mut self, unit: u64, done: Nanos, old: Option<Page>) {
+    pub fn note(&mut self, unit: u64, done: Nanos, old: Option<Part>) {
         self.newest_last.push_back(Before { unit: Some(unit), done, old });
     }
 
     /// Forgets what is in flash by now: of the writes that were answered all but the newest.
     /// Returns what stood there.
-    pub fn take_settled(&mut self, now: Nanos) -> Vec<Option<Page>> {
+    pub fn take_settled(&mut self, now: Nanos) -> Vec<Option<Part>> {
         let mut settled = Vec::new();
         while self.newest_last.len() > self.limit
             && self.newest_last.front().is_some_and(|oldest| oldest.done <= now)
@@ -64,7 +64,7 @@ impl Undo {
     ///
     /// # Panics
     /// Where fewer are kept than were lost.
-    pub fn take_before(&mut self, lost: &[Lost]) -> Vec<(u64, Option<Page>)> {
+    pub fn take_before(&mut self, lost: &[Lost]) -> Vec<(u64, Option<Part>)> {
         let mut left: BTreeMap<u64, u32> =
             lost.iter().map(|each| (each.unit, each.writes)).collect();
         let mut found = Vec::with_capacity(lost.len());
@@ -87,12 +87,13 @@ mod tests {
     use ssdlab_time::Nanos;
 
     use super::{Lost, Undo};
+    use crate::slab::{Part, Pool};
 
     /// An undo list after writes to units, and what stood there.
     fn after(volatile_units: u64, writes: impl IntoIterator<Item = (u64, u8)>) -> Undo {
-        let mut undo = Undo::new(volatile_units);
+        let (mut undo, pool) = (Undo::new(volatile_units), Pool::new(1));
         for (number, (unit, old)) in writes.into_iter().enumerate() {
-            undo.note(unit, Nanos::new(number as u64), Some([old].into()));
+            undo.note(unit, Nanos::new(number as u64), Some(Part::copied(&[old], &pool)));
         }
         undo
     }
