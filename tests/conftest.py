@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import btrfs_tools
 import loop_devices
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,11 +33,6 @@ _SMALLEST_MIB = {"xfs": 300, "btrfs": 128}
 _MKFS_FLAGS = {"ext4": "-q -F", "ext3": "-q -F", "ext2": "-q -F", "xfs": "-q -f", "btrfs": "-q -f"}
 _SMALL_TEST = 64 << 20
 _WITHOUT_DEVICE = ("tmpfs", "ramfs")
-PATIENCE_S = 120
-"""Another program's mount whose server is gone is undone by then, or stays."""
-_SERVER_GONE = "Transport endpoint is not connected"
-_in_the_way: list[str] = []
-"""What was waited for in vain."""
 
 
 @pytest.fixture
@@ -85,7 +81,9 @@ def make_filesystem(
             elif kind != "ramfs":
                 source = str(loop_device(max(size_mib, _SMALLEST_MIB.get(kind, 0))))
                 flags = shlex.split(_MKFS_FLAGS.get(kind, ""))
-                _mkfs(kind, *flags, *shlex.split(mkfs_options), source)
+                command = (f"mkfs.{kind}", *flags, *shlex.split(mkfs_options), source)
+                made = btrfs_tools.run(*command)
+                assert made.returncode == 0, f"{shlex.join(command)}: {made.stderr.strip()}"
             point = tmp_path / f"{kind}-{len(list(tmp_path.glob(f'{kind}-*')))}"
             point.mkdir()
             _mount(kind, source, point, ",".join(options))
@@ -117,20 +115,6 @@ def _need_root(*tools: str) -> None:
     for tool in tools:
         if shutil.which(tool) is None:
             pytest.skip(f"needs {tool}, which is not installed")
-
-
-def _mkfs(kind: str, *words: str) -> None:
-    """Makes it; btrfs's looks at everybody's mounts, and fails at one whose server is gone."""
-    result = _run(f"mkfs.{kind}", *words)
-    end = time.monotonic() + PATIENCE_S
-    while _SERVER_GONE in result.stderr and not _in_the_way:
-        if time.monotonic() > end:
-            _in_the_way.append(result.stderr.strip())
-        time.sleep(0.5)
-        result = _run(f"mkfs.{kind}", *words)
-    if _SERVER_GONE in result.stderr:
-        pytest.skip(f"no {kind} can be made here: {_in_the_way[0]}")
-    assert result.returncode == 0, f"mkfs.{kind}: {result.stderr.strip()}"
 
 
 def _mount(kind: str, source: str, point: Path, options: str) -> None:

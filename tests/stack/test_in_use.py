@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import btrfs_tools
 import pytest
 
 from ssdlab.errors import TargetError
@@ -116,7 +117,8 @@ def test_a_real_second_device_of_a_btrfs_is_in_use(
     second = loop_device(128)
     top = make_filesystem("btrfs", 128)
     assert in_use(second) == []
-    subprocess.run(["btrfs", "-q", "device", "add", second, top], check=True)
+    added = btrfs_tools.run("btrfs", "-q", "device", "add", str(second), str(top))
+    assert added.returncode == 0, added.stderr
     mounted, claimed = in_use(second)
     assert f"{second} is mounted at {top}" in mounted
     assert "EBUSY" in claimed

@@ -20,6 +20,7 @@ from ssdlab.sweep.work import memory_of, perform, workers_for
 Told = Callable[[dict[str, Any] | None], dict[str, Any]]
 ENDLESS = 1e8
 """Drive writes of a run that takes days."""
+PATIENCE_S = 600
 
 
 def test_a_worker_killed_in_mid_run_costs_one_run_a_second_try_and_nothing_twice(
@@ -90,8 +91,13 @@ def test_a_run_whose_worker_is_lost_twice_is_given_up_with_that_reason(
 def test_closing_ends_what_is_still_running(small: list[Order]) -> None:
     ends = perform_here([small[0], *(_longer(order, ENDLESS) for order in small[1:])], 2)
     assert next(ends).order is small[0]
-    ends.close()
-    assert active_children() == []
+    ending = Thread(target=ends.close, daemon=True)
+    ending.start()
+    ending.join(PATIENCE_S)
+    left = active_children()
+    for child in left:
+        child.kill()
+    assert left == []
 
 
 def test_memory_bounds_how_many_run_at_a_time(small: list[Order]) -> None:

@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import btrfs_tools
+
 from ssdlab.remedy.heal.device.allocated import allocated
 from ssdlab.remedy.heal.device.whole import DeviceWish, heal_device
 from ssdlab.remedy.heal.device.windows import GUARDED_BYTES, complement
@@ -55,7 +57,8 @@ class Device:
     def fill(self) -> None:
         """Makes the file system: files, some gone and trimmed, one reserved and never written."""
         flags = MKFS.get(self.kind, ("-q", "-F"))
-        subprocess.run([f"mkfs.{self.kind}", *flags, str(self.node)], check=True)
+        made = btrfs_tools.run(f"mkfs.{self.kind}", *flags, str(self.node))
+        assert made.returncode == 0, made.stderr
         chance = random.Random(3)
         self.point.mkdir()
         self.mount()
