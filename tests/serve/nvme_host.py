@@ -157,7 +157,7 @@ class Host:
 
 def connect_line(served: Served) -> tuple[tuple[str, int], str]:
     """The address and the name that a server prints."""
-    line = re.compile(r"nvme connect -t tcp -a (\S+) -s (\d+) -n (\S+)\n")
+    line = re.compile(r"nvme connect -t tcp -a (\S+) -s (\d+) -n (\S+)( --dhchap-secret SECRET)?\n")
     wait_for(lambda: bool(line.search(served.messages.read_text())), served.messages)
     found = line.search(served.messages.read_text())
     assert found
