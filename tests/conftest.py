@@ -33,6 +33,7 @@ _SMALLEST_MIB = {"xfs": 300, "btrfs": 128}
 _MKFS_FLAGS = {"ext4": "-q -F", "ext3": "-q -F", "ext2": "-q -F", "xfs": "-q -f", "btrfs": "-q -f"}
 _SMALL_TEST = 64 << 20
 _WITHOUT_DEVICE = ("tmpfs", "ramfs")
+PATIENCE_S = 600
 
 
 @pytest.fixture
@@ -127,15 +128,12 @@ def _mount(kind: str, source: str, point: Path, options: str) -> None:
 
 def _unmount(point: Path) -> None:
     """Unmounts; a loop device that was just detached lets go of its file a little later."""
-    result = _run("umount", str(point))
-    for _ in range(600):
-        if result.returncode == 0:
-            return
+    end = time.monotonic() + PATIENCE_S
+    while (result := _run("umount", str(point))).returncode:
+        if time.monotonic() > end:
+            _run_or_fail("umount", "--lazy", str(point))
+            pytest.fail(f"something was left open: {result.stderr.strip()}")
         time.sleep(0.1)
-        result = _run("umount", str(point))
-    if result.returncode:
-        _run_or_fail("umount", "--lazy", str(point))
-    assert result.returncode == 0, f"something was left open: {result.stderr.strip()}"
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
