@@ -330,7 +330,8 @@ proptest! {
         let capacity = 1 << 20;
         let store = Store::in_memory(capacity, unit, 1 << 20);
         let row = vec![0; capacity as usize];
-        let mut both = Both { store, row, before: Vec::new(), forked: Vec::new(), unit, written: 0 };
+        let (before, forked) = (Vec::new(), Vec::new());
+        let mut both = Both { store, row, before, forked, unit, written: 0 };
         for step in &steps {
             both.do_step(step);
             prop_assert!(both.store.read(0, capacity).unwrap() == both.row, "after {step:?}");
