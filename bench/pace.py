@@ -8,10 +8,12 @@ twin has three dies: at depth 16 they bound the rate, at 36,000 requests a secon
 would ask for 150,000, more than fio makes. Aimed at: the median within 5 %, p99 within 10 %.
 
 Server and fio share one processor in real-time scheduling where the system lets them (as `chrt -r
-10 taskset -c 0` does): a machine with other work keeps no time else. `bare` is what the machine
-itself makes of the modelled p99: the p99 of a loop that only looks at the clock for that long. No
-answer can be more punctual. `late` is the share of answers that left more than 20 us after their
-time; `load` the machine's load average.
+10 taskset -c 0` does): a machine with other work keeps no time else. `late` is the share of answers
+that left more than 20 us after their time; `load` the machine's load average.
+
+The last line is of an ideal server: it has no drive and no other thread, and looks at the clock
+until it answers. What fio sees of its p99 over its median at depth 1 is the machine's own (its
+timer's ticks, its host): no answer can be more punctual.
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket as sockets
 import statistics
+import struct
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -98,15 +103,64 @@ def seen_us(socket: Path, rw: str, depth: int, seconds: float) -> tuple[float, f
     return told["50.000000"] / 1e3, told["99.000000"] / 1e3
 
 
-def bare_us(wait_us: float) -> float:
-    """The p99 of two seconds of busy waits of so many microseconds."""
-    wait_ns, took = int(wait_us * 1e3), []
-    end = time.perf_counter_ns() + 2 * 10**9
-    while (start := time.perf_counter_ns()) < end:
-        while (now := time.perf_counter_ns()) < start + wait_ns:
+def answer_ideally(path: str, wait_us: float) -> None:
+    """Serves reads of zeros to one client after another, each answered after so long.
+
+    The numbers are those of NBD's protocol (doc/proto.md): a fixed newstyle handshake, simple
+    replies.
+    """
+    with sockets.socket(sockets.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        while True:
+            with listener.accept()[0] as client:
+                serve_ideally(client, int(wait_us * 1e3))
+
+
+def serve_ideally(client: sockets.socket, wait_ns: int) -> None:
+    """One client, until it leaves."""
+
+    def take(count: int) -> bytes:
+        return client.recv(count, sockets.MSG_WAITALL)
+
+    def tell(option: int, kind: int, told: bytes = b"") -> None:
+        client.sendall(struct.pack(">QIII", 0x3E889045565A9, option, kind, len(told)) + told)
+
+    client.sendall(b"NBDMAGICIHAVEOPT\0\3")
+    take(4)
+    option = 0
+    while option != 7:  # GO
+        _, option, length = struct.unpack(">QII", take(16))
+        take(length)
+        if option == 7:
+            tell(option, 3, struct.pack(">HQH", 0, SIZE, 1))
+            tell(option, 1)
+        else:
+            tell(option, 0x80000001)
+    while len(asked := take(28)) == 28:
+        due = time.perf_counter_ns() + wait_ns
+        _, kind, cookie, _, length = struct.unpack(">IIQQI", asked)
+        if kind:
+            return
+        answer = struct.pack(">IIQ", 0x67446698, 0, cookie) + bytes(length)
+        while time.perf_counter_ns() < due:
             pass
-        took.append(now - start)
-    return statistics.quantiles(took, n=100)[98] / 1e3
+        client.sendall(answer)
+
+
+def show_ideal(folder: Path, wait_us: float, arguments: argparse.Namespace) -> None:
+    """Prints what fio sees of an ideal server."""
+    path = folder / "ideal"
+    command = [sys.executable, __file__, "--ideal", str(path), str(wait_us)]
+    with subprocess.Popen(command) as process:
+        while not path.exists():
+            time.sleep(0.02)
+        seen = [seen_us(path, "randread", 1, arguments.seconds) for _ in range(arguments.rounds)]
+        process.terminate()
+    median, p99 = (statistics.median(column) for column in zip(*seen, strict=True))
+    print(
+        f"ideal      median {median:7.1f} us, p99 {p99:7.1f} us: {(p99 / median - 1) * 100:+.1f} %"
+    )
 
 
 def take_a_processor() -> None:
@@ -135,7 +189,6 @@ def compare(server: Server, socket: Path, depth: int, arguments: argparse.Namesp
         words.append(
             f"{name} {ours:7.1f} us, modelled {model[number]:7.1f} us: {off:+6.1f} %{mark}"
         )
-    words.append(f"bare {bare_us(model[1]):.1f} us")
     words.append(f"late {late / max(answers, 1):.1%}  load {os.getloadavg()[0]:.1f}")
     print("  ".join(words), flush=True)
 
@@ -145,7 +198,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--ideal", nargs=2, metavar=("SOCKET", "US"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.ideal:
+        answer_ideally(arguments.ideal[0], float(arguments.ideal[1]))
+        return
     take_a_processor()
     with tempfile.TemporaryDirectory() as folder:
         socket = Path(folder) / "twin"
@@ -155,6 +212,7 @@ def main() -> None:
         for depth in (1, 4, 16):
             compare(server, socket, depth, arguments)
         server.stop()
+        show_ideal(Path(folder), modelled_us(1, 1.0)[0] - server.transport_us, arguments)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 import random
 from pathlib import Path
 
-from rig import Serve, need, run
+from rig import Attach, Serve, executable, need, run
 
 
 def test_fio_writes_at_random_and_finds_every_block_as_it_was(serve: Serve) -> None:
@@ -102,3 +102,21 @@ def test_a_paced_twin_says_at_its_end_how_late_its_answers_were(serve: Serve) ->
     told = served.messages.read_text()
     assert "answers left more than 20 us late" in told
     assert "us early" in told
+
+
+def test_the_way_to_a_device_is_measured_there_and_answers_leave_earlier_by_it(
+    serve: Serve, attach: Attach
+) -> None:
+    served = serve("--pace", "real")
+    device = attach(served).device
+    with served.control as control:
+        of_socket = control.ask("lead")
+        reads = control.counters()["host_reads"] or 0.0
+        through = run(
+            executable(), "control", f"{served.socket}.control", "lead", f"through={device}"
+        )
+        of_device = control.ask("lead")
+        assert json.loads(through.stdout) == of_device
+        assert of_device != of_socket
+        assert of_device["transport_us"] > 0
+        assert (control.counters()["host_reads"] or 0.0) >= reads + 460, "short and long ones"

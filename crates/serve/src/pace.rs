@@ -24,9 +24,9 @@ pub struct Clock {
     /// What the drive's clock showed then.
     began: Nanos,
     /// What a request and its answer cost on their way: answers leave earlier by that.
-    lead: Lead,
-    /// The most bytes that came with a request or its answer.
-    longest: AtomicU64,
+    lead: Mutex<Lead>,
+    /// The most that any left early, in nanoseconds.
+    earliest: AtomicU64,
     /// How long the drive had no power: its clock stood still.
     stood_still: AtomicU64,
     /// Unpaced: since when nothing was in flight.
@@ -53,9 +53,9 @@ impl Clock {
     pub fn start(pace: Pace, lead: Lead) -> Self {
         let now = wall();
         let (idle_since, lag) = (Mutex::new(now), Mutex::default());
-        let (longest, stood_still) = (AtomicU64::new(0), AtomicU64::new(0));
-        let began = Nanos::ZERO;
-        Self { pace, started: now, began, lead, longest, stood_still, idle_since, lag }
+        let (earliest, stood_still) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (began, lead) = (Nanos::ZERO, lead.into());
+        Self { pace, started: now, began, lead, earliest, stood_still, idle_since, lag }
     }
 
     /// A clock that began when the drive's showed `shown`.
@@ -72,8 +72,8 @@ impl Clock {
             pace: self.pace,
             started: self.started,
             began: self.began,
-            lead: self.lead,
-            longest: AtomicU64::new(self.longest.load(Ordering::Relaxed)),
+            lead: self.lead().into(),
+            earliest: AtomicU64::new(self.earliest.load(Ordering::Relaxed)),
             stood_still: AtomicU64::new(self.stood_still.load(Ordering::Relaxed)),
             idle_since: Mutex::new(idle_since),
             lag: Mutex::default(),
@@ -106,8 +106,8 @@ impl Clock {
     /// Time of the drive by which all is done whose answer has left.
     pub fn heard_time(&self, shown: Nanos) -> Nanos {
         let Pace::Times(factor) = self.pace else { return shown };
-        let lead = self.lead.of(self.longest.load(Ordering::Relaxed));
-        self.drive_time(shown) + nanos(lead.mul_f64(factor))
+        let earliest = Duration::from_nanos(self.earliest.load(Ordering::Relaxed));
+        self.drive_time(shown) + nanos(earliest.mul_f64(factor))
     }
 
     /// The drive had no power since a time until now.
@@ -125,15 +125,35 @@ impl Clock {
     /// bytes come with it or its request; at once where nothing is paced.
     pub fn due(&self, completed: Nanos, bytes: u64) -> Option<Instant> {
         let Pace::Times(factor) = self.pace else { return None };
-        self.longest.fetch_max(bytes, Ordering::Relaxed);
+        let lead = self.lead().of(bytes);
+        self.earliest.fetch_max(lead.as_nanos() as u64, Ordering::Relaxed);
         let after = completed.saturating_sub(self.began).get();
         let after = Duration::from_nanos(after).div_f64(factor);
-        Some(self.started + self.stood_still() + after.saturating_sub(self.lead.of(bytes)))
+        Some(self.started + self.stood_still() + after.saturating_sub(lead))
+    }
+
+    /// How long something takes by the wall's clock that takes the drive so long; no time where
+    /// nothing is paced.
+    pub fn wall_time(&self, took: Nanos) -> Duration {
+        match self.pace {
+            Pace::None => Duration::ZERO,
+            Pace::Times(factor) => Duration::from_nanos(took.get()).div_f64(factor),
+        }
+    }
+
+    /// What a request and its answer cost on their way.
+    pub fn lead(&self) -> Lead {
+        *self.lead.lock().expect("no panic while locked")
+    }
+
+    /// Says what they cost: from now on answers leave earlier by that.
+    pub fn set_lead(&self, lead: Lead) {
+        *self.lead.lock().expect("no panic while locked") = lead;
     }
 
     /// So long before its end a wait is spent looking at the clock.
     pub fn spin(&self) -> Duration {
-        self.lead.waking
+        self.lead().waking
     }
 
     /// Nothing is in flight from now on.
@@ -197,5 +217,8 @@ mod tests {
         clock.due(Nanos::ZERO, 4096 + 2);
         clock.due(Nanos::ZERO, 512);
         assert!(clock.heard_time(Nanos::ZERO) >= before + Nanos::from_secs(2 * 3600));
+        clock.set_lead(Lead::default());
+        let heard = clock.heard_time(Nanos::ZERO);
+        assert!(heard >= before + Nanos::from_secs(2 * 3600), "it left when the lead was long");
     }
 }

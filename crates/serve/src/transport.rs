@@ -17,9 +17,10 @@ use crate::message::Message;
 use crate::pace::wall;
 use crate::slab::{Pool, Slab};
 
-const ROUNDS: usize = 400;
+/// A way is gone so often to learn how long it is.
+pub const ROUNDS: usize = 400;
 /// And so often with a long answer, of so many bytes.
-const LONG: (usize, usize) = (60, 512 << 10);
+pub const LONG: (usize, usize) = (60, 512 << 10);
 /// An answer is due so long after its request: about what a drive takes.
 const DUE: Duration = Duration::from_micros(100);
 /// A read's request, and what is received before its data: as of structured replies.
@@ -27,7 +28,7 @@ const ASKED: usize = 28;
 const HEADS: [usize; 3] = [16, 4, 8];
 const HEAD: usize = HEADS[0] + HEADS[1] + HEADS[2];
 /// The data of a short answer.
-const SHORT: usize = 4096;
+pub const SHORT: usize = 4096;
 /// No more of a wait is spent looking at the clock, and no less.
 const SPIN: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(300));
 
@@ -60,8 +61,15 @@ impl Lead {
         let short = ask(&mut client, ROUNDS, SHORT)?;
         let long = ask(&mut client, LONG.0, LONG.1)?;
         let waking = answering.join().expect("it only answers")?;
-        let byte_ns = long.saturating_sub(short).as_nanos() as f64 / (LONG.1 - SHORT) as f64;
-        Ok(Self { transport: short, byte_ns, waking })
+        Ok(Self { waking, ..Self::default() }.of_ways(short, (LONG.1, long)))
+    }
+
+    /// The same machine's, where a short answer's way takes so long, and that of so many bytes.
+    #[must_use]
+    pub fn of_ways(self, short: Duration, (bytes, long): (usize, Duration)) -> Self {
+        let beyond = bytes.saturating_sub(SHORT).max(1) as f64;
+        let byte_ns = long.saturating_sub(short).as_nanos() as f64 / beyond;
+        Self { transport: short, byte_ns, ..self }
     }
 
     /// How long before its time an answer leaves to a request; so many bytes come with one of
@@ -125,7 +133,7 @@ fn waking() -> io::Result<Duration> {
 }
 
 /// So many of a hundred are not longer.
-fn share(mut of: Vec<Duration>, percent: usize) -> Duration {
+pub fn share(mut of: Vec<Duration>, percent: usize) -> Duration {
     of.sort_unstable();
     of[(of.len() - 1) * percent / 100]
 }

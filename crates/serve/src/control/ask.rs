@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::fault::FaultWish;
 use super::fork::ForkWish;
+use super::lead::LeadWish;
 
 /// A request: `{"do": "counters"}`.
 #[derive(Deserialize, Debug)]
@@ -21,6 +22,8 @@ pub enum Ask {
     PowerOn {},
     /// What clients did, by kind, with latencies.
     Meter {},
+    /// How early answers leave; measures or says it.
+    Lead(LeadWish),
     /// Lets something go wrong.
     Fault(FaultWish),
     /// What is to go wrong, or did.

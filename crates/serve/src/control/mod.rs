@@ -3,6 +3,7 @@
 mod ask;
 mod fault;
 mod fork;
+mod lead;
 mod meter;
 mod power;
 
@@ -51,6 +52,7 @@ fn obey(shared: &Arc<Shared>, ask: Ask) -> Answer {
         Ask::PowerCut(wish) => power::cut(shared, &wish),
         Ask::PowerOn {} => power::on(shared),
         Ask::Meter {} => Ok(meter::told(shared)),
+        Ask::Lead(wish) => lead::lead(&shared.engine, &wish),
         Ask::Fault(wish) => fault::add(shared, wish),
         Ask::Faults {} => Ok(fault::all(shared)),
         Ask::FaultClear { fault } => fault::clear(shared, fault),

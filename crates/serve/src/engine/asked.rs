@@ -6,7 +6,7 @@ use std::ops::Range;
 use ssdlab_time::Nanos;
 
 use super::Engine;
-use super::command::{Ended, Shape};
+use super::command::{Ask, Ended, Shape};
 use super::meter::Metered;
 use crate::drive::{Health, Making};
 use crate::errno::EIO;
@@ -121,6 +121,11 @@ impl Engine {
     pub fn metered(&self) -> (Vec<Metered>, usize) {
         let busy = self.lock();
         (busy.meter.by_kind().to_vec(), busy.in_flight())
+    }
+
+    /// What was done of one kind of command.
+    pub fn done(&self, ask: Ask) -> Metered {
+        self.lock().meter.of(ask).clone()
     }
 
     /// A drive in this state with this content, between two commands. It goes its own way, has

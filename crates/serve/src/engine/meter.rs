@@ -75,6 +75,11 @@ impl Meter {
         self.hinted
     }
 
+    /// What was done of one kind.
+    pub fn of(&self, ask: Ask) -> &Metered {
+        &self.by_kind[Which::of(ask) as usize]
+    }
+
     /// What was done, by kind.
     pub fn by_kind(&self) -> &[Metered] {
         &self.by_kind

@@ -1,9 +1,11 @@
 //! Paced service: answers leave at their time, in its order, and a full queue holds back.
 
+use serde_json::json;
 use ssdlab_serve::Pace;
 use ssdlab_time::Nanos;
 
 use crate::client::{Client, FUA, READ, WRITE_ZEROES};
+use crate::control::Control;
 use crate::served::Served;
 use crate::toy::{HONEST, Manner};
 
@@ -59,4 +61,46 @@ fn a_power_cut_leaves_waiting_requests_without_an_answer() {
     }
     assert_eq!(served.server.power_cut(true).unwrap().unanswered, 1);
     assert!(client.is_closed());
+}
+
+#[test]
+fn an_answer_leaves_earlier_by_the_way_that_a_control_connection_tells() {
+    let slow = Manner { latency: Nanos::from_secs(20), ..HONEST };
+    let served = Served::new(slow, Pace::Times(1.0));
+    let mut control = Control::to(&served);
+    let told = control.ask(&json!({ "do": "lead", "transport_us": 7.5, "ns_per_byte": 1e6 }));
+    assert_eq!(told, json!({ "transport_us": 7.5, "ns_per_byte": 1e6 }));
+    assert_eq!(control.ask(&json!({ "do": "lead" })), told);
+    let mut client = Client::go(&served.socket, true);
+    client.send((READ, 0), 1, (0, 4096), b"");
+    client.send((READ, 0), 2, (0, 1 << 20), b"");
+    // A million bytes take a thousand seconds of way, more than the drive.
+    assert_eq!(client.reply(1 << 20).cookie, 2);
+    assert_eq!(control.ask(&json!({ "do": "lead", "transport_us": 3 }))["ns_per_byte"], 0.0);
+}
+
+#[test]
+fn a_lead_that_makes_no_sense_is_refused() {
+    let served = Served::new(HONEST, Pace::Times(1.0));
+    let mut control = Control::to(&served);
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other");
+    std::fs::write(&other, vec![1; 8 << 20]).unwrap();
+    for (wish, word) in [
+        (json!({ "through": "/does/not/exist" }), "/does/not/exist"),
+        (json!({ "through": other }), "other"),
+        (json!({ "through": other, "transport_us": 1.0 }), "measured through"),
+        (json!({ "ns_per_byte": 1.0 }), "measured through"),
+        (json!({ "transport_us": -1.0 }), "measured through"),
+        (json!({ "transport_us": 1.0, "ns_per_byte": 1e7 }), "measured through"),
+    ] {
+        let mut asked = wish;
+        asked["do"] = json!("lead");
+        let told = control.ask(&asked);
+        assert!(told["error"].as_str().unwrap().contains(word), "{asked}: {told}");
+    }
+    assert_eq!(control.ask(&json!({ "do": "lead" }))["transport_us"], 0.0);
+    let unpaced = Served::new(HONEST, Pace::None);
+    let told = Control::to(&unpaced).ask(&json!({ "do": "lead", "transport_us": 1.0 }));
+    assert!(told["error"].as_str().unwrap().contains("without a pace"));
 }
