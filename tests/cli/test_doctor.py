@@ -44,7 +44,8 @@ def test_a_directory_is_told_on_the_terminal_with_its_layers_and_files(
     (drive_directory / "file").write_bytes(os.urandom(48 << 20))
     with (drive_directory / "file").open("rb") as file:
         os.fsync(file.fileno())
-    done = ssdlab("doctor", drive_directory)
+    wide = {**os.environ, "COLUMNS": str(200 + len(str(drive_directory)))}
+    done = ssdlab("doctor", drive_directory, env=wide)
     assert done.returncode in {0, 1}
     assert "file system" in done.stdout
     assert str(drive_directory) in done.stdout
