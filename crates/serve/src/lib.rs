@@ -3,6 +3,11 @@
 //! A client's connection -> a protocol: `nbd`, or `nvme_tcp` and the controller in `nvme` ->
 //! `engine` (drive and bytes) -> `drive` (the twin, which has the time) and `store` (the bytes).
 
+// The model uses the toy drive of the integration tests, which names this crate.
+#[cfg(all(test, feature = "model"))]
+extern crate self as ssdlab_serve;
+
+mod attachments;
 mod control;
 mod door;
 mod drive;
@@ -14,6 +19,8 @@ mod forks;
 mod link;
 mod links;
 mod message;
+#[cfg(all(test, feature = "model"))]
+mod model;
 mod nbd;
 mod nvme;
 mod nvme_tcp;
@@ -23,6 +30,7 @@ mod server;
 mod slab;
 mod store;
 mod stream;
+mod sync;
 mod tls;
 mod transport;
 
@@ -35,7 +43,7 @@ pub use nvme::{
 };
 pub use nvme_tcp::{Secret, SecretError};
 pub use pace::{Clock, Lag, Pace};
-pub use power::{Plan, PowerTold};
+pub use power::{Epoch, Plan, PowerTold};
 pub use server::Server;
 pub use store::{Log, Store};
 pub use tls::Tls;

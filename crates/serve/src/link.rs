@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 
+use crate::links::Breakable;
 use crate::pace::wall;
 
 /// Room for answers that have left and nobody has read; the system may give less. Where answers
@@ -33,27 +34,24 @@ pub enum Link {
     Tcp(TcpStream),
 }
 
-impl Link {
-    /// A second handle of it.
-    ///
-    /// # Errors
-    /// No more files may be open.
-    pub fn try_clone(&self) -> io::Result<Self> {
+impl Breakable for Link {
+    fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Unix(stream) => Self::Unix(stream.try_clone()?),
             Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
         })
     }
 
-    /// Breaks it off, in both directions.
-    pub fn break_off(&self) {
-        // One that is gone already needs no breaking.
+    fn break_off(&self) {
+        // An error means that the peer has closed the connection already.
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
         };
     }
+}
 
+impl Link {
     /// Lets a whole batch of answers be sent without waiting for who reads them.
     ///
     /// # Errors

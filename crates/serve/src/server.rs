@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use crate::attachments::Attachments;
 use crate::control;
 use crate::door::{Address, Door, spawn};
 use crate::drive::Cut;
@@ -11,10 +12,11 @@ use crate::engine::Engine;
 use crate::export::Export;
 use crate::forks::Forks;
 use crate::link::Link;
-use crate::links::Links;
+use crate::links::{Breakable, Links};
 use crate::nbd::{Negotiated, Session, greet, negotiate};
 use crate::nvme::{Identity, Subsystem};
 use crate::nvme_tcp::{self, Secret};
+use crate::power::Epoch;
 use crate::stream::{Awake, Input};
 use crate::transport::be_punctual;
 
@@ -23,7 +25,7 @@ pub struct Shared {
     pub engine: Arc<Engine>,
     pub export: Export,
     pub forks: Forks,
-    clients: Arc<Links>,
+    clients: Attachments<Link>,
     controllers: Arc<Links>,
 }
 
@@ -38,8 +40,8 @@ pub struct Server {
 impl Server {
     /// A server that listens nowhere yet.
     pub fn new(engine: Engine, export: Export) -> Self {
-        let (clients, controllers) = (Arc::default(), Arc::default());
         let (engine, forks) = (Arc::new(engine), Forks::default());
+        let (clients, controllers) = (Attachments::new(Arc::clone(&engine)), Arc::default());
         let shared = Arc::new(Shared { engine, export, forks, clients, controllers });
         Self { shared, nbd: None, nvme: None, control: None }
     }
@@ -82,8 +84,9 @@ impl Server {
         let made = Arc::clone(&target);
         let door = Door::open("nvme", address, move |link| {
             let target = Arc::clone(&target);
-            serving
-                .welcome(link, move |_, link| nvme_tcp::Session::new(link, target.wait())?.run());
+            serving.welcome(link, move |_, link, epoch| {
+                nvme_tcp::Session::new(link, target.wait(), epoch)?.run()
+            });
         })?;
         let address = door.address().clone();
         let model = self.shared.export.description();
@@ -112,10 +115,13 @@ impl Server {
 
     /// How many clients there are.
     pub fn connections(&self) -> usize {
-        self.shared.clients.count()
+        self.shared.client_count()
     }
 
-    /// As `Engine::power_cut`; the clients are broken off.
+    /// Cuts the power under all clients, and turns it on again if `then_on`; `None` if it is off.
+    ///
+    /// # Panics
+    /// Where the content's file cannot be written: a cut must not end half way.
     pub fn power_cut(&self, then_on: bool) -> Option<Cut> {
         self.shared.power_cut(then_on)
     }
@@ -123,7 +129,7 @@ impl Server {
     /// Stops: no more connections, those there are broken off, the sockets removed.
     pub fn stop(&mut self) {
         (self.nbd, self.nvme, self.control) = (None, None, None);
-        self.shared.clients.break_off();
+        self.shared.clients.connections().break_off();
         self.shared.controllers.break_off();
         self.shared.forks.clear();
     }
@@ -138,41 +144,34 @@ impl Drop for Server {
 impl Shared {
     /// How many clients there are.
     pub fn client_count(&self) -> usize {
-        self.clients.count()
+        self.clients.connections().count()
     }
 
-    /// Cuts the power under all clients.
+    /// Cuts the power under all clients; see `Attachments::power_cut`.
     pub fn power_cut(&self, then_on: bool) -> Option<Cut> {
-        // First nobody hears anything more: what was heard before then is done.
-        self.clients.break_off();
-        self.engine.power_cut(then_on)
+        self.clients.power_cut(then_on)
     }
 
-    /// Serves a client on a thread of its own; one that comes while there is no power goes at once.
+    /// Serves a client on a thread of its own. A client that comes while there is no power is
+    /// disconnected at once.
     fn welcome(
         self: &Arc<Self>,
         link: Link,
-        serve: impl FnOnce(&Self, Link) -> io::Result<()> + Send + 'static,
+        serve: impl FnOnce(&Self, Link, Epoch) -> io::Result<()> + Send + 'static,
     ) {
-        if !self.engine.power().is_on {
-            return;
-        }
-        // No file may be left for one more client: the next may find one.
-        let Ok(noted) = self.clients.add(&link) else { return };
+        let Some((listed, epoch)) = self.clients.attach(&link) else { return };
         let shared = Arc::clone(self);
         spawn("connection", move || {
             // A client that breaks the protocol or goes away harms nobody but itself.
             be_punctual();
             let is_paced = shared.engine.clock().is_paced();
-            let _ = link.widen(is_paced).and_then(|()| serve(&shared, link));
-            if let Some(then_on) = shared.engine.failing() {
-                shared.power_cut(then_on);
-            }
-            drop(noted);
+            let _ = link.widen(is_paced).and_then(|()| serve(&shared, link, epoch));
+            shared.clients.finish_planned_cut();
+            drop(listed);
         });
     }
 
-    fn serve_nbd(&self, link: Link) -> io::Result<()> {
+    fn serve_nbd(&self, link: Link, epoch: Epoch) -> io::Result<()> {
         let mut output = link.try_clone()?;
         let mut input = Input::new(Awake::new(link));
         let greeting = greet(&mut input, &mut output)?;
@@ -182,8 +181,8 @@ impl Shared {
             match negotiate(&mut input, &mut output, &self.export, greeting, needs_tls)? {
                 Negotiated::Left => return Ok(()),
                 Negotiated::Agreed(agreed) => {
-                    let links = &self.clients;
-                    return Session::new(input, output, &self.engine, agreed, links).run();
+                    let (engine, links) = (&self.engine, self.clients.connections());
+                    return Session::new(input, output, engine, epoch, agreed, links).run();
                 }
                 Negotiated::StartTls => {
                     let tls = tls.take().expect("only who needs it is told to");

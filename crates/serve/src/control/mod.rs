@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::link::Link;
+use crate::links::Breakable;
 use crate::server::Shared;
 use crate::store::MARK_MAX;
 use ask::Ask;

@@ -16,6 +16,7 @@ use crate::link::{Link, pause_sharply};
 use crate::links::Links;
 use crate::message::Message;
 use crate::pace::wall;
+use crate::power::Epoch;
 use crate::store::Landing;
 use crate::stream::{Awake, Input, Replies};
 
@@ -38,6 +39,8 @@ pub struct Session<'a> {
     input: Input<Awake>,
     output: Link,
     engine: &'a Engine,
+    /// The epoch that the connection belongs to.
+    epoch: Epoch,
     agreed: Agreed,
     /// All connections, this one among them.
     links: &'a Links,
@@ -88,12 +91,13 @@ impl<'a> Session<'a> {
         input: Input<Awake>,
         output: Link,
         engine: &'a Engine,
+        epoch: Epoch,
         agreed: Agreed,
         links: &'a Links,
     ) -> Self {
         let (batch, replies) = (Vec::new(), Replies::default());
         let (spares, leaving) = (false, false);
-        Self { input, output, engine, agreed, links, batch, replies, spares, leaving }
+        Self { input, output, engine, epoch, agreed, links, batch, replies, spares, leaving }
     }
 
     /// Serves it until the client leaves.
@@ -238,6 +242,7 @@ impl<'a> Session<'a> {
         let on_drive: Vec<&Asked> = numbers().map(|number| &batch[number]).collect();
         let (input, replies, structured) = (&self.input, &mut self.replies, self.agreed.structured);
         let taken = self.engine.perform(
+            self.epoch,
             &commands,
             |number| on_drive[number].payload(input),
             |number, taken, read| {

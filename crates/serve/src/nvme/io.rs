@@ -182,13 +182,14 @@ impl Controller {
         Ok(plan)
     }
 
-    /// Does an I/O command by itself; `None` where the power is gone.
+    /// Does an I/O command by itself; `None` if the epoch is over.
     pub fn io(
         &self,
         queue: u16,
         submission: &Submission,
         data: &mut dyn HostData,
     ) -> Option<Ended> {
+        self.check_epoch()?;
         let view = self.view();
         let (ended, due) = match self.plan(&view, submission, data.room()) {
             Err(status) => (Err(status), None),
@@ -205,16 +206,16 @@ impl Controller {
     /// Does what the drive does as one command.
     fn one(&self, command: Command, data: &mut dyn HostData) -> Option<super::steps::Done> {
         if command.ask == Ask::Read {
-            let (read, due) = self.subsystem.read(command)?;
+            let (read, due) = self.read(command)?;
             return Some((read.map(|bytes| data.give(&bytes)), due));
         }
         if command.ask != Ask::Write {
-            return self.subsystem.perform_all(&[command], &[]);
+            return self.perform_all(&[command], &[]);
         }
         let Some(sent) = data.sent().get(..command.length as usize) else {
             return Some((Err(Status::DATA_LENGTH), None));
         };
-        self.subsystem.perform_all(&[command], &[sent])
+        self.perform_all(&[command], &[sent])
     }
 
     /// Whether what a command reads was written, where it has to be.

@@ -10,7 +10,7 @@ use super::io::{
 };
 use super::status::Status;
 use super::submission::{HostData, Submission};
-use super::subsystem::{Subsystem, View};
+use super::subsystem::View;
 use crate::engine::{Ask, Command};
 use crate::link::pause_sharply;
 use crate::message::Message;
@@ -33,13 +33,14 @@ const TRIM_BYTES: u64 = 1 << 30;
 /// A full queue is looked at again after so long where it does not say when.
 const AGAIN: Duration = Duration::from_micros(50);
 
-impl Subsystem {
+impl Controller {
     /// Does commands of the drive, however many its queue takes at once, with their `payloads`.
-    /// `None` where the power is gone.
+    /// `None` if the epoch is over.
     pub(super) fn perform_all(&self, commands: &[Command], payloads: &[&[u8]]) -> Option<Done> {
         let (mut done, mut due, mut ended) = (0, None, Ok(()));
         while done < commands.len() {
-            let taken = self.engine.perform(
+            let taken = self.subsystem.engine.perform(
+                self.epoch,
                 &commands[done..],
                 |number| payloads[done + number],
                 |_, _, _| {},
@@ -60,7 +61,8 @@ impl Subsystem {
         loop {
             let mut message = Message::default();
             let mut ended = Ok(());
-            let taken = self.engine.perform(
+            let taken = self.subsystem.engine.perform(
+                self.epoch,
                 &[command],
                 |_| &[][..],
                 |_, _, read| ended = read(&mut message),
@@ -79,15 +81,13 @@ impl Subsystem {
 
     fn wait_for_room(&self, is_full: bool) {
         if is_full {
-            let next = self.engine.next_free().unwrap_or(wall() + AGAIN);
+            let next = self.subsystem.engine.next_free().unwrap_or(wall() + AGAIN);
             // Where the system cannot wait, it is tried again at once.
-            let _ = pause_sharply(next, self.engine.clock().spin());
+            let _ = pause_sharply(next, self.subsystem.engine.clock().spin());
         }
     }
-}
 
-impl Controller {
-    /// Does a command that is several of the drive's; `None` where the power is gone.
+    /// Does a command that is several of the drive's; `None` if the epoch is over.
     pub(super) fn steps(
         &self,
         view: &View,
@@ -97,7 +97,7 @@ impl Controller {
         match submission.opcode() {
             COMPARE => self.compare(view, submission, data),
             DATASET => match trims(view, submission, data) {
-                Ok(trims) => self.subsystem.perform_all(&trims, &[]),
+                Ok(trims) => self.perform_all(&trims, &[]),
                 Err(status) => Some((Err(status), None)),
             },
             COPY => self.copy(view, submission, data),
@@ -121,7 +121,7 @@ impl Controller {
             Ok(command) => command,
             Err(status) => return Some((Err(status), None)),
         };
-        let (read, due) = self.subsystem.read(command)?;
+        let (read, due) = self.read(command)?;
         let ended = read.and_then(|bytes| {
             if bytes == data.sent()[..bytes.len()] { Ok(()) } else { Err(Status::COMPARE_FAILED) }
         });
@@ -147,7 +147,7 @@ impl Controller {
             if let Err(status) = self.check(view, &source) {
                 return Some((Err(status), None));
             }
-            let (read, read_by) = self.subsystem.read(source)?;
+            let (read, read_by) = self.read(source)?;
             match read {
                 Ok(read) => bytes.push(read),
                 Err(status) => return Some((Err(status), read_by)),
@@ -159,7 +159,7 @@ impl Controller {
             due = due.max(read_by);
         }
         let payloads: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-        let (ended, written_by) = self.subsystem.perform_all(&writes, &payloads)?;
+        let (ended, written_by) = self.perform_all(&writes, &payloads)?;
         Some((ended, due.max(written_by)))
     }
 

@@ -7,6 +7,7 @@ use super::proof::Proof;
 use super::target::{Attached, Place, Target};
 use crate::link::Link;
 use crate::nvme::{Completion, Controller, DISCOVERY, Kind, Status, Submission};
+use crate::power::Epoch;
 
 /// Types of Fabrics command.
 const SET_PROPERTY: u8 = 0x00;
@@ -107,6 +108,7 @@ impl Target {
         submission: &Submission,
         data: &[u8],
         link: &Link,
+        epoch: Epoch,
     ) -> Result<Queue, Completion> {
         let wish = Wish::parse(submission, data)?;
         let kind = if wish.subsystem == DISCOVERY.as_bytes() {
@@ -120,9 +122,9 @@ impl Target {
             return Err(wrong(44, false));
         }
         let (attached, place) = if wish.queue == 0 {
-            (self.new_controller(kind, &wish, link)?, None)
+            (self.new_controller(kind, &wish, link, epoch)?, None)
         } else {
-            let (attached, place) = self.io_queue(kind, &wish, link)?;
+            let (attached, place) = self.io_queue(kind, &wish, link, epoch)?;
             (attached, Some(place))
         };
         attached.hear();
@@ -147,13 +149,15 @@ impl Target {
         kind: Kind,
         wish: &Wish<'_>,
         link: &Link,
+        epoch: Epoch,
     ) -> Result<Arc<Attached>, Completion> {
         if wish.controller != ANY {
             return Err(wrong(16, true));
         }
         let port = link.local_address();
         let (host, patience) = (wish.host, wish.patience);
-        Ok(self.add(Controller::new(&self.subsystem, (kind, port), host, patience)))
+        let controller = Controller::new(&self.subsystem, (kind, port), host, patience, epoch);
+        Ok(self.add(controller))
     }
 
     fn io_queue(
@@ -161,8 +165,11 @@ impl Target {
         kind: Kind,
         wish: &Wish<'_>,
         link: &Link,
+        epoch: Epoch,
     ) -> Result<(Arc<Attached>, Place), Completion> {
-        let attached = self.get(wish.controller).ok_or(wrong(16, true))?;
+        // A controller of an epoch that is over is about to be removed.
+        let attached = self.get(wish.controller).filter(|is| is.controller.epoch == epoch);
+        let attached = attached.ok_or(wrong(16, true))?;
         if kind == Kind::Discovery || attached.controller.kind == Kind::Discovery {
             return Err(wrong(42, false));
         }

@@ -44,6 +44,7 @@ impl Session<'_> {
         let commands: Vec<Command> = for_drive.iter().map(|(_, command)| *command).collect();
         let (units, replies) = (&self.units, &mut self.replies);
         let taken = subsystem.engine.perform(
+            self.epoch,
             &commands,
             |which| &units.bytes(&for_drive[which].0.data)[..commands[which].length as usize],
             |which, taken, read| {

@@ -12,7 +12,9 @@ use super::reply::Manner;
 use super::target::Target;
 use crate::engine::{Command, Engine};
 use crate::link::{Link, pause_sharply};
+use crate::links::Breakable;
 use crate::nvme::{Completion, FABRICS, Plan, Status, Submission};
+use crate::power::Epoch;
 use crate::stream::{Awake, Input, Replies};
 
 /// So long the rest of a unit may take, and the first command of a connection.
@@ -26,6 +28,8 @@ pub struct Session<'a> {
     pub(super) units: Units,
     pub(super) output: Link,
     pub(super) target: &'a Target,
+    /// The epoch that the connection belongs to.
+    pub(super) epoch: Epoch,
     pub(super) queue: Option<Queue>,
     /// Commands whose data is there, and that were not done yet.
     pub(super) batch: VecDeque<Asked>,
@@ -63,12 +67,12 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The system's.
-    pub fn new(link: Link, target: &'a Target) -> io::Result<Self> {
+    pub fn new(link: Link, target: &'a Target, epoch: Epoch) -> io::Result<Self> {
         link.limit_reads(PATIENCE)?;
         let (output, units) = (link.try_clone()?, Units::new(Input::new(Awake::new(link))));
         let (batch, replies) = (VecDeque::new(), Replies::default());
         let (queue, leaving) = (None, false);
-        Ok(Self { units, output, target, queue, batch, replies, leaving })
+        Ok(Self { units, output, target, epoch, queue, batch, replies, leaving })
     }
 
     /// Serves it until the host leaves.
@@ -126,7 +130,7 @@ impl<'a> Session<'a> {
             return;
         }
         let sent = self.units.bytes(&asked.data);
-        match self.target.connect(submission, sent, &self.output) {
+        match self.target.connect(submission, sent, &self.output, self.epoch) {
             Ok(mut queue) => {
                 queue.advance();
                 let number = queue.attached.controller.number;
