@@ -19,6 +19,7 @@ mod nvme;
 mod nvme_tcp;
 mod pace;
 mod power;
+mod resources;
 mod server;
 mod slab;
 mod store;
@@ -36,6 +37,7 @@ pub use nvme::{
 pub use nvme_tcp::{Secret, SecretError};
 pub use pace::{Clock, Lag, Pace};
 pub use power::{Plan, PowerTold};
+pub use resources::{LimitError, Limits};
 pub use server::Server;
 pub use store::{Log, Store};
 pub use tls::Tls;

@@ -1,6 +1,5 @@
 //! `Links`: the connections that there are, so that all can be broken off.
 
-use std::io;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
@@ -18,13 +17,10 @@ pub struct Links {
 impl Links {
     /// Notes one, until what is returned is dropped: also by a panic, so that nobody waits for an
     /// answer that will not come.
-    ///
-    /// # Errors
-    /// No more files may be open.
-    pub fn add(self: &Arc<Self>, link: &Link) -> io::Result<Noted> {
+    pub fn add(self: &Arc<Self>, link: &Link) -> Noted {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().push((number, link.try_clone()?));
-        Ok(Noted { links: Arc::clone(self), number })
+        self.lock().push((number, link.clone()));
+        Noted { links: Arc::clone(self), number }
     }
 
     /// Breaks all off.

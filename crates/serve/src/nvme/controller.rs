@@ -76,12 +76,16 @@ pub struct State {
 
 impl Controller {
     /// A controller that is not enabled yet. `patience` is its keep-alive timer; zero: none.
+    ///
+    /// # Errors
+    /// There are as many controllers as there are numbers for them.
     pub fn new(
         subsystem: &Arc<Subsystem>,
         (kind, port): (Kind, Option<SocketAddr>),
         host: [u8; 16],
         patience: Duration,
-    ) -> Self {
+    ) -> Result<Self, Status> {
+        let number = subsystem.new_number().ok_or(Status::CONNECT_BUSY)?;
         let state = State {
             configuration: 0,
             failed: false,
@@ -89,12 +93,11 @@ impl Controller {
             features: Features::new(patience),
             events: Events::new(subsystem.changes()),
         };
-        let number = subsystem.new_number();
         if kind == Kind::Drive {
             subsystem.note_controller(number);
         }
         let (subsystem, state) = (Arc::clone(subsystem), Mutex::new(state));
-        Self { subsystem, number, kind, host, port, state }
+        Ok(Self { subsystem, number, kind, host, port, state })
     }
 
     /// Reads a property; `None` where there is none there.

@@ -43,7 +43,8 @@ impl HostData for Memory {
 fn controller() -> Controller {
     let engine = engine(Manner { streams: 4, ..HONEST }, Pace::None);
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
-    let controller = Controller::new(&subsystem, (Kind::Drive, None), [0; 16], Duration::ZERO);
+    let made = Controller::new(&subsystem, (Kind::Drive, None), [0; 16], Duration::ZERO);
+    let controller = made.unwrap();
     controller.set_property(0x14, ENABLE).unwrap();
     controller
 }
