@@ -41,11 +41,10 @@ impl<C: Breakable> Attachments<C> {
     }
 
     /// Attaches a connection, until the entry that is returned is dropped. Each of its commands
-    /// carries the epoch. `None` while the drive has no power, or if the process has no file
-    /// descriptor left.
+    /// carries the epoch. `None` while the drive has no power.
     pub fn attach(&self, connection: &C) -> Option<(Noted<C>, Epoch)> {
         let epoch = self.engine.epoch()?;
-        let listed = self.connections.add(connection).ok()?;
+        let listed = self.connections.add(connection);
         (self.engine.epoch() == Some(epoch)).then_some((listed, epoch))
     }
 

@@ -26,6 +26,7 @@ mod nvme;
 mod nvme_tcp;
 mod pace;
 mod power;
+mod resources;
 mod server;
 mod slab;
 mod store;
@@ -44,6 +45,7 @@ pub use nvme::{
 pub use nvme_tcp::{Secret, SecretError};
 pub use pace::{Clock, Lag, Pace};
 pub use power::{Epoch, Plan, PowerTold};
+pub use resources::{LimitError, Limits};
 pub use server::Server;
 pub use store::{Log, Store};
 pub use tls::Tls;

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,23 +26,28 @@ const NAP: Duration = Duration::from_micros(100);
 /// The system takes so many pieces at once.
 pub const PIECES_MAX: usize = 1024;
 
-/// One end of a connection; a clone is the same connection.
-#[derive(Debug)]
+/// One end of a connection; a clone is the same connection and takes no further descriptor.
+#[derive(Clone, Debug)]
 pub enum Link {
     /// Within this machine, by a socket in the file system.
-    Unix(UnixStream),
+    Unix(Arc<UnixStream>),
     /// By an address and a port.
-    Tcp(TcpStream),
+    Tcp(Arc<TcpStream>),
+}
+
+impl Link {
+    /// A connection over a unix socket.
+    pub fn unix(stream: UnixStream) -> Self {
+        Self::Unix(stream.into())
+    }
+
+    /// A connection over TCP.
+    pub fn tcp(stream: TcpStream) -> Self {
+        Self::Tcp(stream.into())
+    }
 }
 
 impl Breakable for Link {
-    fn try_clone(&self) -> io::Result<Self> {
-        Ok(match self {
-            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
-            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
-        })
-    }
-
     fn break_off(&self) {
         // An error means that the peer has closed the connection already.
         let _ = match self {
@@ -77,6 +83,16 @@ impl Link {
         match self {
             Self::Unix(_) => None,
             Self::Tcp(stream) => stream.local_addr().ok(),
+        }
+    }
+
+    /// Who is on the other side, for messages.
+    pub fn peer(&self) -> String {
+        match self {
+            Self::Unix(_) => "a unix socket".into(),
+            Self::Tcp(stream) => {
+                stream.peer_addr().map_or_else(|error| error.to_string(), |peer| peer.to_string())
+            }
         }
     }
 
@@ -119,15 +135,15 @@ impl AsFd for Link {
 impl Read for Link {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Unix(stream) => stream.read(into),
-            Self::Tcp(stream) => stream.read(into),
+            Self::Unix(stream) => (&**stream).read(into),
+            Self::Tcp(stream) => (&**stream).read(into),
         }
     }
 
     fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match self {
-            Self::Unix(stream) => stream.read_vectored(pieces),
-            Self::Tcp(stream) => stream.read_vectored(pieces),
+            Self::Unix(stream) => (&**stream).read_vectored(pieces),
+            Self::Tcp(stream) => (&**stream).read_vectored(pieces),
         }
     }
 }
@@ -135,15 +151,15 @@ impl Read for Link {
 impl Write for Link {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Unix(stream) => stream.write(bytes),
-            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => (&**stream).write(bytes),
+            Self::Tcp(stream) => (&**stream).write(bytes),
         }
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Self::Unix(stream) => stream.write_vectored(pieces),
-            Self::Tcp(stream) => stream.write_vectored(pieces),
+            Self::Unix(stream) => (&**stream).write_vectored(pieces),
+            Self::Tcp(stream) => (&**stream).write_vectored(pieces),
         }
     }
 
@@ -223,7 +239,7 @@ mod tests {
     #[test]
     fn what_is_there_is_read_into_however_many_pieces_and_nothing_is_waited_for() {
         let (mut client, server) = UnixStream::pair().unwrap();
-        let server = Link::Unix(server);
+        let server = Link::unix(server);
         let mut bytes = [0; PIECES_MAX + 100];
         let read = |into: &mut [u8]| {
             let mut pieces: Vec<_> = into.chunks_mut(1).map(IoSliceMut::new).collect();

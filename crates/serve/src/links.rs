@@ -1,6 +1,5 @@
 //! `Links`: the connections that there are, so that all can be broken off.
 
-use std::io;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -10,13 +9,7 @@ use crate::link::Link;
 use crate::sync::{Mutex, MutexGuard};
 
 /// A connection that can be broken off from another thread.
-pub trait Breakable: Sized {
-    /// Another handle of the same connection.
-    ///
-    /// # Errors
-    /// The process has no file descriptor left.
-    fn try_clone(&self) -> io::Result<Self>;
-
+pub trait Breakable: Clone {
     /// Ends it in both directions: no reply is sent after this returns.
     fn break_off(&self);
 }
@@ -37,13 +30,10 @@ impl<C> Default for Links<C> {
 impl<C: Breakable> Links<C> {
     /// Notes one, until what is returned is dropped: also by a panic, so that nobody waits for an
     /// answer that will not come.
-    ///
-    /// # Errors
-    /// No more files may be open.
-    pub fn add(self: &Arc<Self>, link: &C) -> io::Result<Noted<C>> {
+    pub fn add(self: &Arc<Self>, link: &C) -> Noted<C> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().push((number, link.try_clone()?));
-        Ok(Noted { links: Arc::clone(self), number })
+        self.lock().push((number, link.clone()));
+        Noted { links: Arc::clone(self), number }
     }
 
     /// Breaks all off.

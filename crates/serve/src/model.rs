@@ -5,7 +5,6 @@
 //! connects again as soon as its connection breaks. `Variant` plants the faults that an earlier
 //! server had, to show that the model would find them.
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -72,10 +71,6 @@ enum Reply {
 }
 
 impl Breakable for Line {
-    fn try_clone(&self) -> io::Result<Self> {
-        Ok(self.clone())
-    }
-
     fn break_off(&self) {
         self.change(|state| state.broken = true);
     }
@@ -116,7 +111,7 @@ impl Server {
 
     fn attach(&self, line: &Line) -> Option<(Noted<Line>, Epoch)> {
         if self.variant == Variant::ReadsEpochOnce {
-            let listed = self.attachments.connections().add(line).ok()?;
+            let listed = self.attachments.connections().add(line);
             return Some((listed, self.engine.epoch()?));
         }
         self.attachments.attach(line)

@@ -71,8 +71,8 @@ impl Tls {
             let _ = relay.run();
             relay.link.break_off();
             let _ = relay.clear.shutdown(Shutdown::Both);
-        });
-        Ok(Link::Unix(theirs))
+        })?;
+        Ok(Link::unix(theirs))
     }
 }
 

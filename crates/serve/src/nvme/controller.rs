@@ -79,13 +79,17 @@ pub struct State {
 
 impl Controller {
     /// A controller that is not enabled yet. `patience` is its keep-alive timer; zero: none.
+    ///
+    /// # Errors
+    /// There are as many controllers as there are numbers for them.
     pub fn new(
         subsystem: &Arc<Subsystem>,
         (kind, port): (Kind, Option<SocketAddr>),
         host: [u8; 16],
         patience: Duration,
         epoch: Epoch,
-    ) -> Self {
+    ) -> Result<Self, Status> {
+        let number = subsystem.new_number().ok_or(Status::CONNECT_BUSY)?;
         let state = State {
             configuration: 0,
             failed: false,
@@ -93,12 +97,11 @@ impl Controller {
             features: Features::new(patience),
             events: Events::new(subsystem.changes()),
         };
-        let number = subsystem.new_number();
         if kind == Kind::Drive {
             subsystem.note_controller(number);
         }
         let (subsystem, state) = (Arc::clone(subsystem), Mutex::new(state));
-        Self { subsystem, number, kind, host, epoch, port, state }
+        Ok(Self { subsystem, number, kind, host, epoch, port, state })
     }
 
     /// Reads a property; `None` where there is none there.

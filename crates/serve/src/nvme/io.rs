@@ -17,8 +17,8 @@ use super::subsystem::{NAMESPACE, View};
 use crate::engine::{Ask, Command};
 
 const FLUSH: u8 = 0x00;
-const WRITE: u8 = 0x01;
-const READ: u8 = 0x02;
+pub const WRITE: u8 = 0x01;
+pub const READ: u8 = 0x02;
 pub const COMPARE: u8 = 0x05;
 const WRITE_ZEROES: u8 = 0x08;
 pub const DATASET: u8 = 0x09;
@@ -90,6 +90,7 @@ impl View {
         if !is_known || for_placement && self.streams == 0 {
             return Err(Status::INVALID_OPCODE);
         }
+        self.check_transfer(false, submission)?;
         let all = opcode == FLUSH && namespace == super::subsystem::ALL;
         if (namespace != NAMESPACE || self.blocks == 0) && !all {
             return Err(Status::INVALID_NAMESPACE);
@@ -98,11 +99,11 @@ impl View {
             FLUSH => Ok(Plan::Drive(Command::new(Ask::Flush, 0, 0))),
             READ => {
                 let command = self.command(Ask::Read, submission)?;
-                self.transfer(&command, room).map(|()| Plan::Drive(command))
+                fits(&command, room).map(|()| Plan::Drive(command))
             }
             WRITE => {
                 let command = self.command(Ask::Write, submission)?;
-                self.transfer(&command, room)?;
+                fits(&command, room)?;
                 Ok(Plan::Drive(Command { hint: self.hint(submission)?, ..command }))
             }
             WRITE_ZEROES => {
@@ -136,12 +137,11 @@ impl View {
         }
     }
 
-    /// Whether data of a command may be moved at once, and has the room that it needs.
-    pub fn transfer(&self, command: &Command, room: usize) -> Result<(), Status> {
-        if command.length > self.transfer_max {
-            return Err(Status::INVALID_FIELD);
-        }
-        if room < command.length as usize { Err(Status::DATA_LENGTH) } else { Ok(()) }
+    /// Whether a command moves no more data than MDTS allows, to or from its host. Every command is
+    /// checked here before its data is asked for and before memory is set aside for it.
+    pub fn check_transfer(&self, is_admin: bool, submission: &Submission) -> Result<(), Status> {
+        let moved = submission.moved_bytes(is_admin, self.shift);
+        if moved > self.transfer_max.into() { Err(Status::INVALID_FIELD) } else { Ok(()) }
     }
 
     /// Where a write says that it belongs.
@@ -164,6 +164,11 @@ impl View {
         }
         Ok(if words & OVERWRITES != 0 { Hint::Overwrite } else { Hint::None })
     }
+}
+
+/// Whether a command's data has the room that it needs.
+pub fn fits(command: &Command, room: usize) -> Result<(), Status> {
+    if room < command.length as usize { Err(Status::DATA_LENGTH) } else { Ok(()) }
 }
 
 impl Controller {

@@ -7,6 +7,7 @@ use ssdlab_device::Hint;
 use super::controller::Controller;
 use super::io::{
     COMPARE, COPY, COPY_RANGES_MAX, DATASET, MANAGEMENT_RECEIVE, MANAGEMENT_SEND, copy_blocks_max,
+    fits,
 };
 use super::status::Status;
 use super::submission::{HostData, Submission};
@@ -114,7 +115,7 @@ impl Controller {
         data: &mut dyn HostData,
     ) -> Option<Done> {
         let checked = view.command(Ask::Read, submission).and_then(|command| {
-            view.transfer(&command, data.sent().len())?;
+            fits(&command, data.sent().len())?;
             self.check(view, &command).map(|()| command)
         });
         let command = match checked {
@@ -128,39 +129,46 @@ impl Controller {
         Some((ended, due))
     }
 
-    /// Reads ranges one after the other, and writes them from a block on.
+    /// Copies ranges one after the other to where a block begins.
     fn copy(&self, view: &View, submission: &Submission, data: &mut dyn HostData) -> Option<Done> {
         let sources = match sources(view, submission, data) {
             Ok(sources) => sources,
             Err(status) => return Some((Err(status), None)),
         };
-        let (mut at, mut due) = (submission.long(10), None);
-        let (mut writes, mut bytes) = (Vec::new(), Vec::new());
+        let durable = submission.word(12) >> 30 & 1 != 0 || view.writes_through;
+        let mut at = submission.long(10);
+        let mut copies = Vec::with_capacity(sources.len());
         for (first, blocks) in sources {
             let both =
                 view.range(first, blocks).and_then(|from| Ok((from, view.range(at, blocks)?)));
-            let (from, to) = match both {
-                Ok(both) => both,
+            let checked = both.and_then(|(from, to)| {
+                let source = Command::new(Ask::Read, from.0, from.1);
+                self.check(view, &source)?;
+                let write = Command::new(Ask::Write, to.0, to.1);
+                Ok((source, Command { durable, hint: Hint::None, ..write }))
+            });
+            match checked {
+                Ok(copy) => copies.push(copy),
                 Err(status) => return Some((Err(status), None)),
-            };
-            let source = Command::new(Ask::Read, from.0, from.1);
-            if let Err(status) = self.check(view, &source) {
-                return Some((Err(status), None));
             }
-            let (read, read_by) = self.read(source)?;
-            match read {
-                Ok(read) => bytes.push(read),
-                Err(status) => return Some((Err(status), read_by)),
-            }
-            let durable = submission.word(12) >> 30 & 1 != 0 || view.writes_through;
-            let write = Command::new(Ask::Write, to.0, to.1);
-            writes.push(Command { durable, hint: Hint::None, ..write });
             at += blocks;
-            due = due.max(read_by);
         }
-        let payloads: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-        let (ended, written_by) = self.perform_all(&writes, &payloads)?;
-        Some((ended, due.max(written_by)))
+        // One after the other: no more memory is used than for one transfer.
+        let mut due = None;
+        for (source, write) in copies {
+            let (read, read_by) = self.read(source)?;
+            due = due.max(read_by);
+            let bytes = match read {
+                Ok(bytes) => bytes,
+                Err(status) => return Some((Err(status), due)),
+            };
+            let (ended, written_by) = self.perform_all(&[write], &[&bytes])?;
+            due = due.max(written_by);
+            if ended.is_err() {
+                return Some((ended, due));
+            }
+        }
+        Some((Ok(()), due))
     }
 
     fn management(

@@ -45,7 +45,8 @@ fn controller() -> Controller {
     let epoch = engine.epoch().expect("it has power");
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
     let (kind, patience) = ((Kind::Drive, None), Duration::ZERO);
-    let controller = Controller::new(&subsystem, kind, [0; 16], patience, epoch);
+    let made = Controller::new(&subsystem, kind, [0; 16], patience, epoch);
+    let controller = made.unwrap();
     controller.set_property(0x14, ENABLE).unwrap();
     controller
 }
