@@ -31,7 +31,7 @@ pub struct Shared {
     pub export: Export,
     pub forks: Forks,
     pub resources: Arc<Resources>,
-    clients: Arc<Links>,
+    pub clients: Arc<Links>,
     controllers: Arc<Links>,
 }
 
@@ -217,8 +217,7 @@ impl Shared {
                     // Who hears that it is a client has no more to fear from newcomers.
                     drop(handshake);
                     output.write_all(&reply)?;
-                    let links = &self.clients;
-                    return Session::new(input, output, &self.engine, agreed, links).run();
+                    return Session::new((input, output), self, agreed).run();
                 }
                 Negotiated::StartTls => {
                     let tls = tls.take().expect("only who needs it is told to");
