@@ -10,6 +10,7 @@ use super::pdu::{
     long, short,
 };
 use crate::nvme::{Direction, Submission};
+use crate::resources::failpoints::{self, Point};
 use crate::resources::{Deadline, Payload};
 use crate::stream::{Awake, Input};
 
@@ -174,7 +175,8 @@ impl Units {
         // While memory is waited for, the host has not to send anything.
         self.deadline = None;
         self.deadline = Some(self.memory.next(here));
-        if pending.bytes.try_reserve(here).is_err() {
+        let has_memory = failpoints::check(Point::Memory).is_ok();
+        if !has_memory || pending.bytes.try_reserve(here).is_err() {
             return Err(Reason::NoMemory);
         }
         pending.bytes.extend(&bytes[data_at..data_at + here]);

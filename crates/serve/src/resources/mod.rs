@@ -5,6 +5,7 @@
 
 mod deadlines;
 mod descriptors;
+pub mod failpoints;
 mod limits;
 mod memory;
 mod notices;

@@ -10,6 +10,7 @@ use ssdlab_time::Nanos;
 use super::stretch::{Stretch, UNITS_MAX};
 use super::undo::Undo;
 use crate::message::Message;
+use crate::resources::failpoints::{self, Point};
 use crate::slab::{Part, Pool, Slab};
 
 /// A slab of more is hardly faster.
@@ -207,6 +208,7 @@ impl Landing {
     pub fn grow(&mut self, bytes: usize) -> io::Result<Vec<&mut [u8]>> {
         let (before, most) = (self.slabs.len(), self.received.saturating_add(bytes as u64));
         while self.received < most.min(self.length) {
+            failpoints::check(Point::Memory)?;
             let slab = self.pool.try_take()?;
             let start = ((self.offset + self.received) % slab.len() as u64) as usize;
             let left = (self.length - self.received).min(slab.len() as u64) as usize;

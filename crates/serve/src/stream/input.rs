@@ -2,6 +2,8 @@
 
 use std::io::{self, IoSliceMut, Read};
 
+use crate::resources::failpoints::{self, Point};
+
 /// Received at once, if so much is there: what a processor's own cache holds besides the content.
 const ROOM: usize = 256 << 10;
 /// The room of a connection on which less comes.
@@ -141,6 +143,7 @@ impl<R: Read> Input<R> {
         let least = if self.was_full { ROOM } else { ROOM_MIN };
         let wanted = count.next_multiple_of(ROOM_MIN).max(least);
         if wanted > self.buffer.len() {
+            failpoints::check(Point::Memory)?;
             self.buffer.try_reserve_exact(wanted - self.buffer.len())?;
             self.buffer.resize(wanted, 0);
         }
