@@ -16,6 +16,7 @@ use rustix::net::Shutdown;
 
 use crate::link::{Link, pause_until};
 use crate::pace::wall;
+use crate::resources::failpoints::{self, Point};
 use crate::resources::{Accepted, Exhausted, Notice, Resources};
 
 /// How long nobody is accepted after the system refused to accept somebody.
@@ -141,6 +142,7 @@ impl Listener {
         let tick = resources.tick();
         let timeout =
             Timespec { tv_sec: tick.as_secs().cast_signed(), tv_nsec: tick.subsec_nanos().into() };
+        failpoints::check(Point::Wait)?;
         match poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&timeout)) {
             Ok(1..) => {}
             Ok(0) | Err(Errno::INTR) => return Ok(None),
@@ -159,6 +161,7 @@ impl Listener {
     }
 
     fn accept(&self) -> io::Result<Link> {
+        failpoints::check(Point::Accept)?;
         match self {
             Self::Unix(listener) => Ok(Link::unix(listener.accept()?.0)),
             Self::Tcp(listener) => {
@@ -184,5 +187,6 @@ impl AsFd for Listener {
 /// # Errors
 /// The system has no thread left; nothing was run.
 pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    failpoints::check(Point::Thread)?;
     std::thread::Builder::new().name(name.into()).spawn(run)
 }

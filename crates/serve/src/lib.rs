@@ -45,6 +45,8 @@ pub use nvme::{
 pub use nvme_tcp::{Secret, SecretError};
 pub use pace::{Clock, Lag, Pace};
 pub use power::{Epoch, Plan, PowerTold};
+#[cfg(feature = "failpoints")]
+pub use resources::failpoints;
 pub use resources::{LimitError, Limits};
 pub use server::Server;
 pub use store::{Log, Store};

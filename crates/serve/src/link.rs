@@ -14,6 +14,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 
 use crate::links::Breakable;
 use crate::pace::wall;
+use crate::resources::failpoints::{self, Point};
 
 /// Room for answers that have left and nobody has read; the system may give less. Where answers
 /// leave at their time they wait for nobody.
@@ -104,6 +105,11 @@ impl Link {
         let mut nothing_beside = RecvAncillaryBuffer::default();
         let most = pieces.len().min(PIECES_MAX);
         loop {
+            match failpoints::check(Point::Read) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
             match recvmsg(self, &mut pieces[..most], &mut nothing_beside, RecvFlags::DONTWAIT) {
                 Ok(received) => return Ok(Some(received.bytes)),
                 Err(Errno::AGAIN) => return Ok(None),
@@ -134,6 +140,7 @@ impl AsFd for Link {
 
 impl Read for Link {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        failpoints::check(Point::Read)?;
         match self {
             Self::Unix(stream) => (&**stream).read(into),
             Self::Tcp(stream) => (&**stream).read(into),
@@ -141,6 +148,7 @@ impl Read for Link {
     }
 
     fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        failpoints::check(Point::Read)?;
         match self {
             Self::Unix(stream) => (&**stream).read_vectored(pieces),
             Self::Tcp(stream) => (&**stream).read_vectored(pieces),
@@ -150,6 +158,7 @@ impl Read for Link {
 
 impl Write for Link {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        failpoints::check(Point::Write)?;
         match self {
             Self::Unix(stream) => (&**stream).write(bytes),
             Self::Tcp(stream) => (&**stream).write(bytes),
@@ -157,6 +166,7 @@ impl Write for Link {
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        failpoints::check(Point::Write)?;
         match self {
             Self::Unix(stream) => (&**stream).write_vectored(pieces),
             Self::Tcp(stream) => (&**stream).write_vectored(pieces),
@@ -188,6 +198,11 @@ pub fn pause_sharply(time: Instant, spin: Duration) -> io::Result<()> {
 /// Waits for one of `asked` or until a time; returns whether one of them is ready.
 fn wait(asked: &mut [PollFd<'_>], time: Instant, spin: Duration) -> io::Result<bool> {
     loop {
+        if let Err(error) = failpoints::check(Point::Wait)
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            return Err(error);
+        }
         let left = time.saturating_duration_since(wall());
         let is_nap = !spin.is_zero() && left <= NAP;
         let sleep = if is_nap { Duration::ZERO } else { left.saturating_sub(spin) };

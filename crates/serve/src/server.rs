@@ -33,7 +33,7 @@ pub struct Shared {
     pub export: Export,
     pub forks: Forks,
     pub resources: Arc<Resources>,
-    clients: Attachments<Link>,
+    pub clients: Attachments<Link>,
     controllers: Arc<Links>,
 }
 
@@ -216,8 +216,7 @@ impl Shared {
                     // From here on the connection is not broken off to make room for new ones.
                     drop(handshake);
                     output.write_all(&reply)?;
-                    let (engine, links) = (&self.engine, self.clients.connections());
-                    return Session::new(input, output, engine, epoch, agreed, links).run();
+                    return Session::new(input, output, self, epoch, agreed).run();
                 }
                 Negotiated::StartTls => {
                     let tls = tls.take().expect("only who needs it is told to");

@@ -158,9 +158,8 @@ impl Session<'_> {
                 if self.queue.is_none() || self.units.pending() >= BATCH {
                     return Err(self.terminate(Reason::Sequence));
                 }
-                let frame = self.units.frame;
-                frame.ready(self.replies.now().bytes(), id, submission.data_bytes());
-                self.units.await_data(submission);
+                self.units.defer(submission);
+                self.units.ask_for_data(self.replies.now().bytes());
             }
         }
         Ok(self.batch.back().and_then(Asked::command).map_or(0, |command| match command.ask {

@@ -78,8 +78,8 @@ impl<'a> Session<'a> {
         handshake: Deadline,
     ) -> io::Result<Self> {
         link.limit_reads(PATIENCE)?;
-        let handshake = Some(handshake);
-        let (output, units) = (link.clone(), Units::new(Input::new(Awake::new(link))));
+        let (handshake, memory) = (Some(handshake), target.resources.memory.payload(&link));
+        let (output, units) = (link.clone(), Units::new(Input::new(Awake::new(link)), memory));
         let (batch, replies) = (VecDeque::new(), Replies::default());
         let (queue, leaving, has_failed) = (None, false, false);
         Ok(Self {
@@ -113,9 +113,11 @@ impl<'a> Session<'a> {
         loop {
             if self.batch.is_empty() && !self.leaving {
                 self.units.input.release();
+                self.units.give_back();
                 self.leaving = !self.receive()?;
             }
             self.perform()?;
+            self.units.ask_for_data(self.replies.now().bytes());
             self.tell_events();
             self.send()?;
             if !self.batch.is_empty() {

@@ -41,11 +41,10 @@ impl Deadlines {
         Deadline { deadlines: Arc::clone(self), key }
     }
 
-    /// Breaks off the connections whose time is over.
-    pub fn break_off_expired(&self) {
-        let now = wall();
+    /// Breaks off the connections whose time is over by then.
+    pub fn break_off_due_by(&self, time: Instant) {
         let mut state = self.lock();
-        while state.links.first_key_value().is_some_and(|((due, _), _)| *due <= now) {
+        while state.links.first_key_value().is_some_and(|((due, _), _)| *due <= time) {
             state.break_off_first();
         }
     }

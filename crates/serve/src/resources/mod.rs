@@ -5,7 +5,9 @@
 
 mod deadlines;
 mod descriptors;
+pub mod failpoints;
 mod limits;
+mod memory;
 mod notices;
 
 use std::sync::Arc;
@@ -15,9 +17,11 @@ use std::time::Duration;
 pub use deadlines::{Deadline, Deadlines};
 pub use descriptors::{Accepted, Descriptors, Exhausted};
 pub use limits::{LimitError, Limits};
+pub use memory::{Payload, PayloadMemory, next_piece};
 pub use notices::{Notice, Notices};
 
 use crate::link::Link;
+use crate::pace::wall;
 
 /// When the maximum is reached, a connection that is still in its handshake gives way to a new one.
 /// Until its thread has ended both count: so many may be beyond the maximum.
@@ -29,6 +33,7 @@ pub struct Resources {
     pub limits: Limits,
     pub notices: Notices,
     pub descriptors: Descriptors,
+    pub memory: Arc<PayloadMemory>,
     /// Connections that have not finished their handshake.
     handshakes: Arc<Deadlines>,
     open: AtomicUsize,
@@ -47,8 +52,18 @@ impl Resources {
     pub fn new(limits: Limits) -> Arc<Self> {
         let (notices, descriptors, handshakes) = Default::default();
         let (open, refused, failed_authentications) = Default::default();
-        Self { limits, notices, descriptors, handshakes, open, refused, failed_authentications }
-            .into()
+        let memory = PayloadMemory::new(limits.payload_bytes, limits.handshake);
+        let resources = Self {
+            limits,
+            notices,
+            descriptors,
+            memory,
+            handshakes,
+            open,
+            refused,
+            failed_authentications,
+        };
+        resources.into()
     }
 
     /// Admits a connection, and gives it time for its handshake; `None` where the maximum is
@@ -87,7 +102,8 @@ impl Resources {
 
     /// Breaks off the connections whose time is over.
     pub fn break_off_expired(&self) {
-        self.handshakes.break_off_expired();
+        self.handshakes.break_off_due_by(wall());
+        self.memory.break_off_expired();
     }
 
     /// How often `break_off_expired` should be called.

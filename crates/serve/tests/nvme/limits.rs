@@ -108,3 +108,37 @@ fn beyond_the_maximum_hosts_are_refused_until_others_have_left() {
     }
     assert_eq!(target.host(0).1.read(0, 1), [0; 512]);
 }
+
+#[test]
+fn who_does_not_send_the_data_it_was_asked_for_is_left() {
+    let limits = Limits { handshake: Duration::from_millis(200), ..Limits::default() };
+    let target = Target::limited(HONEST, Pace::None, None, limits);
+    let (_admin, controller) = Host::admin(target.address, &target.name, 0);
+    let mut silent = Host::io(target.address, &target.name, 1, controller, 0);
+    let mut other = Host::io(target.address, &target.name, 2, controller, 0);
+    silent.submit(Sqe::on(WRITE, 0, 32).data(MDTS, 0x5a), &[]);
+    assert_eq!(silent.unit().unwrap().kind, 9, "it is asked for");
+    assert!(silent.is_closed());
+    other.write(0, &[1; MDTS]);
+    assert_eq!(other.read(0, 32), [1; MDTS]);
+}
+
+#[test]
+fn hosts_share_less_memory_than_their_data_needs() {
+    let limits = Limits { payload_bytes: 8 << 10, ..Limits::default() };
+    let target = Target::limited(HONEST, Pace::None, None, limits);
+    let (_admin, controller) = Host::admin(target.address, &target.name, 0);
+    std::thread::scope(|scope| {
+        for queue in 1..=8 {
+            let (address, name) = (target.address, &target.name);
+            scope.spawn(move || {
+                let mut host = Host::io(address, name, queue, controller, 0);
+                for round in 0..20 {
+                    let data = vec![round; MDTS];
+                    host.write(u64::from(queue) * 32, &data);
+                    assert_eq!(host.read(u64::from(queue) * 32, 32), data);
+                }
+            });
+        }
+    });
+}
