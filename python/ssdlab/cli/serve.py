@@ -16,12 +16,25 @@ from ssdlab.cli.output import write_out
 from ssdlab.device import ServeOptions, Server, serve
 from ssdlab.errors import UsageError
 from ssdlab.records import encode_json
-from ssdlab.units import format_size, parse_size
+from ssdlab.units import format_size, parse_duration, parse_size
 
 app = typer.Typer()
 
 SecretFile = Annotated[
     Path | None, typer.Option(help="Only NVMe hosts that know the secret in this file.")
+]
+MaxConnections = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="NBD and NVMe connections at a time; 2000, or fewer if few files may be open."
+    ),
+]
+PayloadMemory = Annotated[
+    str, typer.Option(help="Memory for data being received, on all connections together.")
+]
+HandshakeTimeout = Annotated[
+    str,
+    typer.Option(help="Time for a handshake, and for each piece (up to 4 MiB) of a write's data."),
 ]
 Certificates = Annotated[
     Path | None, typer.Option(help="Encrypt by server-cert.pem, server-key.pem of this folder.")
@@ -67,6 +80,9 @@ def run(
     tls_verify_peer: Annotated[
         bool, typer.Option("--tls-verify-peer", help="Only clients that ca-cert.pem vouches for.")
     ] = False,
+    max_connections: MaxConnections = None,
+    payload_memory: PayloadMemory = "128MiB",
+    handshake_timeout: HandshakeTimeout = "10s",
     seed: Annotated[int, typer.Option(min=0, help="Decides what chance does in the twin.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object when it ends.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not print how to attach it.")] = False,
@@ -90,6 +106,9 @@ def run(
         seed=seed,
         tls=_folder(tls_certificates, verify_peer=tls_verify_peer),
         tls_verify_peer=tls_verify_peer,
+        max_connections=max_connections,
+        payload_memory_bytes=_payload_memory(payload_memory),
+        handshake_timeout_s=_handshake_timeout(handshake_timeout),
     )
     server = serve(profiles.load(profile), options)
     console = Console(stderr=True)
@@ -165,6 +184,20 @@ def _pace(text: str) -> float | None:
     if not 1e-3 <= factor <= 1e6:
         raise UsageError(f"--pace is {text!r}; it may be none, real, or a factor such as 10x")
     return factor
+
+
+def _payload_memory(text: str) -> int:
+    size = parse_size(text)
+    if not 1 << 20 <= size <= 1 << 40:
+        raise UsageError(f"--payload-memory is {text}; it may be 1MiB to 1TiB")
+    return size
+
+
+def _handshake_timeout(text: str) -> float:
+    seconds = parse_duration(text)
+    if not 0.01 <= seconds <= 86400:
+        raise UsageError(f"--handshake-timeout is {text}; it may be 10ms to 24h")
+    return seconds
 
 
 def _is_own(host: str) -> bool:
