@@ -20,6 +20,18 @@ from ssdlab.units import format_size, parse_duration, parse_size
 
 app = typer.Typer()
 
+UnixSocket = Annotated[
+    Path | None, typer.Option(help="Listen on this socket, which must not exist.")
+]
+TcpAddress = Annotated[
+    str | None, typer.Option(help="Listen on HOST:PORT; only this machine's own addresses.")
+]
+NvmeAddress = Annotated[
+    str | None, typer.Option("--nvme-tcp", help="Be an NVMe drive on HOST:PORT, as --tcp is.")
+]
+LogFile = Annotated[
+    Path | None, typer.Option(help="Log every change here, as dm-log-writes does; a new file.")
+]
 SecretFile = Annotated[
     Path | None, typer.Option(help="Only NVMe hosts that know the secret in this file.")
 ]
@@ -50,15 +62,9 @@ def run(
         str, typer.Argument(metavar="PROFILE", help="NAME or FILE.toml, as of twin:NAME.")
     ],
     *,
-    unix: Annotated[
-        Path | None, typer.Option(help="Listen on this socket, which must not exist.")
-    ] = None,
-    tcp: Annotated[
-        str | None, typer.Option(help="Listen on HOST:PORT; only this machine's own addresses.")
-    ] = None,
-    nvme_tcp: Annotated[
-        str | None, typer.Option("--nvme-tcp", help="Be an NVMe drive on HOST:PORT, as --tcp is.")
-    ] = None,
+    unix: UnixSocket = None,
+    tcp: TcpAddress = None,
+    nvme_tcp: NvmeAddress = None,
     dhchap_secret: SecretFile = None,
     control: Annotated[
         Path | None, typer.Option(help="Control socket; of --unix SOCKET it is SOCKET.control.")
@@ -70,9 +76,7 @@ def run(
     data: Annotated[
         str, typer.Option(help="Where its content lies: memory, or a file that survives.")
     ] = "memory",
-    log: Annotated[
-        Path | None, typer.Option(help="Log every change here, as dm-log-writes does; a new file.")
-    ] = None,
+    log: LogFile = None,
     pace: Annotated[
         str, typer.Option(help="none, real, or a factor such as 10x: how fast its time runs.")
     ] = "none",
