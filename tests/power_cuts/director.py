@@ -22,6 +22,7 @@ from history import Twin, sequence_in
 from shared import UNKNOWN, Board
 
 from ssdlab.device import Control, Power
+from ssdlab.errors import UsageError
 
 CUT_TIMEOUT_S: Final = 30.0
 PAUSE_TIMEOUT_S: Final = 30.0
@@ -204,13 +205,21 @@ class _Director:
         chance, control = self._random, self._control
         match way:
             case "now" | "off and on":
-                control.power_cut(on=way == "now")
+                self._cut_now(on=way == "now")
             case "after writes" | "planned off":
                 control.plan_cut(after_writes=chance.randint(1, 200), on=way == "after writes")
             case "random":
                 control.plan_cut(random=(chance.randrange(1 << 30), 200), on=True)
             case _:
                 control.plan_cut(after_s=chance.uniform(0, 0.01), on=True)
+
+    def _cut_now(self, *, on: bool) -> None:
+        try:
+            self._control.power_cut(on=on)
+        except UsageError as error:  # an earlier cut came once more, and took the power
+            self._complain("extra_cuts", str(error))
+            self._powered()
+            self._control.power_cut(on=on)
 
     def _pause(self) -> None:
         """Lets all clients stop writing, and reads all units twice, by either protocol."""
