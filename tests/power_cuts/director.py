@@ -163,10 +163,7 @@ class _Director:
             return False
         self.result.counts["units_reverted"] += power.last.lost_units if power.last else 0
         if way in {"off and on", "planned off"}:
-            self.board.off += 1
-            time.sleep(self._random.uniform(0, 0.005))
-            self.board.off += 1
-            self._control.power_on()
+            self._stay_off(power)
         if pauses:
             self._pause()
         end = time.monotonic() + self._random.uniform(0.002, 0.02)
@@ -179,6 +176,15 @@ class _Director:
         if after.last != power.last:
             self._complain("changed_reports", f"{way}: {power.last} became {after.last}")
         return True
+
+    def _stay_off(self, power: Power) -> None:
+        if power.power == "on":
+            self._complain("extra_cuts", "another cut came in place of the one that was asked for")
+            return
+        self.board.off += 1
+        time.sleep(self._random.uniform(0, 0.005))
+        self.board.off += 1
+        self._control.power_on()
 
     def _powered(self) -> Power:
         """The power, which has to be on: a cut that nobody asked for may have taken it."""
