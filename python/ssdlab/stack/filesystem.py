@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab.stack.doubt import Doubt
-from ssdlab.stack.mounts import PROC, Mount
+from ssdlab.stack.mounts import PROC, UNSEEN, Mount
 from ssdlab.stack.pseudofile import read_text
 
 SYS = Path("/sys")
@@ -38,7 +38,8 @@ def doubts(mount: Mount, proc: Path = PROC, sys: Path = SYS) -> list[Doubt]:
     """Reasons to doubt a read-after-random-write measurement on this mount; the worst first.
 
     Codes: memory, pseudo, network, read-only (these are fatal); stacked, data-journal,
-    log-structured, copy-on-write, compressed, no-barrier, dax, synchronous, unknown-filesystem.
+    log-structured, copy-on-write, compressed, no-barrier, dax, synchronous, unknown-filesystem,
+    unseen-mount.
     """
     seen = replace(mount, options=live_options(mount, proc, sys))
     found = [doubt for examine in _EXAMINERS if (doubt := examine(seen)) is not None]
@@ -183,10 +184,20 @@ def _synchronous(mount: Mount) -> Doubt | None:
     return Doubt("synchronous", sentence)
 
 
+def _unseen(mount: Mount) -> Doubt | None:
+    if mount.fs_type != UNSEEN:
+        return None
+    sentence = (
+        f"{mount.mount_point} lies on no mount that this process sees (/proc/self/mountinfo), as "
+        "in a chroot: the kind of file system and its options are unknown."
+    )
+    return Doubt("unseen-mount", sentence)
+
+
 def _unknown(mount: Mount) -> Doubt | None:
     known = MEMORY | COPY_ON_WRITE | LOG_STRUCTURED | STACKED | IN_PLACE | READ_ONLY | PSEUDO
     is_fuse = mount.fs_type.startswith("fuse")
-    if mount.fs_type in known or is_fuse or is_network(mount.fs_type):
+    if mount.fs_type in known or is_fuse or is_network(mount.fs_type) or mount.fs_type == UNSEEN:
         return None
     sentence = f"ssdlab does not know {mount.fs_type}: where it puts overwritten data is unknown."
     return Doubt("unknown-filesystem", sentence)
@@ -195,5 +206,5 @@ def _unknown(mount: Mount) -> Doubt | None:
 _EXAMINERS: Final[tuple[Callable[[Mount], Doubt | None], ...]] = (
     *(_memory, _pseudo, _network, _read_only),
     *(_stacked, _data_journal, _log_structured, _copy_on_write, _compressed),
-    *(_no_barrier, _dax, _synchronous, _unknown),
+    *(_no_barrier, _dax, _synchronous, _unknown, _unseen),
 )

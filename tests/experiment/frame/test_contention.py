@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ssdlab.device import HostLoad
+from ssdlab.device import HostLoad, HostWatch, host
 from ssdlab.errors import DeviceFailure
 from ssdlab.experiment import aging
 from ssdlab.experiment.aging import Plan, measure
@@ -66,6 +67,17 @@ def test_what_is_too_short_for_the_systems_counters_is_not_judged_alone() -> Non
 def test_flushes_and_steps_without_a_look_at_the_host_are_left_out() -> None:
     unseen = {**_step("read", 10), "foreign_cpu_s": None, "stolen_cpu_s": None}
     assert _doubts(unseen, _step("flush", 10, 2.0, 1.0)) == {}
+
+
+def test_a_host_that_cannot_be_seen_is_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "_STAT", tmp_path / "stat")
+    load = HostWatch().load()
+    assert (load.foreign_cpu_s, load.stolen_cpu_s, load.foreign_cores) == (None, None, 0.0)
+    unseen = _step("read", 10) | host_columns(load, is_virtual=False)
+    assert list(_doubts(_step("fill", 10), unseen)) == ["host-unseen"]
+    assert _doubts(_step("fill", 10) | host_columns(load, is_virtual=True)) == {}
 
 
 def test_a_real_drives_step_has_the_hosts_seconds_and_a_twins_has_nulls() -> None:

@@ -47,9 +47,13 @@ def check_quiet(steps: Iterable[Mapping[str, Any]], doubt: Doubt) -> None:
     The steps of a phase are taken together, and the worst phase counts:
     a few noisy reads must not hide behind a long and quiet fill.
     """
-    rows = [
-        row for row in steps if row["phase"] not in _UNJUDGED and row["foreign_cpu_s"] is not None
-    ]
+    judged = [row for row in steps if row["phase"] not in _UNJUDGED]
+    rows = [row for row in judged if row["foreign_cpu_s"] is not None]
+    if any(row.get("own_user_s") is not None for row in judged if row not in rows):
+        doubt(
+            "host-unseen",
+            "/proc/stat cannot be read here: whether others had the processor is unknown.",
+        )
     foreign, phase = _worst(rows, "foreign_cpu_s")
     if foreign > FOREIGN_CORES:
         doubt(

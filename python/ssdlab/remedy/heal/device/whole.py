@@ -70,8 +70,8 @@ def heal_device(path: Path, asked: DeviceWish, watch: Watch) -> FileOutcome:
         TargetError: it must not be touched, or the journal must not be where it was asked for.
         DeviceFailure: the drive or the journal's failed; the journal has what may be torn.
     """
-    require_root()
     device = device_at(path)
+    require_root()
     result = FileOutcome(path=str(path), way=WAY, file_system=kind_on(device))
     mount = mount_on(device)
     if mount is None:
@@ -96,10 +96,10 @@ def recover_device(path: Path, journal: Path) -> Recovered:
         TargetError: as `recover`, or the device is in use otherwise, or there is no journal.
         DeviceFailure: a read or write failed.
     """
+    device = device_at(path)
     require_root()
     if not journal.exists():
         raise TargetError(f"{journal} is not there: no run was interrupted, or it is elsewhere")
-    device = device_at(path)
     mount = mount_on(device)
     if mount is None:
         _require_free(path)
