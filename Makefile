@@ -12,7 +12,7 @@ ifneq "$(shell cat .venv/home 2>/dev/null)" "$(CURDIR)"
 $(shell rm -f .venv/stamp-packages .venv/stamp-native)
 endif
 
-.PHONY: help demo test check bench lint build site
+.PHONY: help demo test check bench lint build site fuzz
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,11 @@ lint: .venv/stamp-packages ## formatters, linters, types, import arrows, size ru
 
 site: .venv/stamp-native ## the documentation as web pages, in build/site
 	@tools/site.sh
+
+TARGET ?= nbd_session
+SECONDS ?= 600
+fuzz: .venv/stamp-native ## one fuzz target for a while: make fuzz TARGET=profile SECONDS=600
+	@fuzz/run.sh $(TARGET) $(SECONDS)
 
 build: .venv/stamp-native ## .venv with everything in it: `.venv/bin/ssdlab` is ready to use
 

@@ -11,6 +11,8 @@ mod errno;
 mod export;
 mod fault;
 mod forks;
+#[cfg(feature = "fuzzing")]
+pub mod fuzz;
 mod link;
 mod links;
 mod message;

@@ -29,7 +29,7 @@ pub struct Shared {
 
 /// A running server; dropping it stops it.
 pub struct Server {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     nbd: Option<Door>,
     nvme: Option<Door>,
     control: Option<Door>,
@@ -149,7 +149,7 @@ impl Shared {
     }
 
     /// Serves a client on a thread of its own; one that comes while there is no power goes at once.
-    fn welcome(
+    pub(crate) fn welcome(
         self: &Arc<Self>,
         link: Link,
         serve: impl FnOnce(&Self, Link) -> io::Result<()> + Send + 'static,
@@ -172,7 +172,7 @@ impl Shared {
         });
     }
 
-    fn serve_nbd(&self, link: Link) -> io::Result<()> {
+    pub(crate) fn serve_nbd(&self, link: Link) -> io::Result<()> {
         let mut output = link.try_clone()?;
         let mut input = Input::new(Awake::new(link));
         let greeting = greet(&mut input, &mut output)?;
@@ -196,7 +196,7 @@ impl Shared {
     }
 
     /// Does what comes over a control connection, on a thread of its own.
-    fn obey(self: &Arc<Self>, link: Link) {
+    pub(crate) fn obey(self: &Arc<Self>, link: Link) {
         let Ok(noted) = self.controllers.add(&link) else { return };
         let shared = Arc::clone(self);
         spawn("control", move || {
