@@ -9,9 +9,11 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*.rs' -o -name Ca
 
 # A virtual environment knows its own path: one that was copied or moved here is made anew.
 ifneq "$(shell cat .venv/home 2>/dev/null)" "$(CURDIR)"
-$(shell rm -f .venv/stamp-packages .venv/stamp-native)
+$(shell rm -f .venv/stamp-*)
 endif
 
+# Two calls of pip at once would spoil the environment.
+.NOTPARALLEL:
 .PHONY: help demo test check bench lint build site fuzz
 
 help: ## list the verbs
@@ -20,19 +22,20 @@ help: ## list the verbs
 demo: .venv/stamp-native ## age a twin and a directory of this checkout; one HTML report
 	@tools/demo.sh
 
-test: .venv/stamp-native ## all tests: Rust, then Python
+test: .venv/stamp-native .venv/stamp-test ## all tests: Rust, then Python
 	@tools/setup.sh test-tools
 	@failed=0; \
 	cargo test --workspace --quiet || failed=1; \
+	cargo test --package ssdlab-serve --features model --lib --quiet model || failed=1; \
 	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest || failed=1; \
 	exit $$failed
 
 check: lint test ## the gate: lint, then test
 
-bench: .venv/stamp-native ## the side-by-side comparisons in bench/
+bench: .venv/stamp-native .venv/stamp-test ## the side-by-side comparisons in bench/
 	@tools/bench.sh
 
-lint: .venv/stamp-packages ## formatters, linters, types, import arrows, size rules
+lint: .venv/stamp-lint ## formatters, linters, types, import arrows, size rules
 	@tools/setup.sh rust-lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -42,7 +45,7 @@ lint: .venv/stamp-packages ## formatters, linters, types, import arrows, size ru
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/tidy.py
 
-site: .venv/stamp-native ## the documentation as web pages, in build/site
+site: .venv/stamp-native .venv/stamp-site ## the documentation as web pages, in build/site
 	@tools/site.sh
 
 TARGET ?= nbd_session
@@ -50,12 +53,14 @@ SECONDS ?= 600
 fuzz: .venv/stamp-native ## one fuzz target for a while: make fuzz TARGET=profile SECONDS=600
 	@fuzz/run.sh $(TARGET) $(SECONDS)
 
-build: .venv/stamp-native ## .venv with everything in it: `.venv/bin/ssdlab` is ready to use
+build: .venv/stamp-native ## only what the program needs: `.venv/bin/ssdlab` is ready to use
 
-.venv/stamp-packages: constraints.txt pyproject.toml tools/setup.sh
-	@tools/setup.sh packages
+# One of pyproject.toml's dependency-groups (build, test, site, lint) in .venv.
+.venv/stamp-%: constraints.txt pyproject.toml tools/setup.sh
+	@tools/setup.sh system
+	@tools/setup.sh packages $*
 	@touch $@
 
-.venv/stamp-native: .venv/stamp-packages $(RUST)
+.venv/stamp-native: .venv/stamp-build $(RUST)
 	@tools/setup.sh native
 	@touch $@

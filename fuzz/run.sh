@@ -19,12 +19,13 @@ tar -xzf "$stored" -C "$work"
 
 if [ "$target" = fio ]; then
     .venv/bin/python -c 'import atheris' 2>/dev/null ||
-        .venv/bin/python -m pip install --quiet -c constraints.txt 'atheris>=3' ||
-        die "atheris could not be installed; it has wheels for Linux on x86-64"
+        tools/setup.sh packages fuzz ||
+        die "atheris could not be installed; it has wheels for x86-64 only"
     program=(env PYTHONPATH=fuzz .venv/bin/python fuzz/run_fio.py)
 else
     cargo fuzz --version >/dev/null 2>&1 || die "install cargo-fuzz: cargo install cargo-fuzz"
-    cargo +nightly --version >/dev/null 2>&1 || die "install a nightly toolchain: rustup toolchain install nightly"
+    cargo +nightly --version >/dev/null 2>&1 ||
+        die "install a nightly toolchain: rustup toolchain install nightly"
     cargo +nightly fuzz build --sanitizer none "$target"
     program=("fuzz/target/$(rustc -vV | sed -n 's/host: //p')/release/$target")
 fi

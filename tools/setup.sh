@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set-up, one part a call; make says when: packages | native | test-tools | rust-lints.
+# Set-up, one part a call; make says when: system | packages GROUP | native | test-tools | rust-lints.
 set -eu
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -17,20 +17,47 @@ apt_install() {
 # The interpreter that the virtual environment is made from: $PYTHON, or the first that is new enough.
 find_python() {
     local name
-    for name in ${PYTHON:+"$PYTHON"} python3 python3.11 python3.12 python3.13; do
+    for name in ${PYTHON:+"$PYTHON"} python3 python3.11 python3.12 python3.13 python3.14; do
         if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             echo "$name"
             return
         fi
     done
-    die "ssdlab needs Python 3.11 or newer as python3 (or: make PYTHON=/path/to/python3.11)"
+    return 1
 }
 
-# Debian keeps ensurepip, without which no environment has pip, in a package of its own.
-need_ensurepip() {
-    "$1" -c 'import ensurepip, venv' 2>/dev/null && return
-    may_install || die "$1 cannot make virtual environments: install python3-venv (as root), then try again"
-    apt_install python3-venv || die "apt-get could not install python3-venv: install it, then try again"
+# Cargo's version if it is too old, else nothing.
+old_cargo() {
+    local version minor
+    version=$(cargo --version | cut -d ' ' -f 2)
+    minor=${version#1.}
+    [ "${minor%%.*}" -ge 88 ] || echo "$version"
+}
+
+# The Debian packages of what this machine lacks. Debian keeps ensurepip, without which no virtual
+# environment has pip, in a package of its own; its package `cargo` is older than `cargo-web`.
+missing_packages() {
+    local python
+    python=$(find_python) && "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+    command -v cc >/dev/null || echo gcc libc6-dev
+    command -v cargo >/dev/null || echo cargo-web rustc-web
+}
+
+system() {
+    local missing version
+    missing=$(missing_packages | xargs)
+    if [ -n "$missing" ]; then
+        may_install || die "Python 3.11, a C linker or Rust 1.88 is missing." \
+            "As root on Debian: apt-get install $missing;" \
+            "on Fedora: dnf install python3 gcc cargo; Rust by rustup: rustup toolchain install stable"
+        # shellcheck disable=SC2086 # names of packages, split at spaces
+        apt_install $missing || die "apt-get could not install $missing: install them, then try again"
+    fi
+    find_python >/dev/null ||
+        die "python3 is older than 3.11: install a newer one, or make PYTHON=/path/to/python3.11"
+    version=$(old_cargo)
+    [ -z "$version" ] || die "cargo is $version, and ssdlab needs 1.88 or newer: rustup update stable;" \
+        "or, as root on Debian: apt-get install cargo-web rustc-web"
 }
 
 make_venv() {
@@ -39,33 +66,36 @@ make_venv() {
         return
     fi
     python=$(find_python)
-    need_ensurepip "$python"
     say "making .venv with $("$python" --version)"
     "$python" -m venv --clear .venv
     echo "$PWD" >.venv/home
 }
 
-packages() {
-    make_venv
-    say "installing the Python packages of constraints.txt"
-    .venv/bin/python -m pip install --quiet --progress-bar off -r constraints.txt
+# What the program and one group of pyproject.toml's dependency-groups name. (pip knows --group only
+# from 25.1 on; Debian 12 has 23.0.)
+names() {
+    .venv/bin/python - "$1" <<'PYTHON'
+import sys, tomllib
+
+with open("pyproject.toml", "rb") as file:
+    described = tomllib.load(file)
+
+def names(group):
+    for entry in described["dependency-groups"][group]:
+        yield from [entry] if isinstance(entry, str) else names(entry["include-group"])
+
+print(*described["project"]["dependencies"], *names(sys.argv[1]), sep="\n")
+PYTHON
 }
 
-need_cargo() {
-    command -v cargo >/dev/null || die "ssdlab needs Rust: install cargo 1.88 or newer"
-    local version minor
-    version=$(cargo --version | cut -d ' ' -f 2)
-    minor=${version#1.}
-    [ "${minor%%.*}" -ge 88 ] || die "ssdlab needs cargo 1.88 or newer, and this is $version"
-    if ! command -v cc >/dev/null; then
-        may_install || die "Rust needs a linker: install gcc (as root), then try again"
-        apt_install gcc libc6-dev || die "apt-get could not install gcc: install it, then try again"
-    fi
+packages() {
+    make_venv
+    say "installing the Python packages: $1"
+    names "$1" | xargs .venv/bin/python -m pip install --quiet --progress-bar off -c constraints.txt
 }
 
 # maturin's and pip's chatter is shown only if the build fails.
 native() {
-    need_cargo
     say "building the native module (release; the first time takes minutes)"
     local log
     log=$(mktemp)
@@ -92,16 +122,17 @@ test_tools() {
 }
 
 rust_lints() {
-    need_cargo
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
-        die "make lint needs rustfmt and clippy: rustup component add rustfmt clippy"
+        die "make lint needs rustfmt and clippy: rustup component add rustfmt clippy;" \
+            "or, as root on Debian: apt-get install rustfmt-web rust-web-clippy"
     fi
 }
 
 case "${1:-}" in
-packages) packages ;;
+system) system ;;
+packages) packages "${2:?usage: tools/setup.sh packages build | test | site | lint}" ;;
 native) native ;;
 test-tools) test_tools ;;
 rust-lints) rust_lints ;;
-*) die "usage: tools/setup.sh packages | native | test-tools | rust-lints" ;;
+*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | rust-lints" ;;
 esac

@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssdlab.errors import UsageError
+from ssdlab.input_files import TABLE_BYTES_MOST, read_bytes
 
 STEPS: Final = pa.schema(
     [
@@ -292,7 +293,7 @@ def read_run(folder: Path) -> Run:
     path = folder / "result.json"
     _require(path)
     try:
-        result = msgspec.json.decode(path.read_bytes(), type=Result)
+        result = msgspec.json.decode(read_bytes(path), type=Result)
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(f"{folder} holds a run that cannot be read: {error}") from error
     return Run(folder, manifest, result, tables)
@@ -310,7 +311,7 @@ def read_begun(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
     if (folder / "observations.parquet").exists():
         tables.append("observations")
     try:
-        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(read_bytes(folder / "manifest.json"), type=Manifest)
         found = {name: read_parquet(folder / f"{name}.parquet") for name in tables}
     except (OSError, msgspec.MsgspecError, pa.ArrowException) as error:
         raise UsageError(f"{folder} holds a run that cannot be read: {error}") from error
@@ -386,7 +387,7 @@ def write_parquet(path: Path, table: pa.Table) -> None:
 
 def read_parquet(path: Path) -> pa.Table:
     """A table that `write_parquet` wrote."""
-    source = pa.BufferReader(path.read_bytes())
+    source = pa.BufferReader(read_bytes(path, TABLE_BYTES_MOST))
     return pq.read_table(source, use_threads=False, pre_buffer=False)
 
 

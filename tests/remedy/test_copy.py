@@ -15,6 +15,7 @@ from patients import Healing, Make, Patient
 
 from ssdlab.remedy.heal.course import heal_file
 from ssdlab.remedy.heal.outcome import FileOutcome
+from ssdlab.remedy.heal.pieces import Range
 from ssdlab.remedy.heal.ways import copy as copying
 from ssdlab.remedy.heal.wish import Wish
 
@@ -67,6 +68,24 @@ def test_on_xfs_without_shared_blocks_a_file_is_copied(
     healing.check()
 
 
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_space_reserved_within_and_beyond_the_end_stays_reserved(
+    kind: str, make_filesystem: Make, patient: Patient
+) -> None:
+    point = make_filesystem(kind, 400, "-m reflink=0" if kind == "xfs" else "")
+    healing = patient(point, 4 * M)
+    for words in ("--offset 4MiB --length 3MiB", "--keep-size --offset 7MiB --length 5MiB"):
+        subprocess.run(["fallocate", *words.split(), str(healing.path)], check=True)
+    before = healing.path.stat()
+    whole = Range(0, before.st_size)
+    copying.Copy(healing.path, is_xfs=kind == "xfs").rewrite(whole)
+    after = healing.path.stat()
+    assert after.st_ino != before.st_ino
+    assert (after.st_size, after.st_blocks) == (before.st_size, before.st_blocks)
+    assert healing.extents[-1].end == 12 * M
+    healing.check(healing.content + bytes(3 * M))
+
+
 def test_a_file_that_somebody_has_open_stays(on_tables: Callable[[int], Healing]) -> None:
     healing = on_tables(4 * M)
     before = healing.path.stat().st_ino
@@ -85,13 +104,13 @@ def test_whoever_opens_the_file_meanwhile_finds_it_and_loses_nothing(
     openers: list[subprocess.Popen[bytes]] = []
     whole = getattr(copying, moment)
 
-    def with_an_opener(*arguments: object) -> object:
+    def with_an_opener(*arguments: object, **named: object) -> object:
         if not openers:
             words = [sys.executable, "-c", OPENER, str(healing.path)]
             openers.append(subprocess.Popen(words))
             while not waits_for_a_lease(openers[0]) and openers[0].poll() is None:
                 time.sleep(0.01)
-        return whole(*arguments)
+        return whole(*arguments, **named)
 
     monkeypatch.setattr(copying, moment, with_an_opener)
     outcome = heal(healing)

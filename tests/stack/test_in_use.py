@@ -31,7 +31,7 @@ def disk(captured: Any) -> Path:
     """The disk sda with the partitions sda1 and sda2, used by nobody."""
     made: Path = captured.disk("sda", "8:0", "devices/pci0/ata1/host0/block")
     captured.partition(made, "sda1", "8:1")
-    captured.partition(made, "sda2", "8:2")
+    captured.partition(made, "sda2", "8:2", start=2048 + 1048576)
     return made
 
 

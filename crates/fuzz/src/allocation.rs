@@ -2,9 +2,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The largest allocation that any input may cause: the longest NBD write that is received (64 MiB),
-/// with its header.
-pub const ALLOCATION_MAX: usize = 65 << 20;
+/// The largest allocation that any input may cause: the longest NBD request, and a little.
+pub const ALLOCATION_MAX: usize = 33 << 20;
 
 /// To be installed as the global allocator. A refused allocation ends the process.
 pub struct Limited;

@@ -15,7 +15,7 @@ use crate::toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
 /// The longest input that is run: it fits into a socket, so that it is sent before it is read.
 pub const INPUT_MAX: usize = 64 << 10;
 /// A client that hears more than this goes away.
-const HEARD_MAX: usize = 32 << 20;
+const HEARD_MAX: usize = 8 << 20;
 /// Of `Pace::Times`: the toy's 50 us become nothing, and replies still pass the queue of the paced.
 const FAST: f64 = 1e6;
 const SECRET: &str = "DHHC-1:00:ICUqLzQ5PkNITVJXXGFma3B1en+EiY6TmJ2ip6yxtrsWjykY:";

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use ssdlab_device::DeviceError;
 use ssdlab_flash::ConfigError;
-use ssdlab_serve::SecretError;
+use ssdlab_serve::{LimitError, SecretError};
 use ssdlab_uring::OpenError;
 use ssdlab_workload::JobError;
 use ssdlab_workload::trace::TraceError;
@@ -36,6 +36,9 @@ pub enum NativeError {
     /// A secret that is none.
     #[error("the secret of NVMe's hosts: {0}")]
     Secret(#[from] SecretError),
+    /// More connections than the system has descriptors for.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// A way to a drive that there is not.
     #[error("engine is {given}; may be io_uring or sync")]
     Engine {
@@ -60,6 +63,7 @@ impl From<NativeError> for PyErr {
             | NativeError::JobText(_)
             | NativeError::OptionsText(_)
             | NativeError::Secret(_)
+            | NativeError::Limit(_)
             | NativeError::Engine { .. } => "UsageError",
             NativeError::Device(_) => "DeviceFailure",
         };

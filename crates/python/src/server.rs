@@ -5,6 +5,7 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -13,8 +14,8 @@ use serde::Deserialize;
 use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
 use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, Whereabouts};
 use ssdlab_serve::{
-    Address, Clock, Counter, Cut, Drive, Engine, Export, Health, Lead, Log, Lost, Making, Pace,
-    Secret, Store, Tls, restore,
+    Address, Clock, Counter, Cut, Drive, Engine, Export, Health, Lead, Limits, Log, Lost, Making,
+    Pace, Secret, Store, Tls, restore,
 };
 use ssdlab_time::Nanos;
 
@@ -231,6 +232,14 @@ struct ServeOptions {
     /// Whether they have to show a certificate too.
     #[serde(default)]
     tls_verify_peer: bool,
+    /// Connections at a time; none for as many as usual and as the system has descriptors for.
+    #[serde(default)]
+    max_connections: Option<usize>,
+    /// Memory for payloads that are being received.
+    #[serde(default)]
+    payload_memory_bytes: Option<usize>,
+    #[serde(default)]
+    handshake_timeout_s: Option<f64>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -251,6 +260,14 @@ impl ServeOptions {
 
     fn secret(&self) -> Result<Option<Secret>, NativeError> {
         Ok(self.dhchap_secret.as_deref().map(Secret::parse).transpose()?)
+    }
+
+    fn limits(&self) -> Result<Limits, NativeError> {
+        let usual = Limits::default();
+        let payload_bytes = self.payload_memory_bytes.unwrap_or(usual.payload_bytes);
+        let handshake = self.handshake_timeout_s.map_or(usual.handshake, Duration::from_secs_f64);
+        let limits = Limits { payload_bytes, handshake, ..usual };
+        Ok(limits.with_connections(self.max_connections, self.tls.is_some())?)
     }
 
     fn nvme_address(&self) -> PyResult<Option<Address>> {
@@ -295,7 +312,7 @@ impl Server {
         let whole = restore(&mut twin, store.held())?;
         let store = store.mapped_whole(whole);
         let (address, nvme) = (options.address()?, options.nvme_address()?);
-        let secret = options.secret()?;
+        let (secret, limits) = (options.secret()?, options.limits()?);
         let pace = options.pace.map_or(Pace::None, Pace::Times);
         let lead = match address.as_ref().or(nvme.as_ref()) {
             Some(address) if options.pace.is_some() => Lead::measure(address)?,
@@ -311,7 +328,7 @@ impl Server {
             engine =
                 engine.with_log(Log::create(path).map_err(|error| at(path.display(), &error))?);
         }
-        let mut server = ssdlab_serve::Server::new(engine, export);
+        let mut server = ssdlab_serve::Server::limited(engine, export, limits);
         let address = address
             .map(|wanted| server.listen(&wanted).map_err(|error| at(told(&wanted), &error)))
             .transpose()?;

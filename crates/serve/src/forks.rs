@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::door::Address;
 use crate::engine::Engine;
-use crate::export::Export;
 use crate::server::Server;
 
 /// The snapshots and forks of a drive.
@@ -50,9 +49,9 @@ impl Forks {
     ///
     /// # Errors
     /// A socket cannot be had.
-    pub fn serve(&self, engine: Engine, export: Export, socket: &Path) -> io::Result<PathBuf> {
+    pub fn serve(&self, mut server: Server, socket: &Path) -> io::Result<PathBuf> {
         let control = PathBuf::from(format!("{}.control", socket.display()));
-        let mut server = Server::start(engine, export, &Address::Unix(socket.into()))?;
+        server.listen(&Address::Unix(socket.into()))?;
         server.listen_for_control(&control)?;
         lock(&self.served).insert(socket.into(), server);
         Ok(control)

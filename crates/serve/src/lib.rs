@@ -3,6 +3,11 @@
 //! A client's connection -> a protocol: `nbd`, or `nvme_tcp` and the controller in `nvme` ->
 //! `engine` (drive and bytes) -> `drive` (the twin, which has the time) and `store` (the bytes).
 
+// The model uses the toy drive of the integration tests, which names this crate.
+#[cfg(all(test, feature = "model"))]
+extern crate self as ssdlab_serve;
+
+mod attachments;
 mod control;
 mod door;
 mod drive;
@@ -11,20 +16,22 @@ mod errno;
 mod export;
 mod fault;
 mod forks;
-#[cfg(feature = "fuzzing")]
-pub mod fuzz;
 mod link;
 mod links;
 mod message;
+#[cfg(all(test, feature = "model"))]
+mod model;
 mod nbd;
 mod nvme;
 mod nvme_tcp;
 mod pace;
 mod power;
+mod resources;
 mod server;
 mod slab;
 mod store;
 mod stream;
+mod sync;
 mod tls;
 mod transport;
 
@@ -37,8 +44,13 @@ pub use nvme::{
 };
 pub use nvme_tcp::{Secret, SecretError};
 pub use pace::{Clock, Lag, Pace};
-pub use power::{Plan, PowerTold};
+pub use power::{Epoch, Plan, PowerTold};
+#[cfg(feature = "failpoints")]
+pub use resources::failpoints;
+pub use resources::{LimitError, Limits};
 pub use server::Server;
+#[cfg(feature = "fuzzing")]
+pub use server::fuzz;
 pub use store::{Log, Store};
 pub use tls::Tls;
 pub use transport::Lead;

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,7 +12,9 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 
+use crate::links::Breakable;
 use crate::pace::wall;
+use crate::resources::failpoints::{self, Point};
 
 /// Room for answers that have left and nobody has read; the system may give less. Where answers
 /// leave at their time they wait for nobody.
@@ -24,36 +27,38 @@ const NAP: Duration = Duration::from_micros(100);
 /// The system takes so many pieces at once.
 pub const PIECES_MAX: usize = 1024;
 
-/// One end of a connection; a clone is the same connection.
-#[derive(Debug)]
+/// One end of a connection; a clone is the same connection and takes no further descriptor.
+#[derive(Clone, Debug)]
 pub enum Link {
     /// Within this machine, by a socket in the file system.
-    Unix(UnixStream),
+    Unix(Arc<UnixStream>),
     /// By an address and a port.
-    Tcp(TcpStream),
+    Tcp(Arc<TcpStream>),
 }
 
 impl Link {
-    /// A second handle of it.
-    ///
-    /// # Errors
-    /// No more files may be open.
-    pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(match self {
-            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
-            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
-        })
+    /// A connection over a unix socket.
+    pub fn unix(stream: UnixStream) -> Self {
+        Self::Unix(stream.into())
     }
 
-    /// Breaks it off, in both directions.
-    pub fn break_off(&self) {
-        // One that is gone already needs no breaking.
+    /// A connection over TCP.
+    pub fn tcp(stream: TcpStream) -> Self {
+        Self::Tcp(stream.into())
+    }
+}
+
+impl Breakable for Link {
+    fn break_off(&self) {
+        // An error means that the peer has closed the connection already.
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
         };
     }
+}
 
+impl Link {
     /// Lets a whole batch of answers be sent without waiting for who reads them.
     ///
     /// # Errors
@@ -82,6 +87,16 @@ impl Link {
         }
     }
 
+    /// Who is on the other side, for messages.
+    pub fn peer(&self) -> String {
+        match self {
+            Self::Unix(_) => "a unix socket".into(),
+            Self::Tcp(stream) => {
+                stream.peer_addr().map_or_else(|error| error.to_string(), |peer| peer.to_string())
+            }
+        }
+    }
+
     /// Reads what is there, without waiting: `None` where nothing is.
     ///
     /// # Errors
@@ -90,6 +105,11 @@ impl Link {
         let mut nothing_beside = RecvAncillaryBuffer::default();
         let most = pieces.len().min(PIECES_MAX);
         loop {
+            match failpoints::check(Point::Read) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
             match recvmsg(self, &mut pieces[..most], &mut nothing_beside, RecvFlags::DONTWAIT) {
                 Ok(received) => return Ok(Some(received.bytes)),
                 Err(Errno::AGAIN) => return Ok(None),
@@ -120,32 +140,36 @@ impl AsFd for Link {
 
 impl Read for Link {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        failpoints::check(Point::Read)?;
         match self {
-            Self::Unix(stream) => stream.read(into),
-            Self::Tcp(stream) => stream.read(into),
+            Self::Unix(stream) => (&**stream).read(into),
+            Self::Tcp(stream) => (&**stream).read(into),
         }
     }
 
     fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        failpoints::check(Point::Read)?;
         match self {
-            Self::Unix(stream) => stream.read_vectored(pieces),
-            Self::Tcp(stream) => stream.read_vectored(pieces),
+            Self::Unix(stream) => (&**stream).read_vectored(pieces),
+            Self::Tcp(stream) => (&**stream).read_vectored(pieces),
         }
     }
 }
 
 impl Write for Link {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        failpoints::check(Point::Write)?;
         match self {
-            Self::Unix(stream) => stream.write(bytes),
-            Self::Tcp(stream) => stream.write(bytes),
+            Self::Unix(stream) => (&**stream).write(bytes),
+            Self::Tcp(stream) => (&**stream).write(bytes),
         }
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        failpoints::check(Point::Write)?;
         match self {
-            Self::Unix(stream) => stream.write_vectored(pieces),
-            Self::Tcp(stream) => stream.write_vectored(pieces),
+            Self::Unix(stream) => (&**stream).write_vectored(pieces),
+            Self::Tcp(stream) => (&**stream).write_vectored(pieces),
         }
     }
 
@@ -174,6 +198,11 @@ pub fn pause_sharply(time: Instant, spin: Duration) -> io::Result<()> {
 /// Waits for one of `asked` or until a time; returns whether one of them is ready.
 fn wait(asked: &mut [PollFd<'_>], time: Instant, spin: Duration) -> io::Result<bool> {
     loop {
+        if let Err(error) = failpoints::check(Point::Wait)
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            return Err(error);
+        }
         let left = time.saturating_duration_since(wall());
         let is_nap = !spin.is_zero() && left <= NAP;
         let sleep = if is_nap { Duration::ZERO } else { left.saturating_sub(spin) };
@@ -225,7 +254,7 @@ mod tests {
     #[test]
     fn what_is_there_is_read_into_however_many_pieces_and_nothing_is_waited_for() {
         let (mut client, server) = UnixStream::pair().unwrap();
-        let server = Link::Unix(server);
+        let server = Link::unix(server);
         let mut bytes = [0; PIECES_MAX + 100];
         let read = |into: &mut [u8]| {
             let mut pieces: Vec<_> = into.chunks_mut(1).map(IoSliceMut::new).collect();

@@ -1,30 +1,39 @@
 //! `Links`: the connections that there are, so that all can be broken off.
 
-use std::io;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 
 use crate::link::Link;
+use crate::sync::{Mutex, MutexGuard};
+
+/// A connection that can be broken off from another thread.
+pub trait Breakable: Clone {
+    /// Ends it in both directions: no reply is sent after this returns.
+    fn break_off(&self);
+}
 
 /// Connections, each with a number.
-#[derive(Debug, Default)]
-pub struct Links {
-    all: Mutex<Vec<(u64, Link)>>,
+#[derive(Debug)]
+pub struct Links<C = Link> {
+    all: Mutex<Vec<(u64, C)>>,
     next: AtomicU64,
 }
 
-impl Links {
+impl<C> Default for Links<C> {
+    fn default() -> Self {
+        Self { all: Mutex::new(Vec::new()), next: AtomicU64::new(0) }
+    }
+}
+
+impl<C: Breakable> Links<C> {
     /// Notes one, until what is returned is dropped: also by a panic, so that nobody waits for an
     /// answer that will not come.
-    ///
-    /// # Errors
-    /// No more files may be open.
-    pub fn add(self: &Arc<Self>, link: &Link) -> io::Result<Noted> {
+    pub fn add(self: &Arc<Self>, link: &C) -> Noted<C> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().push((number, link.try_clone()?));
-        Ok(Noted { links: Arc::clone(self), number })
+        self.lock().push((number, link.clone()));
+        Noted { links: Arc::clone(self), number }
     }
 
     /// Breaks all off.
@@ -46,19 +55,19 @@ impl Links {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(u64, Link)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(u64, C)>> {
         self.all.lock().expect("no panic while locked")
     }
 }
 
 /// A connection that is noted.
 #[derive(Debug)]
-pub struct Noted {
-    links: Arc<Links>,
+pub struct Noted<C: Breakable = Link> {
+    links: Arc<Links<C>>,
     number: u64,
 }
 
-impl Drop for Noted {
+impl<C: Breakable> Drop for Noted<C> {
     fn drop(&mut self) {
         self.links.lock().retain(|(each, _)| *each != self.number);
     }

@@ -15,15 +15,19 @@ pub struct Plan {
     pub then_on: bool,
 }
 
+/// The time between two power cuts of a drive, as a number that rises with each cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Epoch(u64);
+
 /// Whether a drive takes commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum State {
     /// It does.
     #[default]
     On,
-    /// A plan was met; nothing more is taken until the cut is done.
+    /// A cut has begun: no command and no connection is taken until it is finished.
     Failing { then_on: bool },
-    /// Since when it does not.
+    /// The power is off since this time.
     Off(Instant),
 }
 
@@ -31,6 +35,7 @@ pub enum State {
 #[derive(Debug, Default)]
 pub struct Power {
     pub state: State,
+    epoch: Epoch,
     plan: Option<Plan>,
     cuts: u64,
     last: Option<Cut>,
@@ -68,9 +73,15 @@ impl Power {
         Some(share)
     }
 
-    /// The power was cut, and came back or not.
+    /// The epoch, while the drive takes commands.
+    pub fn epoch(&self) -> Option<Epoch> {
+        (self.state == State::On).then_some(self.epoch)
+    }
+
+    /// The power was cut, and came back or not: a new epoch.
     pub fn was_cut(&mut self, state: State, cut: Cut) {
         self.state = state;
+        self.epoch.0 += 1;
         self.plan = None;
         self.cuts += 1;
         self.last = Some(cut);

@@ -1,11 +1,16 @@
 //! `Server`: gives each connection a thread, cuts the power under all of them, and ends them all.
 
-use std::io;
+#[cfg(feature = "fuzzing")]
+pub mod fuzz;
+
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use crate::attachments::Attachments;
 use crate::control;
-use crate::door::{Address, Door, spawn};
+use crate::door::{Address, Door, Visitors, spawn};
 use crate::drive::Cut;
 use crate::engine::Engine;
 use crate::export::Export;
@@ -15,21 +20,29 @@ use crate::links::Links;
 use crate::nbd::{Negotiated, Session, greet, negotiate};
 use crate::nvme::{Identity, Subsystem};
 use crate::nvme_tcp::{self, Secret};
+use crate::power::Epoch;
+use crate::resources::{Deadline, Exhausted, Limits, Notice, Resources};
 use crate::stream::{Awake, Input};
 use crate::transport::be_punctual;
+
+/// How long a control connection may be silent that there is no thread for.
+const WITHOUT_THREAD: Duration = Duration::from_secs(1);
+/// Control connections at a time.
+const CONTROLLERS_MAX: usize = 64;
 
 /// What the threads share.
 pub struct Shared {
     pub engine: Arc<Engine>,
     pub export: Export,
     pub forks: Forks,
-    clients: Arc<Links>,
+    pub resources: Arc<Resources>,
+    pub clients: Attachments<Link>,
     controllers: Arc<Links>,
 }
 
 /// A running server; dropping it stops it.
 pub struct Server {
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
     nbd: Option<Door>,
     nvme: Option<Door>,
     control: Option<Door>,
@@ -38,9 +51,19 @@ pub struct Server {
 impl Server {
     /// A server that listens nowhere yet.
     pub fn new(engine: Engine, export: Export) -> Self {
-        let (clients, controllers) = (Arc::default(), Arc::default());
+        Self::limited(engine, export, Limits::default())
+    }
+
+    /// A server whose clients may take so much of this machine.
+    pub fn limited(engine: Engine, export: Export, limits: Limits) -> Self {
+        Self::sharing(engine, export, Resources::new(limits))
+    }
+
+    /// A server that shares the resources of another.
+    pub(crate) fn sharing(engine: Engine, export: Export, resources: Arc<Resources>) -> Self {
         let (engine, forks) = (Arc::new(engine), Forks::default());
-        let shared = Arc::new(Shared { engine, export, forks, clients, controllers });
+        let (clients, controllers) = (Attachments::new(Arc::clone(&engine)), Arc::default());
+        let shared = Arc::new(Shared { engine, export, forks, resources, clients, controllers });
         Self { shared, nbd: None, nvme: None, control: None }
     }
 
@@ -61,7 +84,8 @@ impl Server {
     pub fn listen(&mut self, address: &Address) -> io::Result<Address> {
         let serving = Arc::clone(&self.shared);
         let take = move |link| serving.welcome(link, Shared::serve_nbd);
-        let door = Door::open("listener", address, take)?;
+        let visitors = Visitors { name: "listener", exhausted: Exhausted::Refuse };
+        let door = Door::open(visitors, address, &self.shared.resources, take)?;
         Ok(self.nbd.insert(door).address().clone())
     }
 
@@ -80,16 +104,19 @@ impl Server {
         let serving = Arc::clone(&self.shared);
         let target: Arc<OnceLock<nvme_tcp::Target>> = Arc::default();
         let made = Arc::clone(&target);
-        let door = Door::open("nvme", address, move |link| {
+        let visitors = Visitors { name: "nvme", exhausted: Exhausted::Refuse };
+        let door = Door::open(visitors, address, &self.shared.resources, move |link| {
             let target = Arc::clone(&target);
-            serving
-                .welcome(link, move |_, link| nvme_tcp::Session::new(link, target.wait())?.run());
+            serving.welcome(link, move |_, link, epoch, handshake| {
+                nvme_tcp::Session::new(link, target.wait(), epoch, handshake)?.run()
+            });
         })?;
         let address = door.address().clone();
         let model = self.shared.export.description();
         let identity = Identity::new(model, &format!("{origin} {address:?}"));
         let subsystem = Subsystem::new(Arc::clone(&self.shared.engine), identity.clone());
-        made.get_or_init(|| nvme_tcp::Target::new(subsystem, secret));
+        let resources = Arc::clone(&self.shared.resources);
+        made.get_or_init(|| nvme_tcp::Target::new(subsystem, secret, resources));
         self.nvme = Some(door);
         Ok((address, identity))
     }
@@ -101,7 +128,9 @@ impl Server {
     pub fn listen_for_control(&mut self, socket: &Path) -> io::Result<()> {
         let serving = Arc::clone(&self.shared);
         let address = Address::Unix(socket.into());
-        self.control = Some(Door::open("control", &address, move |link| serving.obey(link))?);
+        let visitors = Visitors { name: "control", exhausted: Exhausted::Serve };
+        let take = move |link| serving.obey(link);
+        self.control = Some(Door::open(visitors, &address, &self.shared.resources, take)?);
         Ok(())
     }
 
@@ -112,10 +141,13 @@ impl Server {
 
     /// How many clients there are.
     pub fn connections(&self) -> usize {
-        self.shared.clients.count()
+        self.shared.client_count()
     }
 
-    /// As `Engine::power_cut`; the clients are broken off.
+    /// Cuts the power under all clients, and turns it on again if `then_on`; `None` if it is off.
+    ///
+    /// # Panics
+    /// Where the content's file cannot be written: a cut must not end half way.
     pub fn power_cut(&self, then_on: bool) -> Option<Cut> {
         self.shared.power_cut(then_on)
     }
@@ -123,7 +155,7 @@ impl Server {
     /// Stops: no more connections, those there are broken off, the sockets removed.
     pub fn stop(&mut self) {
         (self.nbd, self.nvme, self.control) = (None, None, None);
-        self.shared.clients.break_off();
+        self.shared.clients.connections().break_off();
         self.shared.controllers.break_off();
         self.shared.forks.clear();
     }
@@ -138,42 +170,44 @@ impl Drop for Server {
 impl Shared {
     /// How many clients there are.
     pub fn client_count(&self) -> usize {
-        self.clients.count()
+        self.clients.connections().count()
     }
 
-    /// Cuts the power under all clients.
+    /// A server of a drive that was this one; both share what clients may take.
+    pub fn forked(&self, engine: Engine) -> Server {
+        Server::sharing(engine, self.export.clone(), Arc::clone(&self.resources))
+    }
+
+    /// Cuts the power under all clients; see `Attachments::power_cut`.
     pub fn power_cut(&self, then_on: bool) -> Option<Cut> {
-        // First nobody hears anything more: what was heard before then is done.
-        self.clients.break_off();
-        self.engine.power_cut(then_on)
+        self.clients.power_cut(then_on)
     }
 
-    /// Serves a client on a thread of its own; one that comes while there is no power goes at once.
-    pub(crate) fn welcome(
+    /// Serves a client on a thread of its own. A client that comes while there is no power is
+    /// disconnected at once.
+    fn welcome(
         self: &Arc<Self>,
         link: Link,
-        serve: impl FnOnce(&Self, Link) -> io::Result<()> + Send + 'static,
+        serve: impl FnOnce(&Self, Link, Epoch, Deadline) -> io::Result<()> + Send + 'static,
     ) {
-        if !self.engine.power().is_on {
-            return;
-        }
-        // No file may be left for one more client: the next may find one.
-        let Ok(noted) = self.clients.add(&link) else { return };
+        let Some((listed, epoch)) = self.clients.attach(&link) else { return };
+        let Some((admitted, handshake)) = self.resources.admit(&link) else { return };
         let shared = Arc::clone(self);
-        spawn("connection", move || {
+        let started = spawn("connection", move || {
             // A client that breaks the protocol or goes away harms nobody but itself.
             be_punctual();
             let is_paced = shared.engine.clock().is_paced();
-            let _ = link.widen(is_paced).and_then(|()| serve(&shared, link));
-            if let Some(then_on) = shared.engine.failing() {
-                shared.power_cut(then_on);
-            }
-            drop(noted);
+            let _ = link.widen(is_paced).and_then(|()| serve(&shared, link, epoch, handshake));
+            shared.clients.finish_planned_cut();
+            drop((listed, admitted));
         });
+        if let Err(error) = started {
+            self.resources.refuse(Notice::Threads, format_args!("no thread for it: {error}"));
+        }
     }
 
-    pub(crate) fn serve_nbd(&self, link: Link) -> io::Result<()> {
-        let mut output = link.try_clone()?;
+    fn serve_nbd(&self, link: Link, epoch: Epoch, handshake: Deadline) -> io::Result<()> {
+        let mut output = link.clone();
         let mut input = Input::new(Awake::new(link));
         let greeting = greet(&mut input, &mut output)?;
         let mut tls = self.export.tls();
@@ -181,28 +215,44 @@ impl Shared {
             let needs_tls = tls.is_some();
             match negotiate(&mut input, &mut output, &self.export, greeting, needs_tls)? {
                 Negotiated::Left => return Ok(()),
-                Negotiated::Agreed(agreed) => {
-                    let links = &self.clients;
-                    return Session::new(input, output, &self.engine, agreed, links).run();
+                Negotiated::Agreed(agreed, reply) => {
+                    // From here on the connection is not broken off to make room for new ones.
+                    drop(handshake);
+                    output.write_all(&reply)?;
+                    return Session::new(input, output, self, epoch, agreed).run();
                 }
                 Negotiated::StartTls => {
                     let tls = tls.take().expect("only who needs it is told to");
                     let link = tls.wrap(input.into_stream()?.into_link())?;
-                    output = link.try_clone()?;
+                    output = link.clone();
                     input = Input::new(Awake::new(link));
                 }
             }
         }
     }
 
-    /// Does what comes over a control connection, on a thread of its own.
-    pub(crate) fn obey(self: &Arc<Self>, link: Link) {
-        let Ok(noted) = self.controllers.add(&link) else { return };
-        let shared = Arc::clone(self);
-        spawn("control", move || {
+    /// Does what comes over a control connection, on a thread of its own. Where none can be had,
+    /// the listener's does it, so that the server can be controlled whatever its clients do.
+    fn obey(self: &Arc<Self>, link: Link) {
+        if self.controllers.count() >= CONTROLLERS_MAX {
+            let why = format_args!("{CONTROLLERS_MAX} control connections are open");
+            self.resources.refuse(Notice::TooMany, why);
+            return;
+        }
+        let noted = self.controllers.add(&link);
+        let (shared, its) = (Arc::clone(self), link.clone());
+        let started = spawn("control", move || {
             // Who went away wants no answer.
-            let _ = control::converse(&shared, link);
+            let _ = control::converse(&shared, its);
             drop(noted);
+            shared.resources.descriptors.refill();
         });
+        if let Err(error) = started {
+            let why = format_args!("no thread for a control connection: {error}");
+            self.resources.notices.tell(Notice::Threads, why);
+            let limited = link.limit_reads(WITHOUT_THREAD);
+            let _ = limited.and_then(|()| control::converse(self, link));
+            self.resources.descriptors.refill();
+        }
     }
 }

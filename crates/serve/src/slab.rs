@@ -1,5 +1,6 @@
 //! `Slab`: a stretch of memory out of a pool; it goes back there when nobody holds it.
 
+use std::io;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -62,11 +63,21 @@ impl Pool {
     /// # Panics
     /// Where the system has no addresses left.
     pub fn take(self: &Arc<Self>) -> Slab {
+        self.try_take().expect("there are addresses left")
+    }
+
+    /// Memory that nobody else holds.
+    ///
+    /// # Errors
+    /// The system has no addresses left.
+    pub fn try_take(self: &Arc<Self>) -> io::Result<Slab> {
         let mut slabs = self.lock();
-        let start = slabs.kept.pop().or_else(|| slabs.bare.pop());
-        let start = start.unwrap_or_else(|| slabs.map(self.slab_bytes));
+        let start = match slabs.kept.pop().or_else(|| slabs.bare.pop()) {
+            Some(start) => start,
+            None => slabs.map(self.slab_bytes)?,
+        };
         drop(slabs);
-        Slab { start, pool: Arc::clone(self) }
+        Ok(Slab { start, pool: Arc::clone(self) })
     }
 
     fn take_back(&self, start: Start) {
@@ -92,14 +103,14 @@ impl Pool {
 
 impl Slabs {
     /// Maps memory, and returns the first slab of it; the rest is nobody's.
-    fn map(&mut self, slab_bytes: usize) -> Start {
+    fn map(&mut self, slab_bytes: usize) -> io::Result<Start> {
         let length = mapped_bytes(slab_bytes);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a mapping of its own, at an address that the system chooses.
         let mapped = unsafe {
             mmap_anonymous(std::ptr::null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags)
         };
-        let mapped = mapped.expect("there are addresses left").cast::<u8>();
+        let mapped = mapped?.cast::<u8>();
         // SAFETY: the range is the mapping; the advice changes no content. A system without huge
         // pages refuses it: there each is small as it is.
         let _ = unsafe { madvise(mapped.cast(), length, Advice::LinuxNoHugepage) };
@@ -108,7 +119,7 @@ impl Slabs {
         // SAFETY: all of these lie in the mapping.
         let at = |slab: usize| Start(unsafe { mapped.add(slab * slab_bytes) });
         self.bare.extend((1..length / slab_bytes).rev().map(at));
-        at(0)
+        Ok(at(0))
     }
 }
 

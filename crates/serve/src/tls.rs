@@ -15,6 +15,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use crate::door::spawn;
 use crate::link::Link;
+use crate::links::Breakable;
 
 /// So much is taken from one side before it has gone to the other.
 const AT_ONCE: usize = 256 << 10;
@@ -70,8 +71,8 @@ impl Tls {
             let _ = relay.run();
             relay.link.break_off();
             let _ = relay.clear.shutdown(Shutdown::Both);
-        });
-        Ok(Link::Unix(theirs))
+        })?;
+        Ok(Link::unix(theirs))
     }
 }
 

@@ -50,14 +50,14 @@ impl Lead {
     /// The system's.
     pub fn measure(address: &Address) -> io::Result<Self> {
         let (mut client, mut server) = pair(address)?;
-        let answering = std::thread::spawn(move || -> io::Result<Duration> {
+        let answering = std::thread::Builder::new().spawn(move || -> io::Result<Duration> {
             be_punctual();
             server.widen(true)?;
             let waking = waking()?.clamp(SPIN.0, SPIN.1);
             answer(&mut server, ROUNDS, SHORT, waking)?;
             answer(&mut server, LONG.0, LONG.1, waking)?;
             Ok(waking)
-        });
+        })?;
         let short = ask(&mut client, ROUNDS, SHORT)?;
         let long = ask(&mut client, LONG.0, LONG.1)?;
         let waking = answering.join().expect("it only answers")?;
@@ -142,7 +142,7 @@ fn pair(address: &Address) -> io::Result<(Link, Link)> {
     match address {
         Address::Unix(_) => {
             let (client, server) = UnixStream::pair()?;
-            Ok((Link::Unix(client), Link::Unix(server)))
+            Ok((Link::unix(client), Link::unix(server)))
         }
         Address::Tcp(wanted) => {
             let listener = TcpListener::bind((wanted.ip(), 0))?;
@@ -150,7 +150,7 @@ fn pair(address: &Address) -> io::Result<(Link, Link)> {
             let (server, _) = listener.accept()?;
             client.set_nodelay(true)?;
             server.set_nodelay(true)?;
-            Ok((Link::Tcp(client), Link::Tcp(server)))
+            Ok((Link::tcp(client), Link::tcp(server)))
         }
     }
 }

@@ -26,9 +26,11 @@ from ssdlab.cli import (
 )
 from ssdlab.cli.compare import command as compare
 from ssdlab.cli.heal import command as heal
+from ssdlab.cli.output import ReaderGone, guard_streams
 from ssdlab.cli.sweep import command as sweep
-from ssdlab.errors import Interrupted, SsdlabError
+from ssdlab.errors import Interrupted, SsdlabError, UsageError
 
+READER_GONE = 128 + signal.SIGPIPE
 TYPER_INTERRUPTED = 130
 """What typer makes of a KeyboardInterrupt that reaches it."""
 
@@ -85,9 +87,10 @@ def _options(
 def main() -> None:
     """Runs a verb; ends the process with its status.
 
-    0 done; 1 a bad finding or a failed device; 2 wrong use or bad input; 3 interrupted. An error
-    is one line on stderr.
+    0 done; 1 a bad finding or a failed device; 2 wrong use or bad input; 3 interrupted; killed by
+    SIGPIPE if the reader of standard output goes away. An error is one line on stderr.
     """
+    guard_streams()
     # A script's background job starts with SIGINT ignored; whoever sends it one means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -104,9 +107,15 @@ def _leave(status: int) -> NoReturn:
     """
     try:
         sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:  # a reader that went away, a full disk: what was printed is not all there
-        status = status or 1
+    except ReaderGone:
+        status = READER_GONE
+    except UsageError as error:
+        if not status:  # else this, or a worse error, was said before
+            status = _fail(str(error), error.exit_status)
+    sys.stderr.flush()
+    if status == READER_GONE:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGPIPE)
     os._exit(status)
 
 
@@ -118,6 +127,8 @@ def _run() -> int:
     except typer.TyperException as error:
         message = _one_line(error)
         return _fail(message, 2) if message else 2  # none: it has just printed the help
+    except ReaderGone:
+        return READER_GONE
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", Interrupted.exit_status)
     if status == TYPER_INTERRUPTED:

@@ -17,6 +17,7 @@ from ssdlab.analysis.doctor import findings, judge, summary
 from ssdlab.cli.output import write_out
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.experiment.readmap import Budget, read_map
+from ssdlab.input_files import read_bytes
 from ssdlab.records import Caveat, encode_json
 from ssdlab.report.doctor import Report, render, write_html
 from ssdlab.snapshot import File, Snapshot, Unread, decode
@@ -97,7 +98,7 @@ def doctor(
 
 def _recorded(path: Path) -> Snapshot:
     try:
-        text = path.read_bytes()
+        text = read_bytes(path)
         printed: Any = msgspec.json.decode(text)
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(f"{path} cannot be read ({error}); give what --json printed") from error

@@ -15,7 +15,9 @@ from ssdlab import profiles
 from ssdlab.cli.output import write_out
 from ssdlab.device import ServeOptions, Server, serve
 from ssdlab.errors import UsageError
+from ssdlab.input_files import read_text
 from ssdlab.records import encode_json
+from ssdlab.stack.in_use import file_in_use
 from ssdlab.units import format_size, parse_size
 
 app = typer.Typer()
@@ -84,7 +86,7 @@ def run(
         dhchap_secret=_secret(dhchap_secret, nvme_tcp),
         control=_control(control, unix),
         capacity_bytes=None if capacity is None else parse_size(capacity),
-        data=None if data == "memory" else data,
+        data=None if data == "memory" else _data(data),
         log=None if log is None else str(log),
         pace=_pace(pace),
         seed=seed,
@@ -155,6 +157,12 @@ def _control(control: Path | None, unix: Path | None) -> str | None:
     return None if control is None else str(control)
 
 
+def _data(file: str) -> str:
+    if reasons := file_in_use(Path(file)):
+        raise UsageError(f"--data {file} must not be overwritten: {reasons[0]}")
+    return file
+
+
 def _pace(text: str) -> float | None:
     if text == "none":
         return None
@@ -187,7 +195,7 @@ def _secret(file: Path | None, nvme_tcp: str | None) -> str | None:
     if nvme_tcp is None:
         raise UsageError("--dhchap-secret is for hosts of --nvme-tcp HOST:PORT; NBD has TLS")
     try:
-        return file.read_text()
+        return read_text(file)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UsageError(

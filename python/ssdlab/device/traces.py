@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from ssdlab._native import trace_statistics
+from ssdlab.input_files import require_regular
 
 FORMATS: Final = (
     "blktrace", "fio", "systor", "msr", "spc", "alibaba", "tencent", "mqsim", "blkparse",
@@ -92,5 +94,6 @@ def look_at(replay: Replay) -> TraceStatistics:
     Raises:
         UsageError: a file that is no trace, or the first entry that is wrong, by its line.
     """
+    require_regular(Path(replay.path))
     found: dict[str, Any] = trace_statistics(msgspec.json.encode(replay).decode())
     return msgspec.convert(found, TraceStatistics)

@@ -18,6 +18,7 @@ import msgspec
 from ssdlab.device import Drive, FioJob, FlushEvery, Job, Rate, parse_fio
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiment.frame.course import Course, Step
+from ssdlab.input_files import read_text
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -76,7 +77,7 @@ def plan(source: Path, *, seed: int) -> Plan:
             run side by side.
     """
     try:
-        text = source.read_text()
+        text = read_text(source)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no text"
         raise UsageError(f"{source} cannot be read ({reason}); give a fio job file") from error

@@ -25,6 +25,7 @@ from ssdlab.fit.given.ageing_rows import HINT
 from ssdlab.fit.given.agreement import check_agreement
 from ssdlab.fit.given.table import from_csv, from_toml
 from ssdlab.fit.measured import Measured
+from ssdlab.input_files import read_text
 from ssdlab.records import Run, find_runs, read_run
 
 USED: Final = ("aging", *sorted(ASKED))
@@ -97,7 +98,7 @@ def _read(path: Path) -> tuple[list[Ageing], list[Measured]]:
             if name == "aging":
                 return [ageing_rows.of_csv(lines, path)], []
             return [], [Measured(name, "", str(path), tuple(cells(name, lines)))]
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(read_text(path))
     except (OSError, ValueError) as error:  # tomllib and UTF-8 raise ValueError's children
         raise UsageError(f"{path}: no results can be read there ({error}); {HINT}") from error
     unknown = next((name for name in tables if name not in USED), None)

@@ -6,6 +6,7 @@ import difflib
 from pathlib import Path
 
 from ssdlab.errors import TargetError
+from ssdlab.input_files import read_text
 
 _FOLDER = Path(__file__).parent
 
@@ -40,9 +41,10 @@ def read(path: Path) -> str:
 
     Raises:
         TargetError: it cannot be read, or is no text.
+        UsageError: it is no regular file, or far too large for a profile.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path)
     except OSError as error:
         reason = error.strerror
         raise TargetError(f"{path}: no profile can be read there ({reason})") from error

@@ -13,6 +13,7 @@ One module a question:
     device_doubts   what does the kind of a drive mean for a measurement?
     trim            whether a TRIM passes each layer, and what was sent to it
     in_use          why must this block device not be destroyed?
+    same_storage    which other block devices reach the same bytes?
     signatures      what does it hold?
     file.seen       what is one file, its mount and its place?
     hardware        how fast is its link, how warm is it?

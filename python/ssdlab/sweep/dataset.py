@@ -21,6 +21,7 @@ import msgspec
 import pyarrow as pa
 
 from ssdlab.errors import UsageError
+from ssdlab.input_files import read_bytes
 from ssdlab.records import encode_json, read_parquet, write_parquet, write_whole
 from ssdlab.sweep.design import Order
 from ssdlab.sweep.here import Ended
@@ -115,7 +116,7 @@ def open_dataset(folder: Path) -> Dataset:
         UsageError: it cannot be read.
     """
     try:
-        return Dataset(folder, msgspec.json.decode((folder / ABOUT).read_bytes(), type=About))
+        return Dataset(folder, msgspec.json.decode(read_bytes(folder / ABOUT), type=About))
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(f"{folder} holds a sweep that cannot be read: {error}") from error
 

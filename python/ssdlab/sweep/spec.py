@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ssdlab.errors import UsageError
+from ssdlab.input_files import read_text
 from ssdlab.records import encode_json
 
 RUNS_MOST: Final = 1_000_000
@@ -64,7 +65,7 @@ def read(path: Path) -> tuple[Spec, str]:
         UsageError: it cannot be read, or says what it may not.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         given = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: no spec can be read there ({error})") from error

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.errors import UsageError
+from ssdlab.input_files import TABLE_BYTES_MOST, read_bytes
 from ssdlab.witness.ledger import ENTRY, Ledger, Told
 
 MAGIC: Final = b"ssdlab witness journal 1\n"
@@ -78,7 +79,7 @@ def read(path: Path) -> list[Record]:
         UsageError: it cannot be read, or is none.
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, TABLE_BYTES_MOST)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror})") from error
     if not data.startswith(MAGIC):

@@ -34,6 +34,7 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.errors import UsageError
+from ssdlab.input_files import read_bytes
 
 PORT: Final = 5400
 """diskchecker's, so that a firewall that let it through lets this through."""
@@ -233,7 +234,7 @@ def read_secret(path: Path) -> bytes:
         UsageError: it cannot be read, others may read it, or it is too short.
     """
     try:
-        mode, secret = path.stat().st_mode, path.read_bytes().strip()
+        mode, secret = path.stat().st_mode, read_bytes(path).strip()
     except OSError as error:
         raise UsageError(
             f"--secret {path} cannot be read ({error.strerror}); copy the file that `ssdlab "

@@ -15,7 +15,7 @@ from typing import Final, Literal, Protocol
 
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.stack.blockdev import is_block_device, size_of
-from ssdlab.stack.in_use import in_use
+from ssdlab.stack.in_use import file_in_use, in_use
 from ssdlab.stack.layers import devices_of_mount
 from ssdlab.stack.mounts import mount_of
 from ssdlab.stack.space import room_for
@@ -173,6 +173,8 @@ def make_file(path: Path, size_bytes: int) -> None:
                 f"{path} has {there} bytes and --size is {size_bytes}; give its size, or a path "
                 "that is free"
             )
+        if reasons := file_in_use(path):
+            raise TargetError(f"{path} must not be overwritten: {reasons[0]}")
         return
     if room_for(path.parent, size_bytes) < size_bytes:
         raise TargetError(f"{path.parent} has no room for {format_size(size_bytes)}: give --size")

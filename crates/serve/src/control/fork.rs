@@ -62,8 +62,8 @@ fn serve(shared: &Shared, wish: &ForkWish) -> io::Result<Value> {
         None => shared.engine.fork()?,
         Some(name) => shared.forks.of_snapshot(name)?,
     };
-    let lost = if wish.as_is { None } else { engine.power_cut(true) };
-    let control = shared.forks.serve(engine, shared.export.clone(), &wish.unix)?;
+    let lost = if !wish.as_is && engine.begin_cut(true) { engine.finish_cut() } else { None };
+    let control = shared.forks.serve(shared.forked(engine), &wish.unix)?;
     let cut = lost.as_ref().map(super::power::cut_told);
     Ok(json!({ "unix": wish.unix, "control": control, "cut": cut }))
 }

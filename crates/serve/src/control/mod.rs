@@ -28,7 +28,7 @@ type Answer = Result<Value, String>;
 /// # Errors
 /// The connection's.
 pub fn converse(shared: &Arc<Shared>, link: Link) -> io::Result<()> {
-    let mut output = link.try_clone()?;
+    let mut output = link.clone();
     let mut input = BufReader::new(link);
     let mut asked = String::new();
     loop {
@@ -90,5 +90,7 @@ fn counters(shared: &Shared) -> Value {
     counted.insert("paced_answers".into(), json!(lag.answers));
     counted.insert("late_answers".into(), json!(lag.late));
     counted.insert("latest_answer_us".into(), json!(lag.most.as_secs_f64() * 1e6));
+    let resources = shared.resources.counters().into_iter();
+    counted.extend(resources.map(|(name, count)| (name.to_owned(), json!(count))));
     Value::Object(counted)
 }

@@ -35,7 +35,7 @@ pub fn cut(shared: &Arc<Shared>, wish: &CutWish) -> Answer {
             Ok(plan(shared, Plan { after_writes, share: random.unit(), then_on }))
         }
         (None, Some(after_s), None) if (0.0..AFTER_S_MAX).contains(&after_s) => {
-            Ok(cut_later(shared, after_s, then_on))
+            cut_later(shared, after_s, then_on)
         }
         _ => {
             Err("a power cut has one of after_writes (1 or more), after_s (0 or more) and random \
@@ -69,18 +69,21 @@ fn plan(shared: &Shared, plan: Plan) -> Value {
     json!({ "planned": plan_told(&plan) })
 }
 
-fn cut_later(shared: &Arc<Shared>, after_s: f64, then_on: bool) -> Value {
+fn cut_later(shared: &Arc<Shared>, after_s: f64, then_on: bool) -> Answer {
     let when = wall() + Duration::from_secs_f64(after_s);
     // A server that has ended meanwhile is none that is held up.
     let weak = Arc::downgrade(shared);
-    spawn("power cut", move || {
+    let started = spawn("power cut", move || {
         if pause_until(when).is_ok()
             && let Some(shared) = weak.upgrade()
         {
             shared.power_cut(then_on);
         }
     });
-    json!({ "planned": { "after_s": after_s, "on": then_on } })
+    match started {
+        Ok(_) => Ok(json!({ "planned": { "after_s": after_s, "on": then_on } })),
+        Err(error) => Err(format!("no cut is planned: there is no thread to wait in ({error})")),
+    }
 }
 
 fn plan_told(plan: &Plan) -> Value {

@@ -11,8 +11,9 @@ use super::meter::Metered;
 use crate::drive::{Health, Making};
 use crate::errno::EIO;
 use crate::fault::{FaultTold, Wish};
-use crate::power::State;
+use crate::power::{Epoch, State};
 use crate::store::Log;
+use crate::sync::{Mutex, RwLock};
 
 /// A drive's life and its time, of one moment.
 #[derive(Clone, Debug)]
@@ -54,13 +55,10 @@ impl Engine {
     }
 
     /// Lets a stream go on in another superblock; whether the old one was left before it was full.
-    /// `None` without power.
-    pub fn renew_stream(&self, stream: u32) -> Option<bool> {
+    /// `None` if the epoch is over.
+    pub fn renew_stream(&self, epoch: Epoch, stream: u32) -> Option<bool> {
         let _running = self.gate.read().expect("no panic while locked");
-        let mut busy = self.lock();
-        if busy.power.state != State::On {
-            return None;
-        }
+        let mut busy = self.lock_in(epoch)?;
         let now = self.clock.drive_time(busy.drive.now());
         busy.advance(now);
         Some(busy.drive.renew_stream(stream))
@@ -83,10 +81,10 @@ impl Engine {
         self.lock().drive.volatile_units() > 0
     }
 
-    /// Trims the whole drive, and leaves zeros whatever its trims leave. `None` without power.
-    pub fn erase(&self) -> Option<Ended> {
+    /// Trims the whole drive, and leaves zeros whatever its trims leave. `None` if the epoch is over.
+    pub fn erase(&self, epoch: Epoch) -> Option<Ended> {
         let _alone = self.gate.write().expect("no panic while locked");
-        let ended = self.lock().trim_all(&self.shape, &self.clock)?;
+        let ended = self.lock_in(epoch)?.trim_all(&self.shape, &self.clock);
         Some(ended.and_then(|()| self.forget_content().map_err(|_| EIO)))
     }
 
@@ -99,7 +97,7 @@ impl Engine {
     /// Logs every change of the content from now on.
     #[must_use]
     pub fn with_log(self, log: Log) -> Self {
-        Self { log: Some(log.into()), ..self }
+        Self { log: Some(Mutex::new(log)), ..self }
     }
 
     /// Lets something go wrong; returns its number.
@@ -142,9 +140,9 @@ impl Engine {
                 State::Off(since) => Some(since),
                 State::On | State::Failing { .. } => None,
             }),
-            busy: busy.fork().into(),
+            busy: Mutex::new(busy.fork()),
             shape: self.shape,
-            gate: ().into(),
+            gate: RwLock::new(()),
             log: None,
         })
     }

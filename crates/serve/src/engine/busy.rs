@@ -11,7 +11,7 @@ use crate::drive::Drive;
 use crate::errno::EPERM;
 use crate::fault::{Faults, Twist, Verdict, placed};
 use crate::pace::Clock;
-use crate::power::{Power, State};
+use crate::power::Power;
 
 /// A command that the drive has taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +48,8 @@ impl Busy {
     }
 
     /// Takes commands that were put together, from the first on: paced, as far as the queue has
-    /// room; and none after the write that a cut was planned for. None at all without power.
+    /// room; and none after the write that a cut was planned for.
     pub fn take(&mut self, commands: &[Command], shape: &Shape, clock: &Clock) -> Vec<Taken> {
-        if self.power.state != State::On {
-            return Vec::new();
-        }
         self.advance(clock.drive_time(self.drive.now()));
         let mut taken = Vec::with_capacity(commands.len());
         for command in commands {
@@ -79,11 +76,8 @@ impl Busy {
         taken
     }
 
-    /// Trims all of the drive; `None` without power.
-    pub fn trim_all(&mut self, shape: &Shape, clock: &Clock) -> Option<Ended> {
-        if self.power.state != State::On {
-            return None;
-        }
+    /// Trims all of the drive.
+    pub fn trim_all(&mut self, shape: &Shape, clock: &Clock) -> Ended {
         self.advance(clock.drive_time(self.drive.now()));
         let mut ended = Ok(());
         for from in (0..shape.capacity).step_by(1 << 30) {
@@ -95,7 +89,7 @@ impl Busy {
             self.wait_for_all();
             clock.begin_idle();
         }
-        Some(ended)
+        ended
     }
 
     /// Brings the drive's clock to a time.

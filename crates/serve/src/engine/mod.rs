@@ -9,7 +9,6 @@ mod restore;
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::{Mutex, MutexGuard, RwLock};
 use std::time::Instant;
 
 use ssdlab_time::Nanos;
@@ -28,8 +27,9 @@ use crate::errno::EIO;
 use crate::fault::{Twist, placed};
 use crate::message::Message;
 use crate::pace::{Clock, Lag, wall};
-use crate::power::{Plan, PowerTold, State};
+use crate::power::{Epoch, Plan, PowerTold, State};
 use crate::store::{Landing, Log, Store};
+use crate::sync::{Mutex, MutexGuard, RwLock};
 
 /// A served drive, shared by all connections.
 pub struct Engine {
@@ -105,18 +105,19 @@ impl Engine {
     /// add a read's to a reply.
     ///
     /// Returns those that were taken, from the first on: paced, a full queue takes no more until
-    /// `next_free`. `None` where the power failed: none of them is ever answered.
+    /// `next_free`. `None` if the epoch is over, or ends with one of them: none is ever answered.
     pub fn perform<'a, P: Into<Payload<'a>>>(
         &self,
+        epoch: Epoch,
         commands: &[Command],
         payload: impl Fn(usize) -> P,
         mut into: impl FnMut(usize, &Taken, &dyn Fn(&mut Message) -> Ended),
     ) -> Option<Vec<Taken>> {
         let _running = self.gate.read().expect("no panic while locked");
         let (mut taken, now, has_power) = {
-            let mut busy = self.lock();
+            let mut busy = self.lock_in(epoch)?;
             let taken = busy.take(commands, &self.shape, &self.clock);
-            (taken, busy.drive.now(), busy.power.state == State::On)
+            (taken, busy.drive.now(), busy.power.epoch().is_some())
         };
         for (number, command) in commands[..taken.len()].iter().enumerate() {
             if taken[number].ended.is_err() {
@@ -155,28 +156,39 @@ impl Engine {
         self.lock().power.told()
     }
 
-    /// Whether a planned cut has begun; whether the power is to come back at once.
-    pub fn failing(&self) -> Option<bool> {
-        match self.lock().power.state {
-            State::Failing { then_on } => Some(then_on),
-            State::On | State::Off(_) => None,
-        }
+    /// The epoch that commands carry; `None` while the drive takes none.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.lock().power.epoch()
     }
 
-    /// Cuts the power: what was not in flash is as it was before. `None` where there is none.
+    /// Begins a cut, as a planned one begins by itself: no command and no connection is taken until
+    /// `finish_cut`. Returns false, and does nothing, if the power is not on.
+    pub fn begin_cut(&self, then_on: bool) -> bool {
+        let mut busy = self.lock();
+        let is_on = busy.power.state == State::On;
+        if is_on {
+            busy.power.state = State::Failing { then_on };
+        }
+        is_on
+    }
+
+    /// Whether a cut has begun and is not finished.
+    pub fn is_failing(&self) -> bool {
+        matches!(self.lock().power.state, State::Failing { .. })
+    }
+
+    /// Finishes a cut that has begun: what was not in flash is as it was before, and the epoch is
+    /// over. `None` if none has begun.
     ///
     /// # Panics
     /// Where the content's file cannot be written: a cut must not end half way.
-    pub fn power_cut(&self, then_on: bool) -> Option<Cut> {
+    pub fn finish_cut(&self) -> Option<Cut> {
         let _alone = self.gate.write().expect("no panic while locked");
         let mut busy = self.lock();
-        if let State::Off(_) = busy.power.state {
-            return None;
-        }
-        if busy.power.state == State::On {
-            let now = self.clock.heard_time(busy.drive.now());
-            busy.advance(now);
-        }
+        let State::Failing { then_on } = busy.power.state else { return None };
+        // A reply may have left since the cut began: its command was done before the cut comes.
+        let now = self.clock.heard_time(busy.drive.now());
+        busy.advance(now);
         let cut = busy.drive.power_cut();
         busy.forget_flight();
         self.store.bring_back(&cut.lost).expect("the content can be written");
@@ -198,6 +210,11 @@ impl Engine {
 
     fn lock(&self) -> MutexGuard<'_, Busy> {
         self.busy.lock().expect("no panic while locked")
+    }
+
+    /// The drive, for a command of an epoch; `None` if that is over.
+    fn lock_in(&self, epoch: Epoch) -> Option<MutexGuard<'_, Busy>> {
+        Some(self.lock()).filter(|busy| busy.power.epoch() == Some(epoch))
     }
 
     fn lock_log(&self) -> Option<MutexGuard<'_, Log>> {

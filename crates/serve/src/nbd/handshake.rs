@@ -36,8 +36,8 @@ pub struct Greeting {
 /// How a negotiation ended.
 #[derive(Debug)]
 pub enum Negotiated {
-    /// The client has chosen.
-    Agreed(Agreed),
+    /// The client has chosen; the reply that says so is still to be sent.
+    Agreed(Agreed, Vec<u8>),
     /// It negotiates anew, encrypted.
     StartTls,
     /// It went away in good order.
@@ -79,11 +79,13 @@ pub fn negotiate<R: Read, W: Write>(
             return Ok(Negotiated::Left);
         }
         let next = talk.option(input, greeting.no_zeroes)?;
+        if let Next::Go = next {
+            return Ok(Negotiated::Agreed(talk.agreed, talk.reply));
+        }
         output.write_all(&talk.reply)?;
         talk.reply.clear();
         match next {
-            Next::Ask => {}
-            Next::Go => return Ok(Negotiated::Agreed(talk.agreed)),
+            Next::Ask | Next::Go => {}
             Next::StartTls => return Ok(Negotiated::StartTls),
             Next::Leave => return Ok(Negotiated::Left),
         }

@@ -16,8 +16,11 @@ use crate::link::{Link, pause_sharply};
 use crate::links::Links;
 use crate::message::Message;
 use crate::pace::wall;
+use crate::power::Epoch;
+use crate::resources::{self, next_piece};
+use crate::server::Shared;
 use crate::store::Landing;
-use crate::stream::{Awake, Input, Replies};
+use crate::stream::{Awake, Input, KEPT_MAX, Replies};
 
 /// Commands that are done together, if a client has sent so many.
 const BATCH: usize = 256;
@@ -38,12 +41,16 @@ pub struct Session<'a> {
     input: Input<Awake>,
     output: Link,
     engine: &'a Engine,
+    /// The epoch that the connection belongs to.
+    epoch: Epoch,
     agreed: Agreed,
     /// All connections, this one among them.
     links: &'a Links,
     /// Requests that were received and the drive has not taken.
     batch: Vec<Asked>,
     replies: Replies,
+    /// Memory for payloads of the batch.
+    memory: resources::Payload,
     /// No more is received than is waited for: what follows is to land elsewhere.
     spares: bool,
     leaving: bool,
@@ -59,6 +66,8 @@ struct Asked {
 
 /// Where a payload is.
 enum Bytes {
+    /// It was refused, and thrown away.
+    Skipped,
     /// At this place of what was received.
     Received(usize),
     /// Where it is to stay, until the drive takes it.
@@ -74,6 +83,7 @@ impl Asked {
     /// Its payload; once, where that has landed.
     fn payload<'a>(&self, input: &'a Input<Awake>) -> Payload<'a> {
         match &self.bytes {
+            Bytes::Skipped => unreachable!("a refused write does not go to the drive"),
             Bytes::Received(place) => Payload::Row(input.at(*place, self.header.payload())),
             Bytes::Landed(landing) => {
                 Payload::Landed(landing.take().expect("it is asked for once"))
@@ -87,13 +97,27 @@ impl<'a> Session<'a> {
     pub fn new(
         input: Input<Awake>,
         output: Link,
-        engine: &'a Engine,
+        shared: &'a Shared,
+        epoch: Epoch,
         agreed: Agreed,
-        links: &'a Links,
     ) -> Self {
+        let (engine, links) = (&*shared.engine, &**shared.clients.connections());
+        let memory = shared.resources.memory.payload(&output);
         let (batch, replies) = (Vec::new(), Replies::default());
         let (spares, leaving) = (false, false);
-        Self { input, output, engine, agreed, links, batch, replies, spares, leaving }
+        Self {
+            input,
+            output,
+            engine,
+            epoch,
+            agreed,
+            links,
+            batch,
+            replies,
+            memory,
+            spares,
+            leaving,
+        }
     }
 
     /// Serves it until the client leaves.
@@ -104,6 +128,7 @@ impl<'a> Session<'a> {
         loop {
             if self.batch.is_empty() && !self.leaving {
                 self.input.release();
+                self.memory.give_back_to(0);
                 self.leaving = !self.receive()?;
             }
             self.perform()?;
@@ -160,20 +185,50 @@ impl<'a> Session<'a> {
         Ok(true)
     }
 
-    /// Takes a request's payload, waiting for it. A long one lands where it is to stay.
+    /// Takes a request's payload, waiting for it; throws it away where the request is refused. A
+    /// long one lands where it is to stay.
     fn payload(&mut self, header: &Header, command: Result<Command, i32>) -> io::Result<Bytes> {
         let whole = REQUEST_BYTES + header.payload();
-        let is_long = header.payload() >= LANDS_FROM && self.input.ready() < whole;
-        let long = command.ok().filter(|_| is_long);
-        if let Some(mut landing) = long.and_then(|command| self.engine.landing(&command)) {
-            self.input.take(REQUEST_BYTES);
-            self.input.fill(landing.pieces().collect(), REQUEST_BYTES)?;
-            self.spares = true;
-            return Ok(Bytes::Landed(Some(landing).into()));
+        let is_there = self.input.ready() >= whole;
+        let Ok(command) = command else {
+            if is_there {
+                self.input.take(whole);
+            } else {
+                self.input.skip(whole)?;
+            }
+            return Ok(Bytes::Skipped);
+        };
+        let is_long = header.payload() >= LANDS_FROM && !is_there;
+        if let Some(landing) = is_long.then(|| self.engine.landing(&command)).flatten() {
+            return Ok(Bytes::Landed(Some(self.land(landing)?).into()));
         }
         self.spares = false;
-        self.wait_for(whole)?;
+        while self.input.ready() < whole {
+            let here = self.input.ready();
+            let missing = whole - here;
+            let next = if whole <= KEPT_MAX { missing } else { next_piece(here, missing) };
+            // What a connection keeps anyway is not counted.
+            let is_counted = here + next > KEPT_MAX;
+            let _deadline = is_counted.then(|| self.memory.next(next));
+            self.wait_for(here + next)?;
+        }
         Ok(Bytes::Received(self.input.take(whole) + REQUEST_BYTES))
+    }
+
+    /// Receives a payload where it is to stay, piece by piece.
+    fn land(&mut self, mut landing: Landing) -> io::Result<Landing> {
+        self.input.take(REQUEST_BYTES);
+        self.spares = true;
+        loop {
+            let (received, missing) = landing.progress();
+            if missing == 0 {
+                return Ok(landing);
+            }
+            let next = next_piece(received, missing);
+            let _deadline = self.memory.next(next);
+            let beyond = if next == missing { REQUEST_BYTES } else { 0 };
+            self.input.fill(landing.grow(next)?, beyond)?;
+        }
     }
 
     /// Waits for a request; false where the client leaves.
@@ -238,6 +293,7 @@ impl<'a> Session<'a> {
         let on_drive: Vec<&Asked> = numbers().map(|number| &batch[number]).collect();
         let (input, replies, structured) = (&self.input, &mut self.replies, self.agreed.structured);
         let taken = self.engine.perform(
+            self.epoch,
             &commands,
             |number| on_drive[number].payload(input),
             |number, taken, read| {

@@ -33,6 +33,9 @@ impl Controller {
         if submission.flags() & 3 != 0 {
             return ended(Err(Status::INVALID_FIELD));
         }
+        if let Err(status) = self.subsystem.view().check_transfer(true, submission) {
+            return ended(Err(status));
+        }
         match submission.opcode() {
             IDENTIFY => ended(self.identify(submission).and_then(|page| {
                 if data.room() < page.bytes().len() {

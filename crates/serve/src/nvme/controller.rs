@@ -11,6 +11,7 @@ use super::status::Status;
 use super::submission::{Completion, HostData, Submission};
 use super::subsystem::{Subsystem, View};
 use crate::engine::{Ask, Command};
+use crate::power::Epoch;
 
 /// What a controller is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Controller {
     pub kind: Kind,
     /// Its host's identifier.
     pub host: [u8; 16],
+    /// The epoch of the drive in which it was made, and in which alone its commands are executed.
+    pub epoch: Epoch,
     /// Where it is listened to, for who asks that.
     pub(super) port: Option<SocketAddr>,
     state: Mutex<State>,
@@ -76,12 +79,17 @@ pub struct State {
 
 impl Controller {
     /// A controller that is not enabled yet. `patience` is its keep-alive timer; zero: none.
+    ///
+    /// # Errors
+    /// There are as many controllers as there are numbers for them.
     pub fn new(
         subsystem: &Arc<Subsystem>,
         (kind, port): (Kind, Option<SocketAddr>),
         host: [u8; 16],
         patience: Duration,
-    ) -> Self {
+        epoch: Epoch,
+    ) -> Result<Self, Status> {
+        let number = subsystem.new_number().ok_or(Status::CONNECT_BUSY)?;
         let state = State {
             configuration: 0,
             failed: false,
@@ -89,12 +97,11 @@ impl Controller {
             features: Features::new(patience),
             events: Events::new(subsystem.changes()),
         };
-        let number = subsystem.new_number();
         if kind == Kind::Drive {
             subsystem.note_controller(number);
         }
         let (subsystem, state) = (Arc::clone(subsystem), Mutex::new(state));
-        Self { subsystem, number, kind, host, port, state }
+        Ok(Self { subsystem, number, kind, host, epoch, port, state })
     }
 
     /// Reads a property; `None` where there is none there.
@@ -141,13 +148,14 @@ impl Controller {
         drop(state);
         if shuts_down && self.kind == Kind::Drive {
             // A drive that is told writes down what it has; who loses power now loses nothing.
-            let _ = self.subsystem.perform_all(&[Command::new(Ask::Flush, 0, 0)], &[]);
+            let _ = self.perform_all(&[Command::new(Ask::Flush, 0, 0)], &[]);
         }
         Ok(is_reset || shuts_down)
     }
 
-    /// Does a command of the admin queue, `None` where the power is gone.
+    /// Does a command of the admin queue; `None` if the epoch is over.
     pub fn admin(&self, submission: &Submission, data: &mut dyn HostData) -> Option<Outcome> {
+        self.check_epoch()?;
         let outcome = self.try_admin(submission, data)?;
         if let Outcome::Ended(Completion { status, .. }) = outcome
             && !status.is_success()
@@ -155,6 +163,11 @@ impl Controller {
             self.subsystem.note_failed(0, submission, status);
         }
         Some(outcome)
+    }
+
+    /// `None` if the power was cut since the controller was made.
+    pub(super) fn check_epoch(&self) -> Option<()> {
+        (self.subsystem.engine.epoch() == Some(self.epoch)).then_some(())
     }
 
     /// A request for events that can be answered by now.

@@ -49,7 +49,7 @@ impl Controller {
     }
 
     pub(super) fn erase(&self) -> Option<Result<(), Status>> {
-        let ended = self.subsystem.engine.erase()?;
+        let ended = self.subsystem.engine.erase(self.epoch)?;
         Some(ended.map_err(|errno| Status::of_errno(errno, Ask::Trim)))
     }
 }

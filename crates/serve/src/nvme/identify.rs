@@ -84,7 +84,10 @@ impl Controller {
         let mut page = Page::new(BYTES);
         page.text(4, 20, &identity.serial).text(24, 40, &identity.model);
         page.text(64, 8, env!("CARGO_PKG_VERSION"));
-        page.u16(78, self.number).u32(80, VERSION).u8(111, kind);
+        page.u8(77, self.subsystem.transfer_shift())
+            .u16(78, self.number)
+            .u32(80, VERSION)
+            .u8(111, kind);
         page.u8(259, REQUESTS_MAX as u8 - 1).u8(261, LOGS).u8(262, ERRORS_MAX as u8 - 1);
         // Keep-alive timers count in 100 ms.
         page.u16(320, 1).u16(514, QUEUE_ENTRIES as u16);
@@ -103,7 +106,6 @@ impl Controller {
         let places = subsystem.making.streams > 0;
         let placement = if places { FLEXIBLE_PLACEMENT } else { 0 };
         let mut page = self.common(1, &subsystem.identity.name);
-        page.u8(77, subsystem.transfer_shift());
         page.u32(92, 1 << 8).u32(96, ATTRIBUTES | ENDURANCE_GROUPS | placement);
         page.u16(256, ADMIN).u8(258, 3).u8(260, 0b11);
         // Warned of from 70 C on, in danger from 80 C on.

@@ -17,8 +17,8 @@ use super::subsystem::{NAMESPACE, View};
 use crate::engine::{Ask, Command};
 
 const FLUSH: u8 = 0x00;
-const WRITE: u8 = 0x01;
-const READ: u8 = 0x02;
+pub const WRITE: u8 = 0x01;
+pub const READ: u8 = 0x02;
 pub const COMPARE: u8 = 0x05;
 const WRITE_ZEROES: u8 = 0x08;
 pub const DATASET: u8 = 0x09;
@@ -90,6 +90,7 @@ impl View {
         if !is_known || for_placement && self.streams == 0 {
             return Err(Status::INVALID_OPCODE);
         }
+        self.check_transfer(false, submission)?;
         let all = opcode == FLUSH && namespace == super::subsystem::ALL;
         if (namespace != NAMESPACE || self.blocks == 0) && !all {
             return Err(Status::INVALID_NAMESPACE);
@@ -98,11 +99,11 @@ impl View {
             FLUSH => Ok(Plan::Drive(Command::new(Ask::Flush, 0, 0))),
             READ => {
                 let command = self.command(Ask::Read, submission)?;
-                self.transfer(&command, room).map(|()| Plan::Drive(command))
+                fits(&command, room).map(|()| Plan::Drive(command))
             }
             WRITE => {
                 let command = self.command(Ask::Write, submission)?;
-                self.transfer(&command, room)?;
+                fits(&command, room)?;
                 Ok(Plan::Drive(Command { hint: self.hint(submission)?, ..command }))
             }
             WRITE_ZEROES => {
@@ -136,12 +137,11 @@ impl View {
         }
     }
 
-    /// Whether data of a command may be moved at once, and has the room that it needs.
-    pub fn transfer(&self, command: &Command, room: usize) -> Result<(), Status> {
-        if command.length > self.transfer_max {
-            return Err(Status::INVALID_FIELD);
-        }
-        if room < command.length as usize { Err(Status::DATA_LENGTH) } else { Ok(()) }
+    /// Whether a command moves no more data than MDTS allows, to or from its host. Every command is
+    /// checked here before its data is asked for and before memory is set aside for it.
+    pub fn check_transfer(&self, is_admin: bool, submission: &Submission) -> Result<(), Status> {
+        let moved = submission.moved_bytes(is_admin, self.shift);
+        if moved > self.transfer_max.into() { Err(Status::INVALID_FIELD) } else { Ok(()) }
     }
 
     /// Where a write says that it belongs.
@@ -166,6 +166,11 @@ impl View {
     }
 }
 
+/// Whether a command's data has the room that it needs.
+pub fn fits(command: &Command, room: usize) -> Result<(), Status> {
+    if room < command.length as usize { Err(Status::DATA_LENGTH) } else { Ok(()) }
+}
+
 impl Controller {
     /// How a command is done, as `View::plan` says, where what it reads was written.
     ///
@@ -182,13 +187,14 @@ impl Controller {
         Ok(plan)
     }
 
-    /// Does an I/O command by itself; `None` where the power is gone.
+    /// Does an I/O command by itself; `None` if the epoch is over.
     pub fn io(
         &self,
         queue: u16,
         submission: &Submission,
         data: &mut dyn HostData,
     ) -> Option<Ended> {
+        self.check_epoch()?;
         let view = self.view();
         let (ended, due) = match self.plan(&view, submission, data.room()) {
             Err(status) => (Err(status), None),
@@ -205,16 +211,16 @@ impl Controller {
     /// Does what the drive does as one command.
     fn one(&self, command: Command, data: &mut dyn HostData) -> Option<super::steps::Done> {
         if command.ask == Ask::Read {
-            let (read, due) = self.subsystem.read(command)?;
+            let (read, due) = self.read(command)?;
             return Some((read.map(|bytes| data.give(&bytes)), due));
         }
         if command.ask != Ask::Write {
-            return self.subsystem.perform_all(&[command], &[]);
+            return self.perform_all(&[command], &[]);
         }
         let Some(sent) = data.sent().get(..command.length as usize) else {
             return Some((Err(Status::DATA_LENGTH), None));
         };
-        self.subsystem.perform_all(&[command], &[sent])
+        self.perform_all(&[command], &[sent])
     }
 
     /// Whether what a command reads was written, where it has to be.

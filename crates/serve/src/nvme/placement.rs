@@ -89,7 +89,7 @@ impl Controller {
             return Some(Err(Status::INVALID_FIELD));
         }
         for handle in named {
-            if self.subsystem.engine.renew_stream(handle.into())? {
+            if self.subsystem.engine.renew_stream(self.epoch, handle.into())? {
                 self.subsystem.note(NOT_FULL, handle, handle.into());
             }
         }

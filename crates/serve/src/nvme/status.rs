@@ -74,6 +74,8 @@ impl Status {
 
     /// A connection is asked for in an unknown form.
     pub const CONNECT_FORMAT: Self = Self(0x180 | IN_VAIN);
+    /// No controller is free; one may be later.
+    pub const CONNECT_BUSY: Self = Self(0x181);
     /// A connection cannot be had as it is asked for.
     pub const CONNECT_PARAMETER: Self = Self(0x182 | IN_VAIN);
 

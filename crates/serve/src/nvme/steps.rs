@@ -7,10 +7,11 @@ use ssdlab_device::Hint;
 use super::controller::Controller;
 use super::io::{
     COMPARE, COPY, COPY_RANGES_MAX, DATASET, MANAGEMENT_RECEIVE, MANAGEMENT_SEND, copy_blocks_max,
+    fits,
 };
 use super::status::Status;
 use super::submission::{HostData, Submission};
-use super::subsystem::{Subsystem, View};
+use super::subsystem::View;
 use crate::engine::{Ask, Command};
 use crate::link::pause_sharply;
 use crate::message::Message;
@@ -33,13 +34,14 @@ const TRIM_BYTES: u64 = 1 << 30;
 /// A full queue is looked at again after so long where it does not say when.
 const AGAIN: Duration = Duration::from_micros(50);
 
-impl Subsystem {
+impl Controller {
     /// Does commands of the drive, however many its queue takes at once, with their `payloads`.
-    /// `None` where the power is gone.
+    /// `None` if the epoch is over.
     pub(super) fn perform_all(&self, commands: &[Command], payloads: &[&[u8]]) -> Option<Done> {
         let (mut done, mut due, mut ended) = (0, None, Ok(()));
         while done < commands.len() {
-            let taken = self.engine.perform(
+            let taken = self.subsystem.engine.perform(
+                self.epoch,
                 &commands[done..],
                 |number| payloads[done + number],
                 |_, _, _| {},
@@ -60,7 +62,8 @@ impl Subsystem {
         loop {
             let mut message = Message::default();
             let mut ended = Ok(());
-            let taken = self.engine.perform(
+            let taken = self.subsystem.engine.perform(
+                self.epoch,
                 &[command],
                 |_| &[][..],
                 |_, _, read| ended = read(&mut message),
@@ -79,15 +82,13 @@ impl Subsystem {
 
     fn wait_for_room(&self, is_full: bool) {
         if is_full {
-            let next = self.engine.next_free().unwrap_or(wall() + AGAIN);
+            let next = self.subsystem.engine.next_free().unwrap_or(wall() + AGAIN);
             // Where the system cannot wait, it is tried again at once.
-            let _ = pause_sharply(next, self.engine.clock().spin());
+            let _ = pause_sharply(next, self.subsystem.engine.clock().spin());
         }
     }
-}
 
-impl Controller {
-    /// Does a command that is several of the drive's; `None` where the power is gone.
+    /// Does a command that is several of the drive's; `None` if the epoch is over.
     pub(super) fn steps(
         &self,
         view: &View,
@@ -97,7 +98,7 @@ impl Controller {
         match submission.opcode() {
             COMPARE => self.compare(view, submission, data),
             DATASET => match trims(view, submission, data) {
-                Ok(trims) => self.subsystem.perform_all(&trims, &[]),
+                Ok(trims) => self.perform_all(&trims, &[]),
                 Err(status) => Some((Err(status), None)),
             },
             COPY => self.copy(view, submission, data),
@@ -114,53 +115,60 @@ impl Controller {
         data: &mut dyn HostData,
     ) -> Option<Done> {
         let checked = view.command(Ask::Read, submission).and_then(|command| {
-            view.transfer(&command, data.sent().len())?;
+            fits(&command, data.sent().len())?;
             self.check(view, &command).map(|()| command)
         });
         let command = match checked {
             Ok(command) => command,
             Err(status) => return Some((Err(status), None)),
         };
-        let (read, due) = self.subsystem.read(command)?;
+        let (read, due) = self.read(command)?;
         let ended = read.and_then(|bytes| {
             if bytes == data.sent()[..bytes.len()] { Ok(()) } else { Err(Status::COMPARE_FAILED) }
         });
         Some((ended, due))
     }
 
-    /// Reads ranges one after the other, and writes them from a block on.
+    /// Copies ranges one after the other to where a block begins.
     fn copy(&self, view: &View, submission: &Submission, data: &mut dyn HostData) -> Option<Done> {
         let sources = match sources(view, submission, data) {
             Ok(sources) => sources,
             Err(status) => return Some((Err(status), None)),
         };
-        let (mut at, mut due) = (submission.long(10), None);
-        let (mut writes, mut bytes) = (Vec::new(), Vec::new());
+        let durable = submission.word(12) >> 30 & 1 != 0 || view.writes_through;
+        let mut at = submission.long(10);
+        let mut copies = Vec::with_capacity(sources.len());
         for (first, blocks) in sources {
             let both =
                 view.range(first, blocks).and_then(|from| Ok((from, view.range(at, blocks)?)));
-            let (from, to) = match both {
-                Ok(both) => both,
+            let checked = both.and_then(|(from, to)| {
+                let source = Command::new(Ask::Read, from.0, from.1);
+                self.check(view, &source)?;
+                let write = Command::new(Ask::Write, to.0, to.1);
+                Ok((source, Command { durable, hint: Hint::None, ..write }))
+            });
+            match checked {
+                Ok(copy) => copies.push(copy),
                 Err(status) => return Some((Err(status), None)),
-            };
-            let source = Command::new(Ask::Read, from.0, from.1);
-            if let Err(status) = self.check(view, &source) {
-                return Some((Err(status), None));
             }
-            let (read, read_by) = self.subsystem.read(source)?;
-            match read {
-                Ok(read) => bytes.push(read),
-                Err(status) => return Some((Err(status), read_by)),
-            }
-            let durable = submission.word(12) >> 30 & 1 != 0 || view.writes_through;
-            let write = Command::new(Ask::Write, to.0, to.1);
-            writes.push(Command { durable, hint: Hint::None, ..write });
             at += blocks;
-            due = due.max(read_by);
         }
-        let payloads: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-        let (ended, written_by) = self.subsystem.perform_all(&writes, &payloads)?;
-        Some((ended, due.max(written_by)))
+        // One after the other: no more memory is used than for one transfer.
+        let mut due = None;
+        for (source, write) in copies {
+            let (read, read_by) = self.read(source)?;
+            due = due.max(read_by);
+            let bytes = match read {
+                Ok(bytes) => bytes,
+                Err(status) => return Some((Err(status), due)),
+            };
+            let (ended, written_by) = self.perform_all(&[write], &[&bytes])?;
+            due = due.max(written_by);
+            if ended.is_err() {
+                return Some((ended, due));
+            }
+        }
+        Some((Ok(()), due))
     }
 
     fn management(

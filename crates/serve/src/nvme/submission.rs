@@ -1,6 +1,7 @@
 //! `Submission`: a command as hosts send it, and `Completion`: what they hear of it.
 
 use super::status::Status;
+use super::{admin, io};
 
 /// A submission queue entry: 64 bytes, numbers little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,26 @@ impl Submission {
     /// The kind of its SGL descriptor.
     pub fn data_kind(&self) -> u8 {
         self.0[39]
+    }
+
+    /// The data that it moves, in bytes: as many as its own fields say, or its host's descriptor of
+    /// what it sends. `shift` is the block size as a power of two.
+    pub fn moved_bytes(&self, is_admin: bool, shift: u32) -> u64 {
+        let words = |count: u64| (count + 1) * 4;
+        let asked = match (is_admin, self.opcode()) {
+            (true, admin::GET_LOG) => {
+                words(u64::from(self.word(10) >> 16) | u64::from(self.word(11) as u16) << 16)
+            }
+            (true, admin::BLOCKS) => words(self.word(12).into()),
+            (false, io::READ | io::WRITE | io::COMPARE) => {
+                (u64::from(self.word(12) & 0xffff) + 1) << shift
+            }
+            (false, io::MANAGEMENT_RECEIVE) => words(self.word(11).into()),
+            _ => 0,
+        };
+        // All that a host describes is asked for; of what it has room for, only what comes.
+        let sends = self.direction() == Direction::Sent;
+        if sends { asked.max(self.data_bytes().into()) } else { asked }
     }
 
     /// Which way its data goes.

@@ -1,7 +1,7 @@
 //! `Subsystem`: the drive behind all controllers: its names, its namespace, what went wrong.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::identity::Identity;
@@ -18,6 +18,8 @@ pub const FORMATS: [u32; 2] = [9, 12];
 pub const NAMESPACE: u32 = 1;
 /// In place of a namespace: all of them.
 pub const ALL: u32 = u32::MAX;
+/// The highest number of a controller; those above mean something else.
+const NUMBER_MAX: u16 = 0xffef;
 /// So many errors are remembered.
 pub const ERRORS_MAX: usize = 64;
 
@@ -62,12 +64,14 @@ pub struct Subsystem {
     placement: Mutex<Placement>,
     errors: AtomicU64,
     media_errors: AtomicU64,
-    numbers: AtomicU16,
 }
 
 struct State {
     namespace: Option<Namespace>,
-    /// The controllers that there are.
+    /// The numbers of all controllers that there are, and the last that was given.
+    numbers: BTreeSet<u16>,
+    last_number: u16,
+    /// Those of them that hosts can attach the namespace to.
     controllers: BTreeSet<u16>,
     failed: VecDeque<Failed>,
     /// How often hosts found another namespace than before, or none.
@@ -85,32 +89,26 @@ impl Subsystem {
         let whole = Namespace { format: 0, bytes, handles: making.streams, is_attached: true };
         let state = Mutex::new(State {
             namespace: Some(whole),
+            numbers: BTreeSet::new(),
+            last_number: 0,
             controllers: BTreeSet::new(),
             failed: VecDeque::new(),
             changes: 0,
             sanitized: 0,
         });
         let (errors, media_errors, placement) = Default::default();
-        let numbers = AtomicU16::new(1);
-        Self {
-            engine,
-            identity,
-            making,
-            is_volatile,
-            state,
-            placement,
-            errors,
-            media_errors,
-            numbers,
-        }
+        Self { engine, identity, making, is_volatile, state, placement, errors, media_errors }
     }
 
-    /// A number for a new controller: 1 to 0xffef, the oldest first used again.
-    pub(crate) fn new_number(&self) -> u16 {
-        let next = |last: u16| Some(if last >= 0xffef { 1 } else { last + 1 });
-        self.numbers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
-            .expect("there is always a next")
+    /// A number for a new controller, one that no living controller has; the one that was free for
+    /// the longest time. `None` where all are taken.
+    pub(crate) fn new_number(&self) -> Option<u16> {
+        let mut state = self.lock();
+        let after = state.last_number + 1..=NUMBER_MAX;
+        let number = after.chain(1..=state.last_number).find(|n| !state.numbers.contains(n))?;
+        state.numbers.insert(number);
+        state.last_number = number;
+        Some(number)
     }
 
     /// Notes a controller that hosts can attach the namespace to.
@@ -120,7 +118,9 @@ impl Subsystem {
 
     /// Forgets a controller.
     pub(crate) fn forget_controller(&self, number: u16) {
-        self.lock().controllers.remove(&number);
+        let mut state = self.lock();
+        state.controllers.remove(&number);
+        state.numbers.remove(&number);
     }
 
     /// The controllers that there are, by number.

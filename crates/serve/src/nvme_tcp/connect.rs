@@ -7,6 +7,7 @@ use super::proof::Proof;
 use super::target::{Attached, Place, Target};
 use crate::link::Link;
 use crate::nvme::{Completion, Controller, DISCOVERY, Kind, Status, Submission};
+use crate::power::Epoch;
 
 /// Types of Fabrics command.
 const SET_PROPERTY: u8 = 0x00;
@@ -33,7 +34,8 @@ pub struct Queue {
     pub has_flow_control: bool,
     /// What its host has to prove; none where it need not.
     pub proof: Option<Proof>,
-    _place: Option<Place>,
+    /// An I/O queue's, once its host has proved what it has to.
+    place: Option<Place>,
 }
 
 impl Queue {
@@ -45,6 +47,19 @@ impl Queue {
     /// Whether its commands are done: its host has proved what it has to.
     pub fn is_open(&self) -> bool {
         self.proof.as_ref().is_none_or(|proof| proof.is_given)
+    }
+
+    /// Takes an I/O queue's place, if it is free; an admin queue needs none.
+    pub fn occupy(&mut self, link: &Link) -> bool {
+        if self.number > 0 && self.place.is_none() {
+            self.place = self.attached.place(self.number, link);
+        }
+        self.number == 0 || self.place.is_some()
+    }
+
+    /// Gives its place up.
+    pub fn vacate(&mut self) {
+        self.place = None;
     }
 
     /// How far the submission queue was read, as a response says.
@@ -107,6 +122,7 @@ impl Target {
         submission: &Submission,
         data: &[u8],
         link: &Link,
+        epoch: Epoch,
     ) -> Result<Queue, Completion> {
         let wish = Wish::parse(submission, data)?;
         let kind = if wish.subsystem == DISCOVERY.as_bytes() {
@@ -119,27 +135,29 @@ impl Target {
         if wish.entries < 2 || wish.queue > 0 && wish.entries > ENTRIES_MAX {
             return Err(wrong(44, false));
         }
-        let (attached, place) = if wish.queue == 0 {
-            (self.new_controller(kind, &wish, link)?, None)
+        let attached = if wish.queue == 0 {
+            self.new_controller(kind, &wish, link, epoch)?
         } else {
-            let (attached, place) = self.io_queue(kind, &wish, link)?;
-            (attached, Some(place))
+            self.of_io_queue(kind, &wish, epoch)?
         };
-        attached.hear();
-        Ok(Queue {
+        // Where the drive is everybody may ask.
+        let has_to_prove = self.secret.is_some() && kind == Kind::Drive;
+        let mut queue = Queue {
             number: wish.queue,
             attached,
             head: 0,
             entries: wish.entries,
             has_flow_control: wish.attributes & NO_FLOW_CONTROL == 0,
-            // Where the drive is everybody may ask.
-            proof: self
-                .secret
-                .as_ref()
-                .filter(|_| kind == Kind::Drive)
-                .map(|_| Proof::new(wish.name)),
-            _place: place,
-        })
+            proof: has_to_prove.then(|| Proof::new(wish.name)),
+            place: None,
+        };
+        if queue.is_open() {
+            queue.attached.hear();
+            if !queue.occupy(link) {
+                return Err(wrong(42, false));
+            }
+        }
+        Ok(queue)
     }
 
     fn new_controller(
@@ -147,22 +165,27 @@ impl Target {
         kind: Kind,
         wish: &Wish<'_>,
         link: &Link,
+        epoch: Epoch,
     ) -> Result<Arc<Attached>, Completion> {
         if wish.controller != ANY {
             return Err(wrong(16, true));
         }
         let port = link.local_address();
         let (host, patience) = (wish.host, wish.patience);
-        Ok(self.add(Controller::new(&self.subsystem, (kind, port), host, patience)))
+        let controller = Controller::new(&self.subsystem, (kind, port), host, patience, epoch)?;
+        Ok(self.add(controller))
     }
 
-    fn io_queue(
+    /// The controller of an I/O queue, whose place is free.
+    fn of_io_queue(
         &self,
         kind: Kind,
         wish: &Wish<'_>,
-        link: &Link,
-    ) -> Result<(Arc<Attached>, Place), Completion> {
-        let attached = self.get(wish.controller).ok_or(wrong(16, true))?;
+        epoch: Epoch,
+    ) -> Result<Arc<Attached>, Completion> {
+        // A controller of an epoch that is over is about to be removed.
+        let attached = self.get(wish.controller).filter(|is| is.controller.epoch == epoch);
+        let attached = attached.ok_or(wrong(16, true))?;
         if kind == Kind::Discovery || attached.controller.kind == Kind::Discovery {
             return Err(wrong(42, false));
         }
@@ -172,9 +195,10 @@ impl Target {
         if !attached.controller.is_ready() {
             return Err(Status::SEQUENCE.into());
         }
-        let place = (wish.queue <= QUEUES_MAX).then(|| attached.place(wish.queue, link)).flatten();
-        let place = place.ok_or(wrong(42, false))?;
-        Ok((attached, place))
+        if wish.queue > QUEUES_MAX || attached.has_queue(wish.queue) {
+            return Err(wrong(42, false));
+        }
+        Ok(attached)
     }
 }
 

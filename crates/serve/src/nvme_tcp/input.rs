@@ -1,6 +1,6 @@
 //! What a host sends on a connection: units, checked, until commands with their data are there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 use super::frame::Frame;
@@ -10,6 +10,8 @@ use super::pdu::{
     long, short,
 };
 use crate::nvme::{Direction, Submission};
+use crate::resources::failpoints::{self, Point};
+use crate::resources::{Deadline, Payload};
 use crate::stream::{Awake, Input};
 
 /// Where a command's data from its host is.
@@ -50,7 +52,15 @@ pub struct Units {
     pub input: Input<Awake>,
     pub frame: Frame,
     pending: BTreeMap<u16, Pending>,
+    /// Commands whose data is asked for when enough of the others' is there.
+    deferred: VecDeque<Submission>,
+    memory: Payload,
+    /// By when the next data has to be there.
+    deadline: Option<Deadline>,
 }
+
+/// So much data of all commands of a connection is asked for at a time, or that of one.
+const ASKED_MAX: usize = 32 << 20;
 
 /// The kinds of data descriptor: in the capsule, and wherever the transport has it.
 const IN_CAPSULE: u8 = 0x01;
@@ -67,8 +77,9 @@ pub enum Coming {
 
 impl Units {
     /// The units of a new connection.
-    pub fn new(input: Input<Awake>) -> Self {
-        Self { input, frame: Frame::default(), pending: BTreeMap::new() }
+    pub fn new(input: Input<Awake>, memory: Payload) -> Self {
+        let (frame, pending, deferred) = Default::default();
+        Self { input, frame, pending, deferred, memory, deadline: None }
     }
 
     /// The first unit of a connection: version, alignment, digests.
@@ -161,6 +172,13 @@ impl Units {
         if length > DATA_MAX {
             return Err(Reason::TooLong);
         }
+        // While memory is waited for, the host has not to send anything.
+        self.deadline = None;
+        self.deadline = Some(self.memory.next(here));
+        let has_memory = failpoints::check(Point::Memory).is_ok();
+        if !has_memory || pending.bytes.try_reserve(here).is_err() {
+            return Err(Reason::NoMemory);
+        }
         pending.bytes.extend(&bytes[data_at..data_at + here]);
         pending.is_broken |= is_broken;
         let is_whole = pending.bytes.len() == pending.length;
@@ -173,25 +191,49 @@ impl Units {
         }
         let Pending { submission, bytes, is_broken, .. } =
             self.pending.remove(&tag).expect("it was found");
+        if self.pending.is_empty() {
+            self.deadline = None;
+        }
         let data = if is_broken { Data::Broken } else { Data::Held(bytes) };
         Ok(Unit::Complete(submission, data))
     }
 
     /// Whether a command waits for its data under this id.
     pub fn is_pending(&self, id: u16) -> bool {
-        self.pending.contains_key(&id)
+        let is_deferred = self.deferred.iter().any(|submission| submission.id() == id);
+        is_deferred || self.pending.contains_key(&id)
     }
 
     /// How many commands wait for their data.
     pub fn pending(&self) -> usize {
-        self.pending.len()
+        self.pending.len() + self.deferred.len()
     }
 
-    /// Notes that a command's data was asked for.
-    pub fn await_data(&mut self, submission: Submission) {
-        let length = submission.data_bytes() as usize;
-        let pending = Pending { submission, bytes: Vec::new(), length, is_broken: false };
-        self.pending.insert(submission.id(), pending);
+    /// Notes that a command's data is to be asked for.
+    pub fn defer(&mut self, submission: Submission) {
+        self.deferred.push_back(submission);
+    }
+
+    /// Asks for the data of commands, as much at a time as there may be.
+    pub fn ask_for_data(&mut self, out: &mut Vec<u8>) {
+        while let Some(submission) = self.deferred.front() {
+            let length = submission.data_bytes() as usize;
+            let asked: usize = self.pending.values().map(|pending| pending.length).sum();
+            if asked > 0 && asked + length > ASKED_MAX {
+                return;
+            }
+            let submission = self.deferred.pop_front().expect("there is one");
+            self.frame.ready(out, submission.id(), submission.data_bytes());
+            let pending = Pending { submission, bytes: Vec::new(), length, is_broken: false };
+            self.pending.insert(submission.id(), pending);
+            self.deadline.get_or_insert_with(|| self.memory.deadline());
+        }
+    }
+
+    /// Gives back the memory of data that was sent, but for that of commands that wait for more.
+    pub fn give_back(&mut self) {
+        let held = self.pending.values().map(|pending| pending.bytes.len()).sum();
+        self.memory.give_back_to(held);
     }
 
     /// The data that a host sent with or for a command.

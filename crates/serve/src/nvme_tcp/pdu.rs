@@ -43,6 +43,8 @@ pub enum Reason {
     OutOfRange(u32),
     /// More data than may be sent at once.
     TooLong,
+    /// There is no memory for the data.
+    NoMemory,
     /// What the host wants is not had here; where it says so.
     Unsupported(u32),
 }
@@ -55,7 +57,7 @@ impl Reason {
             Self::Sequence => (2, 0),
             Self::HeaderDigest(received) => (3, received),
             Self::OutOfRange(at) => (4, at),
-            Self::TooLong => (5, 0),
+            Self::TooLong | Self::NoMemory => (5, 0),
             Self::Unsupported(at) => (6, at),
         }
     }

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
+use super::proof::Heard;
 use super::reply::Exchange;
 use super::session::{Asked, Session};
 use crate::engine::{Ask, Command};
@@ -13,6 +15,8 @@ const PROOF_SENT: u8 = 0x05;
 const PROOF_RECEIVED: u8 = 0x06;
 /// CDW10 of both: the protocol of `NVMe` itself, the first of it.
 const SECURITY: u32 = 0xe901_0100;
+/// How long a host that failed may take to ask for the reason.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Room for a message: for the longest, and no more than any host needs.
 const PROOF_ROOM: RangeInclusive<usize> = 48..=4096;
 
@@ -44,6 +48,7 @@ impl Session<'_> {
         let commands: Vec<Command> = for_drive.iter().map(|(_, command)| *command).collect();
         let (units, replies) = (&self.units, &mut self.replies);
         let taken = subsystem.engine.perform(
+            self.epoch,
             &commands,
             |which| &units.bytes(&for_drive[which].0.data)[..commands[which].length as usize],
             |which, taken, read| {
@@ -99,8 +104,7 @@ impl Session<'_> {
             return Ok(());
         };
         if proves(submission) && self.target.secret.is_some() {
-            self.prove(asked);
-            return Ok(());
+            return self.prove(asked);
         }
         if submission.opcode() == FABRICS {
             let completion = queue.fabrics(submission);
@@ -126,34 +130,67 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Takes or tells what a host says to prove that it may have its queue.
-    fn prove(&mut self, asked: &Asked) {
+    /// Takes or tells what a host says to prove that it may have its queue. After a failure it may
+    /// ask for the reason, soon and once; an error where it does anything else.
+    fn prove(&mut self, asked: &Asked) -> io::Result<()> {
         let submission = &asked.submission;
         let (id, room) = (submission.id(), asked.room());
         let is_sent = submission.fabrics_type() == PROOF_SENT;
+        if self.has_failed && is_sent {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         let fits = submission.word(10) == SECURITY
             && submission.word(11) as usize == room
             && (is_sent || PROOF_ROOM.contains(&room));
         let proof = self.queue.as_mut().and_then(|queue| queue.proof.as_mut());
         let (Some(proof), Some(secret)) = (proof.filter(|_| fits), &self.target.secret) else {
             self.respond(id, Status::INVALID_FIELD.into());
-            return;
+            return Ok(());
         };
         if is_sent {
             let drive = self.target.subsystem.identity.name.as_bytes();
-            proof.hear(self.units.bytes(&asked.data), secret, drive);
+            let heard = proof.hear(self.units.bytes(&asked.data), secret, drive);
             self.respond(id, Completion::DONE);
-            return;
+            return self.judge(heard);
         }
         let Some((mut message, is_last)) = proof.tell() else {
             self.respond(id, Status::SEQUENCE.into());
-            return;
+            return Ok(());
         };
         self.leaving |= is_last;
         message.resize(room, 0);
         let manner = self.manner();
         manner.given(self.replies.now(), id, &message, Completion::DONE);
+        Ok(())
     }
+
+    /// A host that has proved what it has to gets its queue's place; one that failed loses it.
+    fn judge(&mut self, heard: Heard) -> io::Result<()> {
+        let queue = self.queue.as_mut().expect("it has a proof");
+        match heard {
+            Heard::More => Ok(()),
+            Heard::Proved => {
+                self.handshake = None;
+                queue.attached.hear();
+                // Another host may have proved it meanwhile.
+                let has_place = queue.occupy(&self.output);
+                if has_place { Ok(()) } else { Err(io::ErrorKind::AddrInUse.into()) }
+            }
+            Heard::Failed => {
+                self.has_failed = true;
+                queue.vacate();
+                let resources = &self.target.resources;
+                resources.note_failed_authentication(&self.output);
+                self.handshake = Some(resources.deadline(&self.output, AFTER_FAILURE));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether a host asks what became of its proof.
+pub fn asks_for_proof(submission: &Submission) -> bool {
+    submission.opcode() == FABRICS && submission.fabrics_type() == PROOF_RECEIVED
 }
 
 /// Whether a command is of a host that proves that it may have its queue.

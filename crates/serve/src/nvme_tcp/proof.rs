@@ -49,6 +49,17 @@ enum Stage {
     Fails(u16, Reason),
 }
 
+/// What a message of a host means for its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The proof goes on.
+    More,
+    /// The host has proved that it knows the secret.
+    Proved,
+    /// It has not; the reason can be asked for.
+    Failed,
+}
+
 /// A host's proof on one connection.
 #[derive(Debug)]
 pub struct Proof {
@@ -64,7 +75,7 @@ impl Proof {
     }
 
     /// Takes a message of the host.
-    pub fn hear(&mut self, message: &[u8], secret: &Secret, drive: &[u8]) {
+    pub fn hear(&mut self, message: &[u8], secret: &Secret, drive: &[u8]) -> Heard {
         let transaction = message.get(4..6).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
         let asked = match std::mem::replace(&mut self.stage, Stage::Nothing) {
             Stage::Asks(challenge) => Some(challenge),
@@ -80,12 +91,20 @@ impl Proof {
             _ => Err(Reason::Message),
         };
         self.stage = heard.unwrap_or_else(|reason| Stage::Fails(transaction, reason));
+        let was_given = self.is_given;
         self.is_given = match self.stage {
             Stage::Succeeds(_) => true,
             // Who proves it again has proved it meanwhile.
             Stage::Asks(_) => self.is_given,
             Stage::Nothing | Stage::Fails(..) => false,
         };
+        match self.stage {
+            Stage::Succeeds(_) => Heard::Proved,
+            Stage::Fails(..) => Heard::Failed,
+            // Who has proved it before and gives up now has lost its queue.
+            Stage::Nothing if was_given => Heard::Failed,
+            Stage::Nothing | Stage::Asks(_) => Heard::More,
+        }
     }
 
     /// The next message for the host, if there is one, and whether it is the last.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::connect::Queue;
 use super::input::{Coming, Data, Unit, located};
 use super::pdu::{COMMON_BYTES, Reason};
-use super::perform::proves;
+use super::perform::{asks_for_proof, proves};
 use super::session::{Asked, Session};
 use crate::engine::Ask;
 use crate::link::pause_sharply;
@@ -19,6 +19,8 @@ const BATCH: usize = 256;
 const BATCH_BYTES: usize = 128 << 10;
 /// So often it is looked whether there is an event to tell of.
 const LOOK: Duration = Duration::from_secs(1);
+/// The longest message of a proof: a negotiation that offers 255 protocols.
+const PROOF_SENT_MAX: u32 = 8 + 255 * 64;
 /// So much may wait for its time; then nothing more is taken.
 const WAITING_MAX: usize = 256 << 20;
 
@@ -37,7 +39,9 @@ impl Session<'_> {
             return Ok(false);
         }
         let view = self.queue.as_ref().map(|queue| {
-            queue.attached.hear();
+            if queue.is_open() {
+                queue.attached.hear();
+            }
             queue.attached.controller.view()
         });
         let mut asked_bytes = 0;
@@ -125,6 +129,9 @@ impl Session<'_> {
         if let Some(queue) = &mut self.queue {
             queue.advance();
         }
+        if self.has_failed && !asks_for_proof(&submission) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         let id = submission.id();
         if self.units.is_pending(id) {
             self.respond(id, Status::ID_CONFLICT.into());
@@ -134,21 +141,25 @@ impl Session<'_> {
             self.respond(id, Status::PROOF_REQUIRED.into());
             return Ok(0);
         }
+        let is_admin = self.queue.as_ref().is_none_or(|queue| queue.number == 0);
+        let checked = match view {
+            Some(view) => view.check_transfer(is_admin, &submission),
+            None => self.target.subsystem.view().check_transfer(is_admin, &submission),
+        };
+        let is_proof = proves(&submission);
+        if checked.is_err() || is_proof && submission.data_bytes() > PROOF_SENT_MAX {
+            self.respond(id, Status::INVALID_FIELD.into());
+            return Ok(0);
+        }
         match located(&submission, came) {
             Err(status) => self.respond(id, status.into()),
             Ok((data, Coming::Now)) => self.ask(submission, data, view),
             Ok((_, Coming::OnDemand)) => {
-                let most = self.target.subsystem.view().transfer_max;
                 if self.queue.is_none() || self.units.pending() >= BATCH {
                     return Err(self.terminate(Reason::Sequence));
                 }
-                if submission.data_bytes() > most {
-                    self.respond(id, Status::INVALID_FIELD.into());
-                } else {
-                    let frame = self.units.frame;
-                    frame.ready(self.replies.now().bytes(), id, submission.data_bytes());
-                    self.units.await_data(submission);
-                }
+                self.units.defer(submission);
+                self.units.ask_for_data(self.replies.now().bytes());
             }
         }
         Ok(self.batch.back().and_then(Asked::command).map_or(0, |command| match command.ask {

@@ -13,9 +13,11 @@ use super::target::Target;
 use crate::engine::{Command, Engine};
 use crate::link::{Link, pause_sharply};
 use crate::nvme::{Completion, FABRICS, Plan, Status, Submission};
+use crate::power::Epoch;
+use crate::resources::Deadline;
 use crate::stream::{Awake, Input, Replies};
 
-/// So long the rest of a unit may take, and the first command of a connection.
+/// So long the rest of a unit may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Of a connection's result: its host has to prove that it may have it.
@@ -26,11 +28,17 @@ pub struct Session<'a> {
     pub(super) units: Units,
     pub(super) output: Link,
     pub(super) target: &'a Target,
+    /// The epoch that the connection belongs to.
+    pub(super) epoch: Epoch,
+    /// Until the connection is a queue whose host has proved what it has to.
+    pub(super) handshake: Option<Deadline>,
     pub(super) queue: Option<Queue>,
     /// Commands whose data is there, and that were not done yet.
     pub(super) batch: VecDeque<Asked>,
     pub(super) replies: Replies,
     pub(super) leaving: bool,
+    /// The host failed to prove that it may have its queue.
+    pub(super) has_failed: bool,
 }
 
 /// A command with the place of its data and how it is done.
@@ -63,12 +71,29 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The system's.
-    pub fn new(link: Link, target: &'a Target) -> io::Result<Self> {
+    pub fn new(
+        link: Link,
+        target: &'a Target,
+        epoch: Epoch,
+        handshake: Deadline,
+    ) -> io::Result<Self> {
         link.limit_reads(PATIENCE)?;
-        let (output, units) = (link.try_clone()?, Units::new(Input::new(Awake::new(link))));
+        let (handshake, memory) = (Some(handshake), target.resources.memory.payload(&link));
+        let (output, units) = (link.clone(), Units::new(Input::new(Awake::new(link)), memory));
         let (batch, replies) = (VecDeque::new(), Replies::default());
-        let (queue, leaving) = (None, false);
-        Ok(Self { units, output, target, queue, batch, replies, leaving })
+        let (queue, leaving, has_failed) = (None, false, false);
+        Ok(Self {
+            units,
+            output,
+            target,
+            epoch,
+            handshake,
+            queue,
+            batch,
+            replies,
+            leaving,
+            has_failed,
+        })
     }
 
     /// Serves it until the host leaves.
@@ -88,9 +113,11 @@ impl<'a> Session<'a> {
         loop {
             if self.batch.is_empty() && !self.leaving {
                 self.units.input.release();
+                self.units.give_back();
                 self.leaving = !self.receive()?;
             }
             self.perform()?;
+            self.units.ask_for_data(self.replies.now().bytes());
             self.tell_events();
             self.send()?;
             if !self.batch.is_empty() {
@@ -126,11 +153,14 @@ impl<'a> Session<'a> {
             return;
         }
         let sent = self.units.bytes(&asked.data);
-        match self.target.connect(submission, sent, &self.output) {
+        match self.target.connect(submission, sent, &self.output, self.epoch) {
             Ok(mut queue) => {
                 queue.advance();
                 let number = queue.attached.controller.number;
                 let proof = if queue.is_open() { 0 } else { PROOF_REQUIRED };
+                if queue.is_open() {
+                    self.handshake = None;
+                }
                 self.queue = Some(queue);
                 self.respond(id, Completion::told(u32::from(number) | proof));
             }

@@ -9,12 +9,14 @@ use crate::link::Link;
 use crate::links::{Links, Noted};
 use crate::nvme::{Controller, Subsystem};
 use crate::pace::wall;
+use crate::resources::Resources;
 
 /// The drive's controllers.
 pub struct Target {
     pub subsystem: Arc<Subsystem>,
     /// What hosts have to know; none where everybody may come.
     pub secret: Option<Secret>,
+    pub resources: Arc<Resources>,
     controllers: Mutex<BTreeMap<u16, Arc<Attached>>>,
 }
 
@@ -22,8 +24,16 @@ pub struct Target {
 pub struct Attached {
     pub controller: Controller,
     links: Arc<Links>,
-    queues: Mutex<BTreeSet<u16>>,
+    queues: Mutex<Queues>,
     heard: Mutex<Instant>,
+}
+
+/// The I/O queues of a controller.
+#[derive(Default)]
+struct Queues {
+    taken: BTreeSet<u16>,
+    /// The controller was given up: no queue can be had any more.
+    is_over: bool,
 }
 
 /// A queue's place at its controller, which is free again when this is dropped.
@@ -35,8 +45,9 @@ pub struct Place {
 
 impl Target {
     /// A drive to which nobody is connected.
-    pub fn new(subsystem: Subsystem, secret: Option<Secret>) -> Self {
-        Self { subsystem: subsystem.into(), secret, controllers: Mutex::default() }
+    pub fn new(subsystem: Subsystem, secret: Option<Secret>, resources: Arc<Resources>) -> Self {
+        let controllers = Mutex::default();
+        Self { subsystem: subsystem.into(), secret, resources, controllers }
     }
 
     /// Notes a new controller.
@@ -60,17 +71,26 @@ impl Target {
     pub fn remove(&self, number: u16) {
         let removed = lock(&self.controllers).remove(&number);
         if let Some(attached) = removed {
+            lock(&attached.queues).is_over = true;
             attached.break_off();
         }
     }
 }
 
 impl Attached {
-    /// Gives an I/O queue its place; `None` where it has one or no file may be open for it.
+    /// Whether an I/O queue is connected.
+    pub fn has_queue(&self, queue: u16) -> bool {
+        lock(&self.queues).taken.contains(&queue)
+    }
+
+    /// Gives an I/O queue its place; `None` where it is taken or the controller was given up.
     pub fn place(self: &Arc<Self>, queue: u16, link: &Link) -> Option<Place> {
-        let noted = self.links.add(link).ok()?;
-        let is_free = lock(&self.queues).insert(queue);
-        is_free.then(|| Place { attached: Arc::clone(self), queue, _noted: noted })
+        let mut queues = lock(&self.queues);
+        let is_free = !queues.is_over && queues.taken.insert(queue);
+        is_free.then(|| {
+            let attached = Arc::clone(self);
+            Place { attached, queue, _noted: self.links.add(link) }
+        })
     }
 
     /// Breaks the connections of its I/O queues off.
@@ -92,7 +112,7 @@ impl Attached {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        lock(&self.attached.queues).remove(&self.queue);
+        lock(&self.attached.queues).taken.remove(&self.queue);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bytes in memory: slabs that are there once something was written to them, each a stretch of the
 //! drive, so that a long request finds its bytes in a row in whatever order they were written.
 
+use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 
@@ -9,6 +10,7 @@ use ssdlab_time::Nanos;
 use super::stretch::{Stretch, UNITS_MAX};
 use super::undo::Undo;
 use crate::message::Message;
+use crate::resources::failpoints::{self, Point};
 use crate::slab::{Part, Pool, Slab};
 
 /// A slab of more is hardly faster.
@@ -38,12 +40,15 @@ pub struct Keep<'a> {
     pub done: Nanos,
 }
 
-/// Slabs to receive a write's bytes in, which then become the drive's.
+/// Slabs to receive a write's bytes in, which then become the drive's; taken as bytes come.
 #[derive(Debug)]
 pub struct Landing {
     offset: u64,
+    length: u64,
+    pool: Arc<Pool>,
     /// With what of each is written.
     slabs: Vec<(Slab, Range<usize>)>,
+    received: u64,
 }
 
 impl Memory {
@@ -110,9 +115,12 @@ impl Memory {
     /// Slabs to receive a write in; `None` where it is too short for that to gain anything.
     pub fn landing(&self, offset: u64, length: u64) -> Option<Landing> {
         let whole = offset.next_multiple_of(self.slab_bytes) + self.slab_bytes;
-        (whole <= offset + length).then(|| {
-            let slabs = self.pieces(offset, length).map(|(_, range)| (self.pool.take(), range));
-            Landing { offset, slabs: slabs.collect() }
+        (whole <= offset + length).then(|| Landing {
+            offset,
+            length,
+            pool: Arc::clone(&self.pool),
+            slabs: Vec::new(),
+            received: 0,
         })
     }
 
@@ -188,9 +196,28 @@ impl Memory {
 }
 
 impl Landing {
-    /// Where to put the bytes, one piece after the other.
-    pub fn pieces(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        self.slabs.iter_mut().map(|(slab, range)| &mut slab[range.clone()])
+    /// How many bytes have their place, and how many do not.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.received as usize, (self.length - self.received) as usize)
+    }
+
+    /// Where to put the next bytes, so many or somewhat more, one piece after the other.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn grow(&mut self, bytes: usize) -> io::Result<Vec<&mut [u8]>> {
+        let (before, most) = (self.slabs.len(), self.received.saturating_add(bytes as u64));
+        while self.received < most.min(self.length) {
+            failpoints::check(Point::Memory)?;
+            let slab = self.pool.try_take()?;
+            let start = ((self.offset + self.received) % slab.len() as u64) as usize;
+            let left = (self.length - self.received).min(slab.len() as u64) as usize;
+            let range = start..slab.len().min(start + left);
+            self.received += range.len() as u64;
+            self.slabs.push((slab, range));
+        }
+        let new = self.slabs[before..].iter_mut();
+        Ok(new.map(|(slab, range)| &mut slab[range.clone()]).collect())
     }
 
     /// The bytes, one after the other.

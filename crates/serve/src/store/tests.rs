@@ -66,7 +66,7 @@ fn bytes_lie_in_a_row_in_whatever_order_they_were_written_first_or_again() {
             }
         }
         let mut landing = memory.landing(0, 2 * SLAB).unwrap();
-        landing.pieces().for_each(|piece| piece.fill(9));
+        landing.grow(usize::MAX).unwrap().into_iter().for_each(|piece| piece.fill(9));
         memory.place(landing, keep);
         memory.write(UNIT, &filled(8, UNIT), keep);
         assert_eq!(pieces(&memory, 0, 2 * SLAB), 2);
@@ -79,7 +79,9 @@ fn what_lands_is_not_copied_where_it_fills_a_slab() {
     assert!(memory.landing(UNIT, 2 * SLAB - 2 * UNIT).is_none(), "no slab is filled");
     let mut landing = memory.landing(UNIT, 2 * SLAB).unwrap();
     let places: Vec<*const u8> = landing
-        .pieces()
+        .grow(usize::MAX)
+        .unwrap()
+        .into_iter()
         .zip(1..)
         .map(|(piece, number)| {
             piece.fill(number);
@@ -254,7 +256,7 @@ impl Both {
                 };
                 let bytes = self.bytes(count);
                 let mut left = &bytes[..];
-                for piece in landing.pieces() {
+                for piece in landing.grow(usize::MAX).unwrap() {
                     let (now, later) = left.split_at(piece.len());
                     piece.copy_from_slice(now);
                     left = later;

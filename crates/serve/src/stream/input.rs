@@ -2,8 +2,15 @@
 
 use std::io::{self, IoSliceMut, Read};
 
+use crate::resources::failpoints::{self, Point};
+
 /// Received at once, if so much is there: what a processor's own cache holds besides the content.
 const ROOM: usize = 256 << 10;
+/// The room of a connection on which less comes.
+const ROOM_MIN: usize = 16 << 10;
+
+/// A longer buffer is given up when what is in it was taken.
+pub const KEPT_MAX: usize = 2 * ROOM;
 
 /// A buffer before a stream. Bytes that were taken stay where they are until the next `wait_for`
 /// after `release`.
@@ -12,12 +19,14 @@ pub struct Input<R> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// As much came as there was room for: there may be more.
+    was_full: bool,
 }
 
 impl<R: Read> Input<R> {
     /// Nothing received yet.
     pub fn new(stream: R) -> Self {
-        Self { stream, buffer: vec![0; ROOM], start: 0, end: 0 }
+        Self { stream, buffer: Vec::new(), start: 0, end: 0, was_full: false }
     }
 
     /// The stream.
@@ -63,9 +72,9 @@ impl<R: Read> Input<R> {
     /// at the end of the stream.
     ///
     /// # Errors
-    /// As `wait_for`.
+    /// As `wait_for`; there is no memory for so many.
     pub fn receive(&mut self, count: usize, most: usize) -> io::Result<bool> {
-        self.make_room(count);
+        self.make_room(count)?;
         let end = self.buffer.len().min(self.start.saturating_add(most));
         loop {
             match self.stream.read(&mut self.buffer[self.end..end]) {
@@ -73,6 +82,7 @@ impl<R: Read> Input<R> {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(received) => {
                     self.end += received;
+                    self.was_full = self.end == self.buffer.len();
                     return Ok(true);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -124,16 +134,20 @@ impl<R: Read> Input<R> {
 
     /// Moves what is there to the front, or makes the buffer longer, where `count` bytes from the
     /// next on have no room.
-    fn make_room(&mut self, count: usize) {
-        if self.start + count <= self.buffer.len() {
-            return;
+    fn make_room(&mut self, count: usize) -> io::Result<()> {
+        if self.start + count > self.buffer.len() || self.end == self.buffer.len() {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
         }
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if count > self.buffer.len() {
-            self.buffer.resize(count.next_multiple_of(ROOM), 0);
+        let least = if self.was_full { ROOM } else { ROOM_MIN };
+        let wanted = count.next_multiple_of(ROOM_MIN).max(least);
+        if wanted > self.buffer.len() {
+            failpoints::check(Point::Memory)?;
+            self.buffer.try_reserve_exact(wanted - self.buffer.len())?;
+            self.buffer.resize(wanted, 0);
         }
+        Ok(())
     }
 
     /// Takes bytes that are there; returns their place for `at`.
@@ -154,8 +168,8 @@ impl<R: Read> Input<R> {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
-            if self.buffer.len() > 16 * ROOM {
-                self.buffer = vec![0; ROOM];
+            if self.buffer.len() > KEPT_MAX {
+                self.buffer = Vec::new();
             }
         }
     }

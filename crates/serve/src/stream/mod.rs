@@ -5,5 +5,5 @@ mod input;
 mod replies;
 
 pub use awake::Awake;
-pub use input::Input;
+pub use input::{Input, KEPT_MAX};
 pub use replies::Replies;

@@ -5,6 +5,7 @@ mod client;
 mod control;
 mod faults;
 mod forks;
+mod limits;
 mod log;
 mod long;
 mod paced;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ssdlab_serve::{
-    Address, Clock, Drive, Engine, Export, Lead, Log, Pace, Server, Store, restore,
+    Address, Clock, Drive, Engine, Export, Lead, Limits, Log, Pace, Server, Store, restore,
 };
 use tempfile::TempDir;
 
@@ -37,8 +37,23 @@ impl Served {
         if let Some(path) = log {
             engine = engine.with_log(Log::create(path).unwrap());
         }
+        Self::started(engine, Limits::default(), (folder, socket))
+    }
+
+    /// A server of an honest toy whose clients may take so much.
+    pub fn limited(limits: Limits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let toy = Toy::new(HONEST);
+        let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
+        let clock = Clock::start(Pace::None, Lead::default());
+        Self::started(Engine::new(Box::new(toy), store, clock), limits, (folder, socket))
+    }
+
+    fn started(engine: Engine, limits: Limits, (folder, socket): (TempDir, PathBuf)) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
-        let mut server = Server::start(engine, export, &Address::Unix(socket.clone())).unwrap();
+        let mut server = Server::limited(engine, export, limits);
+        server.listen(&Address::Unix(socket.clone())).unwrap();
         let control = folder.path().join("control");
         server.listen_for_control(&control).unwrap();
         Self { server, socket, control, _folder: folder }

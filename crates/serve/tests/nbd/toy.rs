@@ -190,7 +190,7 @@ impl Drive for Toy {
 
     fn health(&self) -> Health {
         let (mapped_units, spare_percent) = (self.mapped.len() as u64, 100.0);
-        Health { mapped_units, spare_percent, ..Health::default() }
+        Health { spare_percent, mapped_units, ..Health::default() }
     }
 
     fn stream_room(&self, stream: u32) -> u64 {

@@ -42,8 +42,11 @@ impl HostData for Memory {
 
 fn controller() -> Controller {
     let engine = engine(Manner { streams: 4, ..HONEST }, Pace::None);
+    let epoch = engine.epoch().expect("it has power");
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
-    let controller = Controller::new(&subsystem, (Kind::Drive, None), [0; 16], Duration::ZERO);
+    let (kind, patience) = ((Kind::Drive, None), Duration::ZERO);
+    let made = Controller::new(&subsystem, kind, [0; 16], patience, epoch);
+    let controller = made.unwrap();
     controller.set_property(0x14, ENABLE).unwrap();
     controller
 }

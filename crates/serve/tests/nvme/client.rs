@@ -1,10 +1,15 @@
 //! A host that says exactly what a test wants it to say.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use ssdlab_serve::{Address, Clock, Drive, Engine, Export, Lead, Pace, Secret, Server, Store};
+use ssdlab_serve::{
+    Address, Clock, Drive, Engine, Export, Lead, Limits, Pace, Secret, Server, Store,
+};
+use tempfile::TempDir;
 
 use crate::toy::{CAPACITY, Manner, Toy, UNIT};
 
@@ -91,6 +96,8 @@ pub struct Answer {
     pub id: u16,
     /// Its status without the bit that says that to try again is in vain.
     pub code: u16,
+    /// That bit.
+    pub is_final: bool,
     pub result: u64,
     pub data: Vec<u8>,
 }
@@ -278,13 +285,14 @@ impl Host {
             match unit.kind {
                 5 => {
                     let result = u64::from_le_bytes(unit.header[8..16].try_into().unwrap());
-                    let code = short(22) >> 1 & 0x7ff;
-                    return Ok(Answer { id: short(20), code, result, data: received });
+                    let (code, is_final) = (short(22) >> 1 & 0x7ff, short(22) >> 15 != 0);
+                    return Ok(Answer { id: short(20), code, is_final, result, data: received });
                 }
                 7 => {
                     received.extend(&unit.data);
                     if unit.flags & 8 != 0 {
-                        return Ok(Answer { id: short(8), code: 0, result: 0, data: received });
+                        let (id, code, is_final, result) = (short(8), 0, false, 0);
+                        return Ok(Answer { id, code, is_final, result, data: received });
                     }
                 }
                 9 => self.send_data(&unit.header, data)?,
@@ -334,6 +342,8 @@ pub struct Target {
     pub server: Server,
     pub address: SocketAddr,
     pub name: String,
+    pub control: PathBuf,
+    _folder: TempDir,
 }
 
 impl Target {
@@ -347,12 +357,20 @@ impl Target {
 
     /// One whose hosts have to know a secret.
     pub fn guarded(manner: Manner, pace: Pace, secret: Option<Secret>) -> Self {
-        let mut server =
-            Server::new(engine(manner, pace), Export::new("toy", "a toy", CAPACITY, UNIT));
+        Self::limited(manner, pace, secret, Limits::default())
+    }
+
+    /// One whose hosts may take so much.
+    pub fn limited(manner: Manner, pace: Pace, secret: Option<Secret>, limits: Limits) -> Self {
+        let export = Export::new("toy", "a toy", CAPACITY, UNIT);
+        let mut server = Server::limited(engine(manner, pace), export, limits);
+        let folder = tempfile::tempdir().unwrap();
+        let control = folder.path().join("control");
+        server.listen_for_control(&control).unwrap();
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
         let (address, identity) = server.listen_for_nvme(&any, "test", secret).unwrap();
         let Address::Tcp(address) = address else { panic!("it listens on a port") };
-        Self { server, address, name: identity.name }
+        Self { server, address, name: identity.name, control, _folder: folder }
     }
 
     /// An admin queue and an I/O queue of one controller.
@@ -360,6 +378,16 @@ impl Target {
         let (admin, controller) = Host::admin(self.address, &self.name, digests);
         let io = Host::io(self.address, &self.name, 1, controller, digests);
         (admin, io)
+    }
+
+    /// A counter, as the control socket tells it.
+    pub fn asks(&self, name: &str) -> u64 {
+        let mut control = UnixStream::connect(&self.control).unwrap();
+        control.write_all(b"{\"do\": \"counters\"}\n").unwrap();
+        let mut answer = String::new();
+        BufReader::new(control).read_line(&mut answer).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        answer[name].as_u64().unwrap()
     }
 
     pub fn count(&self, name: &str) -> u64 {

@@ -7,6 +7,7 @@ mod client;
 mod commands;
 mod connections;
 mod life;
+mod limits;
 mod manage;
 mod namespaces;
 mod placement;

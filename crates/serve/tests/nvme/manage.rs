@@ -131,7 +131,8 @@ fn logs_are_given_in_parts_and_filled_with_zeros() {
         (Sqe::new(GET_LOG).word(10, 9 | 3 << 16), 0x02),
         (Sqe::new(GET_LOG).word(10, 2 | 3 << 16).long(12, 3), 0x02),
         (Sqe::new(GET_LOG).word(10, 2 | 3 << 16).long(12, 1 << 40), 0x02),
-        (Sqe::new(GET_LOG).word(10, 2 | 0xffff << 16).word(11, 0xffff), 0x0f),
+        (Sqe::new(GET_LOG).word(10, 2 | 0xffff << 16).word(11, 0xffff), 0x02),
+        (Sqe::new(GET_LOG).word(10, 2 | 255 << 16), 0x0f),
         (Sqe::new(GET_LOG).namespace(4).word(10, 2 | 3 << 16), 0x0b),
     ] {
         assert_eq!(admin.receive(sqe, 512).code, code, "{:?}", &sqe.0[40..56]);

@@ -5,7 +5,8 @@ use ssdlab_serve::{Pace, Secret};
 use ssdlab_time::Random;
 
 use crate::client::{
-    Answer, DISCOVERY, ENABLE, FLUSH, Host, IDENTIFY, KEEP_ALIVE, READ, Sqe, Target, WRITE,
+    Answer, DISCOVERY, ENABLE, FLUSH, Host, IDENTIFY, KEEP_ALIVE, READ, SET_FEATURES, Sqe, Target,
+    WRITE,
 };
 use crate::toy::HONEST;
 
@@ -30,6 +31,12 @@ fn part(kind: u8, bytes: usize) -> Sqe {
 
 fn say(host: &mut Host, message: &[u8]) -> u16 {
     host.send_with(part(5, message.len()), message).code
+}
+
+/// As `say`; `None` where the connection ends.
+fn say_or_end(host: &mut Host, message: &[u8]) -> Option<u16> {
+    host.submit(part(5, message.len()).data(message.len(), 1), message);
+    host.answer(&[]).ok().map(|answer| answer.code)
 }
 
 fn hear(host: &mut Host) -> Answer {
@@ -157,9 +164,64 @@ fn who_does_not_know_the_secret_is_told_so_and_left() {
     assert_eq!(reason(&mut host), 1);
     let challenge = begin(&mut friend);
     assert_eq!(say(&mut friend, &reply(&challenge, &WRONG, &target.name)), 0);
-    assert_eq!(friend.ask(Sqe::new(KEEP_ALIVE)).code, REFUSED, "who proved it once does no more");
     assert_eq!(reason(&mut friend), 1);
     assert!(io.is_closed(), "its other queues went with it");
+}
+
+#[test]
+fn a_wrong_answer_ends_the_connection_whether_or_not_its_reason_is_asked_for() {
+    let target = target();
+    let wrong_answer = |host: &mut Host| {
+        let challenge = begin(host);
+        assert_eq!(say(host, &reply(&challenge, &WRONG, &target.name)), 0);
+    };
+    let (mut host, _) = stranger(&target);
+    wrong_answer(&mut host);
+    assert!(host.tries(part(5, 0)).is_err(), "no second try");
+    let (mut host, _) = stranger(&target);
+    wrong_answer(&mut host);
+    assert!(host.tries(Sqe::new(KEEP_ALIVE)).is_err(), "no other command");
+    let (mut host, _) = stranger(&target);
+    wrong_answer(&mut host);
+    assert!(host.is_closed(), "nor is it waited for for long");
+    assert_eq!(target.asks("failed_authentications"), 3);
+    let (mut friend, _) = friend(&target);
+    assert_eq!(friend.ask(Sqe::new(KEEP_ALIVE)).code, 0);
+    let _ = begin(&mut friend);
+    assert_eq!(say(&mut friend, &[0, 0xf0, 0, 0, 3, 0, 1, 4]), 0, "who has proved it gives up");
+    assert!(friend.tries(Sqe::new(KEEP_ALIVE)).is_err(), "and has lost its queue");
+}
+
+#[test]
+fn a_stranger_holds_no_queue_of_a_host_that_knows_the_secret() {
+    let target = target();
+    let (mut admin, controller) = friend(&target);
+    let mut thief = Host::connect(target.address, 0);
+    assert_eq!(thief.join(&target.name, 1, controller, 0).result >> 16, 2, "it has to prove it");
+    let mut owner = Host::connect(target.address, 0);
+    assert_eq!(owner.join(&target.name, 1, controller, 0).code, 0, "the queue is free");
+    prove(&mut owner, &target);
+    owner.write(0, &[7; 512]);
+    let mut late = Host::connect(target.address, 0);
+    assert_eq!(late.join(&target.name, 1, controller, 0).code, 0x182, "now it is taken");
+    let challenge = begin(&mut thief);
+    assert_eq!(say_or_end(&mut thief, &reply(&challenge, &key(), &target.name)), None);
+    assert_eq!(owner.read(0, 1), [7; 512]);
+    assert_eq!(admin.ask(Sqe::new(KEEP_ALIVE)).code, 0);
+}
+
+#[test]
+fn traffic_of_a_stranger_does_not_keep_a_controller_alive() {
+    let target = target();
+    let (mut admin, controller) = friend(&target);
+    let mut thief = Host::connect(target.address, 0);
+    assert_eq!(thief.join(&target.name, 1, controller, 0).code, 0);
+    let patience = Sqe::new(SET_FEATURES).word(10, 15).word(11, 100);
+    assert_eq!(admin.ask(patience).code, 0);
+    while thief.tries(Sqe::new(KEEP_ALIVE)).is_ok_and(|answer| answer.code == REFUSED)
+        && target.server.connections() > 1
+    {}
+    assert!(admin.is_closed(), "nothing was heard of its host");
 }
 
 #[test]
@@ -284,7 +346,7 @@ fn a_thousand_changed_messages_prove_nothing() {
         message.truncate(message.len() - random.below(3) as usize);
         assert_eq!(say(&mut host, &message), 0);
         let is_ignored = [2, 3, 7, 9, 12, 13, 14, 15].contains(&at) && message.len() == 80;
-        let code = host.ask(Sqe::new(KEEP_ALIVE)).code;
-        assert_eq!(code == REFUSED, !is_ignored, "{at} {bit}");
+        let is_served = host.tries(Sqe::new(KEEP_ALIVE)).is_ok();
+        assert_eq!(is_served, is_ignored, "{at} {bit}");
     }
 }

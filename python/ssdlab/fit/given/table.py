@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ from ssdlab.analysis.frame.cells import CASES, cells
 from ssdlab.errors import UsageError
 from ssdlab.fit.given.plausible import COLUMNS, MEANS, Allowed, check_number, unit_of
 from ssdlab.fit.measured import Measured
+from ssdlab.input_files import read_text
 from ssdlab.records import Finding
 from ssdlab.units import parse_size
 
@@ -65,8 +67,7 @@ def from_csv(path: Path) -> tuple[str, list[dict[str, Any]]]:
         UsageError: no rows, columns of no experiment, or a number that is none.
         OSError, ValueError: the file cannot be read.
     """
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
+    lines = list(csv.DictReader(io.StringIO(read_text(path), newline="")))
     known = [name for name in ("aging", *FINDINGS) if name in CASES]
     given = set(lines[0]) if lines else set()
     name = max(known, key=lambda each: len(given & set(columns_of(each))))

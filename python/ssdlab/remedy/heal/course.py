@@ -14,7 +14,15 @@ from ssdlab.remedy.heal import outcome as told
 from ssdlab.remedy.heal import pieces as p
 from ssdlab.remedy.heal.outcome import FileOutcome, Refused
 from ssdlab.remedy.heal.pieces import Piece, Range
-from ssdlab.remedy.heal.refusal import CHUNK_BYTES, Refusal, Way, no_room, refusal, way_of
+from ssdlab.remedy.heal.refusal import (
+    CHUNK_BYTES,
+    Refusal,
+    Way,
+    changed,
+    no_room,
+    refusal,
+    way_of,
+)
 from ssdlab.remedy.heal.remembered import Remembered
 from ssdlab.remedy.heal.speed import Speedometer
 from ssdlab.remedy.heal.ways.copy import Copy
@@ -53,10 +61,17 @@ def _healed(seen: FileSeen, wish: Wish, watch: Watch, result: FileOutcome) -> Fi
     if refused is not None or way is None:
         return _refused(result, refused)
     result.way, result.extents_before = way, len(merged(seen.extents or ()))
+    course = _Course(seen, way, wish, watch, result)
     try:
-        _Course(seen, way, wish, watch, result).run()
+        course.run()
     except (Interrupted, KeyboardInterrupt):
         result.interrupted = True
+    except (SsdlabError, OSError):
+        if (why := changed(course.seen)) is None:
+            raise
+        return _refused(result, why)
+    if not result.interrupted and (why := changed(course.seen)) is not None:
+        return _refused(result, why)
     return result
 
 
@@ -153,6 +168,8 @@ class _Course:
             self.watch("rewriting", done, total)
         finally:
             rewriter.close()
+        if whole and self.rewritten:
+            self.seen = look_at(self.seen.path)  # the copy has its name now
         self.remembered.forget()
 
     def _rewrite_part(self, rewriter: Rewriter, part: Range) -> None:
@@ -169,7 +186,7 @@ class _Course:
             return MoveExtents(self.seen)
         if self.way == "share and compare":
             return Share(self.seen)
-        return Copy(self.seen.path)
+        return Copy(self.seen.path, is_xfs=self.seen.mount.fs_type == "xfs")
 
     def _brought_gain(self) -> bool:
         """Whether what was rewritten first reads faster; true where nothing can be said."""

@@ -48,7 +48,7 @@ def refusal(seen: FileSeen, *, shared: bool = False) -> Refusal | None:
     `shared` allows blocks that other files or snapshots use too. Codes: not-a-file, memory, pseudo,
     network, stacked, read-only, swap, immutable, append-only, verity, encrypted, compressed, dax,
     data-journal, inline, no-permission, no-way, no-extents, nothing-there, hard-links, shared,
-    no-journal.
+    no-journal, and of `changed` and `no_room` their own.
     """
     for look in _LOOKS:
         found = look(seen)
@@ -70,6 +70,25 @@ def no_room(seen: FileSeen, rewritten_bytes: int, way: Way) -> Refusal | None:
         return None
     free, more = seen.space.free_bytes >> 20, needed >> 20
     return Refusal("no-room", f"{free} MiB are free; it takes {more} MiB and 1 %: make room")
+
+
+def changed(seen: FileSeen) -> Refusal | None:
+    """Whether the file that was looked at is gone or shorter by now, as by log rotation.
+
+    A longer one is no reason: what it had is healed as planned. Code: changed.
+    """
+    try:
+        status = seen.path.stat()
+    except FileNotFoundError:
+        what = "it was removed or renamed"
+    else:
+        if (status.st_dev, status.st_ino) != (seen.device_number, seen.inode):
+            what = "another file took its name"
+        elif status.st_size < seen.size_bytes:
+            what = f"it was truncated from {seen.size_bytes} to {status.st_size} bytes"
+        else:
+            return None
+    return Refusal("changed", f"{what} while it was healed; nothing is lost: run heal again")
 
 
 CHUNK_BYTES: Final = 32 << 20

@@ -57,9 +57,6 @@ impl Controller {
         if (data.room() as u64) < bytes {
             return Err(Status::DATA_LENGTH);
         }
-        if bytes > self.subsystem.view().transfer_max.into() {
-            return Err(Status::INVALID_FIELD);
-        }
         let part = &whole[offset as usize..];
         let here = part.len().min(bytes as usize);
         data.give(&part[..here]);

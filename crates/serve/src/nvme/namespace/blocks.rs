@@ -50,9 +50,6 @@ impl Controller {
         if (data.room() as u64) < room {
             return Err(Status::DATA_LENGTH);
         }
-        if room > view.transfer_max.into() {
-            return Err(Status::INVALID_FIELD);
-        }
         let room = room as usize;
         let most = room.saturating_sub(HEAD) / DESCRIPTOR;
         let bytes = first << view.shift..end << view.shift;

@@ -3,7 +3,9 @@
 A write lease (fcntl F_SETLEASE) is had only where nobody else has the file open or mapped; whoever
 opens it then waits, and we see that and give up. The copy and the file exchange their names in one
 step (renameat2 RENAME_EXCHANGE); only when still nobody has come is the old one removed. Copied:
-content with its holes, owner, mode, times, extended attributes and ACLs, attributes (chattr).
+content with its holes, reserved space, owner, mode, times, extended attributes and ACLs, attributes
+(chattr). Trap: XFS also reserves beyond the end by itself, for a while; only what a program
+reserved is kept (FS_XFLAG_PREALLOC, ioctl_xfs_fsgetxattr(2)).
 """
 
 from __future__ import annotations
@@ -24,12 +26,16 @@ from typing import Final
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.remedy.heal.pieces import Range
 from ssdlab.remedy.heal.ways.rewriter import Rewritten
+from ssdlab.stack.extents import ExtentFlag, read_extents
 
 _NAME: Final = re.compile(r"\.ssdlab-heal-[0-9a-f]{12}\.tmp")
 _EXCHANGE: Final = 2  # RENAME_EXCHANGE
 _AT_FDCWD: Final = -100
 _GETFLAGS: Final = 0x80086601
 _SETFLAGS: Final = 0x40086602
+_FSGETXATTR: Final = 0x801C581F
+_PREALLOC: Final = 0x2
+_KEEP_SIZE: Final = 0x1  # FALLOC_FL_KEEP_SIZE
 _KEPT_FLAGS: Final = 0x80_00C8  # sync, nodump, noatime, no copy on write
 _SIGNALS: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 PIECE: Final = 1 << 20
@@ -44,9 +50,8 @@ class InUse(Exception):  # noqa: N818 -- not an error: the file is left as it is
 class Copy:
     """A file opened for a copy that takes its place."""
 
-    def __init__(self, path: Path) -> None:
-        """Opens it."""
-        self._path = path
+    def __init__(self, path: Path, *, is_xfs: bool) -> None:
+        self._path, self._is_xfs = path, is_xfs
 
     def rewrite(self, chunk: Range) -> Rewritten:
         """As `Rewriter.rewrite`; `chunk` is the whole file."""
@@ -76,7 +81,7 @@ class Copy:
                 raise InUse("it has several names, which a copy would part")
             temporary, copy = _named_copy(self._path.parent)
             try:
-                written = _fill(fd, copy)
+                written = _fill(fd, copy, is_xfs=self._is_xfs)
                 _dress(fd, copy, status)
                 os.fsync(copy)
                 self._exchange(fd, copy, temporary)
@@ -172,7 +177,7 @@ def _named_copy(directory: Path) -> tuple[Path, int]:
     return path, fd
 
 
-def _fill(fd: int, copy: int) -> int:
+def _fill(fd: int, copy: int, *, is_xfs: bool) -> int:
     """Copies what is there, in order, and compares what then stands on the drive; returns bytes."""
     size = os.fstat(fd).st_size
     os.ftruncate(copy, size)
@@ -182,6 +187,8 @@ def _fill(fd: int, copy: int) -> int:
         for offset in range(start, end, PIECE):
             _check_lease(fd)
             written += _write(copy, os.pread(fd, min(PIECE, end - offset), offset), offset)
+    for start, length in _reserved(fd, size, is_xfs=is_xfs):
+        _reserve(copy, start, length)
     os.fdatasync(copy)
     os.posix_fadvise(copy, 0, 0, os.POSIX_FADV_DONTNEED)
     for offset in range(0, size, PIECE):
@@ -210,6 +217,26 @@ def _filled(fd: int, size: int) -> Iterator[tuple[int, int]]:
             raise
         end = os.lseek(fd, start, os.SEEK_HOLE)
         yield start, end
+
+
+def _reserved(fd: int, size: int, *, is_xfs: bool) -> list[tuple[int, int]]:
+    """Ranges (offset, length) that have blocks but were never written, also beyond the end."""
+    beyond = not is_xfs
+    if is_xfs:
+        told = fcntl.ioctl(fd, _FSGETXATTR, bytes(28))
+        beyond = bool(int.from_bytes(told[:4], "little") & _PREALLOC)
+    return [
+        (extent.logical, extent.length)
+        for extent in read_extents(fd) or ()
+        if ExtentFlag.UNWRITTEN in extent.flags and (extent.logical < size or beyond)
+    ]
+
+
+def _reserve(fd: int, offset: int, length: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.fallocate(fd, _KEEP_SIZE, ctypes.c_int64(offset), ctypes.c_int64(length)):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 def _dress(fd: int, copy: int, status: os.stat_result) -> None:

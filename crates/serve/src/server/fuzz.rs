@@ -5,12 +5,12 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use super::{Server, Shared};
 use crate::engine::Engine;
 use crate::export::Export;
 use crate::link::Link;
 use crate::nvme::{Identity, Subsystem};
 use crate::nvme_tcp::{Secret, Session, Target};
-use crate::server::{Server, Shared};
 
 /// A server that serves the connections it is handed. A connection is closed by its thread when
 /// the session is over.
@@ -25,7 +25,8 @@ impl Handed {
         let identity = Identity::new(export.description(), "fuzz");
         let server = Server::new(engine, export);
         let subsystem = Subsystem::new(Arc::clone(&server.shared.engine), identity);
-        Self { server, target: Target::new(subsystem, secret).into() }
+        let resources = Arc::clone(&server.shared.resources);
+        Self { server, target: Target::new(subsystem, secret, resources).into() }
     }
 
     /// The name under which `NVMe` hosts connect to the drive.
@@ -35,19 +36,19 @@ impl Handed {
 
     /// Serves an NBD client.
     pub fn nbd(&self, stream: UnixStream) {
-        self.server.shared.welcome(Link::Unix(stream), Shared::serve_nbd);
+        self.server.shared.welcome(Link::unix(stream), Shared::serve_nbd);
     }
 
     /// Serves a connection of an `NVMe` host.
     pub fn nvme(&self, stream: UnixStream) {
         let target = Arc::clone(&self.target);
-        self.server
-            .shared
-            .welcome(Link::Unix(stream), move |_, link| Session::new(link, &target)?.run());
+        self.server.shared.welcome(Link::unix(stream), move |_, link, epoch, handshake| {
+            Session::new(link, &target, epoch, handshake)?.run()
+        });
     }
 
     /// Answers requests on a control connection.
     pub fn control(&self, stream: UnixStream) {
-        self.server.shared.obey(Link::Unix(stream));
+        self.server.shared.obey(Link::unix(stream));
     }
 }
