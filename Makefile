@@ -14,7 +14,7 @@ endif
 
 # Two calls of pip at once would spoil the environment.
 .NOTPARALLEL:
-.PHONY: help demo test test-fresh check bench lint build site
+.PHONY: help demo test test-fresh check bench lint build site fuzz
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +54,11 @@ lint: .venv/stamp-lint ## formatters, linters, types, import arrows, size rules
 
 site: .venv/stamp-native .venv/stamp-site ## the documentation as web pages, in build/site
 	@tools/site.sh
+
+TARGET ?= nbd_session
+SECONDS ?= 600
+fuzz: .venv/stamp-native ## one fuzz target for a while: make fuzz TARGET=profile SECONDS=600
+	@fuzz/run.sh $(TARGET) $(SECONDS)
 
 build: .venv/stamp-native ## only what the program needs: `.venv/bin/ssdlab` is ready to use
 
