@@ -163,10 +163,8 @@ def commands() -> Iterator[tuple[str, Any]]:
 
 def _below(words: str, command: Any) -> Iterator[tuple[str, Any]]:
     yield words, command
-    if hasattr(command, "list_commands"):
-        context = command.make_context(words or "ssdlab", [], resilient_parsing=True)
-        for name in command.list_commands(context):
-            yield from _below(f"{words} {name}".strip(), command.get_command(context, name))
+    for name, each in getattr(command, "commands", {}).items():
+        yield from _below(f"{words} {name}".strip(), each)
 
 
 def _parameters(command: Any) -> dict[str, Any]:

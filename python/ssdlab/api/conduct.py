@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -39,10 +39,9 @@ from ssdlab.records import (
     utc_now,
     write_run,
 )
+from ssdlab.target import RESULTS, SEED_MAX
 from ssdlab.units import format_duration, format_size
 
-RESULTS: Final = Path("ssdlab-runs")
-SEED_MAX: Final = 2**53 - 1  # what every reader of JSON keeps exactly
 Consent = bool | str | Path
 
 

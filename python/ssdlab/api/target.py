@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab.api.conduct import (
-    RESULTS,
     Audience,
     Consent,
     Keeping,
@@ -20,6 +19,7 @@ from ssdlab.api.run import Run, ended
 from ssdlab.experiment.frame.progress import Listener, silent
 from ssdlab.experiment.frame.site import TWIN, Wish, capacity_of, check
 from ssdlab.experiment.questions import Question, Size, bytes_of
+from ssdlab.target import RESULTS
 
 _PROFILE: Final = ".toml"
 _AS_IT_IS: Final = Opening()

@@ -15,7 +15,6 @@ import msgspec
 from ssdlab.analysis.compare.side import Side
 from ssdlab.api.comparison import Comparison, compared, unlike
 from ssdlab.api.conduct import (
-    RESULTS,
     Audience,
     Keeping,
     Opening,
@@ -35,6 +34,7 @@ from ssdlab.experiment.questions import Workload
 from ssdlab.experiment.turns import Plan
 from ssdlab.experiment.workload import Ready
 from ssdlab.records import Manifest, Run, make_folder, read_run, run_name, utc_now, write_run
+from ssdlab.target import RESULTS
 from ssdlab.units import format_duration, format_size
 
 

@@ -24,7 +24,7 @@ from ssdlab.stack.look import Probes, file_record, largest, look
 from ssdlab.stack.trim import Roots, read_tables
 from ssdlab.units import format_size, parse_size
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 LARGEST: Final = 3
 SEARCH_S: Final = 5.0

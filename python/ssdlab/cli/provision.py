@@ -25,7 +25,7 @@ from ssdlab.report.wording import plain
 from ssdlab.stack.blockdev import device_at, is_block_device
 from ssdlab.units import format_duration, format_size
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 _CHOSEN: Final = 0.27
 """Of all flash: what the plan's sizes are for, in the middle of what is recommended."""
 

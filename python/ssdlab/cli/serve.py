@@ -18,7 +18,7 @@ from ssdlab.errors import UsageError
 from ssdlab.records import encode_json
 from ssdlab.units import format_size, parse_size
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 SecretFile = Annotated[
     Path | None, typer.Option(help="Only NVMe hosts that know the secret in this file.")

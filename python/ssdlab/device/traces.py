@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from ssdlab._native import trace_statistics
-
-FORMATS: Final = (
-    "blktrace", "fio", "systor", "msr", "spc", "alibaba", "tencent", "mqsim", "blkparse",
-)  # fmt: skip
-"""The formats that are read, plain or packed by gzip or zstd."""
 
 
 class Replay(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -31,6 +31,7 @@ from ssdlab.experiment.fragments.layout import Gap
 from ssdlab.experiment.fragments.plan import GAPS
 from ssdlab.experiment.fragments.plan import Asked as AskedFragments
 from ssdlab.experiment.frame.course import Plan
+from ssdlab.experiment.frame.defaults import PLACEMENT_HOST_US, STEADY_DEPTH
 from ssdlab.experiment.frame.site import TWIN, capacity_of
 from ssdlab.units import parse_duration, parse_size
 
@@ -175,7 +176,7 @@ class Placement:
     placements: tuple[str, ...] = ()
     spare: tuple[float, ...] = (0.07, 0.28)
     drive_writes: float | None = None
-    host_us: float = placement.HOST_US
+    host_us: float = PLACEMENT_HOST_US
     plots: bool = True
     quick: bool = False
 
@@ -272,7 +273,7 @@ class Steady:
     spare: tuple[float, ...] = ()
     pattern: str = "random"
     block_size: Size = "4KiB"
-    depth: int = steady.DEPTH
+    depth: int = STEADY_DEPTH
     quick: bool = False
 
     def plan(self, target: str, capacity: int | None, seed: int) -> Plan:

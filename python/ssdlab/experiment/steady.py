@@ -18,6 +18,7 @@ from ssdlab.device import Job, Outcome, Zipf
 from ssdlab.device.kinds import Pattern
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course, Step
+from ssdlab.experiment.frame.defaults import STEADY_DEPTH
 from ssdlab.experiment.frame.odometer import Odometer
 from ssdlab.stats.steady import WINDOW, Rule, Watch
 from ssdlab.units import format_size
@@ -30,7 +31,6 @@ QUICK_REGION: Final = 512 * MIB
 REGION_MIN: Final = 16 * MIB
 BLOCK: Final = 4 * KIB
 BLOCK_MAX: Final = MIB
-DEPTH: Final = 32
 DEPTH_MAX: Final = 1024
 FILL_BLOCK: Final = MIB
 FILL_DEPTH: Final = 4
@@ -64,7 +64,7 @@ class Plan:
     spares: tuple[float, ...] = ()
     pattern: str = "random"
     block: int = BLOCK
-    depth: int = DEPTH
+    depth: int = STEADY_DEPTH
     drive_writes: float | None = None
     settle_s: float = SETTLE_S
     guesses: tuple[float, float] = (SPARE_GUESS, CACHE_GUESS)

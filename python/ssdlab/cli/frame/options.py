@@ -5,16 +5,17 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ssdlab.api import conduct
-from ssdlab.api.conduct import SEED_MAX, Opening
 from ssdlab.errors import UsageError
+from ssdlab.target import RESULTS, SEED_MAX
 from ssdlab.units import parse_size
 
-RESULTS: Final = conduct.RESULTS
+if TYPE_CHECKING:
+    from ssdlab.api.conduct import Opening
+
 KEEP: Final = ""
 """Of `DestroyData`: no block device may be overwritten."""
 ANY_EMPTY: Final = "an empty one"
@@ -52,6 +53,8 @@ def consent(destroy_data: str) -> bool | str:
 
 def opening(capacity: str | None, destroy_data: str = KEEP) -> Opening:
     """How targets are opened, by these options."""
+    from ssdlab.api.conduct import Opening
+
     return Opening(size_of(capacity), consent(destroy_data))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import typer
+
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
-from ssdlab.experiment.questions import Stripe
+from ssdlab.target import RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -19,7 +21,7 @@ def run(
     quick: options.Quick = False,
     capacity: options.Capacity = None,
     destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -31,6 +33,9 @@ def run(
     time: from the alignments at which reads get in each other's way follow chunk and stripe, or
     that there is no regular one.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Stripe
+
     question = Stripe(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)
     return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)

@@ -17,14 +17,17 @@ from ssdlab.analysis.frame.contrast import Contrast, of_findings, of_measures
 from ssdlab.cli.frame import options
 from ssdlab.cli.frame.conduct import gathered
 from ssdlab.cli.output import write_out
-from ssdlab.cli.run import app as experiments
-from ssdlab.cli.twin.profiles import AsJson, Capacity, app
+from ssdlab.cli.run.group import app as experiments
+from ssdlab.cli.twin.profiles import AsJson, Capacity
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.site import TWIN
 from ssdlab.experiment.registry import EXPERIMENTS
 from ssdlab.fit.change import Change, changed
 from ssdlab.records import Run, encode_json, make_folder, run_name, utc_now
 from ssdlab.report import WhatIf, render_asked, write_html
+from ssdlab.target import RESULTS
+
+app = typer.Typer(add_completion=False)
 
 OWN: Final = ("--json", "--out", "--capacity", "--seed", "--quick", "--quiet")
 """Options that stand behind `what-if` itself and not within --run."""
@@ -49,7 +52,7 @@ def what_if(
     capacity: Capacity = None,
     quick: options.Quick = False,
     html: Annotated[Path | None, typer.Option(help="Write ONE HTML file about it.")] = None,
-    out: options.Out = options.RESULTS,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: AsJson = False,
     quiet: options.Quiet = False,
