@@ -90,8 +90,10 @@ class Site:
         is_device = self.identity["kind"] == "block device"
         return Path(self.identity["path"]) if is_device else None
 
-    def reopened(self, options: RealOptions, engine: Engine) -> Drive:
-        """The same storage, opened in another way; a twin knows but one.
+    def reopened(self, options: RealOptions, engine: Engine = "io_uring") -> Drive:
+        """The same storage opened again with other options, which its steps record.
+
+        A twin has one access mode: its drive is returned.
 
         Raises:
             TargetError: it cannot be opened so.
