@@ -199,10 +199,10 @@ def test_where_no_run_is_one_line_says_what_to_give(tmp_path: Path, name: str) -
 @pytest.mark.parametrize(
     ("target", "word"),
     [
-        ("twin:toshiba-xg5", "toshiba-xg5"),
+        ("toshiba-xg5", "toshiba-xg5"),
         ("/mnt/My Data", "mnt-my-data"),
         ("/", "root"),
-        ("twin:../../x.toml", "x-toml"),
+        ("../../x.toml", "x-toml"),
     ],
 )
 def test_a_runs_name_begins_with_its_time_and_tells_what_was_measured(

@@ -234,9 +234,9 @@ class Run:
     tables: dict[str, pa.Table]
 
 
-def run_name(experiment: str, target: str, started: datetime) -> str:
+def run_name(experiment: str, label: str, started: datetime) -> str:
     """A folder name that sorts by time: 20261121-101500-aging-toshiba-xg5-3f2a."""
-    word = re.sub(r"[^a-z0-9]+", "-", target.lower().removeprefix("twin:"))[-32:].strip("-")
+    word = re.sub(r"[^a-z0-9]+", "-", label.lower())[-32:].strip("-")
     return f"{started:%Y%m%d-%H%M%S}-{experiment}-{word or 'root'}-{secrets.token_hex(2)}"
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.conduct import Audience, Consent, Keeping, perform, task_of_begun
+from ssdlab.api.conduct import Audience, Keeping, perform, task_of_begun
 from ssdlab.api.shown import Shown, table_of
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiment.frame.progress import Listener, silent
 from ssdlab.records import Caveat, Finding
 from ssdlab.report.asked import Asked
+from ssdlab.target import parse_consent
 
 MEASURES = "measures"
 """The table of the rows that findings rest on."""
@@ -106,7 +107,7 @@ def open_run(folder: Path | str) -> Run:
 
 
 def resume(
-    folder: Path | str, *, destroy_data: Consent = False, listener: Listener = silent
+    folder: Path | str, *, destroy_data: bool | str | Path = False, listener: Listener = silent
 ) -> Run:
     """Goes on with a run that was interrupted or killed, in its folder.
 
@@ -116,7 +117,7 @@ def resume(
         UsageError: it is complete, or not to be gone on with.
         TargetError, DeviceFailure, Interrupted: as `Target.run`.
     """
-    task = task_of_begun(Path(folder), destroy_data)
+    task = task_of_begun(Path(folder), parse_consent(destroy_data))
     return ended(perform(task, Keeping(), Audience(listener)))
 
 

@@ -12,7 +12,7 @@ from ssdlab.cli.frame import options
 from ssdlab.cli.output import write_out
 from ssdlab.cli.run.group import ConsentCommand
 from ssdlab.experiment.frame.defaults import TRACE_FORMATS
-from ssdlab.target import RESULTS
+from ssdlab.target import NO_CONSENT, RESULTS
 
 if TYPE_CHECKING:
     from ssdlab.device import TraceStatistics
@@ -65,7 +65,7 @@ def run(
     ] = False,
     size: options.Size = None,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
+    destroy_data: options.DestroyData = NO_CONSENT,
     out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -88,9 +88,9 @@ def run(
     found = question.look()
     if not targets:
         return _tell(trace, found, json=json)
-    opening = options.opening(capacity, destroy_data)
+    parsed = options.parse_targets(targets, capacity)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(replace(question, found=found), targets, opening, wishes, seed)
+    return conduct(replace(question, found=found), parsed, destroy_data, wishes, seed)
 
 
 def _tell(trace: Path, found: TraceStatistics, *, json: bool) -> int:

@@ -24,7 +24,8 @@ from ssdlab.experiment.frame import site
 from ssdlab.experiment.frame.course import Course
 from ssdlab.experiment.frame.earlier import Earlier
 from ssdlab.experiment.frame.progress import Listener, silent
-from ssdlab.experiment.frame.site import Site, Wish, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, open_site
+from ssdlab.target import Consent, parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
 # 16 MiB is written for each layout.
@@ -44,7 +45,7 @@ def _refused(place: Path, chosen: Plan) -> str:
 
 
 def _run(place: Path, chosen: Plan, listener: Listener = silent) -> tuple[Site, Evidence]:
-    with open_site(Wish(str(place), chosen.size)) as opened:
+    with open_site(TargetOptions(parse_target(str(place)), chosen.size)) as opened:
         course = Course(opened, listener)
         course.conduct(measure, chosen)
     doubts = frozenset(caveat.code for caveat in opened.caveats)
@@ -62,7 +63,9 @@ def _on_device(
     device: Path, listener: Listener, earlier: Earlier | None = None
 ) -> dict[str, pa.Table]:
     """The tables of a run on a block device, interrupted or not; the device is free again."""
-    with open_site(Wish(str(device), SMALL.size, destroy_data=True)) as opened:
+    with open_site(
+        TargetOptions(parse_target(str(device)), SMALL.size, consent=Consent(any_empty=True))
+    ) as opened:
         course = Course(opened, listener, earlier)
         with contextlib.suppress(Interrupted, KeyboardInterrupt):
             course.conduct(measure, SMALL)

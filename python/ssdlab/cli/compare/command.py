@@ -12,7 +12,7 @@ import typer
 from ssdlab.cli.frame import options
 from ssdlab.cli.run.group import ConsentCommand
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.target import RESULTS
+from ssdlab.target import NO_CONSENT, RESULTS
 from ssdlab.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def run(
     number: Annotated[int, typer.Option("--turns", help="Turns of each side.")] = 20,
     capacity: options.Capacity = None,
     html: Annotated[Path | None, typer.Option(help="Write ONE HTML file about it.")] = None,
-    destroy_data: options.DestroyData = options.KEEP,
+    destroy_data: options.DestroyData = NO_CONSENT,
     out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -131,9 +131,9 @@ def run(
         _refuse_unused(context, _SHORT, "is given beside --fio, which says it; give one of them")
     short = Short(op, pattern, block_size, depth, turn, size)
     plans = _settings(fio or [], short, seed)
-    opening = options.opening(capacity, destroy_data)
+    parsed = options.parse_targets(given, capacity)
     asked = sides_of(
-        [Given(Target(name, opening), *plan) for name in given for plan in plans], number
+        [Given(Target(each, destroy_data), *plan) for each in parsed for plan in plans], number
     )
     runs = measure_in_turns(asked, Keeping(out), AtTerminal(options.Wishes(out, json, quiet)))
     tell(compared_in_turns(asked, runs), telling)

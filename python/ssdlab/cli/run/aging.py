@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.target import RESULTS
+from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
 
@@ -33,7 +33,7 @@ def run(
         str, typer.Option(help="A long rest at the end and one more read: does it heal?")
     ] = "0",
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
+    destroy_data: options.DestroyData = NO_CONSENT,
     out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -50,4 +50,5 @@ def run(
 
     question = Aging(size=size, quick=quick, rest=rest)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)

@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar, Final
 import typer
 from typer.core import TyperCommand
 
-from ssdlab.cli.frame.options import ANY_EMPTY, LABEL
+from ssdlab.cli.frame.options import LABEL
 from ssdlab.cli.lazy import LazyGroup, Member
+from ssdlab.target import without_value
 
 DESTROY: Final = "--destroy-data"
 
@@ -17,7 +18,7 @@ DESTROY: Final = "--destroy-data"
 def told_consent(args: list[str]) -> list[str]:
     """Arguments in which a bare `--destroy-data` says what it means."""
     end = args.index("--") if "--" in args else len(args)
-    options = [f"{DESTROY}={ANY_EMPTY}" if each == DESTROY else each for each in args[:end]]
+    options = [without_value(DESTROY) if each == DESTROY else each for each in args[:end]]
     return [*options, *args[end:]]
 
 

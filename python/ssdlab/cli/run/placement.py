@@ -9,7 +9,7 @@ import typer
 from ssdlab.cli.frame import options
 from ssdlab.cli.run.steady import shares
 from ssdlab.experiment.frame.defaults import PLACEMENT_HOST_US
-from ssdlab.target import RESULTS
+from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
 
@@ -64,4 +64,4 @@ def run(
         quick=quick,
     )
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity), wishes, seed)
+    return conduct(question, options.parse_targets(targets, capacity), NO_CONSENT, wishes, seed)

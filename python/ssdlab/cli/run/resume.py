@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.frame import options
+from ssdlab.target import NO_CONSENT
 
 app = typer.Typer(add_completion=False)
 
@@ -19,7 +20,7 @@ app = typer.Typer(add_completion=False)
 def run(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     *,
-    destroy_data: options.DestroyData = options.KEEP,
+    destroy_data: options.DestroyData = NO_CONSENT,
     json: options.Json = False,
     quiet: options.Quiet = False,
     yes: options.Yes = False,

@@ -9,7 +9,7 @@ import typer
 from ssdlab.cli.frame import options
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.defaults import STEADY_DEPTH
-from ssdlab.target import RESULTS
+from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
 
@@ -40,7 +40,7 @@ def run(
     depth: Annotated[int, typer.Option(help="Writes at a time.")] = STEADY_DEPTH,
     quick: options.Quick = False,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
+    destroy_data: options.DestroyData = NO_CONSENT,
     out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -66,7 +66,8 @@ def run(
         quick=quick,
     )
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)
 
 
 def shares(text: str) -> tuple[float, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.target import RESULTS
+from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
 
@@ -20,7 +20,7 @@ def run(
     size: options.Size = None,
     quick: options.Quick = False,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
+    destroy_data: options.DestroyData = NO_CONSENT,
     out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -37,4 +37,5 @@ def run(
 
     question = Trim(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)

@@ -20,12 +20,11 @@ from ssdlab.cli.output import write_out
 from ssdlab.cli.run.group import app as experiments
 from ssdlab.cli.twin.profiles import AsJson, Capacity
 from ssdlab.errors import UsageError
-from ssdlab.experiment.frame.site import TWIN
 from ssdlab.experiment.registry import EXPERIMENTS
 from ssdlab.fit.change import Change, changed
 from ssdlab.records import Run, encode_json, make_folder, run_name, utc_now
 from ssdlab.report import WhatIf, render_asked, write_html
-from ssdlab.target import RESULTS
+from ssdlab.target import RESULTS, Twin, parse_profile
 
 app = typer.Typer(add_completion=False)
 
@@ -63,7 +62,7 @@ def what_if(
     shows findings and measures side by side, with ratios and 95 % intervals where both runs have
     some. Changes are checked as a profile is. The changed profile is kept beside the runs.
     """
-    name = profile.removeprefix(TWIN)
+    name = parse_profile(profile)
     text, changes = changed(name, profiles.load(name), change)
     words = _words(run)
     folder = make_folder(out, run_name("what-if", name.removesuffix(".toml"), utc_now()))
@@ -73,7 +72,9 @@ def what_if(
     own += [] if capacity is None else ["--capacity", capacity]
     own += [word for word, wanted in (("--quick", quick), ("--quiet", quiet)) if wanted]
     with _kept_if_used(file), gathered() as runs:
-        status = experiments([*words, *own, TWIN + name, f"{TWIN}{file}"], standalone_mode=False)
+        status = experiments(
+            [*words, *own, str(Twin(name)), str(Twin(str(file)))], standalone_mode=False
+        )
     if len(runs) < 2:
         return int(status or 0)
     asked = _asked(changes, runs)
