@@ -20,7 +20,6 @@ from ssdlab.records import (
     LATENCY,
     OBSERVATIONS,
     STEPS,
-    Caveat,
     Finding,
     Manifest,
     Recording,
@@ -33,6 +32,7 @@ from ssdlab.records import (
     run_name,
     write_run,
 )
+from ssdlab.warning import MeasurementWarning
 
 STARTED = datetime(2026, 11, 21, 10, 15, 0, tzinfo=UTC)
 FILES = (
@@ -79,7 +79,7 @@ def _result(folder: Path, target: str = "twin:x") -> Result:
             "recovers": Finding(value=False, unit="", low=None, high=None, why="so"),
         },
         verdict="It is slow.",
-        warnings=[Caveat("virtual", "A sentence.")],
+        warnings=[MeasurementWarning("virtual", "A sentence.")],
         folder=str(folder),
     )
 

@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssdlab.errors import UsageError
+from ssdlab.warning import MeasurementWarning
 
 STEPS: Final = pa.schema(
     [
@@ -125,13 +126,6 @@ class Finding(msgspec.Struct, frozen=True):
     why: str
 
 
-class Caveat(msgspec.Struct, frozen=True):
-    """A reason to doubt a result: a word for scripts and a sentence for people."""
-
-    code: str
-    sentence: str
-
-
 class Result(msgspec.Struct, frozen=True):
     """What a run says: the JSON of the command line (design, section 5)."""
 
@@ -145,7 +139,7 @@ class Result(msgspec.Struct, frozen=True):
     measures: list[dict[str, Any]]
     findings: dict[str, Finding]
     verdict: str
-    warnings: list[Caveat]
+    warnings: list[MeasurementWarning]
     folder: str
 
 

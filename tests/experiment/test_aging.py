@@ -55,7 +55,7 @@ def _codes(site: Site) -> set[str]:
     """The doubts of the experiment itself, without those about this machine and its drive."""
     machine = {"virtual", "rotational", "page-cache-below", "composed", "usb", "network"}
     machine |= {"busy-host", "stolen-time", "ceiling", "link-speed", "cliff", "thermal"}
-    return {caveat.code for caveat in site.caveats} - machine
+    return {warning.code for warning in site.warnings} - machine
 
 
 def test_the_published_plan_has_its_published_numbers() -> None:
@@ -156,7 +156,7 @@ def test_a_twins_steps_have_no_load_of_a_host_and_raise_no_doubt_about_one(
         course = Course(site)
         course.conduct(measure, small_plan)
         assert {step[name] for step in _steps(course) for name in HOST} == {None}
-        assert not {"busy-host", "stolen-time"} & {caveat.code for caveat in site.caveats}
+        assert not {"busy-host", "stolen-time"} & {warning.code for warning in site.warnings}
 
 
 def test_every_interval_of_every_step_is_recorded_with_its_latencies(small_plan: Plan) -> None:

@@ -32,7 +32,7 @@ def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
     with open_site(TargetOptions(parse_target(target, capacity), chosen.size)) as site:
         course = Course(site)
         course.conduct(measure, chosen)
-        doubts = frozenset(caveat.code for caveat in site.caveats)
+        doubts = frozenset(warning.code for warning in site.warnings)
     return Evidence(course.recording.tables(), chosen.parameters(), "complete", doubts)
 
 

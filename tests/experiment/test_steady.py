@@ -56,8 +56,8 @@ class Run:
 def _measured(site: Site, plan: Plan) -> Evidence:
     course = Course(site)
     course.conduct(measure, plan)
-    doubts = frozenset(caveat.code for caveat in site.caveats)
-    return Evidence(course.recording.tables(), plan.parameters(), doubts=doubts)
+    doubts = frozenset(warning.code for warning in site.warnings)
+    return Evidence(course.recording.tables(), plan.parameters(), warnings=doubts)
 
 
 def _run(twin: KnownTwin, folder: Path, plan: Plan) -> Run:
@@ -173,7 +173,7 @@ def test_a_real_directory_has_no_counters_and_its_spare_is_doubted(drive_directo
     with open_site(TargetOptions(parse_target(str(drive_directory)), plan.size)) as site:
         evidence = _measured(site, plan)
     conclusion = conclude(evidence)
-    assert "spare-not-trimmed" in evidence.doubts
+    assert "spare-not-trimmed" in evidence.warnings
     assert conclusion.findings["waf"].value is None
     assert conclusion.findings["iops"].value
     assert {row["waf"] for row in conclusion.measures} == {None}

@@ -183,7 +183,7 @@ def test_a_file_in_pieces_is_doubted(
         monkeypatch.setattr(Site, "check_written", lambda _self: 7)
         course = Course(site)
         course.conduct(measure, small)
-    assert "lies in 7 pieces" in {each.code: each.sentence for each in site.caveats}["fragmented"]
+    assert "lies in 7 pieces" in {each.code: each.sentence for each in site.warnings}["fragmented"]
     found = conclude(Evidence(course.recording.tables(), small.parameters()))
     assert set(found.findings) == {"chunk_kib", "stripe_kib", "units", "regular"}
 

@@ -41,7 +41,7 @@ def _run(target: Path | str, *, destroy_data: bool = False) -> tuple[Conclusion,
     with open_site(options) as site:
         course = Course(site)
         course.conduct(measure, SMALL)
-        codes = [caveat.code for caveat in site.caveats]
+        codes = [warning.code for warning in site.warnings]
     tables, asked = course.recording.tables(), SMALL.parameters()
     return conclude(Evidence(tables, asked, virtual=site.is_virtual)), codes
 

@@ -107,20 +107,20 @@ def test_a_directory_is_read_as_the_file_says_and_the_test_file_is_gone(
     [job] = Evidence(course.recording.tables(), {}).steps("job")
     assert (job["requests"], job["queue_depth"]) == (2048, 1)
     assert '"engine":"sync"' in job["opened"]
-    assert "page-cache" not in {caveat.code for caveat in site.caveats}
+    assert "page-cache" not in {warning.code for warning in site.warnings}
     assert list(drive_directory.iterdir()) == []
 
 
 def test_a_page_cache_that_is_not_bypassed_is_a_doubt_on_a_drive(drive_directory: Path) -> None:
     chosen = _plan(READS.replace("direct=1", "direct=0\ninvalidate=0"))
     _, site = _course(_options(drive_directory, chosen), chosen)
-    assert "page-cache" in {caveat.code for caveat in site.caveats}
+    assert "page-cache" in {warning.code for warning in site.warnings}
 
 
 def test_the_target_takes_the_place_of_the_files_own_and_that_is_told() -> None:
     chosen = _plan(f"{READS}filename=/dev/sdx\n")
     _, site = _course(_options("twin:toshiba-xg5", chosen, capacity_bytes=1 << 30), chosen)
-    assert "/dev/sdx" in site.caveats[0].sentence
+    assert "/dev/sdx" in site.warnings[0].sentence
 
 
 def test_reads_of_a_hole_are_refused_because_they_measure_nothing(drive_directory: Path) -> None:

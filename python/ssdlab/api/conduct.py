@@ -20,10 +20,10 @@ from ssdlab.errors import Interrupted, SsdlabError, UsageError
 from ssdlab.experiment.frame import provenance
 from ssdlab.experiment.frame.budget import budget
 from ssdlab.experiment.frame.course import Course, Plan
-from ssdlab.experiment.frame.doubts import few_samples
 from ssdlab.experiment.frame.earlier import Earlier
 from ssdlab.experiment.frame.progress import Listener, silent
 from ssdlab.experiment.frame.site import Site, TargetOptions, check, open_site, restored
+from ssdlab.experiment.frame.warnings import few_samples
 from ssdlab.experiment.questions import Question
 from ssdlab.experiment.registry import EXPERIMENTS
 from ssdlab.records import (
@@ -181,7 +181,7 @@ def _weigh(task: Task, site: Site, audience: Audience) -> None:
     )
     agreed = audience.agrees(sentence)
     if agreed is None:
-        site.doubt("endurance", f"{sentence}; nobody could be asked.")
+        site.warn("endurance", f"{sentence}; nobody could be asked.")
     elif not agreed:
         raise UsageError("nothing was written; give a smaller --size or --quick")
 
@@ -228,12 +228,12 @@ def result_of(
     recording: Recording, manifest: Manifest, site: Site, duration_s: float, folder: Path
 ) -> Result:
     """What the recording supports, by the experiment's own analysis."""
-    doubts = frozenset(caveat.code for caveat in site.caveats)
+    warnings = frozenset(warning.code for warning in site.warnings)
     evidence = Evidence(
-        recording.tables(), manifest.parameters, manifest.outcome, doubts, manifest.virtual
+        recording.tables(), manifest.parameters, manifest.outcome, warnings, manifest.virtual
     )
     conclusion = EXPERIMENTS[manifest.experiment].conclude(evidence)
-    few_samples(conclusion.measures, site.doubt)
+    few_samples(conclusion.measures, site.warn)
     return Result(
         ssdlab=manifest.ssdlab,
         experiment=manifest.experiment,
@@ -245,6 +245,6 @@ def result_of(
         measures=conclusion.measures,
         findings=conclusion.findings,
         verdict=conclusion.verdict,
-        warnings=site.caveats,
+        warnings=site.warnings,
         folder=str(folder),
     )

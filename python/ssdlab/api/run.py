@@ -14,9 +14,10 @@ from ssdlab.api.conduct import Audience, Keeping, perform, task_of_begun
 from ssdlab.api.shown import Shown, table_of
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiment.frame.progress import Listener, silent
-from ssdlab.records import Caveat, Finding
+from ssdlab.records import Finding
 from ssdlab.report.asked import Asked
 from ssdlab.target import parse_consent
+from ssdlab.warning import MeasurementWarning
 
 MEASURES = "measures"
 """The table of the rows that findings rest on."""
@@ -67,8 +68,8 @@ class Run(Shown):
         return self.record.result.verdict
 
     @property
-    def warnings(self) -> list[Caveat]:
-        """Reasons to doubt it: a code for programs and a sentence for people each."""
+    def warnings(self) -> list[MeasurementWarning]:
+        """Reasons to distrust it: a code for scripts and a sentence for people each."""
         return self.record.result.warnings
 
     def table(self, name: str = MEASURES) -> pa.Table:

@@ -17,12 +17,13 @@ from ssdlab.analysis.doctor import findings, judge, summary
 from ssdlab.cli.output import write_out
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.experiment.readmap import Budget, read_map
-from ssdlab.records import Caveat, encode_json
+from ssdlab.records import encode_json
 from ssdlab.report.doctor import Report, render, write_html
 from ssdlab.snapshot import File, Snapshot, Unread, decode
 from ssdlab.stack.look import Probes, file_record, largest, look
 from ssdlab.stack.trim import Roots, read_tables
 from ssdlab.units import format_size, parse_size
+from ssdlab.warning import MeasurementWarning
 
 app = typer.Typer(add_completion=False)
 
@@ -185,7 +186,7 @@ def _report(stack: Snapshot, duration_s: float) -> Report:
         findings=findings(verdicts),
         verdict=summary(verdicts),
         verdicts=verdicts,
-        warnings=[Caveat("unread", _told(each)) for each in stack.unread],
+        warnings=[MeasurementWarning("unread", _told(each)) for each in stack.unread],
         stack=stack,
     )
 

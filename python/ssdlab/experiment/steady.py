@@ -237,7 +237,7 @@ def _ahead(plan: Plan, stage: int) -> float:
 
 
 def _can_trim(course: Course, plan: Plan) -> bool:
-    """Whether the region can be given back to the drive; where spare needs it, a doubt."""
+    """Whether the region can be given back to the drive; a warning where spare needs it."""
     site = course.site
     if site.is_virtual:
         return True
@@ -245,12 +245,12 @@ def _can_trim(course: Course, plan: Plan) -> bool:
     if site.identity.get("kind") == "block device":
         if drives and all(drive.get("discard_max_bytes") for drive in drives):
             return True
-        site.doubt(
+        site.warn(
             "no-trim",
             "The drive takes no trims here, so its state before the fill is not known.",
         )
     if plan.spares:
-        site.doubt(
+        site.warn(
             "spare-not-trimmed",
             "What stays unused could not be trimmed, so the drive may hold old data there and "
             "gain nothing by it: use a block device that takes trims.",

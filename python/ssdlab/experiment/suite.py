@@ -176,7 +176,7 @@ def _check_forgotten(course: Course, plan: Plan, trial: Trial) -> None:
     share = cached_share(course.site, plan.size)
     course.observe("cached_share", share, trial.name)
     if share is not None and share > CACHED_SOME:
-        course.site.doubt(
+        course.site.warn(
             "page-cache",
             f"{share:.0%} of the file stayed in the page cache: {trial.name} is partly memory's.",
         )

@@ -48,8 +48,8 @@ def _run(place: Path, chosen: Plan, listener: Listener = silent) -> tuple[Site, 
     with open_site(TargetOptions(parse_target(str(place)), chosen.size)) as opened:
         course = Course(opened, listener)
         course.conduct(measure, chosen)
-    doubts = frozenset(caveat.code for caveat in opened.caveats)
-    return opened, Evidence(course.recording.tables(), chosen.parameters(), doubts=doubts)
+    doubts = frozenset(warning.code for warning in opened.warnings)
+    return opened, Evidence(course.recording.tables(), chosen.parameters(), warnings=doubts)
 
 
 def punch_hole(fd: int, offset: int, length: int) -> None:
@@ -86,7 +86,7 @@ def test_files_have_as_many_pieces_as_asked_on_the_drive(
     found = [(row["detail"], row["value"]) for row in evidence.observed("extents")]
     assert found == [("worst, degree 64", 64), ("random, degree 64", 64)]
     assert all(row["value"] >= 0.9 * 63 for row in evidence.observed("distances_met"))
-    assert "layout-changed" not in evidence.doubts
+    assert "layout-changed" not in evidence.warnings
     assert sorted(path.name for path in place.iterdir()) in ([], ["lost+found"])
     assert os.statvfs(place).f_bfree * 4096 > 1500 * MIB
 
@@ -108,8 +108,8 @@ def test_without_root_the_price_of_splitting_is_that_of_the_file_in_order(
 
     monkeypatch.setattr(memory, "open_memory", refuse)
     opened, evidence = _run(drive_directory, SMALL)
-    assert "no-memory-drive" in evidence.doubts
-    told = next(each.sentence for each in opened.caveats if each.code == "no-memory-drive")
+    assert "no-memory-drive" in evidence.warnings
+    told = next(each.sentence for each in opened.warnings if each.code == "no-memory-drive")
     assert "takes root" in told
     conclusion = conclude(evidence)
     assert conclusion.findings["splitting_measured_by"].value == "file in order"

@@ -41,7 +41,7 @@ def _refusal(target: object, size: int = SIZE, consent: Consent = NO_CONSENT) ->
 
 
 def _codes(site: Site) -> list[str]:
-    return [caveat.code for caveat in site.caveats]
+    return [warning.code for warning in site.warnings]
 
 
 def test_a_twin_is_virtual_knows_its_geometry_and_keeps_its_profile() -> None:
@@ -52,7 +52,7 @@ def test_a_twin_is_virtual_knows_its_geometry_and_keeps_its_profile() -> None:
         assert site.identity["dies"] == 16
         assert site.profile is not None
         assert "Toshiba" in site.profile
-        assert (site.caveats, site.check_written()) == ([], None)
+        assert (site.warnings, site.check_written()) == ([], None)
 
 
 def test_a_twin_that_is_smaller_than_the_test_is_refused() -> None:
@@ -108,8 +108,8 @@ def test_a_link_to_a_directory_is_that_directory(drive_directory: Path, tmp_path
 
 def test_a_doubt_is_noted_once() -> None:
     with open_site(_options("twin:toshiba-xg5", 256 * MIB)) as site:
-        site.doubt("odd", "It is odd.")
-        site.doubt("odd", "It is odd.")
+        site.warn("odd", "It is odd.")
+        site.warn("odd", "It is odd.")
         assert _codes(site) == ["odd"]
 
 

@@ -24,12 +24,10 @@ from ssdlab.errors import TargetError
 from ssdlab.experiment.frame import written
 from ssdlab.experiment.frame.consent import given_up, require_consent
 from ssdlab.experiment.frame.testfile import TestFile, files_in_use, remove_leftovers
-from ssdlab.records import Caveat
-from ssdlab.stack.attributes import attribute_doubts
+from ssdlab.stack.attributes import attribute_warnings
 from ssdlab.stack.blockdev import BlockDevice, device_at, size_of
-from ssdlab.stack.device_doubts import device_doubts
-from ssdlab.stack.doubt import Doubt
-from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.device_warnings import device_warnings
+from ssdlab.stack.filesystem import mount_warnings
 from ssdlab.stack.health.hardware import Temperature, link_bytes_per_s, temperature
 from ssdlab.stack.in_use import in_use
 from ssdlab.stack.layers import devices_of_mount, drives_of_mount, drives_under, layers_under
@@ -37,6 +35,7 @@ from ssdlab.stack.mounts import Mount, mount_of
 from ssdlab.stack.space import room_for, space_on
 from ssdlab.target import NO_CONSENT, Consent, Directory, Target, Twin, parse_target
 from ssdlab.units import format_size
+from ssdlab.warning import MeasurementWarning
 
 NO_DIRECT_IO: Final = frozenset({"data-journal", "dax"})
 """Doubts under which each read comes from memory: refused before anything is written."""
@@ -100,7 +99,7 @@ class Site:
 
     drive: Drive
     identity: dict[str, Any]
-    caveats: list[Caveat] = field(default_factory=list)
+    warnings: list[MeasurementWarning] = field(default_factory=list)
     profile: str | None = None
     test_file: TestFile | None = None
     drives: tuple[BlockDevice, ...] = ()
@@ -156,11 +155,11 @@ class Site:
         """Whether its clock is virtual: a twin."""
         return bool(self.drive.is_virtual)
 
-    def doubt(self, code: str, sentence: str) -> None:
-        """Adds a reason to doubt the result, once."""
-        caveat = Caveat(code, sentence)
-        if caveat not in self.caveats:
-            self.caveats.append(caveat)
+    def warn(self, code: str, sentence: str) -> None:
+        """Adds a warning about the result, once."""
+        warning = MeasurementWarning(code, sentence)
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
     def release(self) -> None:
         """Gives the test file's blocks back: it is removed, and nothing holds it open any more.
@@ -176,12 +175,12 @@ class Site:
         """Checks that all of the test file is on the drive; returns its number of fragments."""
         if self.test_file is None:
             return None
-        return written.check_written(self.test_file.fd, self.doubt)
+        return written.check_written(self.test_file.fd, self.warn)
 
     def check_uncached(self) -> None:
         """Checks that the reads so far came from the drive and not from the page cache."""
         if self.test_file is not None:
-            written.check_uncached(self.test_file.fd, self.doubt)
+            written.check_uncached(self.test_file.fd, self.warn)
 
 
 @contextlib.contextmanager
@@ -248,7 +247,7 @@ def _open_block_device(path: Path, options: TargetOptions) -> Site:
     device = device_at(path)
     if device.read_only:
         raise TargetError(f"{path} is read-only; give a block device that can be written")
-    found = _layer_doubts([device])
+    found = _layer_warnings([device])
     _refuse_fatal(path, found)
     drive = open_real(path, request_bytes_max=options.request_bytes_max, seed=options.seed)
     try:
@@ -260,16 +259,16 @@ def _open_block_device(path: Path, options: TargetOptions) -> Site:
     return Site(
         drive=drive,
         identity={"kind": "block device", "path": str(path), "drives": _described(drives)},
-        caveats=_caveats(found),
+        warnings=_warnings(found),
         drives=drives,
         destroys=destroys,
     )
 
 
-def _layer_doubts(devices: Iterable[BlockDevice]) -> list[Doubt]:
-    """The doubts about devices and all that lies under them, each once."""
+def _layer_warnings(devices: Iterable[BlockDevice]) -> list[MeasurementWarning]:
+    """The warnings about devices and all that lies under them, each once."""
     layers = [layer for device in devices for layer in layers_under(device)]
-    found = [doubt for layer in layers for doubt in device_doubts(layer.device)]
+    found = [warning for layer in layers for warning in device_warnings(layer.device)]
     return list(dict.fromkeys(found))
 
 
@@ -282,34 +281,34 @@ def _made_test_file(directory: Path, options: TargetOptions) -> Iterator[Site]:
         )
     mount = mount_of(directory)
     drives = drives_of_mount(mount)
-    found = [*doubts(mount), *_layer_doubts(devices_of_mount(mount))]
+    found = [*mount_warnings(mount), *_layer_warnings(devices_of_mount(mount))]
     # Of a directory's attributes only the worst: in an append-only one no file can be removed.
-    _refuse_fatal(directory, [*found, *attribute_doubts(directory)])
+    _refuse_fatal(directory, [*found, *attribute_warnings(directory)])
     leftovers, others = remove_leftovers(directory), files_in_use(directory)
     _require_room(directory, options)
     with TestFile(directory, options.size_bytes) as test_file:
-        found += attribute_doubts(test_file.path)
+        found += attribute_warnings(test_file.path)
         _refuse_fatal(directory, found)
         largest = options.request_bytes_max
         site = Site(  # alone holds the drive: `release` closes it
             drive=open_real(test_file.path, request_bytes_max=largest, seed=options.seed),
             identity=_directory_identity(directory, mount, drives),
-            caveats=_caveats(found),
+            warnings=_warnings(found),
             test_file=test_file,
             drives=drives,
         )
         if others:
-            site.doubt("another-run", "Another ssdlab measures in this directory at the same time.")
+            site.warn("another-run", "Another ssdlab measures in this directory at the same time.")
         for path in leftovers:
-            site.doubt("leftover", f"{path.name}, left by a run that was killed, was removed.")
+            site.warn("leftover", f"{path.name}, left by a run that was killed, was removed.")
         yield site
 
 
-def _refuse_fatal(path: Path, found: Iterable[Doubt]) -> None:
-    for doubt in found:
-        if doubt.fatal or doubt.code in NO_DIRECT_IO:
+def _refuse_fatal(path: Path, found: Iterable[MeasurementWarning]) -> None:
+    for warning in found:
+        if warning.fatal or warning.code in NO_DIRECT_IO:
             raise TargetError(
-                f"{path}: {doubt.sentence.rstrip('.')}; give a directory on the drive to be "
+                f"{path}: {warning.sentence.rstrip('.')}; give a directory on the drive to be "
                 "measured"
             )
 
@@ -356,5 +355,5 @@ def _described(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
-def _caveats(found: Iterable[Doubt]) -> list[Caveat]:
-    return [Caveat(doubt.code, doubt.sentence) for doubt in found]
+def _warnings(found: Iterable[MeasurementWarning]) -> list[MeasurementWarning]:
+    return [MeasurementWarning(warning.code, warning.sentence) for warning in found]

@@ -8,9 +8,9 @@ import pytest
 
 from ssdlab.device import Extents, Job, encode
 from ssdlab.experiment.frame.course import Course, Step
-from ssdlab.experiment.frame.doubts import Coverage, few_samples, judge
-from ssdlab.experiment.frame.doubts import judged as judged_module
 from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.experiment.frame.warnings import Coverage, few_samples, judge
+from ssdlab.experiment.frame.warnings import judged as judged_module
 from ssdlab.records import Recording, StepRow
 from ssdlab.stack.blockdev import BlockDevice
 from ssdlab.stack.health.hardware import Temperature
@@ -177,10 +177,10 @@ def test_a_twin_that_is_read_before_it_was_written_is_doubted_and_then_it_is_not
         course = Course(site)
         course.run(Step("fill", "writing", "fill"), Job(**{**_fields(READ), "op": "write"}))
         course.run(Step("read", "reading", "read"), READ)
-        assert site.caveats == []
+        assert site.warnings == []
         beyond = Job(**{**_fields(READ), "offset_bytes": MIB})
         course.run(Step("read", "reading", "read"), beyond)
-        assert "1 MiB of what was read had not been written" in site.caveats[0].sentence
+        assert "1 MiB of what was read had not been written" in site.warnings[0].sentence
 
 
 def test_a_twins_counters_are_noted_after_each_step_that_writes() -> None:
