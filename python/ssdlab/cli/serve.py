@@ -20,7 +20,7 @@ from ssdlab.records import encode_json
 from ssdlab.stack.in_use import file_in_use
 from ssdlab.units import format_size, parse_duration, parse_size
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 UnixSocket = Annotated[
     Path | None, typer.Option(help="Listen on this socket, which must not exist.")
