@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ssdlab.errors import TargetError
-from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.filesystem import mount_warnings
 from ssdlab.stack.mounts import longest_prefix, mount_of, read_mounts
 
 LINES = (
@@ -113,8 +113,8 @@ def test_a_path_on_no_mount_that_is_seen_keeps_its_device_and_is_doubted(
     number = tmp_path.stat().st_dev
     assert (found.major, found.minor) == (os.major(number), os.minor(number))
     assert tmp_path.is_relative_to(found.mount_point)
-    assert [doubt.code for doubt in doubts(found, captured.proc, captured.sys)] == ["unseen-mount"]
-    assert not doubts(found, captured.proc, captured.sys)[0].fatal
+    (warning,) = mount_warnings(found, captured.proc, captured.sys)
+    assert (warning.code, warning.fatal) == ("unseen-mount", False)
 
 
 def test_without_mountinfo_nobody_says_that_nothing_is_mounted(captured: Any) -> None:
