@@ -18,6 +18,7 @@ CRATES = {
     "workload": CONTRACT,
     "serve": CONTRACT,
     "python": CONTRACT | {"flash", "uring", "workload", "serve"},
+    "fuzz": CONTRACT | {"flash", "workload", "serve"},
 }
 PREFIX = "ssdlab-"
 

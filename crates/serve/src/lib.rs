@@ -49,6 +49,8 @@ pub use power::{Epoch, Plan, PowerTold};
 pub use resources::failpoints;
 pub use resources::{LimitError, Limits};
 pub use server::Server;
+#[cfg(feature = "fuzzing")]
+pub use server::fuzz;
 pub use store::{Log, Store};
 pub use tls::Tls;
 pub use transport::Lead;

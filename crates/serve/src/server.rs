@@ -1,5 +1,8 @@
 //! `Server`: gives each connection a thread, cuts the power under all of them, and ends them all.
 
+#[cfg(feature = "fuzzing")]
+pub mod fuzz;
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};

@@ -18,6 +18,10 @@ const BEGINNING: usize = 1 << 16;
 /// An entry may come so much before the one before it: hosts log what is done, not what is asked.
 const DISORDER: Nanos = Nanos::from_millis(1000);
 
+/// No host asks for more at once: the kernel counts a request's bytes in 32 bits. A longer entry
+/// would also take its time and memory by the unit when its footprint is counted.
+const LENGTH_BYTES_MAX: u64 = 1 << 32;
+
 /// No line of a trace is longer.
 const LINE_MAX: u64 = 1 << 16;
 
@@ -129,6 +133,11 @@ impl Trace {
             if entry.op != Op::Flush && entry.length_bytes == 0 {
                 self.empty += 1;
                 continue;
+            }
+            if entry.length_bytes > LENGTH_BYTES_MAX {
+                let what =
+                    format!("its length is {} bytes; may be up to 4 GiB", entry.length_bytes);
+                return Err(self.wrong(what));
             }
             entry.at = self.in_order(entry.at).map_err(|what| self.wrong(what))?;
             return Ok(Some(entry));

@@ -34,6 +34,16 @@ fn a_line_that_is_wrong_is_told_by_its_number_and_field() {
 }
 
 #[test]
+fn an_entry_that_no_host_could_ask_for_is_refused_at_once() {
+    assert_eq!(
+        second("128166410318061000,wdev,1,Write,4096,4294967808,1189\n"),
+        "TRACE, line 2: its length is 4294967808 bytes; may be up to 4 GiB"
+    );
+    let longest = Kept::of(&format!("{GOOD}128166410318061000,wdev,1,Write,0,4294967296,1189\n"));
+    assert_eq!(Statistics::of(&longest.replay(None)).unwrap().unit_writes, (1 << 20) + 1);
+}
+
+#[test]
 fn a_time_far_before_others_is_wrong_unless_any_order_is_allowed() {
     let trace = Kept::of(&format!("{GOOD}128166410298060999,wdev,1,Write,4096,4096,1\n"));
     assert_eq!(

@@ -1,0 +1,206 @@
+//! Replies: well formed, each to a request that was sent, and with the content that was written.
+
+use std::collections::BTreeMap;
+
+use super::requests::{BLOCK_STATUS, FLUSH, READ, Request, TRIM, WRITE, WRITE_ZEROES};
+use super::{OPT_ABORT, OPT_EXPORT_NAME, OPT_GO, OPT_STRUCTURED_REPLY, OPTION, sent_requests};
+use crate::bed::Setup;
+use crate::toy::{CAPACITY, UNIT};
+
+pub const SIMPLE: u32 = 0x6744_6698;
+const CHUNK: u32 = 0x668e_33ef;
+const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+const ACK: u32 = 1;
+const CHUNK_NONE: u16 = 0;
+const CHUNK_DATA: u16 = 1;
+const CHUNK_BLOCK_STATUS: u16 = 5;
+const CHUNK_ERROR: u16 = 0x8001;
+/// After so many options the server gives up.
+const OPTIONS_MAX: usize = 1000;
+const OPTION_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes from the front on.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self, count: usize) -> Option<u64> {
+        let bytes = self.take(count)?;
+        Some(bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        self.number(4).map(|word| word as u32)
+    }
+}
+
+/// A request's reply.
+#[derive(Default)]
+struct Reply<'a> {
+    errno: u32,
+    data: &'a [u8],
+    is_complete: bool,
+}
+
+/// Checks all that was heard against all that was sent.
+pub fn check(setup: Setup, sent: &[u8], heard: &[u8]) {
+    let (mut sent, mut heard) = (Bytes(sent), Bytes(heard));
+    let Some(structured) = negotiated(&mut sent, &mut heard) else {
+        assert!(heard.0.is_empty(), "replies after the end of the negotiation");
+        return;
+    };
+    let (requests, in_order) = sent_requests(sent.0);
+    let by_cookie: BTreeMap<u64, Request> =
+        requests.iter().map(|(request, _)| (request.cookie, *request)).collect();
+    if by_cookie.len() < requests.len() {
+        // Two requests of one cookie: whose reply is whose cannot be told.
+        return;
+    }
+    let mut replies: BTreeMap<u64, Reply<'_>> = BTreeMap::new();
+    while !heard.0.is_empty() {
+        reply(&mut heard, structured, &by_cookie, &mut replies).expect("a reply is cut short");
+    }
+    assert!(!in_order || requests.len() == replies.len(), "a request without a reply");
+    assert!(replies.values().all(|reply| reply.is_complete), "a reply without its last chunk");
+    check_content(setup, &requests, &replies);
+}
+
+/// The negotiation; whether replies are structured, and `None` where it chooses no export.
+fn negotiated(sent: &mut Bytes<'_>, heard: &mut Bytes<'_>) -> Option<bool> {
+    assert_eq!(heard.take(16), Some(&b"NBDMAGICIHAVEOPT"[..]));
+    assert_eq!(heard.number(2), Some(3));
+    let flags = sent.word()?;
+    if flags & !3 != 0 || flags & 1 == 0 {
+        return None;
+    }
+    let mut structured = false;
+    for _ in 0..OPTIONS_MAX {
+        if sent.take(8)? != OPTION {
+            return None;
+        }
+        let (option, length) = (sent.word()?, sent.word()? as usize);
+        if length > OPTION_BYTES_MAX && option == OPT_EXPORT_NAME {
+            return None;
+        }
+        let asked = sent.take(length)?;
+        if option == OPT_EXPORT_NAME {
+            if !asked.is_empty() && asked != b"toy" {
+                return None;
+            }
+            assert_eq!(heard.number(8), Some(CAPACITY));
+            let zeros = if flags & 2 == 0 { 124 } else { 0 };
+            assert!(heard.take(2 + zeros).is_some());
+            return Some(structured);
+        }
+        let is_done = option_reply(heard, option).expect("an option's reply is cut short");
+        match option {
+            OPT_ABORT => return None,
+            OPT_GO if is_done => return Some(structured),
+            OPT_STRUCTURED_REPLY => structured |= is_done,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// All replies to an option; whether the last acknowledges it.
+fn option_reply(heard: &mut Bytes<'_>, option: u32) -> Option<bool> {
+    loop {
+        assert_eq!(heard.number(8)?, OPTION_REPLY);
+        assert_eq!(heard.word()?, option);
+        let (kind, length) = (heard.word()?, heard.word()?);
+        heard.take(length as usize)?;
+        if kind == ACK || kind >> 31 == 1 {
+            return Some(kind == ACK);
+        }
+    }
+}
+
+/// Takes one reply or one chunk of it; `None` where it is cut short.
+fn reply<'a>(
+    heard: &mut Bytes<'a>,
+    structured: bool,
+    requests: &BTreeMap<u64, Request>,
+    replies: &mut BTreeMap<u64, Reply<'a>>,
+) -> Option<()> {
+    let magic = heard.word()?;
+    let is_simple = magic == SIMPLE;
+    assert!(is_simple || magic == CHUNK && structured, "{magic:x} is no reply's magic number");
+    let (first, second) = if is_simple {
+        (heard.word()?, 0)
+    } else {
+        (heard.number(2)? as u32, heard.number(2)? as u16)
+    };
+    let cookie = heard.number(8)?;
+    let request = requests.get(&cookie).expect("a reply to no request");
+    let reply = replies.entry(cookie).or_default();
+    assert!(!reply.is_complete, "two replies to one request");
+    if is_simple {
+        let has_data = request.kind == READ && first == 0;
+        assert!(!structured || !matches!(request.kind, READ | BLOCK_STATUS), "must be structured");
+        let data = heard.take(if has_data { request.length as usize } else { 0 })?;
+        *reply = Reply { errno: first, data, is_complete: true };
+        return Some(());
+    }
+    let length = heard.word()? as usize;
+    let mut chunk = Bytes(heard.take(length)?);
+    reply.is_complete = first & 1 == 1;
+    match (second, request.kind) {
+        (CHUNK_NONE, _) => {}
+        (CHUNK_DATA, READ) => {
+            assert_eq!(chunk.number(8)?, request.offset);
+            assert_eq!(chunk.0.len(), request.length as usize);
+            reply.data = chunk.take(request.length as usize)?;
+        }
+        (CHUNK_BLOCK_STATUS, BLOCK_STATUS) => {
+            chunk.word()?;
+            let (mut described, mut extents) = (0, 0);
+            while !chunk.0.is_empty() {
+                described += u64::from(chunk.word()?);
+                extents += 1;
+                chunk.word()?;
+            }
+            assert!(extents > 0 && described <= request.length.into());
+        }
+        (CHUNK_ERROR, _) => {
+            reply.errno = chunk.word()?;
+            assert!(reply.errno != 0);
+            let words = chunk.number(2)?;
+            chunk.take(words as usize)?;
+        }
+        _ => panic!("a chunk of kind {second} to a request of kind {}", request.kind),
+    }
+    assert!(chunk.0.is_empty(), "a chunk is longer than what it says");
+    Some(())
+}
+
+/// What one connection reads is what it wrote before.
+fn check_content(setup: Setup, requests: &[(Request, &[u8])], replies: &BTreeMap<u64, Reply<'_>>) {
+    let mut content = vec![0; CAPACITY as usize];
+    for (request, data) in requests {
+        let Some(reply) = replies.get(&request.cookie).filter(|reply| reply.errno == 0) else {
+            continue;
+        };
+        // A flush has no range.
+        let has_range = request.kind != FLUSH && request.length > 0;
+        assert!(!has_range || request.end() <= CAPACITY, "beyond the end: {request:?}");
+        let units = (request.offset.next_multiple_of(UNIT), request.end() / UNIT * UNIT);
+        let (start, end) = if request.kind == TRIM {
+            (units.0, if setup.trims_to_zeros() { units.1.max(units.0) } else { units.0 })
+        } else {
+            (request.offset, request.end())
+        };
+        let Some(here) = content.get_mut(start as usize..end as usize) else { continue };
+        match request.kind {
+            READ => assert!(here == reply.data, "not what was written: {request:?}"),
+            WRITE => here.copy_from_slice(data),
+            TRIM | WRITE_ZEROES => here.fill(0),
+            _ => {}
+        }
+    }
+}

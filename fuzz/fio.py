@@ -1,0 +1,41 @@
+"""What the fuzz target `fio` runs: the parser of fio's job files, which is Python.
+
+A job file is refused in one line, or its jobs are printed as a job file that reads as the same.
+"""
+
+import msgspec
+
+from ssdlab.device.fio import FioJob, parse_fio, to_fio
+from ssdlab.errors import UsageError
+
+
+def fio(content: bytes) -> None:
+    """Reads a job file of this content, and prints what it says."""
+    try:
+        jobs = parse_fio(content.decode(errors="replace"))
+    except UsageError as error:
+        check_line(error)
+        return
+    for job in jobs:
+        try:
+            text = to_fio(job)
+        except UsageError as error:
+            check_line(error)
+            continue
+        [read] = parse_fio(text)
+        assert of_requests(read) == of_requests(job), text
+
+
+def of_requests(step: FioJob) -> FioJob:
+    """The job without what is left out where it is printed: seeds, which fio may choose itself."""
+    return msgspec.structs.replace(
+        step,
+        job=msgspec.structs.replace(step.job, seed=0),
+        options=msgspec.structs.replace(step.options, seed=0),
+    )
+
+
+def check_line(error: UsageError) -> None:
+    """What users see of an error is one line."""
+    assert str(error)
+    assert len(str(error).splitlines()) == 1, str(error)

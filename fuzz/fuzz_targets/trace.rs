@@ -1,0 +1,7 @@
+//! libFuzzer's entry to the target `trace`.
+#![no_main]
+
+#[global_allocator]
+static ALLOCATOR: ssdlab_fuzz::Limited = ssdlab_fuzz::Limited;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| ssdlab_fuzz::run("trace", input));
