@@ -57,7 +57,7 @@ cp -L /etc/resolv.conf /etc/hosts "$new/etc/"
 [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$new/etc/pip.conf"
 cargo_config=${CARGO_HOME:-$HOME/.cargo}/config.toml
 [ ! -e "$cargo_config" ] || install -D -m 644 "$cargo_config" "$new$home/.cargo/config.toml"
-variables=(HOME="$home" PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8)
+variables=(HOME="$home" PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PIP_LOG=/tmp/pip.log)
 [ "$who" = user ] || variables[1]=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 while IFS='=' read -r -d '' name value; do
     case $name=$value in
@@ -96,6 +96,12 @@ megabytes() {
     echo "$sum"
 }
 
+# What pip says that it downloads; its cache may stay empty, as a proxy can forbid it.
+pip_megabytes() {
+    sed -nE 's/.*Downloading [^ ]+ \(([0-9.]+) (kB|MB)\)$/\1 \2/p' "$new/tmp/pip.log" |
+        awk '{ sum += $2 == "MB" ? $1 : $1 / 1000 } END { printf "%.0f", sum }'
+}
+
 asked="--no-install-recommends make"
 [ "$who" = root ] || asked="make $(sed -n 's/^ *apt-get install //p' README.md)"
 began=$SECONDS
@@ -123,7 +129,7 @@ for verb in "$@"; do
         { outcome="FAILED (see $log-$verb.log)"; failed=1; }
     echo "fresh: $release $who: make $verb: $outcome, $((SECONDS - began)) s; downloaded so far:" \
         "Debian packages $(megabytes /var/cache/apt/archives /var/lib/apt/lists) MB," \
-        "Python packages $(megabytes "$home/.cache/pip") MB, crates $(megabytes "$home/.cargo/registry/cache") MB"
+        "Python packages $(pip_megabytes) MB, crates $(megabytes "$home/.cargo/registry/cache") MB"
     grep -E '^(SKIPPED|FAILED|ERROR|=+ .* in [0-9.]+s)' "$log-$verb.log" || true
 done
 exit "$failed"
