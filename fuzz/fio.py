@@ -21,6 +21,8 @@ def fio(content: bytes) -> None:
             text = to_fio(job)
         except UsageError as error:
             check_line(error)
+            # `to_fio` reads what it prints: what came from a job file must not change by that.
+            assert not str(error).endswith("as fio has it"), str(error)
             continue
         [read] = parse_fio(text)
         assert of_requests(read) == of_requests(job), text
