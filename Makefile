@@ -14,10 +14,10 @@ endif
 
 # Two calls of pip at once would spoil the environment.
 .NOTPARALLEL:
-.PHONY: help demo test check bench lint build site fuzz
+.PHONY: help demo test test-fresh check bench lint build site fuzz
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: .venv/stamp-native ## age a twin and a directory of this checkout; one HTML report
 	@tools/demo.sh
@@ -28,6 +28,13 @@ test: .venv/stamp-native .venv/stamp-test ## all tests: Rust, then Python
 	cargo test --workspace --quiet || failed=1; \
 	cargo test --package ssdlab-serve --features model --lib --quiet model || failed=1; \
 	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest || failed=1; \
+	exit $$failed
+
+test-fresh: ## on bare Debian 12 and 13, as root and as a user: make demo, make test (needs root; hours)
+	@failed=0; \
+	for release in bookworm trixie; do for who in root user; do \
+	    tools/fresh/machine.sh $$release $$who demo test || failed=1; \
+	done; done; \
 	exit $$failed
 
 check: lint test ## the gate: lint, then test

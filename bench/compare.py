@@ -25,11 +25,12 @@ import numpy as np
 
 from ssdlab.analysis.compare.side import Side, sides
 from ssdlab.analysis.compare.verdict import compare
-from ssdlab.api.conduct import Audience, Keeping, Opening, Task, perform, wish_of
+from ssdlab.api.conduct import Audience, Keeping, Task, options_of, perform
 from ssdlab.api.turns import Asked, measure_in_turns
 from ssdlab.cli.compare.command import Short
 from ssdlab.experiment import turns, workload
 from ssdlab.records import Run
+from ssdlab.target import NO_CONSENT, parse_target
 
 NOISE = 0.05
 TRUE = 1.10
@@ -40,11 +41,16 @@ def in_turns(targets: list[str], number: int, turn: str, seed: int) -> list[Run]
     text = Short("read", "random", "4KiB", 1, turn, "16MiB").text()
     jobs = workload.plan_of(text, "", seed=seed)
     asked = [
-        Asked(f"{place}", target, turns.Plan(jobs, number, f"{seed}", place, len(targets)))
+        Asked(
+            f"{place}",
+            parse_target(target),
+            NO_CONSENT,
+            turns.Plan(jobs, number, f"{seed}", place, len(targets)),
+        )
         for place, target in enumerate(targets)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        return measure_in_turns(asked, Opening(), Keeping(Path(folder)), Audience())
+        return measure_in_turns(asked, Keeping(Path(folder)), Audience())
 
 
 def verdict(runs: list[Run]) -> str:
@@ -82,7 +88,7 @@ def single(directory: Path, seed: int) -> Run:
     """A run of the workload alone: one turn's job for three seconds."""
     text = Short("read", "random", "4KiB", 1, "3s", "16MiB").text()
     plan = workload.plan_of(text, "", seed=seed)
-    task = Task("workload", plan, wish_of(str(directory), plan, Opening()))
+    task = Task("workload", plan, options_of(parse_target(str(directory)), plan, NO_CONSENT))
     with tempfile.TemporaryDirectory() as folder:
         return perform(task, Keeping(Path(folder)), Audience())
 

@@ -17,7 +17,7 @@ import loop_devices
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.filesystem import mount_warnings
 from ssdlab.stack.mounts import mount_of
 from ssdlab.stack.space import room_for
 
@@ -100,7 +100,7 @@ def drive_directory(tmp_path: Path) -> Path:
 
     Skips where the test's own directory lies in memory, on the network, or on a full drive.
     """
-    for doubt in doubts(mount_of(tmp_path)):
+    for doubt in mount_warnings(mount_of(tmp_path)):
         if doubt.fatal or doubt.code == "data-journal":
             pytest.skip(f"needs a directory on a drive (--basetemp): {doubt.sentence}")
     if room_for(tmp_path, _SMALL_TEST) < _SMALL_TEST:

@@ -20,7 +20,6 @@ from ssdlab.records import (
     LATENCY,
     OBSERVATIONS,
     STEPS,
-    Caveat,
     Finding,
     Manifest,
     Recording,
@@ -33,6 +32,7 @@ from ssdlab.records import (
     run_name,
     write_run,
 )
+from ssdlab.warning import MeasurementWarning
 
 STARTED = datetime(2026, 11, 21, 10, 15, 0, tzinfo=UTC)
 FILES = (
@@ -79,7 +79,7 @@ def _result(folder: Path, target: str = "twin:x") -> Result:
             "recovers": Finding(value=False, unit="", low=None, high=None, why="so"),
         },
         verdict="It is slow.",
-        warnings=[Caveat("virtual", "A sentence.")],
+        warnings=[MeasurementWarning("virtual", "A sentence.")],
         folder=str(folder),
     )
 
@@ -199,10 +199,10 @@ def test_where_no_run_is_one_line_says_what_to_give(tmp_path: Path, name: str) -
 @pytest.mark.parametrize(
     ("target", "word"),
     [
-        ("twin:toshiba-xg5", "toshiba-xg5"),
+        ("toshiba-xg5", "toshiba-xg5"),
         ("/mnt/My Data", "mnt-my-data"),
         ("/", "root"),
-        ("twin:../../x.toml", "x-toml"),
+        ("../../x.toml", "x-toml"),
     ],
 )
 def test_a_runs_name_begins_with_its_time_and_tells_what_was_measured(

@@ -48,7 +48,7 @@ system() {
     missing=$(missing_packages | xargs)
     if [ -n "$missing" ]; then
         may_install || die "Python 3.11, a C linker or Rust 1.88 is missing." \
-            "As root on Debian: apt-get install $missing;" \
+            "As root on Debian: apt-get install --no-install-recommends $missing;" \
             "on Fedora: dnf install python3 gcc cargo; Rust by rustup: rustup toolchain install stable"
         # shellcheck disable=SC2086 # names of packages, split at spaces
         apt_install $missing || die "apt-get could not install $missing: install them, then try again"
@@ -57,7 +57,7 @@ system() {
         die "python3 is older than 3.11: install a newer one, or make PYTHON=/path/to/python3.11"
     version=$(old_cargo)
     [ -z "$version" ] || die "cargo is $version, and ssdlab needs 1.88 or newer: rustup update stable;" \
-        "or, as root on Debian: apt-get install cargo-web rustc-web"
+        "or, as root on Debian: apt-get install --no-install-recommends cargo-web rustc-web"
 }
 
 make_venv() {
@@ -133,6 +133,7 @@ system) system ;;
 packages) packages "${2:?usage: tools/setup.sh packages build | test | site | lint}" ;;
 native) native ;;
 test-tools) test_tools ;;
+debootstrap) apt_install debootstrap ;;
 rust-lints) rust_lints ;;
 *) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | rust-lints" ;;
 esac

@@ -17,8 +17,9 @@ from ssdlab.analysis.frame.conclusion import Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.experiment.cache import BLOCK, DEPTH, Plan, measure
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.records import Finding
+from ssdlab.target import parse_target
 
 MIB: Final = 1 << 20
 SIZE: Final = 1024 * MIB
@@ -88,7 +89,7 @@ def found(twin: KnownTwin) -> dict[str, Finding]:
     plan = Plan(size=SIZE, trims=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_site(Wish(twin.target(Path(folder)), plan.size)) as site,
+        open_site(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as site,
     ):
         course = Course(site)
         course.conduct(measure, plan)

@@ -14,10 +14,11 @@ import sys
 from ssdlab.analysis.frame.conclusion import Evidence
 from ssdlab.analysis.fsync import conclude
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.fsync import Plan, measure
 from ssdlab.fit.published.figure import Figure
 from ssdlab.fit.published.rows import figures, twins_of
+from ssdlab.target import Twin
 
 
 def pair() -> None:
@@ -46,7 +47,7 @@ def _print(whose: str, each: Figure) -> None:
 def other(name: str) -> None:
     """Prints writes without and with fsync, the penalty and the class of a twin."""
     plan = Plan()
-    with open_site(Wish(f"twin:{name}", plan.size)) as site:
+    with open_site(TargetOptions(Twin(name), plan.size)) as site:
         course = Course(site)
         course.conduct(measure, plan)
     found = conclude(Evidence(course.recording.tables(), plan.parameters()))

@@ -26,9 +26,10 @@ from ssdlab import profiles
 from ssdlab.analysis.frame.conclusion import Evidence
 from ssdlab.analysis.placement import conclude
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.placement import Plan, measure
 from ssdlab.experiment.placement.drives import Changes, changed
+from ssdlab.target import parse_target
 
 MIB = 1 << 20
 WORK = (
@@ -55,7 +56,7 @@ Cells = dict[tuple[str, str, str], list[float]]
 def life(target: str, like: Plan, seed: int) -> Sequence[dict[str, Any]]:
     """The rows of one life of each drive."""
     chosen = replace(like, seed=seed)
-    with open_site(Wish(target, 0, seed)) as site:
+    with open_site(TargetOptions(parse_target(target), 0, seed)) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     return conclude(Evidence(course.recording.tables(), chosen.parameters())).measures

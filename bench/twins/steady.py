@@ -16,8 +16,9 @@ from known_twins import KnownTwin
 from ssdlab.analysis.frame.conclusion import Conclusion, Evidence
 from ssdlab.analysis.steady import conclude, parts_of, spare_fall
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.steady import Plan, measure
+from ssdlab.target import parse_target
 
 MIB = 1 << 20
 TEN, THREE = 'victim = "d-choices"', 'victim = "d-choices"\nchoices = 3'
@@ -47,7 +48,7 @@ def found(twin: KnownTwin, block_kib: int) -> tuple[Conclusion, Evidence]:
     plan = Plan(region=twin.capacity, drive=twin.capacity, block=block_kib << 10)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_site(Wish(twin.target(Path(folder)), plan.size)) as site,
+        open_site(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as site,
     ):
         course = Course(site)
         course.conduct(measure, plan)

@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 
 from ssdlab.errors import UsageError
 from ssdlab.input_files import TABLE_BYTES_MOST, read_bytes
+from ssdlab.warning import MeasurementWarning
 
 STEPS: Final = pa.schema(
     [
@@ -126,13 +127,6 @@ class Finding(msgspec.Struct, frozen=True):
     why: str
 
 
-class Caveat(msgspec.Struct, frozen=True):
-    """A reason to doubt a result: a word for scripts and a sentence for people."""
-
-    code: str
-    sentence: str
-
-
 class Result(msgspec.Struct, frozen=True):
     """What a run says: the JSON of the command line (design, section 5)."""
 
@@ -146,7 +140,7 @@ class Result(msgspec.Struct, frozen=True):
     measures: list[dict[str, Any]]
     findings: dict[str, Finding]
     verdict: str
-    warnings: list[Caveat]
+    warnings: list[MeasurementWarning]
     folder: str
 
 
@@ -235,9 +229,9 @@ class Run:
     tables: dict[str, pa.Table]
 
 
-def run_name(experiment: str, target: str, started: datetime) -> str:
+def run_name(experiment: str, label: str, started: datetime) -> str:
     """A folder name that sorts by time: 20261121-101500-aging-toshiba-xg5-3f2a."""
-    word = re.sub(r"[^a-z0-9]+", "-", target.lower().removeprefix("twin:"))[-32:].strip("-")
+    word = re.sub(r"[^a-z0-9]+", "-", label.lower())[-32:].strip("-")
     return f"{started:%Y%m%d-%H%M%S}-{experiment}-{word or 'root'}-{secrets.token_hex(2)}"
 
 

@@ -152,9 +152,11 @@ def test_findings_are_what_the_contract_names() -> None:
 
 def test_a_verdict_that_a_warning_undermines_does_not_stand_alone() -> None:
     table = _table(AGED)
-    plain = verdict(findings(table, 3), measures(table, 3), outcome="complete", doubts=["virtual"])
+    plain = verdict(
+        findings(table, 3), measures(table, 3), outcome="complete", warnings=["virtual"]
+    )
     doubted = verdict(
-        findings(table, 3), measures(table, 3), outcome="complete", doubts=["page-cache-below"]
+        findings(table, 3), measures(table, 3), outcome="complete", warnings=["page-cache-below"]
     )
     assert "doubtful" not in plain
     assert doubted.endswith("; doubtful, see the warnings.")

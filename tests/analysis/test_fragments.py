@@ -154,7 +154,7 @@ def test_conflicts_behind_a_virtual_disk_are_doubted() -> None:
         ("in order", 256): LEVEL,
     }
     plain = conclude(_evidence(times))
-    doubtful = conclude(_evidence(times, doubts=frozenset({"virtual"})))
+    doubtful = conclude(_evidence(times, warnings=frozenset({"virtual"})))
     assert "doubtful" not in plain.verdict
     assert "Whether it is dies that conflict is doubtful" in doubtful.verdict
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from ssdlab import profiles
+from ssdlab.cli.app import app
 from ssdlab.stack.mounts import mount_of
 
 Refused = Callable[..., str]
@@ -213,3 +217,37 @@ def test_the_version_is_one_line(ssdlab: Program) -> None:
     done = ssdlab("--version")
     assert (done.returncode, done.stdout.count("\n")) == (0, 1)
     assert done.stdout.startswith("ssdlab 0")
+
+
+def test_the_summaries_in_the_help_of_a_group_are_those_of_its_commands() -> None:
+    def differences(group: Any) -> Iterator[str]:
+        for name, member in getattr(group, "members", {}).items():
+            command = group.commands[name]
+            summary = " ".join(command.help.split("\n\n")[0].split())
+            if summary != member.summary:
+                yield f"{name}: {member.summary!r}, but {summary!r}"
+            yield from differences(command)
+
+    assert list(differences(typer.main.get_command(app))) == []
+
+
+@pytest.mark.parametrize(
+    "words", [["--version"], ["--help"], ["doktor"], ["run", "steady", "--help"], ["run", "aging"]]
+)
+def test_help_and_errors_of_usage_load_no_library_for_numbers(
+    words: list[str],
+) -> None:
+    """Each takes longer to load than the command line needs to answer."""
+    script = (
+        "import sys; sys.argv[0] = 'ssdlab'\n"
+        "import ssdlab.cli\n"
+        "sys.exit = lambda status=0: None\n"
+        "import os; os._exit = lambda status: None\n"
+        "ssdlab.cli.main()\n"
+        "print('LOADED', [name for name in ('numpy', 'pyarrow', 'scipy', 'ssdlab._native') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, check=True
+    )
+    assert "LOADED []" in done.stdout

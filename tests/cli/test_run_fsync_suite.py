@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -55,3 +56,21 @@ def test_both_are_shown_on_the_terminal_and_as_one_page(ssdlab: Program, tmp_pat
     assert text.count("<svg") >= 2 * 2 * 2
     assert "Penalty of fsync" in text
     assert "Faster with zeros" in text
+
+
+def test_a_buffered_step_is_exported_to_fio_as_what_it_was(
+    ssdlab: Program, drive_directory: Path, tmp_path: Path
+) -> None:
+    """Through the page cache by pread and pwrite, where the other steps are direct."""
+    words = ("run", "suite", drive_directory, "--size", "16MiB", "--quick", "--quiet", "--json")
+    done = ssdlab(*words, "--out", tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    text = ssdlab("report", tmp_path / "runs", "--fio").stdout
+    sections = {
+        head: dict(line.split("=", 1) for line in lines.splitlines() if "=" in line)
+        for head, lines in re.findall(r"^\[\d+-(.*?)\]\n((?:\w.*\n)*)", text, re.MULTILINE)
+    }
+    said = {name: (each["ioengine"], each["direct"]) for name, each in sections.items()}
+    assert said["read buffered"] == ("psync", "0")
+    assert said["read sequential"] == ("io_uring", "1")
+    assert "zero_buffers" in sections["write sequential zeros"]

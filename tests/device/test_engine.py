@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zlib
@@ -227,7 +228,12 @@ def test_threads_together_do_what_the_job_says(real_file: Path) -> None:
 def test_an_outcome_says_by_which_way_it_was_measured(
     real_file: Path, options: RealOptions, engine: str, named: str
 ) -> None:
-    drive = open_engine(real_file, options, engine)  # type: ignore[arg-type]
+    try:
+        drive = open_engine(real_file, options, engine)  # type: ignore[arg-type]
+    except TargetError as error:
+        if os.geteuid() == 0 or "ulimit -l" not in str(error):
+            raise
+        pytest.skip(f"this user may lock too little memory: {error}")
     outcome = run_job(drive, _job("write"))
     assert outcome.engine == named
 
@@ -298,5 +304,5 @@ def test_the_host_is_watched_beside_each_job(drive: Drive) -> None:
     load = watch.load()
     assert 0 < outcome.host.wall_s <= load.wall_s
     assert 0 <= outcome.host.own_cpu_s <= load.own_cpu_s
-    assert outcome.host.foreign_cpu_s >= 0
-    assert outcome.host.stolen_cpu_s >= 0
+    assert (outcome.host.foreign_cpu_s or 0) >= 0
+    assert (outcome.host.stolen_cpu_s or 0) >= 0

@@ -16,7 +16,8 @@ from ssdlab.errors import Interrupted, TargetError, UsageError
 from ssdlab.experiment.aging import Plan, measure, plan
 from ssdlab.experiment.frame.course import Course
 from ssdlab.experiment.frame.progress import Report
-from ssdlab.experiment.frame.site import Site, Wish, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, open_site
+from ssdlab.target import Consent, Twin, parse_target
 
 MIB = 1 << 20
 ROOMY_MIB = 1400
@@ -25,8 +26,8 @@ TWINS = ("toshiba-xg5", "intel-s3510-480")
 Listener = Callable[[Report], None]
 
 
-def _twin(name: str = "toshiba-xg5") -> Wish:
-    return Wish(f"twin:{name}", 64 * MIB, capacity_bytes=1 << 30)
+def _twin(name: str = "toshiba-xg5") -> TargetOptions:
+    return TargetOptions(Twin(name, 1 << 30), 64 * MIB)
 
 
 def _steps(course: Course) -> list[dict[str, Any]]:
@@ -34,17 +35,17 @@ def _steps(course: Course) -> list[dict[str, Any]]:
     return rows
 
 
-def _run(wish: Wish, chosen: Plan) -> Course:
-    with open_site(wish) as site:
+def _run(options: TargetOptions, chosen: Plan) -> Course:
+    with open_site(options) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     return course
 
 
-def _interrupted(wish: Wish, chosen: Plan, listener: Listener) -> Course:
+def _interrupted(options: TargetOptions, chosen: Plan, listener: Listener) -> Course:
     """A run that Ctrl-C ended; the exception goes through the open site, as it does in earnest."""
     courses: list[Course] = []
-    with contextlib.suppress(KeyboardInterrupt, Interrupted), open_site(wish) as site:
+    with contextlib.suppress(KeyboardInterrupt, Interrupted), open_site(options) as site:
         courses.append(Course(site, listener))
         courses[0].conduct(measure, chosen)
     return courses[0]
@@ -54,7 +55,7 @@ def _codes(site: Site) -> set[str]:
     """The doubts of the experiment itself, without those about this machine and its drive."""
     machine = {"virtual", "rotational", "page-cache-below", "composed", "usb", "network"}
     machine |= {"busy-host", "stolen-time", "ceiling", "link-speed", "cliff", "thermal"}
-    return {caveat.code for caveat in site.caveats} - machine
+    return {warning.code for warning in site.warnings} - machine
 
 
 def test_the_published_plan_has_its_published_numbers() -> None:
@@ -155,7 +156,7 @@ def test_a_twins_steps_have_no_load_of_a_host_and_raise_no_doubt_about_one(
         course = Course(site)
         course.conduct(measure, small_plan)
         assert {step[name] for step in _steps(course) for name in HOST} == {None}
-        assert not {"busy-host", "stolen-time"} & {caveat.code for caveat in site.caveats}
+        assert not {"busy-host", "stolen-time"} & {warning.code for warning in site.warnings}
 
 
 def test_every_interval_of_every_step_is_recorded_with_its_latencies(small_plan: Plan) -> None:
@@ -199,8 +200,8 @@ def test_ctrl_c_leaves_what_was_measured_and_no_file(
     words: str,
     phases: set[str],
 ) -> None:
-    wish = Wish(str(drive_directory), 16 * MIB)
-    course = _interrupted(wish, small_plan, ctrl_c_at(words))
+    options = TargetOptions(parse_target(str(drive_directory)), 16 * MIB)
+    course = _interrupted(options, small_plan, ctrl_c_at(words))
     assert {step["phase"] for step in _steps(course)} == phases
     assert list(drive_directory.iterdir()) == []
 
@@ -222,7 +223,7 @@ def test_a_read_that_was_broken_off_is_no_measure(
 def test_a_directory_is_measured_whole_and_left_empty(
     drive_directory: Path, small_plan: Plan
 ) -> None:
-    course = _run(Wish(str(drive_directory), 16 * MIB), small_plan)
+    course = _run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB), small_plan)
     steps = _steps(course)
     assert len(steps) == 12
     assert [step["extents"] for step in steps if step["phase"] != "flush"] == [None] * 9
@@ -245,7 +246,7 @@ def test_a_file_that_another_program_pulls_into_memory_is_not_measured(
 
     with (
         pytest.raises(TargetError, match="are in the page cache"),
-        open_site(Wish(str(drive_directory), 16 * MIB)) as site,
+        open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site,
     ):
         Course(site, read_it).conduct(measure, small_plan)
     assert list(drive_directory.iterdir()) == []
@@ -259,7 +260,10 @@ def test_an_error_in_the_middle_removes_the_file(drive_directory: Path, small_pl
         if "overwriting" in report.label:
             raise OddError
 
-    with pytest.raises(OddError), open_site(Wish(str(drive_directory), 16 * MIB)) as site:
+    with (
+        pytest.raises(OddError),
+        open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site,
+    ):
         Course(site, fail).conduct(measure, small_plan)
     assert list(drive_directory.iterdir()) == []
 
@@ -282,7 +286,7 @@ def test_a_file_system_is_doubted_where_it_moves_what_is_overwritten(
     codes: set[str],
 ) -> None:
     top = make_filesystem(kind, ROOMY_MIB, "", options)
-    with open_site(Wish(str(top), 16 * MIB)) as site:
+    with open_site(TargetOptions(parse_target(str(top)), 16 * MIB)) as site:
         Course(site).conduct(measure, small_plan)
         assert _codes(site) == codes
     assert not list(top.glob("ssdlab*"))
@@ -292,7 +296,7 @@ def test_a_compressing_file_system_is_doubted(
     make_filesystem: Callable[..., Path], small_plan: Plan
 ) -> None:
     top = make_filesystem("btrfs", ROOMY_MIB, "", "compress-force=zstd")
-    with open_site(Wish(str(top), 16 * MIB)) as site:
+    with open_site(TargetOptions(parse_target(str(top)), 16 * MIB)) as site:
         try:
             Course(site).conduct(measure, small_plan)
         except TargetError as refused:  # compressed reads may come from memory: then it is told
@@ -304,8 +308,8 @@ def test_a_block_device_is_measured_whole(
     loop_device: Callable[..., Path], small_plan: Plan
 ) -> None:
     device = loop_device(32)
-    wish = Wish(str(device), 16 * MIB, destroy_data=True)
-    steps = _steps(_run(wish, small_plan))
+    options = TargetOptions(parse_target(str(device)), 16 * MIB, consent=Consent(any_empty=True))
+    steps = _steps(_run(options, small_plan))
     assert len(steps) == 12
     assert {step["extents"] for step in steps} == {None}
     content = device.read_bytes()

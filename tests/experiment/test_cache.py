@@ -17,7 +17,8 @@ from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiment.cache import BLOCK, DEPTH, Plan, measure, plan
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.target import parse_target
 
 MIB: Final = 1 << 20
 SIZE: Final = 256 * MIB
@@ -44,7 +45,7 @@ def _found(twin: KnownTwin) -> Conclusion:
     chosen = Plan(size=SIZE, trims=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_site(Wish(twin.target(Path(folder)), chosen.size)) as site,
+        open_site(TargetOptions(parse_target(twin.target(Path(folder))), chosen.size)) as site,
     ):
         course = Course(site)
         course.conduct(measure, chosen)
@@ -137,7 +138,7 @@ def test_the_curve_is_in_the_rows() -> None:
 
 def test_a_real_directory_is_written_and_left_as_it_was(drive_directory: Path) -> None:
     chosen = Plan(size=32 * MIB, settle_s=0.0, rest_most_s=0.01)
-    with open_site(Wish(str(drive_directory), chosen.size)) as site:
+    with open_site(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     conclusion = conclude(Evidence(course.recording.tables(), chosen.parameters()))

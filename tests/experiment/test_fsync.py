@@ -13,9 +13,10 @@ from ssdlab.analysis.fsync import conclude
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course
 from ssdlab.experiment.frame.progress import Report
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.fsync import Plan, measure, plan
 from ssdlab.stack.cache import resident_bytes
+from ssdlab.target import parse_target
 
 MIB = 1 << 20
 SMALL = Plan(size=16 * MIB, seconds=0.2, repeats=2)
@@ -28,10 +29,10 @@ ZEROS = "elides_zeros = true"
 
 def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
     capacity = (1 << 30) if target.startswith("twin:") else None
-    with open_site(Wish(target, chosen.size, 0, capacity)) as site:
+    with open_site(TargetOptions(parse_target(target, capacity), chosen.size)) as site:
         course = Course(site)
         course.conduct(measure, chosen)
-        doubts = frozenset(caveat.code for caveat in site.caveats)
+        doubts = frozenset(warning.code for warning in site.warnings)
     return Evidence(course.recording.tables(), chosen.parameters(), "complete", doubts)
 
 
@@ -127,7 +128,7 @@ def test_buffered_steps_begin_with_nothing_in_memory_and_the_trap_with_all_of_it
             file.seek(8 * MIB)
             zeros[report.label] = not any(file.read(MIB))
 
-    with open_site(Wish(str(drive_directory), 16 * MIB)) as site:
+    with open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site:
         Course(site, listen).conduct(measure, Plan(16 * MIB, 0.02, 1))
     for mode in ("none", "fsync", "fdatasync", "dsync"):
         assert cached[f"buffered {mode}, 1 in flight"] == 0

@@ -11,8 +11,9 @@ from ssdlab.analysis.replay import conclude
 from ssdlab.device import look_at
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.replay import Asked, Plan, measure, plan, replay_of
+from ssdlab.target import parse_target
 
 MIB = 1 << 20
 
@@ -32,10 +33,12 @@ def _planned(asked: Asked, room: int | None = 1 << 30) -> Plan:
 
 
 def _conclusion(target: str, chosen: Plan) -> Conclusion:
-    wish = Wish(target, chosen.size, request_bytes_max=chosen.request_bytes_max)
+    options = TargetOptions(
+        parse_target(target), chosen.size, request_bytes_max=chosen.request_bytes_max
+    )
     if target.startswith("twin:"):
-        wish = Wish(target, chosen.size, capacity_bytes=1 << 30)
-    with open_site(wish) as site:
+        options = TargetOptions(parse_target(target, 1 << 30), chosen.size)
+    with open_site(options) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     return conclude(Evidence(course.recording.tables(), chosen.parameters()))

@@ -10,15 +10,18 @@ from ssdlab.analysis.frame.conclusion import Evidence
 from ssdlab.analysis.split import conclude
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.split import Plan, measure, plan
+from ssdlab.target import parse_target
 
 MIB = 1 << 20
 SMALL = Plan(size=32 * MIB, repeats=2)
 
 
 def _evidence(target: str, chosen: Plan, capacity: int | None = None) -> Evidence:
-    with open_site(Wish(target, chosen.size, 0, capacity, request_bytes_max=8 * MIB)) as site:
+    with open_site(
+        TargetOptions(parse_target(target, capacity), chosen.size, request_bytes_max=8 * MIB)
+    ) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     return Evidence(course.recording.tables(), chosen.parameters())

@@ -14,8 +14,9 @@ from ssdlab.analysis.steady import conclude, parts_of, spare_fall
 from ssdlab.device import Zipf
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Site, Wish, capacity_of, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, open_site
 from ssdlab.experiment.steady import Plan, check, measure, pattern_of, region_of
+from ssdlab.target import parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
 SMALL: Final = KnownTwin(capacity=192 * MIB, pages_per_block=8, buffer="256 KiB")
@@ -55,13 +56,13 @@ class Run:
 def _measured(site: Site, plan: Plan) -> Evidence:
     course = Course(site)
     course.conduct(measure, plan)
-    doubts = frozenset(caveat.code for caveat in site.caveats)
-    return Evidence(course.recording.tables(), plan.parameters(), doubts=doubts)
+    doubts = frozenset(warning.code for warning in site.warnings)
+    return Evidence(course.recording.tables(), plan.parameters(), warnings=doubts)
 
 
 def _run(twin: KnownTwin, folder: Path, plan: Plan) -> Run:
     plan = check(replace(plan, region=twin.capacity, drive=twin.capacity))
-    with open_site(Wish(twin.target(folder), plan.size)) as site:
+    with open_site(TargetOptions(parse_target(twin.target(folder)), plan.size)) as site:
         evidence = _measured(site, plan)
     return Run(twin, plan, evidence, conclude(evidence))
 
@@ -161,7 +162,7 @@ def test_writes_in_order_cost_one_and_tell_no_spare(tmp_path: Path) -> None:
 
 def test_a_part_of_a_drive_tells_no_spare(tmp_path: Path) -> None:
     plan = check(Plan(region=64 * MIB, drive=SMALL.capacity, drive_writes=1.0))
-    with open_site(Wish(SMALL.target(tmp_path), plan.size)) as site:
+    with open_site(TargetOptions(parse_target(SMALL.target(tmp_path)), plan.size)) as site:
         found = conclude(_measured(site, plan)).findings
     assert found["hidden_spare"].value is None
     assert "whole drive" in found["hidden_spare"].why
@@ -169,10 +170,10 @@ def test_a_part_of_a_drive_tells_no_spare(tmp_path: Path) -> None:
 
 def test_a_real_directory_has_no_counters_and_its_spare_is_doubted(drive_directory: Path) -> None:
     plan = check(Plan(region=32 * MIB, spares=(0.25,), drive_writes=1.0, settle_s=0.0))
-    with open_site(Wish(str(drive_directory), plan.size)) as site:
+    with open_site(TargetOptions(parse_target(str(drive_directory)), plan.size)) as site:
         evidence = _measured(site, plan)
     conclusion = conclude(evidence)
-    assert "spare-not-trimmed" in evidence.doubts
+    assert "spare-not-trimmed" in evidence.warnings
     assert conclusion.findings["waf"].value is None
     assert conclusion.findings["iops"].value
     assert {row["waf"] for row in conclusion.measures} == {None}
@@ -219,5 +220,5 @@ def test_a_pattern_may_have_a_number() -> None:
 
 
 def test_a_twin_and_a_block_device_have_a_capacity_and_a_directory_none(tmp_path: Path) -> None:
-    assert capacity_of("twin:toshiba-xg5", 1 << 30) == 1 << 30
-    assert capacity_of(str(tmp_path)) is None
+    assert parse_target("twin:toshiba-xg5", 1 << 30).capacity_bytes == 1 << 30
+    assert parse_target(str(tmp_path)).capacity_bytes is None

@@ -16,8 +16,9 @@ from ssdlab.device import Drive, Job, Outcome, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course
 from ssdlab.experiment.frame.earlier import Earlier
-from ssdlab.experiment.frame.site import Site, Wish, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, open_site
 from ssdlab.experiment.stripe import Plan, measure, plan
+from ssdlab.target import parse_target
 
 SMALL = Plan(size=256 * MIB, reads=4096)
 NOISE = 0.05
@@ -175,12 +176,14 @@ def test_a_file_in_pieces_is_doubted(
     drive_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = Plan(size=64 * MIB, repeats=2, reads=256)
-    wish = Wish(str(drive_directory), small.size, request_bytes_max=small.request_bytes_max)
-    with open_site(wish) as site:
+    options = TargetOptions(
+        parse_target(str(drive_directory)), small.size, request_bytes_max=small.request_bytes_max
+    )
+    with open_site(options) as site:
         monkeypatch.setattr(Site, "check_written", lambda _self: 7)
         course = Course(site)
         course.conduct(measure, small)
-    assert "lies in 7 pieces" in {each.code: each.sentence for each in site.caveats}["fragmented"]
+    assert "lies in 7 pieces" in {each.code: each.sentence for each in site.warnings}["fragmented"]
     found = conclude(Evidence(course.recording.tables(), small.parameters()))
     assert set(found.findings) == {"chunk_kib", "stripe_kib", "units", "regular"}
 

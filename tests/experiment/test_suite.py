@@ -12,8 +12,9 @@ from ssdlab.analysis.frame.conclusion import Conclusion, Evidence
 from ssdlab.analysis.suite import conclude
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.suite import TRIALS, Plan, measure, plan
+from ssdlab.target import parse_target
 
 MIB = 1 << 20
 SMALL = Plan(size=16 * MIB, seconds=0.2)
@@ -26,7 +27,7 @@ DIRECT = {
 
 def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
     capacity = (1 << 30) if target.startswith("twin:") else None
-    with open_site(Wish(target, chosen.size, 0, capacity)) as site:
+    with open_site(TargetOptions(parse_target(target, capacity), chosen.size)) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     return Evidence(course.recording.tables(), chosen.parameters())

@@ -19,12 +19,13 @@ from ssdlab.analysis.trim.conclude import conclude
 from ssdlab.device import sync_file_system
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.trim import Plan, measure, plan, trial
 from ssdlab.experiment.trim.mark import BLOCK, digests, tally
 from ssdlab.experiment.trim.places import middle, places_of
 from ssdlab.experiment.trim.twin import reads_back
 from ssdlab.stack.extents import Extent, ExtentFlag
+from ssdlab.target import Consent, parse_target
 
 MIB = 1 << 20
 SMALL = Plan(size=8 * MIB, wait_s=600.0)  # a wait ends with what is waited for
@@ -34,11 +35,13 @@ ROOM_MIB = 1200
 
 
 def _run(target: Path | str, *, destroy_data: bool = False) -> tuple[Conclusion, list[str]]:
-    wish = Wish(str(target), SMALL.size, destroy_data=destroy_data)
-    with open_site(wish) as site:
+    options = TargetOptions(
+        parse_target(str(target)), SMALL.size, consent=Consent(any_empty=destroy_data)
+    )
+    with open_site(options) as site:
         course = Course(site)
         course.conduct(measure, SMALL)
-        codes = [caveat.code for caveat in site.caveats]
+        codes = [warning.code for warning in site.warnings]
     tables, asked = course.recording.tables(), SMALL.parameters()
     return conclude(Evidence(tables, asked, virtual=site.is_virtual)), codes
 
@@ -204,12 +207,13 @@ def test_a_run_that_is_killed_leaves_no_file(drive_directory: Path) -> None:
         "from pathlib import Path\n"
         "from ssdlab.experiment import trim\n"
         "from ssdlab.experiment.frame.course import Course\n"
-        "from ssdlab.experiment.frame.site import Wish, open_site\n"
+        "from ssdlab.experiment.frame.site import TargetOptions, open_site\n"
+        "from ssdlab.target import parse_target\n"
         "plan = trim.Plan(size=8 << 20, wait_s=0.0)\n"
         "course = Course\n"
         "def killed(*_): os.kill(os.getpid(), 9)\n"
         "course.flush = killed\n"
-        "with open_site(Wish(sys.argv[1], plan.size)) as site:\n"
+        "with open_site(TargetOptions(parse_target(sys.argv[1]), plan.size)) as site:\n"
         "    trim.measure(Course(site), plan)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, drive_directory], check=False)

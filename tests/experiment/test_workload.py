@@ -15,8 +15,9 @@ from ssdlab.analysis.workload import conclude
 from ssdlab.device import parse_fio
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Site, Wish, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, open_site
 from ssdlab.experiment.workload import Plan, measure, plan
+from ssdlab.target import Consent, Twin, parse_target
 
 MIB = 1 << 20
 READS = "[reads]\nioengine=io_uring\ndirect=1\nrw=randread\nnorandommap\niodepth=4\nsize=4m\n"
@@ -44,20 +45,22 @@ def _plan(text: str) -> Plan:
     return Plan(tuple(parse_fio(text)), "job.fio")
 
 
-def _course(wish: Wish, chosen: Plan) -> tuple[Course, Site]:
-    with open_site(wish) as site:
+def _course(options: TargetOptions, chosen: Plan) -> tuple[Course, Site]:
+    with open_site(options) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     return course, site
 
 
-def _wish(target: object, chosen: Plan, **more: Any) -> Wish:
-    return Wish(str(target), chosen.size, request_bytes_max=chosen.request_bytes_max, **more)
+def _options(target: object, chosen: Plan, **more: Any) -> TargetOptions:
+    capacity = more.pop("capacity_bytes", None)
+    parsed = parse_target(str(target), capacity)
+    return TargetOptions(parsed, chosen.size, request_bytes_max=chosen.request_bytes_max, **more)
 
 
 def _evidence(target: str, text: str, **more: Any) -> Evidence:
     chosen = _plan(text)
-    course, _ = _course(_wish(target, chosen, **more), chosen)
+    course, _ = _course(_options(target, chosen, **more), chosen)
     return Evidence(course.recording.tables(), chosen.parameters())
 
 
@@ -100,30 +103,30 @@ def test_a_directory_is_read_as_the_file_says_and_the_test_file_is_gone(
 ) -> None:
     text = READS.replace("ioengine=io_uring", "ioengine=psync").replace("iodepth=4", "numjobs=2")
     chosen = _plan(text)
-    course, site = _course(_wish(drive_directory, chosen), chosen)
+    course, site = _course(_options(drive_directory, chosen), chosen)
     [job] = Evidence(course.recording.tables(), {}).steps("job")
     assert (job["requests"], job["queue_depth"]) == (2048, 1)
     assert '"engine":"sync"' in job["opened"]
-    assert "page-cache" not in {caveat.code for caveat in site.caveats}
+    assert "page-cache" not in {warning.code for warning in site.warnings}
     assert list(drive_directory.iterdir()) == []
 
 
 def test_a_page_cache_that_is_not_bypassed_is_a_doubt_on_a_drive(drive_directory: Path) -> None:
     chosen = _plan(READS.replace("direct=1", "direct=0\ninvalidate=0"))
-    _, site = _course(_wish(drive_directory, chosen), chosen)
-    assert "page-cache" in {caveat.code for caveat in site.caveats}
+    _, site = _course(_options(drive_directory, chosen), chosen)
+    assert "page-cache" in {warning.code for warning in site.warnings}
 
 
 def test_the_target_takes_the_place_of_the_files_own_and_that_is_told() -> None:
     chosen = _plan(f"{READS}filename=/dev/sdx\n")
-    _, site = _course(_wish("twin:toshiba-xg5", chosen, capacity_bytes=1 << 30), chosen)
-    assert "/dev/sdx" in site.caveats[0].sentence
+    _, site = _course(_options("twin:toshiba-xg5", chosen, capacity_bytes=1 << 30), chosen)
+    assert "/dev/sdx" in site.warnings[0].sentence
 
 
 def test_reads_of_a_hole_are_refused_because_they_measure_nothing(drive_directory: Path) -> None:
     """What fio does not: it reads unwritten extents, and tells of fairy-tale rates."""
     chosen = _plan(f"{READS}[again]\nstonewall\ndirect=1\nsize=4m\nrw=read\n")
-    with open_site(_wish(drive_directory, chosen)) as site:
+    with open_site(_options(drive_directory, chosen)) as site:
         course = Course(site)
 
         def listen(report: Any) -> None:
@@ -167,7 +170,7 @@ def test_what_is_no_multiple_of_the_sector_is_refused_before_anything_is_written
     drive_directory: Path, option: str
 ) -> None:
     chosen = _plan(f"{READS}{option}\n")
-    with open_site(_wish(drive_directory, chosen)) as site:
+    with open_site(_options(drive_directory, chosen)) as site:
         course = Course(site)
         with pytest.raises(UsageError, match="may be a multiple of the sector of this target"):
             course.conduct(measure, chosen)
@@ -176,8 +179,8 @@ def test_what_is_no_multiple_of_the_sector_is_refused_before_anything_is_written
 
 def test_a_region_beyond_the_end_is_refused_and_says_where_it_was_given() -> None:
     chosen = _plan(READS.replace("size=4m", "offset=1g\nsize=4m"))
-    wish = _wish("twin:toshiba-xg5", chosen, capacity_bytes=1 << 30)
-    named = Wish(wish.target, wish.size_bytes, 0, 1 << 30, size_from="offset and size")
+    twin = Twin("toshiba-xg5", 1 << 30)
+    named = TargetOptions(twin, chosen.size, size_from="offset and size")
     with (
         pytest.raises(TargetError, match=r"less than the 1\.004 GiB of offset and size"),
         open_site(named),
@@ -193,7 +196,7 @@ def test_a_device_that_fails_in_mid_run_ends_it_and_what_was_measured_stays(
     [image] = tmp_path.glob("image-*")
     text = READS.replace("size=4m", "size=16m\nruntime=20\ntime_based")
     chosen = _plan(f"{READS}[then]\nstonewall\n{text.partition(chr(10))[2]}")
-    with open_site(_wish(device, chosen, destroy_data=True)) as site:
+    with open_site(_options(device, chosen, consent=Consent(any_empty=True))) as site:
         course = Course(site)
 
         def listen(report: Any) -> None:
@@ -215,7 +218,7 @@ def test_a_file_that_is_cut_short_underneath_ends_the_run_in_one_line(
     drive_directory: Path,
 ) -> None:
     chosen = _plan(READS.replace("size=4m", "size=4m\nruntime=20\ntime_based"))
-    with open_site(_wish(drive_directory, chosen)) as site:
+    with open_site(_options(drive_directory, chosen)) as site:
         course = Course(site)
 
         def listen(report: Any) -> None:

@@ -8,7 +8,7 @@ from ssdlab import profiles
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
 from ssdlab.fit.change import Change, changed
-from ssdlab.fit.draft import number
+from ssdlab.fit.draft import number, restored, with_number
 
 XG5 = profiles.load("toshiba-xg5")
 
@@ -18,6 +18,43 @@ def test_a_change_replaces_one_number_and_nothing_else() -> None:
     assert changes == [Change("ftl.spare", 0.0687, 0.27)]
     assert describe_twin("xg5", text)["spare"] == pytest.approx(0.27, abs=0.001)
     assert set(text.splitlines()) - set(XG5.splitlines()) == {"spare = 0.27"}
+
+
+MULTI_LINE = """[
+    "40.06 us", # the fast page
+    "52.07 us",
+    "64.09 us",
+]"""
+
+
+def _with_multi_line_arrays() -> str:
+    lines = XG5.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("read = "))
+    lines[place] = f"read = {MULTI_LINE}"
+    text = "\n".join(lines) + "\n"
+    assert number(text, "flash.read") == number(XG5, "flash.read")
+    return text
+
+
+def test_a_multi_line_array_survives_a_change_of_another_key() -> None:
+    before = _with_multi_line_arrays()
+    text, _ = changed("xg5", before, ["flash.program=800 us", "ftl.spare=0.27"])
+    assert MULTI_LINE in text
+    assert number(text, "flash.program") == "800 us"
+    assert set(text.splitlines()) - set(before.splitlines()) == {
+        *('program = "800 us"', "spare = 0.27")
+    }
+
+
+def test_a_multi_line_array_is_replaced_and_restored_whole() -> None:
+    before = _with_multi_line_arrays()
+    text, _ = changed("xg5", before, ['flash.read=["50 us", "60 us"]'])
+    assert number(text, "flash.read") == ["50 us", "60 us"]
+    assert "52.07 us" not in text
+    fitted = with_number(before, "flash.read", ["50 us"], "a fit")
+    assert number(fitted, "flash.read") == ["50 us"]
+    assert 'source = "a fit", kind = "fitted"' in fitted
+    assert restored(fitted, before, "flash.read") == before
 
 
 @pytest.mark.parametrize(

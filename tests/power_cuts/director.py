@@ -22,6 +22,7 @@ from history import Twin, sequence_in
 from shared import UNKNOWN, Board
 
 from ssdlab.device import Control, Power
+from ssdlab.errors import UsageError
 
 CUT_TIMEOUT_S: Final = 30.0
 PAUSE_TIMEOUT_S: Final = 30.0
@@ -162,10 +163,7 @@ class _Director:
             return False
         self.result.counts["units_reverted"] += power.last.lost_units if power.last else 0
         if way in {"off and on", "planned off"}:
-            self.board.off += 1
-            time.sleep(self._random.uniform(0, 0.005))
-            self.board.off += 1
-            self._control.power_on()
+            self._stay_off(power)
         if pauses:
             self._pause()
         end = time.monotonic() + self._random.uniform(0.002, 0.02)
@@ -178,6 +176,15 @@ class _Director:
         if after.last != power.last:
             self._complain("changed_reports", f"{way}: {power.last} became {after.last}")
         return True
+
+    def _stay_off(self, power: Power) -> None:
+        if power.power == "on":
+            self._complain("extra_cuts", "another cut came in place of the one that was asked for")
+            return
+        self.board.off += 1
+        time.sleep(self._random.uniform(0, 0.005))
+        self.board.off += 1
+        self._control.power_on()
 
     def _powered(self) -> Power:
         """The power, which has to be on: a cut that nobody asked for may have taken it."""
@@ -204,13 +211,21 @@ class _Director:
         chance, control = self._random, self._control
         match way:
             case "now" | "off and on":
-                control.power_cut(on=way == "now")
+                self._cut_now(on=way == "now")
             case "after writes" | "planned off":
                 control.plan_cut(after_writes=chance.randint(1, 200), on=way == "after writes")
             case "random":
                 control.plan_cut(random=(chance.randrange(1 << 30), 200), on=True)
             case _:
                 control.plan_cut(after_s=chance.uniform(0, 0.01), on=True)
+
+    def _cut_now(self, *, on: bool) -> None:
+        try:
+            self._control.power_cut(on=on)
+        except UsageError as error:  # an earlier cut came once more, and took the power
+            self._complain("extra_cuts", str(error))
+            self._powered()
+            self._control.power_cut(on=on)
 
     def _pause(self) -> None:
         """Lets all clients stop writing, and reads all units twice, by either protocol."""

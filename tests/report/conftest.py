@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from ssdlab.records import (
-    Caveat,
     Finding,
     Manifest,
     Recording,
@@ -20,6 +19,7 @@ from ssdlab.records import (
     write_run,
 )
 from ssdlab.report import write_html
+from ssdlab.warning import MeasurementWarning
 
 MakeRun = Callable[..., Run]
 
@@ -122,8 +122,10 @@ def two_runs(make_run: MakeRun) -> list[Run]:
         verdict="Interrupted before the file was aged: nothing to tell.",
         outcome="interrupted",
         warnings=[
-            Caveat("noisy", "The reads differ by 48 %: run it again while the drive is idle."),
-            Caveat("shared", "Another program wrote to the drive & slowed it."),
+            MeasurementWarning(
+                "noisy", "The reads differ by 48 %: run it again while the drive is idle."
+            ),
+            MeasurementWarning("shared", "Another program wrote to the drive & slowed it."),
         ],
     )
     return [make_run(), disk]

@@ -13,9 +13,10 @@ import pytest
 from ssdlab.device import Job, decode, parse_fio
 from ssdlab.experiment import workload
 from ssdlab.experiment.frame.course import Course, Step
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.records import Manifest, Result, Run, StepRow, read_run, run_name, write_run
 from ssdlab.report import as_fio
+from ssdlab.target import Twin, parse_target
 
 MIB = 1 << 20
 JOBS = """
@@ -58,7 +59,7 @@ def _run(folder: Path, course: Course, experiment: str, target: str) -> Run:
 def jobs_run(tmp_path: Path, drive_directory: Path) -> Run:
     """A run of three jobs in a directory."""
     chosen = workload.Plan(tuple(parse_fio(JOBS)), "job.fio")
-    with open_site(Wish(str(drive_directory), chosen.size)) as site:
+    with open_site(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as site:
         course = Course(site)
         course.conduct(workload.measure, chosen)
     return _run(tmp_path, course, "workload", str(drive_directory))
@@ -101,7 +102,7 @@ def test_fio_does_as_many_requests_of_each_kind_from_what_is_printed(
 
 
 def test_a_step_that_fio_cannot_say_is_a_comment_with_its_reason(tmp_path: Path) -> None:
-    with open_site(Wish("twin:toshiba-xg5", 16 * MIB, capacity_bytes=1 << 28)) as site:
+    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 28), 16 * MIB)) as site:
         course = Course(site)
         course.run(
             Step("read", "reading", "read", rest_s=1.0),

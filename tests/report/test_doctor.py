@@ -10,11 +10,11 @@ from rich.console import Console
 
 from ssdlab.analysis.doctor import findings, judge, summary
 from ssdlab.errors import UsageError
-from ssdlab.records import Caveat
 from ssdlab.report.doctor import Report, render, write_html
 from ssdlab.report.doctor.plot import columns
 from ssdlab.report.doctor.words import age
 from ssdlab.snapshot import Device, File, Health, Layer, Mounted, Piece, Snapshot
+from ssdlab.warning import MeasurementWarning
 
 MIB = 1 << 20
 HOSTILE = "\x1b[31m<script>alert(1)</script>\u202e[bold]"
@@ -56,7 +56,7 @@ def _report(*files: File) -> Report:
         findings=findings(verdicts),
         verdict=summary(verdicts),
         verdicts=verdicts,
-        warnings=[Caveat("unread", HOSTILE)],
+        warnings=[MeasurementWarning("unread", HOSTILE)],
         stack=stack,
     )
 

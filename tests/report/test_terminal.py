@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from ssdlab.records import Caveat, Run
+from ssdlab.records import Run
 from ssdlab.report import render
+from ssdlab.warning import MeasurementWarning
 
 
 def shown(run: Run, **options: Any) -> str:
@@ -23,7 +24,9 @@ def lines_of(run: Run) -> list[str]:
 
 
 def test_a_run_reads_like_this(make_run: Any) -> None:
-    run = make_run(warnings=[Caveat("noisy", "The reads differ by 48 %: run it again.")])
+    run = make_run(
+        warnings=[MeasurementWarning("noisy", "The reads differ by 48 %: run it again.")]
+    )
     assert lines_of(run) == SNAPSHOT.format(folder=run.folder).splitlines()
 
 
@@ -97,7 +100,7 @@ def test_markup_and_control_characters_stay_text(make_run: Any) -> None:
     run = make_run(
         target="/mnt/[red]x\x1b]0;title\x07",
         verdict="[bold]\x1b[2J",
-        warnings=[Caveat("[blink]", "\x9b31m")],
+        warnings=[MeasurementWarning("[blink]", "\x9b31m")],
         device={"model": "A[/]\x1b[31m"},
     )
     text = shown(run)

@@ -18,7 +18,7 @@ from ssdlab.stack.blockdev import (
     partitions_of,
     size_of,
 )
-from ssdlab.stack.device_doubts import device_doubts
+from ssdlab.stack.device_warnings import device_warnings
 
 PCI = "devices/pci0000:00/0000:00:1d.0"
 NVME = f"{PCI}/0000:01:00.0/nvme/nvme0"
@@ -131,7 +131,7 @@ def test_each_kind_of_device_raises_its_own_doubts(
     captured.disk(name, "8:0", where, files)
     device = device_named(name, captured.sys)
     assert device is not None
-    assert [doubt.code for doubt in device_doubts(device, captured.sys)] == codes
+    assert [doubt.code for doubt in device_warnings(device, captured.sys)] == codes
 
 
 def test_what_a_driver_does_not_tell_is_none_and_not_a_guess(captured: Any) -> None:
@@ -159,7 +159,7 @@ def test_a_real_loop_device_has_the_size_of_its_file(loop_device: Callable[..., 
     assert size_of(path) == 16 << 20
     device = device_at(path)
     assert (device.node, device.size, device.transport) == (path, 16 << 20, "loop")
-    assert [doubt.code for doubt in device_doubts(device)] == ["page-cache-below"]
+    assert [doubt.code for doubt in device_warnings(device)] == ["page-cache-below"]
 
 
 def test_a_file_is_refused_as_a_device_by_name(tmp_path: Path) -> None:

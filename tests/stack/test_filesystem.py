@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ssdlab.stack.attributes import Attribute, attribute_doubts, attributes_of
+from ssdlab.stack.attributes import Attribute, attribute_warnings, attributes_of
 from ssdlab.stack.cache import resident_bytes
-from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.filesystem import mount_warnings
 from ssdlab.stack.mounts import mount_of, read_mounts
 
 
@@ -50,7 +50,7 @@ def test_each_kind_of_file_system_raises_its_own_doubts(
     captured: Any, line: str, codes: list[str]
 ) -> None:
     captured.mountinfo(f"22 1 8:0 / /mnt {line}")
-    found = doubts(read_mounts(captured.proc)[0], captured.proc, captured.sys)
+    found = mount_warnings(read_mounts(captured.proc)[0], captured.proc, captured.sys)
     assert [doubt.code for doubt in found] == codes
 
 
@@ -58,7 +58,7 @@ def test_only_what_has_no_drive_or_no_room_to_write_is_fatal(captured: Any) -> N
     kinds = {"tmpfs": True, "nfs": True, "squashfs": True, "btrfs": False, "overlay": False}
     for kind, fatal in kinds.items():
         captured.mountinfo(f"22 1 0:30 / /mnt rw - {kind} x rw")
-        found = doubts(read_mounts(captured.proc)[0], captured.proc, captured.sys)
+        found = mount_warnings(read_mounts(captured.proc)[0], captured.proc, captured.sys)
         assert [doubt.fatal for doubt in found] == [fatal], kind
 
 
@@ -92,7 +92,7 @@ def test_the_doubts_about_a_real_file_system_agree_with_what_direct_io_does_on_i
     cached: int | None,
 ) -> None:
     top = make_filesystem(kind, 64, mount_options=mount_options)
-    assert [doubt.code for doubt in doubts(mount_of(top))] == codes
+    assert [doubt.code for doubt in mount_warnings(mount_of(top))] == codes
     if cached is not None:
         try:
             assert _direct_write(top / "file") == cached
@@ -110,7 +110,7 @@ def test_data_journal_is_seen_where_only_the_superblock_asks_for_it(
     subprocess.run(["mount", device, top], check=True)
     mount = mount_of(top)
     assert mount.option("data") is None, "mountinfo tells it: this test has lost its point"
-    assert [doubt.code for doubt in doubts(mount)] == ["data-journal"]
+    assert [doubt.code for doubt in mount_warnings(mount)] == ["data-journal"]
     assert _direct_write(top / "file") == 1 << 20
 
 
@@ -132,14 +132,14 @@ def test_an_attribute_of_a_directory_is_doubted_though_its_mount_is_plain(
 ) -> None:
     directory = make_filesystem(kind, 64) / "directory"
     directory.mkdir()
-    assert attribute_doubts(directory) == []
+    assert attribute_warnings(directory) == []
     changed = subprocess.run(
         ["chattr", f"+{flag}", directory], check=False, capture_output=True, text=True
     )
     if changed.returncode:
         pytest.skip(f"this root may not set the attribute: {changed.stderr.strip()}")
     assert attribute in (attributes_of(directory) or Attribute(0))
-    assert [(doubt.code, doubt.fatal) for doubt in attribute_doubts(directory)] == [(code, fatal)]
+    assert [(doubt.code, doubt.fatal) for doubt in attribute_warnings(directory)] == [(code, fatal)]
 
 
 def test_a_new_file_inherits_the_attributes_that_its_directory_was_asked_about(
@@ -148,8 +148,8 @@ def test_a_new_file_inherits_the_attributes_that_its_directory_was_asked_about(
     top = make_filesystem("btrfs", 128)
     subprocess.run(["chattr", "+c", top], check=True)
     (top / "file").touch()
-    assert [doubt.code for doubt in attribute_doubts(top / "file")] == ["compressed"]
+    assert [doubt.code for doubt in attribute_warnings(top / "file")] == ["compressed"]
 
 
 def test_a_file_system_without_attributes_has_none(make_filesystem: Callable[..., Path]) -> None:
-    assert attribute_doubts(make_filesystem("ramfs", 1)) == []
+    assert attribute_warnings(make_filesystem("ramfs", 1)) == []

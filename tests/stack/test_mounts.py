@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ssdlab.errors import TargetError
+from ssdlab.stack.filesystem import mount_warnings
 from ssdlab.stack.mounts import longest_prefix, mount_of, read_mounts
 
 LINES = (
@@ -98,6 +99,28 @@ def test_a_bind_mount_and_a_link_into_it_lead_to_the_same_mount(
     assert by_path == by_link
     assert by_path.mount_point == bound
     assert mount_of(top).mount_id != by_path.mount_id
+
+
+@pytest.mark.parametrize("lines", [["23 22 0:21 / /proc rw - proc proc rw"], None])
+def test_a_path_on_no_mount_that_is_seen_keeps_its_device_and_is_doubted(
+    captured: Any, tmp_path: Path, lines: list[str] | None
+) -> None:
+    if lines is None:
+        (captured.proc / "self" / "mountinfo").unlink()
+    else:
+        captured.mountinfo(*lines)  # as in a chroot
+    found = mount_of(tmp_path / "to" / "be" / "made", captured.proc)
+    number = tmp_path.stat().st_dev
+    assert (found.major, found.minor) == (os.major(number), os.minor(number))
+    assert tmp_path.is_relative_to(found.mount_point)
+    (warning,) = mount_warnings(found, captured.proc, captured.sys)
+    assert (warning.code, warning.fatal) == ("unseen-mount", False)
+
+
+def test_without_mountinfo_nobody_says_that_nothing_is_mounted(captured: Any) -> None:
+    (captured.proc / "self" / "mountinfo").unlink()
+    with pytest.raises(TargetError, match="mount /proc"):
+        read_mounts(captured.proc)
 
 
 def test_a_loop_of_links_is_refused_by_name(tmp_path: Path) -> None:

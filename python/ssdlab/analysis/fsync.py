@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.compute as pc
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.stats.quantile import Percentiles, percentiles, quantile
@@ -58,7 +58,7 @@ def conclude(evidence: Evidence) -> Conclusion:
         found["penalty"] = penalty
     probe = probe_of(evidence)
     if probe is not None:
-        found["class"] = class_of(probe, _claim(evidence), evidence.doubts)
+        found["class"] = class_of(probe, _claim(evidence), evidence.warnings)
         found["flush_us"] = _flush(probe)
     return Conclusion(rows, found, _verdict(found, evidence))
 
@@ -182,14 +182,14 @@ def _claim(evidence: Evidence) -> tuple[str, str]:
     return (words[-1]["detail"], sources[-1]["detail"]) if words and sources else ("unknown", "")
 
 
-def class_of(probe: Probe, claim: tuple[str, str], doubts: frozenset[str]) -> Finding:
+def class_of(probe: Probe, claim: tuple[str, str], warnings: frozenset[str]) -> Finding:
     """What the drive does with a flush, as far as timing and what is said of it tell."""
     times = (
         f"a flush right after a write that took {_time(probe.write_us)} took "
         f"{_time(probe.flush_us)}, one of nothing {_time(probe.empty_us)}"
     )
     word, source = claim
-    if "no-barrier" in doubts:
+    if "no-barrier" in warnings:
         return _named(None, f"{times}; but the file system sends no flush, so the drive got none")
     if probe.extra_us >= PROGRAM_US:
         why = f"{times}: it waited for a program in flash"
@@ -227,7 +227,7 @@ def _verdict(found: dict[str, Finding], evidence: Evidence) -> str:
     assert isinstance(penalty, float)
     assert isinstance(flush, float)
     word = found["class"].value
-    whose = "What lies below" if NO_DRIVE & evidence.doubts else "This drive"
+    whose = "What lies below" if NO_DRIVE & evidence.warnings else "This drive"
     cost = _cost(penalty, found["penalty"].low)
     endings = {
         "volatile": f"{whose} keeps writes in volatile memory until a flush ({_time(flush)})",
@@ -238,7 +238,7 @@ def _verdict(found: dict[str, Finding], evidence: Evidence) -> str:
     }
     assert word is None or isinstance(word, str)
     sentence = f"{endings[word]}; {cost}."
-    return doubted(sentence[0].upper() + sentence[1:], evidence.doubts)
+    return qualified(sentence[0].upper() + sentence[1:], evidence.warnings)
 
 
 def _cost(penalty: float, low: float | None) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.frame.latency import by_group
 from ssdlab.records import Finding
 
@@ -33,7 +33,7 @@ def conclude(evidence: Evidence) -> Conclusion:
     if not findings:
         ended = ENDINGS[evidence.outcome]
         return Conclusion(rows, {}, f"{ended} before two placements could be compared.")
-    return Conclusion(rows, findings, doubted(_sentence(findings, rows), evidence.doubts))
+    return Conclusion(rows, findings, qualified(_sentence(findings, rows), evidence.warnings))
 
 
 def _read_rows(evidence: Evidence, states: list[str]) -> list[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any, Final
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 
@@ -22,7 +22,7 @@ def conclude(evidence: Evidence) -> Conclusion:
         ended = ENDINGS[evidence.outcome]
         return Conclusion(rows, {}, f"{ended} before enough was read: too little to tell.")
     sentence = _sentence(found, rows)
-    return Conclusion(rows, {"split_penalty": found}, doubted(sentence, evidence.doubts))
+    return Conclusion(rows, {"split_penalty": found}, qualified(sentence, evidence.warnings))
 
 
 def _rows(evidence: Evidence) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.writing.amplification import (
     BY_POLICY,
     Bracket,
@@ -75,7 +75,7 @@ def conclude(evidence: Evidence) -> Conclusion:
         return Conclusion(measures, {}, sentence)
     first = parts[0]
     found = {**_rates(first), **_inside(evidence, first), **_gain(parts)}
-    return Conclusion(measures, found, doubted(_sentence(first, found), evidence.doubts))
+    return Conclusion(measures, found, qualified(_sentence(first, found), evidence.warnings))
 
 
 def parts_of(evidence: Evidence) -> list[Part]:

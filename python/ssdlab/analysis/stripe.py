@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 from typing import Any, Final
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.layout.conflict import KIB, Ask, Reading, answered, reading_of
 from ssdlab.analysis.layout.search import Layout, Limits, search
 from ssdlab.records import Finding
@@ -25,7 +25,7 @@ def conclude(evidence: Evidence) -> Conclusion:
     if layout is None:
         ended = ENDINGS[evidence.outcome]
         return Conclusion(rows, {}, f"{ended} before enough was read: too little to tell.")
-    return Conclusion(rows, _findings(layout), doubted(_sentence(layout), evidence.doubts))
+    return Conclusion(rows, _findings(layout), qualified(_sentence(layout), evidence.warnings))
 
 
 def _readings(evidence: Evidence) -> dict[str, list[Reading]]:

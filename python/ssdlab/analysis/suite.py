@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.stats.spread import mean_deviation
@@ -104,4 +104,4 @@ def _verdict(rows: list[dict[str, Any]], found: Finding | None, evidence: Eviden
         else "zeros are not shown to be faster than random data"
     )
     sentence = f"Reads and writes {order} in order, {four} at random by 4 KiB; {content}."
-    return doubted(sentence, evidence.doubts)
+    return qualified(sentence, evidence.warnings)

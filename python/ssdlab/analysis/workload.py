@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.frame.latency import OPS, Latencies, of_all, of_kinds
 from ssdlab.records import Finding
 from ssdlab.stats.interval import mean_interval
@@ -28,7 +28,7 @@ def conclude(evidence: Evidence) -> Conclusion:
         return Conclusion(rows, {}, f"{ended} before a request was done: nothing to tell.")
     found = _findings(evidence.tables, steps)
     sentence = _sentence(found, steps, evidence.outcome)
-    return Conclusion(rows, found, doubted(sentence, evidence.doubts))
+    return Conclusion(rows, found, qualified(sentence, evidence.warnings))
 
 
 def rows_of(tables: Mapping[str, pa.Table], step: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -28,18 +28,19 @@ from ssdlab.experiment.questions import (
     Trim,
     Workload,
 )
-from ssdlab.records import Caveat, Finding
+from ssdlab.records import Finding
+from ssdlab.warning import MeasurementWarning
 
 __all__ = [
     "Aging",
     "Cache",
-    "Caveat",
     "Comparison",
     "DeviceFailure",
     "Finding",
     "Fragments",
     "Fsync",
     "Interrupted",
+    "MeasurementWarning",
     "Placement",
     "Replay",
     "Report",

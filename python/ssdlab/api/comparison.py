@@ -17,7 +17,7 @@ from ssdlab.api.run import Run
 from ssdlab.api.shown import Shown, table_of
 from ssdlab.errors import UsageError
 from ssdlab.report import SideBySide
-from ssdlab.report.asked import Asked, doubts
+from ssdlab.report.asked import Asked, warnings_of
 
 One = Run | Path | str
 Given = One | Sequence[One]
@@ -68,7 +68,9 @@ class Comparison(Shown):
                 {"side": each.side.name, "verdict": each.verdict, "sentence": each.sentence}
                 for each in self.found.others
             ],
-            "warnings": [{"code": code, "sentence": sentence} for code, sentence in doubts(runs)],
+            "warnings": [
+                {"code": code, "sentence": sentence} for code, sentence in warnings_of(runs)
+            ],
         }
 
     def _contrasts(self) -> list[dict[str, Any]]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import time
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
 
 import msgspec
 
@@ -21,10 +20,10 @@ from ssdlab.errors import Interrupted, SsdlabError, UsageError
 from ssdlab.experiment.frame import provenance
 from ssdlab.experiment.frame.budget import budget
 from ssdlab.experiment.frame.course import Course, Plan
-from ssdlab.experiment.frame.doubts import few_samples
 from ssdlab.experiment.frame.earlier import Earlier
 from ssdlab.experiment.frame.progress import Listener, silent
-from ssdlab.experiment.frame.site import Site, Wish, check, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, check, open_site, restored
+from ssdlab.experiment.frame.warnings import few_samples
 from ssdlab.experiment.questions import Question
 from ssdlab.experiment.registry import EXPERIMENTS
 from ssdlab.records import (
@@ -39,23 +38,8 @@ from ssdlab.records import (
     utc_now,
     write_run,
 )
+from ssdlab.target import RESULTS, SEED_MAX, Consent, Target
 from ssdlab.units import format_duration, format_size
-
-RESULTS: Final = Path("ssdlab-runs")
-SEED_MAX: Final = 2**53 - 1  # what every reader of JSON keeps exactly
-Consent = bool | str | Path
-
-
-@dataclass(frozen=True)
-class Opening:
-    """How a target is opened: bytes that a twin is scaled to, and what may be destroyed.
-
-    `destroy_data`: False for nothing; True for a block device on which nothing is found; the path
-    of the target itself for a block device that holds something.
-    """
-
-    capacity_bytes: int | None = None
-    destroy_data: Consent = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +65,7 @@ class Task:
 
     experiment: str
     plan: Plan
-    wish: Wish
+    options: TargetOptions
     begun: Begun | None = None
 
 
@@ -104,7 +88,7 @@ class Audience:
         return contextlib.nullcontext(self._listener)
 
 
-def task_of(question: Question, target: str, opening: Opening, seed: int) -> Task:
+def task_of(question: Question, target: Target, consent: Consent, seed: int) -> Task:
     """The task of asking a target, checked as far as it can be before it is opened.
 
     Raises:
@@ -116,26 +100,20 @@ def task_of(question: Question, target: str, opening: Opening, seed: int) -> Tas
         raise UsageError(f"{name} is no question; give one such as ssdlab.Aging(quick=True)")
     if not 0 <= seed <= SEED_MAX:
         raise UsageError(f"the seed is {seed}; it may be a whole number from 0 to {SEED_MAX}")
-    plan = question.plan(target, opening.capacity_bytes, seed)
-    wish = wish_of(target, plan, opening, question.size_from)
-    check(wish)
-    return Task(question.experiment, plan, wish)
+    plan = question.plan(target, seed)
+    options = options_of(target, plan, consent, question.size_from)
+    check(options)
+    return Task(question.experiment, plan, options)
 
 
-def wish_of(target: str, plan: Plan, opening: Opening, size_from: str = "--size") -> Wish:
+def options_of(
+    target: Target, plan: Plan, consent: Consent, size_from: str = "--size"
+) -> TargetOptions:
     """How a target is opened for a plan."""
-    return Wish(
-        target=target,
-        size_bytes=plan.size,
-        seed=plan.seed,
-        capacity_bytes=opening.capacity_bytes,
-        **consent_of(opening.destroy_data),
-        request_bytes_max=plan.request_bytes_max,
-        size_from=size_from,
-    )
+    return TargetOptions(target, plan.size, plan.seed, consent, plan.request_bytes_max, size_from)
 
 
-def task_of_begun(folder: Path, destroy_data: Consent) -> Task:
+def task_of_begun(folder: Path, consent: Consent) -> Task:
     """The task of going on with a run that was interrupted or killed.
 
     Raises:
@@ -149,15 +127,9 @@ def task_of_begun(folder: Path, destroy_data: Consent) -> Task:
         raise UsageError(f"{folder} was made by another version and cannot be gone on with")
     earlier = Earlier(tables, keeps_state=manifest.device.get("kind") == "block device")
     plan = msgspec.convert(manifest.plan, EXPERIMENTS[manifest.experiment].plan)
-    wish = msgspec.convert({**manifest.wish, **consent_of(destroy_data)}, Wish)
-    check(wish)
-    return Task(manifest.experiment, plan, wish, Begun(folder, manifest, earlier))
-
-
-def consent_of(destroy_data: Consent) -> dict[str, Any]:
-    """The fields of a wish about what may be destroyed."""
-    named = "" if isinstance(destroy_data, bool) else str(destroy_data)
-    return {"destroy_data": destroy_data is True or bool(named), "destroy_named": named}
+    options = restored(manifest.wish, consent)
+    check(options)
+    return Task(manifest.experiment, plan, options, Begun(folder, manifest, earlier))
 
 
 def perform(task: Task, keeping: Keeping, audience: Audience) -> Run:
@@ -167,11 +139,13 @@ def perform(task: Task, keeping: Keeping, audience: Audience) -> Run:
         SsdlabError: what ended the work; what was measured until then is kept.
     """
     started, clock = utc_now(), time.monotonic()
-    with open_site(task.wish) as site:
+    with open_site(task.options) as site:
         _weigh(task, site, audience)
-        folder = _folder(task, keeping, run_name(task.experiment, task.wish.target, started))
+        folder = _folder(
+            task, keeping, run_name(task.experiment, task.options.target.label, started)
+        )
         manifest = manifest_of(task, site, folder, keeping.label)
-        with audience.watching(f"{task.experiment} {task.wish.target}") as listener:
+        with audience.watching(f"{task.experiment} {task.options.target}") as listener:
             course = Course(
                 site,
                 listener,
@@ -195,7 +169,7 @@ def _weigh(task: Task, site: Site, audience: Audience) -> None:
     if site.destroys:
         audience.tell(f"{task.experiment} destroys what is on {site.destroys}")
     audience.tell(
-        f"{task.experiment} {task.wish.target}: writes up to {format_size(cost.write_bytes)}, "
+        f"{task.experiment} {task.options.target}: writes up to {format_size(cost.write_bytes)}, "
         f"about {format_duration(cost.expected_s)} on a SATA drive"
     )
     if not cost.asks:
@@ -207,7 +181,7 @@ def _weigh(task: Task, site: Site, audience: Audience) -> None:
     )
     agreed = audience.agrees(sentence)
     if agreed is None:
-        site.doubt("endurance", f"{sentence}; nobody could be asked.")
+        site.warn("endurance", f"{sentence}; nobody could be asked.")
     elif not agreed:
         raise UsageError("nothing was written; give a smaller --size or --quick")
 
@@ -223,7 +197,7 @@ def manifest_of(task: Task, site: Site, folder: Path, label: str) -> Manifest:
         run=folder.name,
         ssdlab=version("ssdlab"),
         experiment=task.experiment,
-        target=task.wish.target,
+        target=str(task.options.target),
         virtual=site.is_virtual,
         seed=task.plan.seed,
         started=started if task.begun is None else task.begun.manifest.started,
@@ -234,7 +208,7 @@ def manifest_of(task: Task, site: Site, folder: Path, label: str) -> Manifest:
         profile=site.profile,
         outcome="interrupted",
         plan=msgspec.to_builtins(task.plan),
-        wish=asdict(task.wish),
+        wish=task.options.stored(),
         label=label if task.begun is None else task.begun.manifest.label,
     )
 
@@ -254,12 +228,12 @@ def result_of(
     recording: Recording, manifest: Manifest, site: Site, duration_s: float, folder: Path
 ) -> Result:
     """What the recording supports, by the experiment's own analysis."""
-    doubts = frozenset(caveat.code for caveat in site.caveats)
+    warnings = frozenset(warning.code for warning in site.warnings)
     evidence = Evidence(
-        recording.tables(), manifest.parameters, manifest.outcome, doubts, manifest.virtual
+        recording.tables(), manifest.parameters, manifest.outcome, warnings, manifest.virtual
     )
     conclusion = EXPERIMENTS[manifest.experiment].conclude(evidence)
-    few_samples(conclusion.measures, site.doubt)
+    few_samples(conclusion.measures, site.warn)
     return Result(
         ssdlab=manifest.ssdlab,
         experiment=manifest.experiment,
@@ -271,6 +245,6 @@ def result_of(
         measures=conclusion.measures,
         findings=conclusion.findings,
         verdict=conclusion.verdict,
-        warnings=site.caveats,
+        warnings=site.warnings,
         folder=str(folder),
     )

@@ -10,12 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.conduct import Audience, Consent, Keeping, perform, task_of_begun
+from ssdlab.api.conduct import Audience, Keeping, perform, task_of_begun
 from ssdlab.api.shown import Shown, table_of
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiment.frame.progress import Listener, silent
-from ssdlab.records import Caveat, Finding
+from ssdlab.records import Finding
 from ssdlab.report.asked import Asked
+from ssdlab.target import parse_consent
+from ssdlab.warning import MeasurementWarning
 
 MEASURES = "measures"
 """The table of the rows that findings rest on."""
@@ -66,8 +68,8 @@ class Run(Shown):
         return self.record.result.verdict
 
     @property
-    def warnings(self) -> list[Caveat]:
-        """Reasons to doubt it: a code for programs and a sentence for people each."""
+    def warnings(self) -> list[MeasurementWarning]:
+        """Reasons to distrust it: a code for scripts and a sentence for people each."""
         return self.record.result.warnings
 
     def table(self, name: str = MEASURES) -> pa.Table:
@@ -106,7 +108,7 @@ def open_run(folder: Path | str) -> Run:
 
 
 def resume(
-    folder: Path | str, *, destroy_data: Consent = False, listener: Listener = silent
+    folder: Path | str, *, destroy_data: bool | str | Path = False, listener: Listener = silent
 ) -> Run:
     """Goes on with a run that was interrupted or killed, in its folder.
 
@@ -116,7 +118,7 @@ def resume(
         UsageError: it is complete, or not to be gone on with.
         TargetError, DeviceFailure, Interrupted: as `Target.run`.
     """
-    task = task_of_begun(Path(folder), destroy_data)
+    task = task_of_begun(Path(folder), parse_consent(destroy_data))
     return ended(perform(task, Keeping(), Audience(listener)))
 
 

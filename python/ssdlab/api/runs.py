@@ -10,12 +10,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.conduct import RESULTS
 from ssdlab.api.run import Run
 from ssdlab.api.shown import Shown
 from ssdlab.errors import UsageError
 from ssdlab.report import RunList, html_part
 from ssdlab.report.asked import Asked
+from ssdlab.target import RESULTS
 
 _FINDING: Final = "finding."
 

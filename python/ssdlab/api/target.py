@@ -6,44 +6,41 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ssdlab.api.conduct import (
-    RESULTS,
-    Audience,
-    Consent,
-    Keeping,
-    Opening,
-    consent_of,
-    perform,
-    task_of,
-)
+from ssdlab import target as targets
+from ssdlab.api.conduct import Audience, Keeping, perform, task_of
 from ssdlab.api.run import Run, ended
 from ssdlab.experiment.frame.progress import Listener, silent
-from ssdlab.experiment.frame.site import TWIN, Wish, capacity_of, check
+from ssdlab.experiment.frame.site import TargetOptions, check
 from ssdlab.experiment.questions import Question, Size, bytes_of
+from ssdlab.target import NO_CONSENT, RESULTS, Consent, parse_consent
 
 _PROFILE: Final = ".toml"
-_AS_IT_IS: Final = Opening()
 
 
 @dataclass(frozen=True)
 class Target:
-    """A twin, a directory or a block device, by its name on the command line.
+    """A twin, a directory or a block device, and what may be destroyed.
 
-    It holds nothing open: each run opens the target anew, and a twin begins its life anew.
+    It holds nothing open: each run opens the target again, and a twin starts new.
     """
 
-    name: str
-    opening: Opening = _AS_IT_IS
+    parsed: targets.Target
+    consent: Consent = NO_CONSENT
+
+    @property
+    def name(self) -> str:
+        """As on the command line: `twin:NAME`, or a path."""
+        return str(self.parsed)
 
     @property
     def is_twin(self) -> bool:
         """Whether its clock is virtual."""
-        return self.name.startswith(TWIN)
+        return isinstance(self.parsed, targets.Twin)
 
     @property
     def capacity_bytes(self) -> int | None:
         """Bytes of a twin, as scaled, or of a block device; None for a directory."""
-        return capacity_of(self.name, self.opening.capacity_bytes)
+        return self.parsed.capacity_bytes
 
     def run(
         self,
@@ -66,12 +63,12 @@ class Target:
             DeviceFailure: the drive failed; what was measured until then is kept.
             Interrupted: Ctrl-C; what was measured until then is kept.
         """
-        task = task_of(question, self.name, self.opening, seed)
+        task = task_of(question, self.parsed, self.consent, seed)
         return ended(perform(task, Keeping(Path(out), label), Audience(listener)))
 
 
 def open_target(
-    target: Path | str, *, capacity: Size | None = None, destroy_data: Consent = False
+    target: Path | str, *, capacity: Size | None = None, destroy_data: bool | str | Path = False
 ) -> Target:
     """What is to be measured: `twin:NAME`, a profile's FILE.toml, a directory, or a block device.
 
@@ -84,8 +81,8 @@ def open_target(
         UsageError: a capacity that is none, or of what is no twin.
     """
     name = str(target)
-    if name.endswith(_PROFILE) and not name.startswith(TWIN) and not Path(name).is_dir():
-        name = TWIN + name
-    opening = Opening(bytes_of(capacity), destroy_data)
-    check(Wish(name, 0, capacity_bytes=opening.capacity_bytes, **consent_of(destroy_data)))
-    return Target(name, opening)
+    if name.endswith(_PROFILE) and not targets.is_twin(name) and not Path(name).is_dir():
+        name = str(targets.Twin(name))
+    parsed, consent = targets.parse_target(name, bytes_of(capacity)), parse_consent(destroy_data)
+    check(TargetOptions(parsed, 0, consent=consent))
+    return Target(parsed, consent)

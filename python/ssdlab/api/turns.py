@@ -12,17 +12,16 @@ from pathlib import Path
 
 import msgspec
 
+from ssdlab import target as targets
 from ssdlab.analysis.compare.side import Side
 from ssdlab.api.comparison import Comparison, compared, unlike
 from ssdlab.api.conduct import (
-    RESULTS,
     Audience,
     Keeping,
-    Opening,
     Task,
     manifest_of,
+    options_of,
     result_of,
-    wish_of,
 )
 from ssdlab.api.run import ended
 from ssdlab.api.target import Target, open_target
@@ -30,11 +29,12 @@ from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiment import turns, workload
 from ssdlab.experiment.frame.course import Course
 from ssdlab.experiment.frame.progress import Listener, Report, silent
-from ssdlab.experiment.frame.site import TWIN, Site, Wish, check, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, check, open_site
 from ssdlab.experiment.questions import Workload
 from ssdlab.experiment.turns import Plan
 from ssdlab.experiment.workload import Ready
 from ssdlab.records import Manifest, Run, make_folder, read_run, run_name, utc_now, write_run
+from ssdlab.target import RESULTS
 from ssdlab.units import format_duration, format_size
 
 
@@ -49,11 +49,11 @@ class Given:
 
 @dataclass(frozen=True)
 class Asked:
-    """One side: its name, its target, how that is opened, and its plan."""
+    """One side: its name, its target, what may be destroyed, and its plan."""
 
     name: str
-    target: str
-    opening: Opening
+    target: targets.Target
+    consent: targets.Consent
     plan: Plan
 
 
@@ -150,7 +150,7 @@ def sides_of(given: Sequence[Given], number: int) -> list[Asked]:
         plan = turns.check(Plan(side.jobs, number, session, place, len(given)))
         words = ", ".join(word for word in (side.target.name, side.setting) if word)
         name = unlike(words, [each.name for each in found])
-        found.append(Asked(name, side.target.name, side.target.opening, plan))
+        found.append(Asked(name, side.target.parsed, side.target.consent, plan))
     return found
 
 
@@ -169,13 +169,13 @@ def measure_in_turns(sides: Sequence[Asked], keeping: Keeping, audience: Audienc
     Raises:
         SsdlabError: what ends the work; what was measured until then is stored.
     """
-    tasks = [Task("turns", each.plan, _wish(each, sides)) for each in sides]
+    tasks = [Task("turns", each.plan, _options(each, sides)) for each in sides]
     for task in tasks:
-        check(task.wish)
+        check(task.options)
     clock = time.monotonic()
     with ExitStack() as held:
         sites = _sites(held, tasks)
-        folder = make_folder(keeping.out, run_name("compare", sides[0].target, utc_now()))
+        folder = make_folder(keeping.out, run_name("compare", sides[0].target.label, utc_now()))
         _tell_cost(sides, sites, audience)
         listener = held.enter_context(audience.watching(f"compare {len(sides)} sides"))
         given = list(zip(sides, tasks, sites, strict=True))
@@ -191,31 +191,32 @@ def measure_in_turns(sides: Sequence[Asked], keeping: Keeping, audience: Audienc
     return [read_run(side.folder) for side in found]
 
 
-def _wish(side: Asked, sides: Sequence[Asked]) -> Wish:
+def _options(side: Asked, sides: Sequence[Asked]) -> TargetOptions:
     """Room for all sides of the same target: they share it."""
-    wish = wish_of(side.target, side.plan, side.opening)
     alike = [each.plan for each in sides if _place(each.target) == _place(side.target)]
     return replace(
-        wish,
+        options_of(side.target, side.plan, side.consent),
         size_bytes=max(plan.size for plan in alike),
         request_bytes_max=max(plan.request_bytes_max for plan in alike),
     )
 
 
-def _place(target: str) -> str:
-    return target if target.startswith(TWIN) else str(Path(target).resolve())
+def _place(target: targets.Target) -> targets.Twin | Path:
+    return target if isinstance(target, targets.Twin) else target.path.resolve()
 
 
 def _sites(held: ExitStack, tasks: Sequence[Task]) -> list[Site]:
     """A site a side; on one directory or device one for all. Of twins each is another drive."""
-    found: dict[str, Site] = {}
+    found: dict[Path, Site] = {}
     sites = []
-    for at, task in enumerate(tasks):
-        place = _place(task.wish.target)
-        key = f"{place} {at}" if place.startswith(TWIN) else place
-        if key not in found:
-            found[key] = held.enter_context(open_site(task.wish))
-        sites.append(found[key])
+    for task in tasks:
+        place = _place(task.options.target)
+        if isinstance(place, targets.Twin):
+            sites.append(held.enter_context(open_site(task.options)))
+            continue
+        if place not in found:
+            found[place] = held.enter_context(open_site(task.options))
+        sites.append(found[place])
     return sites
 
 

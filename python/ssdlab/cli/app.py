@@ -5,37 +5,93 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from importlib.metadata import version
-from typing import Annotated, NoReturn
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, NoReturn
 
 import typer
 
-from ssdlab.cli import (
-    control,
-    doctor,
-    provision,
-    replay,
-    report,
-    run,
-    runs,
-    serve,
-    trim,
-    twin,
-    watch,
-    witness,
-)
-from ssdlab.cli.compare import command as compare
-from ssdlab.cli.heal import command as heal
+from ssdlab.cli.lazy import LazyGroup, Member
 from ssdlab.cli.output import ReaderGone, guard_streams
-from ssdlab.cli.sweep import command as sweep
 from ssdlab.errors import Interrupted, SsdlabError, UsageError
 
 READER_GONE = 128 + signal.SIGPIPE
 TYPER_INTERRUPTED = 130
 """What typer makes of a KeyboardInterrupt that reaches it."""
 
+
+class _Verbs(LazyGroup):
+    """The verbs by name, in the order of the help."""
+
+    members: ClassVar[Mapping[str, Member]] = {
+        "report": Member(
+            "ssdlab.cli.report",
+            "Show finished runs: tables, curves, verdicts and warnings. Computes nothing.",
+        ),
+        "run": Member(
+            "ssdlab.cli.run.group", "Run an experiment on a real drive, a directory or a twin."
+        ),
+        "twin": Member(
+            "ssdlab.cli.twin.group", "List, show and check the profiles that twins are made of."
+        ),
+        "serve": Member(
+            "ssdlab.cli.serve",
+            "Serve a twin as a network block device (NBD), or as an NVMe drive, until Ctrl-C.",
+        ),
+        "doctor": Member(
+            "ssdlab.cli.doctor",
+            "Look at the whole storage stack under a path: read-only, a minute at most, root or "
+            "not.",
+        ),
+        "trim": Member(
+            "ssdlab.cli.trim",
+            "Discard all that is free in a file system (as fstrim), and say what reached the "
+            "drive.",
+        ),
+        "provision": Member(
+            "ssdlab.cli.provision",
+            "Say a drive's spare by both definitions, what more takes and brings, and how to "
+            "leave it.",
+        ),
+        "control": Member(
+            "ssdlab.cli.control",
+            "Ask a served twin, or tell it: counters, power, faults; docs/serve.md has all "
+            "requests.",
+        ),
+        "watch": Member(
+            "ssdlab.cli.watch",
+            "Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.",
+        ),
+        "witness": Member(
+            "ssdlab.cli.witness.group",
+            "Does a drive keep what it said it kept? A second machine remembers, you cut the "
+            "power.",
+        ),
+        "heal": Member(
+            "ssdlab.cli.heal.command",
+            "Makes files that were written at random read fast again, while they are in use.",
+        ),
+        "replay": Member(
+            "ssdlab.cli.replay", "Ask a drive what a trace of another host asked of its own."
+        ),
+        "compare": Member(
+            "ssdlab.cli.compare.command",
+            "Compare runs, drives or settings: faster, slower, or no difference shown.",
+        ),
+        "sweep": Member(
+            "ssdlab.cli.sweep.command",
+            "Run many twins: a grid or a sample over profile, policy and load, with repeats and "
+            "seeds.",
+        ),
+        "runs": Member(
+            "ssdlab.cli.runs",
+            "List the runs of a results folder, oldest first, each with its verdict.",
+        ),
+    }
+
+
 app = typer.Typer(
     name="ssdlab",
+    cls=_Verbs,
     help="Measure an SSD, build its twin, and tell what will make it fast again.",
     epilog="Example: ssdlab run aging /mnt/data --size 1GiB --quick",
     no_args_is_help=True,
@@ -43,27 +99,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-app.add_typer(run.app, name="run")
-app.add_typer(twin.app, name="twin")
-app.add_typer(serve.app)
-app.add_typer(doctor.app)
-app.add_typer(trim.app)
-app.add_typer(provision.app)
-app.add_typer(control.app)
-app.add_typer(watch.app)
-app.add_typer(witness.app, name="witness")
-app.add_typer(heal.app)
-app.add_typer(replay.app)
-app.add_typer(compare.app)
-app.add_typer(sweep.app)
-app.add_typer(runs.app)
-app.command(name="report", epilog="Example: ssdlab report ssdlab-runs --html report.html")(
-    report.report
-)
 
 
 def _print_version(*, wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"ssdlab {version('ssdlab')}")
         raise typer.Exit
 

@@ -10,12 +10,10 @@ import msgspec
 import typer
 
 from ssdlab.cli.output import write_out
-from ssdlab.device import Control
 from ssdlab.errors import UsageError
-from ssdlab.records import encode_json
 from ssdlab.units import parse_size
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[KMGT]?i?B", re.IGNORECASE)
 
@@ -38,6 +36,9 @@ def run(
 
     The answer is one JSON object.
     """
+    from ssdlab.device import Control
+    from ssdlab.records import encode_json
+
     given = dict(_argument(each) for each in more or [])
     with Control(socket) as control:
         answer = control.ask(do, **given)

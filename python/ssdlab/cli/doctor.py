@@ -18,14 +18,15 @@ from ssdlab.cli.output import write_out
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.experiment.readmap import Budget, read_map
 from ssdlab.input_files import read_bytes
-from ssdlab.records import Caveat, encode_json
+from ssdlab.records import encode_json
 from ssdlab.report.doctor import Report, render, write_html
 from ssdlab.snapshot import File, Snapshot, Unread, decode
 from ssdlab.stack.look import Probes, file_record, largest, look
 from ssdlab.stack.trim import Roots, read_tables
 from ssdlab.units import format_size, parse_size
+from ssdlab.warning import MeasurementWarning
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 LARGEST: Final = 3
 SEARCH_S: Final = 5.0
@@ -186,7 +187,7 @@ def _report(stack: Snapshot, duration_s: float) -> Report:
         findings=findings(verdicts),
         verdict=summary(verdicts),
         verdicts=verdicts,
-        warnings=[Caveat("unread", _told(each)) for each in stack.unread],
+        warnings=[MeasurementWarning("unread", _told(each)) for each in stack.unread],
         stack=stack,
     )
 

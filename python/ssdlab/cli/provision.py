@@ -23,9 +23,10 @@ from ssdlab.remedy.provision import WANTED, Gain, Subject, area_of, gains, of_de
 from ssdlab.remedy.steps import Drive, Way, ways
 from ssdlab.report.wording import plain
 from ssdlab.stack.blockdev import device_at, is_block_device
+from ssdlab.target import is_twin, parse_profile
 from ssdlab.units import format_duration, format_size
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 _CHOSEN: Final = 0.27
 """Of all flash: what the plan's sizes are for, in the middle of what is recommended."""
 
@@ -79,8 +80,8 @@ def _subject(target: str | None, sizes: tuple[int | None, int | None], twin: str
         return Subject("given", "not told", "unknown", "/dev/NAME", SECTOR, area, "as given", known)
     if visible is not None:
         raise UsageError("--visible goes without a target: a drive says itself what it shows")
-    if target.startswith("twin:"):
-        return of_twin(target.removeprefix("twin:"), flash)
+    if is_twin(target):
+        return of_twin(parse_profile(target), flash)
     path = Path(target)
     if not is_block_device(path):
         raise TargetError(

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
 
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
 from ssdlab.cli.output import write_out
 from ssdlab.cli.run.group import ConsentCommand
-from ssdlab.device import FORMATS, TraceStatistics
-from ssdlab.experiment.questions import Replay
-from ssdlab.records import encode_json
-from ssdlab.report.trace import show
+from ssdlab.experiment.frame.defaults import TRACE_FORMATS
+from ssdlab.target import NO_CONSENT, RESULTS
 
-app = typer.Typer()
+if TYPE_CHECKING:
+    from ssdlab.device import TraceStatistics
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -57,7 +55,7 @@ def run(
         typer.Option("--together", help="Lay all volumes onto one another, not side by side."),
     ] = False,
     format_: Annotated[
-        str | None, typer.Option("--format", help=f"Do not guess: {', '.join(FORMATS)}.")
+        str | None, typer.Option("--format", help=f"Do not guess: {', '.join(TRACE_FORMATS)}.")
     ] = None,
     any_order: Annotated[
         bool, typer.Option("--any-order", help="Allow times that go back by over a second.")
@@ -67,8 +65,8 @@ def run(
     ] = False,
     size: options.Size = None,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -80,26 +78,28 @@ def run(
     Tencent and SYSTOR '17 traces; the format is known by the first lines. Memory does not grow with
     the trace.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Replay
+
     question = Replay(
-        trace=trace,
-        format=format_,
-        volume=volume,
-        together=together,
-        any_order=any_order,
-        speed=speed,
-        depth=depth,
-        size=size,
-        fills=not as_it_is,
-    )
+        trace=trace, format=format_, volume=volume, together=together, any_order=any_order,
+        speed=speed, depth=depth, size=size, fills=not as_it_is,
+    )  # fmt: skip
     found = question.look()
     if not targets:
         return _tell(trace, found, json=json)
-    opening = options.opening(capacity, destroy_data)
+    parsed = options.parse_targets(targets, capacity)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(replace(question, found=found), targets, opening, wishes, seed)
+    return conduct(replace(question, found=found), parsed, destroy_data, wishes, seed)
 
 
 def _tell(trace: Path, found: TraceStatistics, *, json: bool) -> int:
+    import msgspec
+    from rich.console import Console
+
+    from ssdlab.records import encode_json
+    from ssdlab.report.trace import show
+
     if json:
         write_out(encode_json({"trace": str(trace), **msgspec.to_builtins(found)}))
     else:

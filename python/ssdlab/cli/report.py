@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
 
-from ssdlab.api.sweep import open_sweep
 from ssdlab.cli.output import write_out
-from ssdlab.cli.sweep.told import tell
 from ssdlab.errors import UsageError
-from ssdlab.records import Run, encode_json, find_runs, read_run
-from ssdlab.report import as_fio, render, write_html
-from ssdlab.sweep.dataset import is_dataset
+
+if TYPE_CHECKING:
+    from ssdlab.records import Run
+
+app = typer.Typer(add_completion=False)
 
 
+@app.command(name="report", epilog="Example: ssdlab report ssdlab-runs --html report.html")
 def report(
     runs: Annotated[
         list[Path],
@@ -37,11 +36,15 @@ def report(
     ] = False,
 ) -> None:
     """Show finished runs: tables, curves, verdicts and warnings. Computes nothing."""
+    from ssdlab.records import find_runs, read_run
+    from ssdlab.report import as_fio, write_html
+    from ssdlab.sweep.dataset import is_dataset
+
     sweeps = [path for path in runs if is_dataset(path)]
     if sweeps:
         if fio or len(runs) > 1:
             raise UsageError(f"{sweeps[0]} is a sweep; report it alone, without --fio")
-        tell(open_sweep(sweeps[0]), json=json, html=html)
+        _report_sweep(sweeps[0], json=json, html=html)
         return
     found = [read_run(folder) for path in runs for folder in find_runs(path)]
     if fio and (json or html is not None or len(found) > 1):
@@ -55,11 +58,30 @@ def report(
     elif html is not None:
         typer.echo(html.resolve())
     else:
-        for run in found:
-            render(run, Console())
+        _print(found)
+
+
+def _report_sweep(folder: Path, *, json: bool, html: Path | None) -> None:
+    from ssdlab.api.sweep import open_sweep
+    from ssdlab.cli.sweep.told import tell
+
+    tell(open_sweep(folder), json=json, html=html)
+
+
+def _print(runs: list[Run]) -> None:
+    from rich.console import Console
+
+    from ssdlab.report import render
+
+    for run in runs:
+        render(run, Console())
 
 
 def _as_json(runs: list[Run]) -> str:
+    import msgspec
+
+    from ssdlab.records import encode_json
+
     if len(runs) == 1:
         return encode_json(runs[0].result)
     return encode_json({"runs": [msgspec.to_builtins(run.result) for run in runs]})

@@ -12,15 +12,15 @@ import typer
 from rich.console import Console
 
 from ssdlab.api.runs import open_runs, table_of
-from ssdlab.cli.frame.options import RESULTS
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.records import Run, encode_json, write_parquet
 from ssdlab.report import RunList
 from ssdlab.report.table import print_table
 from ssdlab.report.wording import plain
+from ssdlab.target import RESULTS
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @dataclass(frozen=True)

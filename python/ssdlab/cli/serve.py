@@ -18,12 +18,37 @@ from ssdlab.errors import UsageError
 from ssdlab.input_files import read_text
 from ssdlab.records import encode_json
 from ssdlab.stack.in_use import file_in_use
-from ssdlab.units import format_size, parse_size
+from ssdlab.units import format_size, parse_duration, parse_size
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
+UnixSocket = Annotated[
+    Path | None, typer.Option(help="Listen on this socket, which must not exist.")
+]
+TcpAddress = Annotated[
+    str | None, typer.Option(help="Listen on HOST:PORT; only this machine's own addresses.")
+]
+NvmeAddress = Annotated[
+    str | None, typer.Option("--nvme-tcp", help="Be an NVMe drive on HOST:PORT, as --tcp is.")
+]
+LogFile = Annotated[
+    Path | None, typer.Option(help="Log every change here, as dm-log-writes does; a new file.")
+]
 SecretFile = Annotated[
     Path | None, typer.Option(help="Only NVMe hosts that know the secret in this file.")
+]
+MaxConnections = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="NBD and NVMe connections at a time; 2000, or fewer if few files may be open."
+    ),
+]
+PayloadMemory = Annotated[
+    str, typer.Option(help="Memory for data being received, on all connections together.")
+]
+HandshakeTimeout = Annotated[
+    str,
+    typer.Option(help="Time for a handshake, and for each piece (up to 4 MiB) of a write's data."),
 ]
 Certificates = Annotated[
     Path | None, typer.Option(help="Encrypt by server-cert.pem, server-key.pem of this folder.")
@@ -39,15 +64,9 @@ def run(
         str, typer.Argument(metavar="PROFILE", help="NAME or FILE.toml, as of twin:NAME.")
     ],
     *,
-    unix: Annotated[
-        Path | None, typer.Option(help="Listen on this socket, which must not exist.")
-    ] = None,
-    tcp: Annotated[
-        str | None, typer.Option(help="Listen on HOST:PORT; only this machine's own addresses.")
-    ] = None,
-    nvme_tcp: Annotated[
-        str | None, typer.Option("--nvme-tcp", help="Be an NVMe drive on HOST:PORT, as --tcp is.")
-    ] = None,
+    unix: UnixSocket = None,
+    tcp: TcpAddress = None,
+    nvme_tcp: NvmeAddress = None,
     dhchap_secret: SecretFile = None,
     control: Annotated[
         Path | None, typer.Option(help="Control socket; of --unix SOCKET it is SOCKET.control.")
@@ -59,9 +78,7 @@ def run(
     data: Annotated[
         str, typer.Option(help="Where its content lies: memory, or a file that survives.")
     ] = "memory",
-    log: Annotated[
-        Path | None, typer.Option(help="Log every change here, as dm-log-writes does; a new file.")
-    ] = None,
+    log: LogFile = None,
     pace: Annotated[
         str, typer.Option(help="none, real, or a factor such as 10x: how fast its time runs.")
     ] = "none",
@@ -69,6 +86,9 @@ def run(
     tls_verify_peer: Annotated[
         bool, typer.Option("--tls-verify-peer", help="Only clients that ca-cert.pem vouches for.")
     ] = False,
+    max_connections: MaxConnections = None,
+    payload_memory: PayloadMemory = "128MiB",
+    handshake_timeout: HandshakeTimeout = "10s",
     seed: Annotated[int, typer.Option(min=0, help="Decides what chance does in the twin.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="One JSON object when it ends.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not print how to attach it.")] = False,
@@ -92,6 +112,9 @@ def run(
         seed=seed,
         tls=_folder(tls_certificates, verify_peer=tls_verify_peer),
         tls_verify_peer=tls_verify_peer,
+        max_connections=max_connections,
+        payload_memory_bytes=_payload_memory(payload_memory),
+        handshake_timeout_s=_handshake_timeout(handshake_timeout),
     )
     server = serve(profiles.load(profile), options)
     console = Console(stderr=True)
@@ -173,6 +196,20 @@ def _pace(text: str) -> float | None:
     if not 1e-3 <= factor <= 1e6:
         raise UsageError(f"--pace is {text!r}; it may be none, real, or a factor such as 10x")
     return factor
+
+
+def _payload_memory(text: str) -> int:
+    size = parse_size(text)
+    if not 1 << 20 <= size <= 1 << 40:
+        raise UsageError(f"--payload-memory is {text}; it may be 1MiB to 1TiB")
+    return size
+
+
+def _handshake_timeout(text: str) -> float:
+    seconds = parse_duration(text)
+    if not 0.01 <= seconds <= 86400:
+        raise UsageError(f"--handshake-timeout is {text}; it may be 10ms to 24h")
+    return seconds
 
 
 def _is_own(host: str) -> bool:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ssdlab.cli.output import write_out
 from ssdlab.errors import TargetError
-from ssdlab.records import Finding, encode_json
-from ssdlab.remedy.trim import Trimmed
-from ssdlab.remedy.trim import trim as trim_now
-from ssdlab.report.wording import plain
 from ssdlab.units import format_size
 
-app = typer.Typer()
+if TYPE_CHECKING:
+    from ssdlab.remedy.trim import Trimmed
+
+app = typer.Typer(add_completion=False)
 _MOST = 0.5
 """Of what the file system says; less at the drives, and it did not get through."""
 
@@ -45,6 +40,9 @@ def trim(
     """
     if not path.exists():
         raise TargetError(f"{path} does not exist: give a directory on the file system")
+    from ssdlab.records import encode_json
+    from ssdlab.remedy.trim import trim as trim_now
+
     done = trim_now(path, force=not once)
     reaches = _reaches(done)
     if json:
@@ -81,6 +79,10 @@ def _verdict(done: Trimmed, *, reaches: bool | None) -> str:
 
 
 def _object(done: Trimmed, *, reaches: bool | None) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    from ssdlab.records import Finding
+
     said = f"{done.fs_type} said {' and '.join(map(str, done.passes)) or 'nothing'} bytes"
     counted = "discards that the drives' drivers counted meanwhile"
     findings = {
@@ -103,6 +105,12 @@ def _object(done: Trimmed, *, reaches: bool | None) -> dict[str, Any]:
 
 
 def _print(done: Trimmed, verdict: str, *, quiet: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ssdlab.report.wording import plain
+
     console = Console()
     if not quiet:
         lines = Table(box=None, padding=(0, 1), header_style="dim")

@@ -17,7 +17,7 @@ from ssdlab.cli.output import write_out
 from ssdlab.device import Control, Look, Watcher
 from ssdlab.units import format_size
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 BARS = " ▁▂▃▄▅▆▇█"
 SHOWN = 60

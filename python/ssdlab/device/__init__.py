@@ -38,11 +38,10 @@ from ssdlab.device.real import (
 )
 from ssdlab.device.served import ServeOptions, serve
 from ssdlab.device.simulated import describe_twin, open_twin
-from ssdlab.device.traces import FORMATS, Replay, TraceStatistics, look_at
+from ssdlab.device.traces import Replay, TraceStatistics, look_at
 from ssdlab.device.watching import Look, Rates, Watcher
 
 __all__ = [
-    "FORMATS",
     "OPS",
     "Aligned",
     "Blocks",

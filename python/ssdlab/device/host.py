@@ -19,14 +19,14 @@ class HostLoad:
     """CPU time in seconds, of all processors together, over a span of the wall clock.
 
     `foreign_cpu_s` is what was not this process's; `stolen_cpu_s` what the hypervisor kept. The
-    system counts both in steps of a hundredth of a second.
+    system counts both in steps of a hundredth of a second; None where there is no /proc/stat.
     """
 
     wall_s: float
     own_user_s: float
     own_system_s: float
-    foreign_cpu_s: float
-    stolen_cpu_s: float
+    foreign_cpu_s: float | None
+    stolen_cpu_s: float | None
 
     @property
     def own_cpu_s(self) -> float:
@@ -35,8 +35,8 @@ class HostLoad:
 
     @property
     def foreign_cores(self) -> float:
-        """How many processors others kept busy, in the mean."""
-        return self.foreign_cpu_s / self.wall_s if self.wall_s > 0 else 0.0
+        """How many processors others kept busy, in the mean; 0 where that is unknown."""
+        return (self.foreign_cpu_s or 0.0) / self.wall_s if self.wall_s > 0 else 0.0
 
 
 class HostWatch:
@@ -44,19 +44,30 @@ class HostWatch:
 
     def __init__(self) -> None:
         """Begins now."""
-        self._start = _sample()
+        self._own, self._counted = _own(), _counted()
 
     def load(self) -> HostLoad:
         """What was since."""
-        wall, user, system, busy, steal = (
-            now - then for now, then in zip(_sample(), self._start, strict=True)
-        )
+        (wall, user, system), counted = _own(), _counted()
+        wall, user, system = wall - self._own[0], user - self._own[1], system - self._own[2]
+        if counted is None or self._counted is None:
+            return HostLoad(wall, user, system, None, None)
+        busy, steal = counted[0] - self._counted[0], counted[1] - self._counted[1]
         return HostLoad(wall, user, system, max(0.0, busy - user - system), max(0.0, steal))
 
 
-def _sample() -> tuple[float, float, float, float, float]:
+def _own() -> tuple[float, float, float]:
+    """The wall clock, and this process's time in user and in system mode, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    ticks = [int(word) for word in _STAT.read_text().split("\n", 1)[0].split()[1:]]
+    return time.monotonic(), usage.ru_utime, usage.ru_stime
+
+
+def _counted() -> tuple[float, float] | None:
+    """Busy and stolen time of all processors in seconds; None without /proc/stat (a chroot)."""
+    try:
+        line = _STAT.read_text().split("\n", 1)[0]
+    except OSError:
+        return None
+    ticks = [int(word) for word in line.split()[1:]]
     second = os.sysconf("SC_CLK_TCK")
-    busy = sum(ticks[column] for column in _BUSY) / second
-    return time.monotonic(), usage.ru_utime, usage.ru_stime, busy, ticks[_STEAL] / second
+    return sum(ticks[column] for column in _BUSY) / second, ticks[_STEAL] / second

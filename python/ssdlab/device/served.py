@@ -22,6 +22,11 @@ class ServeOptions(msgspec.Struct, frozen=True):
     does. `pace` is how many seconds of the drive pass in a second; None for as fast as can be.
     `tls` is a folder with server-cert.pem and server-key.pem: then clients have to encrypt, and
     with `tls_verify_peer` to show a certificate that its ca-cert.pem vouches for.
+
+    What clients may take of this machine: `max_connections` of NBD and NVMe at a time (None: 2000,
+    or as many as this process may open files for), `payload_memory_bytes` for payloads that are
+    being received on all of them together, and `handshake_timeout_s` for a handshake and for each
+    next piece of a payload.
     """
 
     name: str
@@ -37,6 +42,9 @@ class ServeOptions(msgspec.Struct, frozen=True):
     seed: int = 0
     tls: str | None = None
     tls_verify_peer: bool = False
+    max_connections: int | None = None
+    payload_memory_bytes: int = 128 << 20
+    handshake_timeout_s: float = 10.0
 
 
 def serve(profile: str, options: ServeOptions) -> Server:

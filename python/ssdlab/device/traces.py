@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from ssdlab._native import trace_statistics
 from ssdlab.input_files import require_regular
-
-FORMATS: Final = (
-    "blktrace", "fio", "systor", "msr", "spc", "alibaba", "tencent", "mqsim", "blkparse",
-)  # fmt: skip
-"""The formats that are read, plain or packed by gzip or zstd."""
 
 
 class Replay(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -101,7 +101,7 @@ def plan(size: int | None, *, quick: bool, long_rest_s: float, seed: int) -> Pla
 
 
 def measure(course: Course, plan: Plan) -> None:
-    """Runs the plan's steps and doubts the result where the file system moved the file.
+    """Runs the plan's steps and warns if the file system moved the file.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
@@ -157,7 +157,7 @@ def _compare_layout(course: Course) -> None:
     steps = course.recording.tables()["steps"].to_pylist()
     counts = [row["extents"] for row in steps if row["extents"] is not None]
     if counts and counts[-1] > 1.5 * counts[0] + 8:
-        course.site.doubt(
+        course.site.warn(
             "layout-changed",
             f"The file lay in {counts[0]} pieces when fresh and in {counts[-1]} at the end: "
             "the file system moved what was overwritten, so the reads became slower by its "

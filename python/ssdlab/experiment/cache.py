@@ -135,7 +135,7 @@ def measure(course: Course, plan: Plan) -> None:
     course.flush(1)
     if soon is None or soon.high < BACK * fall.low:
         if places.count < 2:
-            course.site.doubt(
+            course.site.warn(
                 "cache-overwritten",
                 "The region has no room to write elsewhere after a rest: what the cache holds is "
                 "overwritten and need not be folded, so it may be back too soon; give more --size.",
@@ -165,7 +165,7 @@ def _takes_trims(course: Course) -> bool:
     drives = course.site.identity.get("drives", ())
     if course.site.is_virtual or (drives and all(d.get("discard_max_bytes") for d in drives)):
         return True
-    course.site.doubt("no-trim", "The drive takes no trims here: what it held before is there yet.")
+    course.site.warn("no-trim", "The drive takes no trims here: what it held before is there yet.")
     return False
 
 

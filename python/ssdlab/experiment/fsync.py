@@ -18,7 +18,7 @@ from ssdlab.device import Drive, FlushEvery, Job, RealOptions
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import FILL_BLOCK, Course, Step
 from ssdlab.experiment.frame.ways.claim import Word, claim_of
-from ssdlab.experiment.frame.ways.reopen import cached_share, forget_cached, reopened
+from ssdlab.experiment.frame.ways.page_cache import cached_share, drop_cached
 from ssdlab.units import format_size
 
 KIB: Final = 1 << 10
@@ -166,13 +166,12 @@ def _drive_for(course: Course, plan: Plan, mode: Mode) -> Drive:
         return course.site.drive
     options = RealOptions(
         direct=mode.way == "direct",
-        exclusive=False,
         flush="fdatasync" if mode.kept == "fdatasync" else "fsync",
         content="zeros" if mode.trap else "incompressible",
         seed=plan.seed,
     )
     # Programs that use the page cache call pread and pwrite, each thread one at a time.
-    return reopened(course.site, options, "sync" if mode.way == "buffered" else "io_uring")
+    return course.site.reopened(options, "sync" if mode.way == "buffered" else "io_uring")
 
 
 def _prober(course: Course, drives: dict[Mode, Drive]) -> Drive:
@@ -204,7 +203,7 @@ def mix(course: Course, plan: Plan, place: tuple[Mode, int, int], drive: Drive) 
     mode, in_flight, repeat = place
     site = course.site
     if mode.way == "buffered" and not mode.trap:
-        forget_cached(site)
+        drop_cached(site)
     threaded = mode.way == "buffered"
     job = Job(
         op="write",

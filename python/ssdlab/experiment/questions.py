@@ -31,7 +31,8 @@ from ssdlab.experiment.fragments.layout import Gap
 from ssdlab.experiment.fragments.plan import GAPS
 from ssdlab.experiment.fragments.plan import Asked as AskedFragments
 from ssdlab.experiment.frame.course import Plan
-from ssdlab.experiment.frame.site import TWIN, capacity_of
+from ssdlab.experiment.frame.defaults import PLACEMENT_HOST_US, STEADY_DEPTH
+from ssdlab.target import Directory, Target, Twin
 from ssdlab.units import parse_duration, parse_size
 
 Size = int | str
@@ -70,8 +71,8 @@ class Question(Protocol):
     experiment: ClassVar[str]
     size_from: ClassVar[str]
 
-    def plan(self, target: str, capacity: int | None, seed: int, /) -> Plan:
-        """What is to be done on a target; `capacity` is what a twin is scaled to, in bytes.
+    def plan(self, target: Target, seed: int, /) -> Plan:
+        """What is to be done on a target.
 
         Raises:
             UsageError: a parameter out of its range: which, and what it may be.
@@ -92,7 +93,7 @@ class Aging:
     quick: bool = False
     rest: Duration = 0.0
 
-    def plan(self, _target: str, _capacity: int | None, seed: int) -> Plan:
+    def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
         rest_s = seconds_of(self.rest)
         return aging.plan(bytes_of(self.size), quick=self.quick, long_rest_s=rest_s, seed=seed)
@@ -111,10 +112,9 @@ class Cache:
     size: Size | None = None
     quick: bool = False
 
-    def plan(self, target: str, capacity: int | None, seed: int) -> Plan:
+    def plan(self, target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
-        drive = capacity_of(target, capacity)
-        return cache.plan(drive, bytes_of(self.size), quick=self.quick, seed=seed)
+        return cache.plan(target.capacity_bytes, bytes_of(self.size), quick=self.quick, seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class Fragments:
     host: bool = True
     quick: bool = False
 
-    def plan(self, _target: str, _capacity: int | None, seed: int) -> Plan:
+    def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
         sizes = bytes_of(self.size), bytes_of(self.distance)
         asked = AskedFragments(*sizes, self.gaps, self.order, self.host)
@@ -156,7 +156,7 @@ class Fsync:
     data_sheet: Literal["protected", "volatile", "unknown"] = "unknown"
     quick: bool = False
 
-    def plan(self, _target: str, _capacity: int | None, seed: int) -> Plan:
+    def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
         return fsync.plan(bytes_of(self.size), self.data_sheet, quick=self.quick, seed=seed)
 
@@ -175,13 +175,13 @@ class Placement:
     placements: tuple[str, ...] = ()
     spare: tuple[float, ...] = (0.07, 0.28)
     drive_writes: float | None = None
-    host_us: float = placement.HOST_US
+    host_us: float = PLACEMENT_HOST_US
     plots: bool = True
     quick: bool = False
 
-    def plan(self, target: str, capacity: int | None, seed: int) -> Plan:
+    def plan(self, target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
-        if not target.startswith(TWIN):
+        if not isinstance(target, Twin):
             raise UsageError(
                 f"placement compares rules inside a drive, and {target} cannot be told what a "
                 "write is; give twin:NAME"
@@ -189,7 +189,7 @@ class Placement:
         names = ",".join(self.placements)
         plan = placement.plan(names, self.spare, self.drive_writes, quick=self.quick, seed=seed)
         with_host = placement.with_host(plan, self.host_us, laws=self.plots)
-        return placement.fitted(with_host, capacity)
+        return placement.fitted(with_host, target.scaled_to_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,14 +223,14 @@ class Replay:
         """
         return self.found or look_at(replay.replay_of(self._asked(0)))
 
-    def plan(self, target: str, capacity: int | None, seed: int) -> Plan:
+    def plan(self, target: Target, seed: int) -> Plan:
         """As `Question.plan`; a new test file that was not written has nothing to read."""
         found = self.look()
-        if not self.fills and found.reads and not target.startswith(TWIN) and Path(target).is_dir():
+        if not self.fills and found.reads and isinstance(target, Directory):
             raise UsageError(
                 f"--as-it-is: the test file in {target} is new, and the trace reads; leave it out"
             )
-        return replay.plan(self._asked(seed), found, capacity_of(target, capacity))
+        return replay.plan(self._asked(seed), found, target.capacity_bytes)
 
     def _asked(self, seed: int) -> replay.Asked:
         return replay.Asked(
@@ -251,7 +251,7 @@ class Split:
     size: Size | None = None
     quick: bool = False
 
-    def plan(self, _target: str, _capacity: int | None, seed: int) -> Plan:
+    def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
         return split.plan(bytes_of(self.size), quick=self.quick, seed=seed)
 
@@ -272,12 +272,12 @@ class Steady:
     spare: tuple[float, ...] = ()
     pattern: str = "random"
     block_size: Size = "4KiB"
-    depth: int = steady.DEPTH
+    depth: int = STEADY_DEPTH
     quick: bool = False
 
-    def plan(self, target: str, capacity: int | None, seed: int) -> Plan:
+    def plan(self, target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
-        drive, quick = capacity_of(target, capacity), self.quick
+        drive, quick = target.capacity_bytes, self.quick
         return steady.check(
             steady.Plan(
                 region=steady.region_of(drive, bytes_of(self.region), quick=quick),
@@ -306,7 +306,7 @@ class Stripe:
     size: Size | None = None
     quick: bool = False
 
-    def plan(self, _target: str, _capacity: int | None, seed: int) -> Plan:
+    def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
         return stripe.plan(bytes_of(self.size), quick=self.quick, seed=seed)
 
@@ -323,7 +323,7 @@ class Suite:
     size: Size | None = None
     quick: bool = False
 
-    def plan(self, _target: str, _capacity: int | None, seed: int) -> Plan:
+    def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
         return suite.plan(bytes_of(self.size), quick=self.quick, seed=seed)
 
@@ -340,7 +340,7 @@ class Trim:
     size: Size | None = None
     quick: bool = False
 
-    def plan(self, _target: str, _capacity: int | None, seed: int) -> Plan:
+    def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
         return trim.plan(bytes_of(self.size), quick=self.quick, seed=seed)
 
@@ -353,6 +353,6 @@ class Workload:
     size_from: ClassVar[str] = workload.SIZE_FROM
     fio: Path | str
 
-    def plan(self, _target: str, _capacity: int | None, seed: int) -> Plan:
+    def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
         return workload.plan(Path(self.fio), seed=seed)

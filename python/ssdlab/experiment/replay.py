@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from ssdlab.device import FORMATS, Job, Replay, TraceStatistics
+from ssdlab.device import Job, Replay, TraceStatistics
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course, Step
+from ssdlab.experiment.frame.defaults import TRACE_FORMATS
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -104,8 +105,8 @@ def replay_of(asked: Asked) -> Replay:
             f"--size is {format_size(asked.size)}; may be whole MiB, such as 64MiB: it is written "
             "in order by 1 MiB"
         )
-    if asked.format not in {None, *FORMATS}:
-        raise UsageError(f"--format is {asked.format!r}; may be {', '.join(FORMATS)}")
+    if asked.format not in {None, *TRACE_FORMATS}:
+        raise UsageError(f"--format is {asked.format!r}; may be {', '.join(TRACE_FORMATS)}")
     if asked.speed is not None and not SPEED_LEAST <= asked.speed <= SPEED_MOST:
         raise UsageError(
             f"--speed is {asked.speed:g}; may be {SPEED_LEAST:g} to {SPEED_MOST:g} times the "

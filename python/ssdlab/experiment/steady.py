@@ -18,6 +18,7 @@ from ssdlab.device import Job, Outcome, Zipf
 from ssdlab.device.kinds import Pattern
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course, Step
+from ssdlab.experiment.frame.defaults import STEADY_DEPTH
 from ssdlab.experiment.frame.odometer import Odometer
 from ssdlab.stats.steady import WINDOW, Rule, Watch
 from ssdlab.units import format_size
@@ -30,7 +31,6 @@ QUICK_REGION: Final = 512 * MIB
 REGION_MIN: Final = 16 * MIB
 BLOCK: Final = 4 * KIB
 BLOCK_MAX: Final = MIB
-DEPTH: Final = 32
 DEPTH_MAX: Final = 1024
 FILL_BLOCK: Final = MIB
 FILL_DEPTH: Final = 4
@@ -64,7 +64,7 @@ class Plan:
     spares: tuple[float, ...] = ()
     pattern: str = "random"
     block: int = BLOCK
-    depth: int = DEPTH
+    depth: int = STEADY_DEPTH
     drive_writes: float | None = None
     settle_s: float = SETTLE_S
     guesses: tuple[float, float] = (SPARE_GUESS, CACHE_GUESS)
@@ -237,7 +237,7 @@ def _ahead(plan: Plan, stage: int) -> float:
 
 
 def _can_trim(course: Course, plan: Plan) -> bool:
-    """Whether the region can be given back to the drive; where spare needs it, a doubt."""
+    """Whether the region can be given back to the drive; a warning where spare needs it."""
     site = course.site
     if site.is_virtual:
         return True
@@ -245,12 +245,12 @@ def _can_trim(course: Course, plan: Plan) -> bool:
     if site.identity.get("kind") == "block device":
         if drives and all(drive.get("discard_max_bytes") for drive in drives):
             return True
-        site.doubt(
+        site.warn(
             "no-trim",
             "The drive takes no trims here, so its state before the fill is not known.",
         )
     if plan.spares:
-        site.doubt(
+        site.warn(
             "spare-not-trimmed",
             "What stays unused could not be trimmed, so the drive may hold old data there and "
             "gain nothing by it: use a block device that takes trims.",

@@ -95,16 +95,16 @@ def measure(course: Course, plan: Plan) -> None:
         Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
     """
     course.fill(plan.size)
-    _doubt_fragments(course)
+    _warn_of_fragments(course)
     _ask_all(course, plan)
     course.site.check_uncached()
 
 
-def _doubt_fragments(course: Course) -> None:
+def _warn_of_fragments(course: Course) -> None:
     """A file in pieces is not written where its offsets say: the file system's doing."""
     extents = course.recording.tables()["steps"].to_pylist()[-1]["extents"]
     if extents is not None and extents > 1:
-        course.site.doubt(
+        course.site.warn(
             "fragmented",
             f"The test file lies in {extents} pieces on its device: what is found is the file "
             "system's layout with the drive's; give an emptier file system or a block device.",

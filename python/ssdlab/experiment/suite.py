@@ -17,7 +17,7 @@ from ssdlab.device import Drive, Job, RealOptions
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.course import Course, Step
 from ssdlab.experiment.frame.site import Site
-from ssdlab.experiment.frame.ways.reopen import cached_share, forget_cached, reopened
+from ssdlab.experiment.frame.ways.page_cache import cached_share, drop_cached
 from ssdlab.experiment.frame.written import CACHED_SOME
 from ssdlab.units import format_size
 
@@ -148,12 +148,12 @@ def _drives(site: Site, plan: Plan) -> Iterator[tuple[Way, Drive]]:
         yield "direct", site.drive
         yield "zeros", site.drive.writing_zeros()
         return
-    deep = RealOptions(exclusive=False, queue_depth=MANY, seed=plan.seed)
-    zeros = RealOptions(exclusive=False, queue_depth=MANY, content="zeros")
-    cached = RealOptions(exclusive=False, direct=False, seed=plan.seed)
-    yield "direct", reopened(site, deep)
-    yield "zeros", reopened(site, zeros)
-    yield "buffered", reopened(site, cached, "sync")
+    deep = RealOptions(queue_depth=MANY, seed=plan.seed)
+    zeros = RealOptions(queue_depth=MANY, content="zeros")
+    cached = RealOptions(direct=False, seed=plan.seed)
+    yield "direct", site.reopened(deep)
+    yield "zeros", site.reopened(zeros)
+    yield "buffered", site.reopened(cached, "sync")
 
 
 def _try(course: Course, plan: Plan, place: tuple[Trial, int], drive: Drive) -> None:
@@ -168,7 +168,7 @@ def _try(course: Course, plan: Plan, place: tuple[Trial, int], drive: Drive) -> 
     if trial.op == "write":
         course.flush(drive=drive)
     if trial.way == "buffered":
-        forget_cached(course.site)
+        drop_cached(course.site)
 
 
 def _check_forgotten(course: Course, plan: Plan, trial: Trial) -> None:
@@ -176,7 +176,7 @@ def _check_forgotten(course: Course, plan: Plan, trial: Trial) -> None:
     share = cached_share(course.site, plan.size)
     course.observe("cached_share", share, trial.name)
     if share is not None and share > CACHED_SOME:
-        course.site.doubt(
+        course.site.warn(
             "page-cache",
             f"{share:.0%} of the file stayed in the page cache: {trial.name} is partly memory's.",
         )

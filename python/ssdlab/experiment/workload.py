@@ -162,14 +162,14 @@ def check_uncached(course: Course, plan: Plan) -> None:
 
 def _ready(course: Course, each: FioJob) -> Ready:
     site = course.site
-    say = partial(site.doubt, "workload")
+    say = partial(site.warn, "workload")
     if each.filename not in {None, str(site.path)}:
         say(f"The job file names {each.filename}; what was measured is the target.")
     drive = site.reopened(each.options, each.engine)
     _check_sector(each, drive.sector_bytes)
     if not site.is_virtual:
         if not each.options.direct:
-            site.doubt(
+            site.warn(
                 "page-cache",
                 f"Job {each.name} does not go past the page cache (direct=0): its numbers are "
                 "those of memory as well.",

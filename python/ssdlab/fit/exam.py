@@ -27,6 +27,7 @@ from ssdlab.device.kinds import Pattern
 from ssdlab.errors import TargetError
 from ssdlab.experiment import cache, fsync, split, steady, stripe, suite
 from ssdlab.experiment.frame.course import Course, Plan, Step
+from ssdlab.experiment.frame.defaults import STEADY_DEPTH
 from ssdlab.experiment.frame.site import Site
 from ssdlab.fit.ageing import CHECKED, SCALED, Ageing, twin_seconds
 from ssdlab.fit.measured import Measured
@@ -241,7 +242,7 @@ def _fresh(profile: str, results: Measured) -> Conclusion:
     course = course_of(profile)
     course.fill(FRESH)
     course.flush()
-    depth = int(results.parameters.get("write_queue_depth", steady.DEPTH))
+    depth = int(results.parameters.get("write_queue_depth", STEADY_DEPTH))
     job = _write("random_once", FRESH, steady.BLOCK, depth)
     return _found("fresh_iops", _late(course, job, 0.5) / steady.BLOCK)
 

@@ -16,6 +16,7 @@ from ssdlab.analysis.spare import Spare
 from ssdlab.device import Drive, Job, Outcome, describe_twin, open_twin, run_job
 from ssdlab.errors import Interrupted, TargetError
 from ssdlab.stack.blockdev import BlockDevice, partitions_of
+from ssdlab.target import Twin
 
 WANTED: Final = (0.25, 0.27, 0.29)
 """Of all flash: what the published test of two 840 Pro recommends."""
@@ -68,7 +69,7 @@ def of_twin(name: str, flash: int | None = None) -> Subject:
         area = area_of(flash or told["flash_bytes"], told["capacity_bytes"])
         source = "as given" if flash is not None else "its profile"
     return Subject(
-        name=f"twin:{name}",
+        name=str(Twin(name)),
         model=told["model"],
         transport=told["interface"],
         node="/dev/NAME",

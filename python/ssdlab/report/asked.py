@@ -59,7 +59,7 @@ def render_asked(asked: Asked, console: Console) -> None:
     console.print()
 
 
-def doubts(runs: Sequence[Run]) -> list[tuple[str, str]]:
+def warnings_of(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """The warnings of all runs, each once."""
     return sorted({(each.code, each.sentence) for run in runs for each in run.result.warnings})
 

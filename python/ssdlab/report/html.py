@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from ssdlab.errors import UsageError
-from ssdlab.records import Caveat, Run
+from ssdlab.records import Run
 from ssdlab.report.asked import Asked
 from ssdlab.report.experiments import view_of
 from ssdlab.report.figure.canvas import PALETTE, role_of
@@ -32,6 +32,7 @@ from ssdlab.report.latency import by_step
 from ssdlab.report.terminal import ending
 from ssdlab.report.view import Method, Picture, Table, View
 from ssdlab.report.wording import finding_interval, finding_value, label, plain
+from ssdlab.warning import MeasurementWarning
 
 _NO_VERDICT: Final = "No verdict: too little was measured."
 
@@ -60,7 +61,7 @@ class _Section:
     ending: str
     verdict: str
     findings: list[_Found]
-    warnings: list[Caveat]
+    warnings: list[MeasurementWarning]
     table: Table
     latency: Table
     latency_left: int  # rows that were too many
@@ -185,7 +186,7 @@ def _section(run: Run, number: int, view: View) -> _Section:
         ending=ending(run),
         verdict=plain(result.verdict) or _NO_VERDICT,
         findings=_findings(run, view),
-        warnings=[Caveat(plain(w.code), plain(w.sentence)) for w in result.warnings],
+        warnings=[MeasurementWarning(plain(w.code), plain(w.sentence)) for w in result.warnings],
         table=view.table(run),
         latency=latency,
         latency_left=latency_left,

@@ -9,7 +9,7 @@ from typing import Final
 from ssdlab.analysis.frame.contrast import Contrast
 from ssdlab.records import Run
 from ssdlab.report import figure
-from ssdlab.report.asked import bounds, doubts, named, shown
+from ssdlab.report.asked import bounds, named, shown, warnings_of
 from ssdlab.report.figure import Ratio
 from ssdlab.report.view import Column, Picture, Table, drawn
 from ssdlab.report.wording import NOTHING, number, plain, unit_of
@@ -54,7 +54,7 @@ class WhatIf:
     @property
     def notes(self) -> list[tuple[str, str]]:
         """What the runs doubt of themselves."""
-        return doubts(self.runs)
+        return warnings_of(self.runs)
 
     @property
     def pictures(self) -> list[Picture]:

@@ -10,7 +10,7 @@ One module a question:
     cache           how much of a file is in the page cache?
     blockdev        what is this block device?
     layers          which devices lie under it, down to the drives?
-    device_doubts   what does the kind of a drive mean for a measurement?
+    device_warnings   what does the kind of a drive mean for a measurement?
     trim            whether a TRIM passes each layer, and what was sent to it
     in_use          why must this block device not be destroyed?
     same_storage    which other block devices reach the same bytes?

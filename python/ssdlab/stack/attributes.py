@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab.errors import TargetError
-from ssdlab.stack.doubt import Doubt
+from ssdlab.warning import MeasurementWarning
 
 _FS_IOC_GETFLAGS: Final = 0x80086601  # the kernel writes an int although its number says long
 _UNSUPPORTED: Final = (errno.ENOTTY, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
@@ -38,25 +38,43 @@ class Attribute(enum.IntFlag):
 
 
 _MEANING: Final = (
-    (Attribute.IMMUTABLE, Doubt("immutable", "chattr +i: it cannot be written.", fatal=True)),
-    (Attribute.APPEND_ONLY, Doubt("append-only", "chattr +a: no overwriting.", fatal=True)),
-    (Attribute.VERITY, Doubt("verity", "fs-verity: it cannot be written.", fatal=True)),
+    (
+        Attribute.IMMUTABLE,
+        MeasurementWarning("immutable", "chattr +i: it cannot be written.", fatal=True),
+    ),
+    (
+        Attribute.APPEND_ONLY,
+        MeasurementWarning("append-only", "chattr +a: no overwriting.", fatal=True),
+    ),
+    (
+        Attribute.VERITY,
+        MeasurementWarning("verity", "fs-verity: it cannot be written.", fatal=True),
+    ),
     (
         Attribute.JOURNAL_DATA,
-        Doubt("data-journal", "chattr +j: direct I/O silently goes through the page cache."),
+        MeasurementWarning(
+            "data-journal", "chattr +j: direct I/O silently goes through the page cache."
+        ),
     ),
     (
         Attribute.COMPRESSED,
-        Doubt("compressed", "chattr +c: the drive gets fewer bytes than were written."),
+        MeasurementWarning(
+            "compressed", "chattr +c: the drive gets fewer bytes than were written."
+        ),
     ),
     (
         Attribute.ENCRYPTED,
-        Doubt("encrypted", "fscrypt: direct I/O may go through the page cache, and costs CPU."),
+        MeasurementWarning(
+            "encrypted", "fscrypt: direct I/O may go through the page cache, and costs CPU."
+        ),
     ),
-    (Attribute.DAX, Doubt("dax", "chattr +x: mapped straight to memory; there is no block I/O.")),
+    (
+        Attribute.DAX,
+        MeasurementWarning("dax", "chattr +x: mapped straight to memory; there is no block I/O."),
+    ),
     (
         Attribute.INLINE_DATA,
-        Doubt("inline", "The data is in the inode: it has no blocks of its own."),
+        MeasurementWarning("inline", "The data is in the inode: it has no blocks of its own."),
     ),
 )
 
@@ -83,8 +101,8 @@ def attributes_of(path: Path) -> Attribute | None:
     return Attribute(struct.unpack_from("=L", answer)[0])
 
 
-def attribute_doubts(path: Path) -> list[Doubt]:
-    """Reasons to doubt a measurement on this file, or on one made in this directory.
+def attribute_warnings(path: Path) -> list[MeasurementWarning]:
+    """Warnings about a measurement on this file, or on one made in this directory.
 
     Codes: immutable, append-only, verity (fatal), data-journal, compressed, encrypted, dax,
     inline.
@@ -93,4 +111,4 @@ def attribute_doubts(path: Path) -> list[Doubt]:
         TargetError: it cannot be opened for reading.
     """
     attributes = attributes_of(path) or Attribute(0)
-    return [doubt for attribute, doubt in _MEANING if attribute in attributes]
+    return [warning for attribute, warning in _MEANING if attribute in attributes]

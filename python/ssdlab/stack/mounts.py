@@ -13,6 +13,8 @@ from ssdlab.errors import TargetError
 from ssdlab.stack.pseudofile import unescape
 
 PROC = Path("/proc")
+UNSEEN = "unseen"
+"""The kind of a file system whose mount this process cannot see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,17 @@ class Mount:
 
 
 def read_mounts(proc: Path = PROC) -> tuple[Mount, ...]:
-    """All mounts this process can see, in the kernel's order (a later one covers an earlier)."""
-    lines = (proc / "self" / "mountinfo").read_text("utf-8", "surrogateescape").split("\n")
-    return tuple(_parsed(line) for line in lines if line)
+    """All mounts this process can see, in the kernel's order (a later one covers an earlier).
+
+    Raises:
+        TargetError: there is no mountinfo.
+    """
+    try:
+        text = (proc / "self" / "mountinfo").read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        reason = f"{error.filename} cannot be read ({error.strerror})"
+        raise TargetError(f"{reason}, so what is mounted is unknown: mount /proc") from error
+    return tuple(_parsed(line) for line in text.split("\n") if line)
 
 
 def _parsed(line: str) -> Mount:
@@ -75,20 +85,31 @@ def mount_of(path: Path, proc: Path = PROC) -> Mount:
     Symbolic links are followed. Asks the kernel for the mount id (exact, also for bind mounts,
     mounts on top of mounts and btrfs subvolumes); in a captured `proc` that cannot answer, the
     longest mount point that is a prefix wins, among those with the path's device number if any.
+    In a chroot no mount may be listed that holds it: the answer then has the kind `UNSEEN` and the
+    device number that stat(2) gives.
 
     Raises:
         TargetError: the path cannot be reached.
     """
-    mounts = read_mounts(proc)
     existing = _nearest_existing(path)
+    try:
+        mounts = read_mounts(proc)
+    except TargetError:  # no /proc: the path is there all the same
+        mounts = ()
     mount_id = _mount_id(existing, proc)
     for mount in mounts:
         if mount.mount_id == mount_id:
             return mount
     found = longest_prefix(existing, mounts, existing.stat().st_dev)
-    if found is None:
-        raise TargetError(f"{path} is on no mount this process can see: give a path that is")
-    return found
+    return found or _unseen(existing)
+
+
+def _unseen(path: Path) -> Mount:
+    number = path.stat().st_dev
+    top = path
+    while top != top.parent and top.parent.stat().st_dev == number:
+        top = top.parent
+    return Mount(-1, top, UNSEEN, "unknown", (), os.major(number), os.minor(number))
 
 
 def longest_prefix(path: Path, mounts: tuple[Mount, ...], device: int | None) -> Mount | None:

@@ -18,6 +18,7 @@ from multiprocessing import active_children, get_context
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
+from ssdlab.errors import UsageError
 from ssdlab.sweep.design import Order
 from ssdlab.sweep.work import perform, settle
 
@@ -52,7 +53,13 @@ class _Lane:
     def renew(self) -> None:
         """Another process; a fork would inherit what the parent's libraries hold locked."""
         context = get_context("spawn")
-        self.executor = ProcessPoolExecutor(1, mp_context=context, initializer=settle)
+        try:
+            self.executor = ProcessPoolExecutor(1, mp_context=context, initializer=settle)
+        except OSError as error:
+            raise UsageError(
+                f"no semaphore can be had here ({error.strerror}), and a sweep's processes need "
+                "them: make /dev/shm a tmpfs that you may write to"
+            ) from error
         others = set(active_children())
         # The process begins with the first task. It inherits what is blocked: a Ctrl-C that comes
         # while it starts is this process's affair.
@@ -97,6 +104,9 @@ def perform_here(orders: Sequence[Order], workers: int) -> Generator[Ended, None
     """Performs all, `workers` at a time; yields each as it ends, failed ones after a second try.
 
     Closing the iterator ends what is still running.
+
+    Raises:
+        UsageError: the system gives no semaphores.
     """
     waiting = deque((order, 1) for order in orders)
     lanes = [_Lane() for _ in range(workers)]

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ssdlab.stack.blockdev import SYS, BlockDevice, device_at, is_block_device
-from ssdlab.stack.device_doubts import device_doubts
-from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.device_warnings import device_warnings
+from ssdlab.stack.filesystem import mount_warnings
 from ssdlab.stack.layers import Layer, devices_of_mount, layers_under
 from ssdlab.stack.mounts import PROC, mount_of
 from ssdlab.stack.pseudofile import read_text
@@ -68,13 +68,13 @@ def describe(target: str, run: Run | None = None) -> dict[str, Any]:
     path = Path(target)
     mount = None if is_block_device(path) else mount_of(path)
     if mount is not None:
-        found = doubts(mount)
+        found = mount_warnings(mount)
         known["software"] += [doubt.sentence for doubt in found if doubt.code in _SOFTWARE]
         known["doubts"] += [doubt.sentence for doubt in found if doubt.code not in _SOFTWARE]
     tops = (device_at(path),) if mount is None else devices_of_mount(mount)
     layers = [layer for top in tops for layer in layers_under(top)]
     for layer in layers:
-        known["doubts"] += [doubt.sentence for doubt in device_doubts(layer.device)]
+        known["doubts"] += [doubt.sentence for doubt in device_warnings(layer.device)]
         drive = _drive(layer.device, run or _run) if layer.is_drive else None
         if drive is not None:
             known["drives"].append(drive)

@@ -16,10 +16,10 @@ from rich.console import Console
 from stacks import STACKS, roots_of
 
 from ssdlab.analysis.doctor import Verdict, findings, judge, summary
-from ssdlab.records import Caveat
 from ssdlab.report.doctor import Report, render
 from ssdlab.snapshot import Snapshot
 from ssdlab.stack.look import look
+from ssdlab.warning import MeasurementWarning
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 
@@ -102,7 +102,9 @@ def test_each_stack_is_told_as_its_snapshot_says(looked: Looked, name: str) -> N
 
 def _text(stack: Snapshot) -> str:
     verdicts = judge(stack)
-    warnings = [Caveat("unread", f"{u.what}: {u.why}; {u.command}") for u in stack.unread]
+    warnings = [
+        MeasurementWarning("unread", f"{u.what}: {u.why}; {u.command}") for u in stack.unread
+    ]
     report = Report(
         ssdlab="0",
         target=stack.target,

@@ -45,6 +45,19 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def test_without_semaphores_a_sweep_is_refused_in_one_line(executable: str, tmp_path: Path) -> None:
+    """In a mount namespace whose /dev/shm is read-only."""
+    bare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    bare += ['mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"', "sh"]
+    if subprocess.run([*bare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespace in which /dev/shm is read-only can be made here")
+    words = [*bare, executable, "sweep", str(_spec(tmp_path)), "--out", str(tmp_path / "few")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("ssdlab: no semaphore can be had here")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_sweep_goes_on_where_it_was_and_is_reported(ssdlab: Program, tmp_path: Path) -> None:
     spec, folder, page = _spec(tmp_path), tmp_path / "few", tmp_path / "few.html"
     done = ssdlab("sweep", spec, "--out", folder, "--json")

@@ -14,7 +14,8 @@ from ssdlab.experiment.fragments import Plan, measure, plan
 from ssdlab.experiment.fragments.plan import NO_HOST, Asked, Host
 from ssdlab.experiment.frame.course import Course
 from ssdlab.experiment.frame.progress import Listener, silent
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.target import parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
 SMALL = Plan(degrees=(1, 16, 256), distance=MIB, repeats=2)
@@ -47,7 +48,7 @@ size = "4 MiB"
 
 
 def _run(target: str, chosen: Plan, listener: Listener = silent) -> Evidence:
-    with open_site(Wish(target, chosen.size, chosen.seed)) as site:
+    with open_site(TargetOptions(parse_target(target), chosen.size, chosen.seed)) as site:
         course = Course(site, listener)
         outcome = "complete"
         try:

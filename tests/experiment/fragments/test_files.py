@@ -24,7 +24,8 @@ from ssdlab.experiment.frame import site
 from ssdlab.experiment.frame.course import Course
 from ssdlab.experiment.frame.earlier import Earlier
 from ssdlab.experiment.frame.progress import Listener, silent
-from ssdlab.experiment.frame.site import Site, Wish, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, open_site
+from ssdlab.target import Consent, parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
 # 16 MiB is written for each layout.
@@ -44,11 +45,11 @@ def _refused(place: Path, chosen: Plan) -> str:
 
 
 def _run(place: Path, chosen: Plan, listener: Listener = silent) -> tuple[Site, Evidence]:
-    with open_site(Wish(str(place), chosen.size)) as opened:
+    with open_site(TargetOptions(parse_target(str(place)), chosen.size)) as opened:
         course = Course(opened, listener)
         course.conduct(measure, chosen)
-    doubts = frozenset(caveat.code for caveat in opened.caveats)
-    return opened, Evidence(course.recording.tables(), chosen.parameters(), doubts=doubts)
+    doubts = frozenset(warning.code for warning in opened.warnings)
+    return opened, Evidence(course.recording.tables(), chosen.parameters(), warnings=doubts)
 
 
 def punch_hole(fd: int, offset: int, length: int) -> None:
@@ -62,7 +63,9 @@ def _on_device(
     device: Path, listener: Listener, earlier: Earlier | None = None
 ) -> dict[str, pa.Table]:
     """The tables of a run on a block device, interrupted or not; the device is free again."""
-    with open_site(Wish(str(device), SMALL.size, destroy_data=True)) as opened:
+    with open_site(
+        TargetOptions(parse_target(str(device)), SMALL.size, consent=Consent(any_empty=True))
+    ) as opened:
         course = Course(opened, listener, earlier)
         with contextlib.suppress(Interrupted, KeyboardInterrupt):
             course.conduct(measure, SMALL)
@@ -83,7 +86,7 @@ def test_files_have_as_many_pieces_as_asked_on_the_drive(
     found = [(row["detail"], row["value"]) for row in evidence.observed("extents")]
     assert found == [("worst, degree 64", 64), ("random, degree 64", 64)]
     assert all(row["value"] >= 0.9 * 63 for row in evidence.observed("distances_met"))
-    assert "layout-changed" not in evidence.doubts
+    assert "layout-changed" not in evidence.warnings
     assert sorted(path.name for path in place.iterdir()) in ([], ["lost+found"])
     assert os.statvfs(place).f_bfree * 4096 > 1500 * MIB
 
@@ -105,8 +108,8 @@ def test_without_root_the_price_of_splitting_is_that_of_the_file_in_order(
 
     monkeypatch.setattr(memory, "open_memory", refuse)
     opened, evidence = _run(drive_directory, SMALL)
-    assert "no-memory-drive" in evidence.doubts
-    told = next(each.sentence for each in opened.caveats if each.code == "no-memory-drive")
+    assert "no-memory-drive" in evidence.warnings
+    told = next(each.sentence for each in opened.warnings if each.code == "no-memory-drive")
     assert "takes root" in told
     conclusion = conclude(evidence)
     assert conclusion.findings["splitting_measured_by"].value == "file in order"

@@ -11,7 +11,8 @@ from ssdlab.analysis.fragments import conclude
 from ssdlab.analysis.frame.conclusion import Conclusion, Evidence
 from ssdlab.experiment.fragments import Plan, measure
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.target import Twin
 
 PUBLISHED = {
     ("samsung-980-pro", 1): [7.5, 7.3, 7.5, 7.9, 7.6, 8.9, 12.5, 20.3, 36.4],
@@ -26,7 +27,7 @@ PUBLISHED = {
 def measured(request: pytest.FixtureRequest) -> tuple[str, Conclusion]:
     """A drive and what its twin took, at full size."""
     chosen = Plan(repeats=5)
-    with open_site(Wish(f"twin:{request.param}", chosen.size)) as site:
+    with open_site(TargetOptions(Twin(request.param), chosen.size)) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     evidence = Evidence(course.recording.tables(), chosen.parameters(), virtual=True)

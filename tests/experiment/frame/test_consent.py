@@ -12,16 +12,19 @@ import pytest
 from ssdlab.errors import TargetError
 from ssdlab.experiment.frame import consent
 from ssdlab.experiment.frame.consent import described
-from ssdlab.experiment.frame.site import Site, Wish, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, open_site
 from ssdlab.stack.blockdev import BlockDevice
 from ssdlab.stack.mounts import mount_of
+from ssdlab.target import parse_consent, parse_target
 
 MIB = 1 << 20
 
 
 def _opened(device: Path, named: object = "") -> Site:
-    wish = Wish(str(device), 16 * MIB, destroy_data=True, destroy_named=str(named))
-    with open_site(wish) as site:
+    options = TargetOptions(
+        parse_target(str(device)), 16 * MIB, consent=parse_consent(str(named) or True)
+    )
+    with open_site(options) as site:
         return site
 
 

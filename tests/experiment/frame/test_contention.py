@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ssdlab.device import HostLoad
+from ssdlab.device import HostLoad, HostWatch, host
 from ssdlab.errors import DeviceFailure
 from ssdlab.experiment import aging
 from ssdlab.experiment.aging import Plan, measure
 from ssdlab.experiment.frame import course
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.doubts.contention import check_quiet, host_columns
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.experiment.frame.warnings.contention import check_quiet, host_columns
+from ssdlab.target import Twin
 
 LOAD = HostLoad(wall_s=2.0, own_user_s=0.1, own_system_s=0.2, foreign_cpu_s=1.5, stolen_cpu_s=0.3)
 
@@ -68,6 +70,17 @@ def test_flushes_and_steps_without_a_look_at_the_host_are_left_out() -> None:
     assert _doubts(unseen, _step("flush", 10, 2.0, 1.0)) == {}
 
 
+def test_a_host_that_cannot_be_seen_is_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "_STAT", tmp_path / "stat")
+    load = HostWatch().load()
+    assert (load.foreign_cpu_s, load.stolen_cpu_s, load.foreign_cores) == (None, None, 0.0)
+    unseen = _step("read", 10) | host_columns(load, is_virtual=False)
+    assert list(_doubts(_step("fill", 10), unseen)) == ["host-unseen"]
+    assert _doubts(_step("fill", 10) | host_columns(load, is_virtual=True)) == {}
+
+
 def test_a_real_drives_step_has_the_hosts_seconds_and_a_twins_has_nulls() -> None:
     assert host_columns(LOAD, is_virtual=False) == {
         "own_user_s": 0.1,
@@ -91,9 +104,9 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("crowded")
 def test_a_run_beside_a_busy_host_is_doubted(small_plan: Plan) -> None:
-    with open_site(Wish("twin:toshiba-xg5", 16 << 20, capacity_bytes=1 << 30)) as site:
+    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as site:
         Course(site).conduct(measure, small_plan)
-        assert [caveat.code for caveat in site.caveats] == ["busy-host", "stolen-time"]
+        assert [warning.code for warning in site.warnings] == ["busy-host", "stolen-time"]
 
 
 @pytest.mark.usefixtures("crowded")
@@ -103,8 +116,8 @@ def test_a_run_that_fails_beside_a_busy_host_is_doubted_too(
     def fail(*_: object) -> None:
         raise DeviceFailure("lost")
 
-    with open_site(Wish("twin:toshiba-xg5", 16 << 20, capacity_bytes=1 << 30)) as site:
+    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as site:
         monkeypatch.setattr(aging, "_overwrite", fail)
         with pytest.raises(DeviceFailure):
             Course(site).conduct(measure, small_plan)
-        assert "busy-host" in {caveat.code for caveat in site.caveats}
+        assert "busy-host" in {warning.code for warning in site.warnings}

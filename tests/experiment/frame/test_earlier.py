@@ -16,8 +16,9 @@ from ssdlab.experiment.aging import Plan, _in_order, measure
 from ssdlab.experiment.frame.course import Course, Step
 from ssdlab.experiment.frame.earlier import Earlier
 from ssdlab.experiment.frame.progress import Report
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.records import Recording
+from ssdlab.target import Twin, parse_target
 
 MIB = 1 << 20
 Listener = Callable[[Report], None]
@@ -29,8 +30,8 @@ def first_part(
 ) -> Recording:
     """A run in a real directory that Ctrl-C ended while it read the last stage."""
     recordings: list[Recording] = []
-    wish = Wish(str(drive_directory), 16 * MIB)
-    with contextlib.suppress(KeyboardInterrupt, Interrupted), open_site(wish) as site:
+    options = TargetOptions(parse_target(str(drive_directory)), 16 * MIB)
+    with contextlib.suppress(KeyboardInterrupt, Interrupted), open_site(options) as site:
         course = Course(site, ctrl_c_at("stage 2"))
         recordings.append(course.recording)
         course.conduct(measure, small_plan)
@@ -46,7 +47,7 @@ def _gone_on(
     place: Path, plan: Plan, first_part: Recording, *, keeps_state: bool
 ) -> tuple[Recording, list[str]]:
     heard: list[str] = []
-    with open_site(Wish(str(place), 16 * MIB)) as site:
+    with open_site(TargetOptions(parse_target(str(place)), 16 * MIB)) as site:
         earlier = Earlier(first_part.tables(), keeps_state=keeps_state)
         course = Course(site, lambda report: heard.append(report.label), earlier)
         course.conduct(measure, plan)
@@ -71,7 +72,7 @@ def test_a_drive_that_kept_its_state_is_not_written_again(
 ) -> None:
     """The directory stands for a block device here: what is asked of it counts."""
     earlier = Earlier(first_part.tables(), keeps_state=True)
-    with open_site(Wish(str(drive_directory), 16 * MIB)) as site:
+    with open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site:
         heard: list[str] = []
         course = Course(site, lambda report: heard.append(report.label), earlier)
         with contextlib.suppress(Exception):  # this file is not written, and reads of it refused
@@ -96,7 +97,7 @@ def test_the_columns_of_a_step_that_is_taken_over_stay_whole(
 def test_a_recorded_outcome_has_the_percentiles_of_the_measured_one(
     small_plan: Plan,
 ) -> None:
-    with open_site(Wish("twin:toshiba-xg5", 16 * MIB, capacity_bytes=1 << 30)) as site:
+    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 * MIB)) as site:
         first = Course(site)
         first.conduct(measure, small_plan)
     earlier = Earlier(first.recording.tables(), keeps_state=True)

@@ -12,49 +12,56 @@ import pytest
 
 from ssdlab.device import Job, run_job
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.experiment.frame.site import Site, Wish, check, open_site
+from ssdlab.experiment.frame.site import Site, TargetOptions, check, open_site
 from ssdlab.stack.mounts import mount_of
 from ssdlab.stack.space import space_on
+from ssdlab.target import NO_CONSENT, Consent, Twin, parse_target
 
 MIB = 1 << 20
 SIZE = 16 * MIB
+ANY_EMPTY = Consent(any_empty=True)
 LEFTOVER = "ssdlab-test-0123456789ab.tmp"
 ROOMY_MIB = 1400
 """A file system of this size has room for a test beside the 1 GiB that stays free."""
 
 
-def _wish(target: object, **more: object) -> Wish:
-    return Wish(target=str(target), size_bytes=SIZE, **more)  # type: ignore[arg-type]
+def _options(
+    target: object, capacity: int | None = None, consent: Consent = NO_CONSENT
+) -> TargetOptions:
+    return TargetOptions(parse_target(str(target), capacity), SIZE, consent=consent)
 
 
-def _refusal(wish: Wish) -> str:
-    with pytest.raises(TargetError) as raised, open_site(wish):
+def _refusal(target: object, size: int = SIZE, consent: Consent = NO_CONSENT) -> str:
+    with (
+        pytest.raises(TargetError) as raised,
+        open_site(TargetOptions(parse_target(str(target)), size, consent=consent)),
+    ):
         pytest.fail("it was opened")
     return str(raised.value)
 
 
 def _codes(site: Site) -> list[str]:
-    return [caveat.code for caveat in site.caveats]
+    return [warning.code for warning in site.warnings]
 
 
 def test_a_twin_is_virtual_knows_its_geometry_and_keeps_its_profile() -> None:
-    with open_site(_wish("twin:toshiba-xg5", capacity_bytes=256 * MIB)) as site:
+    with open_site(_options("twin:toshiba-xg5", 256 * MIB)) as site:
         assert site.is_virtual
         assert site.identity["name"] == "toshiba-xg5"
         assert site.identity["capacity_bytes"] == site.drive.capacity_bytes == 256 * MIB
         assert site.identity["dies"] == 16
         assert site.profile is not None
         assert "Toshiba" in site.profile
-        assert (site.caveats, site.check_written()) == ([], None)
+        assert (site.warnings, site.check_written()) == ([], None)
 
 
 def test_a_twin_that_is_smaller_than_the_test_is_refused() -> None:
     with pytest.raises(TargetError, match="holds 256 MiB, less than the 512 MiB of --size"):
-        check(Wish("twin:toshiba-xg5", 512 * MIB, capacity_bytes=256 * MIB))
+        check(TargetOptions(Twin("toshiba-xg5", 256 * MIB), 512 * MIB))
 
 
 def test_a_directory_gives_a_locked_file_that_is_gone_afterwards(drive_directory: Path) -> None:
-    with open_site(_wish(drive_directory)) as site:
+    with open_site(_options(drive_directory)) as site:
         assert not site.is_virtual
         assert site.drive.capacity_bytes == SIZE
         assert site.test_file is not None
@@ -69,7 +76,7 @@ def test_a_directory_gives_a_locked_file_that_is_gone_afterwards(drive_directory
 def test_the_file_is_gone_after_an_exception(
     drive_directory: Path, kind: type[BaseException]
 ) -> None:
-    with pytest.raises(kind), open_site(_wish(drive_directory)):
+    with pytest.raises(kind), open_site(_options(drive_directory)):
         raise kind
     assert list(drive_directory.iterdir()) == []
 
@@ -79,7 +86,10 @@ def test_a_leftover_is_removed_and_told_and_two_runs_do_not_disturb_each_other(
 ) -> None:
     (drive_directory / LEFTOVER).write_bytes(b"x")
     (drive_directory / "mine").write_bytes(b"x")
-    with open_site(_wish(drive_directory)) as first, open_site(_wish(drive_directory)) as second:
+    with (
+        open_site(_options(drive_directory)) as first,
+        open_site(_options(drive_directory)) as second,
+    ):
         assert "leftover" in _codes(first)
         assert "leftover" not in _codes(second)
         assert first.test_file is not None
@@ -91,15 +101,15 @@ def test_a_leftover_is_removed_and_told_and_two_runs_do_not_disturb_each_other(
 def test_a_link_to_a_directory_is_that_directory(drive_directory: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(drive_directory)
-    with open_site(_wish(link)) as site:
+    with open_site(_options(link)) as site:
         assert site.identity["path"] == str(drive_directory.resolve())
         assert len(list(drive_directory.iterdir())) == 1
 
 
 def test_a_doubt_is_noted_once() -> None:
-    with open_site(_wish("twin:toshiba-xg5", capacity_bytes=256 * MIB)) as site:
-        site.doubt("odd", "It is odd.")
-        site.doubt("odd", "It is odd.")
+    with open_site(_options("twin:toshiba-xg5", 256 * MIB)) as site:
+        site.warn("odd", "It is odd.")
+        site.warn("odd", "It is odd.")
         assert _codes(site) == ["odd"]
 
 
@@ -119,7 +129,7 @@ def test_what_is_no_directory_and_no_device_is_refused(
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     before = sorted(tmp_path.iterdir())
-    assert reason in _refusal(_wish(tmp_path / name))
+    assert reason in _refusal(tmp_path / name)
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -127,14 +137,14 @@ def test_an_empty_target_is_not_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "the target is empty" in _refusal(_wish(""))
+    assert "the target is empty" in _refusal("")
 
 
 def test_a_capacity_is_for_twins(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"--capacity scales a twin, but the target is .*twin:NAME"
     ):
-        check(_wish(tmp_path, capacity_bytes=MIB))
+        _options(tmp_path, capacity=MIB)
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "ramfs"])
@@ -142,7 +152,7 @@ def test_a_file_system_in_memory_is_refused(
     make_filesystem: Callable[..., Path], kind: str
 ) -> None:
     top = make_filesystem(kind, 64)
-    assert "lives in memory" in _refusal(_wish(top))
+    assert "lives in memory" in _refusal(top)
     assert list(top.iterdir()) == []
 
 
@@ -150,7 +160,7 @@ def test_a_file_system_that_turns_direct_io_into_buffered_io_is_refused_before_a
     make_filesystem: Callable[..., Path],
 ) -> None:
     top = make_filesystem("ext4", ROOMY_MIB, "", "data=journal")
-    assert "silently turns direct I/O into page-cache I/O" in _refusal(_wish(top))
+    assert "silently turns direct I/O into page-cache I/O" in _refusal(top)
     assert [path.name for path in top.iterdir()] == ["lost+found"]
 
 
@@ -161,7 +171,7 @@ def test_a_directory_whose_files_are_journalled_is_refused(
     directory.mkdir()
     if subprocess.run(["chattr", "+j", directory], check=False, capture_output=True).returncode:
         pytest.skip("chattr +j is not permitted here (needs CAP_SYS_RESOURCE)")
-    assert "chattr +j" in _refusal(_wish(directory))
+    assert "chattr +j" in _refusal(directory)
     assert list(directory.iterdir()) == []
 
 
@@ -171,7 +181,7 @@ def test_a_directory_in_which_nothing_can_be_removed_is_refused_before_a_file_is
     directory = make_filesystem("ext4", ROOMY_MIB) / "append-only"
     directory.mkdir()
     subprocess.run(["chattr", "+a", directory], check=True)
-    message = _refusal(_wish(directory))
+    message = _refusal(directory)
     left = list(directory.iterdir())
     subprocess.run(["chattr", "-a", directory], check=True)
     assert "chattr +a" in message
@@ -180,7 +190,7 @@ def test_a_directory_in_which_nothing_can_be_removed_is_refused_before_a_file_is
 
 def test_a_directory_that_nobody_may_write_is_refused_to_root_too(drive_directory: Path) -> None:
     drive_directory.chmod(0o555)
-    refusal = _refusal(_wish(drive_directory))
+    refusal = _refusal(drive_directory)
     drive_directory.chmod(0o755)
     assert "read-only (mode 555)" in refusal
     assert list(drive_directory.iterdir()) == []
@@ -189,7 +199,7 @@ def test_a_directory_that_nobody_may_write_is_refused_to_root_too(drive_director
 def test_a_read_only_mount_is_refused(make_filesystem: Callable[..., Path]) -> None:
     top = make_filesystem("ext4", ROOMY_MIB)
     subprocess.run(["mount", "-o", "remount,ro", top], check=True)
-    assert "read-only" in _refusal(_wish(top))
+    assert "read-only" in _refusal(top)
 
 
 @pytest.fixture
@@ -216,17 +226,17 @@ def test_a_directory_that_a_user_may_not_write_or_list_is_refused(
 ) -> None:
     drive_directory.chmod(mode)
     ordinary_user()
-    assert reason in _refusal(_wish(drive_directory))
+    assert reason in _refusal(drive_directory)
 
 
 def test_what_must_stay_free_stays_free(make_filesystem: Callable[..., Path]) -> None:
     small, roomy = make_filesystem("ext4", 256), make_filesystem("ext4", ROOMY_MIB)
-    message = _refusal(_wish(small))
+    message = _refusal(small)
     assert "1 GiB must stay free (5 % or 1 GiB, whichever is more)" in message
     assert "--size" not in message.split(";")[1]
-    message = _refusal(Wish(str(roomy), 2 << 30))
+    message = _refusal(roomy, 2 << 30)
     most = int(message.split("give a --size of at most ")[1].split(" MiB, or another")[0])
-    with open_site(Wish(str(roomy), most * MIB)):
+    with open_site(TargetOptions(parse_target(str(roomy)), most * MIB)):
         assert len(list(roomy.glob("ssdlab*"))) == 1
     assert not list(roomy.glob("ssdlab*"))
 
@@ -237,11 +247,11 @@ def test_a_full_file_system_is_refused(make_filesystem: Callable[..., Path]) -> 
         for _ in range(64):
             filler.write(bytes(MIB))
     assert space_on(top).free_bytes < MIB
-    assert "must stay free" in _refusal(_wish(top))
+    assert "must stay free" in _refusal(top)
 
 
 def test_a_mount_on_a_cached_loop_device_is_doubted(make_filesystem: Callable[..., Path]) -> None:
-    with open_site(_wish(make_filesystem("ext4", ROOMY_MIB))) as site:
+    with open_site(_options(make_filesystem("ext4", ROOMY_MIB))) as site:
         assert "page-cache-below" in _codes(site)
 
 
@@ -249,9 +259,9 @@ def test_a_block_device_is_kept_unless_its_destruction_is_allowed(
     loop_device: Callable[..., Path],
 ) -> None:
     device = loop_device(32)
-    assert "--destroy-data" in _refusal(_wish(device))
+    assert "--destroy-data" in _refusal(device)
     assert not any(device.read_bytes())
-    with open_site(_wish(device, destroy_data=True)) as site:
+    with open_site(_options(device, consent=ANY_EMPTY)) as site:
         assert site.identity["path"] == str(device)
         assert site.drive.capacity_bytes == 32 * MIB
         assert "page-cache-below" in _codes(site)
@@ -261,7 +271,7 @@ def test_a_block_device_is_kept_unless_its_destruction_is_allowed(
 
 
 def test_a_block_device_that_is_too_small_is_refused(loop_device: Callable[..., Path]) -> None:
-    assert "holds 8 MiB, less than the 16 MiB" in _refusal(_wish(loop_device(8), destroy_data=True))
+    assert "holds 8 MiB, less than the 16 MiB" in _refusal(loop_device(8), consent=ANY_EMPTY)
 
 
 def test_a_mounted_device_is_refused_and_keeps_its_files(
@@ -269,7 +279,7 @@ def test_a_mounted_device_is_refused_and_keeps_its_files(
 ) -> None:
     top = make_filesystem("ext4", 64)
     (top / "file").write_text("precious")
-    message = _refusal(_wish(mount_of(top).source, destroy_data=True))
+    message = _refusal(mount_of(top).source, consent=ANY_EMPTY)
     assert f"is mounted at {top}" in message
     assert "stays untouched" in message
     assert (top / "file").read_text() == "precious"
@@ -282,7 +292,7 @@ def test_swap_in_use_is_refused(loop_device: Callable[..., Path]) -> None:
     if started.returncode:
         pytest.skip(f"no swap can be started here: {started.stderr.strip()}")
     try:
-        assert "is swap space" in _refusal(_wish(device, destroy_data=True))
+        assert "is swap space" in _refusal(device, consent=ANY_EMPTY)
     finally:
         subprocess.run(["swapoff", device], check=True)
 
@@ -299,6 +309,6 @@ def test_a_device_with_a_holder_is_refused(loop_device: Callable[..., Path]) -> 
     if made.returncode:
         pytest.skip(f"no device-mapper here: {made.stderr.strip()}")
     try:
-        assert "is a part of dm-" in _refusal(_wish(device, destroy_data=True))
+        assert "is a part of dm-" in _refusal(device, consent=ANY_EMPTY)
     finally:
         subprocess.run(["dmsetup", "remove", "--retry", name], check=True)

@@ -12,9 +12,10 @@ from ssdlab.analysis.frame.conclusion import Conclusion, Evidence
 from ssdlab.analysis.placement import conclude
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.placement import Plan, fitted, measure, plan
 from ssdlab.experiment.placement.drives import changed
+from ssdlab.target import parse_target
 
 GIB = 1 << 30
 LISTED = {
@@ -27,7 +28,7 @@ FRESH = Plan(spares=(), laws=False, host_work=(), size=3 * GIB)
 
 
 def _concluded(chosen: Plan, target: str = "twin:placement-study") -> Conclusion:
-    with open_site(Wish(target, chosen.size, chosen.seed)) as site:
+    with open_site(TargetOptions(parse_target(target), chosen.size, chosen.seed)) as site:
         course = Course(site)
         course.conduct(measure, chosen)
     return conclude(Evidence(course.recording.tables(), chosen.parameters()))
@@ -94,7 +95,10 @@ def test_the_stripe_halves_and_equal_gaps_resonate() -> None:
 
 
 def test_a_real_drive_is_refused_as_it_cannot_be_told(tmp_path: Path) -> None:
-    with open_site(Wish(str(tmp_path), 1 << 20)) as site, pytest.raises(TargetError, match="twin:"):
+    with (
+        open_site(TargetOptions(parse_target(str(tmp_path)), 1 << 20)) as site,
+        pytest.raises(TargetError, match="twin:"),
+    ):
         Course(site).conduct(measure, FRESH)
 
 

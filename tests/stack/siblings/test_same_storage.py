@@ -13,12 +13,13 @@ import loop_devices
 import pytest
 
 from ssdlab.errors import TargetError
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.remedy.heal.device.whole import DeviceWish, heal_device
 from ssdlab.remedy.heal.wish import Wish as HealWish
 from ssdlab.stack.blockdev import device_named
 from ssdlab.stack.in_use import file_in_use, in_use, recorded_uses
 from ssdlab.stack.same_storage import siblings
+from ssdlab.target import Consent, parse_target
 from ssdlab.witness.target import make_file, require_free
 
 VIRTUAL = "devices/virtual/block"
@@ -164,7 +165,8 @@ def test_what_is_mounted_by_one_loop_device_cannot_be_destroyed_by_the_other(
         "umount it first"
     )
     assert in_use(second)[0] == reason
-    run = Wish(str(second), 16 << 20, destroy_data=True, destroy_named=str(second))
+    consent = Consent(device=str(second))
+    run = TargetOptions(parse_target(str(second)), 16 << 20, consent=consent)
     with pytest.raises(TargetError, match="shares bytes with"), open_site(run):
         pass
     with pytest.raises(TargetError, match="shares bytes with"):

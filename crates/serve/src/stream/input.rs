@@ -191,16 +191,18 @@ impl<R: Read> Input<R> {
     /// # Errors
     /// As `array`.
     pub fn skip(&mut self, mut count: usize) -> io::Result<()> {
-        while count > 0 {
-            let here = count.min(ROOM);
-            if !self.wait_for(here)? {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
+        loop {
+            let here = count.min(self.ready());
             self.take(here);
             self.release();
             count -= here;
+            if count == 0 {
+                return Ok(());
+            }
+            if !self.receive(1, usize::MAX)? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
-        Ok(())
     }
 }
 

@@ -77,7 +77,7 @@ impl Served {
 }
 
 /// What a workload does with a connection.
-pub trait Connection {
+trait Connection {
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     fn flush(&mut self) -> io::Result<()>;
     fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>>;
@@ -210,9 +210,9 @@ fn a_server_without_a_thread_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
     let socket = Address::Unix(folder.path().join("socket"));
     let engine = served.server.engine().fork().unwrap();
-    let mut server = Server::new(engine, Export::new("toy", "a toy", CAPACITY, UNIT));
+    let mut second = Server::new(engine, Export::new("toy", "a toy", CAPACITY, UNIT));
     arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
-    assert!(server.listen(&socket).is_err());
+    assert!(second.listen(&socket).is_err());
     assert!(disarm());
-    assert!(server.listen(&socket).is_ok(), "and leaves no socket behind");
+    assert!(second.listen(&socket).is_ok(), "and leaves no socket behind");
 }

@@ -12,5 +12,6 @@ mod manage;
 mod namespaces;
 mod placement;
 mod secrets;
+mod target;
 #[path = "../nbd/toy.rs"]
 mod toy;

@@ -37,6 +37,18 @@ impl Scratch {
         UringDevice::open(&self.path, options).unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// As `open`; `None`, and says so, where an ordinary user may lock too little memory.
+    pub fn open_locked(&self, options: &OpenOptions) -> Option<UringDevice> {
+        match UringDevice::open(&self.path, options) {
+            Ok(device) => Some(device),
+            Err(error) if error.to_string().contains("ulimit -l") && !is_root() => {
+                println!("skipped: this user may lock too little memory (ulimit -l)");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     pub fn bytes(&self) -> Vec<u8> {
         fs::read(&self.path).unwrap()
     }

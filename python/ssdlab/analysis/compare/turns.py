@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, doubted, seconds_of
+from ssdlab.analysis.frame.conclusion import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.workload import MIB, rows_of
 from ssdlab.records import Finding
 
@@ -34,4 +34,4 @@ def conclude(evidence: Evidence) -> Conclusion:
     }
     middle = f"{median(rates):.4g}" if median(rates) < 1000 else f"{median(rates):.0f}"
     sentence = f"{middle} requests a second, the median of {len(turns)} turns."
-    return Conclusion(rows, findings, doubted(sentence, evidence.doubts))
+    return Conclusion(rows, findings, qualified(sentence, evidence.warnings))

@@ -24,14 +24,14 @@ ENDINGS: Final = {"interrupted": "Interrupted", "failed": "Failed", "complete": 
 class Evidence:
     """What a run recorded.
 
-    `tables` are those of `records`, `parameters` and `outcome` as in its manifest; `doubts` are
+    `tables` are those of `records`, `parameters` and `outcome` as in its manifest; `warnings` are
     the codes of its warnings.
     """
 
     tables: Mapping[str, pa.Table]
     parameters: Mapping[str, Any]
     outcome: str = "complete"
-    doubts: frozenset[str] = frozenset()
+    warnings: frozenset[str] = frozenset()
     virtual: bool = False
 
     def steps(self, phase: str | None = None) -> list[dict[str, Any]]:
@@ -59,8 +59,8 @@ def seconds_of(step: Mapping[str, Any]) -> float:
     return float(step["end_ns"] - step["start_ns"]) / 1e9
 
 
-def doubted(sentence: str, doubts: frozenset[str]) -> str:
+def qualified(sentence: str, warnings: frozenset[str]) -> str:
     """The sentence; with warnings that shake it, it must not stand alone."""
-    if DOUBTFUL.intersection(doubts):
+    if DOUBTFUL.intersection(warnings):
         return f"{sentence.rstrip('.')}; doubtful, see the warnings."
     return sentence

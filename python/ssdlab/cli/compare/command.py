@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ssdlab.api.comparison import compare
-from ssdlab.api.conduct import Keeping
-from ssdlab.api.target import Target
-from ssdlab.api.turns import Given, compared_in_turns, measure_in_turns, sides_of
-from ssdlab.cli.compare.told import Telling, tell
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import AtTerminal
 from ssdlab.cli.run.group import ConsentCommand
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.experiment import workload
+from ssdlab.target import NO_CONSENT, RESULTS
 from ssdlab.units import parse_duration, parse_size
 
-app = typer.Typer()
+if TYPE_CHECKING:
+    from ssdlab.experiment import workload
+
+app = typer.Typer(add_completion=False)
 DEPTH_MOST: Final = 1024
 _KINDS: Final = {"random": "rand", "sequential": ""}
 _SHORT: Final = ("op", "pattern", "block_size", "depth", "turn", "size")
@@ -105,8 +102,8 @@ def run(
     number: Annotated[int, typer.Option("--turns", help="Turns of each side.")] = 20,
     capacity: options.Capacity = None,
     html: Annotated[Path | None, typer.Option(help="Write ONE HTML file about it.")] = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -118,6 +115,13 @@ def run(
     With --interleave the targets are measured now, in turns, so that whatever else goes on hits
     all alike; one target with several --fio compares settings.
     """
+    from ssdlab.api.comparison import compare
+    from ssdlab.api.conduct import Keeping
+    from ssdlab.api.target import Target
+    from ssdlab.api.turns import Given, compared_in_turns, measure_in_turns, sides_of
+    from ssdlab.cli.compare.told import Telling, tell
+    from ssdlab.cli.frame.conduct import AtTerminal
+
     telling = Telling(json, html)
     if not interleave:
         _refuse_unused(context, _MEASURING, "belongs to --interleave: it says how to measure")
@@ -126,10 +130,10 @@ def run(
     if fio:
         _refuse_unused(context, _SHORT, "is given beside --fio, which says it; give one of them")
     short = Short(op, pattern, block_size, depth, turn, size)
-    plans = _settings(fio, seed) if fio else [("", workload.plan_of(short.text(), "", seed=seed))]
-    opening = options.opening(capacity, destroy_data)
+    plans = _settings(fio or [], short, seed)
+    parsed = options.parse_targets(given, capacity)
     asked = sides_of(
-        [Given(Target(name, opening), *plan) for name in given for plan in plans], number
+        [Given(Target(each, destroy_data), *plan) for each in parsed for plan in plans], number
     )
     runs = measure_in_turns(asked, Keeping(out), AtTerminal(options.Wishes(out, json, quiet)))
     tell(compared_in_turns(asked, runs), telling)
@@ -154,7 +158,11 @@ def _side(text: str) -> list[Path]:
     return [Path(word) for word in ([text] if Path(text).exists() else text.split(","))]
 
 
-def _settings(files: Sequence[Path], seed: int) -> list[tuple[str, workload.Plan]]:
-    """A setting a job file, by the file's name where there are several."""
+def _settings(files: Sequence[Path], short: Short, seed: int) -> list[tuple[str, workload.Plan]]:
+    """A setting for each job file, by the file's name if there are several; or the short job."""
+    from ssdlab.experiment import workload
+
+    if not files:
+        return [("", workload.plan_of(short.text(), "", seed=seed))]
     names = [file.stem if len(files) > 1 else "" for file in files]
     return [(name, workload.plan(file, seed=seed)) for name, file in zip(names, files, strict=True)]

@@ -13,7 +13,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from ssdlab.api.conduct import Audience, Keeping, Opening, Task, perform, task_of, task_of_begun
+from ssdlab.api.conduct import Audience, Keeping, Task, perform, task_of, task_of_begun
 from ssdlab.cli.bar import shown
 from ssdlab.cli.frame import options
 from ssdlab.cli.frame.options import Wishes
@@ -23,6 +23,7 @@ from ssdlab.experiment.frame.progress import Listener
 from ssdlab.experiment.questions import Question
 from ssdlab.records import Run, encode_json
 from ssdlab.report import render
+from ssdlab.target import Consent, Target
 
 _GATHERED: ContextVar[list[Run] | None] = ContextVar("gathered", default=None)
 
@@ -66,14 +67,14 @@ class AtTerminal(Audience):
 
 
 def conduct(
-    question: Question, targets: Sequence[str], opening: Opening, wishes: Wishes, seed: int
+    question: Question, targets: Sequence[Target], consent: Consent, wishes: Wishes, seed: int
 ) -> int:
     """Asks each target the question; returns the exit status.
 
     Raises:
         SsdlabError: what ends the work; what was measured until then is stored.
     """
-    tasks = [task_of(question, name, opening, seed) for name in targets]
+    tasks = [task_of(question, target, consent, seed) for target in targets]
     runs: list[Run] = []
     for task in tasks:
         runs.append(_run_one(task, wishes))
@@ -86,13 +87,13 @@ def conduct(
     return _status(runs)
 
 
-def go_on(folder: Path, destroy_data: str, wishes: Wishes) -> int:
+def go_on(folder: Path, consent: Consent, wishes: Wishes) -> int:
     """Goes on with a run in its folder; returns the exit status.
 
     Raises:
         SsdlabError: as `conduct`.
     """
-    run = _run_one(task_of_begun(folder, options.consent(destroy_data)), wishes)
+    run = _run_one(task_of_begun(folder, consent), wishes)
     if wishes.json:
         _print_json([run], several=False)
     return _status([run])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,16 +10,10 @@ from typing import Annotated, Final
 
 import typer
 
-from ssdlab.api import conduct
-from ssdlab.api.conduct import SEED_MAX, Opening
 from ssdlab.errors import UsageError
+from ssdlab.target import RESULTS, SEED_MAX, Consent, Target, parse_consent, parse_target
 from ssdlab.units import parse_size
 
-RESULTS: Final = conduct.RESULTS
-KEEP: Final = ""
-"""Of `DestroyData`: no block device may be overwritten."""
-ANY_EMPTY: Final = "an empty one"
-"""Of `DestroyData` without a name: a block device on which nothing is found."""
 LABEL: Final[ContextVar[str]] = ContextVar("label", default="")
 """What the runs of this command are called (`ssdlab run --label`)."""
 
@@ -40,19 +35,13 @@ def _seed(text: str | int) -> int:
     return int(digits)
 
 
-def _consent(given: str | bool) -> str:
-    """As `DestroyData` means it; a command's default comes here too."""
-    return "" if given is False else str(given)
+def parse_targets(texts: Sequence[str], capacity: str | None) -> list[Target]:
+    """The targets that the words name; `capacity` scales twins.
 
-
-def consent(destroy_data: str) -> bool | str:
-    """What `DestroyData` allows, in the words of `Opening`."""
-    return destroy_data == ANY_EMPTY or (destroy_data if destroy_data != KEEP else False)
-
-
-def opening(capacity: str | None, destroy_data: str = KEEP) -> Opening:
-    """How targets are opened, by these options."""
-    return Opening(size_of(capacity), consent(destroy_data))
+    Raises:
+        TargetError, UsageError: one that is not there, or a capacity for what is not a twin.
+    """
+    return [parse_target(text, size_of(capacity)) for text in texts]
 
 
 def size_of(text: str | None) -> int | None:
@@ -72,10 +61,10 @@ Size = Annotated[str | None, typer.Option(help="Size of the test file or region.
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller and shorter; less exact.")]
 Capacity = Annotated[str | None, typer.Option(help="Scale a twin to this capacity; ratios stay.")]
 DestroyData = Annotated[
-    str,
+    Consent,
     typer.Option(
         "--destroy-data",
-        parser=_consent,
+        parser=parse_consent,
         metavar="[=/dev/NAME]",
         show_default=False,
         help="Allow a block device to be overwritten; one that holds something only if it is "

@@ -32,7 +32,7 @@ from ssdlab.units import format_size, parse_size
 PIECE_LEAST: Final = 64 << 10
 PIECE_MOST: Final = 1 << 30
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command(

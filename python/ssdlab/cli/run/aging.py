@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
-from ssdlab.experiment.questions import Aging
+from ssdlab.target import NO_CONSENT, RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -33,8 +33,8 @@ def run(
         str, typer.Option(help="A long rest at the end and one more read: does it heal?")
     ] = "0",
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -45,6 +45,10 @@ def run(
     Fills a file in order, reads it, writes over it at random by growing amounts and reads it
     again after each. Of a directory 5 % or 1 GiB stays free; the file is removed in any case.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Aging
+
     question = Aging(size=size, quick=quick, rest=rest)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
-from ssdlab.experiment.fragments.layout import Gap
-from ssdlab.experiment.fragments.plan import GAPS
-from ssdlab.experiment.questions import Fragments
+from ssdlab.target import NO_CONSENT, RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 class _Gaps(StrEnum):
@@ -26,10 +24,10 @@ class _Order(StrEnum):
     FILE = "file"
 
 
-_CHOSEN: Final[dict[_Gaps, tuple[Gap, ...]]] = {
+_CHOSEN: Final[dict[_Gaps, tuple[Literal["worst", "random"], ...]]] = {
     _Gaps.WORST: ("worst",),
     _Gaps.RANDOM: ("random",),
-    _Gaps.BOTH: GAPS,
+    _Gaps.BOTH: ("worst", "random"),
 }
 _Size = Annotated[
     str | None,
@@ -64,8 +62,8 @@ def run(
     host: _Host = True,
     quick: options.Quick = False,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -77,6 +75,9 @@ def run(
     beside a file in one piece. Gaps of equal length are the worst case: all pieces fall on few
     dies. In a directory (ext4 or xfs) the layout is made of files and looked up.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Fragments
+
     question = Fragments(
         size=size,
         distance=distance,
@@ -86,4 +87,5 @@ def run(
         quick=quick,
     )
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
-from ssdlab.experiment.questions import Fsync
+from ssdlab.target import NO_CONSENT, RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 class DataSheet(StrEnum):
@@ -38,8 +38,8 @@ def run(
     ] = DataSheet.unknown,
     quick: options.Quick = False,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -50,6 +50,10 @@ def run(
     Reads and writes 16 KiB at random (60 to 40) over a file [1GiB], one and 16 at a time, past the
     page cache and through it, with nothing, fsync, fdatasync or O_DSYNC after each write.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Fsync
+
     question = Fsync(size=size, data_sheet=data_sheet.value, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
 from ssdlab.cli.run.steady import shares
-from ssdlab.experiment.placement import HOST_US
-from ssdlab.experiment.questions import Placement
+from ssdlab.experiment.frame.defaults import PLACEMENT_HOST_US
+from ssdlab.target import NO_CONSENT, RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -34,13 +34,13 @@ def run(
     ] = None,
     host_us: Annotated[
         float, typer.Option(help="The host's own time between reads of 1 MiB, microseconds.")
-    ] = HOST_US,
+    ] = PLACEMENT_HOST_US,
     plots: Annotated[
         bool, typer.Option("--plots/--no-plots", help="The laws of stripe and gaps, too.")
     ] = True,
     quick: options.Quick = False,
     capacity: options.Capacity = None,
-    out: options.Out = options.RESULTS,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -52,6 +52,9 @@ def run(
     overwritten piece by piece), new and collecting, and reads the files. Twins only: what a write
     is cannot be said to a real drive from here.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Placement
+
     question = Placement(
         placements=tuple(word for word in placements.split(",") if word.strip()),
         spare=shares(spare),
@@ -61,4 +64,4 @@ def run(
         quick=quick,
     )
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity), wishes, seed)
+    return conduct(question, options.parse_targets(targets, capacity), NO_CONSENT, wishes, seed)

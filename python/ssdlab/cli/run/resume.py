@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import go_on
-from ssdlab.cli.run.group import app
+from ssdlab.target import NO_CONSENT
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -19,7 +20,7 @@ from ssdlab.cli.run.group import app
 def run(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     *,
-    destroy_data: options.DestroyData = options.KEEP,
+    destroy_data: options.DestroyData = NO_CONSENT,
     json: options.Json = False,
     quiet: options.Quiet = False,
     yes: options.Yes = False,
@@ -30,4 +31,6 @@ def run(
     file is made anew, and only reads that were finished are not repeated. A twin starts again: the
     same seed gives the same results.
     """
+    from ssdlab.cli.frame.conduct import go_on
+
     return go_on(folder, destroy_data, options.Wishes(folder.parent, json, quiet, yes))

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
 from ssdlab.errors import UsageError
-from ssdlab.experiment.questions import Steady
-from ssdlab.experiment.steady import DEPTH
+from ssdlab.experiment.frame.defaults import STEADY_DEPTH
+from ssdlab.target import NO_CONSENT, RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -37,11 +37,11 @@ def run(
     ] = "",
     pattern: Annotated[str, typer.Option(help="random, sequential or zipf:THETA.")] = "random",
     block_size: Annotated[str, typer.Option(help="Length of a write.")] = "4KiB",
-    depth: Annotated[int, typer.Option(help="Writes at a time.")] = DEPTH,
+    depth: Annotated[int, typer.Option(help="Writes at a time.")] = STEADY_DEPTH,
     quick: options.Quick = False,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -53,6 +53,9 @@ def run(
     is steady by rounds of bytes, change points and a floor, or is said not to be. Estimates the
     hidden spare and the write amplification from the curve and from the drive's own counts.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Steady
+
     question = Steady(
         region=region,
         drive_writes=drive_writes,
@@ -63,7 +66,8 @@ def run(
         quick=quick,
     )
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)
 
 
 def shares(text: str) -> tuple[float, ...]:

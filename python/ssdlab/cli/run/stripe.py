@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import typer
+
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
-from ssdlab.experiment.questions import Stripe
+from ssdlab.target import NO_CONSENT, RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -18,8 +20,8 @@ def run(
     size: options.Size = None,
     quick: options.Quick = False,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -31,6 +33,10 @@ def run(
     time: from the alignments at which reads get in each other's way follow chunk and stripe, or
     that there is no regular one.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Stripe
+
     question = Stripe(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)

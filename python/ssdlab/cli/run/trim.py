@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import typer
+
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
-from ssdlab.experiment.questions import Trim
+from ssdlab.target import NO_CONSENT, RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -18,8 +20,8 @@ def run(
     size: options.Size = None,
     quick: options.Quick = False,
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -30,6 +32,10 @@ def run(
     Says what each layer declares; then marks a file [32MiB], deletes it, discards its blocks, and
     reads them from the device itself. Without root: what is declared, and what was sent.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Trim
+
     question = Trim(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import conduct
-from ssdlab.cli.run.group import app
-from ssdlab.experiment.questions import Workload
+from ssdlab.target import NO_CONSENT, RESULTS
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -22,8 +22,8 @@ def run(
     *,
     fio: Annotated[Path, typer.Option(metavar="FILE", help="A fio job file.")],
     capacity: options.Capacity = None,
-    destroy_data: options.DestroyData = options.KEEP,
-    out: options.Out = options.RESULTS,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -34,6 +34,10 @@ def run(
     Runs them one after the other on the target, not on the file that they name; what is read is
     written first. An option that is not known is refused by its name.
     """
+    from ssdlab.cli.frame.conduct import conduct
+    from ssdlab.experiment.questions import Workload
+
     question = Workload(fio=fio)
     wishes = options.Wishes(out, json, quiet, yes)
-    return conduct(question, targets, options.opening(capacity, destroy_data), wishes, seed)
+    parsed = options.parse_targets(targets, capacity)
+    return conduct(question, parsed, destroy_data, wishes, seed)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ssdlab.api.sweep import Where, conduct
 from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import AtTerminal
 from ssdlab.cli.output import write_out
-from ssdlab.cli.sweep.told import tell
 from ssdlab.errors import Interrupted
-from ssdlab.records import encode_json
-from ssdlab.sweep.design import Order, orders
-from ssdlab.sweep.spec import Spec, read
-from ssdlab.sweep.work import memory_of
 from ssdlab.units import format_size
 
-app = typer.Typer()
+if TYPE_CHECKING:
+    from ssdlab.sweep.design import Order
+    from ssdlab.sweep.spec import Spec
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(
@@ -56,6 +53,12 @@ def run(
     was stopped goes on where it was; a run whose worker is lost is tried once more. The report says
     which parameter decides what, and which points none beats.
     """
+    from ssdlab.api.sweep import Where, conduct
+    from ssdlab.cli.frame.conduct import AtTerminal
+    from ssdlab.cli.sweep.told import tell
+    from ssdlab.sweep.design import orders
+    from ssdlab.sweep.spec import read
+
     given = read(spec)
     if dry_run:
         _list(given[0], orders(given[0]), json=json)
@@ -70,6 +73,9 @@ def run(
 
 def _list(spec: Spec, found: list[Order], *, json: bool) -> None:
     """The runs of a spec."""
+    from ssdlab.records import encode_json
+    from ssdlab.sweep.work import memory_of
+
     if json:
         rows = [
             {

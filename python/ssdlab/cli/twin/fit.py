@@ -16,7 +16,7 @@ from rich.table import Table
 from ssdlab import profiles
 from ssdlab.cli import bar
 from ssdlab.cli.output import write_out
-from ssdlab.cli.twin.profiles import AsJson, app
+from ssdlab.cli.twin.profiles import AsJson
 from ssdlab.errors import UsageError
 from ssdlab.experiment.frame.progress import Listener, Report
 from ssdlab.fit.ageing import Ageing
@@ -25,6 +25,8 @@ from ssdlab.fit.fitted import fit as run_fit
 from ssdlab.fit.results import Results, read_results
 from ssdlab.records import encode_json
 from ssdlab.report.wording import label, number, unit_of
+
+app = typer.Typer(add_completion=False)
 
 AGING: Final = "aging:"
 

@@ -19,11 +19,7 @@ from ssdlab.fit.held import Held, held_against
 from ssdlab.records import encode_json
 from ssdlab.units import format_size, parse_size
 
-app = typer.Typer(
-    help="List, show and check the profiles that twins are made of.",
-    epilog="Example: ssdlab twin show toshiba-xg5",
-    no_args_is_help=True,
-)
+app = typer.Typer(add_completion=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Capacity = Annotated[

@@ -17,14 +17,16 @@ from ssdlab.analysis.frame.contrast import Contrast, of_findings, of_measures
 from ssdlab.cli.frame import options
 from ssdlab.cli.frame.conduct import gathered
 from ssdlab.cli.output import write_out
-from ssdlab.cli.run import app as experiments
-from ssdlab.cli.twin.profiles import AsJson, Capacity, app
+from ssdlab.cli.run.group import app as experiments
+from ssdlab.cli.twin.profiles import AsJson, Capacity
 from ssdlab.errors import UsageError
-from ssdlab.experiment.frame.site import TWIN
 from ssdlab.experiment.registry import EXPERIMENTS
 from ssdlab.fit.change import Change, changed
 from ssdlab.records import Run, encode_json, make_folder, run_name, utc_now
 from ssdlab.report import WhatIf, render_asked, write_html
+from ssdlab.target import RESULTS, Twin, parse_profile
+
+app = typer.Typer(add_completion=False)
 
 OWN: Final = ("--json", "--out", "--capacity", "--seed", "--quick", "--quiet")
 """Options that stand behind `what-if` itself and not within --run."""
@@ -49,7 +51,7 @@ def what_if(
     capacity: Capacity = None,
     quick: options.Quick = False,
     html: Annotated[Path | None, typer.Option(help="Write ONE HTML file about it.")] = None,
-    out: options.Out = options.RESULTS,
+    out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: AsJson = False,
     quiet: options.Quiet = False,
@@ -60,7 +62,7 @@ def what_if(
     shows findings and measures side by side, with ratios and 95 % intervals where both runs have
     some. Changes are checked as a profile is. The changed profile is kept beside the runs.
     """
-    name = profile.removeprefix(TWIN)
+    name = parse_profile(profile)
     text, changes = changed(name, profiles.load(name), change)
     words = _words(run)
     folder = make_folder(out, run_name("what-if", name.removesuffix(".toml"), utc_now()))
@@ -70,7 +72,9 @@ def what_if(
     own += [] if capacity is None else ["--capacity", capacity]
     own += [word for word, wanted in (("--quick", quick), ("--quiet", quiet)) if wanted]
     with _kept_if_used(file), gathered() as runs:
-        status = experiments([*words, *own, TWIN + name, f"{TWIN}{file}"], standalone_mode=False)
+        status = experiments(
+            [*words, *own, str(Twin(name)), str(Twin(str(file)))], standalone_mode=False
+        )
     if len(runs) < 2:
         return int(status or 0)
     asked = _asked(changes, runs)

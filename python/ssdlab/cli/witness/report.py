@@ -13,12 +13,13 @@ from rich.table import Table
 
 from ssdlab.cli.output import write_out
 from ssdlab.cli.witness import options
-from ssdlab.cli.witness.group import app
 from ssdlab.cli.witness.options import FOLDER, named, say
 from ssdlab.errors import UsageError
 from ssdlab.records import encode_json
 from ssdlab.witness.journal import SUFFIX, Record, events, read
 from ssdlab.witness.summary import Look, looks_of, summarize
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(name="report", epilog="Example: ssdlab witness report ssdlab-witness")

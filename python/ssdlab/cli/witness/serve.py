@@ -15,13 +15,14 @@ from rich.console import Console
 
 from ssdlab.cli.output import write_out
 from ssdlab.cli.witness import options
-from ssdlab.cli.witness.group import app
 from ssdlab.cli.witness.options import FOLDER, SECRET, say
 from ssdlab.errors import UsageError
 from ssdlab.records import encode_json
 from ssdlab.witness.journal import SUFFIX
 from ssdlab.witness.protocol import PORT, parse_address, read_secret
 from ssdlab.witness.server import Server, Watch, make_secret
+
+app = typer.Typer(add_completion=False)
 
 
 @app.command(name="serve", epilog="Example: ssdlab witness serve --listen 0.0.0.0:5400")

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from ssdlab.cli.output import write_out
 from ssdlab.cli.witness import options
-from ssdlab.cli.witness.group import app
 from ssdlab.cli.witness.options import SECRET, named, open_target, say, witness_at
 from ssdlab.errors import UsageError
 from ssdlab.records import encode_json
@@ -19,6 +18,8 @@ from ssdlab.witness.journal import events, ledger_of
 from ssdlab.witness.judge import Judgement, as_record
 from ssdlab.witness.summary import Control, looks_of, summarize
 from ssdlab.witness.verify import verify as look
+
+app = typer.Typer(add_completion=False)
 
 CONTROLS = ("none", "negative")
 

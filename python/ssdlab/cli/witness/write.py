@@ -15,7 +15,6 @@ from rich.console import Console
 
 from ssdlab.cli.output import write_out
 from ssdlab.cli.witness import options
-from ssdlab.cli.witness.group import app
 from ssdlab.cli.witness.options import SECRET, named, open_target, say, sectors, witness_at
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.records import encode_json
@@ -27,6 +26,8 @@ from ssdlab.witness.nbd import SCHEMES
 from ssdlab.witness.stamps import SECTOR, SECTORS_MAX
 from ssdlab.witness.target import SYNCS, Sync, Target, make_file, require_free
 from ssdlab.witness.writer import THREADS_MAX, Plan, Writer, Written
+
+app = typer.Typer(add_completion=False)
 
 FILE_SIZE = 1 << 30
 DRAIN_S = 60.0

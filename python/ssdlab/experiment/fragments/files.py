@@ -63,7 +63,7 @@ def measure(course: Course, plan: Plan) -> None:
     fill_in_order(course, beside)
     extents = read_extents(site.test_file.fd)
     if extents is None or len(merged(extents)) != 1:
-        site.doubt(
+        site.warn(
             "layout-changed",
             "The file that should lie in order has more than one extent: slowdowns are too small.",
         )
@@ -86,7 +86,7 @@ def _measure_one(
     readings: Sequence[Reading] = (fragmented, *whole(layout, beside))
     turns = [Turn(stage, repeat, depth) for repeat in range(plan.repeats) for depth in plan.depths]
     take_turns(course, turns, lambda _: readings)
-    check_uncached(file.fd, course.site.doubt)
+    check_uncached(file.fd, course.site.warn)
     found = seen(merged(read_extents(file.fd) or ()), pieces)
     _tell(course, layout, found)
 
@@ -159,8 +159,8 @@ def _collapse(fd: int, offset: int, length: int) -> None:
 
 
 def _verify(site: Site, file: TestFile, layout: Layout, pieces: Pieces) -> None:
-    """Looks up where the file lies; refuses what is not the layout, doubts what is nearly it."""
-    if check_written(file.fd, site.doubt) is None:
+    """Looks up where the file lies; refuses another layout, warns about a similar one."""
+    if check_written(file.fd, site.warn) is None:
         raise TargetError(
             f"{file.path.parent}: this file system does not tell where a file lies (no FIEMAP), so "
             "a layout cannot be proved; give a directory on ext4 or xfs, or twin:NAME"
@@ -172,7 +172,7 @@ def _verify(site: Site, file: TestFile, layout: Layout, pieces: Pieces) -> None:
             f"{found.pieces}; give a directory on ext4 or xfs with more free space"
         )
     if found.distances_met < _MET * (layout.degree - 1):
-        site.doubt(
+        site.warn(
             "layout-changed",
             f"Of the {layout.degree - 1} gaps between pieces ({layout.gap}) only "
             f"{found.distances_met} are as long as asked: the free space is in parts.",

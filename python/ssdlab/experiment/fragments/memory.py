@@ -17,7 +17,7 @@ from ssdlab.experiment.frame.course import Course
 
 
 def measure(course: Course, plan: Plan) -> None:
-    """Reads each degree from a loop device over memory; where none can be had, that is a doubt.
+    """Reads each degree from a loop device over memory; without one there is a warning.
 
     Raises:
         Interrupted, DeviceFailure: as `Course.conduct`.
@@ -28,7 +28,7 @@ def measure(course: Course, plan: Plan) -> None:
         with open_memory(size) as drive:
             _measure_on(course, plan, Ground(drive, size), stage)
     except TargetError as error:
-        course.site.doubt(
+        course.site.warn(
             "no-memory-drive",
             f"What the host alone takes is not known: {error}. The price of splitting is that of "
             "the same commands on a file that lies in order.",

@@ -1,1 +1,1 @@
-"""What every experiment stands on: the target, the steps, their records, forecast and doubts."""
+"""What every experiment stands on: the target, the steps, their records, forecast and warnings."""

@@ -7,28 +7,29 @@ from pathlib import Path
 from ssdlab.errors import TargetError
 from ssdlab.stack.blockdev import BlockDevice, is_block_device
 from ssdlab.stack.signatures import signatures
+from ssdlab.target import Consent
 from ssdlab.units import format_size
 
 
-def require_consent(target: str, *, destroy_data: bool, named: str) -> None:
+def require_consent(target: str, consent: Consent) -> None:
     """Refuses a block device that was not given up, or not this one.
 
     Raises:
         TargetError: `--destroy-data` is missing, or names another device.
     """
-    if not destroy_data:
+    if not consent.given:
         raise TargetError(
             f"{target} is a block device and the test would destroy what is on it; give a "
             "directory on it instead, or add --destroy-data if nothing there is needed"
         )
-    if named and not _same(Path(named), Path(target)):
+    if consent.device and not _same(Path(consent.device), Path(target)):
         raise TargetError(
-            f"--destroy-data names {named}, but the target is {target}; give the device that may "
-            "be destroyed"
+            f"--destroy-data names {consent.device}, but the target is {target}; give the "
+            "device that may be destroyed"
         )
 
 
-def given_up(path: Path, device: BlockDevice, named: str) -> str:
+def given_up(path: Path, device: BlockDevice, consent: Consent) -> str:
     """What is destroyed, in words. Where anything is on it, it must have been named.
 
     To be asked while the device is held exclusively: then nobody puts something there meanwhile.
@@ -40,13 +41,13 @@ def given_up(path: Path, device: BlockDevice, named: str) -> str:
     try:
         found = "; ".join(map(str, signatures(device)))
     except TargetError as error:
-        if named:
+        if consent.device:
             return f"{which}, of which it is not known what it holds"
         raise TargetError(
             f"{which}: {error}, so it may hold something; if it may be destroyed, give "
             f"--destroy-data={path}"
         ) from error
-    if found and not named:
+    if found and not consent.device:
         raise TargetError(
             f"{which} holds {found}; if it may be destroyed, give --destroy-data={path}"
         )

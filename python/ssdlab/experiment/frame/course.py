@@ -10,10 +10,10 @@ from typing import Any, Final, Protocol
 
 from ssdlab.device import Drive, Job, Outcome, encode, run_job
 from ssdlab.errors import Interrupted
-from ssdlab.experiment.frame.doubts import Coverage, host_columns, judge
 from ssdlab.experiment.frame.earlier import Earlier
 from ssdlab.experiment.frame.progress import Forecast, Listener, silent
 from ssdlab.experiment.frame.site import Site
+from ssdlab.experiment.frame.warnings import Coverage, host_columns, judge
 from ssdlab.records import Recording, StepRow
 from ssdlab.units import format_size
 
@@ -99,15 +99,15 @@ class Course:
 
     @contextlib.contextmanager
     def under_way(self, plan: Plan) -> Iterator[None]:
-        """The frame of a plan's steps: they are forecast, and at the end doubted."""
+        """The frame of a plan's steps: they are forecast, and at the end checked for warnings."""
         self.expect(plan.work())
         ended = False
         try:
             yield
             ended = True
-        finally:  # what was measured before an end came is doubted too
+        finally:  # also if the run was broken off
             site = self.site
-            judge(self.recording, site.link_bytes_per_s, site.doubt, ask_engine=ended)
+            judge(self.recording, site.link_bytes_per_s, site.warn, ask_engine=ended)
 
     def beside(self, listener: Listener) -> Course:
         """Another course on the same site, with records of its own; what is written is known."""
@@ -191,7 +191,7 @@ class Course:
     def _cover(self, job: Job, outcome: Outcome, drive: Drive | None) -> None:
         """Notes what of the site is written; of a file that an experiment made itself nothing."""
         if drive is None or self.site.has(drive):
-            self._coverage.see(job, outcome.bytes, self.site.doubt)
+            self._coverage.see(job, outcome.bytes, self.site.warn)
 
     def _note_warmth(self) -> None:
         for name, found in self.site.temperatures().items():

@@ -95,7 +95,7 @@ def _outcome(row: Mapping[str, Any], found: Mapping[str, dict[str, Any]]) -> Out
             wall_s=(row["end_ns"] - row["start_ns"]) / 1e9,
             own_user_s=row["own_user_s"] or 0.0,
             own_system_s=row["own_system_s"] or 0.0,
-            foreign_cpu_s=row["foreign_cpu_s"] or 0.0,
-            stolen_cpu_s=row["stolen_cpu_s"] or 0.0,
+            foreign_cpu_s=row["foreign_cpu_s"],
+            stolen_cpu_s=row["stolen_cpu_s"],
         ),
     )

@@ -3,43 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from ssdlab import profiles
 from ssdlab.device import (
     Drive,
     Engine,
     RealOptions,
-    describe_twin,
     encode,
     open_engine,
     open_null,
     open_real,
     open_twin,
 )
-from ssdlab.errors import TargetError, UsageError
+from ssdlab.errors import TargetError
 from ssdlab.experiment.frame import written
 from ssdlab.experiment.frame.consent import given_up, require_consent
 from ssdlab.experiment.frame.testfile import TestFile, files_in_use, remove_leftovers
-from ssdlab.records import Caveat
-from ssdlab.stack.attributes import attribute_doubts
-from ssdlab.stack.blockdev import BlockDevice, device_at, is_block_device, size_of
-from ssdlab.stack.device_doubts import device_doubts
-from ssdlab.stack.doubt import Doubt
-from ssdlab.stack.filesystem import doubts
+from ssdlab.stack.attributes import attribute_warnings
+from ssdlab.stack.blockdev import BlockDevice, device_at, size_of
+from ssdlab.stack.device_warnings import device_warnings
+from ssdlab.stack.filesystem import mount_warnings
 from ssdlab.stack.health.hardware import Temperature, link_bytes_per_s, temperature
 from ssdlab.stack.in_use import in_use
 from ssdlab.stack.layers import devices_of_mount, drives_of_mount, drives_under, layers_under
 from ssdlab.stack.mounts import Mount, mount_of
 from ssdlab.stack.space import room_for, space_on
+from ssdlab.target import NO_CONSENT, Consent, Directory, Target, Twin, parse_target
 from ssdlab.units import format_size
+from ssdlab.warning import MeasurementWarning
 
-TWIN: Final = "twin:"
 NO_DIRECT_IO: Final = frozenset({"data-journal", "dax"})
 """Doubts under which each read comes from memory: refused before anything is written."""
 SIZE_LEAST: Final = 16 << 20
@@ -47,23 +44,50 @@ SIZE_LEAST: Final = 16 << 20
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What the command line says about where and how to open.
+class TargetOptions:
+    """A target, and how much of it is opened in which way.
 
-    `capacity_bytes` scales a twin; `destroy_data` allows a block device to be overwritten, and one
-    that holds something where `destroy_named` is its path;
-    `request_bytes_max` bounds the block size of jobs on a real drive; `size_from` says where the
-    size was given.
+    The first `size_bytes` may be overwritten; `consent` is needed for a block device.
+    `request_bytes_max` bounds the block size of jobs on a real drive; `size_from` is the option
+    that gave the size.
     """
 
-    target: str
+    target: Target
     size_bytes: int
     seed: int = 0
-    capacity_bytes: int | None = None
-    destroy_data: bool = False
-    destroy_named: str = ""
+    consent: Consent = NO_CONSENT
     request_bytes_max: int = 1 << 20
     size_from: str = "--size"
+
+    def stored(self) -> dict[str, Any]:
+        """Plain values for the manifest."""
+        twin = self.target if isinstance(self.target, Twin) else None
+        return {
+            "target": str(self.target),
+            "size_bytes": self.size_bytes,
+            "seed": self.seed,
+            "capacity_bytes": None if twin is None else twin.scaled_to_bytes,
+            "destroy_data": self.consent.given,
+            "destroy_named": self.consent.device,
+            "request_bytes_max": self.request_bytes_max,
+            "size_from": self.size_from,
+        }
+
+
+def restored(stored: Mapping[str, Any], consent: Consent) -> TargetOptions:
+    """The options that a manifest keeps, with a consent given now.
+
+    Raises:
+        TargetError: the target is not there any more.
+    """
+    return TargetOptions(
+        parse_target(stored["target"], stored["capacity_bytes"]),
+        stored["size_bytes"],
+        stored["seed"],
+        consent,
+        stored["request_bytes_max"],
+        stored["size_from"],
+    )
 
 
 @dataclass
@@ -75,7 +99,7 @@ class Site:
 
     drive: Drive
     identity: dict[str, Any]
-    caveats: list[Caveat] = field(default_factory=list)
+    warnings: list[MeasurementWarning] = field(default_factory=list)
     profile: str | None = None
     test_file: TestFile | None = None
     drives: tuple[BlockDevice, ...] = ()
@@ -90,8 +114,10 @@ class Site:
         is_device = self.identity["kind"] == "block device"
         return Path(self.identity["path"]) if is_device else None
 
-    def reopened(self, options: RealOptions, engine: Engine) -> Drive:
-        """The same storage, opened in another way; a twin knows but one.
+    def reopened(self, options: RealOptions, engine: Engine = "io_uring") -> Drive:
+        """The same storage opened again with other options, which its steps record.
+
+        A twin has one access mode: its drive is returned.
 
         Raises:
             TargetError: it cannot be opened so.
@@ -129,11 +155,11 @@ class Site:
         """Whether its clock is virtual: a twin."""
         return bool(self.drive.is_virtual)
 
-    def doubt(self, code: str, sentence: str) -> None:
-        """Adds a reason to doubt the result, once."""
-        caveat = Caveat(code, sentence)
-        if caveat not in self.caveats:
-            self.caveats.append(caveat)
+    def warn(self, code: str, sentence: str) -> None:
+        """Adds a warning about the result, once."""
+        warning = MeasurementWarning(code, sentence)
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
     def release(self) -> None:
         """Gives the test file's blocks back: it is removed, and nothing holds it open any more.
@@ -149,127 +175,83 @@ class Site:
         """Checks that all of the test file is on the drive; returns its number of fragments."""
         if self.test_file is None:
             return None
-        return written.check_written(self.test_file.fd, self.doubt)
+        return written.check_written(self.test_file.fd, self.warn)
 
     def check_uncached(self) -> None:
         """Checks that the reads so far came from the drive and not from the page cache."""
         if self.test_file is not None:
-            written.check_uncached(self.test_file.fd, self.doubt)
+            written.check_uncached(self.test_file.fd, self.warn)
 
 
 @contextlib.contextmanager
-def open_site(wish: Wish) -> Iterator[Site]:
+def open_site(options: TargetOptions) -> Iterator[Site]:
     """Opens a target for an experiment that overwrites `size_bytes` of it.
 
-    A twin is made anew; in a directory a test file is made, and removed at the end; a block
-    device loses its data, and only where the wish allows it.
+    A twin starts new; in a directory a test file is made, and removed at the end; a block
+    device loses its data, and only with consent.
 
     Raises:
         TargetError: a target that is not there, not allowed, in use, too small, or on which a
             drive cannot be measured.
-        UsageError: an option that the target has no use for.
     """
-    check(wish)
-    path = Path(wish.target)
-    if wish.target.startswith(TWIN):
-        yield _open_twin(wish)
-    elif is_block_device(path):
-        yield _open_block_device(path, wish)
-    else:
-        with _made_test_file(path, wish) as site:
+    check(options)
+    target = options.target
+    if isinstance(target, Twin):
+        yield _open_twin(target, options.seed)
+    elif isinstance(target, Directory):
+        with _made_test_file(target.path, options) as site:
             yield site
+    else:
+        yield _open_block_device(target.path, options)
 
 
-def check(wish: Wish) -> None:
-    """Refuses what can be refused at once: of several targets none is measured for nothing.
-
-    Raises:
-        TargetError, UsageError: as `open_site`; of a directory or a device only what it is.
-    """
-    if wish.target.startswith(TWIN):
-        _describe_twin(wish, profiles.load(wish.target.removeprefix(TWIN)))
-        return
-    if wish.capacity_bytes is not None:
-        raise UsageError(
-            f"--capacity scales a twin, but the target is {wish.target}; leave it out, or give "
-            "twin:NAME"
-        )
-    _require_kind(Path(wish.target), wish.target)
-    if is_block_device(Path(wish.target)):
-        require_consent(wish.target, destroy_data=wish.destroy_data, named=wish.destroy_named)
-
-
-def capacity_of(target: str, scaled: int | None = None) -> int | None:
-    """Bytes of the whole drive that a target is: a twin, scaled or not, or a block device.
-
-    None for a directory, and for what `check` will refuse.
+def check(options: TargetOptions) -> None:
+    """Refuses what can be refused before a target is opened: of several, none is measured then.
 
     Raises:
-        TargetError: no such twin, or a device that cannot be opened.
+        TargetError: a twin that is too small, or a block device without consent.
     """
-    if target.startswith(TWIN):
-        name = target.removeprefix(TWIN)
-        return int(describe_twin(name, profiles.load(name), scaled)["capacity_bytes"])
-    return size_of(Path(target)) if target and is_block_device(Path(target)) else None
+    target = options.target
+    if isinstance(target, Twin):
+        _require_capacity(target, options)
+    elif not isinstance(target, Directory):
+        require_consent(target.name, options.consent)
 
 
-def _open_twin(wish: Wish) -> Site:
-    name = wish.target.removeprefix(TWIN)
-    profile = profiles.load(name)
+def _open_twin(twin: Twin, seed: int) -> Site:
     return Site(
-        drive=open_twin(name, profile, wish.capacity_bytes, seed=wish.seed),
-        identity=_describe_twin(wish, profile),
-        profile=profile,
+        drive=open_twin(twin.profile, twin.text, twin.scaled_to_bytes, seed=seed),
+        identity={"kind": "twin", "name": twin.profile, **twin.description},
+        profile=twin.text,
     )
 
 
-def _describe_twin(wish: Wish, profile: str) -> dict[str, Any]:
-    name = wish.target.removeprefix(TWIN)
-    described = describe_twin(name, profile, wish.capacity_bytes)
-    if wish.size_bytes > described["capacity_bytes"]:
+def _require_capacity(twin: Twin, options: TargetOptions) -> None:
+    if options.size_bytes > twin.capacity_bytes:
         raise TargetError(
-            f"{wish.target} holds {format_size(described['capacity_bytes'])}, less than the "
-            f"{format_size(wish.size_bytes)} of {wish.size_from}; give a smaller one or a larger "
-            "--capacity"
-        )
-    return {"kind": "twin", "name": name, **described}
-
-
-def _require_kind(path: Path, target: str) -> None:
-    if not target:  # Path("") would be the working directory
-        raise TargetError(
-            "the target is empty; give a directory on the drive, a block device or twin:NAME"
-        )
-    try:
-        path.stat()
-    except OSError as error:
-        raise TargetError(
-            f"{path}: {error.strerror}; give a directory on the drive, a block device or twin:NAME"
-        ) from error
-    if not path.is_dir() and not is_block_device(path):
-        raise TargetError(
-            f"{path} is neither a directory nor a block device; give the directory it is in "
-            "(a test file is made there and removed again), or twin:NAME"
+            f"{twin} holds {format_size(twin.capacity_bytes)}, less than the "
+            f"{format_size(options.size_bytes)} of {options.size_from}; give a smaller one or a "
+            "larger --capacity"
         )
 
 
-def _open_block_device(path: Path, wish: Wish) -> Site:
+def _open_block_device(path: Path, options: TargetOptions) -> Site:
     if reasons := in_use(path):
         raise TargetError(f"{path} is in use and stays untouched: {'; '.join(reasons)}")
     size = size_of(path)
-    if wish.size_bytes > size:
+    if options.size_bytes > size:
         raise TargetError(
-            f"{path} holds {format_size(size)}, less than the {format_size(wish.size_bytes)} of "
-            f"{wish.size_from}; give a smaller one"
+            f"{path} holds {format_size(size)}, less than the {format_size(options.size_bytes)} of "
+            f"{options.size_from}; give a smaller one"
         )
     device = device_at(path)
     if device.read_only:
         raise TargetError(f"{path} is read-only; give a block device that can be written")
-    found = _layer_doubts([device])
+    found = _layer_warnings([device])
     _refuse_fatal(path, found)
-    drive = open_real(path, request_bytes_max=wish.request_bytes_max, seed=wish.seed)
+    drive = open_real(path, request_bytes_max=options.request_bytes_max, seed=options.seed)
     try:
-        destroys = given_up(path, device, wish.destroy_named)
+        destroys = given_up(path, device, options.consent)
     except TargetError:
         del drive  # or the traceback would go on holding the device
         raise
@@ -277,21 +259,21 @@ def _open_block_device(path: Path, wish: Wish) -> Site:
     return Site(
         drive=drive,
         identity={"kind": "block device", "path": str(path), "drives": _described(drives)},
-        caveats=_caveats(found),
+        warnings=_warnings(found),
         drives=drives,
         destroys=destroys,
     )
 
 
-def _layer_doubts(devices: Iterable[BlockDevice]) -> list[Doubt]:
-    """The doubts about devices and all that lies under them, each once."""
+def _layer_warnings(devices: Iterable[BlockDevice]) -> list[MeasurementWarning]:
+    """The warnings about devices and all that lies under them, each once."""
     layers = [layer for device in devices for layer in layers_under(device)]
-    found = [doubt for layer in layers for doubt in device_doubts(layer.device)]
+    found = [warning for layer in layers for warning in device_warnings(layer.device)]
     return list(dict.fromkeys(found))
 
 
 @contextlib.contextmanager
-def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
+def _made_test_file(directory: Path, options: TargetOptions) -> Iterator[Site]:
     if not directory.stat().st_mode & 0o222:  # root could write there, but was not meant to
         raise TargetError(
             f"{directory} is read-only (mode {directory.stat().st_mode & 0o777:o}); give a "
@@ -299,45 +281,45 @@ def _made_test_file(directory: Path, wish: Wish) -> Iterator[Site]:
         )
     mount = mount_of(directory)
     drives = drives_of_mount(mount)
-    found = [*doubts(mount), *_layer_doubts(devices_of_mount(mount))]
+    found = [*mount_warnings(mount), *_layer_warnings(devices_of_mount(mount))]
     # Of a directory's attributes only the worst: in an append-only one no file can be removed.
-    _refuse_fatal(directory, [*found, *attribute_doubts(directory)])
+    _refuse_fatal(directory, [*found, *attribute_warnings(directory)])
     leftovers, others = remove_leftovers(directory), files_in_use(directory)
-    _require_room(directory, wish)
-    with TestFile(directory, wish.size_bytes) as test_file:
-        found += attribute_doubts(test_file.path)
+    _require_room(directory, options)
+    with TestFile(directory, options.size_bytes) as test_file:
+        found += attribute_warnings(test_file.path)
         _refuse_fatal(directory, found)
-        largest = wish.request_bytes_max
+        largest = options.request_bytes_max
         site = Site(  # alone holds the drive: `release` closes it
-            drive=open_real(test_file.path, request_bytes_max=largest, seed=wish.seed),
+            drive=open_real(test_file.path, request_bytes_max=largest, seed=options.seed),
             identity=_directory_identity(directory, mount, drives),
-            caveats=_caveats(found),
+            warnings=_warnings(found),
             test_file=test_file,
             drives=drives,
         )
         if others:
-            site.doubt("another-run", "Another ssdlab measures in this directory at the same time.")
+            site.warn("another-run", "Another ssdlab measures in this directory at the same time.")
         for path in leftovers:
-            site.doubt("leftover", f"{path.name}, left by a run that was killed, was removed.")
+            site.warn("leftover", f"{path.name}, left by a run that was killed, was removed.")
         yield site
 
 
-def _refuse_fatal(path: Path, found: Iterable[Doubt]) -> None:
-    for doubt in found:
-        if doubt.fatal or doubt.code in NO_DIRECT_IO:
+def _refuse_fatal(path: Path, found: Iterable[MeasurementWarning]) -> None:
+    for warning in found:
+        if warning.fatal or warning.code in NO_DIRECT_IO:
             raise TargetError(
-                f"{path}: {doubt.sentence.rstrip('.')}; give a directory on the drive to be "
+                f"{path}: {warning.sentence.rstrip('.')}; give a directory on the drive to be "
                 "measured"
             )
 
 
-def _require_room(directory: Path, wish: Wish) -> None:
-    size_bytes = wish.size_bytes
+def _require_room(directory: Path, options: TargetOptions) -> None:
+    size_bytes = options.size_bytes
     usable = room_for(directory, size_bytes)
     if usable >= size_bytes:
         return
     space = space_on(directory)
-    at_most = f"a {wish.size_from} of at most {usable >> 20} MiB, or "
+    at_most = f"a {options.size_from} of at most {usable >> 20} MiB, or "
     smaller = at_most if usable >= SIZE_LEAST else ""
     raise TargetError(
         f"{directory} has {format_size(space.free_bytes)} free and "
@@ -373,5 +355,5 @@ def _described(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
-def _caveats(found: Iterable[Doubt]) -> list[Caveat]:
-    return [Caveat(doubt.code, doubt.sentence) for doubt in found]
+def _warnings(found: Iterable[MeasurementWarning]) -> list[MeasurementWarning]:
+    return [MeasurementWarning(warning.code, warning.sentence) for warning in found]

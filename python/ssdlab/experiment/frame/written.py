@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Final
 
 from ssdlab.errors import TargetError
 from ssdlab.stack.cache import resident_bytes
 from ssdlab.stack.extents import ExtentFlag, all_flags, merged, read_extents, unwritten_bytes
 from ssdlab.units import format_size
+from ssdlab.warning import Warn
 
 CACHED_MOST: Final = 0.10
 """With more than this share of the file in the page cache, a read says nothing about a drive."""
 CACHED_SOME: Final = 0.01
 
-Doubt = Callable[[str, str], None]
 
-
-def check_written(fd: int, doubt: Doubt) -> int | None:
+def check_written(fd: int, warn: Warn) -> int | None:
     """Checks by FIEMAP that no byte of a file is a hole, unwritten or waiting in memory.
 
     Such bytes are read as zeros at fairy-tale speed, without touching the flash. Returns the
-    number of fragments on the device; None where the file system cannot tell, which is a doubt.
+    number of fragments on the device; None and a warning if the file system cannot tell.
 
     Raises:
         TargetError: some bytes are not on the drive.
@@ -30,7 +28,7 @@ def check_written(fd: int, doubt: Doubt) -> int | None:
     missing = unwritten_bytes(fd)
     extents = read_extents(fd)
     if missing is None or extents is None:
-        doubt(
+        warn(
             "extents-unknown",
             "This file system does not tell where a file lies (no FIEMAP): whether all that was "
             "read is on the drive is not proved.",
@@ -44,7 +42,7 @@ def check_written(fd: int, doubt: Doubt) -> int | None:
         )
     flags = all_flags(extents)
     if ExtentFlag.ENCODED in flags:
-        doubt(
+        warn(
             "encoded",
             "The file system compresses or encodes the test file: the drive stores other bytes "
             "than were written.",
@@ -52,7 +50,7 @@ def check_written(fd: int, doubt: Doubt) -> int | None:
     return len(merged(extents))
 
 
-def check_uncached(fd: int, doubt: Doubt) -> None:
+def check_uncached(fd: int, warn: Warn) -> None:
     """Checks that a file that was read past the page cache is not in it.
 
     Raises:
@@ -68,4 +66,4 @@ def check_uncached(fd: int, doubt: Doubt) -> None:
             f"{sentence}: the file system answers direct reads from memory, so no drive can be "
             "measured here"
         )
-    doubt("page-cache", f"{sentence}: some reads may have come from memory.")
+    warn("page-cache", f"{sentence}: some reads may have come from memory.")

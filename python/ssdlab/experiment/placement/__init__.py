@@ -7,6 +7,6 @@ is has no place in the requests that reach it from here.
 """
 
 from ssdlab.experiment.placement.measure import measure
-from ssdlab.experiment.placement.plan import HOST_US, Plan, fitted, plan, with_host
+from ssdlab.experiment.placement.plan import Plan, fitted, plan, with_host
 
-__all__ = ["HOST_US", "Plan", "fitted", "measure", "plan", "with_host"]
+__all__ = ["Plan", "fitted", "measure", "plan", "with_host"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ssdlab.errors import UsageError
+from ssdlab.experiment.frame.defaults import PLACEMENT_HOST_US
 from ssdlab.experiment.placement.hosts import HOST_WORK
 from ssdlab.experiment.placement.work import FRESH_WORK, STEADY_WORK
 from ssdlab.units import format_size
@@ -20,8 +21,6 @@ SIZE_MIN: Final = 3 * GIB
 STEADY_SIZE: Final = GIB
 DRIVE_WRITES: Final = 3.0
 QUICK_DRIVE_WRITES: Final = 1.0
-HOST_US: Final = 66.0
-"""The study's host between two reads of 1 MiB: fitted to its five figures on the twin."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Plan:
     fresh_work: tuple[str, ...] = FRESH_WORK
     steady_work: tuple[str, ...] = STEADY_WORK
     host_work: tuple[str, ...] = HOST_WORK
-    host_us: float = HOST_US
+    host_us: float = PLACEMENT_HOST_US
     laws: bool = True
     size: int = SIZE
     seed: int = 0

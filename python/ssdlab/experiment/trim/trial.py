@@ -105,7 +105,7 @@ def _begin(course: Course, rows: Sequence[Passage]) -> Meters:
     tell(course, rows)
     for row in rows:
         if row.layer == "loop" and not row.below_file:
-            course.site.doubt(
+            course.site.warn(
                 "loop-below",
                 f"{row.device} is a loop device: that a discard reaches it frees blocks of its "
                 "backing file; whether it goes on from there is up to that file's file system.",
@@ -154,7 +154,7 @@ def _look(course: Course, stack: ExitStack, device: BlockDevice | None, places: 
 
 def _blind(course: Course, code: str, why: str) -> _Look:
     course.observe("not_read", detail=why)
-    course.site.doubt(code, f"The blocks were not read back: {why}.")
+    course.site.warn(code, f"The blocks were not read back: {why}.")
     return _Look()
 
 
@@ -185,7 +185,7 @@ def _trim_extents(course: Course, directory: Path, extents: Sequence[Span]) -> b
     except OSError as error:
         course.observe("fitrim_mib", detail=f"refused ({error.strerror})")
         if isinstance(error, PermissionError):
-            course.site.doubt("needs-root", "To ask a file system to discard (FITRIM) takes root.")
+            course.site.warn("needs-root", "To ask a file system to discard (FITRIM) takes root.")
         return False
     course.observe("fitrim_mib", trimmed / MIB)
     return True

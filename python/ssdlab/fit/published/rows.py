@@ -18,11 +18,12 @@ from ssdlab.analysis import suite as suite_analysis
 from ssdlab.analysis.frame.conclusion import Evidence
 from ssdlab.experiment import fragments, fsync, stripe, suite
 from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.fit.ageing import SCALED, twin_seconds
 from ssdlab.fit.published.figure import Figure
 from ssdlab.fit.published.provisioning import lasting
 from ssdlab.fit.results import shipped
+from ssdlab.target import Twin
 
 MIB: Final = 1 << 20
 MB: Final = 10**6
@@ -77,7 +78,7 @@ def _ageing(twin: str) -> list[Figure]:
 
 
 def _measured(twin: str, plan: Any, measure: Callable[[Course, Any], None]) -> Evidence:
-    with open_site(Wish(f"twin:{twin}", plan.size)) as site:
+    with open_site(TargetOptions(Twin(twin), plan.size)) as site:
         course = Course(site)
         course.conduct(measure, plan)
     return Evidence(course.recording.tables(), plan.parameters(), virtual=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from ssdlab.errors import Interrupted, SsdlabError, TargetError
+from ssdlab.errors import DeviceFailure, Interrupted, SsdlabError, TargetError
 from ssdlab.remedy.heal import outcome as told
 from ssdlab.remedy.heal import pieces as p
 from ssdlab.remedy.heal.outcome import FileOutcome, Refused
@@ -52,6 +52,10 @@ def heal_file(path: Path, wish: Wish, watch: Watch) -> FileOutcome:
         return _healed(look_at(path), wish, watch, result)
     except TargetError as error:
         return _refused(result, Refusal("cannot-open", str(error)))
+    except OSError as error:
+        raise DeviceFailure(
+            f"{path} could not be healed ({error.strerror or error}); its content is as it was"
+        ) from error
 
 
 def _healed(seen: FileSeen, wish: Wish, watch: Watch, result: FileOutcome) -> FileOutcome:

@@ -9,7 +9,7 @@ from ssdlab.analysis.compare.sense import NONE_SHOWN
 from ssdlab.analysis.compare.verdict import NOT_JUDGED, Compared, Comparison, Judged
 from ssdlab.records import Run
 from ssdlab.report import figure
-from ssdlab.report.asked import bounds, doubts, named, shown
+from ssdlab.report.asked import bounds, named, shown, warnings_of
 from ssdlab.report.figure import Ratio
 from ssdlab.report.view import Column, Picture, Table, drawn
 from ssdlab.report.what_if import DRAWN
@@ -78,7 +78,7 @@ class SideBySide:
                 "(Holm), the intervals are each one's own."
             )
             found.append(("several", sentence))
-        return found + doubts(self.runs)
+        return found + warnings_of(self.runs)
 
     @property
     def pictures(self) -> list[Picture]:

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from ssdlab.analysis.doctor import Verdict
-from ssdlab.records import Caveat, Finding
+from ssdlab.records import Finding
 from ssdlab.snapshot import Snapshot
+from ssdlab.warning import MeasurementWarning
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -25,5 +26,5 @@ class Report(msgspec.Struct, frozen=True):
     findings: dict[str, Finding]
     verdict: str
     verdicts: list[Verdict]
-    warnings: list[Caveat]
+    warnings: list[MeasurementWarning]
     stack: Snapshot

@@ -22,6 +22,7 @@ from ssdlab.report.figure.canvas import (
 )
 from ssdlab.report.views.readings import Reading, file_mib, readings
 from ssdlab.report.wording import column, given, number, plain, shorten
+from ssdlab.target import parse_profile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +87,7 @@ def _curve(at: int, run: Run, size: Size) -> _Curve | None:
     mib, rows = file_mib(run), readings(run)
     if mib is None or not rows:
         return None
-    name = shorten(plain(run.manifest.target.removeprefix("twin:")), 13 if size.narrow else 18)
+    name = shorten(plain(parse_profile(run.manifest.target)), 13 if size.narrow else 18)
     speeds = [mib / row.read_s for row in rows]
     span = " → ".join(dict.fromkeys(_three_digits(speed) for speed in (speeds[0], speeds[-1])))
     return _Curve(

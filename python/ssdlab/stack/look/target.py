@@ -17,7 +17,7 @@ from ssdlab.stack.blockdev import (
     device_named,
     is_block_device,
 )
-from ssdlab.stack.filesystem import doubts, live_options
+from ssdlab.stack.filesystem import live_options, mount_warnings
 from ssdlab.stack.health.report import health
 from ssdlab.stack.layers import devices_of_mount, layers_under
 from ssdlab.stack.look.devices import devices_under
@@ -105,7 +105,10 @@ def _mounted(mount: Mount, roots: Roots, probes: Probes) -> Mounted:
         free_bytes=None if sizes is None else sizes.free,
         discards_online=discards_online(mount, roots),
         layers=tuple(_layer(row) for row in passages_of_mount(mount, roots)),
-        doubts={doubt.code: doubt.sentence for doubt in doubts(mount, roots.proc, roots.sys)},
+        doubts={
+            warning.code: warning.sentence
+            for warning in mount_warnings(mount, roots.proc, roots.sys)
+        },
     )
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
 from ssdlab.experiment.frame.ways.claim import claim_of, of_drives
+from ssdlab.target import Twin
 
 
 def _drive(**more: Any) -> dict[str, Any]:
@@ -41,6 +42,6 @@ def test_of_several_drives_the_worst_counts() -> None:
 
 
 def test_a_twin_is_what_its_profile_says_unless_the_user_knows_better() -> None:
-    with open_site(Wish("twin:toshiba-xg5", 1 << 20, 0, 1 << 30)) as site:
+    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 30), 1 << 20)) as site:
         assert claim_of(site).word == "volatile"
         assert claim_of(site, "protected").word == "protected"

@@ -1,1 +1,1 @@
-"""Other ways to the drive of a site, and what is said of it."""
+"""The page cache of a target, and what is known of its write cache."""

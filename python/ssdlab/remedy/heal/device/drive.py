@@ -120,9 +120,11 @@ class DirectDevice:
             DeviceFailure: a read failed.
         """
         try:
-            os.preadv(self.fd, [self._room[:_SUPERBLOCK]], 0)
+            got = os.preadv(self.fd, [self._room[:_SUPERBLOCK]], 0)
         except OSError as error:
             raise DeviceFailure(f"{self.path}: its first bytes cannot be read") from error
+        if got != _SUPERBLOCK:
+            raise DeviceFailure(f"{self.path}: the read of its first bytes was short")
         return bytes(self._room[:_SUPERBLOCK])
 
     def close(self) -> None:

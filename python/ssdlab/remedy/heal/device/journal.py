@@ -26,7 +26,7 @@ SLOTS: Final = 2
 JOURNAL_BYTES: Final = SLOTS * SLOT_BYTES
 _FIRST: Final = b"ssdlab heal --device journal 1\n"
 
-State = Literal["prepared", "armed", "done"]
+State = Literal["prepared", "armed", "torn", "done"]
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -42,9 +42,10 @@ class Identity(msgspec.Struct, frozen=True):
 class Record(msgspec.Struct, frozen=True):
     """One window: `ranges` are (offset, length), `sha256` is of what they hold, in their order.
 
-    "prepared": nothing was overwritten yet. "armed": the device may be torn there. "done": it has
-    all of it. `generation` tells whether the file system was in use since; `wish` is what was asked
-    for, so that a run can go on where one ended.
+    "prepared": nothing was overwritten yet. "armed": the device may be torn there. "torn": the
+    device failed to write it, and the file system went on. "done": it has all of it. `generation`
+    tells whether the file system was in use since; `wish` is what was asked for, so that a run can
+    go on where one ended.
     """
 
     sequence: int
@@ -76,26 +77,34 @@ class Journal:
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             self._fd = os.open(path, flags, 0o600)
-            if not shared:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._begin()
+            try:
+                if not shared:
+                    fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._begin()
+            except BaseException:  # else the lock would outlive this journal
+                os.close(self._fd)
+                raise
         except OSError as error:
             raise TargetError(f"{path} cannot hold the journal ({error.strerror})") from error
 
     def _begin(self) -> None:
         """Makes what is new, or was never finished, a journal; another file is kept."""
         size = os.fstat(self._fd).st_size
-        starts = [os.pread(self._fd, len(_FIRST), slot * SLOT_BYTES) for slot in range(SLOTS)]
+        starts = [self._get(slot * SLOT_BYTES, len(_FIRST)) for slot in range(SLOTS)]
         if size == JOURNAL_BYTES and starts == [_FIRST] * SLOTS:
             return
-        if size not in {0, JOURNAL_BYTES} or any(os.pread(self._fd, JOURNAL_BYTES, 0)):
-            os.close(self._fd)
+        whole = self._get(0, JOURNAL_BYTES).replace(_FIRST, b"")  # a crash may leave one of two
+        if size not in {0, JOURNAL_BYTES} or any(whole):
             raise TargetError(f"{self.path} is no journal: give a path that is free")
-        os.posix_fallocate(self._fd, 0, JOURNAL_BYTES)
-        for slot in reversed(range(SLOTS)):
-            os.pwrite(self._fd, _FIRST, slot * SLOT_BYTES)
-        self._sync()
-        _sync_folder(self.path)
+        try:
+            os.posix_fallocate(self._fd, 0, JOURNAL_BYTES)
+            for slot in reversed(range(SLOTS)):
+                self._put(_FIRST, slot * SLOT_BYTES)
+            self._sync()
+            _sync_folder(self.path)
+        except OSError:
+            self.path.unlink()  # it held nothing, and half of it would be refused the next time
+            raise
 
     def records(self) -> list[tuple[Record, bytes]]:
         """What the slots hold, the latest first; a slot that is torn or empty has nothing."""
@@ -110,8 +119,8 @@ class Journal:
         """
         start = record.sequence % SLOTS * SLOT_BYTES
         try:
-            os.pwrite(self._fd, content, start + HEAD_BYTES)
-            os.pwrite(self._fd, _head(record), start)
+            self._put(content, start + HEAD_BYTES)
+            self._put(_head(record), start)
             self._sync()
         except OSError as error:
             raise DeviceFailure(f"{self.path} cannot be written ({error.strerror})") from error
@@ -123,7 +132,7 @@ class Journal:
             DeviceFailure: as `write`.
         """
         try:
-            os.pwrite(self._fd, _head(record), record.sequence % SLOTS * SLOT_BYTES)
+            self._put(_head(record), record.sequence % SLOTS * SLOT_BYTES)
             self._sync()
         except OSError as error:
             raise DeviceFailure(f"{self.path} cannot be written ({error.strerror})") from error
@@ -156,11 +165,24 @@ class Journal:
         """Ends; the file stays."""
         os.close(self._fd)
 
+    def _put(self, content: bytes, offset: int) -> None:
+        """Writes all of it: a disk that fills up takes a part and no error."""
+        put = 0
+        while put < len(content):
+            put += os.pwrite(self._fd, content[put:], offset + put)
+
+    def _get(self, offset: int, length: int) -> bytes:
+        """What is there, to the end of the file: a record must not seem torn that is not."""
+        got = b""
+        while part := os.pread(self._fd, length - len(got), offset + len(got)):
+            got += part
+        return got
+
     def _sync(self) -> None:
         os.fsync(self._fd)
 
     def _told(self, slot: int) -> Record | None:
-        head = os.pread(self._fd, HEAD_BYTES, slot * SLOT_BYTES)
+        head = self._get(slot * SLOT_BYTES, HEAD_BYTES)
         first, _, rest = head.partition(b"\n")
         told, _, rest = rest.partition(b"\n")
         text = rest.rstrip(b"\0")
@@ -172,7 +194,7 @@ class Journal:
         record = self._told(slot)
         if record is None:
             return None
-        content = os.pread(self._fd, record.window.length, slot * SLOT_BYTES + HEAD_BYTES)
+        content = self._get(slot * SLOT_BYTES + HEAD_BYTES, record.window.length)
         return None if _sum(content) != record.sha256 else (record, content)
 
 

@@ -7,7 +7,8 @@ where the superblock (of XFS also the head of the log) is still what it was, byt
 the file systems changes it when it is mounted for writing, checked with repairs, or thawed.
 
 Where it is not, but neither this machine nor the drive went out since (only the program was
-killed), nothing can be torn: what differs is newer, and stays.
+killed), nothing can be torn: what differs is newer, and stays. Except what the drive failed to
+write and a frozen file system had to go on with: that is for the user to compare.
 
 A mounted one may be frozen still, if the program and all three processes that thaw were killed.
 """
@@ -65,12 +66,14 @@ def recover(
     compared = restored = 0
     # The older first: where both hold a byte, the newer knows better.
     for record, content in reversed(found):
-        if record.state != "armed":
+        if record.state not in {"armed", "torn"}:
             continue
         compared += 1
         if device.read(record.window) == content:
             continue
         if not _is_unused(device, record):
+            if record.state == "torn":
+                raise _may_be_newer(device, record, journal.path)
             if _was_thawed(device, record):
                 continue
             _require_session(device, record, session, journal.path)
@@ -92,7 +95,7 @@ def _thaw_left(device: DirectDevice, point: Path, last: Record, session: str) ->
     """
     if last.state == "done" or last.session != session:
         return False
-    if last.state == "armed" and not _is_unused(device, last):
+    if last.state != "prepared" and not _is_unused(device, last):
         return False
     fd = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_NOATIME | os.O_CLOEXEC)
     try:
@@ -129,9 +132,12 @@ def _was_thawed(device: DirectDevice, record: Record) -> bool:
 
 
 def _require_session(device: DirectDevice, record: Record, session: str, path: Path) -> None:
-    if record.session == session:
-        return
-    raise TargetError(
+    if record.session != session:
+        raise _may_be_newer(device, record, path)
+
+
+def _may_be_newer(device: DirectDevice, record: Record, path: Path) -> TargetError:
+    return TargetError(
         f"{device.path} was mounted or changed since {path} was written, and differs from it at "
         f"byte {record.window.offset} ({record.window.length} bytes): what stands there may be "
         "newer, so nothing was written; check the files there against a backup, then remove the "

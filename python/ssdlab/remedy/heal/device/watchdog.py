@@ -25,7 +25,7 @@ from typing import Final, Literal, NoReturn
 
 import msgspec
 
-from ssdlab.errors import SsdlabError
+from ssdlab.errors import DeviceFailure, SsdlabError
 from ssdlab.remedy.heal.device import kernel
 from ssdlab.remedy.heal.device.drive import DirectDevice, generation_of, mount_of
 from ssdlab.remedy.heal.device.guard import Guard, release
@@ -65,6 +65,13 @@ class Keeper:
         self.journal.close()
         os.close(self.fd)
 
+    def answer(self, record: Record) -> Answer:
+        """As `rewrite`; whatever fails is an answer, which the program that asked reports."""
+        try:
+            return self.rewrite(record)
+        except (OSError, SsdlabError):
+            return Answer("failed", 0.0)
+
     def rewrite(self, record: Record) -> Answer:
         """One window by a hand, watched."""
         started = time.monotonic()
@@ -81,11 +88,7 @@ class Keeper:
 
     def _watched(self, hand: int, record: Record) -> End:
         """Waits for a hand at most as long as the bound; then nothing is frozen any more."""
-        ends = os.pidfd_open(hand)
-        try:
-            in_time, _, _ = select.select([ends], [], [], self.bound_s)
-        finally:
-            os.close(ends)
+        in_time = self._ends_in_time(hand)
         if not in_time:
             os.kill(hand, signal.SIGKILL)
         _, status = os.waitpid(hand, 0)
@@ -95,6 +98,17 @@ class Keeper:
         if kept and not in_time:
             self.guard.kept(record.sequence)
         return "failed" if in_time else "late"
+
+    def _ends_in_time(self, hand: int) -> bool:
+        """Whether a hand ends within the bound; one that cannot be watched counts as late."""
+        try:
+            ends = os.pidfd_open(hand)
+        except OSError:
+            return False
+        try:
+            return bool(select.select([ends], [], [], self.bound_s)[0])
+        finally:
+            os.close(ends)
 
     def _as_hand(self, record: Record) -> NoReturn:
         """Whatever happens, this process ends here: there must be one watchdog alone."""
@@ -150,8 +164,24 @@ class Keeper:
             self.journal.turn(armed)
         else:  # somebody wrote meanwhile: the freeze is longer by the journal's writing
             self.journal.write(armed, content)
-        self.device.write(window, content)
+        try:
+            self.device.write(window, content)
+        except DeviceFailure:
+            self._write_again(armed, content)
         return "done"
+
+    def _write_again(self, armed: Record, content: bytes) -> None:
+        """A failed write may have left anything there: once more, while it is still frozen.
+
+        Raises:
+            DeviceFailure: it failed again. The record says so: after the thaw a difference could
+                be taken for newer data.
+        """
+        try:
+            self.device.write(armed.window, content)
+        except DeviceFailure:
+            self.journal.turn(msgspec.structs.replace(armed, state="torn"))
+            raise
 
 
 def main() -> None:
@@ -163,7 +193,7 @@ def main() -> None:
     sys.stdout.write(READY)
     sys.stdout.flush()
     for line in sys.stdin:
-        answer = keeper.rewrite(msgspec.json.decode(line, type=Record))
+        answer = keeper.answer(msgspec.json.decode(line, type=Record))
         try:
             sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
             sys.stdout.flush()

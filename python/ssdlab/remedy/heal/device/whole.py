@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ssdlab.errors import SsdlabError, TargetError
+from ssdlab.errors import DeviceFailure, SsdlabError, TargetError
 from ssdlab.remedy.heal.device.allocated import allocated
 from ssdlab.remedy.heal.device.course import DeviceCourse, Patient, Rewriter, wish_words
 from ssdlab.remedy.heal.device.drive import DirectDevice, family_of
@@ -70,8 +70,13 @@ def heal_device(path: Path, asked: DeviceWish, watch: Watch) -> FileOutcome:
         TargetError: it must not be touched, or the journal must not be where it was asked for.
         DeviceFailure: the drive or the journal's failed; the journal has what may be torn.
     """
-    require_root()
+    with _reported(path, asked.journal):
+        return _healed(path, asked, watch)
+
+
+def _healed(path: Path, asked: DeviceWish, watch: Watch) -> FileOutcome:
     device = device_at(path)
+    require_root()
     result = FileOutcome(path=str(path), way=WAY, file_system=kind_on(device))
     mount = mount_on(device)
     if mount is None:
@@ -96,10 +101,15 @@ def recover_device(path: Path, journal: Path) -> Recovered:
         TargetError: as `recover`, or the device is in use otherwise, or there is no journal.
         DeviceFailure: a read or write failed.
     """
+    with _reported(path, journal):
+        return _recovered(path, journal)
+
+
+def _recovered(path: Path, journal: Path) -> Recovered:
+    device = device_at(path)
     require_root()
     if not journal.exists():
         raise TargetError(f"{journal} is not there: no run was interrupted, or it is elsewhere")
-    device = device_at(path)
     mount = mount_on(device)
     if mount is None:
         _require_free(path)
@@ -107,6 +117,16 @@ def recover_device(path: Path, journal: Path) -> Recovered:
         found = _mended(held, device, mount, opened)
         opened.remove()
     return found
+
+
+@contextmanager
+def _reported(path: Path, journal: Path | None) -> Iterator[None]:
+    """Any other system call that fails is one line too."""
+    try:
+        yield
+    except OSError as error:
+        kept = "" if journal is None else f"; if {journal} is there, keep it and use --recover"
+        raise DeviceFailure(f"{path}: {error.strerror or error}{kept}") from error
 
 
 def _mended(

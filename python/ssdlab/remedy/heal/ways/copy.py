@@ -86,8 +86,10 @@ class Copy:
                 os.fsync(copy)
                 self._exchange(fd, copy, temporary)
             finally:
-                temporary.unlink(missing_ok=True)
+                # Closed even if the name stays: a lease that outlives this call would end the
+                # process by SIGIO as soon as somebody opens the file.
                 os.close(copy)
+                temporary.unlink(missing_ok=True)
             _sync_directory(self._path.parent)
             return written
         finally:
@@ -173,7 +175,12 @@ def _named_copy(directory: Path) -> tuple[Path, int]:
         raise TargetError(
             f"{directory} takes no copy ({error.strerror}): heal it as its owner or as root"
         ) from error
-    fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    except BaseException:
+        os.close(fd)
+        path.unlink()
+        raise
     return path, fd
 
 

@@ -44,7 +44,11 @@ class Donor:
         # btrfs shares no blocks between files with checksums and without.
         if attributes is not None and Attribute.NO_COPY_ON_WRITE in attributes:
             wanted = struct.pack("=L4x", int(Attribute.NO_COPY_ON_WRITE))
-            fcntl.ioctl(self.fd, _FS_IOC_SETFLAGS, wanted)
+            try:
+                fcntl.ioctl(self.fd, _FS_IOC_SETFLAGS, wanted)
+            except OSError:
+                os.close(self.fd)
+                raise
 
     def reserve(self, offset: int, length: int) -> int:
         """Takes blocks for a range, written to yet or not; returns in how many fragments.

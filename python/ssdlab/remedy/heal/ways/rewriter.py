@@ -51,7 +51,11 @@ def open_seen(seen: FileSeen, flags: int = 0) -> int:
         fd = os.open(seen.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags)
     except OSError as error:
         raise TargetError(f"it cannot be opened for writing ({error.strerror})") from error
-    status = os.fstat(fd)
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        os.close(fd)
+        raise
     if (status.st_dev, status.st_ino) != (seen.device_number, seen.inode):
         os.close(fd)
         raise TargetError("its name went to another file meanwhile")

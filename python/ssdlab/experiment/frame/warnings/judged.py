@@ -1,9 +1,9 @@
-"""What a run's records give reason to doubt, when it has ended."""
+"""What a run's records give reason to warn, when it has ended."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ssdlab.device import nop_rate
-from ssdlab.experiment.frame.doubts.contention import LEAST_S, check_quiet
+from ssdlab.experiment.frame.warnings.contention import LEAST_S, check_quiet
 from ssdlab.records import Recording
 from ssdlab.stack.health.hardware import Temperature
 from ssdlab.stats.changepoint import change_points
+from ssdlab.warning import Warn
 
 MIB: Final = 1 << 20
 HALF: Final = 0.5
@@ -33,30 +34,29 @@ HOT_C: Final = 70.0
 _PREPARING: Final = frozenset({"fill", "flush", "rest", "trim"})
 _PERCENTILE: Final = re.compile(r"(.*_us)_(p[0-9]+)")
 
-Doubt = Callable[[str, str], object]
 Row = Mapping[str, Any]
 
 
-def judge(recording: Recording, link: float | None, doubt: Doubt, *, ask_engine: bool) -> None:
-    """Doubts a run from its records; `link` is the bytes a second that the link carries, if known.
+def judge(recording: Recording, link: float | None, warn: Warn, *, ask_engine: bool) -> None:
+    """Warns about a run from its records; `link` is what the link carries in bytes/s, if known.
 
     `ask_engine` allows to measure what io_uring can do here, which takes a moment; it is noted
-    among the observations. Nothing of a twin's is doubted for the host's sake.
+    among the observations. A twin is not judged by the host.
     """
     tables = recording.tables()
     steps = [_with_job(row) for row in tables["steps"].to_pylist()]
-    check_quiet(steps, doubt)
-    _check_cost(recording, steps, doubt)
+    check_quiet(steps, warn)
+    _check_cost(recording, steps, warn)
     if ask_engine:
-        _check_engine(recording, steps, doubt)
+        _check_engine(recording, steps, warn)
     if link is not None:
-        _check_link(steps, link, doubt)
-    _check_cliffs(tables["intervals"], steps, doubt)
-    _check_warmth(tables["observations"].to_pylist(), doubt)
+        _check_link(steps, link, warn)
+    _check_cliffs(tables["intervals"], steps, warn)
+    _check_warmth(tables["observations"].to_pylist(), warn)
 
 
-def few_samples(measures: Iterable[Row], doubt: Doubt) -> None:
-    """Doubts rows of measures with percentiles that are null, as too few requests support them."""
+def few_samples(measures: Iterable[Row], warn: Warn) -> None:
+    """Warns about percentiles that are null because too few requests support them."""
     missing: dict[str, int] = {}
     for row in measures:
         for key, value in row.items():
@@ -64,7 +64,7 @@ def few_samples(measures: Iterable[Row], doubt: Doubt) -> None:
                 missing[match[2]] = missing.get(match[2], 0) + 1
     if missing:
         told = ", ".join(f"{_told(name)} ({count} rows)" for name, count in missing.items())
-        doubt(
+        warn(
             "few-samples",
             f"Too few requests for some percentiles: {told}. More than ten must lie beyond one: "
             "p99 takes 1100 requests, p99.99 takes 110 000.",
@@ -99,7 +99,7 @@ def _measured(steps: Iterable[Row]) -> list[Row]:
     ]
 
 
-def _check_cost(recording: Recording, steps: list[dict[str, Any]], doubt: Doubt) -> None:
+def _check_cost(recording: Recording, steps: list[dict[str, Any]], warn: Warn) -> None:
     """What a request costs this machine: at more than half of a processor, that is half a limit."""
     rows = _measured(steps)
     for phase in dict.fromkeys(row["phase"] for row in rows):
@@ -111,7 +111,7 @@ def _check_cost(recording: Recording, steps: list[dict[str, Any]], doubt: Doubt)
         cost_us = own_s * 1e6 / sum(row["requests"] for row in chosen)
         recording.observe("cost_us_per_request", cost_us, phase)
         if own_s > HALF * wall_s:
-            doubt(
+            warn(
                 "ceiling",
                 f"While measuring ({phase}), a request cost {cost_us:.3g} us of processor time, "
                 f"{own_s / wall_s:.0%} of the time there was: this machine, and not the drive, may "
@@ -119,7 +119,7 @@ def _check_cost(recording: Recording, steps: list[dict[str, Any]], doubt: Doubt)
             )
 
 
-def _check_engine(recording: Recording, steps: list[dict[str, Any]], doubt: Doubt) -> None:
+def _check_engine(recording: Recording, steps: list[dict[str, Any]], warn: Warn) -> None:
     rows = [row for row in _measured(steps) if row["requests"] >= 1000 and _seconds(row) > 0]
     rate = max((row["requests"] / _seconds(row) / _threads(row) for row in rows), default=0.0)
     if rate < WORTH_ASKING:
@@ -130,7 +130,7 @@ def _check_engine(recording: Recording, steps: list[dict[str, Any]], doubt: Doub
         return
     recording.observe("nop_per_s", most)
     if rate > HALF * most:
-        doubt(
+        warn(
             "ceiling",
             f"Up to {rate:.3g} requests a second were measured, {rate / most:.0%} of the "
             f"{most:.3g} that io_uring does here where each does nothing: the engine may be the "
@@ -138,13 +138,13 @@ def _check_engine(recording: Recording, steps: list[dict[str, Any]], doubt: Doub
         )
 
 
-def _check_link(steps: list[dict[str, Any]], link: float, doubt: Doubt) -> None:
+def _check_link(steps: list[dict[str, Any]], link: float, warn: Warn) -> None:
     for row in steps:
         asked = row["asked"]
         # A link carries both ways at once; to trim is to send a few bytes.
         one_way = not asked.get("read_share") and asked.get("op") in {"read", "write"}
         if one_way and _seconds(row) > 0 and row["bytes"] / _seconds(row) > link:
-            doubt(
+            warn(
                 "link-speed",
                 f"{row['bytes'] / _seconds(row) / MIB:.0f} MiB/s while {row['phase']} are more "
                 f"than the {link / MIB:.0f} MiB/s of the drive's link: what was measured is a "
@@ -153,7 +153,7 @@ def _check_link(steps: list[dict[str, Any]], link: float, doubt: Doubt) -> None:
             return
 
 
-def _check_cliffs(intervals: pa.Table, steps: list[dict[str, Any]], doubt: Doubt) -> None:
+def _check_cliffs(intervals: pa.Table, steps: list[dict[str, Any]], warn: Warn) -> None:
     """One pass of writing in order at two rates: its mean tells of neither."""
     for row in steps:
         asked = row["asked"]
@@ -164,7 +164,7 @@ def _check_cliffs(intervals: pa.Table, steps: list[dict[str, Any]], doubt: Doubt
         found = _cliff(mine, row["end_ns"])
         if found is not None:
             before, after, at = found
-            doubt(
+            warn(
                 "cliff",
                 f"While writing in order ({row['phase']}), the rate fell from {before:.0f} to "
                 f"{after:.0f} MiB/s after {at:.0f} MiB: a cache was full or the drive throttled, "
@@ -190,7 +190,7 @@ def _cliff(intervals: pa.Table, end_ns: int) -> tuple[float, float, float] | Non
     return deepest.before, deepest.after, float(drawn[deepest.at]) / MIB
 
 
-def _check_warmth(observations: Iterable[Row], doubt: Doubt) -> None:
+def _check_warmth(observations: Iterable[Row], warn: Warn) -> None:
     seen: dict[str, Temperature] = {}
     for row in observations:
         known = seen.get(row["detail"], Temperature(-300.0, None))
@@ -203,7 +203,7 @@ def _check_warmth(observations: Iterable[Row], doubt: Doubt) -> None:
         limit = HOT_C if drive.limit is None else drive.limit - NEAR_LIMIT_K
         if drive.celsius >= limit:
             own = "" if drive.limit is None else f"; it protects itself from {drive.limit:g} on"
-            doubt(
+            warn(
                 "thermal",
                 f"{name} was up to {drive.celsius:g} degrees Celsius warm{own}: it may have slowed "
                 "itself down.",

@@ -1,12 +1,13 @@
-"""Whether the measuring host was busy with other things: its columns, and the doubts from them."""
+"""Whether the measuring host was busy with other things: columns and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
 from ssdlab.device import HostLoad
+from ssdlab.warning import Warn
 
 FOREIGN_CORES: Final = 0.5
 """Others may keep so many processors busy, in the mean of a phase.
@@ -27,8 +28,6 @@ _WORDS: Final = {"fill": "writing", "read": "reading", "overwrite": "overwriting
 _UNJUDGED: Final = frozenset({"flush", "rest", "trim"})
 _STORED: Final = ("own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s")
 
-Doubt = Callable[[str, str], object]
-
 
 def host_columns(load: HostLoad, *, is_virtual: bool) -> dict[str, float | None]:
     """A step's columns of `STEPS` about the host, in seconds of CPU time.
@@ -41,18 +40,22 @@ def host_columns(load: HostLoad, *, is_virtual: bool) -> dict[str, float | None]
     return {name: seconds[name] for name in _STORED}
 
 
-def check_quiet(steps: Iterable[Mapping[str, Any]], doubt: Doubt) -> None:
-    """Doubts a run beside which others had the processor; `steps` are rows of `STEPS`.
+def check_quiet(steps: Iterable[Mapping[str, Any]], warn: Warn) -> None:
+    """Warns if other programs used the processors during a run; `steps` are rows of `STEPS`.
 
     The steps of a phase are taken together, and the worst phase counts:
     a few noisy reads must not hide behind a long and quiet fill.
     """
-    rows = [
-        row for row in steps if row["phase"] not in _UNJUDGED and row["foreign_cpu_s"] is not None
-    ]
+    judged = [row for row in steps if row["phase"] not in _UNJUDGED]
+    rows = [row for row in judged if row["foreign_cpu_s"] is not None]
+    if any(row.get("own_user_s") is not None for row in judged if row not in rows):
+        warn(
+            "host-unseen",
+            "/proc/stat cannot be read here: whether others had the processor is unknown.",
+        )
     foreign, phase = _worst(rows, "foreign_cpu_s")
     if foreign > FOREIGN_CORES:
-        doubt(
+        warn(
             "busy-host",
             f"While {phase}, {foreign:.2g} processors were busy with other things (programs, or "
             "the kernel's own work, such as encryption): requests may have waited for them and "
@@ -60,7 +63,7 @@ def check_quiet(steps: Iterable[Mapping[str, Any]], doubt: Doubt) -> None:
         )
     stolen, phase = _worst(rows, "stolen_cpu_s")
     if stolen > STOLEN_CORES:
-        doubt(
+        warn(
             "stolen-time",
             f"While {phase}, the hypervisor kept {stolen:.0%} of a processor for others: requests "
             "may have waited for it and not for the drive.",

@@ -8,12 +8,13 @@ import pytest
 
 from ssdlab.device import Extents, Job, encode
 from ssdlab.experiment.frame.course import Course, Step
-from ssdlab.experiment.frame.doubts import Coverage, few_samples, judge
-from ssdlab.experiment.frame.doubts import judged as judged_module
-from ssdlab.experiment.frame.site import Wish, open_site
+from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.experiment.frame.warnings import Coverage, few_samples, judge
+from ssdlab.experiment.frame.warnings import judged as judged_module
 from ssdlab.records import Recording, StepRow
 from ssdlab.stack.blockdev import BlockDevice
 from ssdlab.stack.health.hardware import Temperature
+from ssdlab.target import Twin
 
 MIB = 1 << 20
 SECOND = 10**9
@@ -172,18 +173,18 @@ def test_a_read_outside_of_what_was_written_in_order_is_doubted(read: Job, doubt
 
 
 def test_a_twin_that_is_read_before_it_was_written_is_doubted_and_then_it_is_not() -> None:
-    with open_site(Wish("twin:toshiba-xg5", MIB, capacity_bytes=1 << 28)) as site:
+    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 28), MIB)) as site:
         course = Course(site)
         course.run(Step("fill", "writing", "fill"), Job(**{**_fields(READ), "op": "write"}))
         course.run(Step("read", "reading", "read"), READ)
-        assert site.caveats == []
+        assert site.warnings == []
         beyond = Job(**{**_fields(READ), "offset_bytes": MIB})
         course.run(Step("read", "reading", "read"), beyond)
-        assert "1 MiB of what was read had not been written" in site.caveats[0].sentence
+        assert "1 MiB of what was read had not been written" in site.warnings[0].sentence
 
 
 def test_a_twins_counters_are_noted_after_each_step_that_writes() -> None:
-    with open_site(Wish("twin:toshiba-xg5", 16 * MIB, capacity_bytes=1 << 28)) as site:
+    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 28), 16 * MIB)) as site:
         course = Course(site)
         job = Job(op="write", length_bytes=16 * MIB, block_bytes=MIB, amount_bytes=16 * MIB)
         course.run(Step("fill", "writing", "fill"), job)
@@ -206,7 +207,7 @@ def test_the_temperature_is_noted_before_and_after_each_step(
     monkeypatch.setattr(
         "ssdlab.experiment.frame.site.temperature", lambda _: Temperature(next(warmth), 83.0)
     )
-    with open_site(Wish("twin:toshiba-xg5", MIB, capacity_bytes=1 << 28)) as site:
+    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 28), MIB)) as site:
         site.drives = (BlockDevice("nvme0n1", 259, 0, "nvme0n1", "nvme", None),)
         course = Course(site)
         for _ in range(2):

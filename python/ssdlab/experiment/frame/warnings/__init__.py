@@ -1,4 +1,4 @@
-"""Doubts about a run from what it recorded: each is a code for scripts and a sentence for people.
+"""Warnings about a run from what it recorded: each is a code for scripts and a sentence for people.
 
     ceiling       the engine or this machine's processor may have been the limit
     link-speed    faster than the drive's link can be
@@ -11,8 +11,8 @@
 Warnings about the target itself (page cache, virtual disk ...) come from `stack` when it is opened.
 """
 
-from ssdlab.experiment.frame.doubts.contention import host_columns
-from ssdlab.experiment.frame.doubts.judged import few_samples, judge
-from ssdlab.experiment.frame.doubts.unwritten import Coverage
+from ssdlab.experiment.frame.warnings.contention import host_columns
+from ssdlab.experiment.frame.warnings.judged import few_samples, judge
+from ssdlab.experiment.frame.warnings.unwritten import Coverage
 
 __all__ = ["Coverage", "few_samples", "host_columns", "judge"]

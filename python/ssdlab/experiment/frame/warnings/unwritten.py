@@ -6,13 +6,13 @@ of the link. A test file has FIEMAP to tell (`experiment/written.py`); a block d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ssdlab.device import Extents, Job
 from ssdlab.units import format_size
+from ssdlab.warning import Warn
 
-Doubt = Callable[[str, str], object]
 Part = tuple[int, int]
 """Start and end in bytes."""
 
@@ -26,12 +26,12 @@ class Coverage:
 
     _parts: list[Part] = field(default_factory=list)
 
-    def see(self, job: Job, done_bytes: int, doubt: Doubt) -> None:
-        """Takes note of a job that was run, and doubts it if it read what was not written."""
+    def see(self, job: Job, done_bytes: int, warn: Warn) -> None:
+        """Notes what a job has written, and warns if it read what was not written."""
         if job.op == "read" or job.read_share > 0:
             missing = sum(self._missing(part) for part in _asked(job, done_bytes))
             if missing:
-                doubt(
+                warn(
                     "unwritten",
                     f"{format_size(missing)} of what was read had not been written by this run: a "
                     "drive answers what it never stored without a look at its flash.",

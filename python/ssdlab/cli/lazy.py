@@ -1,0 +1,79 @@
+"""Groups whose commands are imported when they are used: help and errors of usage are quick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+class Member(NamedTuple):
+    """A command of a group: the module whose `app` holds it, and the first sentence of its help."""
+
+    module: str
+    summary: str
+
+
+class LazyGroup(TyperGroup):
+    """A group that imports the module of a command when the command is called.
+
+    `members` are its commands by name, in the order of the help. `commands[name]` is the command
+    itself; `get_command` returns a stand-in, which has a summary and imports nothing.
+    """
+
+    members: ClassVar[Mapping[str, Member]]
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _Commands(self.members)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 -- typer's signature
+        """The names, in the order of the help."""
+        return list(self.members)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 -- as above
+        """A stand-in for the command; None if there is no such command."""
+        if cmd_name not in self.members:
+            return None
+        return _StandIn(cmd_name, self)
+
+
+class _StandIn(TyperCommand):
+    """Shows a command's summary, and imports the command when it is called."""
+
+    def __init__(self, name: str, group: LazyGroup) -> None:
+        super().__init__(name, help=group.members[name].summary)
+        self._group = group
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """The context of the command itself."""
+        command = self._group.commands[self.name]
+        return command.make_context(info_name, args, parent, **extra)
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands of a group by name; each is imported when it is looked up."""
+
+    def __init__(self, members: Mapping[str, Member]) -> None:
+        self._members = members
+        self._imported: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._imported:
+            app = import_module(self._members[name].module).app
+            command = typer.main.get_command(app)
+            # A module holds one command, a group, or several commands of this group.
+            siblings = getattr(command, "commands", {})
+            self._imported[name] = siblings.get(name, command)
+        return self._imported[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)

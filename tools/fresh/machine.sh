@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Makes a bare Debian, puts in what the README asks for, and runs make there, as root or as an
+# ordinary user. Needs root; installs debootstrap if this is Debian.
+#
+# Usage: tools/fresh/machine.sh RELEASE root|user VERB...     such as: bookworm user demo test
+#
+# The new system gets this machine's package sources, proxies, and settings of pip and cargo.
+# It lies in build/fresh, with the log of each verb; the bare system is kept there for the next call.
+set -eu
+cd "$(dirname "$0")/../.."
+
+die() { echo "fresh: $*" >&2; exit 2; }
+[ $# -ge 3 ] || die "usage: tools/fresh/machine.sh RELEASE root|user VERB..."
+release=$1 who=$2
+shift 2
+case $who in
+root) home=/root ;;
+user) home=/home/user ;;
+*) die "$who is not root or user" ;;
+esac
+[ "$(id -u)" = 0 ] || die "needs root: it makes a root directory with debootstrap"
+command -v apt-get >/dev/null || die "needs Debian: the package sources are taken from its apt"
+command -v debootstrap >/dev/null || tools/setup.sh debootstrap ||
+    die "apt-get could not install debootstrap: install it, then try again"
+
+# The first of this machine's package sources that calls itself $1.
+source_called() {
+    apt-get indextargets --format '$(REPO_URI)' "Label: $1" 'Created-By: Packages' | head -n 1
+}
+mirror=$(source_called Debian)
+security=$(source_called Debian-Security)
+[ -n "$mirror" ] || die "apt knows no source with the label Debian (see: apt-get indextargets)"
+
+base=$PWD/build/fresh/$release
+new=$PWD/build/fresh/$release-$who
+log=$PWD/build/fresh/$release-$who
+mkdir -p build/fresh
+if [ ! -e "$base.made" ]; then
+    rm -rf "$base"
+    echo "fresh: making a bare $release" >&2
+    debootstrap --variant=minbase "$release" "$base" "$mirror" >"$base.log" 2>&1 ||
+        die "debootstrap failed: see $base.log"
+    touch "$base.made"
+fi
+rm -rf --one-file-system "$new"
+trap 'rm -rf --one-file-system "$new"' EXIT
+cp -a "$base" "$new"
+
+# What the network here needs: sources, proxies, certificates, indexes. All other variables stay out.
+{
+    echo "deb $mirror $release main"
+    echo "deb $mirror $release-updates main"
+    [ -z "$security" ] || echo "deb $security $release-security main"
+} >"$new/etc/apt/sources.list"
+apt-config dump | grep -i '^Acquire::.*proxy' >"$new/etc/apt/apt.conf.d/90proxy" || true
+cp -L /etc/resolv.conf /etc/hosts "$new/etc/"
+[ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$new/etc/pip.conf"
+cargo_config=${CARGO_HOME:-$HOME/.cargo}/config.toml
+[ ! -e "$cargo_config" ] || install -D -m 644 "$cargo_config" "$new$home/.cargo/config.toml"
+variables=(HOME="$home" PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8)
+[ "$who" = user ] || variables[1]=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+while IFS='=' read -r -d '' name value; do
+    case $name=$value in
+    *=/*) ;; # a path of this machine
+    PIP_* | CARGO_* | *_proxy=* | *_PROXY=*) variables+=("$name=$value") ;;
+    esac
+done < <(env -0)
+bundle=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
+if [ -e "$bundle" ]; then
+    install -D -m 644 "$bundle" "$new/etc/host-certificates.pem"
+    for name in SSL_CERT_FILE PIP_CERT CARGO_HTTP_CAINFO; do
+        variables+=("$name=/etc/host-certificates.pem")
+    done
+fi
+
+# in_new USER COMMAND...: in namespaces of its own, so that no mount and no process outlives it.
+in_new() {
+    local user=$1
+    shift
+    # shellcheck disable=SC2016 # the inner shell's own words
+    unshare --mount --pid --fork --kill-child sh -c '
+        new=$1 user=$2; shift 2
+        mount --bind "$new" "$new"
+        mount -t proc proc "$new/proc"
+        mount --rbind /sys "$new/sys"
+        mount --rbind /dev "$new/dev"
+        exec chroot --userspec="$user" "$new" "$@"
+    ' sh "$new" "$user" env -i "${variables[@]}" "$@"
+}
+
+megabytes() {
+    local path sum=0
+    for path in "$@"; do
+        [ ! -e "$new$path" ] || sum=$((sum + $(du -s -B 1000000 "$new$path" | cut -f 1)))
+    done
+    echo "$sum"
+}
+
+asked="--no-install-recommends make"
+[ "$who" = root ] || asked="make $(sed -n 's/^ *apt-get install //p' README.md)"
+began=$SECONDS
+# shellcheck disable=SC2086 # names of packages
+in_new 0:0 sh -c "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y install $asked" \
+    >"$log-packages.log" 2>&1 || die "apt-get failed: see $log-packages.log"
+echo "fresh: $release $who: apt-get install $asked: $((SECONDS - began)) s"
+
+folder=$home/ssdlab
+mkdir -p "$new$folder"
+git ls-files --cached --others --exclude-standard -z | tar --null -T - -c | tar -x -C "$new$folder"
+owner=0:0
+if [ "$who" = user ]; then
+    owner=1000:1000
+    in_new 0:0 /usr/sbin/useradd --shell /bin/bash user
+    chown -R "$owner" "$new$home"
+    # What a login gets: the kernel's own limit on locked memory.
+    ulimit -l 8192
+fi
+
+failed=0
+for verb in "$@"; do
+    began=$SECONDS outcome="ok"
+    in_new "$owner" bash -c "cd $folder && make $verb" >"$log-$verb.log" 2>&1 </dev/null ||
+        { outcome="FAILED (see $log-$verb.log)"; failed=1; }
+    echo "fresh: $release $who: make $verb: $outcome, $((SECONDS - began)) s; downloaded so far:" \
+        "Debian packages $(megabytes /var/cache/apt/archives /var/lib/apt/lists) MB," \
+        "Python packages $(megabytes "$home/.cache/pip") MB, crates $(megabytes "$home/.cargo/registry/cache") MB"
+    grep -E '^(SKIPPED|FAILED|ERROR|=+ .* in [0-9.]+s)' "$log-$verb.log" || true
+done
+exit "$failed"
