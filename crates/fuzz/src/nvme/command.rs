@@ -44,10 +44,12 @@ impl HostData for Memory<'_> {
 pub fn command(input: &[u8]) {
     let Some((setup, mut rest)) = Setup::of(input) else { return };
     let engine = Arc::new(setup.engine());
+    let epoch = engine.epoch().expect("it has power");
     let subsystem = Arc::new(Subsystem::new(engine, Identity::new("a toy", "fuzz")));
     let kind = if setup.has(5) { Kind::Discovery } else { Kind::Drive };
     let role = (kind, setup.has(6).then(|| SocketAddr::from(PORT)));
-    let controller = Controller::new(&subsystem, role, [0; 16], Duration::ZERO);
+    let controller = Controller::new(&subsystem, role, [0; 16], Duration::ZERO, epoch)
+        .expect("a controller number is free");
     controller.set_property(CONFIGURATION, ENABLE).expect("it can be enabled");
     while let Some((queue, after)) = rest.split_first() {
         let Some((entry, after)) = after.split_first_chunk::<ENTRY_BYTES>() else { break };

@@ -275,7 +275,9 @@ impl<'a> Session<'a> {
             return Err(EINVAL);
         }
         let durable = header.flags & CMD_FLAG_FUA != 0;
-        let command = Command { durable, ..Command::new(ask, header.offset, header.length) };
+        // A flush has no range; anything may stand in its place.
+        let range = if ask == Ask::Flush { (0, 0) } else { (header.offset, header.length) };
+        let command = Command { durable, ..Command::new(ask, range.0, range.1) };
         self.engine.check(&command).map(|()| command)
     }
 

@@ -5,8 +5,8 @@ use std::io::Write;
 use ssdlab_serve::{Pace, Store};
 
 use crate::client::{
-    BLOCK_STATUS, Client, DISCONNECT, FUA, NO_HOLE, READ, REQ_ONE, TRIM, WRITE, WRITE_ZEROES,
-    command, contexts, go, number,
+    BLOCK_STATUS, Client, DISCONNECT, FLUSH, FUA, NO_HOLE, READ, REQ_ONE, TRIM, WRITE,
+    WRITE_ZEROES, command, contexts, go, number,
 };
 use crate::served::Served;
 use crate::toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
@@ -47,6 +47,15 @@ fn what_is_written_is_read_back_simple_and_structured_and_by_all_connections() {
         assert_eq!(reader.read(512, bytes.len() as u32), bytes);
         assert_eq!(reader.read(0, 512), [0; 512]);
     }
+}
+
+#[test]
+fn a_flush_with_a_range_beyond_all_numbers_is_a_flush() {
+    let served = served();
+    let mut client = Client::go(&served.socket, false);
+    client.write(0, &[1; 512]);
+    assert_eq!(client.ask((FLUSH, FUA), (u64::MAX, u32::MAX), b"").errno, 0);
+    assert_eq!(Client::go(&served.socket, false).read(0, 512), [1; 512]);
 }
 
 #[test]

@@ -18,8 +18,8 @@ const BEGINNING: usize = 1 << 16;
 /// An entry may come so much before the one before it: hosts log what is done, not what is asked.
 const DISORDER: Nanos = Nanos::from_millis(1000);
 
-/// No host asks for more at once: the kernel counts a request's bytes in 32 bits. A longer entry
-/// would also take its time and memory by the unit when its footprint is counted.
+/// No host asks for more at once: the kernel counts a request's bytes in 32 bits. The footprint is
+/// counted unit by unit, which for a longer entry would take hours.
 const LENGTH_BYTES_MAX: u64 = 1 << 32;
 
 /// No line of a trace is longer.

@@ -32,11 +32,12 @@ impl Sample {
                 accesses.all = accesses.all.saturating_add(1);
                 accesses.writes = accesses.writes.saturating_add(u32::from(is_write));
             }
-        }
-        while self.units.len() > KEPT {
-            self.shift += 1;
-            let shift = self.shift;
-            self.units.retain(|(volume, unit), _| is_kept(*volume, *unit, shift));
+            // At once: one long access may touch more units than there is memory for.
+            while self.units.len() > KEPT {
+                self.shift += 1;
+                let shift = self.shift;
+                self.units.retain(|(volume, unit), _| is_kept(*volume, *unit, shift));
+            }
         }
     }
 
