@@ -74,7 +74,7 @@ def _enumerated(what: str, every: int, undo: ExitStack) -> faults.Findings:
     # The image lies in memory, so that the journal may lie on the drive below /var/tmp.
     memory, disk = (
         Path(undo.enter_context(tempfile.TemporaryDirectory(dir=place)))
-        for place in ("/dev/shm", "/var/tmp")  # noqa: S108 -- folders with names of their own are made there
+        for place in ("/dev/shm", "/var/tmp")  # noqa: S108 -- with names of their own
     )
     image, point = memory / "image", memory / "mounted"
     with image.open("xb") as file:

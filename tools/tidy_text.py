@@ -9,7 +9,7 @@ from tidy_finding import Finding
 
 FILE_LINES = 400
 COLUMNS = 100
-FOLDER_FILES = 15
+FOLDER_FILES = 25
 
 # What people open and read. A shelf of data (profiles, snapshots, scripts) may be longer.
 READ_SUFFIXES = {".md", ".py", ".pyi", ".rs", ".sh"}
@@ -45,7 +45,7 @@ def check(file: Path, text: str) -> Iterator[Finding]:
 
 
 def crowded_folders(files: Iterable[Path]) -> Iterator[Finding]:
-    """Folders of more than 15 files that people read."""
+    """Folders of more than 25 files that people read."""
     counts = Counter(file.parent for file in files if file.suffix in READ_SUFFIXES)
     for folder, count in counts.items():
         if count > FOLDER_FILES:

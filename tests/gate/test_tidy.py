@@ -159,17 +159,17 @@ def test_what_breaks_a_rule_is_the_one_finding(
     assert findings[0].startswith(f"{name}:{finding}")
 
 
-def test_a_folder_holds_15_files_to_read_and_any_number_of_data(
+def test_a_folder_holds_25_files_to_read_and_any_number_of_data(
     run: Run, checkout: Path, tree: Path
 ) -> None:
-    for number in range(15):
+    for number in range(25):
         plant(tree, f"full/part{number}.py", MODULE)
         plant(tree, f"full/drive{number}.toml", "capacity = 1\n")
     assert tidy(run, checkout, tree) == []
-    plant(tree, "full/part15.py", MODULE)
+    plant(tree, "full/part25.py", MODULE)
     findings = tidy(run, checkout, tree)
     assert len(findings) == 1, findings
-    assert findings[0].startswith("full:1: folder-files: 16 files")
+    assert findings[0].startswith("full:1: folder-files: 26 files")
 
 
 def test_what_git_ignores_is_not_looked_at(run: Run, checkout: Path, tree: Path) -> None:

@@ -81,7 +81,8 @@ impl Engine {
         self.lock().drive.volatile_units() > 0
     }
 
-    /// Trims the whole drive, and leaves zeros whatever its trims leave. `None` if the epoch is over.
+    /// Trims the whole drive, and leaves zeros whatever its trims leave. `None` if the epoch is
+    /// over.
     pub fn erase(&self, epoch: Epoch) -> Option<Ended> {
         let _alone = self.gate.write().expect("no panic while locked");
         let ended = self.lock_in(epoch)?.trim_all(&self.shape, &self.clock);

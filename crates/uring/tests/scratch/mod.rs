@@ -41,9 +41,7 @@ impl Scratch {
     pub fn open_locked(&self, options: &OpenOptions) -> Option<UringDevice> {
         match UringDevice::open(&self.path, options) {
             Ok(device) => Some(device),
-            Err(OpenError::Memory { source, .. })
-                if source.raw_os_error() == Some(libc::ENOMEM) && !is_root() =>
-            {
+            Err(error) if error.to_string().contains("ulimit -l") && !is_root() => {
                 println!("skipped: this user may lock too little memory (ulimit -l)");
                 None
             }

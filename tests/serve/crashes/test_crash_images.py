@@ -1,0 +1,55 @@
+"""A file system on a twin, at crash points of its log: some of what bench/crash_images.py makes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from crash_images import MADE, Checker, Workload
+from rig import Attach, Mounted, Serve, need, run, unmount
+
+SIZE = 24 << 20
+
+
+@pytest.fixture
+def logged(serve: Serve, attach: Attach, mounted: Mounted, tmp_path: Path) -> Callable[[int], Path]:
+    """`logged(rounds)` -> the log of a workload on ext4; needs root and nbdfuse, else skips."""
+
+    def make(rounds: int) -> Path:
+        need("mkfs.ext4", "e2fsck", "debugfs")
+        log = tmp_path / "log"
+        served = serve("--log", str(log))
+        attached = attach(served)
+        run("mkfs.ext4", "-q", "-F", "-b", "4096", attached.device, f"{SIZE >> 10}")
+        point = mounted(attached.device, "ext4")
+        with served.control as control:
+            os.sync()
+            control.ask("mark", name=MADE)
+            Workload(point, lambda name: control.ask("mark", name=name)).run(rounds)
+        unmount(point)
+        attached.detach()
+        served.stop()
+        return log
+
+    return make
+
+
+def test_no_crash_image_loses_what_was_acknowledged(
+    logged: Callable[[int], Path], tmp_path: Path
+) -> None:
+    found = Checker(SIZE, tmp_path).check(logged(4), every=4)
+    assert found.bad == []
+    assert found.checked > 20
+    assert found.marks_checked > 20
+
+
+def test_a_drive_that_loses_what_it_flushed_is_found(
+    logged: Callable[[int], Path], tmp_path: Path
+) -> None:
+    """Of the means themselves: a log without its flushes lets much more be lost."""
+    checker = Checker(SIZE, tmp_path)
+    keep = checker._keep
+    checker._keep = lambda epoch: keep(epoch[1:])  # type: ignore[method-assign]
+    assert checker.check(logged(3), every=4).bad
