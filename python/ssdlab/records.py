@@ -163,6 +163,8 @@ class Manifest(msgspec.Struct, frozen=True):
     plan: dict[str, Any] = {}  # the experiment's plan and the target's options: for resuming
     wish: dict[str, Any] = {}
     label: str = ""  # what its user called it
+    # Options as asked, by name; those with their default are left out. None: an older version.
+    options: dict[str, str | bool] | None = None
 
 
 @dataclass(frozen=True)

@@ -215,9 +215,10 @@ def test_runs_of_one_experiment_stand_together(make_run: Any, page_of: Any) -> N
 
 def test_the_command_repeats_the_run(make_run: Any, page_of: Any) -> None:
     command = "<pre>ssdlab run aging twin:toshiba-xg5 --size 4096MiB --capacity 512000000000B"
-    assert f"{command} --seed 7</pre>" in page_of([make_run("twin")])
-    quick = {"size_mib": 512.0, "rests_s": [1.0, 2.0, 3.0], "long_rest_s": 90.0}
-    run = make_run("dir", target="/mnt/my disk", device={"kind": "directory"}, parameters=quick)
+    scaled = {"options": {"--size": "4096MiB"}, "wish": {"capacity_bytes": 512_000_000_000}}
+    assert f"{command} --seed 7</pre>" in page_of([make_run("twin", **scaled)])
+    asked = {"--size": "512MiB", "--quick": True, "--rest": "90s"}
+    run = make_run("dir", target="/mnt/my disk", device={"kind": "directory"}, options=asked)
     words = "'/mnt/my disk' --size 512MiB --quick --rest 90s --seed 7"
     assert f"<pre>ssdlab run aging {escape(words)}</pre>" in page_of([run])
 

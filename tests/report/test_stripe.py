@@ -58,7 +58,3 @@ def test_a_run_without_findings_or_repeats_is_drawn_as_far_as_it_went(make_run: 
     assert VIEW.table(broken).rows == (("4", "900", "-", "0"),)
     assert VIEW.pictures(broken, 1)[0].wide
     assert "not known" in VIEW.method(broken).done
-
-
-def test_the_command_starts_the_same_run_again(run: Run) -> None:
-    assert "ssdlab run stripe twin:toshiba-xg5 --size 1024MiB" in VIEW.command(run)

@@ -61,12 +61,13 @@ class Begun:
 
 @dataclass(frozen=True)
 class Task:
-    """One run: an experiment with its plan on a target."""
+    """One run: an experiment with its plan on a target; `asked` are the options, if known."""
 
     experiment: str
     plan: Plan
     options: TargetOptions
     begun: Begun | None = None
+    asked: dict[str, str | bool] | None = None
 
 
 class Audience:
@@ -103,7 +104,7 @@ def task_of(question: Question, target: Target, consent: Consent, seed: int) -> 
     plan = question.plan(target, seed)
     options = options_of(target, plan, consent, question.size_from)
     check(options)
-    return Task(question.experiment, plan, options)
+    return Task(question.experiment, plan, options, asked=question.options())
 
 
 def options_of(
@@ -210,6 +211,7 @@ def manifest_of(task: Task, site: Site, folder: Path, label: str) -> Manifest:
         plan=msgspec.to_builtins(task.plan),
         wish=task.options.stored(),
         label=label if task.begun is None else task.begun.manifest.label,
+        options=task.asked if task.begun is None else task.begun.manifest.options,
     )
 
 

@@ -30,6 +30,7 @@ from ssdlab.experiment import (
 from ssdlab.experiment.fragments.layout import Gap
 from ssdlab.experiment.fragments.plan import GAPS
 from ssdlab.experiment.fragments.plan import Asked as AskedFragments
+from ssdlab.experiment.frame.as_options import AsOptions
 from ssdlab.experiment.frame.course import Plan
 from ssdlab.experiment.frame.defaults import PLACEMENT_HOST_US, STEADY_DEPTH
 from ssdlab.target import Directory, Target, Twin
@@ -71,6 +72,9 @@ class Question(Protocol):
     experiment: ClassVar[str]
     size_from: ClassVar[str]
 
+    def options(self) -> dict[str, str | bool]:
+        """The parameters that differ from their defaults, as options of the command line."""
+
     def plan(self, target: Target, seed: int, /) -> Plan:
         """What is to be done on a target.
 
@@ -80,7 +84,7 @@ class Question(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aging:
+class Aging(AsOptions):
     """Does random writing slow this drive's sequential reads, and does rest heal it?
 
     `size` is that of the test file [4096 MiB, 512 MiB if quick]: the amounts written over it scale
@@ -91,7 +95,7 @@ class Aging:
     size_from: ClassVar[str] = "--size"
     size: Size | None = None
     quick: bool = False
-    rest: Duration = 0.0
+    rest: Duration = "0"
 
     def plan(self, _target: Target, seed: int) -> Plan:
         """As `Question.plan`."""
@@ -100,7 +104,7 @@ class Aging:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cache:
+class Cache(AsOptions):
     """How much do buffer and SLC cache take, and how long a rest gives it back?
 
     `size` is that of the region [16 GiB, 1 GiB if quick; a half of a twin or block device, an
@@ -118,7 +122,7 @@ class Cache:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fragments:
+class Fragments(AsOptions):
     """What does a file in pieces cost to read, and is it the host or the drive?
 
     `size` is the room for the layout, `distance` that from one piece to the next [8 MiB], `gaps`
@@ -143,7 +147,7 @@ class Fragments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fsync:
+class Fsync(AsOptions):
     """What does it cost to have each write kept, and does the drive heed a flush?
 
     `size` is that of the file [1 GiB]; `data_sheet` what the drive's data sheet says of its write
@@ -162,7 +166,7 @@ class Fsync:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement:
+class Placement(AsOptions):
     """Which rule for where a drive writes keeps files readable, and what does it cost?
 
     Of twins only. `placements` are some of them [all]; `spare` the shares, from 0 to 1, of drives
@@ -193,7 +197,7 @@ class Placement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay:
+class Replay(AsOptions):
     """What does a drive do when asked what a trace of another host asked of its own?
 
     `speed` keeps the trace's pace (1), or so many times it [as fast as `depth` requests at a time
@@ -240,7 +244,7 @@ class Replay:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
+class Split(AsOptions):
     """What does it cost to read the same bytes by many small commands?
 
     `size` is that of the region [256 MiB].
@@ -257,7 +261,7 @@ class Split:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Steady:
+class Steady(AsOptions):
     """At which rate do writes last, and what would more spare area make of it?
 
     `region` is what is written to [all of a twin or block device; 4096 MiB of a directory, 512 MiB
@@ -295,7 +299,7 @@ class Steady:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stripe:
+class Stripe(AsOptions):
     """Over how many units, and in what pieces, does a drive spread consecutive addresses?
 
     `size` is that of the region [1 GiB].
@@ -312,7 +316,7 @@ class Stripe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suite:
+class Suite(AsOptions):
     """The table people know: in order, 4 KiB, 4 KiB x 64, access time, with its spread.
 
     `size` is that of the file [1 GiB].
@@ -329,7 +333,7 @@ class Suite:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trim:
+class Trim(AsOptions):
     """Does a discard (TRIM) reach the flash, and which layer stops it?
 
     `size` is what is marked [32 MiB].
@@ -346,7 +350,7 @@ class Trim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class Workload(AsOptions):
     """What does this drive do under the jobs of a fio job file?"""
 
     experiment: ClassVar[str] = "workload"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ssdlab.records import Run
 from ssdlab.report.figure.canvas import NARROW, WIDE, Size
-from ssdlab.report.wording import given
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,26 @@ class Method:
     pitfalls: tuple[str, ...]
 
 
+def again(run: Run) -> str:
+    """The command that starts such a run again, safe to paste into a shell.
+
+    A block device needs `--destroy-data` besides. Runs of old versions did not record their
+    options; then a comment says so.
+    """
+    manifest = run.manifest
+    options = dict(manifest.options or {})
+    verb = ["run", manifest.experiment]
+    if "TRACE" in options:
+        verb = ["replay", str(options.pop("TRACE"))]
+    words = ["ssdlab", *verb, manifest.target]
+    for name, value in options.items():
+        words += [name] if value is True else [name, str(value)]
+    if (capacity := manifest.wish.get("capacity_bytes")) is not None:
+        words += ["--capacity", f"{capacity}B"]
+    line = shlex.join([*words, "--seed", str(manifest.seed)])
+    return line if manifest.options is not None else f"{line}  # other options were not recorded"
+
+
 @dataclass(frozen=True)
 class View:
     """How the runs of one experiment are shown.
@@ -62,31 +81,10 @@ class View:
     overview: Callable[[Sequence[Run], int], list[Picture]]
     finding_labels: Mapping[str, str]
     parameter_labels: Mapping[str, str]
-    command: Callable[[Run], str]
+    command: Callable[[Run], str] = again
 
 
 def drawn(title: str, caption: str, draw: Callable[[Size], str]) -> list[Picture]:
     """The figure in both widths; an empty list where there is nothing to draw."""
     wide = draw(WIDE)
     return [Picture(title, caption, wide, draw(NARROW))] if wide else []
-
-
-def command_line(run: Run, options: Sequence[str]) -> str:
-    """The command that starts such a run again, safe to paste into a shell.
-
-    What a twin was scaled to is its capacity.
-    """
-    result, device = run.result, run.manifest.device
-    if device.get("kind") == "twin" and isinstance(device.get("capacity_bytes"), int):
-        options = [*options, "--capacity", f"{device['capacity_bytes']}B"]
-    words = ["ssdlab", "run", result.experiment, result.target, *options, "--seed", result.seed]
-    return shlex.join(str(word) for word in words)
-
-
-def sized_command(run: Run, quick_repeats: int) -> str:
-    """As `command_line`, for a region of `size_mib` MiB; so many repeats are those of --quick."""
-    asked = run.manifest.parameters
-    options = ["--size", f"{given(asked['size_mib'])}MiB"]
-    if asked.get("repeats") == quick_repeats:
-        options.append("--quick")
-    return command_line(run, options)

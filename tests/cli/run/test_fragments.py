@@ -36,7 +36,7 @@ def test_the_report_names_the_command_that_starts_it_again(ssdlab: Program, tmp_
     done = ssdlab("report", folder, "--html", page)
     assert done.returncode == 0, done.stderr
     text = page.read_text()
-    assert "--distance 1048576B --order address --gaps both --quick" in text
+    assert "ssdlab run fragments twin:wd-sn850 --size 72MiB --distance 1MiB --quick" in text
     assert "Time to read a file in pieces, 32 commands at a time" in text
 
 

@@ -312,3 +312,10 @@ def test_a_device_with_a_holder_is_refused(loop_device: Callable[..., Path]) -> 
         assert "is a part of dm-" in _refusal(device, consent=ANY_EMPTY)
     finally:
         subprocess.run(["dmsetup", "remove", "--retry", name], check=True)
+
+
+def test_a_directory_that_is_gone_when_it_is_opened_is_refused(drive_directory: Path) -> None:
+    options = _options(drive_directory)
+    drive_directory.rmdir()
+    with pytest.raises(TargetError, match="No such file or directory"), open_site(options):
+        pytest.fail("it was opened")

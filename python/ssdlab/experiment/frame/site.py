@@ -81,12 +81,12 @@ def restored(stored: Mapping[str, Any], consent: Consent) -> TargetOptions:
         TargetError: the target is not there any more.
     """
     return TargetOptions(
-        parse_target(stored["target"], stored["capacity_bytes"]),
+        parse_target(stored["target"], stored.get("capacity_bytes")),
         stored["size_bytes"],
         stored["seed"],
         consent,
-        stored["request_bytes_max"],
-        stored["size_from"],
+        stored.get("request_bytes_max", 1 << 20),
+        stored.get("size_from", "--size"),
     )
 
 
@@ -209,12 +209,15 @@ def check(options: TargetOptions) -> None:
     """Refuses what can be refused before a target is opened: of several, none is measured then.
 
     Raises:
-        TargetError: a twin that is too small, or a block device without consent.
+        TargetError: a twin that is too small, a path that is gone, or a block device without
+            consent.
     """
     target = options.target
     if isinstance(target, Twin):
         _require_capacity(target, options)
-    elif not isinstance(target, Directory):
+        return
+    parse_target(target.name)  # it may have gone since it was parsed
+    if not isinstance(target, Directory):
         require_consent(target.name, options.consent)
 
 

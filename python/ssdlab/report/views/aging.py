@@ -7,12 +7,11 @@ from typing import Final
 
 from ssdlab.records import Run
 from ssdlab.report import figure
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.views.readings import file_mib, positive, readings
 from ssdlab.report.wording import NOTHING, column, given, quantity
 from ssdlab.units import format_duration
 
-_QUICK_RESTS_S: Final = [1.0, 2.0, 3.0]
 _BEST_COUNTS: Final = (
     "The best of the reads counts, so a single hiccup does not; all reads are in the table and "
     "stand as faint points in the figures."
@@ -122,19 +121,6 @@ def _pictures(run: Run, at: int) -> list[Picture]:
     ]
 
 
-def _command(run: Run) -> str:
-    """Rests tell whether it was a quick run."""
-    asked = run.manifest.parameters
-    options = []
-    if (size := file_mib(run)) is not None:
-        options += ["--size", f"{given(size)}MiB"]
-    if asked.get("rests_s") == _QUICK_RESTS_S:
-        options += ["--quick"]
-    if long_rest := positive(asked.get("long_rest_s")):
-        options += ["--rest", f"{given(long_rest)}s"]
-    return command_line(run, options)
-
-
 VIEW: Final = View(
     title="Ageing of a file by random writes",
     table=_table,
@@ -150,5 +136,4 @@ VIEW: Final = View(
         "read_block_kib": "Read requests",
         "write_block_kib": "Write requests",
     },
-    command=_command,
 )

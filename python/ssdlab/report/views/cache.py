@@ -8,11 +8,10 @@ from typing import Any, Final
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Chart, Line
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
-from ssdlab.report.wording import column, given, quantity
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
+from ssdlab.report.wording import column, quantity
 from ssdlab.units import format_duration
 
-_QUICK_SETTLE_S: Final = 5.0
 _SHOWN: Final = 5  # rows of a curve in the table
 _NAMES: Final = {"first": "fresh", "flushed": "after a flush"}
 
@@ -137,14 +136,6 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-def _command(run: Run) -> str:
-    asked = run.manifest.parameters
-    options = ["--size", f"{given(asked['size_mib'])}MiB"]
-    if asked.get("settle_s") == _QUICK_SETTLE_S:
-        options.append("--quick")
-    return command_line(run, options)
-
-
 VIEW: Final = View(
     title="Write buffer and SLC cache",
     table=_table,
@@ -164,5 +155,4 @@ VIEW: Final = View(
         "settle_s": "Rest before the first writing",
         "rest_most_s": "Longest rest tried",
     },
-    command=_command,
 )

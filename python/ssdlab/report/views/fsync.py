@@ -8,11 +8,10 @@ from typing import Any, Final
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Dot, Row
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.views.readings import positive
 from ssdlab.report.wording import NOTHING, given, number, plain, quantity
 
-_QUICK_SECONDS: Final = 1.0
 _TRAP: Final = "sysbench trap"
 _SHOWN: Final = "write, MiB/s"
 
@@ -178,16 +177,6 @@ _JOURNAL: Final = (
 )
 
 
-def _command(run: Run) -> str:
-    asked = run.manifest.parameters
-    options = ["--size", f"{given(asked['size_mib'])}MiB"]
-    if asked.get("data_sheet", "unknown") != "unknown":
-        options += ["--data-sheet", asked["data_sheet"]]
-    if asked.get("step_s") == _QUICK_SECONDS:
-        options.append("--quick")
-    return command_line(run, options)
-
-
 VIEW: Final = View(
     title="The price of having writes kept",
     table=_table,
@@ -208,5 +197,4 @@ VIEW: Final = View(
         "repeats": "Repeats",
         "data_sheet": "Data sheet says",
     },
-    command=_command,
 )

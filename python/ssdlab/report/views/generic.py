@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ssdlab.records import Run
 from ssdlab.report import figure
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.wording import NOTHING, label, number, plain, unit_of
 
 
@@ -64,5 +64,4 @@ VIEW: Final = View(
     overview=_no_overview,
     finding_labels={},
     parameter_labels={},
-    command=lambda run: command_line(run, ()),
 )

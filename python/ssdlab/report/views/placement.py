@@ -8,7 +8,7 @@ from typing import Any, Final
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Chart, Line
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.wording import NOTHING, given, plain, quantity
 
 _FRESH: Final = "fresh"
@@ -164,20 +164,6 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-def _command(run: Run) -> str:
-    asked = run.manifest.parameters
-    states = [state for state in asked.get("states", []) if state.endswith(" spare")]
-    spares = ",".join(state.removesuffix(" spare").replace(" ", "") for state in states)
-    options = [
-        *("--placements", ",".join(asked.get("placements", []))),
-        *("--drive-writes", given(float(asked.get("drive_writes") or 0.0))),
-        *("--spare", spares),
-    ]
-    if asked.get("laws") is False:
-        options.append("--no-plots")
-    return command_line(run, options)
-
-
 VIEW: Final = View(
     title="Where a drive writes, and how files read",
     table=_table,
@@ -194,5 +180,4 @@ VIEW: Final = View(
         "drive_writes": "Overwritten first",
         "host_us": "Host, us a MiB",
     },
-    command=_command,
 )

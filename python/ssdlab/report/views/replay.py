@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from typing import Final
 
 from ssdlab.records import Run
@@ -40,24 +39,10 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-def _command(run: Run) -> str:
-    asked, device = run.manifest.parameters, run.manifest.device
-    words = ["ssdlab", "replay", str(asked.get("trace")), run.result.target]
-    words += ["--size", f"{given(asked['size_mib'])}MiB", "--depth", str(asked["queue_depth"])]
-    if asked.get("speed") is not None:
-        words += ["--speed", given(asked["speed"])]
-    if not asked.get("filled"):
-        words.append("--as-it-is")
-    if device.get("kind") == "twin" and isinstance(device.get("capacity_bytes"), int):
-        words += ["--capacity", f"{device['capacity_bytes']}B"]
-    return shlex.join(words)
-
-
 VIEW: Final = dataclasses.replace(
     workload.VIEW,
     title="A trace, replayed",
     method=_method,
-    command=_command,
     finding_labels={
         **workload.VIEW.finding_labels,
         "pace_kept": "Pace kept",

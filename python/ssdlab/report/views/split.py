@@ -8,11 +8,9 @@ from typing import Any, Final
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Chart, Line
-from ssdlab.report.view import Column, Method, Picture, Table, View, drawn, sized_command
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.views.readings import positive
 from ssdlab.report.wording import column, given, quantity
-
-_QUICK_REPEATS: Final = 3
 
 
 def _table(run: Run) -> Table:
@@ -106,10 +104,6 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-def _command(run: Run) -> str:
-    return sized_command(run, _QUICK_REPEATS)
-
-
 VIEW: Final = View(
     title="The price of splitting a read",
     table=_table,
@@ -124,5 +118,4 @@ VIEW: Final = View(
         "queue_depths": "Queue depths",
         "repeats": "Repeats",
     },
-    command=_command,
 )

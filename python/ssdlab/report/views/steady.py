@@ -10,12 +10,11 @@ from ssdlab.analysis.steady import Part, parts_of, spare_fall
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Chart, Line
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.views.readings import positive
 from ssdlab.report.wording import column, given, quantity
 from ssdlab.stats.steady import WINDOW
 
-_QUICK_SETTLE_S: Final = 3.0
 _SHARES: Final = 160  # points of a curve
 _FIRST: Final = 3  # rounds of a part that the table has, before some between and the last ones
 _SHOWN: Final = 6
@@ -224,23 +223,6 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, tuple(pitfalls))
 
 
-def _command(run: Run) -> str:
-    asked: dict[str, Any] = run.manifest.parameters
-    options = ["--region", f"{given(asked['region_mib'])}MiB"]
-    options += ["--pattern", str(asked.get("pattern", "random"))]
-    if (block := positive(asked.get("write_block_kib"))) is not None:
-        options += ["--block-size", f"{given(block)}KiB"]
-    if (depth := positive(asked.get("write_queue_depth"))) is not None:
-        options += ["--depth", given(depth)]
-    if spares := asked.get("spare_percent"):
-        options += ["--spare", ",".join(f"{given(share)}%" for share in spares)]
-    if (amount := positive(asked.get("drive_writes"))) is not None:
-        options += ["--drive-writes", given(amount)]
-    if asked.get("settle_s") == _QUICK_SETTLE_S:
-        options.append("--quick")
-    return command_line(run, options)
-
-
 VIEW: Final = View(
     title="The lasting rate of writes",
     table=_table,
@@ -271,5 +253,4 @@ VIEW: Final = View(
         "rounds_mib": "A round",
         "floors_mib": "Written before any window",
     },
-    command=_command,
 )

@@ -8,11 +8,10 @@ from typing import Any, Final
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Chart, Line
-from ssdlab.report.view import Column, Method, Picture, Table, View, drawn, sized_command
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.views.readings import positive
 from ssdlab.report.wording import column, given, quantity
 
-_QUICK_REPEATS: Final = 2
 _GRAIN_KIB: Final = 4
 
 
@@ -141,10 +140,6 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-def _command(run: Run) -> str:
-    return sized_command(run, _QUICK_REPEATS)
-
-
 VIEW: Final = View(
     title="The stripe",
     table=_table,
@@ -164,5 +159,4 @@ VIEW: Final = View(
         "reads": "Reads for one reading",
         "repeats": "Repeats of the curve",
     },
-    command=_command,
 )

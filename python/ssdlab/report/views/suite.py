@@ -8,11 +8,10 @@ from typing import Any, Final
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Dot, Row
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.views.readings import positive
-from ssdlab.report.wording import NOTHING, column, given, plain, quantity
+from ssdlab.report.wording import NOTHING, column, plain, quantity
 
-_QUICK_SECONDS: Final = 1.0
 _SHOWN: Final = "throughput, MiB/s"
 _FRESH: Final = (
     "A quarter of the file is written at random at most: a drive whose cache of fast flash holds "
@@ -120,14 +119,6 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, (_FRESH, _ERROR, *own))
 
 
-def _command(run: Run) -> str:
-    asked = run.manifest.parameters
-    options = ["--size", f"{given(asked['size_mib'])}MiB"]
-    if asked.get("step_s") == _QUICK_SECONDS:
-        options.append("--quick")
-    return command_line(run, options)
-
-
 VIEW: Final = View(
     title="The table people know",
     table=_table,
@@ -136,5 +127,4 @@ VIEW: Final = View(
     overview=_overview,
     finding_labels={"content_sensitive": "Faster with zeros"},
     parameter_labels={"size_mib": "File", "step_s": "Longest random test", "runs": "Runs"},
-    command=_command,
 )

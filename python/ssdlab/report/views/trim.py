@@ -7,8 +7,8 @@ from typing import Final
 
 from ssdlab.records import Run
 from ssdlab.report.figure import Bar, Shares
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
-from ssdlab.report.wording import given, plain, quantity
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
+from ssdlab.report.wording import plain, quantity
 
 _WHENS: Final = {
     "written": "while they were the file's",
@@ -136,12 +136,6 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-def _command(run: Run) -> str:
-    options = ["--size", f"{given(run.manifest.parameters['size_mib'])}MiB"]
-    device = run.manifest.device.get("kind") == "block device"
-    return command_line(run, [*options, "--destroy-data"] if device else options)
-
-
 VIEW: Final = View(
     title="Whether a discard reaches the flash",
     table=_table,
@@ -156,5 +150,4 @@ VIEW: Final = View(
         "waf_trimmed": "WAF, half trimmed",
     },
     parameter_labels={"size_mib": "Marked", "wait_s": "Waits at most"},
-    command=_command,
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ssdlab.records import Run
 from ssdlab.report import figure
 from ssdlab.report.figure import Chart, Line
-from ssdlab.report.view import Column, Method, Picture, Table, View, command_line, drawn
+from ssdlab.report.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.report.wording import NOTHING, column, plain, quantity
 
 _BEYOND: Final = {"p50": 2, "p99": 100, "p999": 1000, "p9999": 10_000}
@@ -116,5 +116,4 @@ VIEW: Final = View(
         "latency_us_p99": "Latency, 99 % of all",
     },
     parameter_labels={"fio": "Job file", "jobs": "Jobs", "size_mib": "Region"},
-    command=lambda run: command_line(run, ["--fio", str(run.manifest.parameters.get("fio"))]),
 )

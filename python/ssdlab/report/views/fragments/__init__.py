@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ssdlab.records import Run
-from ssdlab.report.view import Column, Method, Table, View, command_line
+from ssdlab.report.view import Column, Method, Table, View
 from ssdlab.report.views.fragments.pictures import GAPS, measures, overview, pictures
-from ssdlab.report.views.readings import positive
 from ssdlab.report.wording import column, given, quantity
 
-_QUICK_REPEATS: Final = 3
 _ORDERS: Final = {
     "address": "all of the region in order of address, gaps and all, so that the pieces are as far "
     "apart in the drive's order of writing as in addresses",
@@ -80,24 +78,6 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, (_WORST, _WRITTEN, _TWIN if run.manifest.virtual else _MEMORY))
 
 
-def _command(run: Run) -> str:
-    asked = run.manifest.parameters
-    options = []
-    if size := positive(asked.get("size_mib")):
-        options += ["--size", f"{given(size)}MiB"]
-    if distance := positive(asked.get("distance_bytes")):
-        options += ["--distance", f"{given(distance)}B"]
-    if (order := asked.get("order")) in _ORDERS:
-        options += ["--order", str(order)]
-    gaps = asked.get("gaps", [])
-    options += ["--gaps", str(gaps[0]) if len(gaps) == 1 else "both"]
-    if run.manifest.virtual and asked.get("twin_host_deep_per_kib_us") == 0:
-        options.append("--no-host")
-    if asked.get("repeats") == _QUICK_REPEATS:
-        options.append("--quick")
-    return command_line(run, options)
-
-
 VIEW: Final = View(
     title="What a file in pieces costs to read",
     table=_table,
@@ -131,5 +111,4 @@ VIEW: Final = View(
         "twin_host_deep_per_kib_us": "A twin's host, a KiB, many at a time",
         "twin_host_deep_first_us": "A twin's host before the first command, many at a time",
     },
-    command=_command,
 )
