@@ -43,6 +43,6 @@ def test_a_drive_without_a_cache_from_a_start_without_one_is_told_nothing_new() 
 
 def test_a_table_goes_with_its_header_and_the_others_stay() -> None:
     text = "[a]\nx = 1\n\n[b]\ny = 2  # two\n\n[c]\nz = 3\n"
-    assert without(text, "b") == "[a]\nx = 1\n\n\n[c]\nz = 3\n"
+    assert without(text, "b") == "[a]\nx = 1\n\n[c]\nz = 3\n"
     assert without(text, "c") == "[a]\nx = 1\n\n[b]\ny = 2  # two\n"
     assert without(text, "d") == text
