@@ -36,7 +36,7 @@ limits=(-max_len=65536 -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$found")
 
 minimal=$(mktemp -d)
 trap 'rm -rf "$minimal"' EXIT
-"${program[@]}" -merge=1 "$minimal" "$work" "${limits[@]}" 2>/dev/null
+"${program[@]}" -set_cover_merge=1 "$minimal" "$work" "${limits[@]}" 2>/dev/null
 rm -rf "$work" && cp -r "$minimal" "$work"
 tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --format=ustar \
     -cf - -C "$minimal" . | gzip -9n >"$stored"
