@@ -75,4 +75,4 @@ def require_regular(path: Path) -> None:
 def _require_regular(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "no file")
-        raise UsageError(f"{path} is {kind}; give a regular file: what it holds, copied to one")
+        raise UsageError(f"{path} is {kind}; give a regular file")

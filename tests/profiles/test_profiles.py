@@ -12,7 +12,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.errors import TargetError
+from ssdlab.errors import TargetError, UsageError
 from ssdlab.units import parse_size
 
 KINDS = {"datasheet", "measured", "fitted", "guessed"}
@@ -96,6 +96,8 @@ def test_a_file_is_read_as_it_stands(tmp_path: Path) -> None:
 def test_a_file_that_is_missing_a_directory_or_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "directory.toml").mkdir()
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    for name, reason in (("none", "No such file"), ("directory", "directory"), ("binary", "UTF-8")):
+    for name, reason in (("none", "No such file"), ("binary", "UTF-8")):
         with pytest.raises(TargetError, match=rf"{name}\.toml: .*{reason}"):
             profiles.load(str(tmp_path / f"{name}.toml"))
+    with pytest.raises(UsageError, match=r"directory\.toml is a directory; give a regular file"):
+        profiles.load(str(tmp_path / "directory.toml"))
