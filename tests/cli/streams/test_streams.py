@@ -28,7 +28,7 @@ READS = (
     ("run", "workload", TWIN, "--fio", "{}"),
     ("replay", "{}", TWIN),
     ("sweep", "{}"),
-    ("twin", "fit", "{}", "--start", "toshiba-xg5"),
+    ("twin", "fit", "{}", "--start", "toshiba-xg5", "--out", "fitted.toml"),
     ("doctor", "--recorded", "{}"),
 )
 
