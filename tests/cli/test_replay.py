@@ -46,7 +46,7 @@ def test_a_run_tells_its_pace_and_the_command_that_repeats_it(
     assert ssdlab("report", runs, "--html", page).returncode == 0
     text = page.read_text()
     assert "A trace, replayed" in text
-    assert f"ssdlab replay {trace} twin:toshiba-xg5 --size 8MiB --depth 32 --speed 1" in text
+    assert f"ssdlab replay {trace} twin:toshiba-xg5 --speed 1.0 --capacity 1073741824B" in text
 
 
 def test_a_damaged_line_is_one_line_with_its_number(

@@ -96,13 +96,16 @@ def test_runs_of_one_seed_are_exact_and_what_differs_is_named(
     assert "size of the target" in ssdlab("compare", first, larger).stdout
 
 
+TWINS = ("twin:toshiba-xg5", "twin:intel-s3510-480")
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("a", "b", "--depth", 8), "--depth belongs to --interleave"),
         (("--interleave", "a", "b", "--fio", "x", "--op", "write"), "--op is given beside --fio"),
         (("twin:toshiba-xg5", "--interleave"), "turns take two sides or more"),
-        (("a", "b", "--interleave", "--turns", 3), "it may be 8 to"),
+        ((*TWINS, "--interleave", "--turns", 3), "it may be 8 to"),
         (("a", "b", "--interleave", "--turn", "0"), "may be above 0"),
         (("none", "nobody"), "holds no run"),
     ],
