@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("what", choices=("heal", "twin"))
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--request", default="64KiB")
-    parser.add_argument("--every", type=int, default=1, help="only every so many images")
+    parser.add_argument("--every", type=int, default=1, help="check every Nth image only")
     given = parser.parse_args()
     started = time.monotonic()
     found: crashes.Tally | crash_images.Images

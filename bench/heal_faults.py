@@ -51,7 +51,7 @@ def main() -> None:
     """All of them, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--what", nargs="+", choices=[*FILES, *DEVICES], default=[*FILES, *DEVICES])
-    parser.add_argument("--every", type=int, default=1, help="only every so many")
+    parser.add_argument("--every", type=int, default=1, help="inject every Nth fault only")
     given = parser.parse_args()
     copy.GRACE_S = 0.0  # nobody else opens the file
     is_bad = False

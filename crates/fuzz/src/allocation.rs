@@ -8,7 +8,7 @@ pub const ALLOCATION_MAX: usize = 33 << 20;
 /// To be installed as the global allocator. A refused allocation ends the process.
 pub struct Limited;
 
-/// A failed allocation is told to the caller by a null pointer.
+/// The caller gets a null pointer if an allocation fails.
 fn limited(bytes: usize, allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
     if bytes > ALLOCATION_MAX { std::ptr::null_mut() } else { allocate() }
 }

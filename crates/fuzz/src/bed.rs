@@ -110,7 +110,7 @@ impl Line {
         let _ = self.stream.write_all(bytes);
     }
 
-    /// Waits for so many bytes of replies; fewer where the server ends the connection.
+    /// Waits for this number of reply bytes; returns fewer if the server closes the connection.
     pub fn hear(&mut self, count: usize) -> Vec<u8> {
         let mut heard = Vec::new();
         let _ = (&self.stream).take(count as u64).read_to_end(&mut heard);

@@ -19,7 +19,7 @@ use crate::pace::wall;
 use crate::resources::failpoints::{self, Point};
 use crate::resources::{Accepted, Exhausted, Notice, Resources};
 
-/// How long nobody is accepted after the system refused to accept somebody.
+/// Pause after accept(2) fails for lack of resources.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// How accepting fails where the client has left, or nothing is to be done about it.
 const GONE: [ErrorKind; 3] =

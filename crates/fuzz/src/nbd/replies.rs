@@ -15,7 +15,7 @@ const CHUNK_NONE: u16 = 0;
 const CHUNK_DATA: u16 = 1;
 const CHUNK_BLOCK_STATUS: u16 = 5;
 const CHUNK_ERROR: u16 = 0x8001;
-/// After so many options the server gives up.
+/// Options after which the server ends the negotiation.
 const OPTIONS_MAX: usize = 1000;
 const OPTION_BYTES_MAX: usize = 64 << 10;
 
@@ -58,7 +58,7 @@ pub fn check(setup: Setup, sent: &[u8], heard: &[u8]) {
     let by_cookie: BTreeMap<u64, Request> =
         requests.iter().map(|(request, _)| (request.cookie, *request)).collect();
     if by_cookie.len() < requests.len() {
-        // Two requests of one cookie: whose reply is whose cannot be told.
+        // Two requests share a cookie: their replies cannot be matched.
         return;
     }
     let mut replies: BTreeMap<u64, Reply<'_>> = BTreeMap::new();
