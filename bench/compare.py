@@ -23,13 +23,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ssdlab.analysis.compare.side import Side, sides
-from ssdlab.analysis.compare.verdict import compare
-from ssdlab.api.conduct import Audience, Keeping, Task, options_of, perform
 from ssdlab.api.turns import Asked, measure_in_turns
 from ssdlab.cli.compare.command import Short
-from ssdlab.experiment import turns, workload
+from ssdlab.compare.side import Side, sides
+from ssdlab.compare.verdict import compare
+from ssdlab.experiments.turns import measure as turns
+from ssdlab.experiments.workload import measure as workload
 from ssdlab.records import Run
+from ssdlab.runner.run import Audience, Keeping, Task, options_of, perform
 from ssdlab.target import NO_CONSENT, parse_target
 
 NOISE = 0.05

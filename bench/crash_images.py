@@ -21,8 +21,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ssdlab.device import Control, ServeOptions, serve
-from ssdlab.remedy.heal.device import drive
-from ssdlab.remedy.heal.wish import Wish
+from ssdlab.heal.device import drive
+from ssdlab.heal.options import Wish
 from ssdlab.units import parse_size
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "attached"))

@@ -31,7 +31,7 @@ import loop_devices
 from devices import Device
 from patients import Healing
 
-from ssdlab.remedy.heal.ways import copy
+from ssdlab.heal.methods import copy
 
 FILES = {
     "file": ("mkfs.ext4", "-q", "-F", "-b", "4096"),

@@ -17,9 +17,11 @@ import loop_devices
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ssdlab.stack.filesystem import mount_warnings
-from ssdlab.stack.mounts import mount_of
-from ssdlab.stack.space import room_for
+from ssdlab.storage_stack.filesystem import mount_warnings
+from ssdlab.storage_stack.mounts import mount_of
+from ssdlab.storage_stack.space import room_for
+
+pytest_plugins = ["report_runs", "small_plans"]
 
 # A runner in the background may ignore Ctrl-C; tests send it to themselves and to programs.
 signal.signal(signal.SIGINT, signal.default_int_handler)

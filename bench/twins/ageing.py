@@ -15,9 +15,9 @@ import numpy as np
 
 from ssdlab import profiles
 from ssdlab.fit.ageing import CHECKED, Ageing, errors, twin_seconds
-from ssdlab.fit.draft import with_number
 from ssdlab.fit.fitted import fit_ageing
 from ssdlab.fit.results import shipped
+from ssdlab.profiles.toml_edit import with_number
 
 FORETOLD = 800.0
 """The first amount in MiB that is held out."""

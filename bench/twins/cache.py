@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from known_twins import KnownTwin
-from ssdlab.analysis.cache import conclude
-from ssdlab.analysis.frame.conclusion import Evidence
+from ssdlab.analysis.evidence import Evidence
 from ssdlab.device import Job, open_twin, run_job
-from ssdlab.experiment.cache import BLOCK, DEPTH, Plan, measure
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.experiments.cache.analysis import conclude
+from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure
 from ssdlab.records import Finding
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
 from ssdlab.target import parse_target
 
 MIB: Final = 1 << 20

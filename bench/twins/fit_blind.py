@@ -23,21 +23,26 @@ from typing import Any, Final
 import numpy as np
 
 from ssdlab import profiles
-from ssdlab.analysis import cache as cache_analysis
-from ssdlab.analysis import fsync as fsync_analysis
-from ssdlab.analysis import split as split_analysis
-from ssdlab.analysis import steady as steady_analysis
-from ssdlab.analysis import stripe as stripe_analysis
-from ssdlab.analysis import suite as suite_analysis
-from ssdlab.analysis.frame.cells import cells
+from ssdlab.analysis.cells import cells
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError
-from ssdlab.experiment import cache, fsync, split, steady, stripe, suite
+from ssdlab.experiments.cache import analysis as cache_analysis
+from ssdlab.experiments.cache import measure as cache
+from ssdlab.experiments.fsync import analysis as fsync_analysis
+from ssdlab.experiments.fsync import measure as fsync
+from ssdlab.experiments.split import analysis as split_analysis
+from ssdlab.experiments.split import measure as split
+from ssdlab.experiments.steady import analysis as steady_analysis
+from ssdlab.experiments.steady import measure as steady
+from ssdlab.experiments.stripe import analysis as stripe_analysis
+from ssdlab.experiments.stripe import measure as stripe
+from ssdlab.experiments.suite import analysis as suite_analysis
+from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.ageing import Ageing, twin_seconds
-from ssdlab.fit.draft import number, with_number
-from ssdlab.fit.exam import CAPACITY, MIB, course_of, evidence_of
 from ssdlab.fit.fitted import Fitted, Sheet, fit
 from ssdlab.fit.measured import Measured
+from ssdlab.fit.objective import CAPACITY, MIB, course_of, evidence_of
+from ssdlab.profiles.toml_edit import number, with_number
 
 START: Final = "samsung-970-evo-plus-500"
 NEAR: Final = 0.1

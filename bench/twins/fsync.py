@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import sys
 
-from ssdlab.analysis.frame.conclusion import Evidence
-from ssdlab.analysis.fsync import conclude
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import TargetOptions, open_site
-from ssdlab.experiment.fsync import Plan, measure
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.fsync.analysis import conclude
+from ssdlab.experiments.fsync.measure import Plan, measure
 from ssdlab.fit.published.figure import Figure
 from ssdlab.fit.published.rows import figures, twins_of
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
 from ssdlab.target import Twin
 
 

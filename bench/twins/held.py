@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator
 
 from ssdlab import profiles
-from ssdlab.fit.held import STORED, Held, held_against, summed_up
 from ssdlab.fit.published.rows import PHRASES, figures, twins_of
+from ssdlab.fit.validation import STORED, Held, held_against, summed_up
 
 HEAD = """\
 # How far each shipped twin is off in each table that its drive was published in: relative errors,

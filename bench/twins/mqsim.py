@@ -20,7 +20,7 @@ import msgspec
 
 from ssdlab.device import Drive, Job, Replay, look_at, open_twin, run_job
 from ssdlab.device.kinds import Aligned, Listed, Pattern, Said
-from ssdlab.fit.draft import with_number
+from ssdlab.profiles.toml_edit import with_number
 
 FOLDER: Final = Path(__file__).parents[2] / "examples/simulators"
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30

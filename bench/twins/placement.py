@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from ssdlab import profiles
-from ssdlab.analysis.frame.conclusion import Evidence
-from ssdlab.analysis.placement import conclude
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import TargetOptions, open_site
-from ssdlab.experiment.placement import Plan, measure
-from ssdlab.experiment.placement.drives import Changes, changed
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.placement.analysis import conclude
+from ssdlab.experiments.placement.drives import Changes, changed
+from ssdlab.experiments.placement.measure import Plan, measure
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
 from ssdlab.target import parse_target
 
 MIB = 1 << 20

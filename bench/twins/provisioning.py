@@ -13,8 +13,8 @@ import sys
 from typing import Final
 
 from ssdlab import profiles
-from ssdlab.fit.draft import with_number
 from ssdlab.fit.published.provisioning import Past, lasting
+from ssdlab.profiles.toml_edit import with_number
 
 SHARE: Final = 1 / 64
 CELLS: Final[tuple[tuple[int, Past], ...]] = (

@@ -13,11 +13,11 @@ import tempfile
 from pathlib import Path
 
 from known_twins import KnownTwin
-from ssdlab.analysis.frame.conclusion import Conclusion, Evidence
-from ssdlab.analysis.steady import conclude, parts_of, spare_fall
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import TargetOptions, open_site
-from ssdlab.experiment.steady import Plan, measure
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
+from ssdlab.experiments.steady.measure import Plan, measure
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
 from ssdlab.target import parse_target
 
 MIB = 1 << 20

@@ -10,12 +10,12 @@ import time
 from typing import Final
 
 from known_layouts import MIB, Twin, drawn, irregular
-from ssdlab.analysis.frame.conclusion import Conclusion, Evidence
-from ssdlab.analysis.stripe import conclude
+from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Drive
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Site
-from ssdlab.experiment.stripe import Plan, measure
+from ssdlab.experiments.stripe.analysis import conclude
+from ssdlab.experiments.stripe.measure import Plan, measure
+from ssdlab.runner.open_target import Site
+from ssdlab.runner.session import Course
 
 NOISE: Final = 0.05
 SIZE: Final = 1024 * MIB

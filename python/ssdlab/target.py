@@ -114,7 +114,7 @@ class BlockDevice:
         Raises:
             TargetError: it cannot be opened.
         """
-        from ssdlab.stack.blockdev import size_of
+        from ssdlab.storage_stack.blockdev import size_of
 
         return size_of(self.path)
 
@@ -191,7 +191,7 @@ def without_value(option: str) -> str:
 
 
 def _path_target(text: str) -> Directory | BlockDevice:
-    from ssdlab.stack.blockdev import is_block_device
+    from ssdlab.storage_stack.blockdev import is_block_device
 
     path = Path(text)
     if not text:  # Path("") would be the working directory

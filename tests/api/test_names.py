@@ -14,7 +14,7 @@ import pytest
 import ssdlab
 from pages.commands import Verb, root, walk
 from ssdlab import api
-from ssdlab.experiment import questions
+from ssdlab.experiments import questions
 
 SOURCE = Path(ssdlab.__file__)
 SHARED = {"targets", "capacity", "destroy_data", "out", "seed", "json", "quiet", "yes"}

@@ -15,7 +15,7 @@ import typer
 
 from ssdlab import profiles
 from ssdlab.cli.app import app
-from ssdlab.stack.mounts import mount_of
+from ssdlab.storage_stack.mounts import mount_of
 
 Refused = Callable[..., str]
 Program = Callable[..., subprocess.CompletedProcess[str]]

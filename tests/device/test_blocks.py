@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ssdlab.device import Blocks, discard, sync_file_system, trim_free
-from ssdlab.experiment.trim.places import device_below
-from ssdlab.stack.extents import read_extents
-from ssdlab.stack.mounts import mount_of
+from ssdlab.experiments.trim.blocks import device_below
+from ssdlab.storage_stack.extents import read_extents
+from ssdlab.storage_stack.mounts import mount_of
 
 MIB = 1 << 20
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from ssdlab import profiles
-from ssdlab.analysis import steady as steady_analysis
-from ssdlab.analysis import stripe as stripe_analysis
-from ssdlab.analysis.frame.cells import cells
+from ssdlab.analysis.cells import cells
 from ssdlab.device import describe_twin
-from ssdlab.experiment import steady, stripe
-from ssdlab.fit.draft import number, with_number
-from ssdlab.fit.exam import CAPACITY, MIB, course_of, evidence_of
+from ssdlab.experiments.steady import analysis as steady_analysis
+from ssdlab.experiments.steady import measure as steady
+from ssdlab.experiments.stripe import analysis as stripe_analysis
+from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.fit.fitted import HELD_OUT, NOT_FITTED, Fitted, Sheet, fit
 from ssdlab.fit.measured import Measured
+from ssdlab.fit.objective import CAPACITY, MIB, course_of, evidence_of
+from ssdlab.profiles.toml_edit import number, with_number
 from ssdlab.records import Finding
 
 CHANGES = {

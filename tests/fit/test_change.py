@@ -8,7 +8,7 @@ from ssdlab import profiles
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
 from ssdlab.fit.change import Change, changed
-from ssdlab.fit.draft import number, restored, with_number
+from ssdlab.profiles.toml_edit import number, restored, with_number
 
 XG5 = profiles.load("toshiba-xg5")
 

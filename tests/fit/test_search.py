@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from ssdlab import profiles
-from ssdlab.fit import freedom as freedoms
+from ssdlab.fit import parameters as freedoms
 from ssdlab.fit.ageing import Ageing, errors, twin_seconds
-from ssdlab.fit.draft import number, with_number
 from ssdlab.fit.fitted import Fitted, fit_ageing
-from ssdlab.fit.freedom import Choice, Freedom, of_ageing
+from ssdlab.fit.parameters import Choice, Freedom, of_ageing
+from ssdlab.profiles.toml_edit import number, with_number
 
 ROW = Ageing("made", 4096.0, (50.0, 200.0, 800.0, 4000.0), (1.0,) * 5)
 PORTIONS = Choice("ftl.read_portion", (None, "256 KiB"), (0.0, 0.5))

@@ -8,7 +8,7 @@ import pytest
 
 from ssdlab.errors import UsageError
 from ssdlab.fit.ageing import Ageing
-from ssdlab.fit.given.agreement import check_agreement
+from ssdlab.fit.input.agreement import check_agreement
 from ssdlab.fit.measured import Measured
 from ssdlab.fit.results import Results, read_results
 

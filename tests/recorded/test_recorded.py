@@ -52,7 +52,7 @@ def _same(then: Any, now: Any) -> bool:
 
 
 def test_every_experiment_is_recorded() -> None:
-    from ssdlab.experiment.registry import EXPERIMENTS
+    from ssdlab.experiments.registry import EXPERIMENTS
 
     assert RUNS.keys() == EXPERIMENTS.keys() - {"turns"}  # a part of `compare --interleave`
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ssdlab.device import Job, decode, parse_fio
-from ssdlab.experiment import workload
-from ssdlab.experiment.frame.course import Course, Step
-from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.experiments.workload import measure as workload
 from ssdlab.records import Manifest, Result, Run, StepRow, read_run, run_name, write_run
 from ssdlab.report import as_fio
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course, Step
 from ssdlab.target import Twin, parse_target
 
 MIB = 1 << 20

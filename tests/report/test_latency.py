@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ssdlab.analysis.frame.latency import by_group, of_all, of_kinds
+from ssdlab.analysis.latency import by_group, of_all, of_kinds
 from ssdlab.records import Recording, StepRow
 from ssdlab.report import render
 from ssdlab.report.latency import ROWS_ON_TERMINAL, by_kind, by_step

@@ -12,7 +12,7 @@ from rich.console import Console
 from ssdlab.report import render
 from ssdlab.report.run_list import RunList
 from ssdlab.report.table import print_table
-from ssdlab.report.view import Column, Table
+from ssdlab.view import Column, Table
 
 NUMBERS = Table(
     (Column("Written over it", "MiB"), Column("All reads", "s"), Column("Case", numeric=False)),

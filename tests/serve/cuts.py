@@ -19,11 +19,11 @@ from heal_rig import CHECK, MKFS, Healing, Rig, Tally, attached, healing, placed
 from rig import run, wait_for
 
 from ssdlab.errors import SsdlabError
-from ssdlab.remedy.heal.device.drive import DirectDevice
-from ssdlab.remedy.heal.device.journal import Journal
-from ssdlab.remedy.heal.device.whole import DeviceWish, heal_device, recover_device
-from ssdlab.remedy.heal.wish import Wish
-from ssdlab.stack.in_use import in_use
+from ssdlab.heal.device.drive import DirectDevice
+from ssdlab.heal.device.journal import Journal
+from ssdlab.heal.device.whole import DeviceWish, heal_device, recover_device
+from ssdlab.heal.options import Wish
+from ssdlab.storage_stack.in_use import in_use
 
 BLOCK = 4096
 MOMENT_S = 0.01

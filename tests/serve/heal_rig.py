@@ -33,7 +33,7 @@ CHECK = {
     "btrfs": ("btrfs", "check", "--readonly"),
 }
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["ssdlab.cli", "ssdlab.cli.app", "ssdlab.remedy.heal.course"])
+_FORKS.set_forkserver_preload(["ssdlab.cli", "ssdlab.cli.app", "ssdlab.heal.file"])
 WRITER = Path(__file__).parent.parent / "remedy" / "patients" / "steady_writer.py"
 UNMEASURED = {
     "file": (),

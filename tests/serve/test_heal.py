@@ -14,11 +14,11 @@ import pytest
 from patients import Healing, Writer
 from rig import Attach, Mounted, Serve, need, run, unmount, wait_for
 
-from ssdlab.remedy.heal.course import heal_file
-from ssdlab.remedy.heal.device.whole import DeviceWish, heal_device
-from ssdlab.remedy.heal.pieces import Piece, Range, cut, overall
-from ssdlab.remedy.heal.speed import Speedometer
-from ssdlab.remedy.heal.wish import Wish
+from ssdlab.heal.device.whole import DeviceWish, heal_device
+from ssdlab.heal.file import heal_file
+from ssdlab.heal.options import Wish
+from ssdlab.heal.pieces import Piece, Range, cut, overall
+from ssdlab.heal.speed import Speedometer
 
 M = 1 << 20
 SIZE = 20 * M

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ssdlab.stack.blockdev import BlockDevice
-from ssdlab.stack.layers import Layer
+from ssdlab.storage_stack.blockdev import BlockDevice
+from ssdlab.storage_stack.layers import Layer
 from ssdlab.witness import controls
 from ssdlab.witness.controls import describe, flush_count, proof
 

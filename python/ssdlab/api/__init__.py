@@ -13,8 +13,7 @@ from ssdlab.api.sweep import Sweep, open_sweep, run_sweep
 from ssdlab.api.target import Target, open_target
 from ssdlab.api.turns import compare_in_turns
 from ssdlab.errors import DeviceFailure, Interrupted, SsdlabError, TargetError, UsageError
-from ssdlab.experiment.frame.progress import Report
-from ssdlab.experiment.questions import (
+from ssdlab.experiments.questions import (
     Aging,
     Cache,
     Fragments,
@@ -29,6 +28,7 @@ from ssdlab.experiment.questions import (
     Workload,
 )
 from ssdlab.records import Finding
+from ssdlab.runner.progress import Report
 from ssdlab.warning import MeasurementWarning
 
 __all__ = [

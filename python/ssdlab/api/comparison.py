@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.analysis.compare import verdict
-from ssdlab.analysis.compare.side import Side, sides
-from ssdlab.analysis.compare.verdict import Compared, Judged
 from ssdlab.api.run import Run
 from ssdlab.api.shown import Shown, table_of
+from ssdlab.compare import verdict
+from ssdlab.compare.side import Side, sides
+from ssdlab.compare.verdict import Compared, Judged
 from ssdlab.errors import UsageError
 from ssdlab.report import SideBySide
-from ssdlab.report.asked import Asked, warnings_of
+from ssdlab.report.several import Asked, warnings_of
 
 One = Run | Path | str
 Given = One | Sequence[One]

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.conduct import Audience, Keeping, perform, task_of_begun
 from ssdlab.api.shown import Shown, table_of
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.experiment.frame.progress import Listener, silent
 from ssdlab.records import Finding
-from ssdlab.report.asked import Asked
+from ssdlab.report.several import Asked
+from ssdlab.runner.progress import Listener, silent
+from ssdlab.runner.run import Audience, Keeping, perform, task_of_begun
 from ssdlab.target import parse_consent
 from ssdlab.warning import MeasurementWarning
 

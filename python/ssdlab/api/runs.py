@@ -14,7 +14,7 @@ from ssdlab.api.run import Run
 from ssdlab.api.shown import Shown
 from ssdlab.errors import UsageError
 from ssdlab.report import RunList, html_part
-from ssdlab.report.asked import Asked
+from ssdlab.report.several import Asked
 from ssdlab.target import RESULTS
 
 _FINDING: Final = "finding."

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ssdlab import records
 from ssdlab.report import html_part, write_html
-from ssdlab.report.asked import Asked
+from ssdlab.report.several import Asked
 
 
 class Shown(ABC):

@@ -13,13 +13,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.analysis.sweep.summary import Summary, summary
-from ssdlab.api.conduct import Audience
 from ssdlab.api.shown import Shown
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.experiment.frame.progress import Listener, Report, silent
 from ssdlab.report import SweepPage
-from ssdlab.report.asked import Asked
+from ssdlab.report.several import Asked
+from ssdlab.runner.progress import Listener, Report, silent
+from ssdlab.runner.run import Audience
+from ssdlab.sweep.analysis.summary import Summary, summary
 from ssdlab.sweep.cluster import perform_on
 from ssdlab.sweep.dataset import About, Dataset, made, numeric_of, open_dataset
 from ssdlab.sweep.design import Order, orders

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab import target as targets
-from ssdlab.api.conduct import Audience, Keeping, perform, task_of
 from ssdlab.api.run import Run, ended
-from ssdlab.experiment.frame.progress import Listener, silent
-from ssdlab.experiment.frame.site import TargetOptions, check
-from ssdlab.experiment.questions import Question, Size, bytes_of
+from ssdlab.experiments.questions import Question, Size, bytes_of
+from ssdlab.runner.open_target import TargetOptions, check
+from ssdlab.runner.progress import Listener, silent
+from ssdlab.runner.run import Audience, Keeping, perform, task_of
 from ssdlab.target import NO_CONSENT, RESULTS, Consent, parse_consent
 
 _PROFILE: Final = ".toml"

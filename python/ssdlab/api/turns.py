@@ -13,27 +13,21 @@ from pathlib import Path
 import msgspec
 
 from ssdlab import target as targets
-from ssdlab.analysis.compare.side import Side
 from ssdlab.api.comparison import Comparison, compared, unlike
-from ssdlab.api.conduct import (
-    Audience,
-    Keeping,
-    Task,
-    manifest_of,
-    options_of,
-    result_of,
-)
 from ssdlab.api.run import ended
 from ssdlab.api.target import Target, open_target
+from ssdlab.compare.side import Side
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.experiment import turns, workload
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.progress import Listener, Report, silent
-from ssdlab.experiment.frame.site import Site, TargetOptions, check, open_site
-from ssdlab.experiment.questions import Workload
-from ssdlab.experiment.turns import Plan
-from ssdlab.experiment.workload import Ready
+from ssdlab.experiments.questions import Workload
+from ssdlab.experiments.turns import measure as turns
+from ssdlab.experiments.turns.measure import Plan
+from ssdlab.experiments.workload import measure as workload
+from ssdlab.experiments.workload.measure import Ready
 from ssdlab.records import Manifest, Run, make_folder, read_run, run_name, utc_now, write_run
+from ssdlab.runner.open_target import Site, TargetOptions, check, open_site
+from ssdlab.runner.progress import Listener, Report, silent
+from ssdlab.runner.run import Audience, Keeping, Task, manifest_of, options_of, result_of
+from ssdlab.runner.session import Course
 from ssdlab.target import RESULTS
 from ssdlab.units import format_duration, format_size
 

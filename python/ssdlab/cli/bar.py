@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from ssdlab.experiment.frame.progress import Listener, Report, silent
+from ssdlab.runner.progress import Listener, Report, silent
 from ssdlab.units import format_duration
 
 LINE_EVERY_S = 0.5

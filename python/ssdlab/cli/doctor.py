@@ -13,16 +13,16 @@ import msgspec
 import typer
 from rich.console import Console
 
-from ssdlab.analysis.doctor import findings, judge, summary
 from ssdlab.cli.output import write_out
+from ssdlab.doctor.checks import findings, judge, summary
+from ssdlab.doctor.read_map import Budget, read_map
+from ssdlab.doctor.report import Report, render, write_html
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
-from ssdlab.experiment.readmap import Budget, read_map
 from ssdlab.input_files import read_bytes
 from ssdlab.records import encode_json
-from ssdlab.report.doctor import Report, render, write_html
 from ssdlab.snapshot import File, Snapshot, Unread, decode
-from ssdlab.stack.look import Probes, file_record, largest, look
-from ssdlab.stack.trim import Roots, read_tables
+from ssdlab.storage_stack.snapshot import Probes, file_record, largest, look
+from ssdlab.storage_stack.trim import Roots, read_tables
 from ssdlab.units import format_size, parse_size
 from ssdlab.warning import MeasurementWarning
 

@@ -15,16 +15,16 @@ from rich.table import Table
 from rich.text import Text
 
 from ssdlab.analysis.spare import SECTOR
-from ssdlab.cli.frame.options import size_of
+from ssdlab.cli.options import size_of
 from ssdlab.cli.output import write_out
 from ssdlab.errors import TargetError, UsageError
+from ssdlab.provision.plan import WANTED, Gain, Subject, area_of, gains, of_device, of_twin
+from ssdlab.provision.steps import Drive, Way, ways
 from ssdlab.records import Finding, encode_json
-from ssdlab.remedy.provision import WANTED, Gain, Subject, area_of, gains, of_device, of_twin
-from ssdlab.remedy.steps import Drive, Way, ways
-from ssdlab.report.wording import plain
-from ssdlab.stack.blockdev import device_at, is_block_device
+from ssdlab.storage_stack.blockdev import device_at, is_block_device
 from ssdlab.target import is_twin, parse_profile
 from ssdlab.units import format_duration, format_size
+from ssdlab.wording import plain
 
 app = typer.Typer(add_completion=False)
 _CHOSEN: Final = 0.27

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.cli.run.group import ConsentCommand
-from ssdlab.experiment.frame.defaults import TRACE_FORMATS
+from ssdlab.runner.defaults import TRACE_FORMATS
 from ssdlab.target import NO_CONSENT, RESULTS
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def run(
     Tencent and SYSTOR '17 traces; the format is known by the first lines. Memory does not grow with
     the trace.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Replay
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Replay
 
     question = Replay(
         trace=trace, format=format_, volume=volume, together=together, any_order=any_order,

@@ -63,7 +63,7 @@ def report(
 
 def _report_sweep(folder: Path, *, json: bool, html: Path | None) -> None:
     from ssdlab.api.sweep import open_sweep
-    from ssdlab.cli.sweep.told import tell
+    from ssdlab.cli.sweep.output import tell
 
     tell(open_sweep(folder), json=json, html=html)
 

@@ -17,8 +17,8 @@ from ssdlab.errors import UsageError
 from ssdlab.records import Run, encode_json, write_parquet
 from ssdlab.report import RunList
 from ssdlab.report.table import print_table
-from ssdlab.report.wording import plain
 from ssdlab.target import RESULTS
+from ssdlab.wording import plain
 
 app = typer.Typer(add_completion=False)
 

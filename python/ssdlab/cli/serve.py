@@ -17,7 +17,7 @@ from ssdlab.device import ServeOptions, Server, serve
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_text
 from ssdlab.records import encode_json
-from ssdlab.stack.in_use import file_in_use
+from ssdlab.storage_stack.in_use import file_in_use
 from ssdlab.units import format_size, parse_duration, parse_size
 
 app = typer.Typer(add_completion=False)

@@ -13,7 +13,7 @@ from ssdlab.errors import TargetError
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
-    from ssdlab.remedy.trim import Trimmed
+    from ssdlab.trim.trim import Trimmed
 
 app = typer.Typer(add_completion=False)
 _MOST = 0.5
@@ -41,7 +41,7 @@ def trim(
     if not path.exists():
         raise TargetError(f"{path} does not exist: give a directory on the file system")
     from ssdlab.records import encode_json
-    from ssdlab.remedy.trim import trim as trim_now
+    from ssdlab.trim.trim import trim as trim_now
 
     done = trim_now(path, force=not once)
     reaches = _reaches(done)
@@ -109,7 +109,7 @@ def _print(done: Trimmed, verdict: str, *, quiet: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ssdlab.report.wording import plain
+    from ssdlab.wording import plain
 
     console = Console()
     if not quiet:

@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.analysis.aging import measures
 from ssdlab.device import open_twin
-from ssdlab.experiment import aging
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Site
+from ssdlab.experiments.aging import measure as aging
+from ssdlab.experiments.aging.analysis import measures
+from ssdlab.runner.open_target import Site
+from ssdlab.runner.session import Course
 
 Floats = npt.NDArray[np.float64]
 SCALED: Final = 128 * aging.MIB

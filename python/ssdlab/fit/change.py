@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
-from ssdlab.fit.draft import number, with_number
+from ssdlab.profiles.toml_edit import number, with_number
 
 NONE: Final = "none"
 """As a value: the key is left out."""

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ssdlab.analysis.frame.cells import Cell
-from ssdlab.analysis.frame.conclusion import Conclusion
+from ssdlab.analysis.cells import Cell
+from ssdlab.analysis.evidence import Conclusion
 from ssdlab.errors import UsageError
 from ssdlab.fit.ageing import Ageing
-from ssdlab.fit.draft import number, restored
-from ssdlab.fit.exam import (
+from ssdlab.fit.direct_estimates import Inferred, applied, begin, refined
+from ssdlab.fit.measured import Measured
+from ssdlab.fit.objective import (
     CAPACITY,
     FINE,
     LAST,
@@ -24,10 +25,9 @@ from ssdlab.fit.exam import (
     of_ageing,
     of_measured,
 )
-from ssdlab.fit.freedom import Freedom, Scale, freedom_of
-from ssdlab.fit.inferred import Inferred, applied, begin, refined
-from ssdlab.fit.measured import Measured
+from ssdlab.fit.parameters import Freedom, Scale, freedom_of
 from ssdlab.fit.search import Bounds, Listener, Solved, bounds, candidate, search
+from ssdlab.profiles.toml_edit import number, restored
 
 SAME: Final = 0.01
 """A factor so near to one (its logarithm) is none: the number stays as it was."""

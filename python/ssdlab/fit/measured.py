@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ssdlab.analysis.frame.cells import Cell
+from ssdlab.analysis.cells import Cell
 from ssdlab.records import Finding
 
 

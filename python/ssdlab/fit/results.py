@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ssdlab.analysis.frame.cells import cells
+from ssdlab.analysis.cells import cells
 from ssdlab.errors import UsageError
 from ssdlab.fit.ageing import Ageing
-from ssdlab.fit.exam import ASKED
-from ssdlab.fit.given import ageing_rows
-from ssdlab.fit.given.ageing_rows import HINT
-from ssdlab.fit.given.agreement import check_agreement
-from ssdlab.fit.given.table import from_csv, from_toml
+from ssdlab.fit.input import ageing_rows
+from ssdlab.fit.input.ageing_rows import HINT
+from ssdlab.fit.input.agreement import check_agreement
+from ssdlab.fit.input.table import from_csv, from_toml
 from ssdlab.fit.measured import Measured
+from ssdlab.fit.objective import ASKED
 from ssdlab.input_files import read_text
 from ssdlab.records import Run, find_runs, read_run
 

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.fit.exam import FINE as CLOSE
-from ssdlab.fit.exam import ROUGH as LOOSE
-from ssdlab.fit.exam import Exam
-from ssdlab.fit.freedom import Freedom
+from ssdlab.fit.objective import FINE as CLOSE
+from ssdlab.fit.objective import ROUGH as LOOSE
+from ssdlab.fit.objective import Exam
+from ssdlab.fit.parameters import Freedom
 
 Floats = npt.NDArray[np.float64]
 Listener = Callable[[int, int], None]

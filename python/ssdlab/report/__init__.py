@@ -6,14 +6,14 @@ together; `as_fio` says a run's steps in fio's words. What each experiment shows
 `experiments`; figures alone are in `figure`.
 """
 
+from ssdlab.compare.report import SideBySide
 from ssdlab.report.as_fio import as_fio
-from ssdlab.report.asked import render_asked
-from ssdlab.report.compare.side_by_side import SideBySide
 from ssdlab.report.html import html_part, write_html
 from ssdlab.report.run_list import RunList
-from ssdlab.report.sweep.page import SweepPage
+from ssdlab.report.several import render_asked
 from ssdlab.report.terminal import render
 from ssdlab.report.what_if import WhatIf
+from ssdlab.sweep.report import SweepPage
 
 __all__ = [
     "RunList",

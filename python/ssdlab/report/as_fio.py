@@ -10,8 +10,8 @@ import msgspec
 from ssdlab.device import Engine, FioJob, Job, RealOptions, decode, to_fio
 from ssdlab.errors import UsageError
 from ssdlab.records import Run
-from ssdlab.report.wording import plain
 from ssdlab.units import format_duration
+from ssdlab.wording import plain
 
 FILE: Final = "ssdlab-test.tmp"
 """What the jobs are done on. Never the run's own target: to paste them must destroy nothing."""

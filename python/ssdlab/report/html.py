@@ -13,12 +13,11 @@ from typing import Final
 import jinja2
 from markupsafe import Markup
 
+from ssdlab.charts.canvas import PALETTE, role_of
+from ssdlab.charts.curve import run_colour
 from ssdlab.errors import UsageError
 from ssdlab.records import Run
-from ssdlab.report.asked import Asked
 from ssdlab.report.experiments import view_of
-from ssdlab.report.figure.canvas import PALETTE, role_of
-from ssdlab.report.figure.curve import run_colour
 from ssdlab.report.identity import (
     Row,
     parameter_rows,
@@ -29,10 +28,11 @@ from ssdlab.report.identity import (
     took,
 )
 from ssdlab.report.latency import by_step
+from ssdlab.report.several import Asked
 from ssdlab.report.terminal import ending
-from ssdlab.report.view import Method, Picture, Table, View
-from ssdlab.report.wording import finding_interval, finding_value, label, plain
+from ssdlab.view import Method, Picture, Table, View
 from ssdlab.warning import MeasurementWarning
+from ssdlab.wording import finding_interval, finding_value, label, plain
 
 _NO_VERDICT: Final = "No verdict: too little was measured."
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ssdlab.records import Manifest, Run
-from ssdlab.report.wording import UNKNOWN, given, label, plain, quantity
 from ssdlab.units import format_size
+from ssdlab.wording import UNKNOWN, given, label, plain, quantity
 
 _LABELS: Final = {
     "fs_type": "File system",

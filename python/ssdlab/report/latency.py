@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ssdlab.analysis.frame.latency import SHARES, Latencies, by_group, told
+from ssdlab.analysis.latency import SHARES, Latencies, by_group, told
 from ssdlab.records import Run
-from ssdlab.report.view import Column, Table
-from ssdlab.report.wording import NOTHING, column, given, plain
+from ssdlab.view import Column, Table
+from ssdlab.wording import NOTHING, column, given, plain
 
 ROWS_ON_TERMINAL: Final = 12
 ROWS_ON_PAGE: Final = 400

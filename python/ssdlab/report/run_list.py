@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ssdlab.records import Run
-from ssdlab.report.view import Column, Picture, Table
-from ssdlab.report.wording import plain
+from ssdlab.view import Column, Picture, Table
+from ssdlab.wording import plain
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ssdlab.report.view import Column, Table
-from ssdlab.report.wording import NOTHING
+from ssdlab.view import Column, Table
+from ssdlab.wording import NOTHING
 
 WORDS: Final = 24
 """Columns in which a sentence is still read with ease."""

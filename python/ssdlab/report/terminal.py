@@ -12,7 +12,7 @@ from ssdlab.report.experiments import view_of
 from ssdlab.report.identity import started, summary, took
 from ssdlab.report.latency import by_kind
 from ssdlab.report.table import print_table
-from ssdlab.report.wording import finding_interval, finding_value, label, plain
+from ssdlab.wording import finding_interval, finding_value, label, plain
 
 
 def render(run: Run, console: Console) -> None:

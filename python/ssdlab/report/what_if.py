@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ssdlab.analysis.frame.contrast import Contrast
+from ssdlab import charts as figure
+from ssdlab.analysis.contrast import Contrast
+from ssdlab.charts import Ratio
 from ssdlab.records import Run
-from ssdlab.report import figure
-from ssdlab.report.asked import bounds, named, shown, warnings_of
-from ssdlab.report.figure import Ratio
-from ssdlab.report.view import Column, Picture, Table, drawn
-from ssdlab.report.wording import NOTHING, number, plain, unit_of
+from ssdlab.report.several import bounds, named, shown, warnings_of
+from ssdlab.view import Column, Picture, Table, drawn
+from ssdlab.wording import NOTHING, number, plain, unit_of
 
 DRAWN: Final = 24
 """Rows of the figure at most."""

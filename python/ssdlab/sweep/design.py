@@ -14,8 +14,8 @@ import numpy as np
 from ssdlab import profiles
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
-from ssdlab.experiment import life
-from ssdlab.fit.draft import with_number
+from ssdlab.profiles.toml_edit import with_number
+from ssdlab.sweep import lifetime as life
 from ssdlab.sweep.spec import Range, Spec, Value
 from ssdlab.units import parse_size
 

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from ssdlab.analysis.frame.conclusion import Evidence
-from ssdlab.analysis.sweep.life import conclude
+from ssdlab.analysis.evidence import Evidence
 from ssdlab.device import describe_twin, open_twin
 from ssdlab.errors import UsageError
-from ssdlab.experiment import life
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import Site
+from ssdlab.runner.open_target import Site
+from ssdlab.runner.session import Course
+from ssdlab.sweep import lifetime as life
+from ssdlab.sweep.analysis.lifetime import conclude
 from ssdlab.sweep.design import Order
 
 PROCESS_BYTES: Final = 192 << 20

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ssdlab.stack.blockdev import SYS, BlockDevice, device_at, is_block_device
-from ssdlab.stack.device_warnings import device_warnings
-from ssdlab.stack.filesystem import mount_warnings
-from ssdlab.stack.layers import Layer, devices_of_mount, layers_under
-from ssdlab.stack.mounts import PROC, mount_of
-from ssdlab.stack.pseudofile import read_text
+from ssdlab.storage_stack.blockdev import SYS, BlockDevice, device_at, is_block_device
+from ssdlab.storage_stack.device_warnings import device_warnings
+from ssdlab.storage_stack.filesystem import mount_warnings
+from ssdlab.storage_stack.layers import Layer, devices_of_mount, layers_under
+from ssdlab.storage_stack.mounts import PROC, mount_of
+from ssdlab.storage_stack.pseudofile import read_text
 from ssdlab.witness.nbd import SCHEMES
 
 Run = Callable[[list[str]], str | None]

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from ssdlab.errors import DeviceFailure, TargetError
-from ssdlab.stack.blockdev import is_block_device, size_of
-from ssdlab.stack.in_use import file_in_use, in_use
-from ssdlab.stack.layers import devices_of_mount
-from ssdlab.stack.mounts import mount_of
-from ssdlab.stack.space import room_for
+from ssdlab.storage_stack.blockdev import is_block_device, size_of
+from ssdlab.storage_stack.in_use import file_in_use, in_use
+from ssdlab.storage_stack.layers import devices_of_mount
+from ssdlab.storage_stack.mounts import mount_of
+from ssdlab.storage_stack.space import room_for
 from ssdlab.units import format_size
 from ssdlab.witness.stamps import SECTOR, SECTORS_MAX
 

@@ -17,13 +17,7 @@ from typing import Final
 
 from ssdlab.errors import DeviceFailure, SsdlabError
 from ssdlab.witness.client import Link
-from ssdlab.witness.ledger import (
-    STREAMS_MAX,
-    first_generation,
-    flushed,
-    issued,
-    stream_of,
-)
+from ssdlab.witness.ledger import STREAMS_MAX, first_generation, flushed, issued, stream_of
 from ssdlab.witness.stamps import SECTOR, SECTORS_MAX, Request, encode
 from ssdlab.witness.target import EACH, Sync, Target
 

@@ -11,7 +11,7 @@ import pytest
 
 import ssdlab
 from ssdlab.cli.app import app
-from ssdlab.experiment.questions import (
+from ssdlab.experiments.questions import (
     Aging,
     Cache,
     Fragments,
@@ -26,7 +26,7 @@ from ssdlab.experiment.questions import (
     Trim,
     Workload,
 )
-from ssdlab.report.view import again
+from ssdlab.view import again
 
 TRACE = "128166372003061629,hm,1,Read,0,4096,100\n"
 QUESTIONS: Sequence[Question] = (
@@ -69,7 +69,7 @@ def test_the_options_as_asked_give_the_same_parameters_again(
     question: Question, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     conducted: list[Any] = []
-    monkeypatch.setattr("ssdlab.cli.frame.conduct.conduct", lambda *given: conducted.append(given))
+    monkeypatch.setattr("ssdlab.cli.run_experiment.conduct", lambda *given: conducted.append(given))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a trace.csv").write_text(TRACE)
     words = shlex.split(again(_Run(question)))  # type: ignore[arg-type]  # all that it reads

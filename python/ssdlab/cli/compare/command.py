@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.cli.run.group import ConsentCommand
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.target import NO_CONSENT, RESULTS
 from ssdlab.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
-    from ssdlab.experiment import workload
+    from ssdlab.experiments.workload import measure as workload
 
 app = typer.Typer(add_completion=False)
 DEPTH_MOST: Final = 1024
@@ -116,11 +116,11 @@ def run(
     all alike; one target with several --fio compares settings.
     """
     from ssdlab.api.comparison import compare
-    from ssdlab.api.conduct import Keeping
     from ssdlab.api.target import Target
     from ssdlab.api.turns import Given, compared_in_turns, measure_in_turns, sides_of
-    from ssdlab.cli.compare.told import Telling, tell
-    from ssdlab.cli.frame.conduct import AtTerminal
+    from ssdlab.cli.compare.output import Telling, tell
+    from ssdlab.cli.run_experiment import AtTerminal
+    from ssdlab.runner.run import Keeping
 
     telling = Telling(json, html)
     if not interleave:
@@ -160,7 +160,7 @@ def _side(text: str) -> list[Path]:
 
 def _settings(files: Sequence[Path], short: Short, seed: int) -> list[tuple[str, workload.Plan]]:
     """A setting for each job file, by the file's name if there are several; or the short job."""
-    from ssdlab.experiment import workload
+    from ssdlab.experiments.workload import measure as workload
 
     if not files:
         return [("", workload.plan_of(short.text(), "", seed=seed))]

@@ -11,22 +11,22 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from ssdlab.cli import options
 from ssdlab.cli.bar import shown
-from ssdlab.cli.frame import options
 from ssdlab.cli.heal import of_device
-from ssdlab.cli.heal.telling import Telling
+from ssdlab.cli.heal.output import Telling
 from ssdlab.cli.heal.words import render
 from ssdlab.cli.output import write_out
 from ssdlab.errors import Interrupted, TargetError, UsageError
+from ssdlab.heal.device.frozen import FREEZE_MS
+from ssdlab.heal.device.whole import DeviceWish
+from ssdlab.heal.file import heal_file
+from ssdlab.heal.methods.copy import remove_leftovers
+from ssdlab.heal.options import PIECE_BYTES, SLOWER_THAN, Wish
+from ssdlab.heal.outcome import FileOutcome, Healed, verdict
+from ssdlab.heal.progress import state_folder
+from ssdlab.heal.select_files import files_meant
 from ssdlab.records import encode_json
-from ssdlab.remedy.heal.course import heal_file
-from ssdlab.remedy.heal.device.frozen import FREEZE_MS
-from ssdlab.remedy.heal.device.whole import DeviceWish
-from ssdlab.remedy.heal.found import files_meant
-from ssdlab.remedy.heal.outcome import FileOutcome, Healed, verdict
-from ssdlab.remedy.heal.remembered import state_folder
-from ssdlab.remedy.heal.ways.copy import remove_leftovers
-from ssdlab.remedy.heal.wish import PIECE_BYTES, SLOWER_THAN, Wish
 from ssdlab.units import format_size, parse_size
 
 PIECE_LEAST: Final = 64 << 10

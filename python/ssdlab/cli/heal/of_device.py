@@ -11,15 +11,15 @@ import typer
 from rich.console import Console
 
 from ssdlab.cli.bar import shown
-from ssdlab.cli.heal.telling import Telling
+from ssdlab.cli.heal.output import Telling
 from ssdlab.cli.heal.words import render
 from ssdlab.cli.output import write_out
 from ssdlab.errors import Interrupted, TargetError, UsageError
-from ssdlab.experiment.frame.consent import described
+from ssdlab.heal.device.whole import DeviceWish, heal_device, recover_device
+from ssdlab.heal.outcome import Healed, verdict
 from ssdlab.records import encode_json
-from ssdlab.remedy.heal.device.whole import DeviceWish, heal_device, recover_device
-from ssdlab.remedy.heal.outcome import Healed, verdict
-from ssdlab.stack.blockdev import device_at, is_block_device
+from ssdlab.runner.consent import described
+from ssdlab.storage_stack.blockdev import device_at, is_block_device
 
 Device = Annotated[
     Path | None,

@@ -8,9 +8,9 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from ssdlab.remedy.heal.outcome import FileOutcome, Healed, MapRow
-from ssdlab.report.wording import plain
+from ssdlab.heal.outcome import FileOutcome, Healed, MapRow
 from ssdlab.units import format_size
+from ssdlab.wording import plain
 
 STRIP: Final = 64
 """Columns of a map."""

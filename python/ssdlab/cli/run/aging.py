@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -45,8 +45,8 @@ def run(
     Fills a file in order, reads it, writes over it at random by growing amounts and reads it
     again after each. Of a directory 5 % or 1 GiB stays free; the file is removed in any case.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Aging
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Aging
 
     question = Aging(size=size, quick=quick, rest=rest)
     wishes = options.Wishes(out, json, quiet, yes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -32,8 +32,8 @@ def run(
     Writes a region in order (16GiB, 1GiB with --quick; a half of a twin or block device, an eighth
     with --quick) until the speed falls, again after a flush, and after rests of other lengths.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Cache
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Cache
 
     question = Cache(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)

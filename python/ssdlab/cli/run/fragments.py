@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -75,8 +75,8 @@ def run(
     beside a file in one piece. Gaps of equal length are the worst case: all pieces fall on few
     dies. In a directory (ext4 or xfs) the layout is made of files and looked up.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Fragments
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Fragments
 
     question = Fragments(
         size=size,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -50,8 +50,8 @@ def run(
     Reads and writes 16 KiB at random (60 to 40) over a file [1GiB], one and 16 at a time, past the
     page cache and through it, with nothing, fsync, fdatasync or O_DSYNC after each write.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Fsync
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Fsync
 
     question = Fsync(size=size, data_sheet=data_sheet.value, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Final
 import typer
 from typer.core import TyperCommand
 
-from ssdlab.cli.frame.options import LABEL
 from ssdlab.cli.lazy import LazyGroup, Member
+from ssdlab.cli.options import LABEL
 from ssdlab.target import without_value
 
 DESTROY: Final = "--destroy-data"

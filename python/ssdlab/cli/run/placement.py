@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.cli.run.steady import shares
-from ssdlab.experiment.frame.defaults import PLACEMENT_HOST_US
+from ssdlab.runner.defaults import PLACEMENT_HOST_US
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -52,8 +52,8 @@ def run(
     overwritten piece by piece), new and collecting, and reads the files. Twins only: what a write
     is cannot be said to a real drive from here.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Placement
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Placement
 
     question = Placement(
         placements=tuple(word for word in placements.split(",") if word.strip()),

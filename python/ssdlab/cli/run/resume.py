@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT
 
 app = typer.Typer(add_completion=False)
@@ -31,6 +31,6 @@ def run(
     file is made anew, and only reads that were finished are not repeated. A twin starts again: the
     same seed gives the same results.
     """
-    from ssdlab.cli.frame.conduct import go_on
+    from ssdlab.cli.run_experiment import go_on
 
     return go_on(folder, destroy_data, options.Wishes(folder.parent, json, quiet, yes))

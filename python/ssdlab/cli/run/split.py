@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -32,8 +32,8 @@ def run(
     Writes a region [256MiB] in order and reads 8 MiB windows of it by 1, 2, 4 ... 2048 commands,
     one and 32 at a time: the price of splitting alone, without conflicts inside the drive.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Split
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Split
 
     question = Split(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)

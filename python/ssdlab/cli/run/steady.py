@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.errors import UsageError
-from ssdlab.experiment.frame.defaults import STEADY_DEPTH
+from ssdlab.runner.defaults import STEADY_DEPTH
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -53,8 +53,8 @@ def run(
     is steady by rounds of bytes, change points and a floor, or is said not to be. Estimates the
     hidden spare and the write amplification from the curve and from the drive's own counts.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Steady
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Steady
 
     question = Steady(
         region=region,

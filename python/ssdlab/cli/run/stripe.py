@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -33,8 +33,8 @@ def run(
     time: from the alignments at which reads get in each other's way follow chunk and stripe, or
     that there is no regular one.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Stripe
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Stripe
 
     question = Stripe(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -32,8 +32,8 @@ def run(
     Reads and writes a file [1GiB] three times over; the same with zeros (does the controller
     compress?), with O_DSYNC, and through the page cache emptied of it.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Suite
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Suite
 
     question = Suite(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)

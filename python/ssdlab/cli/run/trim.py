@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -32,8 +32,8 @@ def run(
     Says what each layer declares; then marks a file [32MiB], deletes it, discards its blocks, and
     reads them from the device itself. Without root: what is declared, and what was sent.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Trim
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Trim
 
     question = Trim(size=size, quick=quick)
     wishes = options.Wishes(out, json, quiet, yes)

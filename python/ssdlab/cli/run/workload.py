@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.target import NO_CONSENT, RESULTS
 
 app = typer.Typer(add_completion=False)
@@ -34,8 +34,8 @@ def run(
     Runs them one after the other on the target, not on the file that they name; what is read is
     written first. An option that is not known is refused by its name.
     """
-    from ssdlab.cli.frame.conduct import conduct
-    from ssdlab.experiment.questions import Workload
+    from ssdlab.cli.run_experiment import conduct
+    from ssdlab.experiments.questions import Workload
 
     question = Workload(fio=fio)
     wishes = options.Wishes(out, json, quiet, yes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ssdlab.cli.frame import options
+from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import Interrupted
 from ssdlab.units import format_size
@@ -54,8 +54,8 @@ def run(
     which parameter decides what, and which points none beats.
     """
     from ssdlab.api.sweep import Where, conduct
-    from ssdlab.cli.frame.conduct import AtTerminal
-    from ssdlab.cli.sweep.told import tell
+    from ssdlab.cli.run_experiment import AtTerminal
+    from ssdlab.cli.sweep.output import tell
     from ssdlab.sweep.design import orders
     from ssdlab.sweep.spec import read
 

@@ -18,13 +18,13 @@ from ssdlab.cli import bar
 from ssdlab.cli.output import write_out
 from ssdlab.cli.twin.profiles import AsJson
 from ssdlab.errors import UsageError
-from ssdlab.experiment.frame.progress import Listener, Report
 from ssdlab.fit.ageing import Ageing
 from ssdlab.fit.fitted import HELD_OUT, Fitted, Parameter, Sheet
 from ssdlab.fit.fitted import fit as run_fit
 from ssdlab.fit.results import Results, read_results
 from ssdlab.records import encode_json
-from ssdlab.report.wording import label, number, unit_of
+from ssdlab.runner.progress import Listener, Report
+from ssdlab.wording import label, number, unit_of
 
 app = typer.Typer(add_completion=False)
 

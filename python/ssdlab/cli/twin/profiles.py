@@ -14,8 +14,8 @@ from rich.table import Table
 from ssdlab import profiles
 from ssdlab.cli.output import write_out
 from ssdlab.device import describe_twin
-from ssdlab.fit.draft import numbers
-from ssdlab.fit.held import Held, held_against
+from ssdlab.fit.validation import Held, held_against
+from ssdlab.profiles.toml_edit import numbers
 from ssdlab.records import encode_json
 from ssdlab.units import format_size, parse_size
 

@@ -13,14 +13,14 @@ import typer
 from rich.console import Console
 
 from ssdlab import profiles
-from ssdlab.analysis.frame.contrast import Contrast, of_findings, of_measures
-from ssdlab.cli.frame import options
-from ssdlab.cli.frame.conduct import gathered
+from ssdlab.analysis.contrast import Contrast, of_findings, of_measures
+from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.cli.run.group import app as experiments
+from ssdlab.cli.run_experiment import gathered
 from ssdlab.cli.twin.profiles import AsJson, Capacity
 from ssdlab.errors import UsageError
-from ssdlab.experiment.registry import EXPERIMENTS
+from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.fit.change import Change, changed
 from ssdlab.records import Run, encode_json, make_folder, run_name, utc_now
 from ssdlab.report import WhatIf, render_asked, write_html

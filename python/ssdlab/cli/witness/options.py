@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.stack.blockdev import is_block_device
+from ssdlab.storage_stack.blockdev import is_block_device
 from ssdlab.units import parse_size
 from ssdlab.witness.client import Witness
 from ssdlab.witness.nbd import SCHEMES, NbdTarget

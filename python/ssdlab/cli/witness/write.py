@@ -18,7 +18,7 @@ from ssdlab.cli.witness import options
 from ssdlab.cli.witness.options import SECRET, named, open_target, say, sectors, witness_at
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.records import encode_json
-from ssdlab.stack.blockdev import is_block_device
+from ssdlab.storage_stack.blockdev import is_block_device
 from ssdlab.units import format_size, parse_duration, parse_size
 from ssdlab.witness.client import Link
 from ssdlab.witness.controls import describe, flush_count

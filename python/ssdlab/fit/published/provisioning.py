@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ssdlab.device import Drive, Job, open_twin, run_job
-from ssdlab.fit.draft import with_number
+from ssdlab.profiles.toml_edit import with_number
 
 Past = Literal["erased", "aged"]
 BLOCK: Final = 4096

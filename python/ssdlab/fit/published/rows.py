@@ -11,18 +11,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ssdlab import profiles
-from ssdlab.analysis import fragments as fragments_analysis
-from ssdlab.analysis import fsync as fsync_analysis
-from ssdlab.analysis import stripe as stripe_analysis
-from ssdlab.analysis import suite as suite_analysis
-from ssdlab.analysis.frame.conclusion import Evidence
-from ssdlab.experiment import fragments, fsync, stripe, suite
-from ssdlab.experiment.frame.course import Course
-from ssdlab.experiment.frame.site import TargetOptions, open_site
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.fragments import analysis as fragments_analysis
+from ssdlab.experiments.fragments import measure as fragments
+from ssdlab.experiments.fsync import analysis as fsync_analysis
+from ssdlab.experiments.fsync import measure as fsync
+from ssdlab.experiments.stripe import analysis as stripe_analysis
+from ssdlab.experiments.stripe import measure as stripe
+from ssdlab.experiments.suite import analysis as suite_analysis
+from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.ageing import SCALED, twin_seconds
 from ssdlab.fit.published.figure import Figure
 from ssdlab.fit.published.provisioning import lasting
 from ssdlab.fit.results import shipped
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
 from ssdlab.target import Twin
 
 MIB: Final = 1 << 20

@@ -1,1 +1,0 @@
-"""What all conclusions stand on: evidence, latencies, and one run held against another."""

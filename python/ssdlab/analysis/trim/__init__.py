@@ -1,1 +1,0 @@
-"""Whether a discard reaches the flash, on a drive and on a twin."""

@@ -1,1 +1,0 @@
-"""What a curve of writing tells: its rounds, its falls, write amplification and spare."""

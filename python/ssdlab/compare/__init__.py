@@ -1,0 +1,1 @@
+"""Compares runs: method, numbers and their uncertainty, verdict, report."""

@@ -1,0 +1,7 @@
+"""What the doctor says, for people: on the terminal and as a page. Renders, computes nothing."""
+
+from ssdlab.doctor.report.html import write_html
+from ssdlab.doctor.report.page import Report
+from ssdlab.doctor.report.terminal import render
+
+__all__ = ["Report", "render", "write_html"]

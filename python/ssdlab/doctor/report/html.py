@@ -1,0 +1,66 @@
+"""What the doctor says, as ONE self-contained HTML page: no script, nothing loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ssdlab.charts.readmap import ReadMap, Spot
+from ssdlab.doctor.checks.files import SLOW, reference_mib_per_s, slowdown, speed
+from ssdlab.doctor.report.page import Report
+from ssdlab.doctor.report.words import SEVERITY_WORDS, file_line, rows, schedule
+from ssdlab.report.html import environment, put
+from ssdlab.snapshot import File
+from ssdlab.view import Column, Picture, Table, drawn
+from ssdlab.wording import plain
+
+
+def write_html(report: Report, path: Path) -> None:
+    """Writes the page; it appears whole or not at all.
+
+    Raises:
+        UsageError: the file cannot be written there.
+    """
+    put(path, _page(report))
+
+
+def _page(report: Report) -> str:
+    found = environment()
+    found.filters["plain"] = plain
+    template = found.get_template("doctor.html.j2")
+    return template.render(
+        report=report,
+        words=SEVERITY_WORDS,
+        stack=_stack(report),
+        schedule=schedule(report.stack),
+        maps=_maps(report),
+    )
+
+
+def _stack(report: Report) -> Table:
+    headings = ("layer", "device", "what", "TRIM")
+    lines = tuple((row.layer, row.device, row.what, row.trim) for row in rows(report.stack))
+    return Table(tuple(Column(heading, numeric=False) for heading in headings), lines)
+
+
+def _maps(report: Report) -> list[Picture]:
+    reference = reference_mib_per_s(report.stack.files)
+    if reference is None:
+        return []
+    found: list[Picture] = []
+    for number, file in enumerate(report.stack.files, 1):
+        if file.pieces:
+            drawing = _map(file, reference, number)
+            found += drawn(plain(file.path), _caption(file, reference), drawing.svg)
+    return found
+
+
+def _map(file: File, reference: float, number: int) -> ReadMap:
+    spots = [Spot(piece.offset, piece.length, speed(piece)) for piece in file.pieces]
+    return ReadMap(f"map-{number}", file.path, spots, file.size_bytes, reference, SLOW * reference)
+
+
+def _caption(file: File, reference: float) -> str:
+    return (
+        f"{file_line(file)}. Reading it takes {slowdown(file, reference):.2f} times as long as at "
+        f"{reference:.0f} MiB/s, the speed that a tenth of all pieces exceed (dashed)."
+    )

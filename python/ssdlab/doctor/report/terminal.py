@@ -1,0 +1,132 @@
+"""What the doctor says, as text on the terminal: the stack, the verdicts, the maps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ssdlab.doctor.checks import Verdict
+from ssdlab.doctor.checks.files import reference_mib_per_s, slowdown, speed
+from ssdlab.doctor.report.page import Report
+from ssdlab.doctor.report.plot import columns
+from ssdlab.doctor.report.words import SEVERITY_WORDS, file_line, rows, schedule
+from ssdlab.snapshot import File
+from ssdlab.wording import plain
+
+_STYLES: Final = {"bad": "bold red", "warn": "bold yellow", "note": "cyan", "good": "green"}
+_TRIM_STYLES: Final = {"STOPS": "bold red", "passes": "green", "not known": "yellow"}
+_LABEL: Final = 7
+
+
+def render(report: Report, console: Console, *, quiet: bool) -> None:
+    """Prints it for people; without colour it says the same. `quiet`: what is bad or to look at."""
+    if quiet:
+        for verdict in report.verdicts:
+            if verdict.severity in {"bad", "warn"}:
+                _print_verdict(verdict, console)
+        return
+    console.print()
+    head = Text.assemble(("doctor", "bold"), "  ", (plain(report.target), "bold cyan"))
+    console.print(Padding(head, (0, 0, 0, 1)))
+    console.print()
+    _print_stack(report, console)
+    for verdict in report.verdicts:
+        if verdict.severity != "good":
+            _print_verdict(verdict, console)
+    _print_good(report, console)
+    _print_maps(report, console)
+    _print_unread(report, console)
+    console.print(Padding(Text(f"=> {plain(report.verdict)}", "bold"), (0, 0, 0, 1)))
+    console.print()
+
+
+def _print_stack(report: Report, console: Console) -> None:
+    lines = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=True)
+    for heading in ("Layer", "Device", "What", "TRIM"):
+        lines.add_column(heading, overflow="fold", no_wrap=heading != "What")
+    for row in rows(report.stack):
+        trim = Text(row.trim, _TRIM_STYLES.get(row.trim, ""))
+        lines.add_row(Text(row.layer), Text(row.device), Text(row.what), trim)
+    console.print(lines)
+    for line in schedule(report.stack):
+        console.print(Padding(Text(f"TRIM asked for, {line}", "dim"), (0, 0, 0, 1)))
+    console.print()
+
+
+def _print_verdict(verdict: Verdict, console: Console) -> None:
+    style = _STYLES[verdict.severity]
+    head = Text.assemble(
+        (f"{SEVERITY_WORDS[verdict.severity]:<5}", style),
+        (plain(verdict.code), "bold"),
+        (f"  {plain(verdict.where)}", "dim"),
+    )
+    console.print(Padding(head, (0, 0, 0, 1)))
+    console.print(Padding(Text(plain(verdict.says)), (0, 0, 0, 6)))
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=_LABEL, style="dim")
+    grid.add_column(overflow="fold")
+    for label, text, how in (
+        ("seen", verdict.evidence, ""),
+        ("costs", verdict.costs, ""),
+        ("do", verdict.remedy, "bold"),
+        ("risk", verdict.risk, "yellow"),
+        ("proof", verdict.proof, ""),
+    ):
+        if text:
+            lines = "\n".join(plain(line) for line in text.splitlines())
+            grid.add_row(label, Text(lines, how))
+    console.print(Padding(grid, (0, 0, 0, 6)))
+    console.print()
+
+
+def _print_good(report: Report, console: Console) -> None:
+    good = [verdict for verdict in report.verdicts if verdict.severity == "good"]
+    for verdict in good:
+        text = Text.assemble(
+            ("good ", "green"), (plain(verdict.code), "bold"), f"  {plain(verdict.says)}"
+        )
+        text.append(f" {plain(verdict.evidence)}", "dim")
+        console.print(Padding(text, (0, 0, 0, 1)))
+    if good:
+        console.print()
+
+
+def _print_maps(report: Report, console: Console) -> None:
+    files = report.stack.files
+    reference = reference_mib_per_s(files)
+    if not files:
+        return
+    full = "" if reference is None else f" (full height: {reference:.0f} MiB/s)"
+    console.print(Padding(Text(f"Read speed by place in the file{full}", "bold"), (0, 0, 0, 1)))
+    for file in files:
+        console.print(Padding(Text(plain(file.path)), (0, 0, 0, 1)))
+        console.print(Padding(Text(file_line(file), "dim"), (0, 0, 0, 3)))
+        if reference is not None and file.pieces:
+            _print_map(file, reference, console)
+    console.print()
+
+
+def _print_map(file: File, reference: float, console: Console) -> None:
+    line = Text()
+    for column in columns(file, reference, max(10, console.width - 8)):
+        line.append(column.sign, "red" if column.is_slow else "green")
+    console.print(Padding(Text.assemble("|", line, "|"), (0, 0, 0, 3)))
+    speeds = sorted(speed(piece) for piece in file.pieces)
+    middle = speeds[len(speeds) // 2]
+    told = (
+        f"{len(speeds)} pieces: slowest {speeds[0]:.0f}, middle {middle:.0f}, fastest "
+        f"{speeds[-1]:.0f} MiB/s; {slowdown(file, reference):.2f} x the time of its fast parts"
+    )
+    console.print(Padding(Text(told, "dim"), (0, 0, 0, 3)))
+
+
+def _print_unread(report: Report, console: Console) -> None:
+    for warning in report.warnings:
+        text = Text.assemble((f"! {plain(warning.code)}: ", "bold yellow"), plain(warning.sentence))
+        console.print(Padding(text, (0, 0, 0, 1)))
+    if report.warnings:
+        console.print()

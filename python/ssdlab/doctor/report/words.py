@@ -1,0 +1,137 @@
+"""A storage stack in words: a row for each layer, and a line for each file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ssdlab.snapshot import Device, File, Layer, Mounted, Snapshot
+from ssdlab.units import format_size
+from ssdlab.wording import plain
+
+SEVERITY_WORDS: Final = {"bad": "BAD", "warn": "WARN", "note": "note", "good": "good"}
+_SHOWN_OPTIONS: Final = frozenset(
+    {"ro", "discard", "nodiscard", "discard=async", "discard=sync", "noatime", "relatime", "sync"}
+    | {"nobarrier", "barrier=0", "data=journal", "data=writeback", "nodatacow", "dax"}
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One layer as text; `trim` is "passes", "STOPS", "not known" or ""."""
+
+    layer: str
+    device: str
+    what: str
+    trim: str
+
+
+def rows(snapshot: Snapshot) -> list[Row]:
+    """The layers from the top down, without control characters."""
+    found: list[Row] = []
+    for mount in snapshot.mounts:
+        layers = {row.device: row for row in mount.layers if row.layer != "schedule"}
+        found.append(_of_mount(mount, layers.pop(mount.mount_point, None)))
+        found += _of_devices(snapshot, mount.devices, layers)
+    if not snapshot.mounts:
+        layers = {row.device: row for row in snapshot.layers}
+        found += _of_devices(snapshot, [d.name for d in snapshot.devices if not d.depth], layers)
+    return [Row(*(plain(text) for text in (r.layer, r.device, r.what, r.trim))) for r in found]
+
+
+def schedule(snapshot: Snapshot) -> list[str]:
+    """When anything asks for a TRIM, a line for each mount."""
+    return [
+        plain(f"{mount.mount_point}: {row.why}")
+        for mount in snapshot.mounts
+        for row in mount.layers
+        if row.layer == "schedule" and not row.below_file
+    ]
+
+
+def _of_mount(mount: Mounted, row: Layer | None) -> Row:
+    parts = [f"{mount.fs_type} on {mount.source}"]
+    parts += [", ".join(option for option in mount.options if option in _SHOWN_OPTIONS)]
+    if mount.total_bytes and mount.free_bytes is not None:
+        free, total = format_size(mount.free_bytes), format_size(mount.total_bytes)
+        parts.append(f"{free} of {total} free")
+    what = "; ".join(part for part in parts if part)
+    return Row("file system", mount.mount_point, what, _trim(row))
+
+
+def _of_devices(
+    snapshot: Snapshot, tops: tuple[str, ...] | list[str], layers: dict[str, Layer]
+) -> Iterator[Row]:
+    seen: set[str] = set()
+    waiting = list(tops)
+    while waiting:
+        device = snapshot.device(waiting.pop(0))
+        if device is None or device.name in seen:
+            continue
+        seen.add(device.name)
+        waiting = [*device.below, *waiting]
+        name = f"{'  ' * min(device.depth, 6)}{device.name}"
+        yield Row(device.layer, name, _what(device), _trim(layers.get(device.name)))
+
+
+def _trim(row: Layer | None) -> str:
+    if row is None:
+        return ""
+    if row.passes == "no":
+        return "none below" if row.of_below else "STOPS"
+    return {"yes": "passes", "unknown": "not known"}[row.passes]
+
+
+def _what(device: Device) -> str:
+    parts = []
+    if device.mapped_name:
+        parts.append(device.mapped_name)
+    elif device.model and not device.is_partition:
+        parts.append(" ".join(word for word in (device.vendor, device.model) if word))
+    if device.is_partition and device.start_bytes is not None:
+        parts.append(f"starts at {format_size(device.start_bytes)}")
+    parts += [device.array_level] if device.array_level else []
+    parts += [f"file {device.backing_file}"] if device.backing_file else []
+    parts += [format_size(device.size_bytes)] if device.size_bytes else []
+    if device.is_drive:
+        parts += list(_of_drive(device))
+    return ", ".join(parts)
+
+
+def _of_drive(device: Device) -> Iterator[str]:
+    yield device.transport
+    if device.write_cache:
+        yield device.write_cache
+    if device.fua is not None:
+        yield "FUA" if device.fua else "no FUA"
+    if device.scheduler:
+        yield f"scheduler {device.scheduler}"
+    health = device.health
+    if health is not None and health.worn is not None:
+        yield f"{health.worn:.0f} % worn"
+    celsius = device.temperature_c
+    if celsius is None and health is not None:
+        celsius = health.temperature_c
+    if celsius is not None:
+        yield f"{celsius:.0f} °C"
+
+
+def file_line(file: File) -> str:
+    """A file's size, layout and age."""
+    parts = [format_size(file.size_bytes)]
+    if file.extents is not None:
+        parts.append(f"{file.extents} extents (ideal {file.ideal_extents})")
+    if file.written_days is not None:
+        parts.append(f"written {age(file.written_days)} ago")
+    parts += [", ".join(file.flags)] if file.flags else []
+    parts += [f"not read: {file.not_read}"] if file.not_read else []
+    return plain(", ".join(parts))
+
+
+def age(days: float) -> str:
+    """A time since, for people."""
+    if days < 2:
+        hours = round(days * 24)
+        return "1 hour" if hours == 1 else f"{hours} hours"
+    return f"{days:.0f} days" if days < 730 else f"{days / 365:.1f} years"

@@ -1,1 +1,0 @@
-"""Experiments: what to ask of a drive, one file each; they write records."""

@@ -1,1 +1,0 @@
-"""What every experiment stands on: the target, the steps, their records, forecast and warnings."""

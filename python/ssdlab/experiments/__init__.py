@@ -1,0 +1,1 @@
+"""The experiments: a package each, with parameters, measure, analysis and report."""

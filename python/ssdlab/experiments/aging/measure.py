@@ -1,0 +1,165 @@
+"""aging: does random writing slow this drive's sequential reads, and does rest heal it?
+
+A file of incompressible data is written in order, flushed, and read in order (1 MiB requests, queue
+depth 1). Then 4 KiB random direct writes at queue depth 1, no block twice within an amount, go over
+it, and after each amount and a flush it is read three times, each time after a rest. Source of the
+method: the published table of ten drives that the profiles' ageing rows come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ssdlab.device import Job, Op
+from ssdlab.errors import UsageError
+from ssdlab.runner.session import Course, Step
+from ssdlab.units import format_duration, format_size
+
+MIB: Final = 1 << 20
+SIZE: Final = 4096 * MIB
+AMOUNTS: Final = (50 * MIB, 200 * MIB, 800 * MIB, 4000 * MIB)
+"""Written over a file of `SIZE`, each on top of those before it; they scale with the file."""
+RESTS_S: Final = (10.0, 20.0, 30.0)
+QUICK: Final = 0.1
+"""`--quick` shortens the rests to this share."""
+LONG_REST_MAX_S: Final = 365 * 86_400.0
+QUICK_SIZE: Final = 512 * MIB
+SIZE_MIN: Final = 16 * MIB
+READ_BLOCK: Final = MIB
+WRITE_BLOCK: Final = 4096
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does; sizes in bytes, times in seconds of the device's clock."""
+
+    size: int = SIZE
+    amounts: tuple[int, ...] = AMOUNTS
+    rests_s: tuple[float, ...] = RESTS_S
+    long_rest_s: float = 0.0
+    seed: int = 0
+
+    def parameters(self) -> dict[str, Any]:
+        """For the manifest and the result."""
+        return {
+            "size_mib": self.size / MIB,
+            "amounts_mib": [amount / MIB for amount in self.amounts],
+            "rests_s": list(self.rests_s),
+            "long_rest_s": self.long_rest_s,
+            "read_block_kib": READ_BLOCK // 1024,
+            "read_queue_depth": 1,
+            "write_block_kib": WRITE_BLOCK // 1024,
+            "write_queue_depth": 1,
+        }
+
+    @property
+    def request_bytes_max(self) -> int:
+        """A read or a write in order."""
+        return READ_BLOCK
+
+    @property
+    def write_bytes(self) -> int:
+        """The file once, and all that goes over it."""
+        return self.size + sum(self.amounts)
+
+    def work(self) -> dict[str, float]:
+        """Work to do by kind, for the forecast."""
+        stages = 1 + len(self.amounts)
+        reads = stages * len(self.rests_s) + (self.long_rest_s > 0)
+        rest = stages * sum(self.rests_s) + self.long_rest_s
+        return {
+            "fill": float(self.size),
+            "read": float(reads * self.size),
+            "overwrite": float(sum(self.amounts)),
+            "rest": rest,
+        }
+
+
+def plan(size: int | None, *, quick: bool, long_rest_s: float, seed: int) -> Plan:
+    """The plan for a file of `size` bytes (None: the published 4096 MiB, or 512 MiB if quick).
+
+    Raises:
+        UsageError: a size that is too small or no whole number of MiB, or too long a rest.
+    """
+    if size is None:
+        size = QUICK_SIZE if quick else SIZE
+    if size < SIZE_MIN or size % MIB:
+        given = f"{size} bytes" if size % MIB else format_size(size)
+        raise UsageError(
+            f"--size is {given}; it may be a whole number of MiB from {format_size(SIZE_MIN)} on"
+        )
+    if long_rest_s > LONG_REST_MAX_S:
+        raise UsageError(
+            f"--rest is {format_duration(long_rest_s)}; it may be up to "
+            f"{format_duration(LONG_REST_MAX_S)}"
+        )
+    scaled = (amount * size // SIZE for amount in AMOUNTS)
+    amounts = tuple(max(1, amount // WRITE_BLOCK) * WRITE_BLOCK for amount in scaled)
+    rests = tuple(rest * (QUICK if quick else 1.0) for rest in RESTS_S)
+    return Plan(size, amounts, rests, long_rest_s, seed)
+
+
+def measure(course: Course, plan: Plan) -> None:
+    """Runs the plan's steps and warns if the file system moved the file.
+
+    Raises:
+        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+    """
+    course.fill(plan.size)
+    _read_stage(course, plan, 0)
+    for stage, amount in enumerate(plan.amounts, start=1):
+        _overwrite(course, plan, stage, amount)
+        _read_stage(course, plan, stage)
+    if plan.long_rest_s > 0:
+        _read(course, plan, (len(plan.amounts), len(plan.rests_s)), plan.long_rest_s)
+    _compare_layout(course)
+
+
+def _overwrite(course: Course, plan: Plan, stage: int, amount: int) -> None:
+    label = f"overwriting {format_size(amount)} at random"
+    job = Job(
+        op="write",
+        pattern="random_once",
+        length_bytes=plan.size,
+        block_bytes=WRITE_BLOCK,
+        amount_bytes=amount,
+        seed=plan.seed * 1000 + stage,
+    )
+    course.run(Step("overwrite", label, "overwrite", stage, keeps_part=True), job)
+    course.flush(stage)
+
+
+def _read_stage(course: Course, plan: Plan, stage: int) -> None:
+    for repeat, rest_s in enumerate(plan.rests_s):
+        _read(course, plan, (stage, repeat), rest_s)
+
+
+def _read(course: Course, plan: Plan, place: tuple[int, int], rest_s: float) -> None:
+    stage, repeat = place
+    label = f"reading it, stage {stage} of {len(plan.amounts)}"
+    step = Step("read", label, "read", stage, repeat, rest_s=rest_s)
+    course.run(step, _in_order("read", plan.size, depth=1))
+    course.site.check_uncached()
+
+
+def _in_order(op: Op, amount: int, *, depth: int) -> Job:
+    return Job(
+        op=op,
+        length_bytes=amount,
+        block_bytes=READ_BLOCK,
+        amount_bytes=amount,
+        queue_depth=depth,
+    )
+
+
+def _compare_layout(course: Course) -> None:
+    steps = course.recording.tables()["steps"].to_pylist()
+    counts = [row["extents"] for row in steps if row["extents"] is not None]
+    if counts and counts[-1] > 1.5 * counts[0] + 8:
+        course.site.warn(
+            "layout-changed",
+            f"The file lay in {counts[0]} pieces when fresh and in {counts[-1]} at the end: "
+            "the file system moved what was overwritten, so the reads became slower by its "
+            "layout too, not by the drive alone.",
+        )

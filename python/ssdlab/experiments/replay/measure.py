@@ -1,0 +1,182 @@
+"""replay: a trace, asked of the target again, at its own pace, a multiple, or as fast as it goes.
+
+The trace was looked at from end to end before (`device/traces.py`): how far its volumes reach is
+known, and every entry is one. The region is written in order first, so that reads find data; what a
+trace's host had written before it began is not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ssdlab.device import Job, Replay, TraceStatistics
+from ssdlab.errors import UsageError
+from ssdlab.runner.defaults import TRACE_FORMATS
+from ssdlab.runner.session import Course, Step
+from ssdlab.units import format_size
+
+MIB: Final = 1 << 20
+DIRECTORY: Final = 1 << 30
+"""Bytes of a directory that are used at most where no size is given."""
+FILL_BLOCK: Final = MIB
+SPEED_LEAST, SPEED_MOST = 1e-6, 1e6
+DEPTH_MOST: Final = 1024
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does. Sizes in bytes; `span_s` is the trace's own length."""
+
+    replay: Replay
+    size: int
+    depth: int
+    longest: int
+    written: int
+    moved: int
+    span_s: float
+    footprint: int
+    fills: bool = True
+    seed: int = 0
+
+    @property
+    def request_bytes_max(self) -> int:
+        """The longest request of the trace, or of the fill."""
+        return max(FILL_BLOCK, -(-self.longest // 4096 + 1) * 4096)
+
+    @property
+    def write_bytes(self) -> int:
+        """The fill, and what the trace writes."""
+        return self.written + (self.size if self.fills else 0)
+
+    def parameters(self) -> dict[str, Any]:
+        """For the manifest and the result."""
+        return {
+            "trace": self.replay.path,
+            "format": self.replay.format,
+            "requests": self.replay.requests,
+            "volumes": len(self.replay.volumes),
+            "speed": self.replay.speed,
+            "queue_depth": self.depth,
+            "size_mib": self.size / MIB,
+            "footprint_mib": self.footprint / MIB,
+            "span_s": self.span_s,
+            "filled": self.fills,
+        }
+
+    def work(self) -> dict[str, float]:
+        """Work to do by kind, for the forecast."""
+        fill = {"fill": float(self.size)} if self.fills else {}
+        if self.replay.speed is None:
+            return {**fill, "overwrite": float(self.moved)}
+        return {**fill, "timed": self.span_s / self.replay.speed}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says of a replay; `together` lays all volumes onto one another."""
+
+    trace: Path
+    format: str | None = None
+    volume: int | None = None
+    together: bool = False
+    any_order: bool = False
+    speed: float | None = None
+    depth: int = 32
+    size: int | None = None
+    fills: bool = True
+    seed: int = 0
+
+
+def replay_of(asked: Asked) -> Replay:
+    """Which trace, as it is to be read.
+
+    Raises:
+        UsageError: a format that there is not, or a number out of range: before anything is
+            written.
+    """
+    if not 1 <= asked.depth <= DEPTH_MOST:
+        raise UsageError(f"--depth is {asked.depth}; may be 1 to {DEPTH_MOST}")
+    if asked.size is not None and (asked.size < MIB or asked.size % MIB):
+        raise UsageError(
+            f"--size is {format_size(asked.size)}; may be whole MiB, such as 64MiB: it is written "
+            "in order by 1 MiB"
+        )
+    if asked.format not in {None, *TRACE_FORMATS}:
+        raise UsageError(f"--format is {asked.format!r}; may be {', '.join(TRACE_FORMATS)}")
+    if asked.speed is not None and not SPEED_LEAST <= asked.speed <= SPEED_MOST:
+        raise UsageError(
+            f"--speed is {asked.speed:g}; may be {SPEED_LEAST:g} to {SPEED_MOST:g} times the "
+            "trace's own pace"
+        )
+    path = str(asked.trace)
+    return Replay(path, asked.format, asked.volume, asked.any_order, speed=asked.speed)
+
+
+def plan(asked: Asked, found: TraceStatistics, room: int | None) -> Plan:
+    """The plan for a trace that was looked at, on a target of so many bytes (None: a directory).
+
+    Volumes lie side by side, each from a whole MiB on, in the order of their numbers. What is
+    larger than the target goes on from its beginning.
+    """
+    starts, end = _side_by_side(found.volumes)
+    if asked.together:
+        starts, end = [], max((size for _, size in found.volumes), default=0)
+    whole = max(-(-end // MIB), 1) * MIB
+    size = asked.size or min(whole, DIRECTORY if room is None else room // MIB * MIB)
+    replay = msgspec.structs.replace(
+        replay_of(asked),
+        format=found.format,
+        volumes=tuple(starts),
+        requests=found.requests,
+    )
+    return Plan(
+        replay=replay,
+        size=size,
+        depth=asked.depth,
+        longest=found.longest_bytes,
+        written=found.write_bytes,
+        moved=found.bytes,
+        span_s=found.span_ns / 1e9,
+        footprint=found.footprint_bytes,
+        fills=asked.fills,
+        seed=asked.seed,
+    )
+
+
+def _side_by_side(volumes: tuple[tuple[int, int], ...]) -> tuple[list[tuple[int, int]], int]:
+    """On which byte each volume begins, and where the last one ends."""
+    starts, end = [], 0
+    for number, size in volumes:
+        starts.append((number, end))
+        end += -(-size // MIB) * MIB
+    return starts, end
+
+
+def measure(course: Course, plan: Plan) -> None:
+    """Writes the region, then asks what the trace asks.
+
+    Raises:
+        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+    """
+    if plan.fills:
+        course.fill(plan.size)
+    job = Job(
+        op="write" if plan.written else "read",
+        length_bytes=plan.size,
+        amount_bytes=plan.moved,
+        queue_depth=plan.depth,
+        replay=plan.replay,
+    )
+    name = Path(plan.replay.path).name
+    kind = "overwrite" if plan.replay.speed is None else "timed"
+    words = f"replaying {format_size(plan.moved)} of {name}"
+    outcome = course.run(Step("job", words, kind, case="trace", keeps_part=True), job)
+    if plan.replay.speed is not None:
+        course.observe("lag_us_mean", outcome.lag_ns_sum / max(outcome.requests, 1) / 1e3)
+        course.observe("lag_us_max", outcome.lag_ns_max / 1e3)
+        course.observe("late", float(outcome.late), "requests more than a millisecond late")
+    course.site.check_uncached()

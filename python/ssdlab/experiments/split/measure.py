@@ -1,0 +1,124 @@
+"""split: what does it cost to read the same bytes by many small commands?
+
+A region is written in order. Then windows of 8 MiB of it are read as 1, 2, 4 ... 2048 commands,
+one at a time and 32 at a time. Nothing but the number of commands differs, so what grows is the
+price of splitting alone: what a command costs on its way, and what of the drive's parallelism the
+next command has to wait for. Fragments of a file pay this price too, before any conflict inside the
+drive. Source of the method: the published study of fragmented files (splitting against conflicts).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ssdlab.device import Job
+from ssdlab.errors import UsageError
+from ssdlab.runner.session import Course, Step
+from ssdlab.units import format_size
+
+KIB: Final = 1 << 10
+MIB: Final = 1 << 20
+WINDOW: Final = 8 * MIB
+"""What is read at once, by more and more commands."""
+UNIT_LEAST: Final = 4 * KIB
+DEPTHS: Final = (1, 32)
+REPEATS: Final = 10
+QUICK_REPEATS: Final = 3
+SIZE: Final = 256 * MIB
+SIZE_MIN: Final = WINDOW
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does; sizes in bytes."""
+
+    size: int = SIZE
+    repeats: int = REPEATS
+    depths: tuple[int, ...] = DEPTHS
+    seed: int = 0
+
+    @property
+    def request_bytes_max(self) -> int:
+        """A whole window."""
+        return WINDOW
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """Sizes of a command: the whole window, and by halves down to 4 KiB."""
+        return tuple(WINDOW >> half for half in range(WINDOW.bit_length()) if self._fits(half))
+
+    def _fits(self, half: int) -> bool:
+        return WINDOW >> half >= UNIT_LEAST
+
+    @property
+    def write_bytes(self) -> int:
+        """The region once."""
+        return self.size
+
+    def parameters(self) -> dict[str, Any]:
+        """For the manifest and the result."""
+        return {
+            "size_mib": self.size / MIB,
+            "window_mib": WINDOW / MIB,
+            "units_kib": [unit // KIB for unit in self.units],
+            "queue_depths": list(self.depths),
+            "repeats": self.repeats,
+        }
+
+    def work(self) -> dict[str, float]:
+        """Work to do by kind, for the forecast."""
+        reads = len(self.units) * len(self.depths) * self.repeats
+        return {"fill": float(self.size), "read": float(reads * WINDOW)}
+
+
+def plan(size: int | None, *, quick: bool, seed: int) -> Plan:
+    """The plan for a region of `size` bytes.
+
+    Raises:
+        UsageError: a size that is too small or no whole number of windows.
+    """
+    size = SIZE if size is None else size
+    if size < SIZE_MIN or size % WINDOW:
+        raise UsageError(
+            f"--size is {format_size(size)}; it may be a multiple of {format_size(WINDOW)}"
+        )
+    return Plan(size, QUICK_REPEATS if quick else REPEATS, DEPTHS, seed)
+
+
+def measure(course: Course, plan: Plan) -> None:
+    """Writes the region, then reads windows of it.
+
+    Raises:
+        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+    """
+    course.fill(plan.size)
+    read(course, plan)
+    course.site.check_uncached()
+
+
+def read(course: Course, plan: Plan) -> None:
+    """Reads windows of a region that was written; each repeat reads another window.
+
+    Units take turns within a repeat, so that what drifts while this runs touches all alike.
+    """
+    for repeat in range(plan.repeats):
+        for depth in plan.depths:
+            for unit in plan.units:
+                _read(course, plan, (repeat, depth, unit))
+
+
+def _read(course: Course, plan: Plan, place: tuple[int, int, int]) -> None:
+    repeat, depth, unit = place
+    # Not two windows in a row: a drive may have fetched the next one ahead.
+    number = (repeat * 7 + plan.units.index(unit) * 3 + depth) % (plan.size // WINDOW)
+    job = Job(
+        op="read",
+        offset_bytes=number * WINDOW,
+        length_bytes=WINDOW,
+        block_bytes=unit,
+        amount_bytes=WINDOW,
+        queue_depth=depth,
+    )
+    label = f"reading {format_size(WINDOW)} by {format_size(unit)}, {depth} at a time"
+    course.run(Step("read", label, "read", repeat=repeat, value=unit), job)

@@ -1,0 +1,80 @@
+"""A trim on a twin: whether its map dropped the blocks, and what that saves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence
+from ssdlab.records import Finding
+
+
+def conclude(evidence: Evidence) -> Conclusion:
+    """`reaches` by what reads of trimmed blocks cost; `waf_full` and `waf_trimmed` by counters."""
+    told = {name: _value(evidence, name) for name in _NAMES}
+    rows = _rows(told)
+    known = {name: value for name, value in told.items() if value is not None}
+    if len(known) < len(_NAMES):
+        ended = ENDINGS[evidence.outcome]
+        return Conclusion(rows, {}, f"{ended} before all was measured: too little to tell.")
+    reaches = known["units_trimmed"] == known["mapping_units"] and known["senses_trimmed"] == 0
+    back = evidence.observed("reads_back")[-1]["detail"]
+    why = (
+        f"reading the region cost {known['senses_written']:.0f} senses of flash when written and "
+        f"{known['senses_trimmed']:.0f} when trimmed"
+    )
+    found = {
+        "reaches": Finding(reaches, "", None, None, why),
+        "layer": Finding("none" if reaches else "drive", "", None, None, "the drive is all"),
+        "reads_back": Finding(back, "", None, None, "as the profile says (trim.reads_back)"),
+        "waf_full": Finding(known["waf_full"], "x", None, None, _WHY_FULL),
+        "waf_trimmed": Finding(known["waf_trimmed"], "x", None, None, _WHY_TRIMMED),
+    }
+    return Conclusion(rows, found, _sentence(known, reaches=reaches))
+
+
+_NAMES = (
+    *("mapping_units", "units_trimmed", "senses_written", "senses_trimmed"),
+    *("waf_full", "waf_trimmed"),
+)
+_WHY_FULL = "half of the drive overwritten at random, the other half full"
+_WHY_TRIMMED = "the same after the other half was trimmed"
+
+
+def _rows(told: dict[str, float | None]) -> list[dict[str, Any]]:
+    words = {
+        "mapping_units": "{:.0f} mapping units written",
+        "senses_written": "{:.0f} senses of flash to read them",
+        "units_trimmed": "{:.0f} mapping units trimmed",
+        "senses_trimmed": "{:.0f} senses of flash to read them again",
+        "waf_full": f"write amplification {{:.2f}}: {_WHY_FULL}",
+        "waf_trimmed": f"write amplification {{:.2f}}: {_WHY_TRIMMED}",
+    }
+    steps = {
+        "mapping_units": "written",
+        "senses_written": "read",
+        "units_trimmed": "trimmed",
+        "senses_trimmed": "read after the trim",
+        "waf_full": "worth: before",
+        "waf_trimmed": "worth: after",
+    }
+    empty = {"layer": None, "device": None, "passes": None}
+    return [
+        {"step": steps[name], **empty, "detail": text.format(told[name])}
+        for name, text in words.items()
+        if told[name] is not None
+    ]
+
+
+def _sentence(known: dict[str, float], *, reaches: bool) -> str:
+    if not reaches:
+        return "The twin's map did not drop what was trimmed."
+    return (
+        "A trim empties the twin's map: reading costs no flash, and with half of the drive trimmed "
+        f"random writes cost {known['waf_trimmed']:.2f} flash writes each instead of "
+        f"{known['waf_full']:.2f}."
+    )
+
+
+def _value(evidence: Evidence, name: str) -> float | None:
+    rows = evidence.observed(name)
+    return rows[-1]["value"] if rows else None

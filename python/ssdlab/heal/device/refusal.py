@@ -1,0 +1,138 @@
+"""Whether a device may be rewritten in place, and whether a file may hold the journal for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ssdlab.errors import TargetError
+from ssdlab.heal.device.allocated import EXT
+from ssdlab.heal.device.journal import JOURNAL_BYTES
+from ssdlab.storage_stack.blockdev import (
+    SYS,
+    BlockDevice,
+    device_named,
+    directory_of,
+    partitions_of,
+)
+from ssdlab.storage_stack.filesystem import COPY_ON_WRITE, is_network
+from ssdlab.storage_stack.layers import backing_mount, drives_of_mount, drives_under, layers_under
+from ssdlab.storage_stack.mounts import PROC, mount_of
+from ssdlab.storage_stack.pseudofile import read_text
+from ssdlab.storage_stack.signatures import signatures
+from ssdlab.storage_stack.space import space_on
+from ssdlab.storage_stack.trim import read_tables
+from ssdlab.storage_stack.trim.tables import Tables
+
+_PARITY: Final = frozenset({"raid4", "raid5", "raid6"})
+_STRIPE: Final = "a power cut in the write of a stripe could lose what lies beside it"
+_SHARING: Final = frozenset({"thin", "thin-pool", "vdo", "snapshot", "snapshot-origin", "era"})
+_ADVICE: Final = {
+    "btrfs": "it copies on write, so nothing is rewritten in place: mount it and heal its files",
+    "crypto_LUKS": "it is encrypted: open it, and give the device in /dev/mapper",
+    "LVM2_member": "it is a part of a volume group: give the logical volume",
+    "linux_raid_member": "it is a part of a RAID: give the array",
+    "swap": "it is swap space, which holds nothing to read",
+    "zfs_member": "it is a part of a ZFS pool, which copies on write",
+    "dos": "it has partitions: give one of them",
+    "gpt": "it has partitions: give one of them",
+}
+
+
+def require_root() -> None:
+    """Refuses an ordinary user.
+
+    Raises:
+        TargetError: not root.
+    """
+    if os.geteuid() != 0:
+        raise TargetError("rewriting a device in place takes root: put sudo before the command")
+
+
+def kind_on(device: BlockDevice, sys: Path = SYS) -> str:
+    """The one file system on a device, of a kind whose blocks can be told.
+
+    Raises:
+        TargetError: none, several, or another kind, and what to do instead.
+    """
+    if partitions_of(device, sys):
+        raise TargetError(f"{device.node} has partitions: give one of them")
+    kinds = list(dict.fromkeys(each.kind for each in signatures(device, sys)))
+    for kind in kinds:
+        if kind in _ADVICE:
+            raise TargetError(f"{device.node} holds {kind}: {_ADVICE[kind]}")
+    if len(kinds) == 1 and kinds[0] in {*EXT, "xfs"}:
+        return kinds[0]
+    holds = " and ".join(kinds) or "no file system that is known"
+    raise TargetError(
+        f"{device.node} holds {holds}: what is in use is told of ext2, ext3, ext4 and xfs alone"
+    )
+
+
+def require_rewritable(
+    device: BlockDevice, sys: Path = SYS, proc: Path = PROC, tables: Tables | None = None
+) -> None:
+    """Refuses a device on layers where writing in place is not safe or changes what is shared.
+
+    Raises:
+        TargetError: read-only, zoned, on a RAID with parity, thin, a snapshot, on a file that is
+            copied on write.
+    """
+    known = read_tables() if tables is None else tables
+    for layer in layers_under(device, sys, proc):
+        for reason in _reasons(layer.device, known, sys, proc):
+            raise TargetError(f"{device.node} stays as it is: {reason}")
+
+
+def require_journal_elsewhere(
+    journal: Path, device: BlockDevice, sys: Path = SYS, proc: Path = PROC
+) -> None:
+    """Refuses a journal that a crash would take with it, or that lies on the device's own drive.
+
+    Raises:
+        TargetError: its folder is not there, or on no drive of this machine, or on the same.
+    """
+    if not journal.parent.is_dir():
+        raise TargetError(f"{journal.parent} is no folder: give --journal a path on another drive")
+    mount = mount_of(journal.parent, proc)
+    drives = drives_of_mount(mount, sys, proc)
+    if not drives or is_network(mount.fs_type):
+        raise TargetError(
+            f"{journal} would be on {mount.fs_type}, which is no drive here: a power cut must not "
+            "take the journal along; give a path on another drive"
+        )
+    own = {each.name for each in (*drives_under(device, sys, proc), device)}
+    same = own & {each.name for each in drives}
+    if same:
+        raise TargetError(
+            f"{journal} is on the same drive as {device.node} ({', '.join(sorted(same))}): give a "
+            "path on another drive"
+        )
+    room = space_on(journal.parent)
+    if not journal.exists() and room.free_bytes < 2 * JOURNAL_BYTES:
+        raise TargetError(f"{journal.parent} has no room for {JOURNAL_BYTES >> 20} MiB")
+
+
+def _reasons(device: BlockDevice, tables: Tables, sys: Path, proc: Path) -> Iterator[str]:
+    name, here = device.name, directory_of(device, sys)
+    if device.read_only:
+        yield f"{name} is read-only"
+    whole = device_named(device.whole_disk, sys)
+    queue = directory_of(whole, sys) / "queue" if whole else here / "queue"
+    if read_text(queue / "zoned") not in {None, "none"}:
+        yield f"{name} has zones that are written in order only"
+    level = read_text(here / "md" / "level")
+    if level in _PARITY:
+        yield f"{name} is {level}: {_STRIPE}"
+    called = read_text(here / "dm" / "name") or ""
+    shared = _SHARING.intersection(tables.get(called, ()))
+    parity = [word for word in tables.get(called, ()) if word[:5] in _PARITY]
+    if parity:
+        yield f"{called} is {parity[0]}: {_STRIPE}"
+    if shared:
+        yield f"{called} is {', '.join(sorted(shared))}: a rewrite takes the room a second time"
+    mount = backing_mount(device, sys, proc)
+    if mount is not None and mount.fs_type in COPY_ON_WRITE:
+        yield f"{name} lies in a file on {mount.fs_type}, which copies on write"

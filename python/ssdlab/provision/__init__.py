@@ -1,0 +1,1 @@
+"""How much of a drive to leave unused, and the commands that do it."""

@@ -1,1 +1,0 @@
-"""Runs held against runs, for people: the comparison itself, and sides measured in turns."""

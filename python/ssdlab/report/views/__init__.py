@@ -1,1 +1,0 @@
-"""How the runs of each experiment are shown: one file an experiment."""

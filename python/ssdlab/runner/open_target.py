@@ -1,0 +1,367 @@
+"""Where an experiment runs: a TARGET of the command line, checked, opened and tidied up after."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ssdlab.device import (
+    Drive,
+    Engine,
+    RealOptions,
+    encode,
+    open_engine,
+    open_null,
+    open_real,
+    open_twin,
+)
+from ssdlab.errors import TargetError
+from ssdlab.runner import written
+from ssdlab.runner.consent import given_up, require_consent
+from ssdlab.runner.testfile import TestFile, files_in_use, remove_leftovers
+from ssdlab.storage_stack.attributes import attribute_warnings
+from ssdlab.storage_stack.blockdev import BlockDevice, device_at, size_of
+from ssdlab.storage_stack.device_warnings import device_warnings
+from ssdlab.storage_stack.filesystem import mount_warnings
+from ssdlab.storage_stack.health.hardware import Temperature, link_bytes_per_s, temperature
+from ssdlab.storage_stack.in_use import in_use
+from ssdlab.storage_stack.layers import (
+    devices_of_mount,
+    drives_of_mount,
+    drives_under,
+    layers_under,
+)
+from ssdlab.storage_stack.mounts import Mount, mount_of
+from ssdlab.storage_stack.space import room_for, space_on
+from ssdlab.target import NO_CONSENT, Consent, Directory, Target, Twin, parse_target
+from ssdlab.units import format_size
+from ssdlab.warning import MeasurementWarning
+
+NO_DIRECT_IO: Final = frozenset({"data-journal", "dax"})
+"""Doubts under which each read comes from memory: refused before anything is written."""
+SIZE_LEAST: Final = 16 << 20
+"""A message suggests no size below this: no experiment takes one."""
+
+
+@dataclass(frozen=True)
+class TargetOptions:
+    """A target, and how much of it is opened in which way.
+
+    The first `size_bytes` may be overwritten; `consent` is needed for a block device.
+    `request_bytes_max` bounds the block size of jobs on a real drive; `size_from` is the option
+    that gave the size.
+    """
+
+    target: Target
+    size_bytes: int
+    seed: int = 0
+    consent: Consent = NO_CONSENT
+    request_bytes_max: int = 1 << 20
+    size_from: str = "--size"
+
+    def stored(self) -> dict[str, Any]:
+        """Plain values for the manifest."""
+        twin = self.target if isinstance(self.target, Twin) else None
+        return {
+            "target": str(self.target),
+            "size_bytes": self.size_bytes,
+            "seed": self.seed,
+            "capacity_bytes": None if twin is None else twin.scaled_to_bytes,
+            "destroy_data": self.consent.given,
+            "destroy_named": self.consent.device,
+            "request_bytes_max": self.request_bytes_max,
+            "size_from": self.size_from,
+        }
+
+
+def restored(stored: Mapping[str, Any], consent: Consent) -> TargetOptions:
+    """The options that a manifest keeps, with a consent given now.
+
+    Raises:
+        TargetError: the target is not there any more.
+    """
+    return TargetOptions(
+        parse_target(stored["target"], stored.get("capacity_bytes")),
+        stored["size_bytes"],
+        stored["seed"],
+        consent,
+        stored.get("request_bytes_max", 1 << 20),
+        stored.get("size_from", "--size"),
+    )
+
+
+@dataclass
+class Site:
+    """An open drive and what is known about it; the first `size_bytes` may be overwritten.
+
+    `destroys` says in words what is lost by that: a block device.
+    """
+
+    drive: Drive
+    identity: dict[str, Any]
+    warnings: list[MeasurementWarning] = field(default_factory=list)
+    profile: str | None = None
+    test_file: TestFile | None = None
+    drives: tuple[BlockDevice, ...] = ()
+    destroys: str = ""
+    _reopened: list[tuple[Drive, str]] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path | None:
+        """The test file or the block device; None for a twin."""
+        if self.test_file is not None:
+            return self.test_file.path
+        is_device = self.identity["kind"] == "block device"
+        return Path(self.identity["path"]) if is_device else None
+
+    def reopened(self, options: RealOptions, engine: Engine = "io_uring") -> Drive:
+        """The same storage opened again with other options, which its steps record.
+
+        A twin has one access mode: its drive is returned.
+
+        Raises:
+            TargetError: it cannot be opened so.
+        """
+        if self.path is None:
+            return self.drive
+        # The site's own drive has claimed a block device already.
+        options = msgspec.structs.replace(options, exclusive=False)
+        drive = open_engine(self.path, options, engine)
+        self._reopened.append((drive, f'{{"engine":"{engine}",{encode(options)[1:]}'))
+        return drive
+
+    def opened(self, drive: Drive) -> str | None:
+        """How a drive of this site was opened: the column `opened` of `records.STEPS`."""
+        return next((how for each, how in self._reopened if each is drive), None)
+
+    def has(self, drive: Drive) -> bool:
+        """Whether a drive is this site's storage, and not a file that an experiment made."""
+        return drive is self.drive or any(each is drive for each, _ in self._reopened)
+
+    @property
+    def link_bytes_per_s(self) -> float | None:
+        """What the links of all drives below carry together; None where one does not tell."""
+        speeds = [link_bytes_per_s(drive) for drive in self.drives]
+        known = [speed for speed in speeds if speed is not None]
+        return sum(known) if known and len(known) == len(speeds) else None
+
+    def temperatures(self) -> dict[str, Temperature]:
+        """How warm each drive below is, by its name; nothing of one that does not tell."""
+        found = {drive.name: temperature(drive) for drive in self.drives}
+        return {name: each for name, each in found.items() if each is not None}
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether its clock is virtual: a twin."""
+        return bool(self.drive.is_virtual)
+
+    def warn(self, code: str, sentence: str) -> None:
+        """Adds a warning about the result, once."""
+        warning = MeasurementWarning(code, sentence)
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def release(self) -> None:
+        """Gives the test file's blocks back: it is removed, and nothing holds it open any more.
+
+        From then on there is no drive to ask, and `drive` is one that does nothing.
+        """
+        assert self.test_file is not None, "only a directory has a test file"
+        self.drive = open_null()
+        self.test_file.remove()
+        self.test_file = None
+
+    def check_written(self) -> int | None:
+        """Checks that all of the test file is on the drive; returns its number of fragments."""
+        if self.test_file is None:
+            return None
+        return written.check_written(self.test_file.fd, self.warn)
+
+    def check_uncached(self) -> None:
+        """Checks that the reads so far came from the drive and not from the page cache."""
+        if self.test_file is not None:
+            written.check_uncached(self.test_file.fd, self.warn)
+
+
+@contextlib.contextmanager
+def open_site(options: TargetOptions) -> Iterator[Site]:
+    """Opens a target for an experiment that overwrites `size_bytes` of it.
+
+    A twin starts new; in a directory a test file is made, and removed at the end; a block
+    device loses its data, and only with consent.
+
+    Raises:
+        TargetError: a target that is not there, not allowed, in use, too small, or on which a
+            drive cannot be measured.
+    """
+    check(options)
+    target = options.target
+    if isinstance(target, Twin):
+        yield _open_twin(target, options.seed)
+    elif isinstance(target, Directory):
+        with _made_test_file(target.path, options) as site:
+            yield site
+    else:
+        yield _open_block_device(target.path, options)
+
+
+def check(options: TargetOptions) -> None:
+    """Refuses what can be refused before a target is opened: of several, none is measured then.
+
+    Raises:
+        TargetError: a twin that is too small, a path that is gone, or a block device without
+            consent.
+    """
+    target = options.target
+    if isinstance(target, Twin):
+        _require_capacity(target, options)
+        return
+    parse_target(target.name)  # it may have gone since it was parsed
+    if not isinstance(target, Directory):
+        require_consent(target.name, options.consent)
+
+
+def _open_twin(twin: Twin, seed: int) -> Site:
+    return Site(
+        drive=open_twin(twin.profile, twin.text, twin.scaled_to_bytes, seed=seed),
+        identity={"kind": "twin", "name": twin.profile, **twin.description},
+        profile=twin.text,
+    )
+
+
+def _require_capacity(twin: Twin, options: TargetOptions) -> None:
+    if options.size_bytes > twin.capacity_bytes:
+        raise TargetError(
+            f"{twin} holds {format_size(twin.capacity_bytes)}, less than the "
+            f"{format_size(options.size_bytes)} of {options.size_from}; give a smaller one or a "
+            "larger --capacity"
+        )
+
+
+def _open_block_device(path: Path, options: TargetOptions) -> Site:
+    if reasons := in_use(path):
+        raise TargetError(f"{path} is in use and stays untouched: {'; '.join(reasons)}")
+    size = size_of(path)
+    if options.size_bytes > size:
+        raise TargetError(
+            f"{path} holds {format_size(size)}, less than the {format_size(options.size_bytes)} of "
+            f"{options.size_from}; give a smaller one"
+        )
+    device = device_at(path)
+    if device.read_only:
+        raise TargetError(f"{path} is read-only; give a block device that can be written")
+    found = _layer_warnings([device])
+    _refuse_fatal(path, found)
+    drive = open_real(path, request_bytes_max=options.request_bytes_max, seed=options.seed)
+    try:
+        destroys = given_up(path, device, options.consent)
+    except TargetError:
+        del drive  # or the traceback would go on holding the device
+        raise
+    drives = drives_under(device) or (device,)
+    return Site(
+        drive=drive,
+        identity={"kind": "block device", "path": str(path), "drives": _described(drives)},
+        warnings=_warnings(found),
+        drives=drives,
+        destroys=destroys,
+    )
+
+
+def _layer_warnings(devices: Iterable[BlockDevice]) -> list[MeasurementWarning]:
+    """The warnings about devices and all that lies under them, each once."""
+    layers = [layer for device in devices for layer in layers_under(device)]
+    found = [warning for layer in layers for warning in device_warnings(layer.device)]
+    return list(dict.fromkeys(found))
+
+
+@contextlib.contextmanager
+def _made_test_file(directory: Path, options: TargetOptions) -> Iterator[Site]:
+    if not directory.stat().st_mode & 0o222:  # root could write there, but was not meant to
+        raise TargetError(
+            f"{directory} is read-only (mode {directory.stat().st_mode & 0o777:o}); give a "
+            "directory that may be written, or change its mode"
+        )
+    mount = mount_of(directory)
+    drives = drives_of_mount(mount)
+    found = [*mount_warnings(mount), *_layer_warnings(devices_of_mount(mount))]
+    # Of a directory's attributes only the worst: in an append-only one no file can be removed.
+    _refuse_fatal(directory, [*found, *attribute_warnings(directory)])
+    leftovers, others = remove_leftovers(directory), files_in_use(directory)
+    _require_room(directory, options)
+    with TestFile(directory, options.size_bytes) as test_file:
+        found += attribute_warnings(test_file.path)
+        _refuse_fatal(directory, found)
+        largest = options.request_bytes_max
+        site = Site(  # alone holds the drive: `release` closes it
+            drive=open_real(test_file.path, request_bytes_max=largest, seed=options.seed),
+            identity=_directory_identity(directory, mount, drives),
+            warnings=_warnings(found),
+            test_file=test_file,
+            drives=drives,
+        )
+        if others:
+            site.warn("another-run", "Another ssdlab measures in this directory at the same time.")
+        for path in leftovers:
+            site.warn("leftover", f"{path.name}, left by a run that was killed, was removed.")
+        yield site
+
+
+def _refuse_fatal(path: Path, found: Iterable[MeasurementWarning]) -> None:
+    for warning in found:
+        if warning.fatal or warning.code in NO_DIRECT_IO:
+            raise TargetError(
+                f"{path}: {warning.sentence.rstrip('.')}; give a directory on the drive to be "
+                "measured"
+            )
+
+
+def _require_room(directory: Path, options: TargetOptions) -> None:
+    size_bytes = options.size_bytes
+    usable = room_for(directory, size_bytes)
+    if usable >= size_bytes:
+        return
+    space = space_on(directory)
+    at_most = f"a {options.size_from} of at most {usable >> 20} MiB, or "
+    smaller = at_most if usable >= SIZE_LEAST else ""
+    raise TargetError(
+        f"{directory} has {format_size(space.free_bytes)} free and "
+        f"{format_size(space.kept_bytes)} must stay free (5 % or 1 GiB, whichever is more), so a "
+        f"test of {format_size(size_bytes)} has no room; give {smaller}another directory"
+    )
+
+
+def _directory_identity(
+    directory: Path, mount: Mount, drives: tuple[BlockDevice, ...]
+) -> dict[str, Any]:
+    return {
+        "kind": "directory",
+        "path": str(directory.resolve()),
+        "mount_point": str(mount.mount_point),
+        "fs_type": mount.fs_type,
+        "source": mount.source,
+        "options": ",".join(mount.options),
+        "drives": _described(drives),
+    }
+
+
+def _described(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
+    kept = ("name", "vendor", "model", "serial", "firmware", "transport")
+    settings = ("rotational", "scheduler", "write_cache")
+    names = {name: name for name in (*kept, *settings)}
+    sizes = ("size", "logical_sector", "physical_sector", "discard_max")
+    names.update({name: f"{name}_bytes" for name in sizes})
+    rows = [{new: getattr(drive, old) for old, new in names.items()} for drive in drives]
+    for row, drive in zip(rows, drives, strict=True):
+        speed = link_bytes_per_s(drive)
+        row["link_mib_per_s"] = None if speed is None else round(speed / (1 << 20), 1)
+    return [{key: value for key, value in row.items() if value is not None} for row in rows]
+
+
+def _warnings(found: Iterable[MeasurementWarning]) -> list[MeasurementWarning]:
+    return [MeasurementWarning(warning.code, warning.sentence) for warning in found]

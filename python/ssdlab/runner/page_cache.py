@@ -1,0 +1,34 @@
+"""The page cache and a target: dropping what it holds of it, and measuring what it holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ssdlab.runner.open_target import Site
+from ssdlab.storage_stack.cache import resident_bytes
+
+
+def drop_cached(site: Site) -> None:
+    """Writes back what the page cache holds of the target, and drops it."""
+    with _descriptor(site) as fd:
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def cached_share(site: Site, size_bytes: int) -> float | None:
+    """The share of the first `size_bytes` in the page cache; None if the kernel does not tell."""
+    with _descriptor(site) as fd:
+        resident = resident_bytes(fd, 0, size_bytes)
+    return None if resident is None else resident / size_bytes
+
+
+@contextmanager
+def _descriptor(site: Site) -> Iterator[int]:
+    assert site.path is not None, "a twin has no page cache"
+    fd = os.open(site.path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

@@ -1,0 +1,252 @@
+"""One run from target to folder: the one way, for programs and for the command line.
+
+A task is a plan on a target. `perform` opens the target, measures, and leaves a run folder in any
+case; who wants to be told or asked meanwhile is an `Audience`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.errors import Interrupted, SsdlabError, UsageError
+from ssdlab.experiments.questions import Question
+from ssdlab.experiments.registry import EXPERIMENTS
+from ssdlab.records import (
+    Manifest,
+    Recording,
+    Result,
+    Run,
+    make_folder,
+    read_begun,
+    read_run,
+    run_name,
+    utc_now,
+    write_run,
+)
+from ssdlab.runner import provenance
+from ssdlab.runner.budget import budget
+from ssdlab.runner.open_target import Site, TargetOptions, check, open_site, restored
+from ssdlab.runner.progress import Listener, silent
+from ssdlab.runner.resume import Earlier
+from ssdlab.runner.session import Course, Plan
+from ssdlab.runner.warnings import few_samples
+from ssdlab.target import RESULTS, SEED_MAX, Consent, Target
+from ssdlab.units import format_duration, format_size
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Where a run's folder is made, and what its user calls the run."""
+
+    out: Path = RESULTS
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run that is to be gone on with: its folder, its manifest, what it recorded."""
+
+    folder: Path
+    manifest: Manifest
+    earlier: Earlier
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run: an experiment with its plan on a target; `asked` are the options, if known."""
+
+    experiment: str
+    plan: Plan
+    options: TargetOptions
+    begun: Begun | None = None
+    asked: dict[str, str | bool] | None = None
+
+
+class Audience:
+    """Who is told of a run while it goes on: a listener alone, and there is nobody to be asked."""
+
+    def __init__(self, listener: Listener = silent) -> None:
+        """Nobody, where no listener is given."""
+        self._listener = listener
+
+    def tell(self, sentence: str) -> None:
+        """Is told what a run will cost, before anything is written."""
+
+    def agrees(self, sentence: str) -> bool | None:  # noqa: ARG002 -- whoever can be asked reads it
+        """Whether what is said may be done; None where nobody can be asked."""
+        return None
+
+    def watching(self, title: str) -> AbstractContextManager[Listener]:  # noqa: ARG002 -- as above
+        """A listener for as long as the run goes on."""
+        return contextlib.nullcontext(self._listener)
+
+
+def task_of(question: Question, target: Target, consent: Consent, seed: int) -> Task:
+    """The task of asking a target, checked as far as it can be before it is opened.
+
+    Raises:
+        UsageError, TargetError: what is no question, or a parameter, a seed or a target that may
+            not be.
+    """
+    if isinstance(question, type) or not hasattr(question, "plan"):
+        name = question.__name__ if isinstance(question, type) else repr(question)
+        raise UsageError(f"{name} is no question; give one such as ssdlab.Aging(quick=True)")
+    if not 0 <= seed <= SEED_MAX:
+        raise UsageError(f"the seed is {seed}; it may be a whole number from 0 to {SEED_MAX}")
+    plan = question.plan(target, seed)
+    options = options_of(target, plan, consent, question.size_from)
+    check(options)
+    return Task(question.experiment, plan, options, asked=question.options())
+
+
+def options_of(
+    target: Target, plan: Plan, consent: Consent, size_from: str = "--size"
+) -> TargetOptions:
+    """How a target is opened for a plan."""
+    return TargetOptions(target, plan.size, plan.seed, consent, plan.request_bytes_max, size_from)
+
+
+def task_of_begun(folder: Path, consent: Consent) -> Task:
+    """The task of going on with a run that was interrupted or killed.
+
+    Raises:
+        UsageError: it is complete, or not to be gone on with.
+        TargetError: its target may not be opened.
+    """
+    manifest, tables = read_begun(folder)
+    if manifest.outcome == "complete":
+        raise UsageError(f"{folder} is complete; see it with: ssdlab report {folder}")
+    if manifest.experiment not in EXPERIMENTS or not manifest.plan:
+        raise UsageError(f"{folder} was made by another version and cannot be gone on with")
+    earlier = Earlier(tables, keeps_state=manifest.device.get("kind") == "block device")
+    plan = msgspec.convert(manifest.plan, EXPERIMENTS[manifest.experiment].plan)
+    options = restored(manifest.wish, consent)
+    check(options)
+    return Task(manifest.experiment, plan, options, Begun(folder, manifest, earlier))
+
+
+def perform(task: Task, keeping: Keeping, audience: Audience) -> Run:
+    """Runs a task and keeps the run; `manifest.outcome` says whether Ctrl-C broke it off.
+
+    Raises:
+        SsdlabError: what ended the work; what was measured until then is kept.
+    """
+    started, clock = utc_now(), time.monotonic()
+    with open_site(task.options) as site:
+        _weigh(task, site, audience)
+        folder = _folder(
+            task, keeping, run_name(task.experiment, task.options.target.label, started)
+        )
+        manifest = manifest_of(task, site, folder, keeping.label)
+        with audience.watching(f"{task.experiment} {task.options.target}") as listener:
+            course = Course(
+                site,
+                listener,
+                None if task.begun is None or site.is_virtual else task.begun.earlier,
+                lambda recording: write_run(folder, manifest, recording, None),
+            )
+            outcome, error = _measure(course, task)
+    manifest = msgspec.structs.replace(manifest, outcome=outcome)
+    result = result_of(course.recording, manifest, site, time.monotonic() - clock, folder)
+    write_run(folder, manifest, course.recording, result)
+    if error is not None:
+        raise error
+    return read_run(folder)
+
+
+def _weigh(task: Task, site: Site, audience: Audience) -> None:
+    """Says what the run costs a real drive; asks where that is much of a day's endurance."""
+    if site.is_virtual:
+        return
+    cost = budget(task.plan, site.identity.get("drives", ()))
+    if site.destroys:
+        audience.tell(f"{task.experiment} destroys what is on {site.destroys}")
+    audience.tell(
+        f"{task.experiment} {task.options.target}: writes up to {format_size(cost.write_bytes)}, "
+        f"about {format_duration(cost.expected_s)} on a SATA drive"
+    )
+    if not cost.asks:
+        return
+    assert cost.endurance_share is not None
+    sentence = (
+        f"The run writes {format_size(cost.write_bytes)}, {cost.endurance_share:.0%} of what a "
+        "drive of this size is made to bear in a day"
+    )
+    agreed = audience.agrees(sentence)
+    if agreed is None:
+        site.warn("endurance", f"{sentence}; nobody could be asked.")
+    elif not agreed:
+        raise UsageError("nothing was written; give a smaller --size or --quick")
+
+
+def _folder(task: Task, keeping: Keeping, name: str) -> Path:
+    return make_folder(keeping.out, name) if task.begun is None else task.begun.folder
+
+
+def manifest_of(task: Task, site: Site, folder: Path, label: str) -> Manifest:
+    """Who measures what, and where; interrupted, until it is known better."""
+    started = utc_now().isoformat(timespec="seconds")
+    return Manifest(
+        run=folder.name,
+        ssdlab=version("ssdlab"),
+        experiment=task.experiment,
+        target=str(task.options.target),
+        virtual=site.is_virtual,
+        seed=task.plan.seed,
+        started=started if task.begun is None else task.begun.manifest.started,
+        parameters=task.plan.parameters(),
+        versions=provenance.versions(),
+        host=provenance.host(),
+        device=site.identity,
+        profile=site.profile,
+        outcome="interrupted",
+        plan=msgspec.to_builtins(task.plan),
+        wish=task.options.stored(),
+        label=label if task.begun is None else task.begun.manifest.label,
+        options=task.asked if task.begun is None else task.begun.manifest.options,
+    )
+
+
+def _measure(course: Course, task: Task) -> tuple[str, SsdlabError | None]:
+    """Runs it; returns how it ended, and the error that must be raised once all is stored."""
+    try:
+        course.conduct(EXPERIMENTS[task.experiment].measure, task.plan)
+    except (Interrupted, KeyboardInterrupt):
+        return "interrupted", None
+    except SsdlabError as error:
+        return "failed", error
+    return "complete", None
+
+
+def result_of(
+    recording: Recording, manifest: Manifest, site: Site, duration_s: float, folder: Path
+) -> Result:
+    """What the recording supports, by the experiment's own analysis."""
+    warnings = frozenset(warning.code for warning in site.warnings)
+    evidence = Evidence(
+        recording.tables(), manifest.parameters, manifest.outcome, warnings, manifest.virtual
+    )
+    conclusion = EXPERIMENTS[manifest.experiment].conclude(evidence)
+    few_samples(conclusion.measures, site.warn)
+    return Result(
+        ssdlab=manifest.ssdlab,
+        experiment=manifest.experiment,
+        target=manifest.target,
+        virtual=manifest.virtual,
+        seed=manifest.seed,
+        duration_s=duration_s,
+        parameters=manifest.parameters,
+        measures=conclusion.measures,
+        findings=conclusion.findings,
+        verdict=conclusion.verdict,
+        warnings=site.warnings,
+        folder=str(folder),
+    )

@@ -1,0 +1,131 @@
+"""What is known about one file before it is touched: its kind, its mount, its place; read-only.
+
+Source: Documentation/ABI/testing/sysfs-fs-ext4 (journal_task), fs/xfs/libxfs/xfs_fs.h
+(XFS_IOC_FSGEOMETRY), proc(5) of /proc/swaps.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import struct
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ssdlab.errors import TargetError
+from ssdlab.storage_stack.attributes import Attribute, attributes_of
+from ssdlab.storage_stack.blockdev import BlockDevice, device_numbered
+from ssdlab.storage_stack.extents import Extent, read_extents
+from ssdlab.storage_stack.filesystem import live_options
+from ssdlab.storage_stack.layers import drives_of_mount
+from ssdlab.storage_stack.mounts import PROC, Mount, mount_of
+from ssdlab.storage_stack.pseudofile import read_text, unescape
+from ssdlab.storage_stack.space import Space, space_on
+
+SYS: Final = Path("/sys")
+_XFS_GEOMETRY: Final = 0x8100_587E  # _IOR('X', 126, struct xfs_fsop_geom of 256 bytes)
+_XFS_FLAGS_AT: Final = 92
+_XFS_REFLINK: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileSeen:
+    """One file as it was when looked at; sizes in bytes.
+
+    `extents` is None where the file system does not tell them. `has_journal` and `shares_blocks`
+    (whether files of this file system can share blocks, XFS and btrfs) are None where that is no
+    question. `mount.options` are those in force.
+    """
+
+    path: Path
+    inode: int
+    device_number: int
+    size_bytes: int
+    block_bytes: int
+    names: int
+    is_plain: bool
+    is_swap: bool
+    may_write: bool
+    attributes: Attribute
+    extents: tuple[Extent, ...] | None
+    mount: Mount
+    has_journal: bool | None
+    shares_blocks: bool | None
+    space: Space
+    drives: tuple[BlockDevice, ...]
+
+
+def look_at(path: Path, proc: Path = PROC, sys: Path = SYS) -> FileSeen:
+    """Looks at a file; symbolic links are followed. What is still in memory is written out first.
+
+    Raises:
+        TargetError: it is not there or cannot be opened.
+    """
+    try:
+        resolved = path.resolve(strict=True)
+        status = resolved.stat()
+    except OSError as error:
+        reason = error.strerror or error
+        raise TargetError(f"{path}: {reason}; give a file on the drive") from error
+    mount = mount_of(resolved, proc)
+    options = live_options(mount, proc, sys)
+    is_plain = stat.S_ISREG(status.st_mode)
+    extents, shares = _inside(resolved, mount) if is_plain else (None, None)
+    return FileSeen(
+        path=resolved,
+        inode=status.st_ino,
+        device_number=status.st_dev,
+        size_bytes=status.st_size,
+        block_bytes=max(512, os.statvfs(resolved).f_bsize),
+        names=status.st_nlink,
+        is_plain=is_plain,
+        is_swap=str(resolved) in swap_files(proc),
+        may_write=os.geteuid() in (0, status.st_uid) and os.access(resolved, os.W_OK),
+        attributes=(attributes_of(resolved) or Attribute(0)) if is_plain else Attribute(0),
+        extents=extents,
+        mount=replace(mount, options=options),
+        has_journal=_has_journal(mount, sys),
+        shares_blocks=shares,
+        space=space_on(resolved),
+        drives=drives_of_mount(mount, sys),
+    )
+
+
+def swap_files(proc: Path = PROC) -> frozenset[str]:
+    """Paths of all swap space in use."""
+    lines = (read_text(proc / "swaps") or "").splitlines()[1:]
+    return frozenset(unescape(line.split()[0]) for line in lines if line)
+
+
+def _inside(path: Path, mount: Mount) -> tuple[tuple[Extent, ...] | None, bool | None]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise TargetError(f"{path} cannot be opened for reading ({error.strerror})") from error
+    try:
+        return read_extents(fd), _shares_blocks(fd, mount)
+    finally:
+        os.close(fd)
+
+
+def _shares_blocks(fd: int, mount: Mount) -> bool | None:
+    if mount.fs_type == "btrfs":
+        return True
+    if mount.fs_type != "xfs":
+        return None
+    try:
+        answer = fcntl.ioctl(fd, _XFS_GEOMETRY, bytes(256))
+    except OSError:
+        return False
+    return bool(struct.unpack_from("=L", answer, _XFS_FLAGS_AT)[0] & _XFS_REFLINK)
+
+
+def _has_journal(mount: Mount, sys: Path) -> bool | None:
+    """Of ext2, 3 and 4; the kernel names the journal's thread, or "<none>"."""
+    if not mount.fs_type.startswith("ext"):
+        return None
+    device = device_numbered(mount.major, mount.minor, sys)
+    task = None if device is None else read_text(sys / "fs" / "ext4" / device.name / "journal_task")
+    return task is not None and task != "<none>"

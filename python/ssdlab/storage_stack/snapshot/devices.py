@@ -1,0 +1,123 @@
+"""One block device as a record: its queue, its place in the stack, what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ssdlab.snapshot import Device
+from ssdlab.storage_stack.blockdev import BlockDevice, directory_of
+from ssdlab.storage_stack.health.hardware import (
+    best_link_bytes_per_s,
+    link_bytes_per_s,
+    temperature,
+)
+from ssdlab.storage_stack.layers import directly_below, layers_under
+from ssdlab.storage_stack.pseudofile import read_int, read_text
+from ssdlab.storage_stack.trim.counters import used_bytes
+from ssdlab.storage_stack.trim.devices import device_row
+from ssdlab.storage_stack.trim.passage import Roots
+from ssdlab.storage_stack.trim.tables import data_starts
+
+
+def devices_under(tops: Iterable[BlockDevice], roots: Roots) -> list[Device]:
+    """Each device under `tops` and themselves once, from the top down."""
+    found: dict[str, Device] = {}
+    for top in tops:
+        for layer in layers_under(top, roots.sys, roots.proc):
+            if layer.device.name not in found:
+                found[layer.device.name] = described(layer.device, roots, layer.depth)
+    return list(found.values())
+
+
+def described(device: BlockDevice, roots: Roots, depth: int = 0) -> Device:
+    """One device, without its health."""
+    below = directly_below(device, roots.sys, roots.proc)
+    directory = directory_of(device, roots.sys)
+    whole = directory.parent if device.is_partition else directory
+    uuid = read_text(directory / "dm" / "uuid") or ""
+    row = device_row(device, below, roots)
+    return Device(
+        name=device.name,
+        node=str(device.node),
+        layer="multipath" if uuid.startswith("mpath-") else row.layer,
+        transport=device.transport,
+        depth=depth,
+        is_drive=not below,
+        is_partition=device.is_partition,
+        below=tuple(lower.name for lower in below),
+        size_bytes=device.size,
+        start_bytes=device.start,
+        model=device.model,
+        vendor=device.vendor,
+        serial=device.serial,
+        firmware=device.firmware,
+        rotational=device.rotational,
+        read_only=device.read_only,
+        scheduler=device.scheduler,
+        is_multipath=uuid.startswith("mpath-"),
+        mapped_name=(mapped := read_text(directory / "dm" / "name")),
+        data_starts_bytes=data_starts(roots.tables.get(mapped or "", ())),
+        used_bytes=used_bytes(device, roots.sys),
+        **_queue(device, whole),
+        **_kind(directory),
+        **_attached(device, whole, roots),
+    )
+
+
+def _queue(device: BlockDevice, whole: Path) -> dict[str, Any]:
+    queue = whole / "queue"
+    fua = read_int(queue / "fua")
+    return {
+        "logical_sector_bytes": device.logical_sector,
+        "physical_sector_bytes": device.physical_sector,
+        "optimal_io_bytes": read_int(queue / "optimal_io_size") or None,
+        "write_cache": device.write_cache,
+        "fua": None if fua is None else bool(fua),
+        "discard_max_bytes": device.discard_max,
+        "discard_max_hw_bytes": read_int(queue / "discard_max_hw_bytes"),
+        "discard_granularity_bytes": device.discard_granularity,
+        "cache_type": _scsi(whole, "cache_type"),
+        "provisioning_mode": _scsi(whole, "provisioning_mode"),
+    }
+
+
+def _scsi(whole: Path, name: str) -> str | None:
+    found = (read_text(path) for path in sorted((whole / "device" / "scsi_disk").glob(f"*/{name}")))
+    return next((text for text in found if text), None)
+
+
+def _kind(directory: Path) -> dict[str, Any]:
+    """What only one kind of device has: an offset that is off, a file below, members missing."""
+    direct = read_int(directory / "loop" / "dio")
+    return {
+        "off_by_bytes": read_int(directory / "alignment_offset"),
+        "backing_file": read_text(directory / "loop" / "backing_file"),
+        "direct_io": None if direct is None else bool(direct),
+        "array_level": read_text(directory / "md" / "level"),
+        "array_missing": read_int(directory / "md" / "degraded"),
+        "array_action": read_text(directory / "md" / "sync_action"),
+    }
+
+
+def _attached(device: BlockDevice, whole: Path, roots: Roots) -> dict[str, Any]:
+    if device.is_partition:
+        return {}
+    warm = temperature(device, roots.sys)
+    return {
+        "usb_id": _usb_id(whole) if device.transport == "usb" else None,
+        "link_bytes_per_s": link_bytes_per_s(device, roots.sys),
+        "best_link_bytes_per_s": best_link_bytes_per_s(device, roots.sys),
+        "temperature_c": None if warm is None else warm.celsius,
+        "temperature_limit_c": None if warm is None else warm.limit,
+    }
+
+
+def _usb_id(whole: Path) -> str | None:
+    """The bridge's maker and product, as a udev rule needs them: "152d:0578"."""
+    for place in whole.parents:
+        maker, product = read_text(place / "idVendor"), read_text(place / "idProduct")
+        if maker and product:
+            return f"{maker}:{product}"
+    return None

@@ -1,0 +1,161 @@
+"""The cache experiment on twins of known buffers and SLC caches, and on a real directory."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from known_twins import KnownTwin
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.device import Job, open_twin, run_job
+from ssdlab.errors import UsageError
+from ssdlab.experiments.cache.analysis import conclude
+from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
+from ssdlab.target import parse_target
+
+MIB: Final = 1 << 20
+SIZE: Final = 256 * MIB
+CACHE: Final = 64 * MIB
+SMALL: Final = KnownTwin(
+    capacity=2 << 30, dies=8, pages_per_block=24, program="1200 us", buffer="4 MiB"
+)
+STATIC: Final = 'size = "64 MiB"\nprogram = "300 us"'
+DYNAMIC: Final = f'{STATIC}\nmode = "dynamic"'
+CACHED: Final = {
+    "static": replace(SMALL, slc=STATIC),
+    "static, capacitors": replace(SMALL, slc=STATIC, capacitors=True, buffer="8 MiB"),
+    "dynamic": replace(SMALL, slc=DYNAMIC),
+    "as fast as the link": replace(SMALL, slc=STATIC, link="400 MiB/s"),
+}
+BUFFERED: Final = {
+    "small": replace(SMALL, buffer="2 MiB"),
+    "capacitors": replace(SMALL, buffer="16 MiB", capacitors=True),
+}
+
+
+@cache
+def _found(twin: KnownTwin) -> Conclusion:
+    chosen = Plan(size=SIZE, trims=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_site(TargetOptions(parse_target(twin.target(Path(folder))), chosen.size)) as site,
+    ):
+        course = Course(site)
+        course.conduct(measure, chosen)
+    return conclude(Evidence(course.recording.tables(), chosen.parameters(), virtual=True))
+
+
+def _number(conclusion: Conclusion, name: str) -> float:
+    value = conclusion.findings[name].value
+    assert isinstance(value, float), conclusion.findings[name]
+    return value
+
+
+def _mib(text: str) -> float:
+    return float(text.removesuffix(" MiB"))
+
+
+def _fold_s(twin: KnownTwin) -> float:
+    """The least rest after the first writing that folds all of it, by the twin's own counters."""
+    whole, short, enough = _folded(twin, 100.0), 0.0, 4.0
+    assert _folded(twin, enough) == whole
+    while enough - short > 0.02:
+        middle = (short + enough) / 2
+        short, enough = (short, middle) if _folded(twin, middle) == whole else (middle, enough)
+    return enough
+
+
+def _folded(twin: KnownTwin, rest_s: float) -> int:
+    """Units folded in a rest; what it did is done when the next request comes."""
+    drive = open_twin("known", twin.text)
+    job = Job(
+        op="write", length_bytes=SIZE, block_bytes=BLOCK, amount_bytes=SIZE, queue_depth=DEPTH
+    )
+    run_job(drive, job)
+    run_job(drive, Job(op="flush"))
+    drive.rest(rest_s)
+    run_job(drive, Job(op="read", length_bytes=4096, block_bytes=4096, amount_bytes=4096))
+    counters = drive.counters()
+    assert counters is not None
+    return int(counters["folding_moves"])
+
+
+@pytest.mark.parametrize("name", CACHED)
+def test_buffer_and_cache_are_found_within_10_percent(name: str) -> None:
+    twin = CACHED[name]
+    conclusion = _found(twin)
+    assert _number(conclusion, "buffer_mib") == pytest.approx(_mib(twin.buffer), rel=0.1)
+    assert _number(conclusion, "slc_mib") == pytest.approx(CACHE / MIB, rel=0.1)
+    assert "SLC cache" in conclusion.verdict
+
+
+@pytest.mark.parametrize("name", ["static", "dynamic"])
+def test_the_rest_that_gives_the_cache_back_is_found_within_a_factor_of_1_5(name: str) -> None:
+    conclusion = _found(CACHED[name])
+    found, truth = conclusion.findings["refill_s"], _fold_s(CACHED[name])
+    assert isinstance(found.value, float)
+    assert truth / 1.5 < found.value < truth * 1.5
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high / found.low == pytest.approx(2**0.5)
+    assert "too short" in found.why
+
+
+@pytest.mark.parametrize("name", BUFFERED)
+def test_a_buffer_alone_is_no_cache(name: str) -> None:
+    twin = BUFFERED[name]
+    conclusion = _found(twin)
+    assert _number(conclusion, "buffer_mib") == pytest.approx(_mib(twin.buffer), rel=0.1)
+    for absent in ("slc_mib", "refill_s"):
+        assert conclusion.findings[absent].value is None
+        assert conclusion.findings[absent].why
+    assert "no SLC cache" in conclusion.verdict
+
+
+def test_a_drive_that_never_falls_has_no_sizes_and_is_told_why() -> None:
+    conclusion = _found(replace(SMALL, link="50 MiB/s"))
+    assert {finding.value for finding in conclusion.findings.values()} == {None}
+    assert all("did not fall" in finding.why for finding in conclusion.findings.values())
+    assert conclusion.verdict.startswith("No fall was seen")
+
+
+def test_the_curve_is_in_the_rows() -> None:
+    rows = _found(CACHED["static"]).measures
+    first = [row for row in rows if row["case"] == "first"]
+    assert first[-1]["written_mib"] == pytest.approx(SIZE / MIB)
+    fast = [row["write_mib_per_s"] for row in first if 10 < row["written_mib"] < 60]
+    slow = [row["write_mib_per_s"] for row in first if row["written_mib"] > 100]
+    assert min(fast) > 2 * max(slow)
+    assert {row["case"] for row in rows} == {"first", "flushed", "rested"}
+
+
+def test_a_real_directory_is_written_and_left_as_it_was(drive_directory: Path) -> None:
+    chosen = Plan(size=32 * MIB, settle_s=0.0, rest_most_s=0.01)
+    with open_site(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as site:
+        course = Course(site)
+        course.conduct(measure, chosen)
+    conclusion = conclude(Evidence(course.recording.tables(), chosen.parameters()))
+    assert conclusion.measures
+    assert {"buffer_mib", "slc_mib", "refill_s"} <= conclusion.findings.keys()
+    assert not list(drive_directory.iterdir())
+
+
+def test_the_region_is_a_half_of_a_drive_and_an_eighth_if_quick() -> None:
+    assert plan(1 << 30, None, quick=False, seed=0).size == 512 * MIB
+    assert plan(1 << 30, None, quick=True, seed=0).size == 128 * MIB
+    assert plan(None, None, quick=True, seed=0).size == 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("drive", "size"), [(None, MIB), (None, 20 * MIB + 1), (MIB << 6, MIB << 7)]
+)
+def test_a_wrong_size_is_wrong_use(drive: int | None, size: int) -> None:
+    with pytest.raises(UsageError, match="--size"):
+        plan(drive, size, quick=False, seed=0)

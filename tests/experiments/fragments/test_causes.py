@@ -1,0 +1,217 @@
+"""The fragments experiment on twins whose truth is known: what is asked, what is concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.errors import Interrupted, UsageError
+from ssdlab.experiments.fragments.analysis import conclude
+from ssdlab.experiments.fragments.measure import Plan, measure, plan
+from ssdlab.experiments.fragments.plan import NO_HOST, Asked, Host
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.progress import Listener, silent
+from ssdlab.runner.session import Course
+from ssdlab.target import parse_target
+
+KIB, MIB = 1 << 10, 1 << 20
+SMALL = Plan(degrees=(1, 16, 256), distance=MIB, repeats=2)
+PROFILE = """
+[drive]
+model = "Test"
+capacity = "1 GiB"
+interface = "nvme"
+[link]
+bandwidth = "3000 MiB/s"
+read_overhead = "{overhead}"
+max_transfer = "256 KiB"
+[flash]
+channels = {channels}
+dies_per_channel = 1
+planes = 1
+page = "32 KiB"
+pages_per_block = 16
+read = "60 us"
+program = "200 us"
+erase = "3 ms"
+channel_bandwidth = "1000 MiB/s"
+[ftl]
+mapping_unit = "4 KiB"
+chunk = "32 KiB"
+spare = 0.1
+[buffer]
+size = "4 MiB"
+"""
+
+
+def _run(target: str, chosen: Plan, listener: Listener = silent) -> Evidence:
+    with open_site(TargetOptions(parse_target(target), chosen.size, chosen.seed)) as site:
+        course = Course(site, listener)
+        outcome = "complete"
+        try:
+            course.conduct(measure, chosen)
+        except (Interrupted, KeyboardInterrupt):
+            outcome = "interrupted"
+    return Evidence(course.recording.tables(), chosen.parameters(), outcome, virtual=True)
+
+
+@pytest.fixture
+def twin(tmp_path: Path) -> Callable[..., str]:
+    """`twin(dies, overhead)` -> a target: each die has a channel, a stripe is 32 KiB a die."""
+
+    def make(dies: int, overhead: str = "10 us") -> str:
+        path = tmp_path / f"{dies}.toml"
+        path.write_text(PROFILE.format(channels=dies, overhead=overhead))
+        return f"twin:{path}"
+
+    return make
+
+
+def _values(conclusion: Conclusion) -> dict[str, object]:
+    return {name: finding.value for name, finding in conclusion.findings.items()}
+
+
+def _read_ms(conclusion: Conclusion, gap: str, depth: int, degree: int) -> float:
+    for row in conclusion.measures:
+        if (row["gap"], row["queue_depth"], row["degree"]) == (gap, depth, degree):
+            return float(row["read_ms"])
+    raise AssertionError("no such row")
+
+
+def test_each_layout_is_read_in_turn_with_the_same_commands_in_order(
+    twin: Callable[..., str],
+) -> None:
+    evidence = _run(twin(8), SMALL)
+    asked = [(row["value"], row["queue_depth"]) for row in evidence.steps("worst")]
+    once = [(degree, depth) for degree in (16, 256) for depth in (1, 32)]
+    assert sorted(asked) == sorted(once * 2)
+    beside = [row["value"] for row in evidence.steps("in order") if row["stage"] == 2]
+    assert sorted(beside) == [1] * 4 + [256] * 4
+    reads = [row for row in evidence.steps() if row["phase"] in {"worst", "random", "in order"}]
+    assert {row["bytes"] for row in reads} == {8 * MIB}
+    assert {row["block_bytes"] for row in reads if row["value"] == 16} == {256 * KIB}
+    assert {row["block_bytes"] for row in reads if row["value"] == 256} == {32 * KIB}
+
+
+def test_on_a_twin_with_one_die_only_splitting_costs(twin: Callable[..., str]) -> None:
+    found = _values(conclude(_run(twin(1, "80 us"), SMALL)))
+    assert found["cause"] == found["cause_depth_1"] == "request splitting"
+    assert found["cause_depth_32"] == "none"
+
+
+def test_on_a_twin_with_cheap_commands_conflicts_are_named(twin: Callable[..., str]) -> None:
+    chosen = Plan(SMALL.degrees, distance=MIB, repeats=2, twin_host=NO_HOST)
+    conclusion = conclude(_run(twin(16, "1 us"), chosen))
+    found = _values(conclusion)
+    assert found["cause"] == found["cause_depth_32"] == "die conflicts"
+    assert "die conflicts" in conclusion.verdict
+    deep = [row for row in conclusion.measures if row["queue_depth"] == 32]
+    assert all(row["in_order_ms"] < 1.05 * row["whole_ms"] for row in deep)
+    # All pages of 256 pieces are on one die of 16.
+    slowdown = found["slowdown_depth_32"]
+    assert isinstance(slowdown, float)
+    assert slowdown > 4
+
+
+def test_random_gaps_cost_far_less_than_even_ones(twin: Callable[..., str]) -> None:
+    conclusion = conclude(_run(twin(16), SMALL))
+    worst, random = (_read_ms(conclusion, gap, 32, 256) for gap in ("worst", "random"))
+    whole = _read_ms(conclusion, "worst", 32, 1)
+    assert random - whole < 0.2 * (worst - whole)
+    found = conclusion.findings
+    assert found["slowdown_depth_32_random"].value == random / _read_ms(conclusion, "random", 32, 1)
+
+
+def test_pieces_written_in_the_order_of_the_file_lie_in_order_in_the_drive(
+    twin: Callable[..., str],
+) -> None:
+    evidence = _run(twin(16), Plan(SMALL.degrees, ("worst",), MIB, order="file", repeats=2))
+    written = [(row["value"], row["bytes"]) for row in evidence.steps("fill")]
+    assert written == [(None, 8 * MIB), (16, 8 * MIB), (256, 8 * MIB)]
+    found = _values(conclude(evidence))
+    assert found["cause_depth_32"] == "none"
+    assert found["cause"] == found["cause_depth_1"] == "request splitting"
+
+
+def test_a_region_that_is_no_whole_number_of_mib_is_written_to_its_end(
+    twin: Callable[..., str],
+) -> None:
+    chosen = Plan((1, 128), ("worst",), 68 * KIB, repeats=1)
+    assert chosen.size % MIB
+    evidence = _run(twin(16), chosen)
+    assert [row["bytes"] for row in evidence.steps("fill")] == [chosen.size]
+
+
+def test_a_distance_off_the_stripe_spreads_even_gaps_over_all_dies(
+    twin: Callable[..., str],
+) -> None:
+    off = MIB + 32 * KIB
+    found = _values(conclude(_run(twin(16), Plan(SMALL.degrees, ("worst",), off, repeats=2))))
+    assert found["cause_depth_32"] == "none"
+
+
+def test_a_twins_host_takes_its_time_in_turn_with_the_drive_or_beside_it(
+    twin: Callable[..., str],
+) -> None:
+    host = Host(us_per_command=50, us_per_kib=0, us_per_kib_deep=2, us_first_deep=100)
+    plans = [Plan((1, 256), ("worst",), MIB, repeats=1, twin_host=each) for each in (host, NO_HOST)]
+    paced, bare = (conclude(_run(twin(16), each)) for each in plans)
+    alone, with_host = (_read_ms(each, "worst", 1, 256) for each in (bare, paced))
+    assert with_host == pytest.approx(alone + 256 * 0.05)
+    assert _read_ms(paced, "worst", 32, 1) == pytest.approx(8192 * 2 / 1000)
+    assert _read_ms(paced, "worst", 32, 256) == pytest.approx(
+        max(16.384, _read_ms(bare, "worst", 32, 256) + 0.1)
+    )
+    share = paced.findings["host_share_depth_1"].value
+    excess = with_host - _read_ms(paced, "worst", 1, 1)
+    assert share == pytest.approx(100 * (256 - 32) * 0.05 / excess)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_other_gaps(
+    twin: Callable[..., str],
+) -> None:
+    target = twin(16)
+    first, again, other = (
+        conclude(_run(target, Plan((1, 64), ("random",), MIB, repeats=1, seed=seed)))
+        for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first.measures != other.measures
+
+
+def test_an_interrupted_run_keeps_what_it_has_and_says_so(
+    twin: Callable[..., str], ctrl_c_at: Callable[[str], Listener]
+) -> None:
+    evidence = _run(twin(16), SMALL, ctrl_c_at("in 256 pieces"))
+    conclusion = conclude(evidence)
+    assert evidence.outcome == "interrupted"
+    assert {row["degree"] for row in conclusion.measures} == {1, 16}
+    assert set(conclusion.findings) >= {"slowdown_depth_1"}
+    assert conclusion.verdict.startswith("Interrupted before all was read. ")
+    nothing = conclude(_run(twin(16), SMALL, ctrl_c_at("writing")))
+    assert nothing.findings == {}
+    assert nothing.verdict.startswith("Interrupted before")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (Asked(distance=32 * KIB), "--distance is 32 KiB; it may be a multiple of 4 KiB above"),
+        (Asked(distance=MIB + 1), "--distance is"),
+        (Asked(size=16 * MIB), "--size is 16 MiB; with pieces 8 MiB apart it may be 24 MiB"),
+    ],
+)
+def test_a_layout_without_gaps_or_room_is_wrong_use(asked: Asked, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        plan(asked, quick=False, seed=0)
+
+
+def test_a_smaller_size_or_distance_leaves_the_degrees_that_have_room() -> None:
+    assert plan(Asked(), quick=False, seed=0).degrees == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    assert plan(Asked(size=136 * MIB), quick=False, seed=0).degrees == (1, 2, 4, 8, 16)
+    assert plan(Asked(size=135 * MIB), quick=False, seed=0).degrees == (1, 2, 4, 8)
+    assert plan(Asked(distance=MIB), quick=False, seed=0).degrees == (1, 16, 32, 64, 128, 256)
+    assert plan(Asked(size=136 * MIB), quick=True, seed=0).degrees == (1, 8, 16)

@@ -1,0 +1,66 @@
+"""Two published drives' fragments: the twins' times are within 15 % of each printed row.
+
+FAST '24, "We Ain't Afraid of No File Fragmentation": 8 MiB in pieces 8 MiB apart, ms; digitised.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.experiments.fragments.analysis import conclude
+from ssdlab.experiments.fragments.measure import Plan, measure
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
+from ssdlab.target import Twin
+
+PUBLISHED = {
+    ("samsung-980-pro", 1): [7.5, 7.3, 7.5, 7.9, 7.6, 8.9, 12.5, 20.3, 36.4],
+    ("samsung-980-pro", 32): [4.1, 4.3, 4.8, 4.2, 3.9, 3.9, 4.5, 10.4, 17.1],
+    ("wd-sn850", 1): [7.55, 7.9, 7.9, 7.9, 8.35, 8.5, 10.7, 16.7, 28.6],
+    ("wd-sn850", 32): [3.9, 3.9, 3.9, 3.9, 3.8, 3.8, 4.0, 5.1, 7.6],
+}
+"""By drive and depth, of 1, 2, 4 ... 256 pieces; the study's deep rows are at depth 1023."""
+
+
+@pytest.fixture(scope="module", params=["samsung-980-pro", "wd-sn850"])
+def measured(request: pytest.FixtureRequest) -> tuple[str, Conclusion]:
+    """A drive and what its twin took, at full size."""
+    chosen = Plan(repeats=5)
+    with open_site(TargetOptions(Twin(request.param), chosen.size)) as site:
+        course = Course(site)
+        course.conduct(measure, chosen)
+    evidence = Evidence(course.recording.tables(), chosen.parameters(), virtual=True)
+    return request.param, conclude(evidence)
+
+
+def _row(conclusion: Conclusion, gap: str, depth: int) -> list[float]:
+    return [
+        row["read_ms"]
+        for row in conclusion.measures
+        if (row["gap"], row["queue_depth"]) == (gap, depth)
+    ]
+
+
+@pytest.mark.parametrize("depth", [1, 32])
+def test_each_published_row_is_met_within_15_percent(
+    measured: tuple[str, Conclusion], depth: int
+) -> None:
+    name, conclusion = measured
+    assert _row(conclusion, "worst", depth) == pytest.approx(PUBLISHED[name, depth], rel=0.15)
+
+
+def test_with_random_gaps_a_deep_read_is_as_fast_as_of_one_piece(
+    measured: tuple[str, Conclusion],
+) -> None:
+    row = _row(measured[1], "random", 32)
+    assert row == pytest.approx([row[0]] * 9, rel=0.05)
+
+
+def test_one_at_a_time_it_is_splitting_and_many_at_a_time_conflicts(
+    measured: tuple[str, Conclusion],
+) -> None:
+    found = measured[1].findings
+    assert found["cause_depth_1"].value == "request splitting"
+    assert found["cause_depth_32"].value == "die conflicts"
+    assert found["cause"].value == "die conflicts"

@@ -1,0 +1,155 @@
+"""The fsync experiment on twins whose truth is known, and in a real directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssdlab import profiles
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.errors import UsageError
+from ssdlab.experiments.fsync.analysis import conclude
+from ssdlab.experiments.fsync.measure import Plan, measure, plan
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.progress import Report
+from ssdlab.runner.session import Course
+from ssdlab.storage_stack.cache import resident_bytes
+from ssdlab.target import parse_target
+
+MIB = 1 << 20
+SMALL = Plan(size=16 * MIB, seconds=0.2, repeats=2)
+PROTECTED = "power_loss_protection = true"
+VOLATILE = "power_loss_protection = false"
+IGNORING = f"{VOLATILE}\nhonours_flush = false"
+SLC = '[slc]\nsize = "64 MiB"\nprogram = "200 us"\n'
+ZEROS = "elides_zeros = true"
+
+
+def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
+    capacity = (1 << 30) if target.startswith("twin:") else None
+    with open_site(TargetOptions(parse_target(target, capacity), chosen.size)) as site:
+        course = Course(site)
+        course.conduct(measure, chosen)
+        doubts = frozenset(warning.code for warning in site.warnings)
+    return Evidence(course.recording.tables(), chosen.parameters(), "complete", doubts)
+
+
+def _twin(folder: Path, buffer: str, extra: str = "") -> str:
+    """A twin like the XG5 with other words about its buffer, and further tables."""
+    text = profiles.load("toshiba-xg5")
+    head, _ = text.split("[buffer]")
+    path = folder / "drive.toml"
+    path.write_text(f'{head}[buffer]\nsize = "8 MiB"\n{buffer}\n{extra}')
+    return f"twin:{path}"
+
+
+def _row(conclusion: Conclusion, mode: str, in_flight: int) -> dict[str, Any]:
+    found = [
+        row for row in conclusion.measures if (row["mode"], row["in_flight"]) == (mode, in_flight)
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("more", ["", ZEROS], ids=["", "eliding"])
+@pytest.mark.parametrize("slc", ["", SLC], ids=["", "slc"])
+@pytest.mark.parametrize(
+    ("buffer", "word"),
+    [(PROTECTED, "protected"), (VOLATILE, "volatile"), (IGNORING, "ignores flush")],
+)
+def test_the_class_is_right_with_and_without_an_slc_cache_and_elided_zeros(
+    tmp_path: Path, buffer: str, word: str, slc: str, more: str
+) -> None:
+    conclusion = conclude(_evidence(_twin(tmp_path, f"{buffer}\n{more}", slc)))
+    assert conclusion.findings["class"].value == word
+    penalty = conclusion.findings["penalty"].value
+    assert isinstance(penalty, float)
+    assert (penalty > 1.5) == (word == "volatile")
+
+
+def test_the_sentence_of_a_drive_that_ignores_flushes_is_a_suspicion(tmp_path: Path) -> None:
+    conclusion = conclude(_evidence(_twin(tmp_path, IGNORING)))
+    assert "or ignores flushes; only a power cut can tell: ssdlab witness" in conclusion.verdict
+
+
+def test_the_users_data_sheet_clears_a_drive_of_suspicion(tmp_path: Path) -> None:
+    told = Plan(SMALL.size, SMALL.seconds, SMALL.repeats, "protected")
+    conclusion = conclude(_evidence(_twin(tmp_path, IGNORING), told))
+    assert conclusion.findings["class"].value == "protected"
+
+
+def test_a_twin_has_no_page_cache_and_waits_for_each_synced_write(tmp_path: Path) -> None:
+    conclusion = conclude(_evidence(_twin(tmp_path, VOLATILE)))
+    asked = {(row["mode"], row["in_flight"]) for row in conclusion.measures}
+    modes = ("direct none", "direct fsync", "direct dsync")
+    assert asked == {(mode, deep) for mode in modes for deep in (1, 16)}
+    none, fsync, dsync = (_row(conclusion, mode, 1) for mode in modes)
+    assert none["sync_us_p50"] is None
+    assert fsync["sync_us_p50"] > 700
+    assert dsync["sync_us_p50"] > 700
+    assert fsync["write_mib_per_s"] < none["write_mib_per_s"] / 2
+    assert fsync["read_mib_per_s"] == pytest.approx(1.5 * fsync["write_mib_per_s"], rel=0.2)
+
+
+def test_a_real_directory_has_buffered_modes_that_say_what_is_in_memory(
+    drive_directory: Path,
+) -> None:
+    conclusion = conclude(_evidence(str(drive_directory), Plan(16 * MIB, 0.05, 1)))
+    modes = {row["mode"] for row in conclusion.measures}
+    kept = ("none", "fsync", "fdatasync", "dsync")
+    assert modes == {f"{way} {each}" for way in ("direct", "buffered") for each in kept} | {
+        "sysbench trap"
+    }
+    trap = _row(conclusion, "sysbench trap", 16)
+    assert trap["cached_percent"] > 90
+    assert not trap["of_the_drive"]
+    assert not _row(conclusion, "buffered none", 1)["of_the_drive"]
+    assert _row(conclusion, "buffered none", 1)["cached_percent"] < trap["cached_percent"]
+    assert _row(conclusion, "buffered fsync", 1)["of_the_drive"]
+    assert _row(conclusion, "direct fsync", 1)["cached_percent"] is None
+    assert conclusion.findings["penalty"].value is not None
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_buffered_steps_begin_with_nothing_in_memory_and_the_trap_with_all_of_its_zeros(
+    drive_directory: Path,
+) -> None:
+    cached: dict[str, int | None] = {}
+    zeros: dict[str, bool] = {}
+
+    def listen(report: Report) -> None:
+        if report.label in cached or report.label.startswith(("direct", "timing", "writing")):
+            return
+        [path] = drive_directory.iterdir()
+        with path.open("rb") as file:
+            cached[report.label] = resident_bytes(file.fileno())
+            file.seek(8 * MIB)
+            zeros[report.label] = not any(file.read(MIB))
+
+    with open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site:
+        Course(site, listen).conduct(measure, Plan(16 * MIB, 0.02, 1))
+    for mode in ("none", "fsync", "fdatasync", "dsync"):
+        assert cached[f"buffered {mode}, 1 in flight"] == 0
+        assert not zeros[f"buffered {mode}, 1 in flight"]
+    assert cached["sysbench trap, 16 in flight"] == 16 * MIB
+    assert zeros["sysbench trap, 16 in flight"]
+
+
+def test_a_run_that_was_broken_off_in_its_second_repeat_has_a_class_but_no_verdict(
+    tmp_path: Path,
+) -> None:
+    evidence = _evidence(_twin(tmp_path, VOLATILE))
+    tables = {**evidence.tables, "steps": evidence.tables["steps"].slice(0, 50)}
+    conclusion = conclude(Evidence(tables, SMALL.parameters(), "interrupted"))
+    assert {"direct none", "direct fsync"} <= {row["mode"] for row in conclusion.measures}
+    assert "penalty" not in conclusion.findings
+    assert conclusion.findings["class"].value == "volatile"
+    assert conclusion.verdict.startswith("Interrupted before")
+
+
+@pytest.mark.parametrize("size", [0, 8 * MIB, 16 * MIB + 1])
+def test_a_size_that_is_too_small_or_no_whole_mib_is_wrong_use(size: int) -> None:
+    with pytest.raises(UsageError, match="whole MiB from 16 MiB"):
+        plan(size, "unknown", quick=False, seed=0)

@@ -1,0 +1,34 @@
+"""The placement experiment's page: the two laws are drawn with what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ssdlab.experiments.placement.report import VIEW
+from ssdlab.records import Run
+
+PROBED = ((4, 666.0), (32, 660.0), (64, 366.0), (128, 186.0), (256, 95.0), (512, 112.0))
+ROWS: list[dict[str, Any]] = [
+    {"workload": "stripe probe", "alignment_kib": float(alignment), "read_mib_per_s": rate}
+    for alignment, rate in PROBED
+]
+
+
+@pytest.fixture
+def run(make_run: Any) -> Run:
+    """A probe of eight dies with chunks of 32 KiB, and nothing else."""
+    kept: Run = make_run(experiment="placement", parameters={}, measures=ROWS, findings={})
+    return kept
+
+
+def test_the_law_of_the_stripe_is_drawn_beside_what_was_measured(run: Run) -> None:
+    (law,) = VIEW.pictures(run, 1)
+    assert "striped from 666 at 4 to 112;" in law.wide
+    # Half as fast at each doubling, from the chunk to where it was slowest.
+    assert "halved each time from 666 at 32 to 83.25" in law.wide
+
+
+def test_a_run_without_laws_has_no_pictures_of_them(make_run: Any) -> None:
+    assert not VIEW.pictures(make_run(experiment="placement", measures=[], findings={}), 1)

@@ -1,0 +1,98 @@
+"""The replay experiment: a trace's volumes on a target, its pace, what is concluded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.device import look_at
+from ssdlab.errors import UsageError
+from ssdlab.experiments.replay.analysis import conclude
+from ssdlab.experiments.replay.measure import Asked, Plan, measure, plan, replay_of
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
+from ssdlab.target import parse_target
+
+MIB = 1 << 20
+
+
+def _trace(folder: Path, count: int = 400, gap_us: int = 1000) -> Path:
+    """Two volumes in turn, a write and then a read of it, `gap_us` apart."""
+    lines = [
+        f"{at % 2},{'WR'[at // 2 % 2]},{at // 4 * 4096},4096,{at * gap_us}" for at in range(count)
+    ]
+    path = folder / "trace.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _planned(asked: Asked, room: int | None = 1 << 30) -> Plan:
+    return plan(asked, look_at(replay_of(asked)), room)
+
+
+def _conclusion(target: str, chosen: Plan) -> Conclusion:
+    options = TargetOptions(
+        parse_target(target), chosen.size, request_bytes_max=chosen.request_bytes_max
+    )
+    if target.startswith("twin:"):
+        options = TargetOptions(parse_target(target, 1 << 30), chosen.size)
+    with open_site(options) as site:
+        course = Course(site)
+        course.conduct(measure, chosen)
+    return conclude(Evidence(course.recording.tables(), chosen.parameters()))
+
+
+def test_volumes_lie_side_by_side_from_whole_mebibytes(tmp_path: Path) -> None:
+    asked = Asked(_trace(tmp_path))
+    chosen = _planned(asked)
+    assert chosen.replay.volumes == ((0, 0), (1, MIB))
+    assert (chosen.size, chosen.replay.requests, chosen.written) == (2 * MIB, 400, 200 * 4096)
+    together = _planned(Asked(_trace(tmp_path), together=True))
+    assert (together.replay.volumes, together.size) == ((), MIB)
+    assert _planned(Asked(_trace(tmp_path)), room=MIB).size == MIB, "no larger than the target"
+
+
+def test_a_pace_that_is_kept_is_said_to_be(tmp_path: Path) -> None:
+    conclusion = _conclusion("twin:toshiba-xg5", _planned(Asked(_trace(tmp_path), speed=2.0)))
+    assert {row["op"]: row["requests"] for row in conclusion.measures} == {
+        "read": 200,
+        "write": 200,
+    }
+    assert conclusion.findings["pace_kept"].value is True
+    iops = conclusion.findings["iops"].value
+    assert isinstance(iops, float)
+    assert iops == pytest.approx(2000, rel=0.02)
+    assert conclusion.verdict.endswith("The trace's pace was kept.")
+
+
+def test_a_pace_that_is_too_fast_is_said_not_to_be_kept(tmp_path: Path) -> None:
+    path = _trace(tmp_path, 4000, 10)
+    conclusion = _conclusion("twin:toshiba-xg5", _planned(Asked(path, speed=100.0, depth=1)))
+    assert conclusion.findings["pace_kept"].value is False
+    assert "The pace was not kept" in conclusion.verdict
+
+
+def test_without_a_pace_there_is_nothing_to_keep(tmp_path: Path) -> None:
+    conclusion = _conclusion("twin:toshiba-xg5", _planned(Asked(_trace(tmp_path))))
+    assert "pace_kept" not in conclusion.findings
+    assert conclusion.findings["iops"].value is not None
+
+
+def test_a_real_directory_answers_a_trace_too(tmp_path: Path, drive_directory: Path) -> None:
+    conclusion = _conclusion(str(drive_directory), _planned(Asked(_trace(tmp_path)), None))
+    assert sum(row["requests"] for row in conclusion.measures) == 400
+    assert sum(row["errors"] for row in conclusion.measures) == 0
+
+
+def test_what_is_out_of_range_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--format is 'csv'; may be blktrace, fio,"):
+        replay_of(Asked(tmp_path, format="csv"))
+    with pytest.raises(UsageError, match="--depth is 0; may be 1 to 1024"):
+        replay_of(Asked(tmp_path, depth=0))
+    for size in (1024, 3 * MIB // 2):
+        with pytest.raises(UsageError, match=r"--size is .*; may be whole MiB"):
+            replay_of(Asked(tmp_path, size=size))
+    with pytest.raises(UsageError, match="--speed is 0; may be 1e-06 to 1e"):
+        replay_of(Asked(tmp_path, speed=0.0))

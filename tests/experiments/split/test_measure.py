@@ -1,0 +1,70 @@
+"""The split experiment on a twin and on a real directory: what is asked, what is concluded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.errors import UsageError
+from ssdlab.experiments.split.analysis import conclude
+from ssdlab.experiments.split.measure import Plan, measure, plan
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
+from ssdlab.target import parse_target
+
+MIB = 1 << 20
+SMALL = Plan(size=32 * MIB, repeats=2)
+
+
+def _evidence(target: str, chosen: Plan, capacity: int | None = None) -> Evidence:
+    with open_site(
+        TargetOptions(parse_target(target, capacity), chosen.size, request_bytes_max=8 * MIB)
+    ) as site:
+        course = Course(site)
+        course.conduct(measure, chosen)
+    return Evidence(course.recording.tables(), chosen.parameters())
+
+
+def test_every_size_is_read_at_every_depth_as_often_as_planned() -> None:
+    evidence = _evidence("twin:toshiba-xg5", SMALL, 1 << 30)
+    asked = [(row["queue_depth"], row["block_bytes"]) for row in evidence.steps("read")]
+    assert len(asked) == 2 * 2 * 12
+    assert set(asked) == {(depth, 8 * MIB >> half) for depth in (1, 32) for half in range(12)}
+    assert {row["bytes"] for row in evidence.steps("read")} == {8 * MIB}
+
+
+def test_a_twin_pays_for_splitting_one_at_a_time_and_little_when_many_are_in_flight() -> None:
+    conclusion = conclude(_evidence("twin:toshiba-xg5", SMALL, 1 << 30))
+    assert len(conclusion.measures) == 24
+    penalty = conclusion.findings["split_penalty"].value
+    assert isinstance(penalty, float)
+    deep = [row["read_ms"] for row in conclusion.measures if row["queue_depth"] == 32]
+    assert penalty > 5
+    assert deep[-1] / deep[0] < 3
+    assert "times as long" in conclusion.verdict
+
+
+def test_a_real_directory_is_read_by_requests_of_up_to_8_mib(drive_directory: Path) -> None:
+    conclusion = conclude(_evidence(str(drive_directory), Plan(size=16 * MIB, repeats=2)))
+    assert max(row["unit_kib"] for row in conclusion.measures) == 8192
+    assert conclusion.findings["split_penalty"].low is not None
+
+
+def test_a_run_that_was_broken_off_before_all_repeats_has_no_finding() -> None:
+    evidence = _evidence("twin:toshiba-xg5", SMALL, 1 << 30)
+    cut = Evidence(
+        {**evidence.tables, "steps": evidence.tables["steps"].slice(0, 20)},
+        SMALL.parameters(),
+        "interrupted",
+    )
+    conclusion = conclude(cut)
+    assert conclusion.findings == {}
+    assert conclusion.verdict.startswith("Interrupted before")
+
+
+@pytest.mark.parametrize("size", [0, MIB, 12 * MIB, 8 * MIB + 1])
+def test_a_size_that_is_no_whole_number_of_windows_is_wrong_use(size: int) -> None:
+    with pytest.raises(UsageError, match="it may be a multiple of 8 MiB"):
+        plan(size, quick=False, seed=0)

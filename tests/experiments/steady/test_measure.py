@@ -1,0 +1,224 @@
+"""The steady experiment on twins of known spare, and on a real directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from known_twins import KnownTwin
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.device import Zipf
+from ssdlab.errors import UsageError
+from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
+from ssdlab.experiments.steady.measure import Plan, check, measure, pattern_of, region_of
+from ssdlab.runner.open_target import Site, TargetOptions, open_site
+from ssdlab.runner.session import Course
+from ssdlab.target import parse_target
+
+KIB, MIB = 1 << 10, 1 << 20
+SMALL: Final = KnownTwin(capacity=192 * MIB, pages_per_block=8, buffer="256 KiB")
+DRAWN: Final = {
+    "5 %, greedy": replace(SMALL, spare=0.05),
+    "12 %, 10 choices, capacitors, one bit a cell": replace(
+        SMALL,
+        spare=0.12,
+        ftl='victim = "d-choices"',
+        capacitors=True,
+        read='["25 us"]',
+        program="300 us",
+    ),
+    "20 %, 3 choices, larger buffer": replace(
+        SMALL, spare=0.20, ftl='victim = "d-choices"\nchoices = 3', buffer="2 MiB"
+    ),
+    "40 %, two dies": replace(SMALL, spare=0.40, dies=2, pages_per_block=16),
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: on what, as planned, what it recorded and what follows."""
+
+    twin: KnownTwin
+    plan: Plan
+    evidence: Evidence
+    conclusion: Conclusion
+
+    def number(self, name: str) -> float:
+        """A finding's value."""
+        value = self.conclusion.findings[name].value
+        assert isinstance(value, float), self.conclusion.findings[name]
+        return value
+
+
+def _measured(site: Site, plan: Plan) -> Evidence:
+    course = Course(site)
+    course.conduct(measure, plan)
+    doubts = frozenset(warning.code for warning in site.warnings)
+    return Evidence(course.recording.tables(), plan.parameters(), warnings=doubts)
+
+
+def _run(twin: KnownTwin, folder: Path, plan: Plan) -> Run:
+    plan = check(replace(plan, region=twin.capacity, drive=twin.capacity))
+    with open_site(TargetOptions(parse_target(twin.target(folder)), plan.size)) as site:
+        evidence = _measured(site, plan)
+    return Run(twin, plan, evidence, conclude(evidence))
+
+
+@pytest.fixture(scope="module", params=DRAWN)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run on each of the twins that are drawn."""
+    return _run(DRAWN[request.param], tmp_path_factory.mktemp("twin"), Plan(seed=3))
+
+
+def test_the_hidden_spare_is_found_within_two_points_and_that_of_use_within_a_half(
+    run: Run,
+) -> None:
+    found = run.number("hidden_spare")
+    assert found == pytest.approx(100 * run.twin.described()["spare"], abs=2.0)
+    assert found == pytest.approx(100 * run.twin.usable_spare, abs=0.5)
+    over = run.number("overprovisioning")
+    assert over / 100 == pytest.approx(found / (100 - found), rel=1e-6)
+    assert "hidden / all" in run.conclusion.findings["hidden_spare"].why
+
+
+def test_the_write_amplification_is_found_within_5_percent_without_a_look_at_the_counters(
+    run: Run,
+) -> None:
+    findings = run.conclusion.findings
+    assert "counters" in findings["waf"].why
+    blind = Evidence(
+        {**run.evidence.tables, "observations": run.evidence.tables["observations"].slice(0, 0)},
+        run.evidence.parameters,
+    )
+    told = conclude(blind).findings["waf"]
+    assert "curve" in told.why
+    assert told.value == findings["waf_curve"].value
+    assert told.value == pytest.approx(run.number("waf"), rel=0.05)
+
+
+def test_steady_is_never_said_before_collection_has_begun(run: Run) -> None:
+    (part,) = parts_of(run.evidence)
+    fall, _ = spare_fall(run.evidence, part)
+    assert fall is not None
+    assert part.verdict.steady
+    assert part.steady_from is not None
+    assert part.steady_from * part.rule.round_bytes > fall.high
+    assert run.conclusion.findings["steady"].value is True
+    assert run.number("steady_from_round") == part.steady_from
+
+
+def test_a_row_a_round_has_rates_latencies_and_waf(run: Run) -> None:
+    rows = run.conclusion.measures
+    assert [row["round"] for row in rows] == list(range(len(rows)))
+    named = {"iops", "latency_us_p50", "latency_us_p99", "latency_us_p999", "waf"}
+    assert all(named <= row.keys() for row in rows)
+    last = rows[-5:]
+    mean = 5 / sum(1 / row["iops"] for row in last)
+    assert run.number("iops") == pytest.approx(mean, rel=1e-3)
+    assert rows[0]["waf"] < rows[-1]["waf"]
+    assert all(row["latency_us_p50"] <= row["latency_us_p99"] for row in rows)
+
+
+def test_more_spare_is_faster_and_each_share_is_a_part_of_its_own(tmp_path: Path) -> None:
+    found = _run(replace(SMALL, spare=0.07), tmp_path, Plan(spares=(0.07, 0.28)))
+    parts = parts_of(found.evidence)
+    assert [part.share for part in parts] == [0.0, 0.07, 0.28]
+    assert {row["spare_percent"] for row in found.conclusion.measures} == {0.0, 7.0, 28.0}
+    rates = [part.iops or 0.0 for part in parts]
+    assert rates == sorted(rates)
+    assert rates[2] > 3 * rates[0], "the unused part is left alone"
+    assert found.number("spare_gain") == pytest.approx(rates[2] / rates[0])
+    told = found.conclusion.findings["spare_gain"].why
+    assert "7 % of the region" in told
+    assert "28 % of the region" in told
+
+
+def test_a_fixed_amount_is_written_whatever_the_verdict(tmp_path: Path) -> None:
+    found = _run(SMALL, tmp_path, Plan(drive_writes=2.0))
+    assert len(found.conclusion.measures) == 10
+    assert found.conclusion.findings["steady"].value is False
+    assert "not attained" in found.conclusion.findings["steady"].why
+    assert found.conclusion.findings["steady_from_round"].value is None
+    assert found.conclusion.verdict.startswith("A steady state was not attained")
+
+
+def test_a_fixed_amount_goes_on_when_it_is_steady(tmp_path: Path) -> None:
+    found = _run(SMALL, tmp_path, Plan(drive_writes=4.0, guesses=(0.08, 0.02)))
+    assert len(found.conclusion.measures) == 20
+    assert found.number("steady_from_round") < 15
+
+
+def test_writes_in_order_cost_one_and_tell_no_spare(tmp_path: Path) -> None:
+    plan = Plan(pattern="sequential", block=64 * KIB, drive_writes=1.0)
+    found = _run(replace(SMALL, spare=0.28), tmp_path, plan)
+    assert found.number("waf") == pytest.approx(1.0, abs=0.02)
+    assert found.conclusion.findings["hidden_spare"].value is None
+    assert "uniform" in found.conclusion.findings["hidden_spare"].why
+    assert not found.evidence.steps("gauge")
+
+
+def test_a_part_of_a_drive_tells_no_spare(tmp_path: Path) -> None:
+    plan = check(Plan(region=64 * MIB, drive=SMALL.capacity, drive_writes=1.0))
+    with open_site(TargetOptions(parse_target(SMALL.target(tmp_path)), plan.size)) as site:
+        found = conclude(_measured(site, plan)).findings
+    assert found["hidden_spare"].value is None
+    assert "whole drive" in found["hidden_spare"].why
+
+
+def test_a_real_directory_has_no_counters_and_its_spare_is_doubted(drive_directory: Path) -> None:
+    plan = check(Plan(region=32 * MIB, spares=(0.25,), drive_writes=1.0, settle_s=0.0))
+    with open_site(TargetOptions(parse_target(str(drive_directory)), plan.size)) as site:
+        evidence = _measured(site, plan)
+    conclusion = conclude(evidence)
+    assert "spare-not-trimmed" in evidence.warnings
+    assert conclusion.findings["waf"].value is None
+    assert conclusion.findings["iops"].value
+    assert {row["waf"] for row in conclusion.measures} == {None}
+
+
+def test_a_run_that_was_broken_off_in_its_first_rounds_has_no_findings(tmp_path: Path) -> None:
+    found = _run(SMALL, tmp_path, Plan(drive_writes=1.0))
+    steps = found.evidence.tables["steps"].slice(0, 5)
+    cut = Evidence(
+        {**found.evidence.tables, "steps": steps}, found.plan.parameters(), "interrupted"
+    )
+    conclusion = conclude(cut)
+    assert conclusion.findings == {}
+    assert conclusion.verdict.startswith("Interrupted before 5 rounds")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"block": 3000}, "--block-size"),
+        ({"depth": 0}, "--depth"),
+        ({"drive_writes": 0.5}, "--drive-writes"),
+        ({"spares": (0.28, 0.07)}, "--spare"),
+        ({"spares": (0.95,)}, "--spare"),
+        ({"spares": (0.9,), "region": 64 * MIB}, "--spare leaves"),
+        ({"pattern": "zipf:-1"}, "--pattern"),
+        ({"pattern": "zipf:x"}, "--pattern"),
+    ],
+)
+def test_an_option_out_of_range_is_wrong_use(wrong: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=f"{told}.*"):
+        check(replace(Plan(), **wrong))  # type: ignore[arg-type]
+
+
+def test_a_region_is_all_of_a_drive_and_no_more() -> None:
+    assert region_of(100 * MIB + 512, None, quick=False) == 100 * MIB
+    assert region_of(None, None, quick=True) == 512 * MIB
+    with pytest.raises(UsageError, match=r"--region is 101 MiB; .* to 100 MiB, the drive's size"):
+        region_of(100 * MIB, 101 * MIB, quick=False)
+
+
+def test_a_pattern_may_have_a_number() -> None:
+    assert pattern_of("zipf:1.1") == Zipf(1.1)
+
+
+def test_a_twin_and_a_block_device_have_a_capacity_and_a_directory_none(tmp_path: Path) -> None:
+    assert parse_target("twin:toshiba-xg5", 1 << 30).capacity_bytes == 1 << 30
+    assert parse_target(str(tmp_path)).capacity_bytes is None

@@ -1,0 +1,194 @@
+"""The stripe experiment on twins whose layout is known, with 5 % noise, and on a real directory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from known_layouts import KIB, MIB, Twin, drawn, irregular
+from ssdlab import profiles
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.device import Drive, Job, Outcome, open_twin, run_job
+from ssdlab.errors import UsageError
+from ssdlab.experiments.stripe.analysis import conclude
+from ssdlab.experiments.stripe.measure import Plan, measure, plan
+from ssdlab.runner.open_target import Site, TargetOptions, open_site
+from ssdlab.runner.resume import Earlier
+from ssdlab.runner.session import Course
+from ssdlab.target import parse_target
+
+SMALL = Plan(size=256 * MIB, reads=4096)
+NOISE = 0.05
+PUBLISHED = {
+    "samsung-980-pro": {64: 1803, 128: 1062, 256: 570, 512: 324, 1024: 166},
+    "wd-sn850": {64: 2170, 128: 1110, 256: 557},
+}
+"""MB/s by alignment in KiB, of the published study of fragmented files (FAST '24)."""
+
+
+def _concluded(drive: Drive, chosen: Plan = SMALL) -> Conclusion:
+    course = Course(Site(drive, {}))
+    course.conduct(measure, chosen)
+    return conclude(Evidence(course.recording.tables(), chosen.parameters()))
+
+
+def _found(twin: Twin, seed: int = 0) -> dict[str, Any]:
+    found = _concluded(twin.open(SMALL.size, NOISE, seed)).findings
+    return {name: finding.value for name, finding in found.items()}
+
+
+def _truth(twin: Twin) -> dict[str, Any]:
+    stripe = twin.chunk * twin.units
+    return {
+        "chunk_kib": twin.chunk,
+        "stripe_kib": stripe,
+        "units": twin.units,
+        "regular": True,
+    }
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_chunk_and_stripe_of_a_twin_drawn_at_random_are_right(seed: int) -> None:
+    assert _found(drawn(seed), seed) == _truth(drawn(seed))
+
+
+@pytest.mark.parametrize("name", irregular())
+def test_a_drive_without_a_regular_stripe_is_named_so_and_nothing_is_guessed(name: str) -> None:
+    found = _concluded(irregular()[name].open(SMALL.size, NOISE, 1))
+    assert found.verdict.startswith("No regular stripe: ")
+    assert found.findings["regular"].value is False
+    unknown = [found.findings[key] for key in ("chunk_kib", "stripe_kib", "units")]
+    assert all(each.value is each.low is each.high is None for each in unknown)
+
+
+def test_three_channels_of_five_dies_are_fifteen_units_though_no_power_of_two_shows_them() -> None:
+    found = _concluded(Twin(3, 5, chunk=16, page=16).open(SMALL.size, NOISE, 1))
+    curve = {row["alignment_kib"]: row["read_mib_per_s"] for row in found.measures}
+    assert curve[4096] > 0.8 * curve[4], "powers of two all meet fifteen units"
+    assert found.findings["units"].value == 15
+    assert found.findings["stripe_kib"].value == 240
+
+
+def test_seventeen_units_are_not_searched_for_and_not_guessed() -> None:
+    assert _found(Twin(17, 1))["regular"] is False
+
+
+def test_a_region_that_begins_inside_a_chunk_has_the_same_chunk_and_stripe() -> None:
+    def shifted(count: int) -> list[int]:
+        return [*range(count - 5, count), *range(count - 5)]
+
+    twin = Twin(4, 2, chunk=32, order=shifted)
+    assert _found(twin) == _truth(twin)
+
+
+def test_chunks_need_not_be_powers_of_two() -> None:
+    assert _found(Twin(4, 2, chunk=48, planes=3, page=16)) == _truth(Twin(4, 2, chunk=48))
+
+
+def test_dies_whose_order_turns_from_stripe_to_stripe_are_not_taken_for_more_dies() -> None:
+    def rotated(count: int) -> list[int]:
+        stripes = [list(range(start, start + 8)) for start in range(0, count, 8)]
+        turned = [stripe[-n % 8 :] + stripe[: -n % 8] for n, stripe in enumerate(stripes)]
+        return [unit for stripe in turned for unit in stripe]
+
+    assert _found(Twin(4, 2, chunk=4, page=16, order=rotated))["regular"] is False
+
+
+def test_two_chunks_whose_last_blocks_changed_places_are_no_regular_stripe() -> None:
+    def swapped(count: int) -> list[int]:
+        order = list(range(count))
+        order[31::64], order[47::64] = order[47::64], order[31::64]  # chunks of 8, the 4th and 6th
+        return order
+
+    assert _found(Twin(4, 2, order=swapped))["regular"] is False
+
+
+@pytest.mark.parametrize("chunk", [4, 32])
+def test_fast_dies_behind_slow_channels_are_not_taken_for_one_unit_a_channel(chunk: int) -> None:
+    hidden = Twin(4, 4, chunk=chunk, page=32, read=(15.0,), channel=200)
+    assert _found(hidden)["regular"] is False
+    assert _found(replace(hidden, read=(60.0,))) == _truth(hidden)
+
+
+def test_a_channel_that_holds_up_several_dies_is_not_the_end_of_the_search() -> None:
+    twin = Twin(4, 4, read=(30.0,), channel=205)  # 128 KiB: one channel, 512 KiB: one die
+    assert _found(twin) == _truth(twin)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_drive_has_its_curve_within_ten_percent_and_its_stripe(name: str) -> None:
+    found = _concluded(open_twin(name, profiles.load(name), 16 << 30), Plan())
+    rates = {row["alignment_kib"]: row["read_mib_per_s"] * MIB / 1e6 for row in found.measures}
+    for alignment, printed in PUBLISHED[name].items():
+        assert rates[alignment] == pytest.approx(printed, rel=0.1), alignment
+    assert found.findings["chunk_kib"].value == 32
+    assert found.findings["stripe_kib"].value == max(PUBLISHED[name])
+
+
+def test_the_same_twin_with_the_same_seed_is_asked_the_same_questions() -> None:
+    rows = [_concluded(Twin(3, 2).open(SMALL.size, NOISE, 4), SMALL).measures for _ in range(2)]
+    assert rows[0] == rows[1]
+
+
+def test_a_run_that_is_gone_on_with_asks_nothing_that_was_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = Course(Site(Twin().open(SMALL.size, NOISE, 2), {}))
+    first.conduct(measure, SMALL)
+    tables = first.recording.tables()
+    asked: list[str] = []
+
+    def only_flush(_drive: Drive, job: Job, *_: Any) -> Outcome:
+        asked.append(job.op)
+        return flush
+
+    flush = run_job(Twin().open(SMALL.size, 0, 2), Job(op="flush"))
+    monkeypatch.setattr("ssdlab.runner.session.run_job", only_flush)
+    again = Course(Site(Twin().open(SMALL.size, 0, 2), {}), earlier=Earlier(tables, True))
+    again.conduct(measure, SMALL)
+    assert asked == ["flush"]
+    assert again.recording.tables()["steps"].num_rows == tables["steps"].num_rows
+
+
+def test_every_reading_of_a_question_has_its_number() -> None:
+    course = Course(Site(Twin(2, 2).open(SMALL.size, NOISE, 2), {}))
+    course.conduct(measure, SMALL)
+    reads = Evidence(course.recording.tables(), {}).steps("read")
+    places = [(row["case"], row["repeat"]) for row in reads]
+    assert len(set(places)) == len(places) > 60
+
+
+def test_a_run_that_was_broken_off_has_its_rows_and_no_findings() -> None:
+    course = Course(Site(Twin().open(SMALL.size, NOISE, 2), {}))
+    course.conduct(measure, SMALL)
+    tables = course.recording.tables()
+    cut = {**tables, "steps": tables["steps"].slice(0, 40)}
+    found = conclude(Evidence(cut, SMALL.parameters(), "interrupted"))
+    assert found.findings == {}
+    assert found.verdict == "Interrupted before enough was read: too little to tell."
+    assert [row["alignment_kib"] for row in found.measures][:3] == [4, 8, 16]
+
+
+def test_a_file_in_pieces_is_doubted(
+    drive_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Plan(size=64 * MIB, repeats=2, reads=256)
+    options = TargetOptions(
+        parse_target(str(drive_directory)), small.size, request_bytes_max=small.request_bytes_max
+    )
+    with open_site(options) as site:
+        monkeypatch.setattr(Site, "check_written", lambda _self: 7)
+        course = Course(site)
+        course.conduct(measure, small)
+    assert "lies in 7 pieces" in {each.code: each.sentence for each in site.warnings}["fragmented"]
+    found = conclude(Evidence(course.recording.tables(), small.parameters()))
+    assert set(found.findings) == {"chunk_kib", "stripe_kib", "units", "regular"}
+
+
+@pytest.mark.parametrize("size", [0, MIB, 63 * MIB, 64 * MIB + 4 * KIB])
+def test_a_size_that_is_too_small_or_no_whole_mebibytes_is_wrong_use(size: int) -> None:
+    with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 64 MiB"):
+        plan(size, quick=False, seed=0)

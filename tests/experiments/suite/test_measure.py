@@ -1,0 +1,106 @@
+"""The suite on twins whose truth is known, and in a real directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ssdlab import profiles
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.errors import UsageError
+from ssdlab.experiments.suite.analysis import conclude
+from ssdlab.experiments.suite.measure import TRIALS, Plan, measure, plan
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
+from ssdlab.target import parse_target
+
+MIB = 1 << 20
+SMALL = Plan(size=16 * MIB, seconds=0.2)
+SLC = '[slc]\nsize = "64 MiB"\nprogram = "200 us"\n'
+DIRECT = {
+    *("sequential", "random 4k", "random 4k x64", "access time", "random 4k dsync"),
+    *("sequential zeros", "random 4k zeros", "random 4k x64 zeros"),
+}
+
+
+def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
+    capacity = (1 << 30) if target.startswith("twin:") else None
+    with open_site(TargetOptions(parse_target(target, capacity), chosen.size)) as site:
+        course = Course(site)
+        course.conduct(measure, chosen)
+    return Evidence(course.recording.tables(), chosen.parameters())
+
+
+def _twin(folder: Path, name: str, *, elides: bool, slc: bool, protected: bool) -> str:
+    head, _ = profiles.load(name).split("[buffer]")
+    words = [f"power_loss_protection = {protected}".lower(), f"elides_zeros = {elides}".lower()]
+    path = folder / "drive.toml"
+    buffer = "\n".join(["[buffer]", 'size = "8 MiB"', *words, SLC if slc else ""])
+    path.write_text(head + buffer)
+    return f"twin:{path}"
+
+
+def _row(conclusion: Conclusion, test: str, op: str) -> dict[str, Any]:
+    return next(row for row in conclusion.measures if (row["test"], row["op"]) == (test, op))
+
+
+@pytest.mark.parametrize("protected", [False, True])
+@pytest.mark.parametrize("slc", [False, True])
+@pytest.mark.parametrize("elides", [False, True])
+@pytest.mark.parametrize("name", ["toshiba-xg5", "intel-s3510-480"])
+def test_only_a_twin_that_elides_zeros_is_content_sensitive(
+    tmp_path: Path, name: str, elides: bool, slc: bool, protected: bool
+) -> None:
+    target = _twin(tmp_path, name, elides=elides, slc=slc, protected=protected)
+    conclusion = conclude(_evidence(target))
+    assert conclusion.findings["content_sensitive"].value is elides
+    assert ("flatter" in conclusion.verdict) is elides
+
+
+def test_a_twin_has_every_test_but_the_buffered_ones_three_times() -> None:
+    conclusion = conclude(_evidence("twin:toshiba-xg5"))
+    assert {row["test"] for row in conclusion.measures} == DIRECT
+    assert {len(row["mib_per_s_all"]) for row in conclusion.measures} == {3}
+    assert [row["unit"] for row in conclusion.measures].count("us") == 2
+    for row in conclusion.measures:
+        values = row["us_all"] or row["mib_per_s_all"]
+        assert row["mean"] == pytest.approx(sum(values) / 3)
+
+
+def test_many_in_flight_and_large_requests_are_faster_and_dsync_is_slower() -> None:
+    conclusion = conclude(_evidence("twin:toshiba-xg5"))
+    read = {test: _row(conclusion, test, "read")["mean"] for test in ("sequential", "random 4k")}
+    assert read["sequential"] > 10 * read["random 4k"]
+    assert _row(conclusion, "random 4k x64", "read")["mean"] > 10 * read["random 4k"]
+    write = _row(conclusion, "random 4k", "write")["mean"]
+    assert _row(conclusion, "random 4k dsync", "write")["mean"] < write / 10
+    assert 60 < _row(conclusion, "access time", "read")["mean"] < 150
+
+
+def test_a_real_directory_has_the_buffered_tests_too(drive_directory: Path) -> None:
+    evidence = _evidence(str(drive_directory), Plan(size=16 * MIB, seconds=0.05))
+    conclusion = conclude(evidence)
+    assert len(conclusion.measures) == len(TRIALS)
+    assert {row["test"] for row in conclusion.measures} == DIRECT | {
+        "buffered",
+        "buffered dsync",
+    }
+    assert all(row["value"] < 0.01 for row in evidence.observed("cached_share"))
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_a_run_that_was_broken_off_has_its_rows_and_no_finding() -> None:
+    evidence = _evidence("twin:toshiba-xg5")
+    tables = {**evidence.tables, "steps": evidence.tables["steps"].slice(0, 25)}
+    conclusion = conclude(Evidence(tables, SMALL.parameters(), "interrupted"))
+    assert conclusion.measures
+    assert conclusion.findings == {}
+    assert conclusion.verdict.startswith("Interrupted before")
+
+
+@pytest.mark.parametrize("size", [0, 8 * MIB, 16 * MIB + 1])
+def test_a_size_that_is_too_small_or_no_whole_mib_is_wrong_use(size: int) -> None:
+    with pytest.raises(UsageError, match="whole MiB from 16 MiB"):
+        plan(size, quick=True, seed=0)

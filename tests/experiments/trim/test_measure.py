@@ -1,0 +1,297 @@
+"""The trim experiment: on loop devices whose truth is known, on twins, and without root."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from ssdlab import profiles
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.device import sync_file_system
+from ssdlab.errors import UsageError
+from ssdlab.experiments.trim import real as trial
+from ssdlab.experiments.trim.analysis import conclude
+from ssdlab.experiments.trim.blocks import middle, places_of
+from ssdlab.experiments.trim.content import BLOCK, digests, tally
+from ssdlab.experiments.trim.measure import Plan, measure, plan
+from ssdlab.experiments.trim.on_twin import reads_back
+from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.session import Course
+from ssdlab.storage_stack.extents import Extent, ExtentFlag
+from ssdlab.target import Consent, parse_target
+
+MIB = 1 << 20
+SMALL = Plan(size=8 * MIB, wait_s=600.0)  # a wait ends with what is waited for
+# Little is written but the test's own, and 1 GiB stays free beside it.
+EXT4 = "-m 0 -N 64 -J size=4 -E lazy_itable_init=0"
+ROOM_MIB = 1200
+
+
+def _run(target: Path | str, *, destroy_data: bool = False) -> tuple[Conclusion, list[str]]:
+    options = TargetOptions(
+        parse_target(str(target)), SMALL.size, consent=Consent(any_empty=destroy_data)
+    )
+    with open_site(options) as site:
+        course = Course(site)
+        course.conduct(measure, SMALL)
+        codes = [warning.code for warning in site.warnings]
+    tables, asked = course.recording.tables(), SMALL.parameters()
+    return conclude(Evidence(tables, asked, virtual=site.is_virtual)), codes
+
+
+def _found(conclusion: Conclusion) -> tuple[object, object, object]:
+    reaches, layer, back = (
+        conclusion.findings[name].value for name in ("reaches", "layer", "reads_back")
+    )
+    return reaches, layer, back
+
+
+def _details(conclusion: Conclusion, step: str) -> list[str]:
+    return [row["detail"] for row in conclusion.measures if row["step"] == step]
+
+
+@pytest.fixture
+def without_discard(
+    make_filesystem: Callable[..., Path], tmp_path: Path
+) -> Iterator[tuple[Path, str]]:
+    """A mounted ext4 on a loop device that takes no discards, and the name of that device.
+
+    Its image is in ramfs, where no holes can be made.
+    """
+    image = make_filesystem("ramfs", 0) / "image"
+    with image.open("xb") as file:
+        file.truncate(ROOM_MIB * MIB)
+    done = subprocess.run(
+        ["losetup", "--find", "--show", image], check=True, capture_output=True, text=True
+    )
+    device, point = done.stdout.strip(), tmp_path / "without"
+    point.mkdir()
+    try:
+        subprocess.run(["mkfs.ext4", "-q", *EXT4.split(), device], check=True)
+        subprocess.run(["mount", device, point], check=True)
+        try:
+            yield point, device.removeprefix("/dev/")
+        finally:
+            subprocess.run(["umount", point], check=True)
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+        image.unlink()
+
+
+@pytest.mark.parametrize("options", ["", "discard"])
+def test_a_discard_that_gets_through_is_read_as_zeros(
+    make_filesystem: Callable[..., Path], options: str
+) -> None:
+    top = make_filesystem("ext4", ROOM_MIB, EXT4, options)
+    before = sorted(top.iterdir())
+    conclusion, codes = _run(top)
+    assert _found(conclusion) == (True, "none", "zeros")
+    assert sorted(top.iterdir()) == before
+    assert "loop-below" in codes
+    assert "as written" in _details(conclusion, "read before deleting")[0]
+    # Where the mount discards as files are deleted, nothing else has to be asked.
+    assert len(_details(conclusion, "asked to discard")) == (0 if options else 1)
+    assert any(row["step"] == "sent" for row in conclusion.measures)
+    before_mib, written_mib, after_mib = _used_mib(conclusion)
+    assert written_mib - before_mib == pytest.approx(8, abs=1)
+    assert written_mib - after_mib == pytest.approx(8, abs=1)
+
+
+def _used_mib(conclusion: Conclusion) -> list[float]:
+    (detail,) = _details(conclusion, "in use below")
+    return [float(part.split()[1]) for part in detail.split(", ")]
+
+
+def test_a_discard_that_a_layer_does_not_pass_leaves_the_old_data_and_names_the_layer(
+    without_discard: tuple[Path, str],
+) -> None:
+    top, device = without_discard
+    conclusion, _ = _run(top)
+    assert _found(conclusion) == (False, f"{device} (loop)", "old data")
+    assert "refused" in _details(conclusion, "asked to discard")[0]
+    passes = {row["layer"]: row["passes"] for row in conclusion.measures if row["layer"]}
+    assert (passes["loop"], conclusion.verdict[:31]) == ("no", "A discard does not get through;")
+
+
+def test_blocks_that_another_file_has_by_then_decide_nothing(
+    make_filesystem: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = make_filesystem("ext4", ROOM_MIB, EXT4)
+
+    def sync_and_reuse(directory: Path) -> None:
+        sync_file_system(directory)
+        with (top / "another").open("xb") as file:
+            file.write(np.random.default_rng(1).bytes(64 * MIB))
+            os.fsync(file.fileno())
+
+    monkeypatch.setattr(trial, "sync_file_system", sync_and_reuse)
+    conclusion, _ = _run(top)
+    assert _found(conclusion) == (None, None, "other")
+    assert "neither" in _details(conclusion, "read after deleting")[0]
+    assert (top / "another").stat().st_size == 64 * MIB
+
+
+@contextmanager
+def _as_nobody(top: Path) -> Iterator[Path]:
+    """Without root's rights; the path by which a nobody reaches `top`, whose own one is private."""
+    top.chmod(0o777)
+    with TemporaryDirectory() as reached:
+        Path(reached).chmod(0o755)
+        subprocess.run(["mount", "--bind", top, reached], check=True)
+        os.setegid(65534)
+        os.seteuid(65534)
+        try:
+            yield Path(reached)
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
+            subprocess.run(["umount", reached], check=True)
+
+
+@pytest.mark.parametrize("options", ["", "discard"])
+def test_without_root_it_tells_what_is_declared_and_sent_and_what_takes_root(
+    make_filesystem: Callable[..., Path], options: str
+) -> None:
+    top = make_filesystem("ext4", ROOM_MIB, EXT4, options)
+    with _as_nobody(top) as reached:
+        conclusion, codes = _run(reached)
+    assert "needs-root" in codes
+    assert conclusion.findings["reads_back"].value is None
+    assert "takes root" in conclusion.findings["reads_back"].why
+    layers = [row["layer"] for row in conclusion.measures if row["step"] == "declared"]
+    assert layers == ["schedule", "file system", "loop"]
+    sent = float(_details(conclusion, "sent")[0].split()[0])
+    assert (sent >= 8) == bool(options)
+
+
+def test_without_root_a_layer_that_declares_that_it_passes_none_is_believed(
+    without_discard: tuple[Path, str],
+) -> None:
+    top, device = without_discard
+    with _as_nobody(top) as reached:
+        conclusion, _ = _run(reached)
+    assert _found(conclusion) == (False, f"{device} (loop)", None)
+
+
+def test_xfs_is_read_at_its_own_addresses(make_filesystem: Callable[..., Path]) -> None:
+    conclusion, _ = _run(make_filesystem("xfs", ROOM_MIB))
+    assert _found(conclusion) == (True, "none", "zeros")
+
+
+def test_btrfs_whose_addresses_are_no_device_s_is_not_read(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    conclusion, codes = _run(make_filesystem("btrfs", ROOM_MIB, "", "discard=sync"))
+    assert conclusion.findings["reads_back"].value is None
+    assert "not-read" in codes
+    assert conclusion.findings["reaches"].value is True
+    assert "were freed below" in conclusion.findings["reaches"].why
+
+
+def test_a_block_device_is_discarded_directly(loop_device: Callable[..., Path]) -> None:
+    conclusion, _ = _run(loop_device(32), destroy_data=True)
+    assert _found(conclusion) == (True, "none", "zeros")
+    assert _details(conclusion, "asked to discard") == ["8 MiB, by its own count"]
+
+
+def test_a_run_that_is_killed_leaves_no_file(drive_directory: Path) -> None:
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from ssdlab.experiments.trim import measure as trim\n"
+        "from ssdlab.runner.session import Course\n"
+        "from ssdlab.runner.open_target import TargetOptions, open_site\n"
+        "from ssdlab.target import parse_target\n"
+        "plan = trim.Plan(size=8 << 20, wait_s=0.0)\n"
+        "course = Course\n"
+        "def killed(*_): os.kill(os.getpid(), 9)\n"
+        "course.flush = killed\n"
+        "with open_site(TargetOptions(parse_target(sys.argv[1]), plan.size)) as site:\n"
+        "    trim.measure(Course(site), plan)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, drive_directory], check=False)
+    assert done.returncode == -9
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_a_twin_s_map_drops_what_was_trimmed_and_relocates_less() -> None:
+    conclusion, codes = _run("twin:toshiba-xg5")
+    assert _found(conclusion) == (True, "none", "zeros")
+    full, trimmed = (conclusion.findings[f"waf_{name}"].value for name in ("full", "trimmed"))
+    assert isinstance(full, float)
+    assert isinstance(trimmed, float)
+    assert full > 2 * trimmed > 2
+    assert codes == []
+
+
+def test_a_twin_gives_back_what_its_profile_says(tmp_path: Path) -> None:
+    text = profiles.load("toshiba-xg5") + '\n[trim]\nreads_back = "old data"\n'
+    (tmp_path / "drive.toml").write_text(text)
+    conclusion, _ = _run(f"twin:{tmp_path}/drive.toml")
+    assert _found(conclusion) == (True, "none", "old data")
+    assert reads_back('[trim]\nreads_back = { value = "old data", kind = "guess" }') == "old data"
+    assert reads_back("") == "zeros"
+
+
+@pytest.mark.parametrize("size", [0, 2 * MIB, 8 * MIB + 4096])
+def test_a_size_that_is_too_small_or_odd_is_wrong_use(size: int) -> None:
+    with pytest.raises(UsageError, match="whole number of MiB from 4 MiB"):
+        plan(size, quick=True, seed=0)
+
+
+def test_the_ends_of_an_extent_are_not_looked_at() -> None:
+    assert middle(0, 8 * MIB, MIB) == (MIB, 6 * MIB)
+    assert middle(4096, 8 * MIB, MIB) == (2 * MIB, 5 * MIB)
+    assert middle(0, 8 * MIB, 4 * MIB)[1] == 0
+    assert middle(0, 8 * MIB, 512) == (BLOCK, 8 * MIB - 2 * BLOCK)
+
+
+def test_the_same_bytes_are_looked_at_in_the_file_and_on_its_device() -> None:
+    listed = [
+        Extent(0, 64 * MIB, 4 * MIB, ExtentFlag(0)),
+        Extent(4 * MIB, 16 * MIB + 4096, 4 * MIB, ExtentFlag(0)),
+        Extent(8 * MIB, 32 * MIB, 4096, ExtentFlag(0)),
+    ]
+    places = places_of(listed, MIB)
+    assert places.on_device == ((65 * MIB, 2 * MIB), (18 * MIB, MIB))
+    assert places.in_file == ((MIB, 2 * MIB), (4 * MIB + 2 * MIB - 4096, MIB))
+    assert places.extents == ((64 * MIB, 4 * MIB), (16 * MIB + 4096, 4 * MIB), (32 * MIB, 4096))
+    assert "larger --size" in places_of(listed, 4 * MIB).why_not
+
+
+@pytest.mark.parametrize("flag", ["INLINE", "ENCODED", "DELALLOC", "UNWRITTEN", "SHARED"])
+def test_addresses_that_cannot_be_read_are_refused(flag: str) -> None:
+    places = places_of([Extent(0, MIB, 8 * MIB, ExtentFlag[flag])], 4096)
+    assert (places.on_device, places.extents) == ((), ())
+    assert "does not tell addresses" in places.why_not
+
+
+class _Content:
+    """Blocks of a device in memory."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def pieces(self, offset: int, length: int) -> Iterator[memoryview]:
+        yield memoryview(self.content)[offset : offset + length]
+
+
+def test_each_block_is_told_apart_by_what_was_written_at_its_own_place() -> None:
+    first, second = (np.random.default_rng(at).bytes(BLOCK) for at in (0, 1))
+    written = _Content(first + second + first + second + first)
+    spans = [(0, 2 * BLOCK), (2 * BLOCK, 3 * BLOCK)]
+    known = digests(written, spans)  # type: ignore[arg-type]  # only `pieces` is asked
+    now = _Content(first + bytes(BLOCK) + b"\xff" * BLOCK + first + second[:-1] + b"\0")
+    seen = tally(now, spans, known)  # type: ignore[arg-type]  # as above
+    assert (seen.old, seen.zeros, seen.ones, seen.other) == (1, 1, 1, 2)
+    assert not seen.is_gone
+    empty = _Content(bytes(5 * BLOCK))
+    assert tally(empty, spans, known).is_gone  # type: ignore[arg-type]  # as above

@@ -1,0 +1,236 @@
+"""The workload experiment: the jobs of a fio job file on a twin, in a directory, on a device."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.device import parse_fio
+from ssdlab.errors import DeviceFailure, TargetError, UsageError
+from ssdlab.experiments.workload.analysis import conclude
+from ssdlab.experiments.workload.measure import Plan, measure, plan
+from ssdlab.runner.open_target import Site, TargetOptions, open_site
+from ssdlab.runner.session import Course
+from ssdlab.target import Consent, Twin, parse_target
+
+MIB = 1 << 20
+READS = "[reads]\nioengine=io_uring\ndirect=1\nrw=randread\nnorandommap\niodepth=4\nsize=4m\n"
+MIXED = f"""
+[global]
+ioengine=io_uring
+direct=1
+size=4m
+[first]
+rw=write
+bs=64k
+[mixed]
+stonewall
+rw=randrw
+rwmixread=75
+norandommap
+bs=4k
+iodepth=8
+io_size={16 * MIB}
+fsync=64
+"""
+
+
+def _plan(text: str) -> Plan:
+    return Plan(tuple(parse_fio(text)), "job.fio")
+
+
+def _course(options: TargetOptions, chosen: Plan) -> tuple[Course, Site]:
+    with open_site(options) as site:
+        course = Course(site)
+        course.conduct(measure, chosen)
+    return course, site
+
+
+def _options(target: object, chosen: Plan, **more: Any) -> TargetOptions:
+    capacity = more.pop("capacity_bytes", None)
+    parsed = parse_target(str(target), capacity)
+    return TargetOptions(parsed, chosen.size, request_bytes_max=chosen.request_bytes_max, **more)
+
+
+def _evidence(target: str, text: str, **more: Any) -> Evidence:
+    chosen = _plan(text)
+    course, _ = _course(_options(target, chosen, **more), chosen)
+    return Evidence(course.recording.tables(), chosen.parameters())
+
+
+def test_a_twin_does_each_job_and_tells_of_each_kind_of_request() -> None:
+    evidence = _evidence("twin:toshiba-xg5", MIXED, capacity_bytes=1 << 30)
+    conclusion = conclude(evidence)
+    kinds = [(row["job"], row["op"]) for row in conclusion.measures]
+    assert kinds == [("first", "write"), ("mixed", "read"), ("mixed", "write"), ("mixed", "flush")]
+    assert sum(row["requests"] for row in conclusion.measures[1:3]) == 4096
+    assert conclusion.measures[1]["requests"] == pytest.approx(3072, rel=0.1)
+    assert conclusion.measures[3]["mib_per_s"] is None
+    assert set(conclusion.findings) == {"iops", "mib_per_s", "latency_us_p50", "latency_us_p99"}
+    assert "requests a second" in conclusion.verdict
+
+
+def test_a_percentile_that_too_few_requests_support_is_none_and_says_why() -> None:
+    evidence = _evidence("twin:toshiba-xg5", READS, capacity_bytes=1 << 30)
+    [row] = conclude(evidence).measures
+    assert row["requests"] == 1024
+    assert row["latency_us_p50"] > 0
+    assert [row[f"latency_us_{part}"] for part in ("p99", "p999", "p9999")] == [None] * 3
+    assert row["why"].startswith("p99 takes 1100, p99.9 takes 11000, p99.99 takes 110000 requests")
+
+
+def test_what_is_read_was_written_first_and_what_is_only_written_on_a_twin_was_not() -> None:
+    read = _evidence("twin:toshiba-xg5", READS, capacity_bytes=1 << 30)
+    assert [row["phase"] for row in read.steps()] == ["fill", "flush", "job"]
+    assert read.steps("fill")[0]["bytes"] == 4 * MIB
+    written = _evidence("twin:toshiba-xg5", READS.replace("randread", "randwrite"))
+    assert [row["phase"] for row in written.steps()] == ["job"]
+
+
+def test_a_region_that_is_no_whole_number_of_mib_is_filled_to_its_end() -> None:
+    evidence = _evidence("twin:toshiba-xg5", READS.replace("4m", "4100k"), capacity_bytes=1 << 30)
+    assert [row["bytes"] for row in evidence.steps("fill")] == [4 * MIB, 4 << 10]
+
+
+def test_a_directory_is_read_as_the_file_says_and_the_test_file_is_gone(
+    drive_directory: Path,
+) -> None:
+    text = READS.replace("ioengine=io_uring", "ioengine=psync").replace("iodepth=4", "numjobs=2")
+    chosen = _plan(text)
+    course, site = _course(_options(drive_directory, chosen), chosen)
+    [job] = Evidence(course.recording.tables(), {}).steps("job")
+    assert (job["requests"], job["queue_depth"]) == (2048, 1)
+    assert '"engine":"sync"' in job["opened"]
+    assert "page-cache" not in {warning.code for warning in site.warnings}
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_a_page_cache_that_is_not_bypassed_is_a_doubt_on_a_drive(drive_directory: Path) -> None:
+    chosen = _plan(READS.replace("direct=1", "direct=0\ninvalidate=0"))
+    _, site = _course(_options(drive_directory, chosen), chosen)
+    assert "page-cache" in {warning.code for warning in site.warnings}
+
+
+def test_the_target_takes_the_place_of_the_files_own_and_that_is_told() -> None:
+    chosen = _plan(f"{READS}filename=/dev/sdx\n")
+    _, site = _course(_options("twin:toshiba-xg5", chosen, capacity_bytes=1 << 30), chosen)
+    assert "/dev/sdx" in site.warnings[0].sentence
+
+
+def test_reads_of_a_hole_are_refused_because_they_measure_nothing(drive_directory: Path) -> None:
+    """What fio does not: it reads unwritten extents, and tells of fairy-tale rates."""
+    chosen = _plan(f"{READS}[again]\nstonewall\ndirect=1\nsize=4m\nrw=read\n")
+    with open_site(_options(drive_directory, chosen)) as site:
+        course = Course(site)
+
+        def listen(report: Any) -> None:
+            if report.label == "running reads" and site.test_file is not None:
+                os.ftruncate(site.test_file.fd, 0)
+                os.posix_fallocate(site.test_file.fd, 0, 4 * MIB)
+
+        course.listener = course.forecast.listener = listen
+        with pytest.raises(TargetError, match=r"job again was not run: .* are not on the drive"):
+            course.conduct(measure, chosen)
+    assert [row["phase"] for row in course.recording.tables()["steps"].to_pylist()][-1] == "job"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (READS.replace("iodepth=4", "iodepth=0"), "iodepth is 0; may be a whole number"),
+        (READS + "ramp_time=10\n", "ramp_time is 10; may be left out"),
+        (READS + READS.replace("reads", "more"), "stonewall is left out; may be 1"),
+        (READS + READS.replace("io_uring", "io_uring\nstonewall"), "is there twice"),
+        ("", "no job in it"),
+    ],
+)
+def test_a_file_that_says_what_is_not_known_is_refused_in_one_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=message) as refused:
+        plan(path, seed=0)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot be read .*; give a fio job file"):
+        plan(tmp_path / "none", seed=0)
+
+
+@pytest.mark.parametrize("option", ["bs=1000\nsize=4000000", "offset=100"])
+def test_what_is_no_multiple_of_the_sector_is_refused_before_anything_is_written(
+    drive_directory: Path, option: str
+) -> None:
+    chosen = _plan(f"{READS}{option}\n")
+    with open_site(_options(drive_directory, chosen)) as site:
+        course = Course(site)
+        with pytest.raises(UsageError, match="may be a multiple of the sector of this target"):
+            course.conduct(measure, chosen)
+    assert len(course.recording.tables()["steps"]) == 0
+
+
+def test_a_region_beyond_the_end_is_refused_and_says_where_it_was_given() -> None:
+    chosen = _plan(READS.replace("size=4m", "offset=1g\nsize=4m"))
+    twin = Twin("toshiba-xg5", 1 << 30)
+    named = TargetOptions(twin, chosen.size, size_from="offset and size")
+    with (
+        pytest.raises(TargetError, match=r"less than the 1\.004 GiB of offset and size"),
+        open_site(named),
+    ):
+        pytest.fail("it was opened")
+
+
+def test_a_device_that_fails_in_mid_run_ends_it_and_what_was_measured_stays(
+    loop_device: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The file under a loop device is cut short while it is read: EIO from there on."""
+    device = loop_device(16)
+    [image] = tmp_path.glob("image-*")
+    text = READS.replace("size=4m", "size=16m\nruntime=20\ntime_based")
+    chosen = _plan(f"{READS}[then]\nstonewall\n{text.partition(chr(10))[2]}")
+    with open_site(_options(device, chosen, consent=Consent(any_empty=True))) as site:
+        course = Course(site)
+
+        def listen(report: Any) -> None:
+            if report.label == "running then":
+                os.truncate(image, 4 * MIB)
+
+        course.listener = course.forecast.listener = listen
+        with pytest.raises(DeviceFailure, match="running then: a request failed") as failure:
+            course.conduct(measure, chosen)
+    assert "\n" not in str(failure.value)
+    steps = course.recording.tables()["steps"].to_pylist()
+    assert [row["phase"] for row in steps] == ["fill", "flush", "job", "job"]
+    assert steps[2]["requests"] == 1024
+    assert steps[3]["errors"] > 0
+    os.truncate(image, 16 * MIB)
+
+
+def test_a_file_that_is_cut_short_underneath_ends_the_run_in_one_line(
+    drive_directory: Path,
+) -> None:
+    chosen = _plan(READS.replace("size=4m", "size=4m\nruntime=20\ntime_based"))
+    with open_site(_options(drive_directory, chosen)) as site:
+        course = Course(site)
+
+        def listen(report: Any) -> None:
+            if report.label == "running reads" and site.test_file is not None:
+                os.ftruncate(site.test_file.fd, MIB)
+
+        course.listener = course.forecast.listener = listen
+        with pytest.raises(DeviceFailure, match="running reads: ") as failure:
+            course.conduct(measure, chosen)
+    assert "\n" not in str(failure.value)
+
+
+def test_a_plan_is_the_same_after_it_was_stored() -> None:
+    chosen = _plan(MIXED + READS.replace("direct=1", "direct=1\nstonewall\nrate_iops=1000"))
+    assert msgspec.convert(msgspec.to_builtins(chosen), Plan) == chosen

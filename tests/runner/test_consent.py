@@ -1,0 +1,126 @@
+"""A block device is destroyed only where the user gave it up, and named it if it holds anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ssdlab.errors import TargetError
+from ssdlab.runner import consent
+from ssdlab.runner.consent import described
+from ssdlab.runner.open_target import Site, TargetOptions, open_site
+from ssdlab.storage_stack.blockdev import BlockDevice
+from ssdlab.storage_stack.mounts import mount_of
+from ssdlab.target import parse_consent, parse_target
+
+MIB = 1 << 20
+
+
+def _opened(device: Path, named: object = "") -> Site:
+    options = TargetOptions(
+        parse_target(str(device)), 16 * MIB, consent=parse_consent(str(named) or True)
+    )
+    with open_site(options) as site:
+        return site
+
+
+def _refusal(device: Path, named: object = "") -> str:
+    with pytest.raises(TargetError) as refused:
+        _opened(device, named)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+@pytest.fixture
+def with_files(loop_device: Callable[..., Path]) -> Path:
+    """A free loop device with a file system."""
+    device = loop_device(64)
+    subprocess.run(["mkfs.ext4", "-q", "-L", "data", device], check=True)
+    return device
+
+
+def test_an_empty_device_needs_no_name_and_what_it_is_is_told(
+    loop_device: Callable[..., Path],
+) -> None:
+    device = loop_device(64)
+    said = f"{device} (64 MiB), on which no file system was found"
+    assert _opened(device).destroys == said
+
+
+def test_a_device_with_a_file_system_must_be_named(with_files: Path) -> None:
+    before = with_files.read_bytes()
+    assert f"holds ext4 'data' on {with_files}; if it may be destroyed, give " in _refusal(
+        with_files
+    )
+    assert with_files.read_bytes() == before
+    site = _opened(with_files, with_files)
+    assert site.destroys == f"{with_files} (64 MiB), with ext4 'data' on {with_files}"
+
+
+def test_a_link_to_the_device_names_it_too(with_files: Path, tmp_path: Path) -> None:
+    link = tmp_path / "by-id"
+    link.symlink_to(with_files)
+    assert _opened(with_files, link).destroys
+    assert _opened(link, with_files).destroys
+
+
+@pytest.mark.parametrize("named", ["/dev/null", "/dev/none", "yes", "an empty one"])
+def test_another_name_is_refused_even_if_nothing_is_there(
+    loop_device: Callable[..., Path], named: str
+) -> None:
+    device = loop_device(64)
+    assert f"--destroy-data names {named}, but the target is {device}" in _refusal(device, named)
+
+
+def test_where_nothing_can_be_looked_for_the_device_must_be_named(
+    loop_device: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> list[object]:
+        raise TargetError("wipefs is not installed")
+
+    monkeypatch.setattr(consent, "signatures", broken)
+    device = loop_device(64)
+    assert "wipefs is not installed, so it may hold something" in _refusal(device)
+    assert "not known what it holds" in _opened(device, device).destroys
+
+
+def test_it_is_held_exclusively_while_it_is_looked_at(
+    loop_device: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, seen = loop_device(64), []
+
+    def look(_: object) -> list[object]:
+        try:
+            os.close(os.open(device, os.O_RDONLY | os.O_EXCL))
+        except OSError as error:
+            seen.append(error.strerror)
+        return []
+
+    monkeypatch.setattr(consent, "signatures", look)
+    _opened(device)
+    assert seen == ["Device or resource busy"]
+
+
+def test_a_mounted_device_stays_untouched_though_it_is_named(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    top = make_filesystem("ext4", 64)
+    device = Path(mount_of(top).source)
+    assert "stays untouched" in _refusal(device, device)
+
+
+def test_a_device_is_described_by_what_is_known_of_it() -> None:
+    drive = BlockDevice(
+        *("nvme0n1", 259, 0, "nvme0n1", "nvme", 1 << 40),
+        model="980 PRO",
+        vendor="Samsung",
+        serial="S5GX",
+    )
+    said = "/dev/nvme0n1 (Samsung 980 PRO, serial S5GX, 1 TiB)"
+    assert described(Path("/dev/nvme0n1"), drive) == said
+    bare = BlockDevice("vda", 254, 0, "vda", "virtio", None)
+    assert described(Path("/dev/vda"), bare) == "/dev/vda"

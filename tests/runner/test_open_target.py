@@ -1,0 +1,321 @@
+"""Targets: each is opened or refused for its own reason, and left as it was found."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ssdlab.device import Job, run_job
+from ssdlab.errors import TargetError, UsageError
+from ssdlab.runner.open_target import Site, TargetOptions, check, open_site
+from ssdlab.storage_stack.mounts import mount_of
+from ssdlab.storage_stack.space import space_on
+from ssdlab.target import NO_CONSENT, Consent, Twin, parse_target
+
+MIB = 1 << 20
+SIZE = 16 * MIB
+ANY_EMPTY = Consent(any_empty=True)
+LEFTOVER = "ssdlab-test-0123456789ab.tmp"
+ROOMY_MIB = 1400
+"""A file system of this size has room for a test beside the 1 GiB that stays free."""
+
+
+def _options(
+    target: object, capacity: int | None = None, consent: Consent = NO_CONSENT
+) -> TargetOptions:
+    return TargetOptions(parse_target(str(target), capacity), SIZE, consent=consent)
+
+
+def _refusal(target: object, size: int = SIZE, consent: Consent = NO_CONSENT) -> str:
+    with (
+        pytest.raises(TargetError) as raised,
+        open_site(TargetOptions(parse_target(str(target)), size, consent=consent)),
+    ):
+        pytest.fail("it was opened")
+    return str(raised.value)
+
+
+def _codes(site: Site) -> list[str]:
+    return [warning.code for warning in site.warnings]
+
+
+def test_a_twin_is_virtual_knows_its_geometry_and_keeps_its_profile() -> None:
+    with open_site(_options("twin:toshiba-xg5", 256 * MIB)) as site:
+        assert site.is_virtual
+        assert site.identity["name"] == "toshiba-xg5"
+        assert site.identity["capacity_bytes"] == site.drive.capacity_bytes == 256 * MIB
+        assert site.identity["dies"] == 16
+        assert site.profile is not None
+        assert "Toshiba" in site.profile
+        assert (site.warnings, site.check_written()) == ([], None)
+
+
+def test_a_twin_that_is_smaller_than_the_test_is_refused() -> None:
+    with pytest.raises(TargetError, match="holds 256 MiB, less than the 512 MiB of --size"):
+        check(TargetOptions(Twin("toshiba-xg5", 256 * MIB), 512 * MIB))
+
+
+def test_a_directory_gives_a_locked_file_that_is_gone_afterwards(drive_directory: Path) -> None:
+    with open_site(_options(drive_directory)) as site:
+        assert not site.is_virtual
+        assert site.drive.capacity_bytes == SIZE
+        assert site.test_file is not None
+        assert list(drive_directory.iterdir()) == [site.test_file.path]
+        assert site.identity["path"] == str(drive_directory.resolve())
+        assert site.identity["fs_type"] == mount_of(drive_directory).fs_type
+        assert site.profile is None
+    assert list(drive_directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_the_file_is_gone_after_an_exception(
+    drive_directory: Path, kind: type[BaseException]
+) -> None:
+    with pytest.raises(kind), open_site(_options(drive_directory)):
+        raise kind
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_a_leftover_is_removed_and_told_and_two_runs_do_not_disturb_each_other(
+    drive_directory: Path,
+) -> None:
+    (drive_directory / LEFTOVER).write_bytes(b"x")
+    (drive_directory / "mine").write_bytes(b"x")
+    with (
+        open_site(_options(drive_directory)) as first,
+        open_site(_options(drive_directory)) as second,
+    ):
+        assert "leftover" in _codes(first)
+        assert "leftover" not in _codes(second)
+        assert first.test_file is not None
+        assert first.test_file.path.exists()
+        assert len(list(drive_directory.iterdir())) == 3
+    assert [path.name for path in drive_directory.iterdir()] == ["mine"]
+
+
+def test_a_link_to_a_directory_is_that_directory(drive_directory: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(drive_directory)
+    with open_site(_options(link)) as site:
+        assert site.identity["path"] == str(drive_directory.resolve())
+        assert len(list(drive_directory.iterdir())) == 1
+
+
+def test_a_doubt_is_noted_once() -> None:
+    with open_site(_options("twin:toshiba-xg5", 256 * MIB)) as site:
+        site.warn("odd", "It is odd.")
+        site.warn("odd", "It is odd.")
+        assert _codes(site) == ["odd"]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("missing", "No such file or directory; give a directory"),
+        ("file", "neither a directory nor a block device; give the directory it is in"),
+        ("pipe", "neither a directory nor a block device"),
+        ("loop", "symbolic links"),
+    ],
+)
+def test_what_is_no_directory_and_no_device_is_refused(
+    tmp_path: Path, name: str, reason: str
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    before = sorted(tmp_path.iterdir())
+    assert reason in _refusal(tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_empty_target_is_not_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "the target is empty" in _refusal("")
+
+
+def test_a_capacity_is_for_twins(tmp_path: Path) -> None:
+    with pytest.raises(
+        UsageError, match=r"--capacity scales a twin, but the target is .*twin:NAME"
+    ):
+        _options(tmp_path, capacity=MIB)
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ramfs"])
+def test_a_file_system_in_memory_is_refused(
+    make_filesystem: Callable[..., Path], kind: str
+) -> None:
+    top = make_filesystem(kind, 64)
+    assert "lives in memory" in _refusal(top)
+    assert list(top.iterdir()) == []
+
+
+def test_a_file_system_that_turns_direct_io_into_buffered_io_is_refused_before_any_writing(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    top = make_filesystem("ext4", ROOMY_MIB, "", "data=journal")
+    assert "silently turns direct I/O into page-cache I/O" in _refusal(top)
+    assert [path.name for path in top.iterdir()] == ["lost+found"]
+
+
+def test_a_directory_whose_files_are_journalled_is_refused(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    directory = make_filesystem("ext4", ROOMY_MIB) / "journalled"
+    directory.mkdir()
+    if subprocess.run(["chattr", "+j", directory], check=False, capture_output=True).returncode:
+        pytest.skip("chattr +j is not permitted here (needs CAP_SYS_RESOURCE)")
+    assert "chattr +j" in _refusal(directory)
+    assert list(directory.iterdir()) == []
+
+
+def test_a_directory_in_which_nothing_can_be_removed_is_refused_before_a_file_is_made(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    directory = make_filesystem("ext4", ROOMY_MIB) / "append-only"
+    directory.mkdir()
+    subprocess.run(["chattr", "+a", directory], check=True)
+    message = _refusal(directory)
+    left = list(directory.iterdir())
+    subprocess.run(["chattr", "-a", directory], check=True)
+    assert "chattr +a" in message
+    assert left == []
+
+
+def test_a_directory_that_nobody_may_write_is_refused_to_root_too(drive_directory: Path) -> None:
+    drive_directory.chmod(0o555)
+    refusal = _refusal(drive_directory)
+    drive_directory.chmod(0o755)
+    assert "read-only (mode 555)" in refusal
+    assert list(drive_directory.iterdir()) == []
+
+
+def test_a_read_only_mount_is_refused(make_filesystem: Callable[..., Path]) -> None:
+    top = make_filesystem("ext4", ROOMY_MIB)
+    subprocess.run(["mount", "-o", "remount,ro", top], check=True)
+    assert "read-only" in _refusal(top)
+
+
+@pytest.fixture
+def ordinary_user(drive_directory: Path) -> Iterator[Callable[[], None]]:
+    """`ordinary_user()`: from then on to the end of the test without root's rights."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: it becomes another user")
+    parents = [path for path in drive_directory.parents if path.stat().st_uid == 0]
+    modes = {path: path.stat().st_mode for path in parents}
+    for path, mode in modes.items():
+        path.chmod(mode | 0o011)
+    yield lambda: os.seteuid(65534)
+    os.seteuid(0)
+    for path, mode in modes.items():
+        path.chmod(mode)
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [(0o755, "no test file can be made there (Permission denied)"), (0o333, "opened for reading")],
+)
+def test_a_directory_that_a_user_may_not_write_or_list_is_refused(
+    drive_directory: Path, ordinary_user: Callable[[], None], mode: int, reason: str
+) -> None:
+    drive_directory.chmod(mode)
+    ordinary_user()
+    assert reason in _refusal(drive_directory)
+
+
+def test_what_must_stay_free_stays_free(make_filesystem: Callable[..., Path]) -> None:
+    small, roomy = make_filesystem("ext4", 256), make_filesystem("ext4", ROOMY_MIB)
+    message = _refusal(small)
+    assert "1 GiB must stay free (5 % or 1 GiB, whichever is more)" in message
+    assert "--size" not in message.split(";")[1]
+    message = _refusal(roomy, 2 << 30)
+    most = int(message.split("give a --size of at most ")[1].split(" MiB, or another")[0])
+    with open_site(TargetOptions(parse_target(str(roomy)), most * MIB)):
+        assert len(list(roomy.glob("ssdlab*"))) == 1
+    assert not list(roomy.glob("ssdlab*"))
+
+
+def test_a_full_file_system_is_refused(make_filesystem: Callable[..., Path]) -> None:
+    top = make_filesystem("ext4", 64)
+    with (top / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+        for _ in range(64):
+            filler.write(bytes(MIB))
+    assert space_on(top).free_bytes < MIB
+    assert "must stay free" in _refusal(top)
+
+
+def test_a_mount_on_a_cached_loop_device_is_doubted(make_filesystem: Callable[..., Path]) -> None:
+    with open_site(_options(make_filesystem("ext4", ROOMY_MIB))) as site:
+        assert "page-cache-below" in _codes(site)
+
+
+def test_a_block_device_is_kept_unless_its_destruction_is_allowed(
+    loop_device: Callable[..., Path],
+) -> None:
+    device = loop_device(32)
+    assert "--destroy-data" in _refusal(device)
+    assert not any(device.read_bytes())
+    with open_site(_options(device, consent=ANY_EMPTY)) as site:
+        assert site.identity["path"] == str(device)
+        assert site.drive.capacity_bytes == 32 * MIB
+        assert "page-cache-below" in _codes(site)
+        job = Job(op="write", length_bytes=MIB, block_bytes=MIB, amount_bytes=MIB)
+        run_job(site.drive, job).raise_if_failed("writing")
+    assert any(device.read_bytes()[:MIB])
+
+
+def test_a_block_device_that_is_too_small_is_refused(loop_device: Callable[..., Path]) -> None:
+    assert "holds 8 MiB, less than the 16 MiB" in _refusal(loop_device(8), consent=ANY_EMPTY)
+
+
+def test_a_mounted_device_is_refused_and_keeps_its_files(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    top = make_filesystem("ext4", 64)
+    (top / "file").write_text("precious")
+    message = _refusal(mount_of(top).source, consent=ANY_EMPTY)
+    assert f"is mounted at {top}" in message
+    assert "stays untouched" in message
+    assert (top / "file").read_text() == "precious"
+
+
+def test_swap_in_use_is_refused(loop_device: Callable[..., Path]) -> None:
+    device = loop_device(64)
+    subprocess.run(["mkswap", device], check=True, capture_output=True)
+    started = subprocess.run(["swapon", device], check=False, capture_output=True, text=True)
+    if started.returncode:
+        pytest.skip(f"no swap can be started here: {started.stderr.strip()}")
+    try:
+        assert "is swap space" in _refusal(device, consent=ANY_EMPTY)
+    finally:
+        subprocess.run(["swapoff", device], check=True)
+
+
+def test_a_device_with_a_holder_is_refused(loop_device: Callable[..., Path]) -> None:
+    device = loop_device(64)
+    sectors, name = 64 * MIB // 512, f"ssdlab-test-{os.getpid()}"
+    made = subprocess.run(
+        ["dmsetup", "create", name, "--table", f"0 {sectors} linear {device} 0"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode:
+        pytest.skip(f"no device-mapper here: {made.stderr.strip()}")
+    try:
+        assert "is a part of dm-" in _refusal(device, consent=ANY_EMPTY)
+    finally:
+        subprocess.run(["dmsetup", "remove", "--retry", name], check=True)
+
+
+def test_a_directory_that_is_gone_when_it_is_opened_is_refused(drive_directory: Path) -> None:
+    options = _options(drive_directory)
+    drive_directory.rmdir()
+    with pytest.raises(TargetError, match="No such file or directory"), open_site(options):
+        pytest.fail("it was opened")

@@ -1,0 +1,109 @@
+"""The forecast: known rates, known answers, on a clock that the test turns."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ssdlab.runner import progress
+from ssdlab.runner.progress import Forecast, Report
+
+
+class Clock:
+    """A stopwatch that stands still until it is told."""
+
+    def __init__(self) -> None:
+        """At zero."""
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        """As in `time`."""
+        return self.seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the forecast."""
+    made = Clock()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=made.monotonic))
+    return made
+
+
+@pytest.fixture
+def reports() -> list[Report]:
+    """All that the listener was told."""
+    return []
+
+
+def _forecast(reports: list[Report], **to_do: float) -> Forecast:
+    work = {"fill": 100.0, "read": 200.0, "overwrite": 10.0, "rest": 30.0, **to_do}
+    return Forecast(work, reports.append)
+
+
+def _do(forecast: Forecast, clock: Clock, kind: str, work: float, *, seconds: float) -> None:
+    step = forecast.step(kind, work, kind)
+    clock.seconds += seconds
+    step.watch(1, 1, 0)
+    step.finish()
+
+
+def test_nothing_is_known_before_anything_was_done(clock: Clock, reports: list[Report]) -> None:
+    _forecast(reports).step("fill", 100, "filling")
+    assert reports == [Report("filling", 0.0, 0.0, None)]
+
+
+def test_reads_are_forecast_by_the_fills_rate_until_there_is_one_of_their_own(
+    clock: Clock, reports: list[Report]
+) -> None:
+    forecast = _forecast(reports, overwrite=0.0)
+    _do(forecast, clock, "fill", 100, seconds=10)
+    forecast.step("read", 100, "reading")
+    assert reports[-1].left_s == pytest.approx(200 / 10 + 30)
+    _do(forecast, clock, "read", 100, seconds=50)
+    assert reports[-1].left_s == pytest.approx(100 / 2 + 30)
+
+
+def test_random_writes_are_expected_to_be_twenty_times_slower_than_the_fill(
+    clock: Clock, reports: list[Report]
+) -> None:
+    forecast = _forecast(reports, read=0.0, rest=0.0)
+    _do(forecast, clock, "fill", 100, seconds=10)
+    forecast.step("overwrite", 10, "overwriting")
+    assert reports[-1].left_s == pytest.approx(10 / 0.5)
+
+
+def test_the_time_left_falls_while_a_step_runs_and_the_share_rises(
+    clock: Clock, reports: list[Report]
+) -> None:
+    forecast = _forecast(reports, overwrite=0.0, rest=0.0)
+    _do(forecast, clock, "fill", 100, seconds=10)
+    step = forecast.step("read", 200, "reading")
+    for done in (1, 2, 3, 4):
+        clock.seconds += 5
+        step.watch(done, 4, 0)
+    assert [report.left_s for report in reports[-4:]] == pytest.approx([15, 10, 5, 0])
+    assert [report.run_share for report in reports[-4:]] == pytest.approx(
+        [15 / 30, 20 / 30, 25 / 30, 1]
+    )
+    assert [report.step_share for report in reports[-4:]] == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_rests_that_are_no_work_are_not_waited_for(clock: Clock, reports: list[Report]) -> None:
+    forecast = _forecast(reports, read=0.0, overwrite=0.0, rest=0.0)
+    _do(forecast, clock, "fill", 100, seconds=10)
+    forecast.step("rest", 3.6e6, "resting")
+    assert reports[-1].left_s == 0.0
+
+
+def test_all_done_is_a_share_of_one_and_no_time_left(clock: Clock, reports: list[Report]) -> None:
+    forecast = _forecast(reports)
+    for kind, work in (("fill", 100), ("rest", 30), ("read", 200), ("overwrite", 10)):
+        _do(forecast, clock, kind, work, seconds=3)
+    assert (reports[-1].run_share, reports[-1].left_s) == (1.0, 0.0)
+
+
+def test_a_step_without_work_is_done_at_once(clock: Clock, reports: list[Report]) -> None:
+    step = _forecast(reports, rest=0.0).step("rest", 0.0, "resting")
+    step.watch(0, 0, 0)
+    assert reports[-1].step_share == 1.0

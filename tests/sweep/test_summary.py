@@ -1,0 +1,92 @@
+"""What decides and what none beats, on rows whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ssdlab.sweep.analysis.sensitivity import _share, effects
+from ssdlab.sweep.analysis.summary import summary
+
+KEYS = {"ftl.spare": True, "ftl.victim": False, "workload.skew": True}
+Law = Callable[[float, str, float], float]
+
+
+def _rows(law: Law, noise: float = 0.0) -> list[dict[str, Any]]:
+    """A grid of 4 x 2 x 3 points with two repeats."""
+    generator = np.random.default_rng(1)
+    points = [(a, b, c) for a in (1.0, 2.0, 3.0, 4.0) for b in "gf" for c in (0.0, 1.0, 2.0)]
+    rows = []
+    for point, (spare, victim, skew) in enumerate(points):
+        for repeat in range(2):
+            value = law(spare, victim, skew) * float(np.exp(generator.normal(0, noise)))
+            names = ("write_iops", "latency_us_p50", "latency_us_p99", "waf", "cost")
+            rows.append(
+                {
+                    **dict.fromkeys(names, 1.0),
+                    "read_mib_per_s": value,
+                    "point": point,
+                    "repeat": repeat,
+                    "status": "done",
+                    "ftl.spare": spare,
+                    "ftl.victim": victim,
+                    "workload.skew": skew,
+                }
+            )
+    return rows
+
+
+def test_what_one_parameter_alone_decides_is_all_its_own() -> None:
+    found = effects(_rows(lambda spare, _v, _s: spare**2, 0.01), KEYS, ["read_mib_per_s", "waf"])
+    shares = {each.key: each for each in found if each.number == "read_mib_per_s"}
+    assert shares["ftl.spare"].share > 0.99
+    assert shares["ftl.spare"].low > 0.98
+    assert shares["ftl.victim"].share < 0.05
+    assert [value for value, _ in shares["ftl.spare"].levels] == [1.0, 2.0, 3.0, 4.0]
+    assert not [each for each in found if each.number == "waf"]  # it never varied
+
+
+def test_shares_of_an_additive_law_are_its_variances_and_a_joint_one_has_none() -> None:
+    weights = np.array([np.var([1, 2, 3, 4]), np.var([0, 1]) * 4, np.var([0, 1, 2])])
+    rows = _rows(lambda spare, victim, skew: float(np.exp(spare + 2 * (victim == "g") + skew)))
+    found = [each.share for each in effects(rows, KEYS, ["read_mib_per_s"])]
+    assert found == pytest.approx(weights / weights.sum(), abs=0.04)
+    crossed = _rows(lambda _s, victim, skew: float(np.exp((skew - 1) * (victim == "g") * 2)))
+    by_key = {each.key: each.share for each in effects(crossed, KEYS, ["read_mib_per_s"])}
+    assert sum(by_key.values()) < 0.6
+
+
+def test_noise_alone_decides_nothing() -> None:
+    found = effects(_rows(lambda *_: 1.0, 0.1), KEYS, ["read_mib_per_s"])
+    assert all(each.share < 0.15 for each in found)
+    assert all(each.low < 0.05 for each in found)
+
+
+def test_what_chance_gives_the_means_is_taken_off() -> None:
+    generator = np.random.default_rng(2)
+    level = np.arange(48) % 4
+    shares = [_share(generator.standard_normal(48), level) for _ in range(200)]
+    assert np.mean(shares) < 0.035  # with it: 3 / 47
+
+
+def test_points_are_beaten_only_by_better_ones_under_their_own_load() -> None:
+    rows = _rows(lambda spare, victim, skew: spare + (victim == "g") + 10 * skew)
+    found = summary(("s", "p"), KEYS, 48, rows)
+    best = [point.values for point in found.points if point.best]
+    assert best == [
+        {"ftl.spare": 4.0, "ftl.victim": "g", "workload.skew": skew} for skew in (0.0, 1.0, 2.0)
+    ]
+
+
+def test_failed_runs_are_counted_and_leave_the_others() -> None:
+    rows = _rows(lambda spare, *_: spare)
+    rows[0] = {**rows[0], "status": "failed", "reason": "its worker was killed"}
+    rows[0]["read_mib_per_s"] = None
+    found = summary(("s", "p"), KEYS, 50, rows)
+    assert (found.done, len(found.failed), found.wanted) == (47, 1, 50)
+    assert found.points[0].runs == 1
+    assert "47 of 50 runs done, 1 failed" in found.verdict
+    assert "nothing to tell yet" in summary(("s", "p"), KEYS, 50, rows[:1]).verdict
