@@ -25,12 +25,12 @@ import numpy as np
 
 from ssdlab.api.turns import Asked, measure_in_turns
 from ssdlab.cli.compare.command import Short
-from ssdlab.compare.side import Side, sides
-from ssdlab.compare.verdict import compare
+from ssdlab.comparison.side import Side, sides
+from ssdlab.comparison.verdict import compare
 from ssdlab.experiments.turns import measure as turns
 from ssdlab.experiments.workload import measure as workload
 from ssdlab.records import Run
-from ssdlab.runner.run import Audience, Keeping, Task, options_of, perform
+from ssdlab.runner.run import RunObserver, RunRequest, SaveOptions, options_of, perform
 from ssdlab.target import NO_CONSENT, parse_target
 
 NOISE = 0.05
@@ -51,7 +51,7 @@ def in_turns(targets: list[str], number: int, turn: str, seed: int) -> list[Run]
         for place, target in enumerate(targets)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        return measure_in_turns(asked, Keeping(Path(folder)), Audience())
+        return measure_in_turns(asked, SaveOptions(Path(folder)), RunObserver())
 
 
 def verdict(runs: list[Run]) -> str:
@@ -89,9 +89,9 @@ def single(directory: Path, seed: int) -> Run:
     """A run of the workload alone: one turn's job for three seconds."""
     text = Short("read", "random", "4KiB", 1, "3s", "16MiB").text()
     plan = workload.plan_of(text, "", seed=seed)
-    task = Task("workload", plan, options_of(parse_target(str(directory)), plan, NO_CONSENT))
+    task = RunRequest("workload", plan, options_of(parse_target(str(directory)), plan, NO_CONSENT))
     with tempfile.TemporaryDirectory() as folder:
-        return perform(task, Keeping(Path(folder)), Audience())
+        return perform(task, SaveOptions(Path(folder)), RunObserver())
 
 
 def noisy(run: Run, factor: float, generator: np.random.Generator) -> Run:

@@ -17,8 +17,8 @@ from ssdlab.device import Job, open_twin, run_job
 from ssdlab.experiments.cache.analysis import conclude
 from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure
 from ssdlab.records import Finding
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 MIB: Final = 1 << 20
@@ -89,11 +89,11 @@ def found(twin: KnownTwin) -> dict[str, Finding]:
     plan = Plan(size=SIZE, trims=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_site(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as site,
+        open_for_run(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as opened,
     ):
-        course = Course(site)
-        course.conduct(measure, plan)
-    return conclude(Evidence(course.recording.tables(), plan.parameters(), virtual=True)).findings
+        session = RunSession(opened)
+        session.run_plan(measure, plan)
+    return conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True)).findings
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ from ssdlab.experiments.fsync.analysis import conclude
 from ssdlab.experiments.fsync.measure import Plan, measure
 from ssdlab.fit.published.figure import Figure
 from ssdlab.fit.published.rows import figures, twins_of
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import Twin
 
 
@@ -47,10 +47,10 @@ def _print(whose: str, each: Figure) -> None:
 def other(name: str) -> None:
     """Prints writes without and with fsync, the penalty and the class of a twin."""
     plan = Plan()
-    with open_site(TargetOptions(Twin(name), plan.size)) as site:
-        course = Course(site)
-        course.conduct(measure, plan)
-    found = conclude(Evidence(course.recording.tables(), plan.parameters()))
+    with open_for_run(TargetOptions(Twin(name), plan.size)) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, plan)
+    found = conclude(Evidence(session.recording.tables(), plan.parameters()))
     alone = {row["mode"]: row for row in found.measures if row["in_flight"] == 1}
     free, kept = (alone[f"direct {word}"]["write_mib_per_s"] for word in ("none", "fsync"))
     word = found.findings["class"].value

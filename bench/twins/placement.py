@@ -27,8 +27,8 @@ from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.placement.analysis import conclude
 from ssdlab.experiments.placement.drives import Changes, changed
 from ssdlab.experiments.placement.measure import Plan, measure
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 MIB = 1 << 20
@@ -56,10 +56,10 @@ Cells = dict[tuple[str, str, str], list[float]]
 def life(target: str, like: Plan, seed: int) -> Sequence[dict[str, Any]]:
     """The rows of one life of each drive."""
     chosen = replace(like, seed=seed)
-    with open_site(TargetOptions(parse_target(target), 0, seed)) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    return conclude(Evidence(course.recording.tables(), chosen.parameters())).measures
+    with open_for_run(TargetOptions(parse_target(target), 0, seed)) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    return conclude(Evidence(session.recording.tables(), chosen.parameters())).measures
 
 
 def collect(cells: Cells, rows: Sequence[dict[str, Any]]) -> None:

@@ -16,8 +16,8 @@ from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
 from ssdlab.experiments.steady.measure import Plan, measure
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 MIB = 1 << 20
@@ -48,11 +48,11 @@ def found(twin: KnownTwin, block_kib: int) -> tuple[Conclusion, Evidence]:
     plan = Plan(region=twin.capacity, drive=twin.capacity, block=block_kib << 10)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_site(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as site,
+        open_for_run(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as opened,
     ):
-        course = Course(site)
-        course.conduct(measure, plan)
-    evidence = Evidence(course.recording.tables(), plan.parameters(), virtual=True)
+        session = RunSession(opened)
+        session.run_plan(measure, plan)
+    evidence = Evidence(session.recording.tables(), plan.parameters(), virtual=True)
     return conclude(evidence), evidence
 
 

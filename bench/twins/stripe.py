@@ -14,8 +14,8 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Drive
 from ssdlab.experiments.stripe.analysis import conclude
 from ssdlab.experiments.stripe.measure import Plan, measure
-from ssdlab.runner.open_target import Site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.session import RunSession
 
 NOISE: Final = 0.05
 SIZE: Final = 1024 * MIB
@@ -26,9 +26,9 @@ def judge(drive: Drive, size: int, seed: int) -> tuple[Conclusion, float]:
     """What is concluded of a drive, and the seconds of CPU time that took."""
     started = time.process_time()
     plan = Plan(size=size, seed=seed)
-    course = Course(Site(drive, {}))
-    course.conduct(measure, plan)
-    found = conclude(Evidence(course.recording.tables(), plan.parameters()))
+    session = RunSession(OpenTarget(drive, {}))
+    session.run_plan(measure, plan)
+    found = conclude(Evidence(session.recording.tables(), plan.parameters()))
     return found, time.process_time() - started
 
 

@@ -14,8 +14,8 @@ from ssdlab.device import Job, decode, parse_fio
 from ssdlab.experiments.workload import measure as workload
 from ssdlab.records import Manifest, Result, Run, StepRow, read_run, run_name, write_run
 from ssdlab.report import as_fio
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.target import Twin, parse_target
 
 MIB = 1 << 20
@@ -45,13 +45,13 @@ io_size=256k
 """
 
 
-def _run(folder: Path, course: Course, experiment: str, target: str) -> Run:
+def _run(folder: Path, session: RunSession, experiment: str, target: str) -> Run:
     name = run_name(experiment, target, datetime(2026, 1, 1, tzinfo=UTC))
     manifest = Manifest(
         name, "0", experiment, target, False, 0, "", {}, {}, {}, {}, None, "complete"
     )
     result = Result("0", experiment, target, False, 0, 0.0, {}, [], {}, "", [], "")
-    write_run(folder, manifest, course.recording, result)
+    write_run(folder, manifest, session.recording, result)
     return read_run(folder)
 
 
@@ -59,10 +59,10 @@ def _run(folder: Path, course: Course, experiment: str, target: str) -> Run:
 def jobs_run(tmp_path: Path, drive_directory: Path) -> Run:
     """A run of three jobs in a directory."""
     chosen = workload.Plan(tuple(parse_fio(JOBS)), "job.fio")
-    with open_site(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as site:
-        course = Course(site)
-        course.conduct(workload.measure, chosen)
-    return _run(tmp_path, course, "workload", str(drive_directory))
+    with open_for_run(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as opened:
+        session = RunSession(opened)
+        session.run_plan(workload.measure, chosen)
+    return _run(tmp_path, session, "workload", str(drive_directory))
 
 
 def test_the_printed_file_reads_as_the_jobs_that_were_run(jobs_run: Run) -> None:
@@ -102,9 +102,9 @@ def test_fio_does_as_many_requests_of_each_kind_from_what_is_printed(
 
 
 def test_a_step_that_fio_cannot_say_is_a_comment_with_its_reason(tmp_path: Path) -> None:
-    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 28), 16 * MIB)) as site:
-        course = Course(site)
-        course.run(
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 28), 16 * MIB)) as opened:
+        session = RunSession(opened)
+        session.run(
             Step("read", "reading", "read", rest_s=1.0),
             Job(
                 op="read",
@@ -115,9 +115,9 @@ def test_a_step_that_fio_cannot_say_is_a_comment_with_its_reason(tmp_path: Path)
                 pattern="random",
             ),
         )
-        course.flush()
-        course.recording.add(StepRow({"phase": "old", "rest_s": 0.0, "case": ""}))
-    text = as_fio(_run(tmp_path, course, "aging", "twin:toshiba-xg5"))
+        session.flush()
+        session.recording.add(StepRow({"phase": "old", "rest_s": 0.0, "case": ""}))
+    text = as_fio(_run(tmp_path, session, "aging", "twin:toshiba-xg5"))
     assert "; here it rested for 1 s\n" in text
     assert "; 0-read: fio cannot say this: fio job '0-read': op is read" in text
     assert "; 1-flush: fio has no job of one flush; end_fsync=1" in text

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ssdlab.runner.claim import claim_of, of_drives
-from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.target import Twin
 
 
@@ -42,6 +42,6 @@ def test_of_several_drives_the_worst_counts() -> None:
 
 
 def test_a_twin_is_what_its_profile_says_unless_the_user_knows_better() -> None:
-    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 30), 1 << 20)) as site:
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 1 << 20)) as site:
         assert claim_of(site).word == "volatile"
         assert claim_of(site, "protected").word == "protected"

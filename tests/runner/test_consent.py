@@ -12,7 +12,7 @@ import pytest
 from ssdlab.errors import TargetError
 from ssdlab.runner import consent
 from ssdlab.runner.consent import described
-from ssdlab.runner.open_target import Site, TargetOptions, open_site
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.storage_stack.blockdev import BlockDevice
 from ssdlab.storage_stack.mounts import mount_of
 from ssdlab.target import parse_consent, parse_target
@@ -20,12 +20,12 @@ from ssdlab.target import parse_consent, parse_target
 MIB = 1 << 20
 
 
-def _opened(device: Path, named: object = "") -> Site:
+def _opened(device: Path, named: object = "") -> OpenTarget:
     options = TargetOptions(
         parse_target(str(device)), 16 * MIB, consent=parse_consent(str(named) or True)
     )
-    with open_site(options) as site:
-        return site
+    with open_for_run(options) as opened:
+        return opened
 
 
 def _refusal(device: Path, named: object = "") -> str:
@@ -57,8 +57,8 @@ def test_a_device_with_a_file_system_must_be_named(with_files: Path) -> None:
         with_files
     )
     assert with_files.read_bytes() == before
-    site = _opened(with_files, with_files)
-    assert site.destroys == f"{with_files} (64 MiB), with ext4 'data' on {with_files}"
+    opened = _opened(with_files, with_files)
+    assert opened.destroys == f"{with_files} (64 MiB), with ext4 'data' on {with_files}"
 
 
 def test_a_link_to_the_device_names_it_too(with_files: Path, tmp_path: Path) -> None:

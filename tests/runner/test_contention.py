@@ -11,9 +11,9 @@ from ssdlab.device import HostLoad, HostWatch, host
 from ssdlab.errors import DeviceFailure
 from ssdlab.experiments.aging import measure as aging
 from ssdlab.experiments.aging.measure import Plan, measure
-from ssdlab.runner import session as course
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner import session as session
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.runner.warnings.contention import check_quiet, host_columns
 from ssdlab.target import Twin
 
@@ -99,14 +99,14 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     A twin runs them, so that what this machine does meanwhile decides nothing.
     """
     busy = {**host_columns(LOAD, is_virtual=False), "start_ns": 0, "end_ns": 2_000_000_000}
-    monkeypatch.setattr(course, "host_columns", lambda _, is_virtual: dict(busy))
+    monkeypatch.setattr(session, "host_columns", lambda _, is_virtual: dict(busy))
 
 
 @pytest.mark.usefixtures("crowded")
 def test_a_run_beside_a_busy_host_is_doubted(small_plan: Plan) -> None:
-    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as site:
-        Course(site).conduct(measure, small_plan)
-        assert [warning.code for warning in site.warnings] == ["busy-host", "stolen-time"]
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as opened:
+        RunSession(opened).run_plan(measure, small_plan)
+        assert [warning.code for warning in opened.warnings] == ["busy-host", "stolen-time"]
 
 
 @pytest.mark.usefixtures("crowded")
@@ -116,8 +116,8 @@ def test_a_run_that_fails_beside_a_busy_host_is_doubted_too(
     def fail(*_: object) -> None:
         raise DeviceFailure("lost")
 
-    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as site:
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as opened:
         monkeypatch.setattr(aging, "_overwrite", fail)
         with pytest.raises(DeviceFailure):
-            Course(site).conduct(measure, small_plan)
-        assert "busy-host" in {warning.code for warning in site.warnings}
+            RunSession(opened).run_plan(measure, small_plan)
+        assert "busy-host" in {warning.code for warning in opened.warnings}

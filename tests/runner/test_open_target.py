@@ -12,7 +12,7 @@ import pytest
 
 from ssdlab.device import Job, run_job
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.runner.open_target import Site, TargetOptions, check, open_site
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run
 from ssdlab.storage_stack.mounts import mount_of
 from ssdlab.storage_stack.space import space_on
 from ssdlab.target import NO_CONSENT, Consent, Twin, parse_target
@@ -34,25 +34,25 @@ def _options(
 def _refusal(target: object, size: int = SIZE, consent: Consent = NO_CONSENT) -> str:
     with (
         pytest.raises(TargetError) as raised,
-        open_site(TargetOptions(parse_target(str(target)), size, consent=consent)),
+        open_for_run(TargetOptions(parse_target(str(target)), size, consent=consent)),
     ):
         pytest.fail("it was opened")
     return str(raised.value)
 
 
-def _codes(site: Site) -> list[str]:
-    return [warning.code for warning in site.warnings]
+def _codes(opened: OpenTarget) -> list[str]:
+    return [warning.code for warning in opened.warnings]
 
 
 def test_a_twin_is_virtual_knows_its_geometry_and_keeps_its_profile() -> None:
-    with open_site(_options("twin:toshiba-xg5", 256 * MIB)) as site:
-        assert site.is_virtual
-        assert site.identity["name"] == "toshiba-xg5"
-        assert site.identity["capacity_bytes"] == site.drive.capacity_bytes == 256 * MIB
-        assert site.identity["dies"] == 16
-        assert site.profile is not None
-        assert "Toshiba" in site.profile
-        assert (site.warnings, site.check_written()) == ([], None)
+    with open_for_run(_options("twin:toshiba-xg5", 256 * MIB)) as opened:
+        assert opened.is_virtual
+        assert opened.identity["name"] == "toshiba-xg5"
+        assert opened.identity["capacity_bytes"] == opened.drive.capacity_bytes == 256 * MIB
+        assert opened.identity["dies"] == 16
+        assert opened.profile is not None
+        assert "Toshiba" in opened.profile
+        assert (opened.warnings, opened.check_written()) == ([], None)
 
 
 def test_a_twin_that_is_smaller_than_the_test_is_refused() -> None:
@@ -61,14 +61,14 @@ def test_a_twin_that_is_smaller_than_the_test_is_refused() -> None:
 
 
 def test_a_directory_gives_a_locked_file_that_is_gone_afterwards(drive_directory: Path) -> None:
-    with open_site(_options(drive_directory)) as site:
-        assert not site.is_virtual
-        assert site.drive.capacity_bytes == SIZE
-        assert site.test_file is not None
-        assert list(drive_directory.iterdir()) == [site.test_file.path]
-        assert site.identity["path"] == str(drive_directory.resolve())
-        assert site.identity["fs_type"] == mount_of(drive_directory).fs_type
-        assert site.profile is None
+    with open_for_run(_options(drive_directory)) as opened:
+        assert not opened.is_virtual
+        assert opened.drive.capacity_bytes == SIZE
+        assert opened.test_file is not None
+        assert list(drive_directory.iterdir()) == [opened.test_file.path]
+        assert opened.identity["path"] == str(drive_directory.resolve())
+        assert opened.identity["fs_type"] == mount_of(drive_directory).fs_type
+        assert opened.profile is None
     assert list(drive_directory.iterdir()) == []
 
 
@@ -76,7 +76,7 @@ def test_a_directory_gives_a_locked_file_that_is_gone_afterwards(drive_directory
 def test_the_file_is_gone_after_an_exception(
     drive_directory: Path, kind: type[BaseException]
 ) -> None:
-    with pytest.raises(kind), open_site(_options(drive_directory)):
+    with pytest.raises(kind), open_for_run(_options(drive_directory)):
         raise kind
     assert list(drive_directory.iterdir()) == []
 
@@ -87,8 +87,8 @@ def test_a_leftover_is_removed_and_told_and_two_runs_do_not_disturb_each_other(
     (drive_directory / LEFTOVER).write_bytes(b"x")
     (drive_directory / "mine").write_bytes(b"x")
     with (
-        open_site(_options(drive_directory)) as first,
-        open_site(_options(drive_directory)) as second,
+        open_for_run(_options(drive_directory)) as first,
+        open_for_run(_options(drive_directory)) as second,
     ):
         assert "leftover" in _codes(first)
         assert "leftover" not in _codes(second)
@@ -101,16 +101,16 @@ def test_a_leftover_is_removed_and_told_and_two_runs_do_not_disturb_each_other(
 def test_a_link_to_a_directory_is_that_directory(drive_directory: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(drive_directory)
-    with open_site(_options(link)) as site:
-        assert site.identity["path"] == str(drive_directory.resolve())
+    with open_for_run(_options(link)) as opened:
+        assert opened.identity["path"] == str(drive_directory.resolve())
         assert len(list(drive_directory.iterdir())) == 1
 
 
 def test_a_doubt_is_noted_once() -> None:
-    with open_site(_options("twin:toshiba-xg5", 256 * MIB)) as site:
-        site.warn("odd", "It is odd.")
-        site.warn("odd", "It is odd.")
-        assert _codes(site) == ["odd"]
+    with open_for_run(_options("twin:toshiba-xg5", 256 * MIB)) as opened:
+        opened.warn("odd", "It is odd.")
+        opened.warn("odd", "It is odd.")
+        assert _codes(opened) == ["odd"]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_what_must_stay_free_stays_free(make_filesystem: Callable[..., Path]) ->
     assert "--size" not in message.split(";")[1]
     message = _refusal(roomy, 2 << 30)
     most = int(message.split("give a --size of at most ")[1].split(" MiB, or another")[0])
-    with open_site(TargetOptions(parse_target(str(roomy)), most * MIB)):
+    with open_for_run(TargetOptions(parse_target(str(roomy)), most * MIB)):
         assert len(list(roomy.glob("ssdlab*"))) == 1
     assert not list(roomy.glob("ssdlab*"))
 
@@ -251,8 +251,8 @@ def test_a_full_file_system_is_refused(make_filesystem: Callable[..., Path]) -> 
 
 
 def test_a_mount_on_a_cached_loop_device_is_doubted(make_filesystem: Callable[..., Path]) -> None:
-    with open_site(_options(make_filesystem("ext4", ROOMY_MIB))) as site:
-        assert "page-cache-below" in _codes(site)
+    with open_for_run(_options(make_filesystem("ext4", ROOMY_MIB))) as opened:
+        assert "page-cache-below" in _codes(opened)
 
 
 def test_a_block_device_is_kept_unless_its_destruction_is_allowed(
@@ -261,12 +261,12 @@ def test_a_block_device_is_kept_unless_its_destruction_is_allowed(
     device = loop_device(32)
     assert "--destroy-data" in _refusal(device)
     assert not any(device.read_bytes())
-    with open_site(_options(device, consent=ANY_EMPTY)) as site:
-        assert site.identity["path"] == str(device)
-        assert site.drive.capacity_bytes == 32 * MIB
-        assert "page-cache-below" in _codes(site)
+    with open_for_run(_options(device, consent=ANY_EMPTY)) as opened:
+        assert opened.identity["path"] == str(device)
+        assert opened.drive.capacity_bytes == 32 * MIB
+        assert "page-cache-below" in _codes(opened)
         job = Job(op="write", length_bytes=MIB, block_bytes=MIB, amount_bytes=MIB)
-        run_job(site.drive, job).raise_if_failed("writing")
+        run_job(opened.drive, job).raise_if_failed("writing")
     assert any(device.read_bytes()[:MIB])
 
 
@@ -317,5 +317,5 @@ def test_a_device_with_a_holder_is_refused(loop_device: Callable[..., Path]) -> 
 def test_a_directory_that_is_gone_when_it_is_opened_is_refused(drive_directory: Path) -> None:
     options = _options(drive_directory)
     drive_directory.rmdir()
-    with pytest.raises(TargetError, match="No such file or directory"), open_site(options):
+    with pytest.raises(TargetError, match="No such file or directory"), open_for_run(options):
         pytest.fail("it was opened")

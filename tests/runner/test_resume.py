@@ -14,10 +14,10 @@ from ssdlab.errors import Interrupted
 from ssdlab.experiments.aging.analysis import measures
 from ssdlab.experiments.aging.measure import Plan, _in_order, measure
 from ssdlab.records import Recording
-from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
-from ssdlab.runner.resume import Earlier
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.resume import ResumeState
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.target import Twin, parse_target
 
 MIB = 1 << 20
@@ -31,10 +31,10 @@ def first_part(
     """A run in a real directory that Ctrl-C ended while it read the last stage."""
     recordings: list[Recording] = []
     options = TargetOptions(parse_target(str(drive_directory)), 16 * MIB)
-    with contextlib.suppress(KeyboardInterrupt, Interrupted), open_site(options) as site:
-        course = Course(site, ctrl_c_at("stage 2"))
-        recordings.append(course.recording)
-        course.conduct(measure, small_plan)
+    with contextlib.suppress(KeyboardInterrupt, Interrupted), open_for_run(options) as opened:
+        session = RunSession(opened, ctrl_c_at("stage 2"))
+        recordings.append(session.recording)
+        session.run_plan(measure, small_plan)
     return recordings[0]
 
 
@@ -47,11 +47,11 @@ def _gone_on(
     place: Path, plan: Plan, first_part: Recording, *, keeps_state: bool
 ) -> tuple[Recording, list[str]]:
     heard: list[str] = []
-    with open_site(TargetOptions(parse_target(str(place)), 16 * MIB)) as site:
-        earlier = Earlier(first_part.tables(), keeps_state=keeps_state)
-        course = Course(site, lambda report: heard.append(report.label), earlier)
-        course.conduct(measure, plan)
-    return course.recording, heard
+    with open_for_run(TargetOptions(parse_target(str(place)), 16 * MIB)) as opened:
+        resume = ResumeState(first_part.tables(), keeps_state=keeps_state)
+        session = RunSession(opened, lambda report: heard.append(report.label), resume)
+        session.run_plan(measure, plan)
+    return session.recording, heard
 
 
 def test_finished_reads_are_taken_over_and_what_prepares_the_file_is_done_again(
@@ -71,12 +71,12 @@ def test_a_drive_that_kept_its_state_is_not_written_again(
     drive_directory: Path, small_plan: Plan, first_part: Recording
 ) -> None:
     """The directory stands for a block device here: what is asked of it counts."""
-    earlier = Earlier(first_part.tables(), keeps_state=True)
-    with open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site:
+    resume = ResumeState(first_part.tables(), keeps_state=True)
+    with open_for_run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as opened:
         heard: list[str] = []
-        course = Course(site, lambda report: heard.append(report.label), earlier)
+        session = RunSession(opened, lambda report: heard.append(report.label), resume)
         with contextlib.suppress(Exception):  # this file is not written, and reads of it refused
-            course.conduct(measure, small_plan)
+            session.run_plan(measure, small_plan)
     assert not [label for label in heard if "writing" in label]
 
 
@@ -97,16 +97,16 @@ def test_the_columns_of_a_step_that_is_taken_over_stay_whole(
 def test_a_recorded_outcome_has_the_percentiles_of_the_measured_one(
     small_plan: Plan,
 ) -> None:
-    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 * MIB)) as site:
-        first = Course(site)
-        first.conduct(measure, small_plan)
-    earlier = Earlier(first.recording.tables(), keeps_state=True)
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 * MIB)) as opened:
+        first = RunSession(opened)
+        first.run_plan(measure, small_plan)
+    resume = ResumeState(first.recording.tables(), keeps_state=True)
     step = Step("fill", "", "fill")
     job = _in_order("write", small_plan.size, depth=4)
-    known = earlier.take(step, job)
+    known = resume.take(step, job)
     assert known is not None
     row = _steps(first.recording, "fill")[0]
     assert (known.outcome.bytes, known.outcome.requests) == (16 * MIB, row["requests"])
     assert int(np.sum(known.outcome.latency["count"])) == row["requests"]
     assert known.outcome.percentiles_ns()
-    assert earlier.take(step, job) is None
+    assert resume.take(step, job) is None

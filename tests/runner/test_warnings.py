@@ -8,8 +8,8 @@ import pytest
 
 from ssdlab.device import Extents, Job, encode
 from ssdlab.records import Recording, StepRow
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.runner.warnings import Coverage, few_samples, judge
 from ssdlab.runner.warnings import from_records as judged_module
 from ssdlab.storage_stack.blockdev import BlockDevice
@@ -173,24 +173,24 @@ def test_a_read_outside_of_what_was_written_in_order_is_doubted(read: Job, doubt
 
 
 def test_a_twin_that_is_read_before_it_was_written_is_doubted_and_then_it_is_not() -> None:
-    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 28), MIB)) as site:
-        course = Course(site)
-        course.run(Step("fill", "writing", "fill"), Job(**{**_fields(READ), "op": "write"}))
-        course.run(Step("read", "reading", "read"), READ)
-        assert site.warnings == []
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 28), MIB)) as opened:
+        session = RunSession(opened)
+        session.run(Step("fill", "writing", "fill"), Job(**{**_fields(READ), "op": "write"}))
+        session.run(Step("read", "reading", "read"), READ)
+        assert opened.warnings == []
         beyond = Job(**{**_fields(READ), "offset_bytes": MIB})
-        course.run(Step("read", "reading", "read"), beyond)
-        assert "1 MiB of what was read had not been written" in site.warnings[0].sentence
+        session.run(Step("read", "reading", "read"), beyond)
+        assert "1 MiB of what was read had not been written" in opened.warnings[0].sentence
 
 
 def test_a_twins_counters_are_noted_after_each_step_that_writes() -> None:
-    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 28), 16 * MIB)) as site:
-        course = Course(site)
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 28), 16 * MIB)) as opened:
+        session = RunSession(opened)
         job = Job(op="write", length_bytes=16 * MIB, block_bytes=MIB, amount_bytes=16 * MIB)
-        course.run(Step("fill", "writing", "fill"), job)
-        course.flush()
-        course.run(Step("read", "reading", "read"), READ)
-    notes = course.recording.tables()["observations"].to_pylist()
+        session.run(Step("fill", "writing", "fill"), job)
+        session.flush()
+        session.run(Step("read", "reading", "read"), READ)
+    notes = session.recording.tables()["observations"].to_pylist()
     assert [(row["step"], row["name"]) for row in notes] == [
         (1, "host_write_mib"),
         (1, "nand_write_mib"),
@@ -207,12 +207,12 @@ def test_the_temperature_is_noted_before_and_after_each_step(
     monkeypatch.setattr(
         "ssdlab.runner.open_target.temperature", lambda _: Temperature(next(warmth), 83.0)
     )
-    with open_site(TargetOptions(Twin("toshiba-xg5", 1 << 28), MIB)) as site:
-        site.drives = (BlockDevice("nvme0n1", 259, 0, "nvme0n1", "nvme", None),)
-        course = Course(site)
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 28), MIB)) as opened:
+        opened.drives = (BlockDevice("nvme0n1", 259, 0, "nvme0n1", "nvme", None),)
+        session = RunSession(opened)
         for _ in range(2):
-            course.run(Step("read", "reading", "read"), READ)
-    notes = course.recording.tables()["observations"].to_pylist()
+            session.run(Step("read", "reading", "read"), READ)
+    notes = session.recording.tables()["observations"].to_pylist()
     warm = [(row["step"], row["value"]) for row in notes if row["name"] == "temperature_c"]
     assert warm == [(0, 30.0), (1, 31.0), (1, 32.0), (2, 33.0)]
     assert [row["value"] for row in notes if row["name"] == "temperature_limit_c"] == [83.0]

@@ -12,9 +12,9 @@ import pyarrow as pa
 from ssdlab import records
 from ssdlab.api.run import Run
 from ssdlab.api.shown import Shown, table_of
-from ssdlab.compare import verdict
-from ssdlab.compare.side import Side, sides
-from ssdlab.compare.verdict import Compared, Judged
+from ssdlab.comparison import verdict
+from ssdlab.comparison.side import Side, sides
+from ssdlab.comparison.verdict import Compared, Judged
 from ssdlab.errors import UsageError
 from ssdlab.report import SideBySide
 from ssdlab.report.several import Asked, warnings_of

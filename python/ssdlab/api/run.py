@@ -15,7 +15,7 @@ from ssdlab.errors import Interrupted, UsageError
 from ssdlab.records import Finding
 from ssdlab.report.several import Asked
 from ssdlab.runner.progress import Listener, silent
-from ssdlab.runner.run import Audience, Keeping, perform, task_of_begun
+from ssdlab.runner.run import RunObserver, SaveOptions, perform, resume_request
 from ssdlab.target import parse_consent
 from ssdlab.warning import MeasurementWarning
 
@@ -118,8 +118,8 @@ def resume(
         UsageError: it is complete, or not to be gone on with.
         TargetError, DeviceFailure, Interrupted: as `Target.run`.
     """
-    task = task_of_begun(Path(folder), parse_consent(destroy_data))
-    return ended(perform(task, Keeping(), Audience(listener)))
+    task = resume_request(Path(folder), parse_consent(destroy_data))
+    return ended(perform(task, SaveOptions(), RunObserver(listener)))
 
 
 def ended(record: records.Run) -> Run:

@@ -18,7 +18,7 @@ from ssdlab.errors import Interrupted, UsageError
 from ssdlab.report import SweepPage
 from ssdlab.report.several import Asked
 from ssdlab.runner.progress import Listener, Report, silent
-from ssdlab.runner.run import Audience
+from ssdlab.runner.run import RunObserver
 from ssdlab.sweep.analysis.summary import Summary, summary
 from ssdlab.sweep.cluster import perform_on
 from ssdlab.sweep.dataset import About, Dataset, made, numeric_of, open_dataset
@@ -134,14 +134,14 @@ def run_sweep(
     """
     wanted, text = of(spec) if isinstance(spec, Mapping) else read(Path(spec))
     where, folder = Where(workers, dask), None if out is None else Path(out)
-    sweep, stopped = conduct((wanted, text), where, folder, Audience(listener))
+    sweep, stopped = conduct((wanted, text), where, folder, RunObserver(listener))
     if stopped:
         raise Interrupted(f"interrupted; what was done is in {sweep.folder}: the same call goes on")
     return sweep
 
 
 def conduct(
-    given: tuple[Spec, str], where: Where, folder: Path | None, audience: Audience
+    given: tuple[Spec, str], where: Where, folder: Path | None, audience: RunObserver
 ) -> tuple[Sweep, bool]:
     """Runs a spec (with its text) in a folder; the sweep, and whether Ctrl-C ended it.
 
@@ -170,7 +170,7 @@ def _about(spec: Spec, text: str, found: list[Order]) -> About:
     )
 
 
-def _perform(dataset: Dataset, found: list[Order], where: Where, audience: Audience) -> bool:
+def _perform(dataset: Dataset, found: list[Order], where: Where, audience: RunObserver) -> bool:
     """Performs what is not done yet; whether Ctrl-C ended it."""
     done = dataset.done()
     left = [order for order in found if order.key not in done]
@@ -186,7 +186,7 @@ def _perform(dataset: Dataset, found: list[Order], where: Where, audience: Audie
     return False
 
 
-def _ends(left: list[Order], where: Where, audience: Audience) -> Generator[Ended, None, None]:
+def _ends(left: list[Order], where: Where, audience: RunObserver) -> Generator[Ended, None, None]:
     if where.dask is not None:
         return perform_on(where.dask, left)
     workers = workers_for(left, where.workers)

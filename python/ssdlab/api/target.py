@@ -11,7 +11,7 @@ from ssdlab.api.run import Run, ended
 from ssdlab.experiments.questions import Question, Size, bytes_of
 from ssdlab.runner.open_target import TargetOptions, check
 from ssdlab.runner.progress import Listener, silent
-from ssdlab.runner.run import Audience, Keeping, perform, task_of
+from ssdlab.runner.run import RunObserver, SaveOptions, make_request, perform
 from ssdlab.target import NO_CONSENT, RESULTS, Consent, parse_consent
 
 _PROFILE: Final = ".toml"
@@ -63,8 +63,8 @@ class Target:
             DeviceFailure: the drive failed; what was measured until then is kept.
             Interrupted: Ctrl-C; what was measured until then is kept.
         """
-        task = task_of(question, self.parsed, self.consent, seed)
-        return ended(perform(task, Keeping(Path(out), label), Audience(listener)))
+        task = make_request(question, self.parsed, self.consent, seed)
+        return ended(perform(task, SaveOptions(Path(out), label), RunObserver(listener)))
 
 
 def open_target(

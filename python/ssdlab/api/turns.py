@@ -16,7 +16,7 @@ from ssdlab import target as targets
 from ssdlab.api.comparison import Comparison, compared, unlike
 from ssdlab.api.run import ended
 from ssdlab.api.target import Target, open_target
-from ssdlab.compare.side import Side
+from ssdlab.comparison.side import Side
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiments.questions import Workload
 from ssdlab.experiments.turns import measure as turns
@@ -24,10 +24,17 @@ from ssdlab.experiments.turns.measure import Plan
 from ssdlab.experiments.workload import measure as workload
 from ssdlab.experiments.workload.measure import Ready
 from ssdlab.records import Manifest, Run, make_folder, read_run, run_name, utc_now, write_run
-from ssdlab.runner.open_target import Site, TargetOptions, check, open_site
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run
 from ssdlab.runner.progress import Listener, Report, silent
-from ssdlab.runner.run import Audience, Keeping, Task, manifest_of, options_of, result_of
-from ssdlab.runner.session import Course
+from ssdlab.runner.run import (
+    RunObserver,
+    RunRequest,
+    SaveOptions,
+    manifest_of,
+    options_of,
+    result_of,
+)
+from ssdlab.runner.session import RunSession
 from ssdlab.target import RESULTS
 from ssdlab.units import format_duration, format_size
 
@@ -56,8 +63,8 @@ class _Side:
     """One side under way."""
 
     asked: Asked
-    task: Task
-    course: Course
+    task: RunRequest
+    session: RunSession
     manifest: Manifest
     folder: Path
     jobs: Sequence[Ready] = ()
@@ -115,7 +122,7 @@ def compare_in_turns(
         for (target, _), file in zip(sides, files, strict=True)
     ]
     asked = sides_of(given, number)
-    runs = measure_in_turns(asked, Keeping(Path(out)), Audience(listener))
+    runs = measure_in_turns(asked, SaveOptions(Path(out)), RunObserver(listener))
     for run in runs:
         ended(run)
     return compared_in_turns(asked, runs)
@@ -157,22 +164,24 @@ def compared_in_turns(asked: Sequence[Asked], runs: Sequence[Run]) -> Comparison
     return compared([Side(each.name, (run,)) for each, run in zip(asked, runs, strict=True)])
 
 
-def measure_in_turns(sides: Sequence[Asked], keeping: Keeping, audience: Audience) -> list[Run]:
+def measure_in_turns(
+    sides: Sequence[Asked], keeping: SaveOptions, audience: RunObserver
+) -> list[Run]:
     """A run of each side, in order; fewer turns where Ctrl-C came.
 
     Raises:
         SsdlabError: what ends the work; what was measured until then is stored.
     """
-    tasks = [Task("turns", each.plan, _options(each, sides)) for each in sides]
+    tasks = [RunRequest("turns", each.plan, _options(each, sides)) for each in sides]
     for task in tasks:
         check(task.options)
     clock = time.monotonic()
     with ExitStack() as held:
-        sites = _sites(held, tasks)
+        opened_targets = _sites(held, tasks)
         folder = make_folder(keeping.out, run_name("compare", sides[0].target.label, utc_now()))
-        _tell_cost(sides, sites, audience)
+        _tell_cost(sides, opened_targets, audience)
         listener = held.enter_context(audience.watching(f"compare {len(sides)} sides"))
-        given = list(zip(sides, tasks, sites, strict=True))
+        given = list(zip(sides, tasks, opened_targets, strict=True))
         found = _under_way(given, _Together(listener), folder, keeping.label)
         outcome = "interrupted"
         try:
@@ -181,7 +190,7 @@ def measure_in_turns(sides: Sequence[Asked], keeping: Keeping, audience: Audienc
         except (Interrupted, KeyboardInterrupt):
             pass
         finally:
-            _store(found, sites, outcome, time.monotonic() - clock)
+            _store(found, opened_targets, outcome, time.monotonic() - clock)
     return [read_run(side.folder) for side in found]
 
 
@@ -199,23 +208,25 @@ def _place(target: targets.Target) -> targets.Twin | Path:
     return target if isinstance(target, targets.Twin) else target.path.resolve()
 
 
-def _sites(held: ExitStack, tasks: Sequence[Task]) -> list[Site]:
+def _sites(held: ExitStack, tasks: Sequence[RunRequest]) -> list[OpenTarget]:
     """A site a side; on one directory or device one for all. Of twins each is another drive."""
-    found: dict[Path, Site] = {}
-    sites = []
+    found: dict[Path, OpenTarget] = {}
+    opened_targets = []
     for task in tasks:
         place = _place(task.options.target)
         if isinstance(place, targets.Twin):
-            sites.append(held.enter_context(open_site(task.options)))
+            opened_targets.append(held.enter_context(open_for_run(task.options)))
             continue
         if place not in found:
-            found[place] = held.enter_context(open_site(task.options))
-        sites.append(found[place])
-    return sites
+            found[place] = held.enter_context(open_for_run(task.options))
+        opened_targets.append(found[place])
+    return opened_targets
 
 
-def _tell_cost(sides: Sequence[Asked], sites: Sequence[Site], audience: Audience) -> None:
-    if all(site.is_virtual for site in sites):
+def _tell_cost(
+    sides: Sequence[Asked], opened_targets: Sequence[OpenTarget], audience: RunObserver
+) -> None:
+    if all(opened.is_virtual for opened in opened_targets):
         return
     written = format_size(sum(side.plan.write_bytes for side in sides))
     timed = sum(side.plan.work().get("timed", 0.0) for side in sides)
@@ -224,18 +235,21 @@ def _tell_cost(sides: Sequence[Asked], sites: Sequence[Site], audience: Audience
 
 
 def _under_way(
-    given: Sequence[tuple[Asked, Task, Site]], together: _Together, folder: Path, label: str
+    given: Sequence[tuple[Asked, RunRequest, OpenTarget]],
+    together: _Together,
+    folder: Path,
+    label: str,
 ) -> list[_Side]:
     found: list[_Side] = []
-    for at, (asked, task, site) in enumerate(given):
+    for at, (asked, task, opened) in enumerate(given):
         listener = together.of(at, len(given))
-        earlier = next((each.course for each in found if each.course.site is site), None)
-        course = Course(site, listener) if earlier is None else earlier.beside(listener)
+        resume = next((each.session for each in found if each.session.target is opened), None)
+        session = RunSession(opened, listener) if resume is None else resume.beside(listener)
         own = folder / f"{at + 1}"
         own.mkdir()
-        manifest = manifest_of(task, site, own, label)
+        manifest = manifest_of(task, opened, own, label)
         manifest = msgspec.structs.replace(manifest, run=f"{folder.name}/{own.name}")
-        found.append(_Side(asked, task, course, manifest, own))
+        found.append(_Side(asked, task, session, manifest, own))
     return found
 
 
@@ -244,28 +258,30 @@ def _measure(sides: Sequence[_Side], listener: Listener) -> None:
     order = random.Random(sides[0].asked.plan.seed)
     with ExitStack() as frames:
         for side in sides:
-            frames.enter_context(side.course.under_way(side.asked.plan))
-            side.jobs = workload.ready(side.course, side.asked.plan.jobs)
+            frames.enter_context(side.session.under_way(side.asked.plan))
+            side.jobs = workload.ready(side.session, side.asked.plan.jobs)
         for side in _with_a_fill(sides):
-            workload.write_region(side.course, side.asked.plan.jobs)
+            workload.write_region(side.session, side.asked.plan.jobs)
         for turn in range(-1, sides[0].asked.plan.turns):
             for side in order.sample(sides, len(sides)):
-                turns.take(side.course, side.asked.plan, side.jobs, turn)
+                turns.take(side.session, side.asked.plan, side.jobs, turn)
         for side in sides:
-            workload.check_uncached(side.course, side.asked.plan.jobs)
+            workload.check_uncached(side.session, side.asked.plan.jobs)
     listener(Report("done", 1.0, 1.0, 0.0))
 
 
 def _with_a_fill(sides: Sequence[_Side]) -> Iterator[_Side]:
     """The side with the largest region of each site."""
-    for site in {id(side.course.site): side.course.site for side in sides}.values():
-        alike = [side for side in sides if side.course.site is site]
+    for opened in {id(side.session.target): side.session.target for side in sides}.values():
+        alike = [side for side in sides if side.session.target is opened]
         yield max(alike, key=lambda side: side.asked.plan.size)
 
 
-def _store(sides: Sequence[_Side], sites: Sequence[Site], outcome: str, seconds: float) -> None:
-    for side, site in zip(sides, sites, strict=True):
+def _store(
+    sides: Sequence[_Side], opened_targets: Sequence[OpenTarget], outcome: str, seconds: float
+) -> None:
+    for side, opened in zip(sides, opened_targets, strict=True):
         manifest = msgspec.structs.replace(side.manifest, outcome=outcome)
-        recording = side.course.recording
-        result = result_of(recording, manifest, site, seconds, side.folder)
+        recording = side.session.recording
+        result = result_of(recording, manifest, opened, seconds, side.folder)
         write_run(side.folder, manifest, recording, result)

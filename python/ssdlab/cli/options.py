@@ -19,7 +19,7 @@ LABEL: Final[ContextVar[str]] = ContextVar("label", default="")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class OutputOptions:
     """How runs are stored and shown; `yes` answers what would be asked."""
 
     out: Path = RESULTS

@@ -89,7 +89,7 @@ def run(
     if not targets:
         return _tell(trace, found, json=json)
     parsed = options.parse_targets(targets, capacity)
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     return conduct(replace(question, found=found), parsed, destroy_data, wishes, seed)
 
 

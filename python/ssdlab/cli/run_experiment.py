@@ -15,14 +15,21 @@ from rich.console import Console
 
 from ssdlab.cli import options
 from ssdlab.cli.bar import shown
-from ssdlab.cli.options import Wishes
+from ssdlab.cli.options import OutputOptions
 from ssdlab.cli.output import write_out
 from ssdlab.errors import Interrupted
 from ssdlab.experiments.questions import Question
 from ssdlab.records import Run, encode_json
 from ssdlab.report import render
 from ssdlab.runner.progress import Listener
-from ssdlab.runner.run import Audience, Keeping, Task, perform, task_of, task_of_begun
+from ssdlab.runner.run import (
+    RunObserver,
+    RunRequest,
+    SaveOptions,
+    make_request,
+    perform,
+    resume_request,
+)
 from ssdlab.target import Consent, Target
 
 _GATHERED: ContextVar[list[Run] | None] = ContextVar("gathered", default=None)
@@ -39,10 +46,10 @@ def gathered() -> Iterator[list[Run]]:
         _GATHERED.reset(token)
 
 
-class AtTerminal(Audience):
+class TerminalObserver(RunObserver):
     """People at a terminal: what a run costs and a bar go to stderr, and they can be asked."""
 
-    def __init__(self, wishes: Wishes) -> None:
+    def __init__(self, wishes: OutputOptions) -> None:
         """With their wishes."""
         super().__init__()
         self._wishes = wishes
@@ -67,14 +74,18 @@ class AtTerminal(Audience):
 
 
 def conduct(
-    question: Question, targets: Sequence[Target], consent: Consent, wishes: Wishes, seed: int
+    question: Question,
+    targets: Sequence[Target],
+    consent: Consent,
+    wishes: OutputOptions,
+    seed: int,
 ) -> int:
     """Asks each target the question; returns the exit status.
 
     Raises:
         SsdlabError: what ends the work; what was measured until then is stored.
     """
-    tasks = [task_of(question, target, consent, seed) for target in targets]
+    tasks = [make_request(question, target, consent, seed) for target in targets]
     runs: list[Run] = []
     for task in tasks:
         runs.append(_run_one(task, wishes))
@@ -87,13 +98,13 @@ def conduct(
     return _status(runs)
 
 
-def go_on(folder: Path, consent: Consent, wishes: Wishes) -> int:
+def go_on(folder: Path, consent: Consent, wishes: OutputOptions) -> int:
     """Goes on with a run in its folder; returns the exit status.
 
     Raises:
         SsdlabError: as `conduct`.
     """
-    run = _run_one(task_of_begun(folder, consent), wishes)
+    run = _run_one(resume_request(folder, consent), wishes)
     if wishes.json:
         _print_json([run], several=False)
     return _status([run])
@@ -103,9 +114,9 @@ def _status(runs: list[Run]) -> int:
     return Interrupted.exit_status if runs[-1].manifest.outcome == "interrupted" else 0
 
 
-def _run_one(task: Task, wishes: Wishes) -> Run:
-    audience = AtTerminal(wishes)
-    run = perform(task, Keeping(wishes.out, options.LABEL.get()), audience)
+def _run_one(task: RunRequest, wishes: OutputOptions) -> Run:
+    audience = TerminalObserver(wishes)
+    run = perform(task, SaveOptions(wishes.out, options.LABEL.get()), audience)
     if not wishes.json and _GATHERED.get() is None:
         render(run, Console())
     if run.manifest.outcome == "interrupted":

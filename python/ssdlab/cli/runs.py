@@ -81,10 +81,11 @@ def runs(
         str | None, typer.Option(help="Only labels that contain this (ssdlab run --label).")
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Begun on this day or later: 2026-11-21.")
+        str | None,
+        typer.Option(metavar="DATE", help="ResumedRun on this day or later: 2026-11-21."),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Begun on this day or earlier (UTC).")
+        str | None, typer.Option(metavar="DATE", help="ResumedRun on this day or earlier (UTC).")
     ] = None,
     parquet: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write them as one table, a row a run.")

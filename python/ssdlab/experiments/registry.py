@@ -33,7 +33,7 @@ from ssdlab.experiments.turns import analysis as turns_analysis
 from ssdlab.experiments.turns import measure as turns
 from ssdlab.experiments.workload import analysis as workload_analysis
 from ssdlab.experiments.workload import measure as workload
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Experiment:
     """How it is planned (the class of its plan), measured, and what is concluded."""
 
     plan: type[Any]
-    measure: Callable[[Course, Any], None]
+    measure: Callable[[RunSession, Any], None]
     conclude: Callable[[Evidence], Conclusion]
 
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from ssdlab.device import open_twin
 from ssdlab.experiments.aging import measure as aging
 from ssdlab.experiments.aging.analysis import measures
-from ssdlab.runner.open_target import Site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.session import RunSession
 
 Floats = npt.NDArray[np.float64]
 SCALED: Final = 128 * aging.MIB
@@ -83,9 +83,9 @@ def twin_seconds(profile: str, row: Ageing, *, size: int = SCALED, seed: int = 0
         max(1, int(mib * aging.MIB * scale) // block) * block for mib in row.written_mib
     )
     plan = aging.Plan(size, amounts, (REST_S,), 0.0, seed)
-    course = Course(Site(open_twin(row.model, profile, ROOM * size, seed=seed), {}))
-    aging.measure(course, plan)
-    rows = measures(course.recording.tables()["steps"], 1)
+    session = RunSession(OpenTarget(open_twin(row.model, profile, ROOM * size, seed=seed), {}))
+    aging.measure(session, plan)
+    rows = measures(session.recording.tables()["steps"], 1)
     return np.array([each["read_s"] for each in rows], dtype=np.float64) / scale
 
 

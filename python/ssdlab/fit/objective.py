@@ -35,8 +35,8 @@ from ssdlab.fit.ageing import CHECKED, SCALED, Ageing, twin_seconds
 from ssdlab.fit.measured import Measured
 from ssdlab.records import Finding
 from ssdlab.runner.defaults import STEADY_DEPTH
-from ssdlab.runner.open_target import Site
-from ssdlab.runner.session import Course, Plan, Step
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.session import Plan, RunSession, Step
 
 Floats = npt.NDArray[np.float64]
 Key = tuple[tuple[str | float, ...], str]
@@ -164,7 +164,7 @@ def _names(experiment: str) -> tuple[str, ...]:
     return FINDINGS.get(experiment, ())
 
 
-def course_of(profile: str, capacity: int = CAPACITY) -> Course:
+def course_of(profile: str, capacity: int = CAPACITY) -> RunSession:
     """A course on the twin of a profile, scaled to that many bytes.
 
     Raises:
@@ -172,25 +172,25 @@ def course_of(profile: str, capacity: int = CAPACITY) -> Course:
     """
     drive = open_twin("candidate", profile, capacity, seed=0)
     identity = {"kind": "twin", **describe_twin("candidate", profile, capacity)}
-    return Course(Site(drive, identity))
+    return RunSession(OpenTarget(drive, identity))
 
 
-def evidence_of(course: Course, plan: Plan) -> Evidence:
+def evidence_of(session: RunSession, plan: Plan) -> Evidence:
     """What the course recorded, for an analysis."""
-    return Evidence(course.recording.tables(), plan.parameters(), virtual=True)
+    return Evidence(session.recording.tables(), plan.parameters(), virtual=True)
 
 
-def _filled(profile: str, size: int) -> Course:
+def _filled(profile: str, size: int) -> RunSession:
     """A candidate that was written in order, and so long ago that its buffer is empty again.
 
     A flush does not empty one with capacitors, and the drive was asked for longer than a candidate
     is. Reads pass the time: in a rest an SLC cache would be folded.
     """
-    course = course_of(profile)
-    course.fill(size)
+    session = course_of(profile)
+    session.fill(size)
     wait = Job("read", pattern="random", length_bytes=size, block_bytes=4 * KIB, seconds=SETTLE_S)
-    course.run(Step("settle", "waiting", "random"), wait)
-    return course
+    session.run(Step("settle", "waiting", "random"), wait)
+    return session
 
 
 def _size(results: Measured, most: int) -> int:
@@ -200,16 +200,16 @@ def _size(results: Measured, most: int) -> int:
 
 def _split(profile: str, results: Measured) -> Conclusion:
     plan = split.Plan(_size(results, 4 * split.WINDOW), repeats=1)
-    course = _filled(profile, plan.size)
-    split.read(course, plan)
-    return split_analysis.conclude(evidence_of(course, plan))
+    session = _filled(profile, plan.size)
+    split.read(session, plan)
+    return split_analysis.conclude(evidence_of(session, plan))
 
 
 def _suite(profile: str, results: Measured) -> Conclusion:
     seconds = min(1.0, results.parameters.get("step_s", 1.0))
-    plan, course = suite.Plan(_size(results, 512 * MIB), seconds, 1), course_of(profile)
-    suite.measure(course, plan)
-    return suite_analysis.conclude(evidence_of(course, plan))
+    plan, session = suite.Plan(_size(results, 512 * MIB), seconds, 1), course_of(profile)
+    suite.measure(session, plan)
+    return suite_analysis.conclude(evidence_of(session, plan))
 
 
 def _fsync(profile: str, results: Measured) -> Conclusion:
@@ -217,11 +217,11 @@ def _fsync(profile: str, results: Measured) -> Conclusion:
     # As long as on the drive: a short mix would be the buffer's, not the flash's.
     seconds = min(2.0, results.parameters.get("step_s", 1.0))
     plan = fsync.Plan(_size(results, 256 * MIB), seconds, 1)
-    course = _filled(profile, plan.size)
+    session = _filled(profile, plan.size)
     for mode in fsync.TWIN_MODES:
         for in_flight in fsync.IN_FLIGHT:
-            fsync.mix(course, plan, (mode, in_flight, 0), course.site.drive)
-    done = fsync_analysis.conclude(evidence_of(course, plan))
+            fsync.mix(session, plan, (mode, in_flight, 0), session.target.drive)
+    done = fsync_analysis.conclude(evidence_of(session, plan))
     found = {cell.key: cell.value for cell in cells("fsync", done.measures)}
     flush = found.get((("direct fsync", 1.0), "sync_us_p50"))
     return Conclusion(done.measures) if flush is None else _found("flush_us", flush, done.measures)
@@ -229,27 +229,27 @@ def _fsync(profile: str, results: Measured) -> Conclusion:
 
 def buffer_and_rate(profile: str) -> Conclusion:
     """The experiment `cache`, in short."""
-    plan, course = cache.plan(CAPACITY, None, quick=True, seed=0), course_of(profile)
-    cache.measure(course, plan)
-    return cache_analysis.conclude(evidence_of(course, plan))
+    plan, session = cache.plan(CAPACITY, None, quick=True, seed=0), course_of(profile)
+    cache.measure(session, plan)
+    return cache_analysis.conclude(evidence_of(session, plan))
 
 
 def hidden_spare(profile: str) -> Conclusion:
     """The experiment `steady`, as far as it takes to see where collection begins."""
     plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=steady.QUICK_SETTLE_S)
-    course = course_of(profile)
-    steady.measure(course, plan)
-    return steady_analysis.conclude(evidence_of(course, plan))
+    session = course_of(profile)
+    steady.measure(session, plan)
+    return steady_analysis.conclude(evidence_of(session, plan))
 
 
 def _fresh(profile: str, results: Measured) -> Conclusion:
     """The rate of writes at random before any collection: the finding `fresh_iops` alone."""
-    course = course_of(profile)
-    course.fill(FRESH)
-    course.flush()
+    session = course_of(profile)
+    session.fill(FRESH)
+    session.flush()
     depth = int(results.parameters.get("write_queue_depth", STEADY_DEPTH))
     job = _write("random_once", FRESH, steady.BLOCK, depth)
-    return _found("fresh_iops", _late(course, job, 0.5) / steady.BLOCK)
+    return _found("fresh_iops", _late(session, job, 0.5) / steady.BLOCK)
 
 
 def _lasting(profile: str, _results: Measured) -> Conclusion:
@@ -270,9 +270,9 @@ def _write(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
     )
 
 
-def _late(course: Course, job: Job, begin: float) -> float:
+def _late(session: RunSession, job: Job, begin: float) -> float:
     """Bytes a second of a job behind a share of it, when buffers are full; without its end."""
-    done = course.run(Step("write", "writing", "random", rest_s=3.0), job)
+    done = session.run(Step("write", "writing", "random", rest_s=3.0), job)
     seconds, amounts = (np.array(each, dtype=np.float64) for each in done.columns())
     late = np.cumsum(amounts) > begin * done.bytes
     return float(amounts[late][:-1].sum() / seconds[late][:-1].sum())
@@ -293,11 +293,11 @@ def _periods(results: Measured) -> set[float]:
 
 def _stripe(profile: str, results: Measured) -> Conclusion:
     size = _size(results, 256 * MIB)
-    plan, course = stripe.Plan(size, 1, READS), _filled(profile, size)
+    plan, session = stripe.Plan(size, 1, READS), _filled(profile, size)
     rows: list[dict[str, Any]] = []
     for seed, period in enumerate(sorted(_periods(results))):
         step = Step("read", "reading", "random", value=period)
-        done = course.run(step, stripe.job_of(Ask(int(period * KIB)), plan, seed))
+        done = session.run(step, stripe.job_of(Ask(int(period * KIB)), plan, seed))
         rows.append({"alignment_kib": period, "read_mib_per_s": done.bytes / MIB / done.seconds})
     return Conclusion(rows)
 

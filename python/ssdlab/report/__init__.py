@@ -6,7 +6,7 @@ together; `as_fio` says a run's steps in fio's words. What each experiment shows
 `experiments`; figures alone are in `figure`.
 """
 
-from ssdlab.compare.report import SideBySide
+from ssdlab.comparison.report import SideBySide
 from ssdlab.report.as_fio import as_fio
 from ssdlab.report.html import html_part, write_html
 from ssdlab.report.run_list import RunList

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ssdlab import profiles
-from ssdlab.runner.open_target import Site
+from ssdlab.runner.open_target import OpenTarget
 
 Word = Literal["protected", "volatile", "unknown"]
 _SURE: Final = frozenset({"datasheet", "measured"})
@@ -27,14 +27,14 @@ class Claim:
     source: str
 
 
-def claim_of(site: Site, data_sheet: Word = "unknown") -> Claim:
+def claim_of(opened: OpenTarget, data_sheet: Word = "unknown") -> Claim:
     """What is said of a site's drives; `data_sheet` is what the user read there."""
     if data_sheet != "unknown":
         return Claim(data_sheet, "the data sheet, as the user says")
-    if site.is_virtual:
-        protected = bool(site.identity["power_loss_protection"])
+    if opened.is_virtual:
+        protected = bool(opened.identity["power_loss_protection"])
         return Claim("protected" if protected else "volatile", "the twin's profile")
-    return of_drives(site.identity.get("drives", ()))
+    return of_drives(opened.identity.get("drives", ()))
 
 
 def of_drives(drives: Sequence[Mapping[str, Any]]) -> Claim:

@@ -96,7 +96,7 @@ def restored(stored: Mapping[str, Any], consent: Consent) -> TargetOptions:
 
 
 @dataclass
-class Site:
+class OpenTarget:
     """An open drive and what is known about it; the first `size_bytes` may be overwritten.
 
     `destroys` says in words what is lost by that: a block device.
@@ -135,7 +135,7 @@ class Site:
         self._reopened.append((drive, f'{{"engine":"{engine}",{encode(options)[1:]}'))
         return drive
 
-    def opened(self, drive: Drive) -> str | None:
+    def access_mode(self, drive: Drive) -> str | None:
         """How a drive of this site was opened: the column `opened` of `records.STEPS`."""
         return next((how for each, how in self._reopened if each is drive), None)
 
@@ -189,7 +189,7 @@ class Site:
 
 
 @contextlib.contextmanager
-def open_site(options: TargetOptions) -> Iterator[Site]:
+def open_for_run(options: TargetOptions) -> Iterator[OpenTarget]:
     """Opens a target for an experiment that overwrites `size_bytes` of it.
 
     A twin starts new; in a directory a test file is made, and removed at the end; a block
@@ -204,8 +204,8 @@ def open_site(options: TargetOptions) -> Iterator[Site]:
     if isinstance(target, Twin):
         yield _open_twin(target, options.seed)
     elif isinstance(target, Directory):
-        with _made_test_file(target.path, options) as site:
-            yield site
+        with _made_test_file(target.path, options) as opened:
+            yield opened
     else:
         yield _open_block_device(target.path, options)
 
@@ -226,8 +226,8 @@ def check(options: TargetOptions) -> None:
         require_consent(target.name, options.consent)
 
 
-def _open_twin(twin: Twin, seed: int) -> Site:
-    return Site(
+def _open_twin(twin: Twin, seed: int) -> OpenTarget:
+    return OpenTarget(
         drive=open_twin(twin.profile, twin.text, twin.scaled_to_bytes, seed=seed),
         identity={"kind": "twin", "name": twin.profile, **twin.description},
         profile=twin.text,
@@ -243,7 +243,7 @@ def _require_capacity(twin: Twin, options: TargetOptions) -> None:
         )
 
 
-def _open_block_device(path: Path, options: TargetOptions) -> Site:
+def _open_block_device(path: Path, options: TargetOptions) -> OpenTarget:
     if reasons := in_use(path):
         raise TargetError(f"{path} is in use and stays untouched: {'; '.join(reasons)}")
     size = size_of(path)
@@ -264,7 +264,7 @@ def _open_block_device(path: Path, options: TargetOptions) -> Site:
         del drive  # or the traceback would go on holding the device
         raise
     drives = drives_under(device) or (device,)
-    return Site(
+    return OpenTarget(
         drive=drive,
         identity={"kind": "block device", "path": str(path), "drives": _described(drives)},
         warnings=_warnings(found),
@@ -281,7 +281,7 @@ def _layer_warnings(devices: Iterable[BlockDevice]) -> list[MeasurementWarning]:
 
 
 @contextlib.contextmanager
-def _made_test_file(directory: Path, options: TargetOptions) -> Iterator[Site]:
+def _made_test_file(directory: Path, options: TargetOptions) -> Iterator[OpenTarget]:
     if not directory.stat().st_mode & 0o222:  # root could write there, but was not meant to
         raise TargetError(
             f"{directory} is read-only (mode {directory.stat().st_mode & 0o777:o}); give a "
@@ -298,7 +298,7 @@ def _made_test_file(directory: Path, options: TargetOptions) -> Iterator[Site]:
         found += attribute_warnings(test_file.path)
         _refuse_fatal(directory, found)
         largest = options.request_bytes_max
-        site = Site(  # alone holds the drive: `release` closes it
+        opened = OpenTarget(  # alone holds the drive: `release` closes it
             drive=open_real(test_file.path, request_bytes_max=largest, seed=options.seed),
             identity=_directory_identity(directory, mount, drives),
             warnings=_warnings(found),
@@ -306,10 +306,12 @@ def _made_test_file(directory: Path, options: TargetOptions) -> Iterator[Site]:
             drives=drives,
         )
         if others:
-            site.warn("another-run", "Another ssdlab measures in this directory at the same time.")
+            opened.warn(
+                "another-run", "Another ssdlab measures in this directory at the same time."
+            )
         for path in leftovers:
-            site.warn("leftover", f"{path.name}, left by a run that was killed, was removed.")
-        yield site
+            opened.warn("leftover", f"{path.name}, left by a run that was killed, was removed.")
+        yield opened
 
 
 def _refuse_fatal(path: Path, found: Iterable[MeasurementWarning]) -> None:

@@ -29,7 +29,7 @@ class Known:
 
 
 @dataclass
-class Earlier:
+class ResumeState:
     """The tables of the part of a run that is to be gone on with.
 
     `keeps_state` says that the drive is as that part left it (a block device, that nobody wrote

@@ -1,7 +1,7 @@
 """One run from target to folder: the one way, for programs and for the command line.
 
 A task is a plan on a target. `perform` opens the target, measures, and leaves a run folder in any
-case; who wants to be told or asked meanwhile is an `Audience`.
+case; who wants to be told or asked meanwhile is an `RunObserver`.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from ssdlab.records import (
 )
 from ssdlab.runner import provenance
 from ssdlab.runner.budget import budget
-from ssdlab.runner.open_target import Site, TargetOptions, check, open_site, restored
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run, restored
 from ssdlab.runner.progress import Listener, silent
-from ssdlab.runner.resume import Earlier
-from ssdlab.runner.session import Course, Plan
+from ssdlab.runner.resume import ResumeState
+from ssdlab.runner.session import Plan, RunSession
 from ssdlab.runner.warnings import few_samples
 from ssdlab.target import RESULTS, SEED_MAX, Consent, Target
 from ssdlab.units import format_duration, format_size
 
 
 @dataclass(frozen=True)
-class Keeping:
+class SaveOptions:
     """Where a run's folder is made, and what its user calls the run."""
 
     out: Path = RESULTS
@@ -51,26 +51,26 @@ class Keeping:
 
 
 @dataclass(frozen=True)
-class Begun:
+class ResumedRun:
     """A run that is to be gone on with: its folder, its manifest, what it recorded."""
 
     folder: Path
     manifest: Manifest
-    earlier: Earlier
+    resume: ResumeState
 
 
 @dataclass(frozen=True)
-class Task:
+class RunRequest:
     """One run: an experiment with its plan on a target; `asked` are the options, if known."""
 
     experiment: str
     plan: Plan
     options: TargetOptions
-    begun: Begun | None = None
+    begun: ResumedRun | None = None
     asked: dict[str, str | bool] | None = None
 
 
-class Audience:
+class RunObserver:
     """Who is told of a run while it goes on: a listener alone, and there is nobody to be asked."""
 
     def __init__(self, listener: Listener = silent) -> None:
@@ -89,7 +89,7 @@ class Audience:
         return contextlib.nullcontext(self._listener)
 
 
-def task_of(question: Question, target: Target, consent: Consent, seed: int) -> Task:
+def make_request(question: Question, target: Target, consent: Consent, seed: int) -> RunRequest:
     """The task of asking a target, checked as far as it can be before it is opened.
 
     Raises:
@@ -104,7 +104,7 @@ def task_of(question: Question, target: Target, consent: Consent, seed: int) -> 
     plan = question.plan(target, seed)
     options = options_of(target, plan, consent, question.size_from)
     check(options)
-    return Task(question.experiment, plan, options, asked=question.options())
+    return RunRequest(question.experiment, plan, options, asked=question.options())
 
 
 def options_of(
@@ -114,7 +114,7 @@ def options_of(
     return TargetOptions(target, plan.size, plan.seed, consent, plan.request_bytes_max, size_from)
 
 
-def task_of_begun(folder: Path, consent: Consent) -> Task:
+def resume_request(folder: Path, consent: Consent) -> RunRequest:
     """The task of going on with a run that was interrupted or killed.
 
     Raises:
@@ -126,49 +126,49 @@ def task_of_begun(folder: Path, consent: Consent) -> Task:
         raise UsageError(f"{folder} is complete; see it with: ssdlab report {folder}")
     if manifest.experiment not in EXPERIMENTS or not manifest.plan:
         raise UsageError(f"{folder} was made by another version and cannot be gone on with")
-    earlier = Earlier(tables, keeps_state=manifest.device.get("kind") == "block device")
+    resume = ResumeState(tables, keeps_state=manifest.device.get("kind") == "block device")
     plan = msgspec.convert(manifest.plan, EXPERIMENTS[manifest.experiment].plan)
     options = restored(manifest.wish, consent)
     check(options)
-    return Task(manifest.experiment, plan, options, Begun(folder, manifest, earlier))
+    return RunRequest(manifest.experiment, plan, options, ResumedRun(folder, manifest, resume))
 
 
-def perform(task: Task, keeping: Keeping, audience: Audience) -> Run:
+def perform(task: RunRequest, keeping: SaveOptions, audience: RunObserver) -> Run:
     """Runs a task and keeps the run; `manifest.outcome` says whether Ctrl-C broke it off.
 
     Raises:
         SsdlabError: what ended the work; what was measured until then is kept.
     """
     started, clock = utc_now(), time.monotonic()
-    with open_site(task.options) as site:
-        _weigh(task, site, audience)
+    with open_for_run(task.options) as opened:
+        _weigh(task, opened, audience)
         folder = _folder(
             task, keeping, run_name(task.experiment, task.options.target.label, started)
         )
-        manifest = manifest_of(task, site, folder, keeping.label)
+        manifest = manifest_of(task, opened, folder, keeping.label)
         with audience.watching(f"{task.experiment} {task.options.target}") as listener:
-            course = Course(
-                site,
+            session = RunSession(
+                opened,
                 listener,
-                None if task.begun is None or site.is_virtual else task.begun.earlier,
+                None if task.begun is None or opened.is_virtual else task.begun.resume,
                 lambda recording: write_run(folder, manifest, recording, None),
             )
-            outcome, error = _measure(course, task)
+            outcome, error = _measure(session, task)
     manifest = msgspec.structs.replace(manifest, outcome=outcome)
-    result = result_of(course.recording, manifest, site, time.monotonic() - clock, folder)
-    write_run(folder, manifest, course.recording, result)
+    result = result_of(session.recording, manifest, opened, time.monotonic() - clock, folder)
+    write_run(folder, manifest, session.recording, result)
     if error is not None:
         raise error
     return read_run(folder)
 
 
-def _weigh(task: Task, site: Site, audience: Audience) -> None:
+def _weigh(task: RunRequest, opened: OpenTarget, audience: RunObserver) -> None:
     """Says what the run costs a real drive; asks where that is much of a day's endurance."""
-    if site.is_virtual:
+    if opened.is_virtual:
         return
-    cost = budget(task.plan, site.identity.get("drives", ()))
-    if site.destroys:
-        audience.tell(f"{task.experiment} destroys what is on {site.destroys}")
+    cost = budget(task.plan, opened.identity.get("drives", ()))
+    if opened.destroys:
+        audience.tell(f"{task.experiment} destroys what is on {opened.destroys}")
     audience.tell(
         f"{task.experiment} {task.options.target}: writes up to {format_size(cost.write_bytes)}, "
         f"about {format_duration(cost.expected_s)} on a SATA drive"
@@ -182,16 +182,16 @@ def _weigh(task: Task, site: Site, audience: Audience) -> None:
     )
     agreed = audience.agrees(sentence)
     if agreed is None:
-        site.warn("endurance", f"{sentence}; nobody could be asked.")
+        opened.warn("endurance", f"{sentence}; nobody could be asked.")
     elif not agreed:
         raise UsageError("nothing was written; give a smaller --size or --quick")
 
 
-def _folder(task: Task, keeping: Keeping, name: str) -> Path:
+def _folder(task: RunRequest, keeping: SaveOptions, name: str) -> Path:
     return make_folder(keeping.out, name) if task.begun is None else task.begun.folder
 
 
-def manifest_of(task: Task, site: Site, folder: Path, label: str) -> Manifest:
+def manifest_of(task: RunRequest, opened: OpenTarget, folder: Path, label: str) -> Manifest:
     """Who measures what, and where; interrupted, until it is known better."""
     started = utc_now().isoformat(timespec="seconds")
     return Manifest(
@@ -199,14 +199,14 @@ def manifest_of(task: Task, site: Site, folder: Path, label: str) -> Manifest:
         ssdlab=version("ssdlab"),
         experiment=task.experiment,
         target=str(task.options.target),
-        virtual=site.is_virtual,
+        virtual=opened.is_virtual,
         seed=task.plan.seed,
         started=started if task.begun is None else task.begun.manifest.started,
         parameters=task.plan.parameters(),
         versions=provenance.versions(),
         host=provenance.host(),
-        device=site.identity,
-        profile=site.profile,
+        device=opened.identity,
+        profile=opened.profile,
         outcome="interrupted",
         plan=msgspec.to_builtins(task.plan),
         wish=task.options.stored(),
@@ -215,10 +215,10 @@ def manifest_of(task: Task, site: Site, folder: Path, label: str) -> Manifest:
     )
 
 
-def _measure(course: Course, task: Task) -> tuple[str, SsdlabError | None]:
+def _measure(session: RunSession, task: RunRequest) -> tuple[str, SsdlabError | None]:
     """Runs it; returns how it ended, and the error that must be raised once all is stored."""
     try:
-        course.conduct(EXPERIMENTS[task.experiment].measure, task.plan)
+        session.run_plan(EXPERIMENTS[task.experiment].measure, task.plan)
     except (Interrupted, KeyboardInterrupt):
         return "interrupted", None
     except SsdlabError as error:
@@ -227,15 +227,15 @@ def _measure(course: Course, task: Task) -> tuple[str, SsdlabError | None]:
 
 
 def result_of(
-    recording: Recording, manifest: Manifest, site: Site, duration_s: float, folder: Path
+    recording: Recording, manifest: Manifest, opened: OpenTarget, duration_s: float, folder: Path
 ) -> Result:
     """What the recording supports, by the experiment's own analysis."""
-    warnings = frozenset(warning.code for warning in site.warnings)
+    warnings = frozenset(warning.code for warning in opened.warnings)
     evidence = Evidence(
         recording.tables(), manifest.parameters, manifest.outcome, warnings, manifest.virtual
     )
     conclusion = EXPERIMENTS[manifest.experiment].conclude(evidence)
-    few_samples(conclusion.measures, site.warn)
+    few_samples(conclusion.measures, opened.warn)
     return Result(
         ssdlab=manifest.ssdlab,
         experiment=manifest.experiment,
@@ -247,6 +247,6 @@ def result_of(
         measures=conclusion.measures,
         findings=conclusion.findings,
         verdict=conclusion.verdict,
-        warnings=site.warnings,
+        warnings=opened.warnings,
         folder=str(folder),
     )

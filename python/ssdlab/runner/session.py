@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 from ssdlab.device import Drive, Job, Outcome, encode, run_job
 from ssdlab.errors import Interrupted
 from ssdlab.records import Recording, StepRow
-from ssdlab.runner.open_target import Site
+from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.progress import Forecast, Listener, silent
-from ssdlab.runner.resume import Earlier
+from ssdlab.runner.resume import ResumeState
 from ssdlab.runner.warnings import Coverage, host_columns, judge
 from ssdlab.units import format_size
 
@@ -69,12 +69,12 @@ class Step:
 
 
 @dataclass
-class Course:
+class RunSession:
     """A run in progress. `save` is called now and then, when a step was recorded."""
 
-    site: Site
+    target: OpenTarget
     listener: Listener = silent
-    earlier: Earlier | None = None
+    resume: ResumeState | None = None
     save: Callable[[Recording], None] | None = None
     recording: Recording = field(default_factory=Recording)
     forecast: Forecast = field(init=False)
@@ -86,7 +86,7 @@ class Course:
         """With nothing to do yet."""
         self.forecast = Forecast({}, self.listener)
 
-    def conduct(self, measure: Callable[[Course, Any], None], plan: Plan) -> None:
+    def run_plan(self, measure: Callable[[RunSession, Any], None], plan: Plan) -> None:
         """Runs a plan; what was recorded before an exception stays recorded.
 
         Raises:
@@ -106,18 +106,18 @@ class Course:
             yield
             ended = True
         finally:  # also if the run was broken off
-            site = self.site
-            judge(self.recording, site.link_bytes_per_s, site.warn, ask_engine=ended)
+            opened = self.target
+            judge(self.recording, opened.link_bytes_per_s, opened.warn, ask_engine=ended)
 
-    def beside(self, listener: Listener) -> Course:
+    def beside(self, listener: Listener) -> RunSession:
         """Another course on the same site, with records of its own; what is written is known."""
-        return Course(self.site, listener, _coverage=self._coverage)
+        return RunSession(self.target, listener, _coverage=self._coverage)
 
     def expect(self, to_do: Mapping[str, float]) -> None:
         """Says how much work is ahead, by kind: at the start, and where a plan adapts."""
         self.forecast.to_do.clear()
         self.forecast.to_do.update(to_do)
-        if self.site.is_virtual:
+        if self.target.is_virtual:
             self.forecast.to_do["rest"] = 0.0  # a twin's rests take none of the user's time
 
     def run(self, step: Step, job: Job, drive: Drive | None = None) -> Outcome:
@@ -129,7 +129,7 @@ class Course:
         Raises:
             Interrupted, DeviceFailure: as `conduct`.
         """
-        known = None if self.earlier is None else self.earlier.take(step, job)
+        known = None if self.resume is None else self.resume.take(step, job)
         if known is not None:
             self.recording.add(known.row)
             self._cover(job, known.outcome, drive)
@@ -137,12 +137,12 @@ class Course:
             return known.outcome
         if step.rest_s > 0:
             self.rest(step.rest_s)
-        return self._measure(step, job, drive or self.site.drive)
+        return self._measure(step, job, drive or self.target.drive)
 
     def rest(self, seconds: float) -> None:
         """Leaves the drive alone for some seconds of its clock."""
         part = self.forecast.step("rest", seconds, f"resting {seconds:g} s")
-        if not self.site.drive.rest(seconds, part.watch):
+        if not self.target.drive.rest(seconds, part.watch):
             raise Interrupted("stopped while resting")
         part.finish()
 
@@ -161,10 +161,10 @@ class Course:
 
     def flush(self, stage: int = 0, drive: Drive | None = None) -> None:
         """Makes the drive keep what it was sent; checks that the test file is wholly on it."""
-        drive = drive or self.site.drive
+        drive = drive or self.target.drive
         outcome = run_job(drive, Job(op="flush"))
         row = self._row(Step("flush", "flushing", "fill", stage), Job(op="flush"), outcome, drive)
-        self._add(row, outcome, {"extents": self.site.check_written()})
+        self._add(row, outcome, {"extents": self.target.check_written()})
         outcome.raise_if_failed("flushing")
 
     def observe(self, name: str, value: float | None = None, detail: str = "") -> None:
@@ -190,11 +190,11 @@ class Course:
 
     def _cover(self, job: Job, outcome: Outcome, drive: Drive | None) -> None:
         """Notes what of the site is written; of a file that an experiment made itself nothing."""
-        if drive is None or self.site.has(drive):
-            self._coverage.see(job, outcome.bytes, self.site.warn)
+        if drive is None or self.target.has(drive):
+            self._coverage.see(job, outcome.bytes, self.target.warn)
 
     def _note_warmth(self) -> None:
-        for name, found in self.site.temperatures().items():
+        for name, found in self.target.temperatures().items():
             self.observe("temperature_c", found.celsius, name)
             if found.limit is not None and name not in self._limits:
                 self._limits.add(name)
@@ -236,10 +236,10 @@ class Course:
             "errors": outcome.errors,
             "extents": None,
             "job": encode(job),
-            "opened": self.site.opened(drive),
+            "opened": self.target.access_mode(drive),
             "engine": outcome.engine,
             "unserved": outcome.unserved,
-            **host_columns(outcome.host, is_virtual=self.site.is_virtual),
+            **host_columns(outcome.host, is_virtual=self.target.is_virtual),
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 from ssdlab.storage_stack.blockdev import device_named
 from ssdlab.storage_stack.health import smart
 
@@ -17,10 +17,10 @@ _TWIN_STEP: Final = 4096
 
 
 @dataclass
-class Odometer:
+class WriteCounters:
     """Notes the drive's counts in a run's observations; nothing where it has none."""
 
-    course: Course
+    session: RunSession
     _silent: bool = field(default=False)
 
     def read(self) -> None:
@@ -32,13 +32,13 @@ class Odometer:
             self._silent = True
         if found is None:
             return
-        self.course.observe(HOST, float(found.host_bytes), found.source)
+        self.session.observe(HOST, float(found.host_bytes), found.source)
         if found.flash_bytes is not None:
-            self.course.observe(FLASH, float(found.flash_bytes), found.source)
-            self.course.observe(STEP, float(found.step_bytes), found.source)
+            self.session.observe(FLASH, float(found.flash_bytes), found.source)
+            self.session.observe(STEP, float(found.step_bytes), found.source)
 
     def _of_twin(self) -> smart.Written | None:
-        counters = self.course.site.drive.counters()
+        counters = self.session.target.drive.counters()
         if counters is None:
             return None
         host, waf = counters["host_write_bytes"], counters["waf"]
@@ -47,7 +47,7 @@ class Odometer:
 
     def _of_drive(self) -> smart.Written | None:
         """Of the drive below; of several at once nothing is said."""
-        drives = self.course.site.identity.get("drives", ())
+        drives = self.session.target.identity.get("drives", ())
         if len(drives) != 1:
             return None
         device = device_named(drives[0]["name"])

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from ssdlab.device import Aligned, Job, Zipf
 from ssdlab.errors import UsageError
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 
 MIB: Final = 1 << 20
 READ_BLOCK: Final = MIB
@@ -102,13 +102,13 @@ def check(plan: Plan) -> Plan:
     return plan
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Fills, writes over twice half the amount, reads in order and at random.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    course.fill(plan.region)
+    session.fill(plan.region)
     pattern: Any = Zipf(plan.skew) if plan.skew else Aligned(plan.block)
     for half in range(2):
         job = Job(
@@ -121,11 +121,11 @@ def measure(course: Course, plan: Plan) -> None:
             hint=plan.hint,
             seed=plan.seed + half,
         )
-        course.run(Step("overwrite", "writing over", "overwrite", half, keeps_part=True), job)
-    course.flush(1)
+        session.run(Step("overwrite", "writing over", "overwrite", half, keeps_part=True), job)
+    session.flush(1)
     read = min(plan.region, READ_MOST) // READ_BLOCK * READ_BLOCK
     in_order = Job(op="read", length_bytes=read, block_bytes=READ_BLOCK, amount_bytes=read)
-    course.run(Step("read", "reading in order", "read"), in_order)
+    session.run(Step("read", "reading in order", "read"), in_order)
     probes = Job(
         op="read",
         pattern="random",
@@ -134,4 +134,4 @@ def measure(course: Course, plan: Plan) -> None:
         amount_bytes=PROBES * PROBE,
         seed=plan.seed,
     )
-    course.run(Step("probe", "reading at random", "read"), probes)
+    session.run(Step("probe", "reading at random", "read"), probes)

@@ -14,8 +14,8 @@ import msgspec
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.device import describe_twin, open_twin
 from ssdlab.errors import UsageError
-from ssdlab.runner.open_target import Site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.session import RunSession
 from ssdlab.sweep import lifetime as life
 from ssdlab.sweep.analysis.lifetime import conclude
 from ssdlab.sweep.design import Order
@@ -39,10 +39,12 @@ def perform(order: Order) -> dict[str, Any]:
     plan = msgspec.convert(order.plan, life.Plan)
     drive = open_twin(order.name, order.profile, order.capacity, seed=plan.seed)
     described = describe_twin(order.name, order.profile, order.capacity)
-    site = Site(drive, {"kind": "twin", "name": order.name, **described}, profile=order.profile)
-    course = Course(site)
-    course.conduct(life.measure, plan)
-    found = conclude(Evidence(course.recording.tables(), plan.parameters())).findings
+    opened = OpenTarget(
+        drive, {"kind": "twin", "name": order.name, **described}, profile=order.profile
+    )
+    session = RunSession(opened)
+    session.run_plan(life.measure, plan)
+    found = conclude(Evidence(session.recording.tables(), plan.parameters())).findings
     return {
         **{name: finding.value for name, finding in found.items()},
         "cost": described["flash_bytes"] / described["capacity_bytes"],

@@ -14,9 +14,9 @@ import pytest
 from ssdlab.errors import Interrupted, TargetError, UsageError
 from ssdlab.experiments.aging import analysis
 from ssdlab.experiments.aging.measure import Plan, measure, plan
-from ssdlab.runner.open_target import Site, TargetOptions, open_site
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 from ssdlab.target import Consent, Twin, parse_target
 
 MIB = 1 << 20
@@ -30,32 +30,32 @@ def _twin(name: str = "toshiba-xg5") -> TargetOptions:
     return TargetOptions(Twin(name, 1 << 30), 64 * MIB)
 
 
-def _steps(course: Course) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = course.recording.tables()["steps"].to_pylist()
+def _steps(session: RunSession) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = session.recording.tables()["steps"].to_pylist()
     return rows
 
 
-def _run(options: TargetOptions, chosen: Plan) -> Course:
-    with open_site(options) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    return course
+def _run(options: TargetOptions, chosen: Plan) -> RunSession:
+    with open_for_run(options) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    return session
 
 
-def _interrupted(options: TargetOptions, chosen: Plan, listener: Listener) -> Course:
+def _interrupted(options: TargetOptions, chosen: Plan, listener: Listener) -> RunSession:
     """A run that Ctrl-C ended; the exception goes through the open site, as it does in earnest."""
-    courses: list[Course] = []
-    with contextlib.suppress(KeyboardInterrupt, Interrupted), open_site(options) as site:
-        courses.append(Course(site, listener))
-        courses[0].conduct(measure, chosen)
-    return courses[0]
+    sessions: list[RunSession] = []
+    with contextlib.suppress(KeyboardInterrupt, Interrupted), open_for_run(options) as opened:
+        sessions.append(RunSession(opened, listener))
+        sessions[0].run_plan(measure, chosen)
+    return sessions[0]
 
 
-def _codes(site: Site) -> set[str]:
+def _codes(opened: OpenTarget) -> set[str]:
     """The doubts of the experiment itself, without those about this machine and its drive."""
     machine = {"virtual", "rotational", "page-cache-below", "composed", "usb", "network"}
     machine |= {"busy-host", "stolen-time", "ceiling", "link-speed", "cliff", "thermal"}
-    return {warning.code for warning in site.warnings} - machine
+    return {warning.code for warning in opened.warnings} - machine
 
 
 def test_the_published_plan_has_its_published_numbers() -> None:
@@ -139,8 +139,8 @@ def test_a_client_drive_slows_down_with_every_amount_and_a_data_centre_drive_doe
 
 def test_one_seed_gives_one_run_and_another_seed_another(small_plan: Plan) -> None:
     def tables(seed: int) -> dict[str, Any]:
-        course = _run(_twin(), replace(small_plan, seed=seed))
-        return {name: t.to_pylist() for name, t in course.recording.tables().items()}
+        session = _run(_twin(), replace(small_plan, seed=seed))
+        return {name: t.to_pylist() for name, t in session.recording.tables().items()}
 
     assert tables(1) == tables(1)
     assert tables(1)["steps"] != tables(2)["steps"]
@@ -152,18 +152,18 @@ HOST = ("own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s")
 def test_a_twins_steps_have_no_load_of_a_host_and_raise_no_doubt_about_one(
     small_plan: Plan,
 ) -> None:
-    with open_site(_twin()) as site:
-        course = Course(site)
-        course.conduct(measure, small_plan)
-        assert {step[name] for step in _steps(course) for name in HOST} == {None}
-        assert not {"busy-host", "stolen-time"} & {warning.code for warning in site.warnings}
+    with open_for_run(_twin()) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, small_plan)
+        assert {step[name] for step in _steps(session) for name in HOST} == {None}
+        assert not {"busy-host", "stolen-time"} & {warning.code for warning in opened.warnings}
 
 
 def test_every_interval_of_every_step_is_recorded_with_its_latencies(small_plan: Plan) -> None:
-    course = _run(_twin(), small_plan)
-    tables = course.recording.tables()
+    session = _run(_twin(), small_plan)
+    tables = session.recording.tables()
     fine, intervals = (tables[name].to_pylist() for name in ("interval_latency", "intervals"))
-    for step in _steps(course):
+    for step in _steps(session):
         rows = [row for row in fine if row["step"] == step["step"]]
         requests = [row["requests"] for row in intervals if row["step"] == step["step"]]
         assert sum(row["count"] for row in rows) == sum(requests) == step["requests"]
@@ -175,8 +175,8 @@ def test_every_interval_of_every_step_is_recorded_with_its_latencies(small_plan:
 
 def test_a_listener_hears_of_every_step_and_of_the_end(small_plan: Plan) -> None:
     heard: list[Report] = []
-    with open_site(_twin()) as site:
-        Course(site, heard.append).conduct(measure, small_plan)
+    with open_for_run(_twin()) as opened:
+        RunSession(opened, heard.append).run_plan(measure, small_plan)
     labels = list(dict.fromkeys(report.label.split(" ")[0] for report in heard))
     assert labels == ["writing", "reading", "resting", "overwriting"]
     assert heard[-1].run_share == 1.0
@@ -201,8 +201,8 @@ def test_ctrl_c_leaves_what_was_measured_and_no_file(
     phases: set[str],
 ) -> None:
     options = TargetOptions(parse_target(str(drive_directory)), 16 * MIB)
-    course = _interrupted(options, small_plan, ctrl_c_at(words))
-    assert {step["phase"] for step in _steps(course)} == phases
+    session = _interrupted(options, small_plan, ctrl_c_at(words))
+    assert {step["phase"] for step in _steps(session)} == phases
     assert list(drive_directory.iterdir()) == []
 
 
@@ -215,20 +215,20 @@ def test_a_read_that_was_broken_off_is_no_measure(
         if report.step_share > 0:
             press(report)
 
-    course = _interrupted(_twin(), small_plan, in_the_middle)
-    steps = course.recording.tables()["steps"]
+    session = _interrupted(_twin(), small_plan, in_the_middle)
+    steps = session.recording.tables()["steps"]
     assert len(analysis.measures(steps, 2)) == 1
 
 
 def test_a_directory_is_measured_whole_and_left_empty(
     drive_directory: Path, small_plan: Plan
 ) -> None:
-    course = _run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB), small_plan)
-    steps = _steps(course)
+    session = _run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB), small_plan)
+    steps = _steps(session)
     assert len(steps) == 12
     assert [step["extents"] for step in steps if step["phase"] != "flush"] == [None] * 9
     assert all(step["extents"] >= 1 for step in steps if step["phase"] == "flush")
-    tables = course.recording.tables()
+    tables = session.recording.tables()
     assert len(analysis.measures(tables["steps"], 2)) == 3
     for name in ("latency", "interval_latency"):
         assert sum(tables[name]["count"].to_pylist()) == sum(s["requests"] for s in steps)
@@ -246,9 +246,9 @@ def test_a_file_that_another_program_pulls_into_memory_is_not_measured(
 
     with (
         pytest.raises(TargetError, match="are in the page cache"),
-        open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site,
+        open_for_run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as opened,
     ):
-        Course(site, read_it).conduct(measure, small_plan)
+        RunSession(opened, read_it).run_plan(measure, small_plan)
     assert list(drive_directory.iterdir()) == []
 
 
@@ -262,9 +262,9 @@ def test_an_error_in_the_middle_removes_the_file(drive_directory: Path, small_pl
 
     with (
         pytest.raises(OddError),
-        open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site,
+        open_for_run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as opened,
     ):
-        Course(site, fail).conduct(measure, small_plan)
+        RunSession(opened, fail).run_plan(measure, small_plan)
     assert list(drive_directory.iterdir()) == []
 
 
@@ -286,9 +286,9 @@ def test_a_file_system_is_doubted_where_it_moves_what_is_overwritten(
     codes: set[str],
 ) -> None:
     top = make_filesystem(kind, ROOMY_MIB, "", options)
-    with open_site(TargetOptions(parse_target(str(top)), 16 * MIB)) as site:
-        Course(site).conduct(measure, small_plan)
-        assert _codes(site) == codes
+    with open_for_run(TargetOptions(parse_target(str(top)), 16 * MIB)) as opened:
+        RunSession(opened).run_plan(measure, small_plan)
+        assert _codes(opened) == codes
     assert not list(top.glob("ssdlab*"))
 
 
@@ -296,12 +296,12 @@ def test_a_compressing_file_system_is_doubted(
     make_filesystem: Callable[..., Path], small_plan: Plan
 ) -> None:
     top = make_filesystem("btrfs", ROOMY_MIB, "", "compress-force=zstd")
-    with open_site(TargetOptions(parse_target(str(top)), 16 * MIB)) as site:
+    with open_for_run(TargetOptions(parse_target(str(top)), 16 * MIB)) as opened:
         try:
-            Course(site).conduct(measure, small_plan)
+            RunSession(opened).run_plan(measure, small_plan)
         except TargetError as refused:  # compressed reads may come from memory: then it is told
             assert "page cache" in str(refused)  # noqa: PT017 -- either end is right
-        assert {"copy-on-write", "compressed"} <= _codes(site)
+        assert {"copy-on-write", "compressed"} <= _codes(opened)
 
 
 def test_a_block_device_is_measured_whole(

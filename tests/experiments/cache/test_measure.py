@@ -16,8 +16,8 @@ from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiments.cache.analysis import conclude
 from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 MIB: Final = 1 << 20
@@ -45,11 +45,11 @@ def _found(twin: KnownTwin) -> Conclusion:
     chosen = Plan(size=SIZE, trims=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_site(TargetOptions(parse_target(twin.target(Path(folder))), chosen.size)) as site,
+        open_for_run(TargetOptions(parse_target(twin.target(Path(folder))), chosen.size)) as opened,
     ):
-        course = Course(site)
-        course.conduct(measure, chosen)
-    return conclude(Evidence(course.recording.tables(), chosen.parameters(), virtual=True))
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    return conclude(Evidence(session.recording.tables(), chosen.parameters(), virtual=True))
 
 
 def _number(conclusion: Conclusion, name: str) -> float:
@@ -138,10 +138,10 @@ def test_the_curve_is_in_the_rows() -> None:
 
 def test_a_real_directory_is_written_and_left_as_it_was(drive_directory: Path) -> None:
     chosen = Plan(size=32 * MIB, settle_s=0.0, rest_most_s=0.01)
-    with open_site(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    conclusion = conclude(Evidence(course.recording.tables(), chosen.parameters()))
+    with open_for_run(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    conclusion = conclude(Evidence(session.recording.tables(), chosen.parameters()))
     assert conclusion.measures
     assert {"buffer_mib", "slc_mib", "refill_s"} <= conclusion.findings.keys()
     assert not list(drive_directory.iterdir())

@@ -12,9 +12,9 @@ from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiments.fragments.analysis import conclude
 from ssdlab.experiments.fragments.measure import Plan, measure, plan
 from ssdlab.experiments.fragments.plan import NO_HOST, Asked, Host
-from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.progress import Listener, silent
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -48,14 +48,14 @@ size = "4 MiB"
 
 
 def _run(target: str, chosen: Plan, listener: Listener = silent) -> Evidence:
-    with open_site(TargetOptions(parse_target(target), chosen.size, chosen.seed)) as site:
-        course = Course(site, listener)
+    with open_for_run(TargetOptions(parse_target(target), chosen.size, chosen.seed)) as opened:
+        session = RunSession(opened, listener)
         outcome = "complete"
         try:
-            course.conduct(measure, chosen)
+            session.run_plan(measure, chosen)
         except (Interrupted, KeyboardInterrupt):
             outcome = "interrupted"
-    return Evidence(course.recording.tables(), chosen.parameters(), outcome, virtual=True)
+    return Evidence(session.recording.tables(), chosen.parameters(), outcome, virtual=True)
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from ssdlab.experiments.fragments.analysis import conclude
 from ssdlab.experiments.fragments.layout import Pieces, gaps_between
 from ssdlab.experiments.fragments.measure import Plan, measure
 from ssdlab.experiments.fragments.plan import Order
-from ssdlab.runner import open_target as site
-from ssdlab.runner.open_target import Site, TargetOptions, open_site
+from ssdlab.runner import open_target as opened
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.progress import Listener, silent
-from ssdlab.runner.resume import Earlier
-from ssdlab.runner.session import Course
+from ssdlab.runner.resume import ResumeState
+from ssdlab.runner.session import RunSession
 from ssdlab.target import Consent, parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -45,12 +45,12 @@ def _refused(place: Path, chosen: Plan) -> str:
     return line
 
 
-def _run(place: Path, chosen: Plan, listener: Listener = silent) -> tuple[Site, Evidence]:
-    with open_site(TargetOptions(parse_target(str(place)), chosen.size)) as opened:
-        course = Course(opened, listener)
-        course.conduct(measure, chosen)
+def _run(place: Path, chosen: Plan, listener: Listener = silent) -> tuple[OpenTarget, Evidence]:
+    with open_for_run(TargetOptions(parse_target(str(place)), chosen.size)) as opened:
+        session = RunSession(opened, listener)
+        session.run_plan(measure, chosen)
     doubts = frozenset(warning.code for warning in opened.warnings)
-    return opened, Evidence(course.recording.tables(), chosen.parameters(), warnings=doubts)
+    return opened, Evidence(session.recording.tables(), chosen.parameters(), warnings=doubts)
 
 
 def punch_hole(fd: int, offset: int, length: int) -> None:
@@ -61,17 +61,17 @@ def punch_hole(fd: int, offset: int, length: int) -> None:
 
 
 def _on_device(
-    device: Path, listener: Listener, earlier: Earlier | None = None
+    device: Path, listener: Listener, resume: ResumeState | None = None
 ) -> dict[str, pa.Table]:
     """The tables of a run on a block device, interrupted or not; the device is free again."""
-    with open_site(
+    with open_for_run(
         TargetOptions(parse_target(str(device)), SMALL.size, consent=Consent(any_empty=True))
     ) as opened:
-        course = Course(opened, listener, earlier)
+        session = RunSession(opened, listener, resume)
         with contextlib.suppress(Interrupted, KeyboardInterrupt):
-            course.conduct(measure, SMALL)
-    tables = course.recording.tables()
-    del course, opened
+            session.run_plan(measure, SMALL)
+    tables = session.recording.tables()
+    del session, opened
     gc.collect()
     return tables
 
@@ -142,7 +142,7 @@ def test_a_block_device_is_gone_on_with_where_it_was_left(
 ) -> None:
     device = loop_device(32)
     before = _on_device(device, ctrl_c_at("reading 8 MiB in 64 parts"))
-    after = _on_device(device, silent, Earlier(before, keeps_state=True))
+    after = _on_device(device, silent, ResumeState(before, keeps_state=True))
     steps = after["steps"].to_pylist()
     assert [row for row in steps if row["phase"] == "fill"] == before["steps"].to_pylist()[:1]
     places = [(row["phase"], row["stage"], row["case"], row["value"]) for row in steps]
@@ -169,7 +169,7 @@ def test_free_space_in_parts_is_refused_in_one_line(
         os.posix_fallocate(file.fileno(), 0, size)
         for offset in range(0, size, 2 * step):
             punch_hole(file.fileno(), offset, step)
-    monkeypatch.setattr(site, "_require_room", lambda *_: None)
+    monkeypatch.setattr(opened, "_require_room", lambda *_: None)
     assert "finds no place" in _refused(place, SMALL)
     assert {path.name for path in place.iterdir()} == {"comb", "lost+found"}
 

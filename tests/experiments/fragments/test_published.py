@@ -10,8 +10,8 @@ import pytest
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.experiments.fragments.analysis import conclude
 from ssdlab.experiments.fragments.measure import Plan, measure
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import Twin
 
 PUBLISHED = {
@@ -27,10 +27,10 @@ PUBLISHED = {
 def measured(request: pytest.FixtureRequest) -> tuple[str, Conclusion]:
     """A drive and what its twin took, at full size."""
     chosen = Plan(repeats=5)
-    with open_site(TargetOptions(Twin(request.param), chosen.size)) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    evidence = Evidence(course.recording.tables(), chosen.parameters(), virtual=True)
+    with open_for_run(TargetOptions(Twin(request.param), chosen.size)) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    evidence = Evidence(session.recording.tables(), chosen.parameters(), virtual=True)
     return request.param, conclude(evidence)
 
 

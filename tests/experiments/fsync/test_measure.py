@@ -12,9 +12,9 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.fsync.analysis import conclude
 from ssdlab.experiments.fsync.measure import Plan, measure, plan
-from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 from ssdlab.storage_stack.cache import resident_bytes
 from ssdlab.target import parse_target
 
@@ -29,11 +29,11 @@ ZEROS = "elides_zeros = true"
 
 def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
     capacity = (1 << 30) if target.startswith("twin:") else None
-    with open_site(TargetOptions(parse_target(target, capacity), chosen.size)) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-        doubts = frozenset(warning.code for warning in site.warnings)
-    return Evidence(course.recording.tables(), chosen.parameters(), "complete", doubts)
+    with open_for_run(TargetOptions(parse_target(target, capacity), chosen.size)) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+        doubts = frozenset(warning.code for warning in opened.warnings)
+    return Evidence(session.recording.tables(), chosen.parameters(), "complete", doubts)
 
 
 def _twin(folder: Path, buffer: str, extra: str = "") -> str:
@@ -128,8 +128,8 @@ def test_buffered_steps_begin_with_nothing_in_memory_and_the_trap_with_all_of_it
             file.seek(8 * MIB)
             zeros[report.label] = not any(file.read(MIB))
 
-    with open_site(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as site:
-        Course(site, listen).conduct(measure, Plan(16 * MIB, 0.02, 1))
+    with open_for_run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as opened:
+        RunSession(opened, listen).run_plan(measure, Plan(16 * MIB, 0.02, 1))
     for mode in ("none", "fsync", "fdatasync", "dsync"):
         assert cached[f"buffered {mode}, 1 in flight"] == 0
         assert not zeros[f"buffered {mode}, 1 in flight"]

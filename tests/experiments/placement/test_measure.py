@@ -13,8 +13,8 @@ from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.placement.analysis import conclude
 from ssdlab.experiments.placement.drives import changed
 from ssdlab.experiments.placement.measure import Plan, fitted, measure, plan
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 GIB = 1 << 30
@@ -28,10 +28,10 @@ FRESH = Plan(spares=(), laws=False, host_work=(), size=3 * GIB)
 
 
 def _concluded(chosen: Plan, target: str = "twin:placement-study") -> Conclusion:
-    with open_site(TargetOptions(parse_target(target), chosen.size, chosen.seed)) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    return conclude(Evidence(course.recording.tables(), chosen.parameters()))
+    with open_for_run(TargetOptions(parse_target(target), chosen.size, chosen.seed)) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    return conclude(Evidence(session.recording.tables(), chosen.parameters()))
 
 
 def test_the_published_figures_are_met_with_one_constant_of_the_host() -> None:
@@ -96,10 +96,10 @@ def test_the_stripe_halves_and_equal_gaps_resonate() -> None:
 
 def test_a_real_drive_is_refused_as_it_cannot_be_told(tmp_path: Path) -> None:
     with (
-        open_site(TargetOptions(parse_target(str(tmp_path)), 1 << 20)) as site,
+        open_for_run(TargetOptions(parse_target(str(tmp_path)), 1 << 20)) as opened,
         pytest.raises(TargetError, match="twin:"),
     ):
-        Course(site).conduct(measure, FRESH)
+        RunSession(opened).run_plan(measure, FRESH)
 
 
 def test_a_changed_profile_has_the_new_values_and_the_others_as_they_were() -> None:

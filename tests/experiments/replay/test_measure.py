@@ -11,8 +11,8 @@ from ssdlab.device import look_at
 from ssdlab.errors import UsageError
 from ssdlab.experiments.replay.analysis import conclude
 from ssdlab.experiments.replay.measure import Asked, Plan, measure, plan, replay_of
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 MIB = 1 << 20
@@ -38,10 +38,10 @@ def _conclusion(target: str, chosen: Plan) -> Conclusion:
     )
     if target.startswith("twin:"):
         options = TargetOptions(parse_target(target, 1 << 30), chosen.size)
-    with open_site(options) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    return conclude(Evidence(course.recording.tables(), chosen.parameters()))
+    with open_for_run(options) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    return conclude(Evidence(session.recording.tables(), chosen.parameters()))
 
 
 def test_volumes_lie_side_by_side_from_whole_mebibytes(tmp_path: Path) -> None:

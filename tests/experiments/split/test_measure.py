@@ -10,8 +10,8 @@ from ssdlab.analysis.evidence import Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.split.analysis import conclude
 from ssdlab.experiments.split.measure import Plan, measure, plan
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 MIB = 1 << 20
@@ -19,12 +19,12 @@ SMALL = Plan(size=32 * MIB, repeats=2)
 
 
 def _evidence(target: str, chosen: Plan, capacity: int | None = None) -> Evidence:
-    with open_site(
+    with open_for_run(
         TargetOptions(parse_target(target, capacity), chosen.size, request_bytes_max=8 * MIB)
-    ) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    return Evidence(course.recording.tables(), chosen.parameters())
+    ) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    return Evidence(session.recording.tables(), chosen.parameters())
 
 
 def test_every_size_is_read_at_every_depth_as_often_as_planned() -> None:

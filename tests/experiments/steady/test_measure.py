@@ -14,8 +14,8 @@ from ssdlab.device import Zipf
 from ssdlab.errors import UsageError
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
 from ssdlab.experiments.steady.measure import Plan, check, measure, pattern_of, region_of
-from ssdlab.runner.open_target import Site, TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -53,17 +53,17 @@ class Run:
         return value
 
 
-def _measured(site: Site, plan: Plan) -> Evidence:
-    course = Course(site)
-    course.conduct(measure, plan)
-    doubts = frozenset(warning.code for warning in site.warnings)
-    return Evidence(course.recording.tables(), plan.parameters(), warnings=doubts)
+def _measured(opened: OpenTarget, plan: Plan) -> Evidence:
+    session = RunSession(opened)
+    session.run_plan(measure, plan)
+    doubts = frozenset(warning.code for warning in opened.warnings)
+    return Evidence(session.recording.tables(), plan.parameters(), warnings=doubts)
 
 
 def _run(twin: KnownTwin, folder: Path, plan: Plan) -> Run:
     plan = check(replace(plan, region=twin.capacity, drive=twin.capacity))
-    with open_site(TargetOptions(parse_target(twin.target(folder)), plan.size)) as site:
-        evidence = _measured(site, plan)
+    with open_for_run(TargetOptions(parse_target(twin.target(folder)), plan.size)) as opened:
+        evidence = _measured(opened, plan)
     return Run(twin, plan, evidence, conclude(evidence))
 
 
@@ -162,16 +162,16 @@ def test_writes_in_order_cost_one_and_tell_no_spare(tmp_path: Path) -> None:
 
 def test_a_part_of_a_drive_tells_no_spare(tmp_path: Path) -> None:
     plan = check(Plan(region=64 * MIB, drive=SMALL.capacity, drive_writes=1.0))
-    with open_site(TargetOptions(parse_target(SMALL.target(tmp_path)), plan.size)) as site:
-        found = conclude(_measured(site, plan)).findings
+    with open_for_run(TargetOptions(parse_target(SMALL.target(tmp_path)), plan.size)) as opened:
+        found = conclude(_measured(opened, plan)).findings
     assert found["hidden_spare"].value is None
     assert "whole drive" in found["hidden_spare"].why
 
 
 def test_a_real_directory_has_no_counters_and_its_spare_is_doubted(drive_directory: Path) -> None:
     plan = check(Plan(region=32 * MIB, spares=(0.25,), drive_writes=1.0, settle_s=0.0))
-    with open_site(TargetOptions(parse_target(str(drive_directory)), plan.size)) as site:
-        evidence = _measured(site, plan)
+    with open_for_run(TargetOptions(parse_target(str(drive_directory)), plan.size)) as opened:
+        evidence = _measured(opened, plan)
     conclusion = conclude(evidence)
     assert "spare-not-trimmed" in evidence.warnings
     assert conclusion.findings["waf"].value is None

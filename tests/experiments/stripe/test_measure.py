@@ -15,9 +15,9 @@ from ssdlab.device import Drive, Job, Outcome, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiments.stripe.analysis import conclude
 from ssdlab.experiments.stripe.measure import Plan, measure, plan
-from ssdlab.runner.open_target import Site, TargetOptions, open_site
-from ssdlab.runner.resume import Earlier
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
+from ssdlab.runner.resume import ResumeState
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 SMALL = Plan(size=256 * MIB, reads=4096)
@@ -30,9 +30,9 @@ PUBLISHED = {
 
 
 def _concluded(drive: Drive, chosen: Plan = SMALL) -> Conclusion:
-    course = Course(Site(drive, {}))
-    course.conduct(measure, chosen)
-    return conclude(Evidence(course.recording.tables(), chosen.parameters()))
+    session = RunSession(OpenTarget(drive, {}))
+    session.run_plan(measure, chosen)
+    return conclude(Evidence(session.recording.tables(), chosen.parameters()))
 
 
 def _found(twin: Twin, seed: int = 0) -> dict[str, Any]:
@@ -136,8 +136,8 @@ def test_the_same_twin_with_the_same_seed_is_asked_the_same_questions() -> None:
 def test_a_run_that_is_gone_on_with_asks_nothing_that_was_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    first = Course(Site(Twin().open(SMALL.size, NOISE, 2), {}))
-    first.conduct(measure, SMALL)
+    first = RunSession(OpenTarget(Twin().open(SMALL.size, NOISE, 2), {}))
+    first.run_plan(measure, SMALL)
     tables = first.recording.tables()
     asked: list[str] = []
 
@@ -147,24 +147,26 @@ def test_a_run_that_is_gone_on_with_asks_nothing_that_was_answered(
 
     flush = run_job(Twin().open(SMALL.size, 0, 2), Job(op="flush"))
     monkeypatch.setattr("ssdlab.runner.session.run_job", only_flush)
-    again = Course(Site(Twin().open(SMALL.size, 0, 2), {}), earlier=Earlier(tables, True))
-    again.conduct(measure, SMALL)
+    again = RunSession(
+        OpenTarget(Twin().open(SMALL.size, 0, 2), {}), resume=ResumeState(tables, True)
+    )
+    again.run_plan(measure, SMALL)
     assert asked == ["flush"]
     assert again.recording.tables()["steps"].num_rows == tables["steps"].num_rows
 
 
 def test_every_reading_of_a_question_has_its_number() -> None:
-    course = Course(Site(Twin(2, 2).open(SMALL.size, NOISE, 2), {}))
-    course.conduct(measure, SMALL)
-    reads = Evidence(course.recording.tables(), {}).steps("read")
+    session = RunSession(OpenTarget(Twin(2, 2).open(SMALL.size, NOISE, 2), {}))
+    session.run_plan(measure, SMALL)
+    reads = Evidence(session.recording.tables(), {}).steps("read")
     places = [(row["case"], row["repeat"]) for row in reads]
     assert len(set(places)) == len(places) > 60
 
 
 def test_a_run_that_was_broken_off_has_its_rows_and_no_findings() -> None:
-    course = Course(Site(Twin().open(SMALL.size, NOISE, 2), {}))
-    course.conduct(measure, SMALL)
-    tables = course.recording.tables()
+    session = RunSession(OpenTarget(Twin().open(SMALL.size, NOISE, 2), {}))
+    session.run_plan(measure, SMALL)
+    tables = session.recording.tables()
     cut = {**tables, "steps": tables["steps"].slice(0, 40)}
     found = conclude(Evidence(cut, SMALL.parameters(), "interrupted"))
     assert found.findings == {}
@@ -179,12 +181,14 @@ def test_a_file_in_pieces_is_doubted(
     options = TargetOptions(
         parse_target(str(drive_directory)), small.size, request_bytes_max=small.request_bytes_max
     )
-    with open_site(options) as site:
-        monkeypatch.setattr(Site, "check_written", lambda _self: 7)
-        course = Course(site)
-        course.conduct(measure, small)
-    assert "lies in 7 pieces" in {each.code: each.sentence for each in site.warnings}["fragmented"]
-    found = conclude(Evidence(course.recording.tables(), small.parameters()))
+    with open_for_run(options) as opened:
+        monkeypatch.setattr(OpenTarget, "check_written", lambda _self: 7)
+        session = RunSession(opened)
+        session.run_plan(measure, small)
+    assert (
+        "lies in 7 pieces" in {each.code: each.sentence for each in opened.warnings}["fragmented"]
+    )
+    found = conclude(Evidence(session.recording.tables(), small.parameters()))
     assert set(found.findings) == {"chunk_kib", "stripe_kib", "units", "regular"}
 
 

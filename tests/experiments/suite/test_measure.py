@@ -12,8 +12,8 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.suite.analysis import conclude
 from ssdlab.experiments.suite.measure import TRIALS, Plan, measure, plan
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
 
 MIB = 1 << 20
@@ -27,10 +27,10 @@ DIRECT = {
 
 def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
     capacity = (1 << 30) if target.startswith("twin:") else None
-    with open_site(TargetOptions(parse_target(target, capacity), chosen.size)) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    return Evidence(course.recording.tables(), chosen.parameters())
+    with open_for_run(TargetOptions(parse_target(target, capacity), chosen.size)) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    return Evidence(session.recording.tables(), chosen.parameters())
 
 
 def _twin(folder: Path, name: str, *, elides: bool, slc: bool, protected: bool) -> str:

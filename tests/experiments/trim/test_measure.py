@@ -23,8 +23,8 @@ from ssdlab.experiments.trim.blocks import middle, places_of
 from ssdlab.experiments.trim.content import BLOCK, digests, tally
 from ssdlab.experiments.trim.measure import Plan, measure, plan
 from ssdlab.experiments.trim.on_twin import reads_back
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
 from ssdlab.target import Consent, parse_target
 
@@ -39,12 +39,12 @@ def _run(target: Path | str, *, destroy_data: bool = False) -> tuple[Conclusion,
     options = TargetOptions(
         parse_target(str(target)), SMALL.size, consent=Consent(any_empty=destroy_data)
     )
-    with open_site(options) as site:
-        course = Course(site)
-        course.conduct(measure, SMALL)
-        codes = [warning.code for warning in site.warnings]
-    tables, asked = course.recording.tables(), SMALL.parameters()
-    return conclude(Evidence(tables, asked, virtual=site.is_virtual)), codes
+    with open_for_run(options) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, SMALL)
+        codes = [warning.code for warning in opened.warnings]
+    tables, asked = session.recording.tables(), SMALL.parameters()
+    return conclude(Evidence(tables, asked, virtual=opened.is_virtual)), codes
 
 
 def _found(conclusion: Conclusion) -> tuple[object, object, object]:
@@ -207,15 +207,15 @@ def test_a_run_that_is_killed_leaves_no_file(drive_directory: Path) -> None:
         "import os, sys\n"
         "from pathlib import Path\n"
         "from ssdlab.experiments.trim import measure as trim\n"
-        "from ssdlab.runner.session import Course\n"
-        "from ssdlab.runner.open_target import TargetOptions, open_site\n"
+        "from ssdlab.runner.session import RunSession\n"
+        "from ssdlab.runner.open_target import TargetOptions, open_for_run\n"
         "from ssdlab.target import parse_target\n"
         "plan = trim.Plan(size=8 << 20, wait_s=0.0)\n"
-        "course = Course\n"
+        "course = RunSession\n"
         "def killed(*_): os.kill(os.getpid(), 9)\n"
         "course.flush = killed\n"
-        "with open_site(TargetOptions(parse_target(sys.argv[1]), plan.size)) as site:\n"
-        "    trim.measure(Course(site), plan)\n"
+        "with open_for_run(TargetOptions(parse_target(sys.argv[1]), plan.size)) as site:\n"
+        "    trim.measure(RunSession(site), plan)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, drive_directory], check=False)
     assert done.returncode == -9

@@ -15,8 +15,8 @@ from ssdlab.device import parse_fio
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.experiments.workload.analysis import conclude
 from ssdlab.experiments.workload.measure import Plan, measure, plan
-from ssdlab.runner.open_target import Site, TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import Consent, Twin, parse_target
 
 MIB = 1 << 20
@@ -45,11 +45,11 @@ def _plan(text: str) -> Plan:
     return Plan(tuple(parse_fio(text)), "job.fio")
 
 
-def _course(options: TargetOptions, chosen: Plan) -> tuple[Course, Site]:
-    with open_site(options) as site:
-        course = Course(site)
-        course.conduct(measure, chosen)
-    return course, site
+def _course(options: TargetOptions, chosen: Plan) -> tuple[RunSession, OpenTarget]:
+    with open_for_run(options) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, chosen)
+    return session, opened
 
 
 def _options(target: object, chosen: Plan, **more: Any) -> TargetOptions:
@@ -60,8 +60,8 @@ def _options(target: object, chosen: Plan, **more: Any) -> TargetOptions:
 
 def _evidence(target: str, text: str, **more: Any) -> Evidence:
     chosen = _plan(text)
-    course, _ = _course(_options(target, chosen, **more), chosen)
-    return Evidence(course.recording.tables(), chosen.parameters())
+    session, _ = _course(_options(target, chosen, **more), chosen)
+    return Evidence(session.recording.tables(), chosen.parameters())
 
 
 def test_a_twin_does_each_job_and_tells_of_each_kind_of_request() -> None:
@@ -103,41 +103,41 @@ def test_a_directory_is_read_as_the_file_says_and_the_test_file_is_gone(
 ) -> None:
     text = READS.replace("ioengine=io_uring", "ioengine=psync").replace("iodepth=4", "numjobs=2")
     chosen = _plan(text)
-    course, site = _course(_options(drive_directory, chosen), chosen)
-    [job] = Evidence(course.recording.tables(), {}).steps("job")
+    session, opened = _course(_options(drive_directory, chosen), chosen)
+    [job] = Evidence(session.recording.tables(), {}).steps("job")
     assert (job["requests"], job["queue_depth"]) == (2048, 1)
     assert '"engine":"sync"' in job["opened"]
-    assert "page-cache" not in {warning.code for warning in site.warnings}
+    assert "page-cache" not in {warning.code for warning in opened.warnings}
     assert list(drive_directory.iterdir()) == []
 
 
 def test_a_page_cache_that_is_not_bypassed_is_a_doubt_on_a_drive(drive_directory: Path) -> None:
     chosen = _plan(READS.replace("direct=1", "direct=0\ninvalidate=0"))
-    _, site = _course(_options(drive_directory, chosen), chosen)
-    assert "page-cache" in {warning.code for warning in site.warnings}
+    _, opened = _course(_options(drive_directory, chosen), chosen)
+    assert "page-cache" in {warning.code for warning in opened.warnings}
 
 
 def test_the_target_takes_the_place_of_the_files_own_and_that_is_told() -> None:
     chosen = _plan(f"{READS}filename=/dev/sdx\n")
-    _, site = _course(_options("twin:toshiba-xg5", chosen, capacity_bytes=1 << 30), chosen)
-    assert "/dev/sdx" in site.warnings[0].sentence
+    _, opened = _course(_options("twin:toshiba-xg5", chosen, capacity_bytes=1 << 30), chosen)
+    assert "/dev/sdx" in opened.warnings[0].sentence
 
 
 def test_reads_of_a_hole_are_refused_because_they_measure_nothing(drive_directory: Path) -> None:
     """What fio does not: it reads unwritten extents, and tells of fairy-tale rates."""
     chosen = _plan(f"{READS}[again]\nstonewall\ndirect=1\nsize=4m\nrw=read\n")
-    with open_site(_options(drive_directory, chosen)) as site:
-        course = Course(site)
+    with open_for_run(_options(drive_directory, chosen)) as opened:
+        session = RunSession(opened)
 
         def listen(report: Any) -> None:
-            if report.label == "running reads" and site.test_file is not None:
-                os.ftruncate(site.test_file.fd, 0)
-                os.posix_fallocate(site.test_file.fd, 0, 4 * MIB)
+            if report.label == "running reads" and opened.test_file is not None:
+                os.ftruncate(opened.test_file.fd, 0)
+                os.posix_fallocate(opened.test_file.fd, 0, 4 * MIB)
 
-        course.listener = course.forecast.listener = listen
+        session.listener = session.forecast.listener = listen
         with pytest.raises(TargetError, match=r"job again was not run: .* are not on the drive"):
-            course.conduct(measure, chosen)
-    assert [row["phase"] for row in course.recording.tables()["steps"].to_pylist()][-1] == "job"
+            session.run_plan(measure, chosen)
+    assert [row["phase"] for row in session.recording.tables()["steps"].to_pylist()][-1] == "job"
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,11 @@ def test_what_is_no_multiple_of_the_sector_is_refused_before_anything_is_written
     drive_directory: Path, option: str
 ) -> None:
     chosen = _plan(f"{READS}{option}\n")
-    with open_site(_options(drive_directory, chosen)) as site:
-        course = Course(site)
+    with open_for_run(_options(drive_directory, chosen)) as opened:
+        session = RunSession(opened)
         with pytest.raises(UsageError, match="may be a multiple of the sector of this target"):
-            course.conduct(measure, chosen)
-    assert len(course.recording.tables()["steps"]) == 0
+            session.run_plan(measure, chosen)
+    assert len(session.recording.tables()["steps"]) == 0
 
 
 def test_a_region_beyond_the_end_is_refused_and_says_where_it_was_given() -> None:
@@ -183,7 +183,7 @@ def test_a_region_beyond_the_end_is_refused_and_says_where_it_was_given() -> Non
     named = TargetOptions(twin, chosen.size, size_from="offset and size")
     with (
         pytest.raises(TargetError, match=r"less than the 1\.004 GiB of offset and size"),
-        open_site(named),
+        open_for_run(named),
     ):
         pytest.fail("it was opened")
 
@@ -196,18 +196,18 @@ def test_a_device_that_fails_in_mid_run_ends_it_and_what_was_measured_stays(
     [image] = tmp_path.glob("image-*")
     text = READS.replace("size=4m", "size=16m\nruntime=20\ntime_based")
     chosen = _plan(f"{READS}[then]\nstonewall\n{text.partition(chr(10))[2]}")
-    with open_site(_options(device, chosen, consent=Consent(any_empty=True))) as site:
-        course = Course(site)
+    with open_for_run(_options(device, chosen, consent=Consent(any_empty=True))) as opened:
+        session = RunSession(opened)
 
         def listen(report: Any) -> None:
             if report.label == "running then":
                 os.truncate(image, 4 * MIB)
 
-        course.listener = course.forecast.listener = listen
+        session.listener = session.forecast.listener = listen
         with pytest.raises(DeviceFailure, match="running then: a request failed") as failure:
-            course.conduct(measure, chosen)
+            session.run_plan(measure, chosen)
     assert "\n" not in str(failure.value)
-    steps = course.recording.tables()["steps"].to_pylist()
+    steps = session.recording.tables()["steps"].to_pylist()
     assert [row["phase"] for row in steps] == ["fill", "flush", "job", "job"]
     assert steps[2]["requests"] == 1024
     assert steps[3]["errors"] > 0
@@ -218,16 +218,16 @@ def test_a_file_that_is_cut_short_underneath_ends_the_run_in_one_line(
     drive_directory: Path,
 ) -> None:
     chosen = _plan(READS.replace("size=4m", "size=4m\nruntime=20\ntime_based"))
-    with open_site(_options(drive_directory, chosen)) as site:
-        course = Course(site)
+    with open_for_run(_options(drive_directory, chosen)) as opened:
+        session = RunSession(opened)
 
         def listen(report: Any) -> None:
-            if report.label == "running reads" and site.test_file is not None:
-                os.ftruncate(site.test_file.fd, MIB)
+            if report.label == "running reads" and opened.test_file is not None:
+                os.ftruncate(opened.test_file.fd, MIB)
 
-        course.listener = course.forecast.listener = listen
+        session.listener = session.forecast.listener = listen
         with pytest.raises(DeviceFailure, match="running reads: ") as failure:
-            course.conduct(measure, chosen)
+            session.run_plan(measure, chosen)
     assert "\n" not in str(failure.value)
 
 

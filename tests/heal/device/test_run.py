@@ -55,11 +55,11 @@ def healed(given: Given, wish: Wish, begin_at: int = 0) -> FileOutcome:
     patient = Patient(device, 400 * M, 4096, ranges, (), begin_at)
     result = FileOutcome("device")
 
-    class Course(DeviceCourse):
+    class RunSession(DeviceCourse):
         def speedometer(self) -> Speedometer:
             return cast(Speedometer, given)
 
-    Course(patient, wish, lambda *_: None, result).run(lambda: given)
+    RunSession(patient, wish, lambda *_: None, result).run(lambda: given)
     return result
 
 

@@ -15,7 +15,7 @@ import pytest
 from ssdlab.errors import TargetError
 from ssdlab.heal.device.whole import DeviceWish, heal_device
 from ssdlab.heal.options import Wish as HealWish
-from ssdlab.runner.open_target import TargetOptions, open_site
+from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.storage_stack.blockdev import device_named
 from ssdlab.storage_stack.in_use import file_in_use, in_use, recorded_uses
 from ssdlab.storage_stack.same_storage import siblings
@@ -167,7 +167,7 @@ def test_what_is_mounted_by_one_loop_device_cannot_be_destroyed_by_the_other(
     assert in_use(second)[0] == reason
     consent = Consent(device=str(second))
     run = TargetOptions(parse_target(str(second)), 16 << 20, consent=consent)
-    with pytest.raises(TargetError, match="shares bytes with"), open_site(run):
+    with pytest.raises(TargetError, match="shares bytes with"), open_for_run(run):
         pass
     with pytest.raises(TargetError, match="shares bytes with"):
         require_free(second, destroy_data=True)

@@ -119,8 +119,8 @@ def run(
     from ssdlab.api.target import Target
     from ssdlab.api.turns import Given, compared_in_turns, measure_in_turns, sides_of
     from ssdlab.cli.compare.output import Telling, tell
-    from ssdlab.cli.run_experiment import AtTerminal
-    from ssdlab.runner.run import Keeping
+    from ssdlab.cli.run_experiment import TerminalObserver
+    from ssdlab.runner.run import SaveOptions
 
     telling = Telling(json, html)
     if not interleave:
@@ -135,7 +135,9 @@ def run(
     asked = sides_of(
         [Given(Target(each, destroy_data), *plan) for each in parsed for plan in plans], number
     )
-    runs = measure_in_turns(asked, Keeping(out), AtTerminal(options.Wishes(out, json, quiet)))
+    runs = measure_in_turns(
+        asked, SaveOptions(out), TerminalObserver(options.OutputOptions(out, json, quiet))
+    )
     tell(compared_in_turns(asked, runs), telling)
     interrupted = any(each.manifest.outcome == "interrupted" for each in runs)
     return Interrupted.exit_status if interrupted else 0

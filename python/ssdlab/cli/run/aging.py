@@ -49,6 +49,6 @@ def run(
     from ssdlab.experiments.questions import Aging
 
     question = Aging(size=size, quick=quick, rest=rest)
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     parsed = options.parse_targets(targets, capacity)
     return conduct(question, parsed, destroy_data, wishes, seed)

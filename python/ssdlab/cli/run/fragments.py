@@ -86,6 +86,6 @@ def run(
         host=host,
         quick=quick,
     )
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     parsed = options.parse_targets(targets, capacity)
     return conduct(question, parsed, destroy_data, wishes, seed)

@@ -54,6 +54,6 @@ def run(
     from ssdlab.experiments.questions import Fsync
 
     question = Fsync(size=size, data_sheet=data_sheet.value, quick=quick)
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     parsed = options.parse_targets(targets, capacity)
     return conduct(question, parsed, destroy_data, wishes, seed)

@@ -63,5 +63,5 @@ def run(
         plots=plots,
         quick=quick,
     )
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     return conduct(question, options.parse_targets(targets, capacity), NO_CONSENT, wishes, seed)

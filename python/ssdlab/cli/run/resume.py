@@ -33,4 +33,4 @@ def run(
     """
     from ssdlab.cli.run_experiment import go_on
 
-    return go_on(folder, destroy_data, options.Wishes(folder.parent, json, quiet, yes))
+    return go_on(folder, destroy_data, options.OutputOptions(folder.parent, json, quiet, yes))

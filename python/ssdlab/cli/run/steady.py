@@ -65,7 +65,7 @@ def run(
         depth=depth,
         quick=quick,
     )
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     parsed = options.parse_targets(targets, capacity)
     return conduct(question, parsed, destroy_data, wishes, seed)
 

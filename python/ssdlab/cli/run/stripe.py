@@ -37,6 +37,6 @@ def run(
     from ssdlab.experiments.questions import Stripe
 
     question = Stripe(size=size, quick=quick)
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     parsed = options.parse_targets(targets, capacity)
     return conduct(question, parsed, destroy_data, wishes, seed)

@@ -36,6 +36,6 @@ def run(
     from ssdlab.experiments.questions import Suite
 
     question = Suite(size=size, quick=quick)
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     parsed = options.parse_targets(targets, capacity)
     return conduct(question, parsed, destroy_data, wishes, seed)

@@ -38,6 +38,6 @@ def run(
     from ssdlab.experiments.questions import Workload
 
     question = Workload(fio=fio)
-    wishes = options.Wishes(out, json, quiet, yes)
+    wishes = options.OutputOptions(out, json, quiet, yes)
     parsed = options.parse_targets(targets, capacity)
     return conduct(question, parsed, destroy_data, wishes, seed)

@@ -54,7 +54,7 @@ def run(
     which parameter decides what, and which points none beats.
     """
     from ssdlab.api.sweep import Where, conduct
-    from ssdlab.cli.run_experiment import AtTerminal
+    from ssdlab.cli.run_experiment import TerminalObserver
     from ssdlab.cli.sweep.output import tell
     from ssdlab.sweep.design import orders
     from ssdlab.sweep.spec import read
@@ -63,7 +63,7 @@ def run(
     if dry_run:
         _list(given[0], orders(given[0]), json=json)
         return 0
-    audience = AtTerminal(options.Wishes(json=json, quiet=quiet))
+    audience = TerminalObserver(options.OutputOptions(json=json, quiet=quiet))
     sweep, stopped = conduct(given, Where(workers, dask), out, audience)
     tell(sweep, json=json, html=html)
     if stopped:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ssdlab.device import Job, Op
 from ssdlab.errors import UsageError
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_duration, format_size
 
 MIB: Final = 1 << 20
@@ -100,23 +100,23 @@ def plan(size: int | None, *, quick: bool, long_rest_s: float, seed: int) -> Pla
     return Plan(size, amounts, rests, long_rest_s, seed)
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Runs the plan's steps and warns if the file system moved the file.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    course.fill(plan.size)
-    _read_stage(course, plan, 0)
+    session.fill(plan.size)
+    _read_stage(session, plan, 0)
     for stage, amount in enumerate(plan.amounts, start=1):
-        _overwrite(course, plan, stage, amount)
-        _read_stage(course, plan, stage)
+        _overwrite(session, plan, stage, amount)
+        _read_stage(session, plan, stage)
     if plan.long_rest_s > 0:
-        _read(course, plan, (len(plan.amounts), len(plan.rests_s)), plan.long_rest_s)
-    _compare_layout(course)
+        _read(session, plan, (len(plan.amounts), len(plan.rests_s)), plan.long_rest_s)
+    _compare_layout(session)
 
 
-def _overwrite(course: Course, plan: Plan, stage: int, amount: int) -> None:
+def _overwrite(session: RunSession, plan: Plan, stage: int, amount: int) -> None:
     label = f"overwriting {format_size(amount)} at random"
     job = Job(
         op="write",
@@ -126,21 +126,21 @@ def _overwrite(course: Course, plan: Plan, stage: int, amount: int) -> None:
         amount_bytes=amount,
         seed=plan.seed * 1000 + stage,
     )
-    course.run(Step("overwrite", label, "overwrite", stage, keeps_part=True), job)
-    course.flush(stage)
+    session.run(Step("overwrite", label, "overwrite", stage, keeps_part=True), job)
+    session.flush(stage)
 
 
-def _read_stage(course: Course, plan: Plan, stage: int) -> None:
+def _read_stage(session: RunSession, plan: Plan, stage: int) -> None:
     for repeat, rest_s in enumerate(plan.rests_s):
-        _read(course, plan, (stage, repeat), rest_s)
+        _read(session, plan, (stage, repeat), rest_s)
 
 
-def _read(course: Course, plan: Plan, place: tuple[int, int], rest_s: float) -> None:
+def _read(session: RunSession, plan: Plan, place: tuple[int, int], rest_s: float) -> None:
     stage, repeat = place
     label = f"reading it, stage {stage} of {len(plan.amounts)}"
     step = Step("read", label, "read", stage, repeat, rest_s=rest_s)
-    course.run(step, _in_order("read", plan.size, depth=1))
-    course.site.check_uncached()
+    session.run(step, _in_order("read", plan.size, depth=1))
+    session.target.check_uncached()
 
 
 def _in_order(op: Op, amount: int, *, depth: int) -> Job:
@@ -153,11 +153,11 @@ def _in_order(op: Op, amount: int, *, depth: int) -> Job:
     )
 
 
-def _compare_layout(course: Course) -> None:
-    steps = course.recording.tables()["steps"].to_pylist()
+def _compare_layout(session: RunSession) -> None:
+    steps = session.recording.tables()["steps"].to_pylist()
     counts = [row["extents"] for row in steps if row["extents"] is not None]
     if counts and counts[-1] > 1.5 * counts[0] + 8:
-        course.site.warn(
+        session.target.warn(
             "layout-changed",
             f"The file lay in {counts[0]} pieces when fresh and in {counts[-1]} at the end: "
             "the file system moved what was overwritten, so the reads became slower by its "

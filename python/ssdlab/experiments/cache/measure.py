@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ssdlab.device import Job
 from ssdlab.errors import UsageError
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.stats.falls import last_fall
 from ssdlab.stats.steady import Progress
 from ssdlab.units import format_size
@@ -112,36 +112,36 @@ def plan(drive: int | None, size: int | None, *, quick: bool, seed: int) -> Plan
     return Plan(size, drive is not None, settle_s, rest_most_s, seed)
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """The first writing, the same after a flush, and after rests.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    if plan.trims and _takes_trims(course):
-        course.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
-    first = _first(course, plan)
-    course.flush()
+    if plan.trims and _takes_trims(session):
+        session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
+    first = _first(session, plan)
+    session.flush()
     fall = last_fall(first)
     if fall is None:
-        course.expect({})
+        session.expect({})
         return
     places = _Places(plan.size, min(plan.size, max(SIZE_MIN, round(AGAIN * fall.at) // MIB * MIB)))
     # Of as many bytes as are written later: small sizes depend on how closely they are looked at.
     fall = last_fall(first, float(places.length)) or fall
-    course.expect({"fill": float(places.length * (plan.write_bytes // plan.size - 1))})
+    session.expect({"fill": float(places.length * (plan.write_bytes // plan.size - 1))})
     flushed = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
-    soon = last_fall(Progress(*course.run(flushed, places.job(1)).columns()))
-    course.flush(1)
+    soon = last_fall(Progress(*session.run(flushed, places.job(1)).columns()))
+    session.flush(1)
     if soon is None or soon.high < BACK * fall.low:
         if places.count < 2:
-            course.site.warn(
+            session.target.warn(
                 "cache-overwritten",
                 "The region has no room to write elsewhere after a rest: what the cache holds is "
                 "overwritten and need not be folded, so it may be back too soon; give more --size.",
             )
-        _rests(course, plan, fall.at, places)
-    course.expect({})
+        _rests(session, plan, fall.at, places)
+    session.expect({})
 
 
 @dataclass(frozen=True)
@@ -161,11 +161,13 @@ class _Places:
         return _job("write", self.length, offset=stage % self.count * self.length)
 
 
-def _takes_trims(course: Course) -> bool:
-    drives = course.site.identity.get("drives", ())
-    if course.site.is_virtual or (drives and all(d.get("discard_max_bytes") for d in drives)):
+def _takes_trims(session: RunSession) -> bool:
+    drives = session.target.identity.get("drives", ())
+    if session.target.is_virtual or (drives and all(d.get("discard_max_bytes") for d in drives)):
         return True
-    course.site.warn("no-trim", "The drive takes no trims here: what it held before is there yet.")
+    session.target.warn(
+        "no-trim", "The drive takes no trims here: what it held before is there yet."
+    )
     return False
 
 
@@ -182,11 +184,11 @@ def _job(op: str, amount: int, *, offset: int = 0, interval_ms: int = 1) -> Job:
     )
 
 
-def _first(course: Course, plan: Plan) -> Progress:
+def _first(session: RunSession, plan: Plan) -> Progress:
     """The first writing, its beginning by the millisecond."""
     fine = min(plan.size, FINE)
     step = Step("write", "writing in order", "fill", case="first", rest_s=plan.settle_s)
-    begun = course.run(step, _job("write", fine))
+    begun = session.run(step, _job("write", fine))
     outcomes = [begun]
     if fine < plan.size:
         rest = plan.size - fine
@@ -194,13 +196,13 @@ def _first(course: Course, plan: Plan) -> Progress:
         job = _job(
             "write", rest, offset=fine, interval_ms=max(1, round(1000 * expected_s / _INTERVALS))
         )
-        outcomes.append(course.run(Step("write", step.label, "fill", repeat=1, case="first"), job))
+        outcomes.append(session.run(Step("write", step.label, "fill", repeat=1, case="first"), job))
     columns = [outcome.columns() for outcome in outcomes]
     seconds = [length for lengths, _ in columns for length in lengths]
     return Progress(seconds, [amount for _, amounts in columns for amount in amounts])
 
 
-def _rests(course: Course, plan: Plan, taken: float, places: _Places) -> None:
+def _rests(session: RunSession, plan: Plan, taken: float, places: _Places) -> None:
     """Looks for the shortest rest after which the drive takes as much as at first."""
     short, enough = 0.0, float("inf")
     rest_s, stage, halvings = REST_FIRST_S, 2, 0
@@ -214,8 +216,8 @@ def _rests(course: Course, plan: Plan, taken: float, places: _Places) -> None:
             value=rest_s,
             rest_s=rest_s,
         )
-        fall = last_fall(Progress(*course.run(step, places.job(stage)).columns()))
-        course.flush(stage)
+        fall = last_fall(Progress(*session.run(step, places.job(stage)).columns()))
+        session.flush(stage)
         if fall is None or fall.at >= BACK * taken:
             enough = min(enough, rest_s)
         else:

@@ -15,22 +15,22 @@ from ssdlab.experiments.fragments.reading import (
     take_turns,
     whole,
 )
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Writes in the order that the plan asks for, and reads; the first window lies in order.
 
     Raises:
-        Interrupted, DeviceFailure: as `Course.conduct`.
+        Interrupted, DeviceFailure: as `RunSession.run_plan`.
     """
     by_address = plan.order == "address"
-    drive = course.site.drive
-    fill_in_order(course, Ground(drive, plan.size if by_address else WINDOW))
+    drive = session.target.drive
+    fill_in_order(session, Ground(drive, plan.size if by_address else WINDOW))
     ground = Ground(drive, plan.size)
     for stage, layout in enumerate(plan.layouts, 1):
         if not by_address:
-            fill_pieces(course, ground, layout, moved(layout.pieces(plan.seed, 0), WINDOW), stage)
+            fill_pieces(session, ground, layout, moved(layout.pieces(plan.seed, 0), WINDOW), stage)
 
         def readings(repeat: int, layout: Layout = layout) -> Sequence[Reading]:
             # Where all was written in order, each repeat may have pieces and a window of its own:
@@ -44,4 +44,4 @@ def measure(course: Course, plan: Plan) -> None:
         turns = [
             Turn(stage, repeat, depth) for repeat in range(plan.repeats) for depth in plan.depths
         ]
-        take_turns(course, turns, readings)
+        take_turns(session, turns, readings)

@@ -33,8 +33,8 @@ from ssdlab.experiments.fragments.reading import (
     take_turns,
     whole,
 )
-from ssdlab.runner.open_target import Site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.session import RunSession
 from ssdlab.runner.testfile import TestFile
 from ssdlab.runner.written import check_uncached, check_written
 from ssdlab.storage_stack.extents import merged, read_extents
@@ -48,60 +48,60 @@ _PIECES: Final[Pieces] = ((0, WINDOW),)
 """In the file itself the pieces follow each other."""
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Makes one fragmented file after the other beside one in order, and reads both in turn.
 
     Raises:
         TargetError: the layout cannot be made here; before anything is written where possible.
-        Interrupted, DeviceFailure: as `Course.conduct`.
+        Interrupted, DeviceFailure: as `RunSession.run_plan`.
     """
-    site = course.site
-    assert site.test_file is not None
-    _require_collapse(site.test_file)
-    os.ftruncate(site.test_file.fd, WINDOW)
-    beside = Ground(site.drive, WINDOW)
-    fill_in_order(course, beside)
-    extents = read_extents(site.test_file.fd)
+    opened = session.target
+    assert opened.test_file is not None
+    _require_collapse(opened.test_file)
+    os.ftruncate(opened.test_file.fd, WINDOW)
+    beside = Ground(opened.drive, WINDOW)
+    fill_in_order(session, beside)
+    extents = read_extents(opened.test_file.fd)
     if extents is None or len(merged(extents)) != 1:
-        site.warn(
+        opened.warn(
             "layout-changed",
             "The file that should lie in order has more than one extent: slowdowns are too small.",
         )
     for stage, layout in enumerate(plan.layouts, 1):
-        with TestFile(site.test_file.path.parent, layout.span) as file:
-            _measure_one(course, plan, (stage, layout), (file, beside))
+        with TestFile(opened.test_file.path.parent, layout.span) as file:
+            _measure_one(session, plan, (stage, layout), (file, beside))
 
 
 def _measure_one(
-    course: Course, plan: Plan, which: tuple[int, Layout], where: tuple[TestFile, Ground]
+    session: RunSession, plan: Plan, which: tuple[int, Layout], where: tuple[TestFile, Ground]
 ) -> None:
     (stage, layout), (file, beside) = which, where
     pieces = _place(file, layout, plan.seed)
-    _write(course, plan, which, (file, pieces))
+    _write(session, plan, which, (file, pieces))
     _cut_out(file, gaps_between(pieces, layout.span))
-    _verify(course.site, file, layout, pieces)
+    _verify(session.target, file, layout, pieces)
     # Opened anew: it has another size now.
     ground = Ground(open_real(file.path, request_bytes_max=plan.request_bytes_max), WINDOW)
     fragmented = Reading(layout.gap, layout, ground, _PIECES)
     readings: Sequence[Reading] = (fragmented, *whole(layout, beside))
     turns = [Turn(stage, repeat, depth) for repeat in range(plan.repeats) for depth in plan.depths]
-    take_turns(course, turns, lambda _: readings)
-    check_uncached(file.fd, course.site.warn)
+    take_turns(session, turns, lambda _: readings)
+    check_uncached(file.fd, session.target.warn)
     found = seen(merged(read_extents(file.fd) or ()), pieces)
-    _tell(course, layout, found)
+    _tell(session, layout, found)
 
 
 def _write(
-    course: Course, plan: Plan, which: tuple[int, Layout], where: tuple[TestFile, Pieces]
+    session: RunSession, plan: Plan, which: tuple[int, Layout], where: tuple[TestFile, Pieces]
 ) -> None:
     """Writes all of the file in order, or the pieces alone."""
     (stage, layout), (file, pieces) = which, where
     drive = open_real(file.path, request_bytes_max=plan.request_bytes_max, seed=stage)
     ground = Ground(drive, layout.span)
     if plan.order == "address":
-        fill_in_order(course, ground, stage)
+        fill_in_order(session, ground, stage)
     else:
-        fill_pieces(course, ground, layout, pieces, stage)
+        fill_pieces(session, ground, layout, pieces, stage)
 
 
 def _place(file: TestFile, layout: Layout, seed: int) -> Pieces:
@@ -158,9 +158,9 @@ def _collapse(fd: int, offset: int, length: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _verify(site: Site, file: TestFile, layout: Layout, pieces: Pieces) -> None:
+def _verify(opened: OpenTarget, file: TestFile, layout: Layout, pieces: Pieces) -> None:
     """Looks up where the file lies; refuses another layout, warns about a similar one."""
-    if check_written(file.fd, site.warn) is None:
+    if check_written(file.fd, opened.warn) is None:
         raise TargetError(
             f"{file.path.parent}: this file system does not tell where a file lies (no FIEMAP), so "
             "a layout cannot be proved; give a directory on ext4 or xfs, or twin:NAME"
@@ -172,15 +172,15 @@ def _verify(site: Site, file: TestFile, layout: Layout, pieces: Pieces) -> None:
             f"{found.pieces}; give a directory on ext4 or xfs with more free space"
         )
     if found.distances_met < _MET * (layout.degree - 1):
-        site.warn(
+        opened.warn(
             "layout-changed",
             f"Of the {layout.degree - 1} gaps between pieces ({layout.gap}) only "
             f"{found.distances_met} are as long as asked: the free space is in parts.",
         )
 
 
-def _tell(course: Course, layout: Layout, found: Seen) -> None:
+def _tell(session: RunSession, layout: Layout, found: Seen) -> None:
     words = f"{layout.gap}, degree {layout.degree}"
-    course.observe("extents", found.pieces, words)
-    course.observe("distances_met", found.distances_met, words)
-    course.observe("jumps_back", found.jumps_back, words)
+    session.observe("extents", found.pieces, words)
+    session.observe("distances_met", found.distances_met, words)
+    session.observe("jumps_back", found.jumps_back, words)

@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from ssdlab.experiments.fragments import addresses, files, memory
 from ssdlab.experiments.fragments.plan import Plan, plan
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 
 __all__ = ["Plan", "measure", "plan"]
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Makes each layout and reads it, at each depth, beside a file that lies in order.
 
     Raises:
         TargetError: the layout cannot be made in this directory.
-        Interrupted, DeviceFailure: as `Course.conduct`.
+        Interrupted, DeviceFailure: as `RunSession.run_plan`.
     """
-    if course.site.test_file is None:
-        addresses.measure(course, plan)
+    if session.target.test_file is None:
+        addresses.measure(session, plan)
     else:
-        files.measure(course, plan)
-        course.site.check_uncached()
-    if not course.site.is_virtual:
-        memory.measure(course, plan)
+        files.measure(session, plan)
+        session.target.check_uncached()
+    if not session.target.is_virtual:
+        memory.measure(session, plan)

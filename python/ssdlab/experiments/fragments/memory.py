@@ -7,29 +7,29 @@ from ssdlab.errors import TargetError
 from ssdlab.experiments.fragments.layout import WINDOW, Layout, Pieces, in_order
 from ssdlab.experiments.fragments.plan import Plan
 from ssdlab.experiments.fragments.reading import MEMORY, Ground, Reading, Turn, take_turns
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Reads each degree from a loop device over memory; without one there is a warning.
 
     Raises:
-        Interrupted, DeviceFailure: as `Course.conduct`.
+        Interrupted, DeviceFailure: as `RunSession.run_plan`.
     """
     stage = len(plan.layouts) + 1
     size = max(WINDOW, *(layout.span for layout in plan.layouts))
     try:
         with open_memory(size) as drive:
-            _measure_on(course, plan, Ground(drive, size), stage)
+            _measure_on(session, plan, Ground(drive, size), stage)
     except TargetError as error:
-        course.site.warn(
+        session.target.warn(
             "no-memory-drive",
             f"What the host alone takes is not known: {error}. The price of splitting is that of "
             "the same commands on a file that lies in order.",
         )
 
 
-def _measure_on(course: Course, plan: Plan, ground: Ground, stage: int) -> None:
+def _measure_on(session: RunSession, plan: Plan, ground: Ground, stage: int) -> None:
     readings = []
     for degree in plan.degrees:
         layout = Layout("worst", degree, plan.distance)
@@ -37,7 +37,7 @@ def _measure_on(course: Course, plan: Plan, ground: Ground, stage: int) -> None:
         _write(ground, layout, pieces)
         readings.append(Reading(MEMORY, layout, ground, pieces))
     turns = [Turn(stage, repeat, depth) for repeat in range(plan.repeats) for depth in plan.depths]
-    take_turns(course, turns, lambda _: readings)
+    take_turns(session, turns, lambda _: readings)
 
 
 def _write(ground: Ground, layout: Layout, pieces: Pieces) -> None:

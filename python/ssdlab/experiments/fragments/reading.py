@@ -9,7 +9,7 @@ from typing import Final
 from ssdlab.device import Drive, Extents, Job
 from ssdlab.experiments.fragments.layout import WINDOW, Layout, Pieces, in_order
 from ssdlab.experiments.fragments.plan import FILL_BLOCK
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
 
 FILL_DEPTH: Final = 4
@@ -44,7 +44,7 @@ class Reading:
     pieces: Pieces
 
 
-def read(course: Course, reading: Reading, turn: Turn) -> None:
+def read(session: RunSession, reading: Reading, turn: Turn) -> None:
     """Reads the pieces once, in their order."""
     layout = reading.layout
     job = Job(
@@ -66,7 +66,7 @@ def read(course: Course, reading: Reading, turn: Turn) -> None:
         case=f"depth {turn.depth}",
         value=layout.degree,
     )
-    course.run(step, job, reading.ground.drive)
+    session.run(step, job, reading.ground.drive)
 
 
 def whole(layout: Layout, ground: Ground, offset: int = 0) -> tuple[Reading, Reading]:
@@ -79,15 +79,15 @@ def whole(layout: Layout, ground: Ground, offset: int = 0) -> tuple[Reading, Rea
 
 
 def take_turns(
-    course: Course, turns: Sequence[Turn], readings: Callable[[int], Sequence[Reading]]
+    session: RunSession, turns: Sequence[Turn], readings: Callable[[int], Sequence[Reading]]
 ) -> None:
     """Makes all readings of a repeat, then those of the next: what drifts touches all alike."""
     for turn in turns:
         for reading in readings(turn.repeat):
-            read(course, reading, turn)
+            read(session, reading, turn)
 
 
-def fill_in_order(course: Course, ground: Ground, stage: int = 0) -> None:
+def fill_in_order(session: RunSession, ground: Ground, stage: int = 0) -> None:
     """Writes all of the ground in order of its addresses."""
     job = Job(
         op="write",
@@ -98,11 +98,13 @@ def fill_in_order(course: Course, ground: Ground, stage: int = 0) -> None:
         queue_depth=FILL_DEPTH,
     )
     label = f"writing {format_size(ground.size)} in order"
-    course.run(Step("fill", label, "fill", stage=stage, keeps_part=True), job, ground.drive)
-    course.flush(stage, ground.drive)
+    session.run(Step("fill", label, "fill", stage=stage, keeps_part=True), job, ground.drive)
+    session.flush(stage, ground.drive)
 
 
-def fill_pieces(course: Course, ground: Ground, layout: Layout, pieces: Pieces, stage: int) -> None:
+def fill_pieces(
+    session: RunSession, ground: Ground, layout: Layout, pieces: Pieces, stage: int
+) -> None:
     """Writes the pieces alone, one after the other in the order of the file."""
     job = Job(
         op="write",
@@ -113,5 +115,5 @@ def fill_pieces(course: Course, ground: Ground, layout: Layout, pieces: Pieces, 
     )
     label = f"writing {layout.degree} pieces alone"
     step = Step("fill", label, "fill", stage=stage, value=layout.degree, keeps_part=True)
-    course.run(step, job, ground.drive)
-    course.flush(stage, ground.drive)
+    session.run(step, job, ground.drive)
+    session.flush(stage, ground.drive)

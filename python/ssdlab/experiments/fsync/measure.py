@@ -18,7 +18,7 @@ from ssdlab.device import Drive, FlushEvery, Job, RealOptions
 from ssdlab.errors import UsageError
 from ssdlab.runner.claim import Word, claim_of
 from ssdlab.runner.page_cache import cached_share, drop_cached
-from ssdlab.runner.session import FILL_BLOCK, Course, Step
+from ssdlab.runner.session import FILL_BLOCK, RunSession, Step
 from ssdlab.units import format_size
 
 KIB: Final = 1 << 10
@@ -125,31 +125,31 @@ def plan(size: int | None, data_sheet: Word, *, quick: bool, seed: int) -> Plan:
     return Plan(size, SECONDS, REPEATS, data_sheet, seed)
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Writes the file, probes single flushes, and runs the mix in each mode.
 
     Modes take turns within a repeat, so that what drifts while this runs touches all alike; those
     past the page cache come first, before anything is in it.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    claim = claim_of(course.site, plan.data_sheet)
-    course.observe("claim", None, claim.word)
-    course.observe("claim_source", None, claim.source)
-    course.fill(plan.size, 0, course.site.drive)
-    modes = TWIN_MODES if course.site.is_virtual else REAL_MODES
-    drives = {mode: _drive_for(course, plan, mode) for mode in modes}
-    _probe(course, plan, _prober(course, drives))
+    claim = claim_of(session.target, plan.data_sheet)
+    session.observe("claim", None, claim.word)
+    session.observe("claim_source", None, claim.source)
+    session.fill(plan.size, 0, session.target.drive)
+    modes = TWIN_MODES if session.target.is_virtual else REAL_MODES
+    drives = {mode: _drive_for(session, plan, mode) for mode in modes}
+    _probe(session, plan, _prober(session, drives))
     for turn in _turns(modes):
         if turn[0].trap:  # as its tool does: the files are made through the page cache
-            course.fill(plan.size, 1, drives[turn[0]])
+            session.fill(plan.size, 1, drives[turn[0]])
         for repeat in range(plan.repeats):
             for mode in turn:
                 for in_flight in IN_FLIGHT:
-                    mix(course, plan, (mode, in_flight, repeat), drives[mode])
+                    mix(session, plan, (mode, in_flight, repeat), drives[mode])
         if turn[0].way == "direct":
-            course.site.check_uncached()
+            session.target.check_uncached()
 
 
 def _turns(modes: Sequence[Mode]) -> Iterator[list[Mode]]:
@@ -160,10 +160,10 @@ def _turns(modes: Sequence[Mode]) -> Iterator[list[Mode]]:
             yield turn
 
 
-def _drive_for(course: Course, plan: Plan, mode: Mode) -> Drive:
+def _drive_for(session: RunSession, plan: Plan, mode: Mode) -> Drive:
     """The site's drive, or the same opened for this mode."""
-    if course.site.is_virtual or (mode.way == "direct" and mode.kept != "fdatasync"):
-        return course.site.drive
+    if session.target.is_virtual or (mode.way == "direct" and mode.kept != "fdatasync"):
+        return session.target.drive
     options = RealOptions(
         direct=mode.way == "direct",
         flush="fdatasync" if mode.kept == "fdatasync" else "fsync",
@@ -171,15 +171,15 @@ def _drive_for(course: Course, plan: Plan, mode: Mode) -> Drive:
         seed=plan.seed,
     )
     # Programs that use the page cache call pread and pwrite, each thread one at a time.
-    return course.site.reopened(options, "sync" if mode.way == "buffered" else "io_uring")
+    return session.target.reopened(options, "sync" if mode.way == "buffered" else "io_uring")
 
 
-def _prober(course: Course, drives: dict[Mode, Drive]) -> Drive:
+def _prober(session: RunSession, drives: dict[Mode, Drive]) -> Drive:
     """By fdatasync where there is one: a file's times of change are then no part of it."""
-    return drives.get(Mode("direct", "fdatasync"), course.site.drive)
+    return drives.get(Mode("direct", "fdatasync"), session.target.drive)
 
 
-def _probe(course: Course, plan: Plan, drive: Drive) -> None:
+def _probe(session: RunSession, plan: Plan, drive: Drive) -> None:
     """Flushes of nothing, and as many right after a write, in turns."""
     job = Job(
         op="write",
@@ -194,16 +194,16 @@ def _probe(course: Course, plan: Plan, drive: Drive) -> None:
     for turn in range(ROUNDS):
         for repeat in range(turn * PROBES, (turn + 1) * PROBES):
             step = Step("probe", label, "overwrite", repeat=repeat, case="empty")
-            course.run(step, Job(op="flush"), drive)
-        course.run(Step("probe", label, "overwrite", repeat=turn, case="written"), job, drive)
+            session.run(step, Job(op="flush"), drive)
+        session.run(Step("probe", label, "overwrite", repeat=turn, case="written"), job, drive)
 
 
-def mix(course: Course, plan: Plan, place: tuple[Mode, int, int], drive: Drive) -> None:
+def mix(session: RunSession, plan: Plan, place: tuple[Mode, int, int], drive: Drive) -> None:
     """One step of the mix; then all is flushed, so that the next step owes nothing for it."""
     mode, in_flight, repeat = place
-    site = course.site
+    opened = session.target
     if mode.way == "buffered" and not mode.trap:
-        drop_cached(site)
+        drop_cached(opened)
     threaded = mode.way == "buffered"
     job = Job(
         op="write",
@@ -220,10 +220,10 @@ def mix(course: Course, plan: Plan, place: tuple[Mode, int, int], drive: Drive) 
     )
     label = f"{mode.name}, {in_flight} in flight"
     step = Step("mix", label, "timed", repeat=repeat, case=mode.name, value=in_flight)
-    course.run(step, job, drive)
+    session.run(step, job, drive)
     if mode.way == "buffered":
-        course.observe("cached_share", cached_share(site, plan.size), mode.name)
-    course.flush(drive=drive)
+        session.observe("cached_share", cached_share(opened, plan.size), mode.name)
+    session.flush(drive=drive)
 
 
 def _sync(kept: Kept) -> Literal["none", "durable"] | FlushEvery:

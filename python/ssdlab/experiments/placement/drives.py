@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ssdlab.device import Drive, open_twin
 from ssdlab.experiments.placement.plan import Plan, State
-from ssdlab.runner.open_target import Site
+from ssdlab.runner.open_target import OpenTarget
 from ssdlab.units import format_size
 
 TOLD: Final = frozenset({"hinted", "packed"})
@@ -41,15 +41,15 @@ class Subject:
         return int(self.drive.capacity_bytes)
 
 
-def opened(site: Site, plan: Plan, placement: str, state: State) -> Subject:
+def open_subject(opened: OpenTarget, plan: Plan, placement: str, state: State) -> Subject:
     """A new twin of the site's profile with this placement; with this spare, where it collects.
 
     Raises:
         TargetError: the profile has no room for that.
     """
-    assert site.profile is not None, "only a twin can be asked"
+    assert opened.profile is not None, "only a twin can be asked"
     changes: dict[str, dict[str, Any]] = {"ftl": {"placement": placement, "streams": None}}
-    capacity: int | None = min(plan.size, int(site.drive.capacity_bytes))
+    capacity: int | None = min(plan.size, int(opened.drive.capacity_bytes))
     if state.protected:
         changes["buffer"] = {"power_loss_protection": True}
     if state.spare is not None:
@@ -57,8 +57,8 @@ def opened(site: Site, plan: Plan, placement: str, state: State) -> Subject:
         changes["flash"] = {"blocks_per_plane": None, "erase": ERASE}
         changes["drive"] = {"capacity": format_size(plan.steady_size)}
         capacity = None
-    text = changed(site.profile, changes)
-    drive = open_twin(site.identity["name"], text, capacity, seed=plan.seed)
+    text = changed(opened.profile, changes)
+    drive = open_twin(opened.identity["name"], text, capacity, seed=plan.seed)
     return Subject(drive, placement, state)
 
 

@@ -14,12 +14,12 @@ from typing import Final
 from ssdlab.device import Job
 from ssdlab.errors import TargetError
 from ssdlab.experiments.placement import stripe_formulas as laws
-from ssdlab.experiments.placement.drives import opened
+from ssdlab.experiments.placement.drives import open_subject
 from ssdlab.experiments.placement.host_model import SQLITE, made_on_host
 from ssdlab.experiments.placement.plan import FRESH, PROTECTED, Plan, fitted, plan, with_host
 from ssdlab.experiments.placement.steps import Reading, Trial, read, write
 from ssdlab.experiments.placement.workloads import FILE, MIB, Ground, made
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 
 BLOCK: Final = 4 << 10
 AGED_AGAIN: Final = 0.5
@@ -32,39 +32,39 @@ SERVER_READERS: Final = 10
 __all__ = ["Plan", "fitted", "measure", "plan", "with_host"]
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Every workload on every drive.
 
     Raises:
         TargetError: the target is a real drive.
-        Interrupted, DeviceFailure: as `Course.conduct`.
+        Interrupted, DeviceFailure: as `RunSession.run_plan`.
     """
-    if course.site.profile is None:
+    if session.target.profile is None:
         raise TargetError(
             "placement compares rules inside a drive, and what a write is cannot be said to a real "
             "one from here; give twin:NAME"
         )
     for name in plan.fresh_work:
         for placement in plan.placements:
-            trial = Trial(course, plan, opened(course.site, plan, placement, FRESH))
+            trial = Trial(session, plan, open_subject(session.target, plan, placement, FRESH))
             work = made(name, Ground(), plan.seed)
             write(trial, name, work)
             read(trial, name, work.pieces)
     for name in plan.host_work:
         for placement in plan.placements:
-            _application(course, plan, placement, name)
+            _application(session, plan, placement, name)
     for state in plan.states[2:]:
         for placement in plan.placements:
-            _steady(Trial(course, plan, opened(course.site, plan, placement, state)))
+            _steady(Trial(session, plan, open_subject(session.target, plan, placement, state)))
     if plan.laws:
-        laws.measure(course, opened(course.site, plan, "striped", FRESH))
+        laws.measure(session, open_subject(session.target, plan, "striped", FRESH))
 
 
-def _application(course: Course, plan: Plan, placement: str, name: str) -> None:
+def _application(session: RunSession, plan: Plan, placement: str, name: str) -> None:
     """What an application reads of its files, and of the same files written in order."""
     for case, in_order in ((name, False), (f"{name}, in order", True)):
         # The study's drive programs no page before it is full, as one with capacitors.
-        trial = Trial(course, plan, opened(course.site, plan, placement, PROTECTED))
+        trial = Trial(session, plan, open_subject(session.target, plan, placement, PROTECTED))
         work = made_on_host(name, plan.seed, in_order=in_order)
         write(trial, case, work)
         # A page cache reads ahead by 128 KiB; a server reads by 1 MiB, ten files at a time.
@@ -75,7 +75,7 @@ def _application(course: Course, plan: Plan, placement: str, name: str) -> None:
 def _steady(trial: Trial) -> None:
     """Ages a drive until it collects, then does the workloads in turn, each read twice."""
     plan, size = trial.plan, trial.subject.size
-    trial.course.fill(size, trial.stage, trial.drive)
+    trial.session.fill(size, trial.stage, trial.drive)
     before, turns = trial.counters(), itertools.count(1)
     _overwrite(trial, plan.drive_writes, next(turns))
     for name in plan.steady_work:

@@ -10,7 +10,7 @@ from ssdlab.device import Drive, FlushEvery, Job, Listed
 from ssdlab.experiments.placement.drives import Subject
 from ssdlab.experiments.placement.plan import Plan
 from ssdlab.experiments.placement.workloads import FILE, LONGEST, MIB, Listing, Pieces, Work
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 
 REST_S: Final = 0.1
 _STATES: Final = ("erases_most", "erases_mean", "erases_least")
@@ -21,7 +21,7 @@ _COUNTS: Final = ("packing_moves", "displaced_writes", "nand_padding_writes")
 class Trial:
     """A drive, and the run and plan that it is part of."""
 
-    course: Course
+    session: RunSession
     plan: Plan
     subject: Subject
 
@@ -44,7 +44,7 @@ class Trial:
         label = f"{self.subject.state.name}, {named} ({phase})"
         kind = "read" if phase == "read" else "overwrite"
         step = Step(phase, label, kind, self.stage, repeat, named, host_us)
-        self.course.run(step, job, self.drive)
+        self.session.run(step, job, self.drive)
 
     def counters(self) -> Mapping[str, Any]:
         """What the twin has counted in its life."""
@@ -57,11 +57,11 @@ class Trial:
         after = self.counters()
         host = after["host_write_bytes"] - before["host_write_bytes"]
         where = f"{self.subject.state.name}|{self.subject.placement}: {name}"
-        self.course.observe("placement_waf", (_flash(after) - _flash(before)) / host, where)
+        self.session.observe("placement_waf", (_flash(after) - _flash(before)) / host, where)
         for counter in _STATES:
-            self.course.observe(counter, float(after[counter]), where)
+            self.session.observe(counter, float(after[counter]), where)
         for counter in _COUNTS:
-            self.course.observe(counter, float(after[counter] - before[counter]), where)
+            self.session.observe(counter, float(after[counter] - before[counter]), where)
 
 
 def write(trial: Trial, name: str, work: Work) -> None:

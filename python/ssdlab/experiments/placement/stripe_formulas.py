@@ -8,7 +8,7 @@ from typing import Final
 from ssdlab.device import Aligned, Job, Listed
 from ssdlab.experiments.placement.drives import Subject
 from ssdlab.experiments.placement.workloads import Listing
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
@@ -22,13 +22,13 @@ DEPTH: Final = 32
 LONGEST: Final = 256 * KIB
 
 
-def measure(course: Course, subject: Subject) -> None:
+def measure(session: RunSession, subject: Subject) -> None:
     """Fills a part in order, then reads it at multiples of 4 KiB to 1 MiB, and in pieces.
 
     Raises:
-        Interrupted, DeviceFailure: as `Course.conduct`.
+        Interrupted, DeviceFailure: as `RunSession.run_plan`.
     """
-    course.fill(FILLED, 0, subject.drive)
+    session.fill(FILLED, 0, subject.drive)
     for alignment in ALIGNMENTS:
         job = Job(
             op="read",
@@ -40,13 +40,13 @@ def measure(course: Course, subject: Subject) -> None:
         )
         label = f"reading 4 KiB at multiples of {alignment // KIB} KiB"
         step = Step("stripe", label, "read", value=float(alignment))
-        course.run(step, job, subject.drive)
+        session.run(step, job, subject.drive)
     for case in ("equal gaps", "random gaps"):
         for degree in DEGREES:
-            _read_in_pieces(course, subject, case, degree)
+            _read_in_pieces(session, subject, case, degree)
 
 
-def _read_in_pieces(course: Course, subject: Subject, case: str, degree: int) -> None:
+def _read_in_pieces(session: RunSession, subject: Subject, case: str, degree: int) -> None:
     piece = WINDOW // degree
     stream = random.Random(f"{case} {degree}")
     places = (DISTANCE - piece) // (4 * KIB) + 1
@@ -65,4 +65,6 @@ def _read_in_pieces(course: Course, subject: Subject, case: str, degree: int) ->
         queue_depth=DEPTH,
     )
     label = f"reading 8 MiB in {degree} pieces, {case}"
-    course.run(Step("resonance", label, "read", case=case, value=float(degree)), job, subject.drive)
+    session.run(
+        Step("resonance", label, "read", case=case, value=float(degree)), job, subject.drive
+    )

@@ -16,7 +16,7 @@ import msgspec
 from ssdlab.device import Job, Replay, TraceStatistics
 from ssdlab.errors import UsageError
 from ssdlab.runner.defaults import TRACE_FORMATS
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -156,14 +156,14 @@ def _side_by_side(volumes: tuple[tuple[int, int], ...]) -> tuple[list[tuple[int,
     return starts, end
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Writes the region, then asks what the trace asks.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
     if plan.fills:
-        course.fill(plan.size)
+        session.fill(plan.size)
     job = Job(
         op="write" if plan.written else "read",
         length_bytes=plan.size,
@@ -174,9 +174,9 @@ def measure(course: Course, plan: Plan) -> None:
     name = Path(plan.replay.path).name
     kind = "overwrite" if plan.replay.speed is None else "timed"
     words = f"replaying {format_size(plan.moved)} of {name}"
-    outcome = course.run(Step("job", words, kind, case="trace", keeps_part=True), job)
+    outcome = session.run(Step("job", words, kind, case="trace", keeps_part=True), job)
     if plan.replay.speed is not None:
-        course.observe("lag_us_mean", outcome.lag_ns_sum / max(outcome.requests, 1) / 1e3)
-        course.observe("lag_us_max", outcome.lag_ns_max / 1e3)
-        course.observe("late", float(outcome.late), "requests more than a millisecond late")
-    course.site.check_uncached()
+        session.observe("lag_us_mean", outcome.lag_ns_sum / max(outcome.requests, 1) / 1e3)
+        session.observe("lag_us_max", outcome.lag_ns_max / 1e3)
+        session.observe("late", float(outcome.late), "requests more than a millisecond late")
+    session.target.check_uncached()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ssdlab.device import Job
 from ssdlab.errors import UsageError
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
 
 KIB: Final = 1 << 10
@@ -86,18 +86,18 @@ def plan(size: int | None, *, quick: bool, seed: int) -> Plan:
     return Plan(size, QUICK_REPEATS if quick else REPEATS, DEPTHS, seed)
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Writes the region, then reads windows of it.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    course.fill(plan.size)
-    read(course, plan)
-    course.site.check_uncached()
+    session.fill(plan.size)
+    read(session, plan)
+    session.target.check_uncached()
 
 
-def read(course: Course, plan: Plan) -> None:
+def read(session: RunSession, plan: Plan) -> None:
     """Reads windows of a region that was written; each repeat reads another window.
 
     Units take turns within a repeat, so that what drifts while this runs touches all alike.
@@ -105,10 +105,10 @@ def read(course: Course, plan: Plan) -> None:
     for repeat in range(plan.repeats):
         for depth in plan.depths:
             for unit in plan.units:
-                _read(course, plan, (repeat, depth, unit))
+                _read(session, plan, (repeat, depth, unit))
 
 
-def _read(course: Course, plan: Plan, place: tuple[int, int, int]) -> None:
+def _read(session: RunSession, plan: Plan, place: tuple[int, int, int]) -> None:
     repeat, depth, unit = place
     # Not two windows in a row: a drive may have fetched the next one ahead.
     number = (repeat * 7 + plan.units.index(unit) * 3 + depth) % (plan.size // WINDOW)
@@ -121,4 +121,4 @@ def _read(course: Course, plan: Plan, place: tuple[int, int, int]) -> None:
         queue_depth=depth,
     )
     label = f"reading {format_size(WINDOW)} by {format_size(unit)}, {depth} at a time"
-    course.run(Step("read", label, "read", repeat=repeat, value=unit), job)
+    session.run(Step("read", label, "read", repeat=repeat, value=unit), job)

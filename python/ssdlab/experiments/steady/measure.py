@@ -18,8 +18,8 @@ from ssdlab.device import Job, Outcome, Zipf
 from ssdlab.device.kinds import Pattern
 from ssdlab.errors import UsageError
 from ssdlab.runner.defaults import STEADY_DEPTH
-from ssdlab.runner.session import Course, Step
-from ssdlab.runner.write_counters import Odometer
+from ssdlab.runner.session import RunSession, Step
+from ssdlab.runner.write_counters import WriteCounters
 from ssdlab.stats.steady import WINDOW, Rule, Watch
 from ssdlab.units import format_size
 
@@ -214,21 +214,21 @@ def pattern_of(text: str) -> Pattern:
     raise UsageError(f"--pattern is {text!r}; it may be {_PATTERNS} (THETA above 0, such as 1.1)")
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Each part, and behind the first one the gauges.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    trims = _can_trim(course, plan)
+    trims = _can_trim(session, plan)
     for stage in range(len(plan.shares)):
-        filled = _fill(course, plan, stage, trims=trims)
-        _rounds(course, plan, stage, filled)
-        course.flush(stage)
+        filled = _fill(session, plan, stage, trims=trims)
+        _rounds(session, plan, stage, filled)
+        session.flush(stage)
         if stage == 0 and trims and plan.gauges:
-            _gauge_reads(course, plan)
-            _gauge_writes(course, plan)
-        course.expect({**course.forecast.to_do, "random": _ahead(plan, stage)})
+            _gauge_reads(session, plan)
+            _gauge_writes(session, plan)
+        session.expect({**session.forecast.to_do, "random": _ahead(plan, stage)})
 
 
 def _ahead(plan: Plan, stage: int) -> float:
@@ -236,21 +236,21 @@ def _ahead(plan: Plan, stage: int) -> float:
     return float(sum(rounds) * plan.rounds_most)
 
 
-def _can_trim(course: Course, plan: Plan) -> bool:
+def _can_trim(session: RunSession, plan: Plan) -> bool:
     """Whether the region can be given back to the drive; a warning where spare needs it."""
-    site = course.site
-    if site.is_virtual:
+    opened = session.target
+    if opened.is_virtual:
         return True
-    drives = site.identity.get("drives", ())
-    if site.identity.get("kind") == "block device":
+    drives = opened.identity.get("drives", ())
+    if opened.identity.get("kind") == "block device":
         if drives and all(drive.get("discard_max_bytes") for drive in drives):
             return True
-        site.warn(
+        opened.warn(
             "no-trim",
             "The drive takes no trims here, so its state before the fill is not known.",
         )
     if plan.spares:
-        site.warn(
+        opened.warn(
             "spare-not-trimmed",
             "What stays unused could not be trimmed, so the drive may hold old data there and "
             "gain nothing by it: use a block device that takes trims.",
@@ -258,10 +258,10 @@ def _can_trim(course: Course, plan: Plan) -> bool:
     return False
 
 
-def _fill(course: Course, plan: Plan, stage: int, *, trims: bool) -> Outcome:
+def _fill(session: RunSession, plan: Plan, stage: int, *, trims: bool) -> Outcome:
     scope = plan.scope(plan.shares[stage])
     if trims:
-        _trim(course, plan, stage)
+        _trim(session, plan, stage)
     words = f"writing {format_size(scope)} in order"
     job = Job(
         op="write",
@@ -270,12 +270,12 @@ def _fill(course: Course, plan: Plan, stage: int, *, trims: bool) -> Outcome:
         amount_bytes=scope,
         queue_depth=FILL_DEPTH,
     )
-    filled = course.run(Step("fill", words, "fill", stage, value=plan.shares[stage]), job)
-    course.flush(stage)
+    filled = session.run(Step("fill", words, "fill", stage, value=plan.shares[stage]), job)
+    session.flush(stage)
     return filled
 
 
-def _trim(course: Course, plan: Plan, stage: int, case: str = "") -> None:
+def _trim(session: RunSession, plan: Plan, stage: int, case: str = "") -> None:
     job = Job(
         op="trim",
         length_bytes=plan.region,
@@ -283,12 +283,12 @@ def _trim(course: Course, plan: Plan, stage: int, case: str = "") -> None:
         amount_bytes=plan.region,
         queue_depth=FILL_DEPTH,
     )
-    course.run(Step("trim", "trimming the region", "trim", stage, case=case), job)
+    session.run(Step("trim", "trimming the region", "trim", stage, case=case), job)
 
 
-def _rounds(course: Course, plan: Plan, stage: int, filled: Outcome) -> None:
+def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> None:
     share = plan.shares[stage]
-    rule, watch, odometer = plan.rule(share), Watch(plan.rule(share)), Odometer(course)
+    rule, watch, odometer = plan.rule(share), Watch(plan.rule(share)), WriteCounters(session)
     odometer.read()
     seconds = filled.seconds * rule.round_bytes / max(1, filled.bytes)
     for number in range(plan.rounds_most):
@@ -296,7 +296,7 @@ def _rounds(course: Course, plan: Plan, stage: int, filled: Outcome) -> None:
         rest_s = 0.0 if number else plan.settle_s
         label = f"writes at random, round {number}" + (f", {share:.0%} unused" if share else "")
         step = Step("round", label, "random", stage, number, value=share, rest_s=rest_s)
-        outcome = course.run(step, job)
+        outcome = session.run(step, job)
         odometer.read()
         seconds = outcome.seconds
         for length, amount in zip(*outcome.columns(), strict=True):
@@ -324,7 +324,7 @@ def _interval_ms(seconds: float) -> int:
     return min(5000, max(1, round(1000 * seconds / _FINE)))
 
 
-def _gauge_reads(course: Course, plan: Plan) -> None:
+def _gauge_reads(session: RunSession, plan: Plan) -> None:
     amount = max(MIB, round(GAUGE_READS * plan.region) // MIB * MIB)
     job = Job(
         op="read",
@@ -335,12 +335,12 @@ def _gauge_reads(course: Course, plan: Plan) -> None:
         queue_depth=GAUGE_READ_DEPTH,
         seed=plan.seed,
     )
-    course.run(Step("gauge", "reads at random, as a gauge", "read", case="read"), job)
-    course.site.check_uncached()
+    session.run(Step("gauge", "reads at random, as a gauge", "read", case="read"), job)
+    session.target.check_uncached()
 
 
-def _gauge_writes(course: Course, plan: Plan) -> None:
-    _trim(course, plan, 0, "gauge")
+def _gauge_writes(session: RunSession, plan: Plan) -> None:
+    _trim(session, plan, 0, "gauge")
     rule = plan.rule(0.0)
     job = Job(
         op="write",
@@ -354,5 +354,5 @@ def _gauge_writes(course: Course, plan: Plan) -> None:
     )
     label = "the same writes on trimmed flash, as a gauge"
     step = Step("gauge", label, "random", case="write", rest_s=plan.settle_s)
-    course.run(step, job)
-    course.flush(0)
+    session.run(step, job)
+    session.flush(0)

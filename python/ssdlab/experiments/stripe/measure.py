@@ -18,7 +18,7 @@ from ssdlab.device import Aligned, Extents, Job, Outcome
 from ssdlab.errors import UsageError
 from ssdlab.experiments.stripe.conflict import Ask, Reading, answered, reading_of
 from ssdlab.experiments.stripe.search import Limits, search
-from ssdlab.runner.session import FILL_BLOCK, Course, Step
+from ssdlab.runner.session import FILL_BLOCK, RunSession, Step
 from ssdlab.units import format_size
 
 KIB: Final = 1 << 10
@@ -88,30 +88,30 @@ def plan(size: int | None, *, quick: bool, seed: int) -> Plan:
     return Plan(size, repeats, reads, seed)
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Writes the region, then asks and asks.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    course.fill(plan.size)
-    _warn_of_fragments(course)
-    _ask_all(course, plan)
-    course.site.check_uncached()
+    session.fill(plan.size)
+    _warn_of_fragments(session)
+    _ask_all(session, plan)
+    session.target.check_uncached()
 
 
-def _warn_of_fragments(course: Course) -> None:
+def _warn_of_fragments(session: RunSession) -> None:
     """A file in pieces is not written where its offsets say: the file system's doing."""
-    extents = course.recording.tables()["steps"].to_pylist()[-1]["extents"]
+    extents = session.recording.tables()["steps"].to_pylist()[-1]["extents"]
     if extents is not None and extents > 1:
-        course.site.warn(
+        session.target.warn(
             "fragmented",
             f"The test file lies in {extents} pieces on its device: what is found is the file "
             "system's layout with the drive's; give an emptier file system or a block device.",
         )
 
 
-def _ask_all(course: Course, plan: Plan) -> None:
+def _ask_all(session: RunSession, plan: Plan) -> None:
     asked: Counter[str] = Counter()
 
     def answer(ask: Ask) -> Reading:
@@ -119,7 +119,7 @@ def _ask_all(course: Course, plan: Plan) -> None:
         asked[ask.name] += 1
         words, value = f"reading {ask.name}", ask.period / KIB
         step = Step("read", words, "random", repeat=repeat, case=ask.name, value=value)
-        return _reading(course.run(step, job_of(ask, plan, asked.total())))
+        return _reading(session.run(step, job_of(ask, plan, asked.total())))
 
     answered(search(Limits(plan.size, plan.repeats)), answer)
 

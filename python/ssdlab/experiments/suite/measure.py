@@ -15,9 +15,9 @@ from typing import Any, Final, Literal
 
 from ssdlab.device import Drive, Job, RealOptions
 from ssdlab.errors import UsageError
-from ssdlab.runner.open_target import Site
+from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.page_cache import cached_share, drop_cached
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.runner.written import CACHED_SOME
 from ssdlab.units import format_size
 
@@ -127,56 +127,56 @@ def plan(size: int | None, *, quick: bool, seed: int) -> Plan:
     return Plan(size, QUICK_SECONDS if quick else SECONDS, RUNS, seed)
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Writes the file, and then the whole table, three times: what drifts touches all cells.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    course.fill(plan.size)
-    drives = dict(_drives(course.site, plan))
+    session.fill(plan.size)
+    drives = dict(_drives(session.target, plan))
     for run in range(plan.runs):
         for trial in TRIALS:
             if trial.way in drives:
-                _try(course, plan, (trial, run), drives[trial.way])
-    course.site.check_uncached()
+                _try(session, plan, (trial, run), drives[trial.way])
+    session.target.check_uncached()
 
 
-def _drives(site: Site, plan: Plan) -> Iterator[tuple[Way, Drive]]:
+def _drives(opened: OpenTarget, plan: Plan) -> Iterator[tuple[Way, Drive]]:
     """How each way is gone; a twin has no page cache."""
-    if site.is_virtual:
-        yield "direct", site.drive
-        yield "zeros", site.drive.writing_zeros()
+    if opened.is_virtual:
+        yield "direct", opened.drive
+        yield "zeros", opened.drive.writing_zeros()
         return
     deep = RealOptions(queue_depth=MANY, seed=plan.seed)
     zeros = RealOptions(queue_depth=MANY, content="zeros")
     cached = RealOptions(direct=False, seed=plan.seed)
-    yield "direct", site.reopened(deep)
-    yield "zeros", site.reopened(zeros)
-    yield "buffered", site.reopened(cached, "sync")
+    yield "direct", opened.reopened(deep)
+    yield "zeros", opened.reopened(zeros)
+    yield "buffered", opened.reopened(cached, "sync")
 
 
-def _try(course: Course, plan: Plan, place: tuple[Trial, int], drive: Drive) -> None:
+def _try(session: RunSession, plan: Plan, place: tuple[Trial, int], drive: Drive) -> None:
     """One cell of the table; what was written is flushed, so that the next owes nothing for it."""
     trial, run = place
     if trial.way == "buffered":
-        _check_forgotten(course, plan, trial)
+        _check_forgotten(session, plan, trial)
     label = f"{trial.name}, {trial.op}"
     kind = ("read" if trial.op == "read" else "fill") if trial.in_order else "timed"
     step = Step(trial.op, label, kind, repeat=run, case=trial.name, value=trial.in_flight)
-    course.run(step, _job(plan, trial, run, drive), drive)
+    session.run(step, _job(plan, trial, run, drive), drive)
     if trial.op == "write":
-        course.flush(drive=drive)
+        session.flush(drive=drive)
     if trial.way == "buffered":
-        drop_cached(course.site)
+        drop_cached(session.target)
 
 
-def _check_forgotten(course: Course, plan: Plan, trial: Trial) -> None:
+def _check_forgotten(session: RunSession, plan: Plan, trial: Trial) -> None:
     """What follows is done as if memory were full of other things: the file must come or go."""
-    share = cached_share(course.site, plan.size)
-    course.observe("cached_share", share, trial.name)
+    share = cached_share(session.target, plan.size)
+    session.observe("cached_share", share, trial.name)
     if share is not None and share > CACHED_SOME:
-        course.site.warn(
+        session.target.warn(
             "page-cache",
             f"{share:.0%} of the file stayed in the page cache: {trial.name} is partly memory's.",
         )

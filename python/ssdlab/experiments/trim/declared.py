@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 from ssdlab.storage_stack.blockdev import BlockDevice, device_named
 from ssdlab.storage_stack.trim import Passage, discarded_bytes, stopper, used_bytes
 
@@ -16,17 +16,17 @@ MIB: Final = 1 << 20
 _VALUES: Final = {"yes": 1.0, "no": 0.0, "unknown": None}
 
 
-def tell(course: Course, rows: Sequence[Passage]) -> None:
+def tell(session: RunSession, rows: Sequence[Passage]) -> None:
     """Observes `passes` for each layer, and `stops` for the layer that says it lets none through.
 
     A layer's detail is JSON with the fields of `Passage`.
     """
     for row in rows:
         detail = msgspec.json.encode(asdict(row)).decode()
-        course.observe("passes", _VALUES[row.passes], detail)
+        session.observe("passes", _VALUES[row.passes], detail)
     stops = stopper(rows)
     if stops is not None:
-        course.observe("stops", detail=f"{stops.device} ({stops.layer})")
+        session.observe("stops", detail=f"{stops.device} ({stops.layer})")
 
 
 def devices_of(rows: Sequence[Passage]) -> list[BlockDevice]:
@@ -66,19 +66,19 @@ class Meters:
         sent = self.sent()
         return sum(sent.get(name, 0) for name in self.drives) >= size_bytes
 
-    def tell(self, course: Course) -> None:
+    def tell(self, session: RunSession) -> None:
         """Observes `sent_mib` for each device, and `sent_drives_mib` for those at the bottom."""
         sent = self.sent()
         for name, size in sent.items():
-            course.observe("sent_mib", size / MIB, name)
+            session.observe("sent_mib", size / MIB, name)
         drives = [name for name in self.drives if name in sent]
         if drives and len(drives) == len(self.drives):
             whole = sum(sent[name] for name in drives)
-            course.observe("sent_drives_mib", whole / MIB, " ".join(drives))
+            session.observe("sent_drives_mib", whole / MIB, " ".join(drives))
 
-    def tell_used(self, course: Course, when: str) -> None:
+    def tell_used(self, session: RunSession, when: str) -> None:
         """Observes `used_<when>_mib`: what lies below a device says that it holds for it."""
         for device in self.devices:
             used = used_bytes(device)
             if used is not None:
-                course.observe(f"used_{when}_mib", used / MIB, device.name)
+                session.observe(f"used_{when}_mib", used / MIB, device.name)

@@ -15,20 +15,20 @@ address map is looked at instead, by what reads cost, and what the spare room ga
 from ssdlab.experiments.trim import on_twin as twin
 from ssdlab.experiments.trim import real as trial
 from ssdlab.experiments.trim.plan import Plan, plan
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 
 __all__ = ["Plan", "measure", "plan"]
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Runs the trial that the target allows.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    if course.site.is_virtual:
-        twin.measure(course, plan)
-    elif course.site.test_file is not None:
-        trial.in_directory(course, plan)
+    if session.target.is_virtual:
+        twin.measure(session, plan)
+    elif session.target.test_file is not None:
+        trial.in_directory(session, plan)
     else:
-        trial.on_device(course, plan)
+        trial.on_device(session, plan)

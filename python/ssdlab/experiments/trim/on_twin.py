@@ -16,7 +16,7 @@ import msgspec
 from ssdlab.device import Drive, Job, Op, describe_twin, open_twin, run_job
 from ssdlab.errors import Interrupted
 from ssdlab.experiments.trim.plan import MIB, Plan
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
 
 _SCALED: Final = 1 << 30
@@ -26,28 +26,28 @@ _OVERWRITES: Final = 2
 _BLOCK: Final = 4096
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Writes, reads, trims and reads a region, and observes the twin's counters in between.
 
     Raises:
-        Interrupted, DeviceFailure: as `Course.conduct`.
+        Interrupted, DeviceFailure: as `RunSession.run_plan`.
     """
     region = format_size(plan.size)
-    course.run(Step("fill", f"writing {region}", "fill"), _whole("write", plan.size))
-    course.flush()
-    before = _counters(course.site.drive)
-    course.run(Step("read", f"reading {region}", "read", 0), _whole("read", plan.size))
-    written = _counters(course.site.drive)
-    course.run(Step("trim", f"trimming {region}", "fill", 1), _whole("trim", plan.size))
-    trimmed = _counters(course.site.drive)
-    course.run(Step("read", f"reading {region}", "read", 1), _whole("read", plan.size))
-    after = _counters(course.site.drive)
-    course.observe("mapping_units", before["host_writes"])
-    course.observe("units_trimmed", trimmed["host_trims"] - written["host_trims"])
-    course.observe("senses_written", written["host_senses"] - before["host_senses"])
-    course.observe("senses_trimmed", after["host_senses"] - trimmed["host_senses"])
-    course.observe("reads_back", detail=reads_back(course.site.profile or ""))
-    _worth(course, plan)
+    session.run(Step("fill", f"writing {region}", "fill"), _whole("write", plan.size))
+    session.flush()
+    before = _counters(session.target.drive)
+    session.run(Step("read", f"reading {region}", "read", 0), _whole("read", plan.size))
+    written = _counters(session.target.drive)
+    session.run(Step("trim", f"trimming {region}", "fill", 1), _whole("trim", plan.size))
+    trimmed = _counters(session.target.drive)
+    session.run(Step("read", f"reading {region}", "read", 1), _whole("read", plan.size))
+    after = _counters(session.target.drive)
+    session.observe("mapping_units", before["host_writes"])
+    session.observe("units_trimmed", trimmed["host_trims"] - written["host_trims"])
+    session.observe("senses_written", written["host_senses"] - before["host_senses"])
+    session.observe("senses_trimmed", after["host_senses"] - trimmed["host_senses"])
+    session.observe("reads_back", detail=reads_back(session.target.profile or ""))
+    _worth(session, plan)
 
 
 def reads_back(profile: str) -> str:
@@ -66,16 +66,16 @@ def _counters(drive: Drive) -> dict[str, Any]:
     return counters
 
 
-def _worth(course: Course, plan: Plan) -> None:
+def _worth(session: RunSession, plan: Plan) -> None:
     """Observes write amplification with the other half full, and with it trimmed."""
-    name, profile = course.site.identity["name"], course.site.profile or ""
-    wanted = min(_SCALED, course.site.drive.capacity_bytes)
+    name, profile = session.target.identity["name"], session.target.profile or ""
+    wanted = min(_SCALED, session.target.drive.capacity_bytes)
     half = describe_twin(name, profile, wanted)["capacity_bytes"] // 2 // MIB * MIB
     drive = open_twin(name, profile, wanted, seed=plan.seed)
     _do(drive, _whole("write", 2 * half))
-    course.observe("waf_full", _waf_of_overwriting(drive, half, plan.seed))
+    session.observe("waf_full", _waf_of_overwriting(drive, half, plan.seed))
     _do(drive, msgspec.structs.replace(_whole("trim", half), offset_bytes=half))
-    course.observe("waf_trimmed", _waf_of_overwriting(drive, half, plan.seed + 1))
+    session.observe("waf_trimmed", _waf_of_overwriting(drive, half, plan.seed + 1))
 
 
 def _waf_of_overwriting(drive: Drive, half: int, seed: int) -> float:

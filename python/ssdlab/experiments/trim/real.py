@@ -20,7 +20,7 @@ from ssdlab.experiments.trim.blocks import Places, device_below, middle, places_
 from ssdlab.experiments.trim.content import BLOCK, Span, Tally, digests, tally
 from ssdlab.experiments.trim.declared import Meters, bottom_of, devices_of, tell
 from ssdlab.experiments.trim.plan import MIB, Plan
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.storage_stack.blockdev import BlockDevice, device_at
 from ssdlab.storage_stack.extents import merged, read_extents
 from ssdlab.storage_stack.mounts import Mount, mount_of
@@ -53,69 +53,69 @@ class _Look:
         return None if self.source is None else tally(self.source, self.spans, self.known)
 
 
-def in_directory(course: Course, plan: Plan) -> None:
+def in_directory(session: RunSession, plan: Plan) -> None:
     """The trial with the blocks of a file.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    site, file = course.site, course.site.test_file
+    opened, file = session.target, session.target.test_file
     assert file is not None
     directory, mount = file.path.parent, mount_of(file.path)
     file.path.unlink()  # it lives on while it is open: whatever ends us, no file is left behind
     rows = passages_of_mount(mount, Roots(tables=read_tables()))
-    meters = _begin(course, rows)
-    _fill(course, plan)
+    meters = _begin(session, rows)
+    _fill(session, plan)
     with ExitStack() as stack:
         device = device_below(mount)
         places = _places(mount, device, file.fd, _unit(meters.devices))
-        look = _look(course, stack, device, places)
-        _control(course, look, meters)
-        site.release()
+        look = _look(session, stack, device, places)
+        _control(session, look, meters)
+        opened.release()
         sync_file_system(directory)
         online = discards_online(mount)
         wait_s = plan.wait_s if online else 0.0
-        if not _look_until_gone(course, look, meters, Plan(plan.size, wait_s), "deleted"):
-            asked = _trim_extents(course, directory, places.extents)
+        if not _look_until_gone(session, look, meters, Plan(plan.size, wait_s), "deleted"):
+            asked = _trim_extents(session, directory, places.extents)
             wait_s = plan.wait_s if asked else 0.0
-            _look_until_gone(course, look, meters, Plan(plan.size, wait_s), "trimmed")
-        _end(course, meters)
+            _look_until_gone(session, look, meters, Plan(plan.size, wait_s), "trimmed")
+        _end(session, meters)
 
 
-def on_device(course: Course, plan: Plan) -> None:
+def on_device(session: RunSession, plan: Plan) -> None:
     """The trial with the first bytes of a block device, whose content may be lost.
 
     Raises:
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    path = Path(course.site.identity["path"])
-    meters = _begin(course, passages_of_device(device_at(path), Roots(tables=read_tables())))
-    _fill(course, plan)
+    path = Path(session.target.identity["path"])
+    meters = _begin(session, passages_of_device(device_at(path), Roots(tables=read_tables())))
+    _fill(session, plan)
     with Blocks(path) as source:
         spans = (middle(0, plan.size, _unit(meters.devices)),)
         look = _Look(source, spans, digests(source, spans))
-        _control(course, look, meters)
-        wait_s = plan.wait_s if _discard(course, path, plan.size) else 0.0
-        _look_until_gone(course, look, meters, Plan(plan.size, wait_s), "trimmed")
-        _end(course, meters)
+        _control(session, look, meters)
+        wait_s = plan.wait_s if _discard(session, path, plan.size) else 0.0
+        _look_until_gone(session, look, meters, Plan(plan.size, wait_s), "trimmed")
+        _end(session, meters)
 
 
-def _begin(course: Course, rows: Sequence[Passage]) -> Meters:
+def _begin(session: RunSession, rows: Sequence[Passage]) -> Meters:
     """Observes what is declared, and starts to count."""
-    tell(course, rows)
+    tell(session, rows)
     for row in rows:
         if row.layer == "loop" and not row.below_file:
-            course.site.warn(
+            session.target.warn(
                 "loop-below",
                 f"{row.device} is a loop device: that a discard reaches it frees blocks of its "
                 "backing file; whether it goes on from there is up to that file's file system.",
             )
     meters = Meters(devices_of(rows), bottom_of(rows))
-    meters.tell_used(course, "before")
+    meters.tell_used(session, "before")
     return meters
 
 
-def _fill(course: Course, plan: Plan) -> None:
+def _fill(session: RunSession, plan: Plan) -> None:
     job = Job(
         op="write",
         length_bytes=plan.size,
@@ -123,8 +123,8 @@ def _fill(course: Course, plan: Plan) -> None:
         amount_bytes=plan.size,
         queue_depth=4,
     )
-    course.run(Step("fill", f"writing {format_size(plan.size)} of marked bytes", "fill"), job)
-    course.flush()
+    session.run(Step("fill", f"writing {format_size(plan.size)} of marked bytes", "fill"), job)
+    session.flush()
 
 
 def _unit(devices: Sequence[BlockDevice]) -> int:
@@ -137,61 +137,67 @@ def _places(mount: Mount, device: BlockDevice | None, fd: int, unit: int) -> Pla
     return places_of(merged(read_extents(fd) or ()), unit)
 
 
-def _look(course: Course, stack: ExitStack, device: BlockDevice | None, places: Places) -> _Look:
+def _look(
+    session: RunSession, stack: ExitStack, device: BlockDevice | None, places: Places
+) -> _Look:
     """Opens the device under a mount, and learns the file's content; or says why not."""
-    file = course.site.test_file
+    file = session.target.test_file
     assert file is not None
     if device is None or places.why_not:
-        return _blind(course, "not-read", places.why_not)
+        return _blind(session, "not-read", places.why_not)
     try:
         source = stack.enter_context(Blocks(device.node))
     except OSError as error:
         why = f"{device.node} cannot be opened for reading ({error.strerror}), which takes root"
-        return _blind(course, "needs-root", why)
+        return _blind(session, "needs-root", why)
     with Blocks(Path(f"/proc/self/fd/{file.fd}")) as content:
         return _Look(source, places.on_device, digests(content, places.in_file))
 
 
-def _blind(course: Course, code: str, why: str) -> _Look:
-    course.observe("not_read", detail=why)
-    course.site.warn(code, f"The blocks were not read back: {why}.")
+def _blind(session: RunSession, code: str, why: str) -> _Look:
+    session.observe("not_read", detail=why)
+    session.target.warn(code, f"The blocks were not read back: {why}.")
     return _Look()
 
 
-def _control(course: Course, look: _Look, meters: Meters) -> None:
+def _control(session: RunSession, look: _Look, meters: Meters) -> None:
     """The blocks are read while they are the file's: they must hold what was written."""
-    _note(course, look.tally(), "written")
-    meters.tell_used(course, "written")
+    _note(session, look.tally(), "written")
+    meters.tell_used(session, "written")
 
 
-def _discard(course: Course, path: Path, size: int) -> bool:
+def _discard(session: RunSession, path: Path, size: int) -> bool:
     """Discards the start of a block device; False where that was refused."""
     try:
         discard(path, 0, size)
     except OSError as error:
-        course.observe("discard_mib", detail=f"refused ({error.strerror})")
+        session.observe("discard_mib", detail=f"refused ({error.strerror})")
         return False
-    course.observe("discard_mib", size / MIB)
+    session.observe("discard_mib", size / MIB)
     return True
 
 
-def _trim_extents(course: Course, directory: Path, extents: Sequence[Span]) -> bool:
+def _trim_extents(session: RunSession, directory: Path, extents: Sequence[Span]) -> bool:
     """Asks the file system to discard these extents; False where it was not, or refused."""
     if not extents:
-        course.observe("fitrim_mib", detail="not asked: which range to discard is not known")
+        session.observe("fitrim_mib", detail="not asked: which range to discard is not known")
         return False
     try:
         trimmed = sum(trim_free(directory, start, length) for start, length in extents)
     except OSError as error:
-        course.observe("fitrim_mib", detail=f"refused ({error.strerror})")
+        session.observe("fitrim_mib", detail=f"refused ({error.strerror})")
         if isinstance(error, PermissionError):
-            course.site.warn("needs-root", "To ask a file system to discard (FITRIM) takes root.")
+            session.target.warn(
+                "needs-root", "To ask a file system to discard (FITRIM) takes root."
+            )
         return False
-    course.observe("fitrim_mib", trimmed / MIB)
+    session.observe("fitrim_mib", trimmed / MIB)
     return True
 
 
-def _look_until_gone(course: Course, look: _Look, meters: Meters, plan: Plan, when: str) -> bool:
+def _look_until_gone(
+    session: RunSession, look: _Look, meters: Meters, plan: Plan, when: str
+) -> bool:
     """Looks at ever longer intervals until the marked bytes are gone, or the time is over.
 
     Where nothing can be read, until the drives were sent as much as was written.
@@ -203,19 +209,19 @@ def _look_until_gone(course: Course, look: _Look, meters: Meters, plan: Plan, wh
         if gone or waited >= plan.wait_s:
             break
         pause = min(pause, plan.wait_s - waited)
-        course.rest(pause)
+        session.rest(pause)
         waited, pause = waited + pause, 2 * pause
-    _note(course, seen, when)
-    course.observe(f"waited_{when}_s", waited)
+    _note(session, seen, when)
+    session.observe(f"waited_{when}_s", waited)
     return gone
 
 
-def _note(course: Course, seen: Tally | None, when: str) -> None:
+def _note(session: RunSession, seen: Tally | None, when: str) -> None:
     if seen is not None:
         for name, count in asdict(seen).items():
-            course.observe(f"{name}_{when}_mib", count * BLOCK / MIB)
+            session.observe(f"{name}_{when}_mib", count * BLOCK / MIB)
 
 
-def _end(course: Course, meters: Meters) -> None:
-    meters.tell(course)
-    meters.tell_used(course, "after")
+def _end(session: RunSession, meters: Meters) -> None:
+    meters.tell(session)
+    meters.tell_used(session, "after")

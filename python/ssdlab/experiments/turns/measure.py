@@ -16,7 +16,7 @@ import msgspec
 from ssdlab.errors import UsageError
 from ssdlab.experiments.workload import measure as workload
 from ssdlab.experiments.workload.measure import Ready
-from ssdlab.runner.session import Course
+from ssdlab.runner.session import RunSession
 
 FEWEST: Final = 8
 MOST: Final = 10_000
@@ -80,23 +80,23 @@ def check(plan: Plan) -> Plan:
     return plan
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """All turns of one side alone.
 
     Raises:
         UsageError, Interrupted, DeviceFailure, TargetError: as `workload.measure`.
     """
-    jobs = workload.ready(course, plan.jobs)
-    workload.write_region(course, plan.jobs)
+    jobs = workload.ready(session, plan.jobs)
+    workload.write_region(session, plan.jobs)
     for turn in range(-1, plan.turns):
-        take(course, plan, jobs, turn)
-    workload.check_uncached(course, plan.jobs)
+        take(session, plan, jobs, turn)
+    workload.check_uncached(session, plan.jobs)
 
 
-def take(course: Course, plan: Plan, jobs: Sequence[Ready], turn: int) -> None:
+def take(session: RunSession, plan: Plan, jobs: Sequence[Ready], turn: int) -> None:
     """A turn: all jobs, one after the other; the turn before the first one does not count."""
     for number, each in enumerate(jobs):
         stride = _SEEDS * ((turn + 1) * plan.sides + plan.place)
         job = msgspec.structs.replace(each.job, seed=each.job.seed + stride)
         step = workload.step_of(each, number, max(0, turn))
-        course.run(replace(step, phase="job" if turn >= 0 else "warm-up"), job, each.drive)
+        session.run(replace(step, phase="job" if turn >= 0 else "warm-up"), job, each.drive)

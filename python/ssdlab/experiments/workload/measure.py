@@ -18,7 +18,7 @@ import msgspec
 from ssdlab.device import Drive, FioJob, FlushEvery, Job, Rate, parse_fio
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.input_files import read_text
-from ssdlab.runner.session import Course, Step
+from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -114,29 +114,29 @@ class Ready:
     drive: Drive
 
 
-def measure(course: Course, plan: Plan) -> None:
+def measure(session: RunSession, plan: Plan) -> None:
     """Writes the region where it will be read, then runs the jobs.
 
     Raises:
         UsageError: a job that this target cannot run, before anything is written.
-        Interrupted, DeviceFailure, TargetError: as `Course.conduct`.
+        Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    jobs = ready(course, plan)
-    write_region(course, plan)
+    jobs = ready(session, plan)
+    write_region(session, plan)
     for number, each in enumerate(jobs):
         if _reads(each.job):
-            _check_data(course, each.fio)
-        course.run(step_of(each, number), each.job, each.drive)
-    check_uncached(course, plan)
+            _check_data(session, each.fio)
+        session.run(step_of(each, number), each.job, each.drive)
+    check_uncached(session, plan)
 
 
-def ready(course: Course, plan: Plan) -> list[Ready]:
+def ready(session: RunSession, plan: Plan) -> list[Ready]:
     """The jobs as this target runs them.
 
     Raises:
         UsageError: one that it cannot run.
     """
-    return [_ready(course, each) for each in plan.jobs]
+    return [_ready(session, each) for each in plan.jobs]
 
 
 def step_of(each: Ready, number: int, repeat: int = 0) -> Step:
@@ -145,31 +145,31 @@ def step_of(each: Ready, number: int, repeat: int = 0) -> Step:
     return Step("job", words, kind, number, repeat, case=each.fio.name, keeps_part=True)
 
 
-def write_region(course: Course, plan: Plan) -> None:
+def write_region(session: RunSession, plan: Plan) -> None:
     """Writes what jobs read; in a new file also what they write.
 
     There even writes are not the drive's alone: extents become written ones.
     """
-    if course.site.test_file is not None or any(_reads(each.job) for each in plan.jobs):
-        _fill(course, plan.size)
+    if session.target.test_file is not None or any(_reads(each.job) for each in plan.jobs):
+        _fill(session, plan.size)
 
 
-def check_uncached(course: Course, plan: Plan) -> None:
+def check_uncached(session: RunSession, plan: Plan) -> None:
     """Checks that the reads so far came from the drive, where no job asks for the page cache."""
     if all(each.options.direct for each in plan.jobs):
-        course.site.check_uncached()
+        session.target.check_uncached()
 
 
-def _ready(course: Course, each: FioJob) -> Ready:
-    site = course.site
-    say = partial(site.warn, "workload")
-    if each.filename not in {None, str(site.path)}:
+def _ready(session: RunSession, each: FioJob) -> Ready:
+    opened = session.target
+    say = partial(opened.warn, "workload")
+    if each.filename not in {None, str(opened.path)}:
         say(f"The job file names {each.filename}; what was measured is the target.")
-    drive = site.reopened(each.options, each.engine)
+    drive = opened.reopened(each.options, each.engine)
     _check_sector(each, drive.sector_bytes)
-    if not site.is_virtual:
+    if not opened.is_virtual:
         if not each.options.direct:
-            site.warn(
+            opened.warn(
                 "page-cache",
                 f"Job {each.name} does not go past the page cache (direct=0): its numbers are "
                 "those of memory as well.",
@@ -202,7 +202,7 @@ def _check_sector(each: FioJob, sector: int) -> None:
             )
 
 
-def _fill(course: Course, size: int) -> None:
+def _fill(session: RunSession, size: int) -> None:
     """Writes all of the region in order, and checks that it is on the drive."""
     whole = size // FILL_BLOCK * FILL_BLOCK
     for stage, (offset, length) in enumerate([(0, whole), (whole, size - whole)]):
@@ -216,14 +216,14 @@ def _fill(course: Course, size: int) -> None:
                 queue_depth=FILL_DEPTH,
             )
             words = f"writing {format_size(length)} in order"
-            course.run(Step("fill", words, "fill", stage, keeps_part=True), job)
-    course.flush()
+            session.run(Step("fill", words, "fill", stage, keeps_part=True), job)
+    session.flush()
 
 
-def _check_data(course: Course, each: FioJob) -> None:
+def _check_data(session: RunSession, each: FioJob) -> None:
     """What is read was written, and no job before has punched a hole into it."""
     try:
-        course.site.check_written()
+        session.target.check_written()
     except TargetError as error:
         reason = str(error).partition(", so reading")[0]
         raise TargetError(

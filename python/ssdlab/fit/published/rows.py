@@ -24,8 +24,8 @@ from ssdlab.fit.ageing import SCALED, twin_seconds
 from ssdlab.fit.published.figure import Figure
 from ssdlab.fit.published.provisioning import lasting
 from ssdlab.fit.results import shipped
-from ssdlab.runner.open_target import TargetOptions, open_site
-from ssdlab.runner.session import Course
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.target import Twin
 
 MIB: Final = 1 << 20
@@ -80,11 +80,11 @@ def _ageing(twin: str) -> list[Figure]:
     ]
 
 
-def _measured(twin: str, plan: Any, measure: Callable[[Course, Any], None]) -> Evidence:
-    with open_site(TargetOptions(Twin(twin), plan.size)) as site:
-        course = Course(site)
-        course.conduct(measure, plan)
-    return Evidence(course.recording.tables(), plan.parameters(), virtual=True)
+def _measured(twin: str, plan: Any, measure: Callable[[RunSession, Any], None]) -> Evidence:
+    with open_for_run(TargetOptions(Twin(twin), plan.size)) as opened:
+        session = RunSession(opened)
+        session.run_plan(measure, plan)
+    return Evidence(session.recording.tables(), plan.parameters(), virtual=True)
 
 
 def _fsync(drive: Mapping[str, Any]) -> list[Figure]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ssdlab.compare.side import Side
+from ssdlab.comparison.side import Side
 from ssdlab.errors import UsageError
 from ssdlab.records import Run
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from ssdlab import charts as figure
 from ssdlab.charts import Ratio
-from ssdlab.compare.sense import NONE_SHOWN
-from ssdlab.compare.verdict import NOT_JUDGED, Compared, Comparison, Judged
+from ssdlab.comparison.sense import NONE_SHOWN
+from ssdlab.comparison.verdict import NOT_JUDGED, Compared, Comparison, Judged
 from ssdlab.records import Run
 from ssdlab.report.several import bounds, named, shown, warnings_of
 from ssdlab.report.what_if import DRAWN

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ssdlab.compare.method import Difference, check
-from ssdlab.compare.numbers import MARGIN, Number, numbers
-from ssdlab.compare.sense import NONE_SHOWN, sense_of
-from ssdlab.compare.side import Side
+from ssdlab.comparison.method import Difference, check
+from ssdlab.comparison.numbers import MARGIN, Number, numbers
+from ssdlab.comparison.sense import NONE_SHOWN, sense_of
+from ssdlab.comparison.side import Side
 from ssdlab.errors import UsageError
 from ssdlab.stats.shift import holm
 

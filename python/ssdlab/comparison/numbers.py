@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from ssdlab.analysis.cells import cells
 from ssdlab.analysis.contrast import Contrast, of_findings, of_measures
 from ssdlab.analysis.evidence import seconds_of
-from ssdlab.compare.side import TURNS, Side, in_pairs
+from ssdlab.comparison.side import TURNS, Side, in_pairs
 from ssdlab.records import Run
 from ssdlab.stats import shift
 from ssdlab.stats.interval import block_length, mean_interval

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ssdlab.compare.sense import sense_of
-from ssdlab.compare.side import Side, in_pairs, sides
-from ssdlab.compare.verdict import Compared, compare
+from ssdlab.comparison.sense import sense_of
+from ssdlab.comparison.side import Side, in_pairs, sides
+from ssdlab.comparison.verdict import Compared, compare
 from ssdlab.errors import UsageError
 from ssdlab.records import Finding, Run
 
