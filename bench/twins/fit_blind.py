@@ -22,14 +22,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ssdlab import profiles
-from ssdlab.analysis.cells import cells
+from ssdlab import Cache, profiles
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError
 from ssdlab.experiments.cache import analysis as cache_analysis
 from ssdlab.experiments.cache import measure as cache
 from ssdlab.experiments.fsync import analysis as fsync_analysis
 from ssdlab.experiments.fsync import measure as fsync
+from ssdlab.experiments.registry import cells_of
 from ssdlab.experiments.split import analysis as split_analysis
 from ssdlab.experiments.split import measure as split
 from ssdlab.experiments.steady import analysis as steady_analysis
@@ -98,7 +98,7 @@ def measured(text: str, seed: int) -> Box:
         ("split", split, split_analysis, split.Plan(64 * MIB, 3, seed=seed)),
         ("suite", suite, suite_analysis, suite.Plan(128 * MIB, 1.0, 2, seed)),
         ("fsync", fsync, fsync_analysis, fsync.Plan(64 * MIB, 0.5, 2, "unknown", seed)),
-        ("cache", cache, cache_analysis, cache.plan(CAPACITY, None, quick=True, seed=seed)),
+        ("cache", cache, cache_analysis, cache.plan_for(Cache(quick=True), CAPACITY, seed)),
         ("steady", steady, steady_analysis, steady.Plan(CAPACITY, CAPACITY, settle_s=3.0)),
     ]
     found = []
@@ -106,7 +106,7 @@ def measured(text: str, seed: int) -> Box:
         course = course_of(text)
         experiment.measure(course, plan)
         done = analysis.conclude(evidence_of(course, plan))
-        rows = tuple(cells(name, done.measures))
+        rows = tuple(cells_of(name, done.measures))
         found.append(Measured(name, "box", "box", rows, done.findings, plan.parameters()))
     row = Ageing("box", 4096.0, WRITTEN, (1.0,) * 5)
     row = Ageing("box", 4096.0, WRITTEN, tuple(twin_seconds(text, row, seed=seed)))

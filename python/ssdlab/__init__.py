@@ -14,33 +14,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ssdlab.experiments import *  # noqa: F403 -- one line an experiment there is enough
+from ssdlab.experiments import __all__ as _experiments
+
 if TYPE_CHECKING:
     from ssdlab.api import (
-        Aging,
-        Cache,
         Comparison,
         DeviceFailure,
         Finding,
-        Fragments,
-        Fsync,
         Interrupted,
         MeasurementWarning,
-        Placement,
-        Replay,
         Report,
         Run,
         Runs,
-        Split,
         SsdlabError,
-        Steady,
-        Stripe,
-        Suite,
         Sweep,
         Target,
         TargetError,
-        Trim,
         UsageError,
-        Workload,
         compare,
         compare_in_turns,
         open_run,
@@ -52,31 +43,19 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Aging",
-    "Cache",
     "Comparison",
     "DeviceFailure",
     "Finding",
-    "Fragments",
-    "Fsync",
     "Interrupted",
     "MeasurementWarning",
-    "Placement",
-    "Replay",
     "Report",
     "Run",
     "Runs",
-    "Split",
     "SsdlabError",
-    "Steady",
-    "Stripe",
-    "Suite",
     "Sweep",
     "Target",
     "TargetError",
-    "Trim",
     "UsageError",
-    "Workload",
     "compare",
     "compare_in_turns",
     "open_run",
@@ -86,6 +65,9 @@ __all__ = [
     "resume",
     "run_sweep",
 ]
+
+
+__all__ += _experiments
 
 
 def __getattr__(name: str) -> Any:

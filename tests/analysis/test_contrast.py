@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from ssdlab.analysis.cells import cells
 from ssdlab.analysis.contrast import of_findings, of_measures
+from ssdlab.experiments.registry import EXPERIMENTS, cells_of
 from ssdlab.records import Finding
 
 
@@ -46,7 +46,7 @@ def test_a_ratio_without_bounds_of_both_has_none() -> None:
 def test_rows_of_the_same_case_are_compared_with_their_repeats() -> None:
     first = [_row([1.0, 1.02, 1.01], 0.0), _row([2.0, 2.0, 2.0], 50.0)]
     second = [_row([2.0, 2.04, 2.02], 0.0), _row([3.0, 3.0, 3.0], 60.0)]
-    [row] = of_measures("aging", first, second)
+    [row] = of_measures(EXPERIMENTS["aging"].columns, first, second)
     assert row.ratio == pytest.approx(2.0)
     assert row.low is not None
     assert row.high is not None
@@ -55,9 +55,9 @@ def test_rows_of_the_same_case_are_compared_with_their_repeats() -> None:
 
 def test_access_times_keep_their_own_repeats_and_unit() -> None:
     row = {"test": "access time", "op": "read", "unit": "us", "mean": 70.0}
-    [cell] = cells("suite", [{**row, "us_all": [69.0, 71.0], "mib_per_s_all": [9.0, 9.0]}])
+    [cell] = cells_of("suite", [{**row, "us_all": [69.0, 71.0], "mib_per_s_all": [9.0, 9.0]}])
     assert (cell.label, cell.repeats, cell.unit) == ("access time, read", (69.0, 71.0), "us")
 
 
 def test_an_experiment_without_cases_has_no_cells() -> None:
-    assert cells("steady", [{"round": 1, "iops": 5.0}]) == []
+    assert cells_of("steady", [{"round": 1, "iops": 5.0}]) == []

@@ -128,9 +128,9 @@ def test_ctrl_c_keeps_what_was_measured_and_ends_the_program_and_resume_goes_on(
 @pytest.mark.parametrize(
     ("question", "seed", "told"),
     [
-        (ssdlab.Aging(size="1KiB"), 0, "--size is 1024 bytes"),
-        (ssdlab.Aging(size=-1), 0, "a size is -1 bytes"),
-        (ssdlab.Aging(rest=-1), 0, "a time is -1 s"),
+        (ssdlab.Aging(size="1KiB"), 0, "--size is 1KiB; it may be"),
+        (ssdlab.Aging(size=-1), 0, "--size is -1 bytes; it may be"),
+        (ssdlab.Aging(rest=-1), 0, "--rest is -1 s; it may be"),
         (ssdlab.Aging(size="16"), 0, "a size needs a unit"),
         (ssdlab.Steady(depth=0), 0, "--depth is 0"),
         (ssdlab.Aging(size="512MiB"), 0, "holds 256 MiB"),
@@ -151,7 +151,7 @@ def test_what_may_not_be_is_refused_in_one_line_and_leaves_nothing(
 def test_what_is_no_question_is_refused_with_an_example_of_one(
     twin: ssdlab.Target, tmp_path: Path, asked: Any
 ) -> None:
-    with pytest.raises(ssdlab.UsageError, match=r"is no question; give one such as ssdlab\.Aging"):
+    with pytest.raises(ssdlab.UsageError, match=r"are not the parameters of an experiment; give, for example, ssdlab\.Aging"):
         twin.run(asked, out=tmp_path)
     assert list(tmp_path.iterdir()) == []
 

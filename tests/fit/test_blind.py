@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ssdlab import profiles
-from ssdlab.analysis.cells import cells
 from ssdlab.device import describe_twin
+from ssdlab.experiments.registry import cells_of
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.stripe import analysis as stripe_analysis
@@ -38,7 +38,7 @@ def _stripe(text: str) -> Measured:
     plan, course = stripe.Plan(128 * MIB, 2, 4096, 5), course_of(text)
     stripe.measure(course, plan)
     done = stripe_analysis.conclude(evidence_of(course, plan))
-    rows = tuple(cells("stripe", done.measures))
+    rows = tuple(cells_of("stripe", done.measures))
     return Measured("stripe", "box", "box", rows, done.findings, plan.parameters())
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ssdlab import profiles
-from ssdlab.analysis.cells import Cell, cells
+from ssdlab.analysis.cells import Cell
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError
 from ssdlab.experiments.fsync import analysis as fsync_analysis
 from ssdlab.experiments.fsync import measure as fsync
+from ssdlab.experiments.registry import cells_of
 from ssdlab.fit.ageing import SCALED, Ageing, twin_seconds
 from ssdlab.fit.fitted import Sheet, fit
 from ssdlab.fit.measured import Measured
@@ -79,7 +80,7 @@ def test_the_time_of_a_flush_is_found_apart_from_that_of_a_program(
     plan, course = fsync.Plan(64 * MIB, 0.5, 1), course_of(text)
     fsync.measure(course, plan)
     done = fsync_analysis.conclude(evidence_of(course, plan))
-    rows = tuple(cells("fsync", done.measures))
+    rows = tuple(cells_of("fsync", done.measures))
     sheet = Sheet(None, (Measured("fsync", "", "box", rows, done.findings, plan.parameters()),))
     begun = with_number(profiles.load("toshiba-xg5"), FLUSH, start)
     found = fit(begun, sheet, "test", lambda _done, _all: None)

@@ -1,22 +1,21 @@
 """`Cell`: one measured number of an experiment, named so that other runs have the same one.
 
-An experiment's `measures` are rows: some columns say which case it is, others what was measured.
-Which is which stands here, so that two runs, or a drive and its twin, are held against each other
-case by case.
+An experiment's `measures` are rows: some columns identify the case, others are what was measured.
+`Columns` says which is which, so that two runs, or a drive and its twin, are compared case by case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Cell:
     """A case, the name of what was measured of it, its value and its repeats (maybe none).
 
-    `case` are the values of the columns that `CASES` names, in their order. `unit` is that of the
+    `case` are the values of the columns that `Columns.case` names, in order. `unit` is that of the
     row, empty where the name ends in it.
     """
 
@@ -51,27 +50,12 @@ class Columns:
     repeats: Mapping[str, str]
 
 
-CASES: Final = {
-    "aging": Columns(("written_mib",), ("read_s",), {"read_s": "read_s_all"}),
-    "fragments": Columns(("degree", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"}),
-    "fsync": Columns(
-        ("mode", "in_flight"),
-        ("read_mib_per_s", "write_mib_per_s", "sync_us_p50"),
-        {"write_mib_per_s": "write_mib_per_s_all"},
-    ),
-    "split": Columns(("unit_kib", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"}),
-    "stripe": Columns(
-        ("alignment_kib",), ("read_mib_per_s",), {"read_mib_per_s": "read_mib_per_s_all"}
-    ),
-    "suite": Columns(("test", "op"), ("mean",), {"mean": "mib_per_s_all"}),
-    "workload": Columns(("job", "op"), ("iops",), {}),
-}
-"""Of the others the findings say it all: their rows are points of a curve."""
+def cells(columns: Columns | None, measures: Iterable[Mapping[str, Any]]) -> list[Cell]:
+    """The cells of a run's `measures`, in order; values that are not numbers are left out.
 
-
-def cells(experiment: str, measures: Iterable[Mapping[str, Any]]) -> list[Cell]:
-    """The cells of a run's `measures`, in order; those without a number are left out."""
-    columns = CASES.get(experiment)
+    `columns` are those of the run's experiment (`COLUMNS` in its module `analysis`); None, and no
+    cells, if its rows are points of a curve and its findings say it all.
+    """
     if columns is None:
         return []
     return [cell for row in measures for cell in _of_row(row, columns)]

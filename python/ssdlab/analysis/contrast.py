@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ssdlab.analysis.cells import Cell, cells
+from ssdlab.analysis.cells import Cell, Columns, cells
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 
@@ -43,11 +43,13 @@ def of_findings(first: Mapping[str, Finding], second: Mapping[str, Finding]) -> 
 
 
 def of_measures(
-    experiment: str, first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]
+    columns: Columns | None,
+    first: Sequence[Mapping[str, Any]],
+    second: Sequence[Mapping[str, Any]],
 ) -> list[Contrast]:
     """A row for each case that both runs measured, in the order of the first."""
-    others = {cell.key: cell for cell in cells(experiment, second)}
-    pairs = [(cell, others.get(cell.key)) for cell in cells(experiment, first)]
+    others = {cell.key: cell for cell in cells(columns, second)}
+    pairs = [(cell, others.get(cell.key)) for cell in cells(columns, first)]
     return [_of_cells(one, other) for one, other in pairs if other is not None]
 
 

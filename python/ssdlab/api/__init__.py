@@ -13,50 +13,24 @@ from ssdlab.api.sweep import Sweep, open_sweep, run_sweep
 from ssdlab.api.target import Target, open_target
 from ssdlab.api.turns import compare_in_turns
 from ssdlab.errors import DeviceFailure, Interrupted, SsdlabError, TargetError, UsageError
-from ssdlab.experiments.questions import (
-    Aging,
-    Cache,
-    Fragments,
-    Fsync,
-    Placement,
-    Replay,
-    Split,
-    Steady,
-    Stripe,
-    Suite,
-    Trim,
-    Workload,
-)
 from ssdlab.records import Finding
 from ssdlab.runner.progress import Report
 from ssdlab.warning import MeasurementWarning
 
 __all__ = [
-    "Aging",
-    "Cache",
     "Comparison",
     "DeviceFailure",
     "Finding",
-    "Fragments",
-    "Fsync",
     "Interrupted",
     "MeasurementWarning",
-    "Placement",
-    "Replay",
     "Report",
     "Run",
     "Runs",
-    "Split",
     "SsdlabError",
-    "Steady",
-    "Stripe",
-    "Suite",
     "Sweep",
     "Target",
     "TargetError",
-    "Trim",
     "UsageError",
-    "Workload",
     "compare",
     "compare_in_turns",
     "open_run",

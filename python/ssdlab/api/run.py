@@ -12,6 +12,7 @@ import pyarrow as pa
 from ssdlab import records
 from ssdlab.api.shown import Shown, table_of
 from ssdlab.errors import Interrupted, UsageError
+from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.records import Finding
 from ssdlab.report.several import Asked
 from ssdlab.runner.progress import Listener, silent
@@ -118,7 +119,7 @@ def resume(
         UsageError: it is complete, or not to be gone on with.
         TargetError, DeviceFailure, Interrupted: as `Target.run`.
     """
-    task = resume_request(Path(folder), parse_consent(destroy_data))
+    task = resume_request(Path(folder), parse_consent(destroy_data), EXPERIMENTS)
     return ended(perform(task, SaveOptions(), RunObserver(listener)))
 
 

@@ -8,11 +8,14 @@ from typing import Final
 
 from ssdlab import target as targets
 from ssdlab.api.run import Run, ended
-from ssdlab.experiments.questions import Question, Size, bytes_of
+from ssdlab.errors import UsageError
+from ssdlab.experiments.registry import experiment_of
 from ssdlab.runner.open_target import TargetOptions, check
+from ssdlab.runner.parameters import Parameters, Size
 from ssdlab.runner.progress import Listener, silent
 from ssdlab.runner.run import RunObserver, SaveOptions, make_request, perform
 from ssdlab.target import NO_CONSENT, RESULTS, Consent, parse_consent
+from ssdlab.units import parse_size
 
 _PROFILE: Final = ".toml"
 
@@ -44,7 +47,7 @@ class Target:
 
     def run(
         self,
-        question: Question,
+        parameters: Parameters,
         *,
         seed: int = 0,
         out: Path | str = RESULTS,
@@ -63,7 +66,7 @@ class Target:
             DeviceFailure: the drive failed; what was measured until then is kept.
             Interrupted: Ctrl-C; what was measured until then is kept.
         """
-        task = make_request(question, self.parsed, self.consent, seed)
+        task = make_request(experiment_of(parameters), parameters, self.parsed, self.consent, seed)
         return ended(perform(task, SaveOptions(Path(out), label), RunObserver(listener)))
 
 
@@ -83,6 +86,14 @@ def open_target(
     name = str(target)
     if name.endswith(_PROFILE) and not targets.is_twin(name) and not Path(name).is_dir():
         name = str(targets.Twin(name))
-    parsed, consent = targets.parse_target(name, bytes_of(capacity)), parse_consent(destroy_data)
+    parsed, consent = targets.parse_target(name, _bytes(capacity)), parse_consent(destroy_data)
     check(TargetOptions(parsed, 0, consent=consent))
     return Target(parsed, consent)
+
+
+def _bytes(capacity: Size | None) -> int | None:
+    if isinstance(capacity, str):
+        return parse_size(capacity)
+    if capacity is not None and capacity < 0:
+        raise UsageError(f"the capacity is {capacity} bytes; it may be a size such as 8GiB")
+    return capacity

@@ -18,7 +18,8 @@ from ssdlab.api.run import ended
 from ssdlab.api.target import Target, open_target
 from ssdlab.comparison.side import Side
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.experiments.questions import Workload
+from ssdlab.experiments import Workload
+from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.experiments.turns import measure as turns
 from ssdlab.experiments.turns.measure import Plan
 from ssdlab.experiments.workload import measure as workload
@@ -117,7 +118,7 @@ def compare_in_turns(
         Given(
             target if isinstance(target, Target) else open_target(target),
             file.stem if several else "",
-            workload.plan(file, seed=seed),
+            workload.plan_of_file(file, seed=seed),
         )
         for (target, _), file in zip(sides, files, strict=True)
     ]
@@ -172,7 +173,7 @@ def measure_in_turns(
     Raises:
         SsdlabError: what ends the work; what was measured until then is stored.
     """
-    tasks = [RunRequest("turns", each.plan, _options(each, sides)) for each in sides]
+    tasks = [RunRequest(EXPERIMENTS["turns"], each.plan, _options(each, sides)) for each in sides]
     for task in tasks:
         check(task.options)
     clock = time.monotonic()
@@ -283,5 +284,5 @@ def _store(
     for side, opened in zip(sides, opened_targets, strict=True):
         manifest = msgspec.structs.replace(side.manifest, outcome=outcome)
         recording = side.session.recording
-        result = result_of(recording, manifest, opened, seconds, side.folder)
+        result = result_of(EXPERIMENTS["turns"], recording, manifest, opened, seconds, side.folder)
         write_run(side.folder, manifest, recording, result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,9 +11,12 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class Member(NamedTuple):
-    """A command of a group: the module whose `app` holds it, and the first sentence of its help."""
+    """A command of a group: where its app comes from, and the first sentence of its help.
 
-    module: str
+    `source` is the name of a module that has an `app`, or a function that makes one.
+    """
+
+    source: str | Callable[[], typer.Typer]
     summary: str
 
 
@@ -28,7 +31,7 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands: Any = _Commands(self.members)
+        self.commands: Any = _Commands(self)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 -- typer's signature
         """The names, in the order of the help."""
@@ -59,13 +62,14 @@ class _StandIn(TyperCommand):
 class _Commands(Mapping[str, Any]):
     """The commands of a group by name; each is imported when it is looked up."""
 
-    def __init__(self, members: Mapping[str, Member]) -> None:
-        self._members = members
+    def __init__(self, group: LazyGroup) -> None:
+        self._group = group
         self._imported: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._imported:
-            app = import_module(self._members[name].module).app
+            source = self._group.members[name].source
+            app = import_module(source).app if isinstance(source, str) else source()
             command = typer.main.get_command(app)
             # A module holds one command, a group, or several commands of this group.
             siblings = getattr(command, "commands", {})
@@ -73,7 +77,7 @@ class _Commands(Mapping[str, Any]):
         return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
+        return iter(self._group.members)
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self._group.members)

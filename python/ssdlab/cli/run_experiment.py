@@ -18,9 +18,10 @@ from ssdlab.cli.bar import shown
 from ssdlab.cli.options import OutputOptions
 from ssdlab.cli.output import write_out
 from ssdlab.errors import Interrupted
-from ssdlab.experiments.questions import Question
+from ssdlab.experiments.registry import EXPERIMENTS, experiment_of
 from ssdlab.records import Run, encode_json
 from ssdlab.report import render
+from ssdlab.runner.parameters import Parameters
 from ssdlab.runner.progress import Listener
 from ssdlab.runner.run import (
     RunObserver,
@@ -74,7 +75,7 @@ class TerminalObserver(RunObserver):
 
 
 def conduct(
-    question: Question,
+    parameters: Parameters,
     targets: Sequence[Target],
     consent: Consent,
     wishes: OutputOptions,
@@ -85,7 +86,10 @@ def conduct(
     Raises:
         SsdlabError: what ends the work; what was measured until then is stored.
     """
-    tasks = [make_request(question, target, consent, seed) for target in targets]
+    tasks = [
+        make_request(experiment_of(parameters), parameters, target, consent, seed)
+        for target in targets
+    ]
     runs: list[Run] = []
     for task in tasks:
         runs.append(_run_one(task, wishes))
@@ -104,7 +108,7 @@ def go_on(folder: Path, consent: Consent, wishes: OutputOptions) -> int:
     Raises:
         SsdlabError: as `conduct`.
     """
-    run = _run_one(resume_request(folder, consent), wishes)
+    run = _run_one(resume_request(folder, consent, EXPERIMENTS), wishes)
     if wishes.json:
         _print_json([run], several=False)
     return _status([run])

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 
-from ssdlab.analysis.cells import cells
 from ssdlab.analysis.contrast import Contrast, of_findings, of_measures
 from ssdlab.analysis.evidence import seconds_of
 from ssdlab.comparison.side import TURNS, Side, in_pairs
+from ssdlab.experiments.registry import EXPERIMENTS, cells_of
 from ssdlab.records import Run
 from ssdlab.stats import shift
 from ssdlab.stats.interval import block_length, mean_interval
@@ -118,7 +118,7 @@ def _values(run: Run) -> dict[Key, tuple[str, float]]:
     for name, finding in run.result.findings.items():
         if isinstance(finding.value, int | float) and not isinstance(finding.value, bool):
             found["", name] = (finding.unit, float(finding.value))
-    for cell in cells(experiment, run.result.measures):
+    for cell in cells_of(experiment, run.result.measures):
         found[cell.label, cell.name] = (cell.unit, cell.value)
     return found
 
@@ -145,7 +145,9 @@ def _of_one_run(first: Side, other: Side) -> list[Number]:
     experiment = one.manifest.experiment
     found = of_findings(one.result.findings, two.result.findings)
     if experiment != TURNS:
-        found += of_measures(experiment, one.result.measures, two.result.measures)
+        found += of_measures(
+            EXPERIMENTS[experiment].columns, one.result.measures, two.result.measures
+        )
     rates = [_rates(run) for run in (one, two)]
     scatter = 0.0 if first.virtual and other.virtual else RUN_TO_RUN
     same_seed = first.virtual and other.virtual and first.seeds == other.seeds

@@ -14,19 +14,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.analysis.cells import Cell, cells
+from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, describe_twin, open_twin
 from ssdlab.device.kinds import Pattern
 from ssdlab.errors import TargetError
 from ssdlab.experiments.cache import analysis as cache_analysis
 from ssdlab.experiments.cache import measure as cache
+from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.experiments.fsync import analysis as fsync_analysis
 from ssdlab.experiments.fsync import measure as fsync
+from ssdlab.experiments.registry import cells_of
 from ssdlab.experiments.split import analysis as split_analysis
 from ssdlab.experiments.split import measure as split
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
+from ssdlab.experiments.steady.parameters import DEPTH as STEADY_DEPTH
 from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.stripe.conflict import Ask
 from ssdlab.experiments.suite import analysis as suite_analysis
@@ -34,7 +37,6 @@ from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.ageing import CHECKED, SCALED, Ageing, twin_seconds
 from ssdlab.fit.measured import Measured
 from ssdlab.records import Finding
-from ssdlab.runner.defaults import STEADY_DEPTH
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import Plan, RunSession, Step
 
@@ -153,7 +155,7 @@ class _Taken:
 
     def ask(self, profile: str, _effort: int) -> dict[Key, float]:
         done = ASKED[self.results.experiment](profile, self.results)
-        found = {cell.key: cell.value for cell in cells(self.results.experiment, done.measures)}
+        found = {cell.key: cell.value for cell in cells_of(self.results.experiment, done.measures)}
         for name, each in done.findings.items():
             if isinstance(each.value, int | float):
                 found[(), name] = float(each.value)
@@ -222,14 +224,14 @@ def _fsync(profile: str, results: Measured) -> Conclusion:
         for in_flight in fsync.IN_FLIGHT:
             fsync.mix(session, plan, (mode, in_flight, 0), session.target.drive)
     done = fsync_analysis.conclude(evidence_of(session, plan))
-    found = {cell.key: cell.value for cell in cells("fsync", done.measures)}
+    found = {cell.key: cell.value for cell in cells_of("fsync", done.measures)}
     flush = found.get((("direct fsync", 1.0), "sync_us_p50"))
     return Conclusion(done.measures) if flush is None else _found("flush_us", flush, done.measures)
 
 
 def buffer_and_rate(profile: str) -> Conclusion:
     """The experiment `cache`, in short."""
-    plan, session = cache.plan(CAPACITY, None, quick=True, seed=0), course_of(profile)
+    plan, session = cache.plan_for(Cache(quick=True), CAPACITY, 0), course_of(profile)
     cache.measure(session, plan)
     return cache_analysis.conclude(evidence_of(session, plan))
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ssdlab.analysis.cells import cells
 from ssdlab.errors import UsageError
+from ssdlab.experiments.registry import cells_of
 from ssdlab.fit.ageing import Ageing
 from ssdlab.fit.input import ageing_rows
 from ssdlab.fit.input.ageing_rows import HINT
@@ -97,7 +97,7 @@ def _read(path: Path) -> tuple[list[Ageing], list[Measured]]:
             name, lines = from_csv(path)
             if name == "aging":
                 return [ageing_rows.of_csv(lines, path)], []
-            return [], [Measured(name, "", str(path), tuple(cells(name, lines)))]
+            return [], [Measured(name, "", str(path), tuple(cells_of(name, lines)))]
         tables = tomllib.loads(read_text(path))
     except (OSError, ValueError) as error:  # tomllib and UTF-8 raise ValueError's children
         raise UsageError(f"{path}: no results can be read there ({error}); {HINT}") from error
@@ -127,7 +127,7 @@ def _model_of(run: Run) -> str:
 
 def _measured_of_run(run: Run) -> Measured:
     name, result = run.manifest.experiment, run.result
-    found = tuple(cells(name, result.measures))
+    found = tuple(cells_of(name, result.measures))
     return Measured(
         name, _model_of(run), str(run.folder), found, result.findings, result.parameters
     )

@@ -16,8 +16,8 @@ from markupsafe import Markup
 from ssdlab.charts.canvas import PALETTE, role_of
 from ssdlab.charts.curve import run_colour
 from ssdlab.errors import UsageError
+from ssdlab.experiments.registry import view_of
 from ssdlab.records import Run
-from ssdlab.report.experiments import view_of
 from ssdlab.report.identity import (
     Row,
     parameter_rows,

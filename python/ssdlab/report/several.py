@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from ssdlab.analysis.contrast import Contrast
+from ssdlab.experiments.registry import view_of
 from ssdlab.records import Run
-from ssdlab.report.experiments import view_of
 from ssdlab.report.table import print_table
 from ssdlab.view import Picture, Table
 from ssdlab.wording import NOTHING, label, number, plain

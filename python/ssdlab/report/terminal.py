@@ -7,8 +7,8 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ssdlab.experiments.registry import view_of
 from ssdlab.records import Finding, Run
-from ssdlab.report.experiments import view_of
 from ssdlab.report.identity import started, summary, took
 from ssdlab.report.latency import by_kind
 from ssdlab.report.table import print_table

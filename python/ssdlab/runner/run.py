@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -17,8 +18,6 @@ import msgspec
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.errors import Interrupted, SsdlabError, UsageError
-from ssdlab.experiments.questions import Question
-from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.records import (
     Manifest,
     Recording,
@@ -33,7 +32,9 @@ from ssdlab.records import (
 )
 from ssdlab.runner import provenance
 from ssdlab.runner.budget import budget
+from ssdlab.runner.experiment import Experiment
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run, restored
+from ssdlab.runner.parameters import Parameters
 from ssdlab.runner.progress import Listener, silent
 from ssdlab.runner.resume import ResumeState
 from ssdlab.runner.session import Plan, RunSession
@@ -63,7 +64,7 @@ class ResumedRun:
 class RunRequest:
     """One run: an experiment with its plan on a target; `asked` are the options, if known."""
 
-    experiment: str
+    experiment: Experiment
     plan: Plan
     options: TargetOptions
     begun: ResumedRun | None = None
@@ -89,48 +90,49 @@ class RunObserver:
         return contextlib.nullcontext(self._listener)
 
 
-def make_request(question: Question, target: Target, consent: Consent, seed: int) -> RunRequest:
-    """The task of asking a target, checked as far as it can be before it is opened.
+def make_request(
+    experiment: Experiment, parameters: Parameters, target: Target, consent: Consent, seed: int
+) -> RunRequest:
+    """A run of an experiment, checked as far as possible before the target is opened.
 
     Raises:
-        UsageError, TargetError: what is no question, or a parameter, a seed or a target that may
-            not be.
+        UsageError, TargetError: a parameter, the seed or the target is not allowed.
     """
-    if isinstance(question, type) or not hasattr(question, "plan"):
-        name = question.__name__ if isinstance(question, type) else repr(question)
-        raise UsageError(f"{name} is no question; give one such as ssdlab.Aging(quick=True)")
     if not 0 <= seed <= SEED_MAX:
         raise UsageError(f"the seed is {seed}; it may be a whole number from 0 to {SEED_MAX}")
-    plan = question.plan(target, seed)
-    options = options_of(target, plan, consent, question.size_from)
+    plan = experiment.plan(parameters, target, seed)
+    options = options_of(target, plan, consent, parameters.size_option())
     check(options)
-    return RunRequest(question.experiment, plan, options, asked=question.options())
+    return RunRequest(experiment, plan, options, asked=parameters.options())
 
 
 def options_of(
     target: Target, plan: Plan, consent: Consent, size_from: str = "--size"
 ) -> TargetOptions:
-    """How a target is opened for a plan."""
+    """How a target is opened for a plan; `size_from` names the option that gave its size."""
     return TargetOptions(target, plan.size, plan.seed, consent, plan.request_bytes_max, size_from)
 
 
-def resume_request(folder: Path, consent: Consent) -> RunRequest:
-    """The task of going on with a run that was interrupted or killed.
+def resume_request(
+    folder: Path, consent: Consent, experiments: Mapping[str, Experiment]
+) -> RunRequest:
+    """The rest of a run that was interrupted or killed.
 
     Raises:
-        UsageError: it is complete, or not to be gone on with.
+        UsageError: it is complete, or its experiment is unknown.
         TargetError: its target may not be opened.
     """
     manifest, tables = read_begun(folder)
     if manifest.outcome == "complete":
         raise UsageError(f"{folder} is complete; see it with: ssdlab report {folder}")
-    if manifest.experiment not in EXPERIMENTS or not manifest.plan:
-        raise UsageError(f"{folder} was made by another version and cannot be gone on with")
+    experiment = experiments.get(manifest.experiment)
+    if experiment is None or not manifest.plan:
+        raise UsageError(f"{folder} was made by another version and cannot be resumed")
     resume = ResumeState(tables, keeps_state=manifest.device.get("kind") == "block device")
-    plan = msgspec.convert(manifest.plan, EXPERIMENTS[manifest.experiment].plan)
+    plan = msgspec.convert(manifest.plan, experiment.plan_type)
     options = restored(manifest.wish, consent)
     check(options)
-    return RunRequest(manifest.experiment, plan, options, ResumedRun(folder, manifest, resume))
+    return RunRequest(experiment, plan, options, ResumedRun(folder, manifest, resume))
 
 
 def perform(task: RunRequest, keeping: SaveOptions, audience: RunObserver) -> Run:
@@ -143,10 +145,10 @@ def perform(task: RunRequest, keeping: SaveOptions, audience: RunObserver) -> Ru
     with open_for_run(task.options) as opened:
         _weigh(task, opened, audience)
         folder = _folder(
-            task, keeping, run_name(task.experiment, task.options.target.label, started)
+            task, keeping, run_name(task.experiment.name, task.options.target.label, started)
         )
         manifest = manifest_of(task, opened, folder, keeping.label)
-        with audience.watching(f"{task.experiment} {task.options.target}") as listener:
+        with audience.watching(f"{task.experiment.name} {task.options.target}") as listener:
             session = RunSession(
                 opened,
                 listener,
@@ -155,7 +157,9 @@ def perform(task: RunRequest, keeping: SaveOptions, audience: RunObserver) -> Ru
             )
             outcome, error = _measure(session, task)
     manifest = msgspec.structs.replace(manifest, outcome=outcome)
-    result = result_of(session.recording, manifest, opened, time.monotonic() - clock, folder)
+    result = result_of(
+        task.experiment, session.recording, manifest, opened, time.monotonic() - clock, folder
+    )
     write_run(folder, manifest, session.recording, result)
     if error is not None:
         raise error
@@ -168,9 +172,9 @@ def _weigh(task: RunRequest, opened: OpenTarget, audience: RunObserver) -> None:
         return
     cost = budget(task.plan, opened.identity.get("drives", ()))
     if opened.destroys:
-        audience.tell(f"{task.experiment} destroys what is on {opened.destroys}")
+        audience.tell(f"{task.experiment.name} destroys what is on {opened.destroys}")
     audience.tell(
-        f"{task.experiment} {task.options.target}: writes up to {format_size(cost.write_bytes)}, "
+        f"{task.experiment.name} {task.options.target}: writes up to {format_size(cost.write_bytes)}, "
         f"about {format_duration(cost.expected_s)} on a SATA drive"
     )
     if not cost.asks:
@@ -197,7 +201,7 @@ def manifest_of(task: RunRequest, opened: OpenTarget, folder: Path, label: str) 
     return Manifest(
         run=folder.name,
         ssdlab=version("ssdlab"),
-        experiment=task.experiment,
+        experiment=task.experiment.name,
         target=str(task.options.target),
         virtual=opened.is_virtual,
         seed=task.plan.seed,
@@ -218,7 +222,7 @@ def manifest_of(task: RunRequest, opened: OpenTarget, folder: Path, label: str) 
 def _measure(session: RunSession, task: RunRequest) -> tuple[str, SsdlabError | None]:
     """Runs it; returns how it ended, and the error that must be raised once all is stored."""
     try:
-        session.run_plan(EXPERIMENTS[task.experiment].measure, task.plan)
+        session.run_plan(task.experiment.measure, task.plan)
     except (Interrupted, KeyboardInterrupt):
         return "interrupted", None
     except SsdlabError as error:
@@ -227,14 +231,19 @@ def _measure(session: RunSession, task: RunRequest) -> tuple[str, SsdlabError | 
 
 
 def result_of(
-    recording: Recording, manifest: Manifest, opened: OpenTarget, duration_s: float, folder: Path
+    experiment: Experiment,
+    recording: Recording,
+    manifest: Manifest,
+    opened: OpenTarget,
+    duration_s: float,
+    folder: Path,
 ) -> Result:
     """What the recording supports, by the experiment's own analysis."""
     warnings = frozenset(warning.code for warning in opened.warnings)
     evidence = Evidence(
         recording.tables(), manifest.parameters, manifest.outcome, warnings, manifest.virtual
     )
-    conclusion = EXPERIMENTS[manifest.experiment].conclude(evidence)
+    conclusion = experiment.conclude(evidence)
     few_samples(conclusion.measures, opened.warn)
     return Result(
         ssdlab=manifest.ssdlab,

@@ -11,13 +11,12 @@ import pytest
 
 import ssdlab
 from ssdlab.cli.app import app
-from ssdlab.experiments.questions import (
+from ssdlab.experiments import (
     Aging,
     Cache,
     Fragments,
     Fsync,
     Placement,
-    Question,
     Replay,
     Split,
     Steady,
@@ -26,10 +25,11 @@ from ssdlab.experiments.questions import (
     Trim,
     Workload,
 )
+from ssdlab.runner.parameters import Parameters
 from ssdlab.view import again
 
 TRACE = "128166372003061629,hm,1,Read,0,4096,100\n"
-QUESTIONS: Sequence[Question] = (
+QUESTIONS: Sequence[Parameters] = (
     Aging(),
     Aging(size="64MiB", quick=True, rest="5min"),
     Aging(size=64 << 20, rest=90.5),
@@ -54,29 +54,29 @@ QUESTIONS: Sequence[Question] = (
 class _Manifest:
     target, seed = "twin:toshiba-xg5", 7
 
-    def __init__(self, question: Question) -> None:
-        self.experiment, self.options = question.experiment, question.options()
+    def __init__(self, parameters: Parameters) -> None:
+        self.experiment, self.options = parameters.experiment(), parameters.options()
         self.wish = {"capacity_bytes": 1 << 31}
 
 
 class _Run:
-    def __init__(self, question: Question) -> None:
-        self.manifest: Any = _Manifest(question)
+    def __init__(self, parameters: Parameters) -> None:
+        self.manifest: Any = _Manifest(parameters)
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=repr)
+@pytest.mark.parametrize("parameters", QUESTIONS, ids=repr)
 def test_the_options_as_asked_give_the_same_parameters_again(
-    question: Question, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    parameters: Parameters, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     conducted: list[Any] = []
     monkeypatch.setattr("ssdlab.cli.run_experiment.conduct", lambda *given: conducted.append(given))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a trace.csv").write_text(TRACE)
-    words = shlex.split(again(_Run(question)))  # type: ignore[arg-type]  # all that it reads
+    words = shlex.split(again(_Run(parameters)))  # type: ignore[arg-type]  # all that it reads
     app(words[1:], standalone_mode=False)
     [(parsed, [target], _consent, _wishes, seed)] = conducted
-    assert parsed.options() == question.options()
-    assert type(parsed) is type(question)
+    assert parsed.options() == parameters.options()
+    assert type(parsed) is type(parameters)
     assert (str(target), target.capacity_bytes, seed) == ("twin:toshiba-xg5", 1 << 31, 7)
 
 

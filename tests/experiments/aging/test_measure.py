@@ -14,10 +14,11 @@ import pytest
 from ssdlab.errors import Interrupted, TargetError, UsageError
 from ssdlab.experiments.aging import analysis
 from ssdlab.experiments.aging.measure import Plan, measure, plan
+from ssdlab.experiments.aging.parameters import Aging
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
 from ssdlab.runner.session import RunSession
-from ssdlab.target import Consent, Twin, parse_target
+from ssdlab.target import Consent, Directory, Twin, parse_target
 
 MIB = 1 << 20
 ROOMY_MIB = 1400
@@ -59,22 +60,22 @@ def _codes(opened: OpenTarget) -> set[str]:
 
 
 def test_the_published_plan_has_its_published_numbers() -> None:
-    whole = plan(None, quick=False, long_rest_s=0, seed=0)
+    whole = plan(Aging(), Directory("."), 0)
     assert whole.parameters()["size_mib"] == 4096
     assert whole.parameters()["amounts_mib"] == [50, 200, 800, 4000]
     assert list(whole.rests_s) == [10, 20, 30]
 
 
 def test_a_quick_plan_is_smaller_and_rests_a_tenth() -> None:
-    quick = plan(None, quick=True, long_rest_s=0, seed=0)
+    quick = plan(Aging(quick=True), Directory("."), 0)
     assert quick.size == 512 * MIB
     assert list(quick.rests_s) == [1, 2, 3]
-    assert plan(1 << 30, quick=True, long_rest_s=0, seed=0).size == 1 << 30
+    assert plan(Aging(size="1GiB", quick=True), Directory("."), 0).size == 1 << 30
 
 
 @pytest.mark.parametrize("size_mib", [16, 17, 512, 1000, 4096, 1 << 20])
 def test_amounts_scale_with_the_file_in_whole_blocks(size_mib: int) -> None:
-    scaled = plan(size_mib * MIB, quick=False, long_rest_s=0, seed=0)
+    scaled = plan(Aging(size=size_mib * MIB), Directory("."), 0)
     for amount, published in zip(scaled.amounts, (50, 200, 800, 4000), strict=True):
         assert amount % 4096 == 0
         assert amount == pytest.approx(published / 4096 * size_mib * MIB, abs=4096)
@@ -83,13 +84,13 @@ def test_amounts_scale_with_the_file_in_whole_blocks(size_mib: int) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, MIB, 16 * MIB - 1, 16 * MIB + 1])
 def test_a_size_that_is_too_small_or_not_whole_is_wrong_use(size: int) -> None:
-    with pytest.raises(UsageError, match=r"--size is .*whole number of MiB from 16 MiB on"):
-        plan(size, quick=False, long_rest_s=0, seed=0)
+    with pytest.raises(UsageError, match=r"--size is .*a multiple of 1 MiB, at least 16 MiB"):
+        plan(Aging(size=size), Directory("."), 0)
 
 
 def test_a_rest_of_more_than_a_year_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="--rest is 366 d; it may be up to 365 d"):
-        plan(None, quick=False, long_rest_s=366 * 86_400, seed=0)
+    with pytest.raises(UsageError, match="--rest is 366d; it may be up to 365 d"):
+        plan(Aging(rest="366d"), Directory("."), 0)
 
 
 def test_the_steps_come_in_the_order_of_the_method(small_plan: Plan) -> None:
@@ -125,7 +126,7 @@ def test_steps_follow_each_other_in_time_with_their_rests_between(small_plan: Pl
 
 
 def test_a_client_drive_slows_down_with_every_amount_and_a_data_centre_drive_does_not() -> None:
-    chosen = plan(64 * MIB, quick=False, long_rest_s=0, seed=0)
+    chosen = plan(Aging(size="64MiB"), Directory("."), 0)
     reads = {}
     for name in TWINS:
         steps = _run(_twin(name), chosen).recording.tables()["steps"]

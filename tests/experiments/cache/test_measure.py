@@ -15,7 +15,8 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiments.cache.analysis import conclude
-from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan
+from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for
+from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target
@@ -148,9 +149,9 @@ def test_a_real_directory_is_written_and_left_as_it_was(drive_directory: Path) -
 
 
 def test_the_region_is_a_half_of_a_drive_and_an_eighth_if_quick() -> None:
-    assert plan(1 << 30, None, quick=False, seed=0).size == 512 * MIB
-    assert plan(1 << 30, None, quick=True, seed=0).size == 128 * MIB
-    assert plan(None, None, quick=True, seed=0).size == 1 << 30
+    assert plan_for(Cache(), 1 << 30, 0).size == 512 * MIB
+    assert plan_for(Cache(quick=True), 1 << 30, 0).size == 128 * MIB
+    assert plan_for(Cache(quick=True), None, 0).size == 1 << 30
 
 
 @pytest.mark.parametrize(
@@ -158,4 +159,4 @@ def test_the_region_is_a_half_of_a_drive_and_an_eighth_if_quick() -> None:
 )
 def test_a_wrong_size_is_wrong_use(drive: int | None, size: int) -> None:
     with pytest.raises(UsageError, match="--size"):
-        plan(drive, size, quick=False, seed=0)
+        plan_for(Cache(size=size), drive, 0)

@@ -11,11 +11,12 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiments.fragments.analysis import conclude
 from ssdlab.experiments.fragments.measure import Plan, measure, plan
-from ssdlab.experiments.fragments.plan import NO_HOST, Asked, Host
+from ssdlab.experiments.fragments.parameters import Fragments
+from ssdlab.experiments.fragments.plan import NO_HOST, Host
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.progress import Listener, silent
 from ssdlab.runner.session import RunSession
-from ssdlab.target import parse_target
+from ssdlab.target import Directory, parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
 SMALL = Plan(degrees=(1, 16, 256), distance=MIB, repeats=2)
@@ -199,19 +200,19 @@ def test_an_interrupted_run_keeps_what_it_has_and_says_so(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (Asked(distance=32 * KIB), "--distance is 32 KiB; it may be a multiple of 4 KiB above"),
-        (Asked(distance=MIB + 1), "--distance is"),
-        (Asked(size=16 * MIB), "--size is 16 MiB; with pieces 8 MiB apart it may be 24 MiB"),
+        (Fragments(distance=32 * KIB), "--distance is 32 KiB; it may be a multiple of 4 KiB above"),
+        (Fragments(distance=MIB + 1), "--distance is"),
+        (Fragments(size=16 * MIB), "--size is 16 MiB; with pieces 8 MiB apart it may be 24 MiB"),
     ],
 )
-def test_a_layout_without_gaps_or_room_is_wrong_use(asked: Asked, words: str) -> None:
+def test_a_layout_without_gaps_or_room_is_wrong_use(asked: Fragments, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        plan(asked, quick=False, seed=0)
+        plan(asked, Directory("."), 0)
 
 
 def test_a_smaller_size_or_distance_leaves_the_degrees_that_have_room() -> None:
-    assert plan(Asked(), quick=False, seed=0).degrees == (1, 2, 4, 8, 16, 32, 64, 128, 256)
-    assert plan(Asked(size=136 * MIB), quick=False, seed=0).degrees == (1, 2, 4, 8, 16)
-    assert plan(Asked(size=135 * MIB), quick=False, seed=0).degrees == (1, 2, 4, 8)
-    assert plan(Asked(distance=MIB), quick=False, seed=0).degrees == (1, 16, 32, 64, 128, 256)
-    assert plan(Asked(size=136 * MIB), quick=True, seed=0).degrees == (1, 8, 16)
+    assert plan(Fragments(), Directory("."), 0).degrees == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    assert plan(Fragments(size=136 * MIB), Directory("."), 0).degrees == (1, 2, 4, 8, 16)
+    assert plan(Fragments(size=135 * MIB), Directory("."), 0).degrees == (1, 2, 4, 8)
+    assert plan(Fragments(distance=MIB), Directory("."), 0).degrees == (1, 16, 32, 64, 128, 256)
+    assert plan(Fragments(size="136MiB", quick=True), Directory("."), 0).degrees == (1, 8, 16)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from ssdlab.experiments.fragments.layout import (
     GRAIN,
     WINDOW,
-    Gap,
     Layout,
     gaps_between,
     in_order,
     seen,
     stays_whole,
 )
+from ssdlab.experiments.fragments.parameters import Gap
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -12,11 +12,12 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.fsync.analysis import conclude
 from ssdlab.experiments.fsync.measure import Plan, measure, plan
+from ssdlab.experiments.fsync.parameters import Fsync
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
 from ssdlab.runner.session import RunSession
 from ssdlab.storage_stack.cache import resident_bytes
-from ssdlab.target import parse_target
+from ssdlab.target import Directory, parse_target
 
 MIB = 1 << 20
 SMALL = Plan(size=16 * MIB, seconds=0.2, repeats=2)
@@ -151,5 +152,5 @@ def test_a_run_that_was_broken_off_in_its_second_repeat_has_a_class_but_no_verdi
 
 @pytest.mark.parametrize("size", [0, 8 * MIB, 16 * MIB + 1])
 def test_a_size_that_is_too_small_or_no_whole_mib_is_wrong_use(size: int) -> None:
-    with pytest.raises(UsageError, match="whole MiB from 16 MiB"):
-        plan(size, "unknown", quick=False, seed=0)
+    with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 16 MiB"):
+        plan(Fsync(size=size), Directory("."), 0)

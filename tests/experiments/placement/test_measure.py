@@ -12,10 +12,11 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.placement.analysis import conclude
 from ssdlab.experiments.placement.drives import changed
-from ssdlab.experiments.placement.measure import Plan, fitted, measure, plan
+from ssdlab.experiments.placement.measure import Plan, measure, plan
+from ssdlab.experiments.placement.parameters import Placement
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
-from ssdlab.target import parse_target
+from ssdlab.target import Twin, parse_target
 
 GIB = 1 << 30
 LISTED = {
@@ -24,6 +25,7 @@ LISTED = {
     "overwrite worst": (398.8, 2057.9),
 }
 """What the study printed, MiB/s: without hints and with them."""
+TWIN = Twin("placement-study")
 FRESH = Plan(spares=(), laws=False, host_work=(), size=3 * GIB)
 
 
@@ -115,16 +117,17 @@ def test_a_changed_profile_has_the_new_values_and_the_others_as_they_were() -> N
 
 @pytest.mark.parametrize(
     ("placements", "spares", "writes"),
-    [("random", (0.07,), 1.0), ("", (0.01,), 1.0), ("", (0.07,), 0.0)],
+    [(("random",), (0.07,), 1.0), ((), (0.01,), 1.0), ((), (0.07,), 0.0)],
 )
 def test_options_that_make_no_plan_are_wrong_use(
-    placements: str, spares: tuple[float, ...], writes: float
+    placements: tuple[str, ...], spares: tuple[float, ...], writes: float
 ) -> None:
     with pytest.raises(UsageError, match="it may"):
-        plan(placements, spares, writes, quick=False, seed=0)
+        plan(Placement(placements=placements, spare=spares, drive_writes=writes), TWIN, 0)
 
 
 def test_a_twin_that_is_too_small_is_refused() -> None:
     with pytest.raises(UsageError, match="3 GiB or more"):
-        fitted(FRESH, GIB)
-    assert fitted(FRESH, 64 * GIB).size == 4 * GIB
+        plan(Placement(), replace(TWIN, scaled_to_bytes=GIB), 0)
+    large = plan(Placement(), replace(TWIN, scaled_to_bytes=64 * GIB), 0)
+    assert large.size == 4 * GIB

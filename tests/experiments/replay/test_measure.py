@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from ssdlab.analysis.evidence import Conclusion, Evidence
-from ssdlab.device import look_at
 from ssdlab.errors import UsageError
 from ssdlab.experiments.replay.analysis import conclude
-from ssdlab.experiments.replay.measure import Asked, Plan, measure, plan, replay_of
+from ssdlab.experiments.replay.measure import Plan, measure, plan, trace_of
+from ssdlab.experiments.replay.parameters import Replay
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
-from ssdlab.target import parse_target
+from ssdlab.target import Directory, Twin, parse_target
 
 MIB = 1 << 20
 
@@ -28,8 +28,9 @@ def _trace(folder: Path, count: int = 400, gap_us: int = 1000) -> Path:
     return path
 
 
-def _planned(asked: Asked, room: int | None = 1 << 30) -> Plan:
-    return plan(asked, look_at(replay_of(asked)), room)
+def _planned(parameters: Replay, room: int | None = 1 << 30) -> Plan:
+    target = Directory(".") if room is None else Twin("toshiba-xg5", room)
+    return plan(parameters, target, 0)
 
 
 def _conclusion(target: str, chosen: Plan) -> Conclusion:
@@ -45,17 +46,21 @@ def _conclusion(target: str, chosen: Plan) -> Conclusion:
 
 
 def test_volumes_lie_side_by_side_from_whole_mebibytes(tmp_path: Path) -> None:
-    asked = Asked(_trace(tmp_path))
+    asked = Replay(trace=_trace(tmp_path))
     chosen = _planned(asked)
     assert chosen.replay.volumes == ((0, 0), (1, MIB))
     assert (chosen.size, chosen.replay.requests, chosen.written) == (2 * MIB, 400, 200 * 4096)
-    together = _planned(Asked(_trace(tmp_path), together=True))
+    together = _planned(Replay(trace=_trace(tmp_path), together=True))
     assert (together.replay.volumes, together.size) == ((), MIB)
-    assert _planned(Asked(_trace(tmp_path)), room=MIB).size == MIB, "no larger than the target"
+    far = tmp_path / "far.csv"
+    far.write_text(f"0,R,{1 << 29},4096,0\n0,W,0,4096,1\n")
+    assert _planned(Replay(trace=far), room=256 * MIB).size == 256 * MIB, "as the target"
 
 
 def test_a_pace_that_is_kept_is_said_to_be(tmp_path: Path) -> None:
-    conclusion = _conclusion("twin:toshiba-xg5", _planned(Asked(_trace(tmp_path), speed=2.0)))
+    conclusion = _conclusion(
+        "twin:toshiba-xg5", _planned(Replay(trace=_trace(tmp_path), speed=2.0))
+    )
     assert {row["op"]: row["requests"] for row in conclusion.measures} == {
         "read": 200,
         "write": 200,
@@ -69,30 +74,30 @@ def test_a_pace_that_is_kept_is_said_to_be(tmp_path: Path) -> None:
 
 def test_a_pace_that_is_too_fast_is_said_not_to_be_kept(tmp_path: Path) -> None:
     path = _trace(tmp_path, 4000, 10)
-    conclusion = _conclusion("twin:toshiba-xg5", _planned(Asked(path, speed=100.0, depth=1)))
+    conclusion = _conclusion("twin:toshiba-xg5", _planned(Replay(trace=path, speed=100.0, depth=1)))
     assert conclusion.findings["pace_kept"].value is False
     assert "The pace was not kept" in conclusion.verdict
 
 
 def test_without_a_pace_there_is_nothing_to_keep(tmp_path: Path) -> None:
-    conclusion = _conclusion("twin:toshiba-xg5", _planned(Asked(_trace(tmp_path))))
+    conclusion = _conclusion("twin:toshiba-xg5", _planned(Replay(trace=_trace(tmp_path))))
     assert "pace_kept" not in conclusion.findings
     assert conclusion.findings["iops"].value is not None
 
 
 def test_a_real_directory_answers_a_trace_too(tmp_path: Path, drive_directory: Path) -> None:
-    conclusion = _conclusion(str(drive_directory), _planned(Asked(_trace(tmp_path)), None))
+    conclusion = _conclusion(str(drive_directory), _planned(Replay(trace=_trace(tmp_path)), None))
     assert sum(row["requests"] for row in conclusion.measures) == 400
     assert sum(row["errors"] for row in conclusion.measures) == 0
 
 
 def test_what_is_out_of_range_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--format is 'csv'; may be blktrace, fio,"):
-        replay_of(Asked(tmp_path, format="csv"))
-    with pytest.raises(UsageError, match="--depth is 0; may be 1 to 1024"):
-        replay_of(Asked(tmp_path, depth=0))
+    with pytest.raises(UsageError, match="--format is 'csv'; it may be blktrace, fio,"):
+        trace_of(Replay(trace=tmp_path, format="csv"))
+    with pytest.raises(UsageError, match="--depth is 0; it may be 1 to 1024"):
+        trace_of(Replay(trace=tmp_path, depth=0))
     for size in (1024, 3 * MIB // 2):
-        with pytest.raises(UsageError, match=r"--size is .*; may be whole MiB"):
-            replay_of(Asked(tmp_path, size=size))
-    with pytest.raises(UsageError, match="--speed is 0; may be 1e-06 to 1e"):
-        replay_of(Asked(tmp_path, speed=0.0))
+        with pytest.raises(UsageError, match=r"--size is .*; it may be a multiple of 1 MiB"):
+            trace_of(Replay(trace=tmp_path, size=size))
+    with pytest.raises(UsageError, match="--speed is 0; it may be 1e-06 to 1e"):
+        trace_of(Replay(trace=tmp_path, speed=0.0))

@@ -10,9 +10,10 @@ from ssdlab.analysis.evidence import Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.split.analysis import conclude
 from ssdlab.experiments.split.measure import Plan, measure, plan
+from ssdlab.experiments.split.parameters import Split
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
-from ssdlab.target import parse_target
+from ssdlab.target import Directory, parse_target
 
 MIB = 1 << 20
 SMALL = Plan(size=32 * MIB, repeats=2)
@@ -67,4 +68,4 @@ def test_a_run_that_was_broken_off_before_all_repeats_has_no_finding() -> None:
 @pytest.mark.parametrize("size", [0, MIB, 12 * MIB, 8 * MIB + 1])
 def test_a_size_that_is_no_whole_number_of_windows_is_wrong_use(size: int) -> None:
     with pytest.raises(UsageError, match="it may be a multiple of 8 MiB"):
-        plan(size, quick=False, seed=0)
+        plan(Split(size=size), Directory("."), 0)

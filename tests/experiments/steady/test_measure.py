@@ -13,10 +13,11 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Zipf
 from ssdlab.errors import UsageError
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
-from ssdlab.experiments.steady.measure import Plan, check, measure, pattern_of, region_of
+from ssdlab.experiments.steady.measure import Plan, check, measure, pattern_of, plan
+from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
-from ssdlab.target import parse_target
+from ssdlab.target import Directory, Twin, parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
 SMALL: Final = KnownTwin(capacity=192 * MIB, pages_per_block=8, buffer="256 KiB")
@@ -209,10 +210,11 @@ def test_an_option_out_of_range_is_wrong_use(wrong: dict[str, object], told: str
 
 
 def test_a_region_is_all_of_a_drive_and_no_more() -> None:
-    assert region_of(100 * MIB + 512, None, quick=False) == 100 * MIB
-    assert region_of(None, None, quick=True) == 512 * MIB
-    with pytest.raises(UsageError, match=r"--region is 101 MiB; .* to 100 MiB, the drive's size"):
-        region_of(100 * MIB, 101 * MIB, quick=False)
+    twin = Twin("toshiba-xg5", 256 * MIB)
+    assert plan(Steady(), twin, 0).region == twin.capacity_bytes // MIB * MIB
+    assert plan(Steady(quick=True), Directory("."), 0).region == 512 * MIB
+    with pytest.raises(UsageError, match=r"--region is 1GiB; .* at most 256 MiB, the drive's size"):
+        plan(Steady(region="1GiB"), twin, 0)
 
 
 def test_a_pattern_may_have_a_number() -> None:

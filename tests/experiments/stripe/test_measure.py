@@ -15,10 +15,11 @@ from ssdlab.device import Drive, Job, Outcome, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiments.stripe.analysis import conclude
 from ssdlab.experiments.stripe.measure import Plan, measure, plan
+from ssdlab.experiments.stripe.parameters import Stripe
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.resume import ResumeState
 from ssdlab.runner.session import RunSession
-from ssdlab.target import parse_target
+from ssdlab.target import Directory, parse_target
 
 SMALL = Plan(size=256 * MIB, reads=4096)
 NOISE = 0.05
@@ -195,4 +196,4 @@ def test_a_file_in_pieces_is_doubted(
 @pytest.mark.parametrize("size", [0, MIB, 63 * MIB, 64 * MIB + 4 * KIB])
 def test_a_size_that_is_too_small_or_no_whole_mebibytes_is_wrong_use(size: int) -> None:
     with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 64 MiB"):
-        plan(size, quick=False, seed=0)
+        plan(Stripe(size=size), Directory("."), 0)

@@ -12,9 +12,10 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.suite.analysis import conclude
 from ssdlab.experiments.suite.measure import TRIALS, Plan, measure, plan
+from ssdlab.experiments.suite.parameters import Suite
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
-from ssdlab.target import parse_target
+from ssdlab.target import Directory, parse_target
 
 MIB = 1 << 20
 SMALL = Plan(size=16 * MIB, seconds=0.2)
@@ -102,5 +103,5 @@ def test_a_run_that_was_broken_off_has_its_rows_and_no_finding() -> None:
 
 @pytest.mark.parametrize("size", [0, 8 * MIB, 16 * MIB + 1])
 def test_a_size_that_is_too_small_or_no_whole_mib_is_wrong_use(size: int) -> None:
-    with pytest.raises(UsageError, match="whole MiB from 16 MiB"):
-        plan(size, quick=True, seed=0)
+    with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 16 MiB"):
+        plan(Suite(size=size, quick=True), Directory("."), 0)

@@ -23,10 +23,11 @@ from ssdlab.experiments.trim.blocks import middle, places_of
 from ssdlab.experiments.trim.content import BLOCK, digests, tally
 from ssdlab.experiments.trim.measure import Plan, measure, plan
 from ssdlab.experiments.trim.on_twin import reads_back
+from ssdlab.experiments.trim.parameters import Trim
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
-from ssdlab.target import Consent, parse_target
+from ssdlab.target import Consent, Directory, parse_target
 
 MIB = 1 << 20
 SMALL = Plan(size=8 * MIB, wait_s=600.0)  # a wait ends with what is waited for
@@ -243,8 +244,8 @@ def test_a_twin_gives_back_what_its_profile_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 2 * MIB, 8 * MIB + 4096])
 def test_a_size_that_is_too_small_or_odd_is_wrong_use(size: int) -> None:
-    with pytest.raises(UsageError, match="whole number of MiB from 4 MiB"):
-        plan(size, quick=True, seed=0)
+    with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 4 MiB"):
+        plan(Trim(size=size, quick=True), Directory("."), 0)
 
 
 def test_the_ends_of_an_extent_are_not_looked_at() -> None:

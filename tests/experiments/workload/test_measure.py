@@ -14,7 +14,7 @@ from ssdlab.analysis.evidence import Evidence
 from ssdlab.device import parse_fio
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.experiments.workload.analysis import conclude
-from ssdlab.experiments.workload.measure import Plan, measure, plan
+from ssdlab.experiments.workload.measure import Plan, measure, plan_of_file
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import Consent, Twin, parse_target
@@ -156,13 +156,13 @@ def test_a_file_that_says_what_is_not_known_is_refused_in_one_line(
     path = tmp_path / "job.fio"
     path.write_text(text)
     with pytest.raises(UsageError, match=message) as refused:
-        plan(path, seed=0)
+        plan_of_file(path, seed=0)
     assert "\n" not in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot be read .*; give a fio job file"):
-        plan(tmp_path / "none", seed=0)
+        plan_of_file(tmp_path / "none", seed=0)
 
 
 @pytest.mark.parametrize("option", ["bs=1000\nsize=4000000", "offset=100"])

@@ -167,4 +167,7 @@ def _settings(files: Sequence[Path], short: Short, seed: int) -> list[tuple[str,
     if not files:
         return [("", workload.plan_of(short.text(), "", seed=seed))]
     names = [file.stem if len(files) > 1 else "" for file in files]
-    return [(name, workload.plan(file, seed=seed)) for name, file in zip(names, files, strict=True)]
+    return [
+        (name, workload.plan_of_file(file, seed=seed))
+        for name, file in zip(names, files, strict=True)
+    ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Final
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand
 
 from ssdlab.cli.lazy import LazyGroup, Member
 from ssdlab.cli.options import LABEL
+from ssdlab.experiments.registry import EXPERIMENTS
+from ssdlab.runner.parameters import Parameters
 from ssdlab.target import without_value
 
 DESTROY: Final = "--destroy-data"
@@ -22,20 +24,35 @@ def told_consent(args: list[str]) -> list[str]:
     return [*options, *args[end:]]
 
 
-_SUMMARIES: Final = {
-    "aging": "Does random writing slow this drive's sequential reads, and does rest heal it?",
-    "cache": "How much do buffer and SLC cache take, and how long a rest gives it back?",
-    "fragments": "What does a file in pieces cost to read, and is it the host or the drive?",
-    "fsync": "What does it cost to have each write kept, and does the drive heed a flush?",
-    "steady": "At which rate do writes last, and what would more spare area make of it?",
-    "placement": "Which rule for where a drive writes keeps files readable, and what does it cost?",
-    "resume": "Go on with a run that was interrupted or killed, in its folder.",
-    "split": "What does it cost to read the same bytes by many small commands?",
-    "stripe": "Over how many units, and in what pieces, does a drive spread consecutive addresses?",
-    "suite": "The table people know: in order, 4 KiB, 4 KiB x 64, access time, with its spread.",
-    "trim": "Does a discard (TRIM) reach the flash, and which layer stops it?",
-    "workload": "What does this drive do under the jobs of a fio job file?",
-}
+class _Members(Mapping[str, Member]):
+    """The experiments that are registered now, and `resume`."""
+
+    def __getitem__(self, name: str) -> Member:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, Member]:
+        known = [each.parameters for each in EXPERIMENTS.values() if each.parameters is not None]
+        members = {each.experiment(): _member(each) for each in known}
+        del members["replay"]  # `ssdlab replay` is a verb
+        members["resume"] = Member(
+            "ssdlab.cli.run.resume", "Resume a run that was interrupted or killed."
+        )
+        return members
+
+
+def _member(parameters: type[Parameters]) -> Member:
+    def load() -> typer.Typer:
+        from ssdlab.cli.run.experiment_command import experiment_command
+
+        return experiment_command(parameters)
+
+    return Member(load, (parameters.__doc__ or "").partition("\n")[0])
 
 
 class _Group(LazyGroup):
@@ -45,9 +62,7 @@ class _Group(LazyGroup):
     value, after "=" only: what follows a bare one is a target.
     """
 
-    members: ClassVar[Mapping[str, Member]] = {
-        name: Member(f"ssdlab.cli.run.{name}", summary) for name, summary in _SUMMARIES.items()
-    }
+    members = _Members()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Puts there what is meant."""
@@ -75,7 +90,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def _experiments(
+def _options(
     *,
     label: Annotated[
         str, typer.Option(help="What to call the runs, before the experiment: --label before aging")

@@ -25,7 +25,7 @@ def run(
     quiet: options.Quiet = False,
     yes: options.Yes = False,
 ) -> int:
-    """Go on with a run that was interrupted or killed, in its folder.
+    """Resume a run that was interrupted or killed.
 
     What it measured is kept. A block device is taken as that run left it; in a directory the test
     file is made anew, and only reads that were finished are not repeated. A twin starts again: the

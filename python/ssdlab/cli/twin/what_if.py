@@ -119,7 +119,7 @@ def _words(run: str) -> list[str]:
 def _asked(changes: list[Change], runs: list[Run]) -> WhatIf:
     first, second = (run.result for run in runs[:2])
     contrasts = of_findings(first.findings, second.findings)
-    contrasts += of_measures(first.experiment, first.measures, second.measures)
+    contrasts += of_measures(EXPERIMENTS[first.experiment].columns, first.measures, second.measures)
     return WhatIf([_said(each) for each in changes], (runs[0], runs[1]), contrasts)
 
 

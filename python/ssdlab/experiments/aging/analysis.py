@@ -12,11 +12,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.units import format_duration
 
+COLUMNS: Final = Columns(("written_mib",), ("read_s",), {"read_s": "read_s_all"})
+"""The cells of `measures` that runs have in common."""
 SLOW: Final = 1.05
 """A slowdown below this is called none: repeats on quiet drives scatter by a few per cent."""
 HEALED: Final = 0.5

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.device import Job, Op
-from ssdlab.errors import UsageError
+from ssdlab.experiments.aging.parameters import Aging
 from ssdlab.runner.session import RunSession, Step
-from ssdlab.units import format_duration, format_size
+from ssdlab.target import Target
+from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
 SIZE: Final = 4096 * MIB
@@ -23,9 +24,7 @@ AMOUNTS: Final = (50 * MIB, 200 * MIB, 800 * MIB, 4000 * MIB)
 RESTS_S: Final = (10.0, 20.0, 30.0)
 QUICK: Final = 0.1
 """`--quick` shortens the rests to this share."""
-LONG_REST_MAX_S: Final = 365 * 86_400.0
 QUICK_SIZE: Final = 512 * MIB
-SIZE_MIN: Final = 16 * MIB
 READ_BLOCK: Final = MIB
 WRITE_BLOCK: Final = 4096
 
@@ -76,28 +75,18 @@ class Plan:
         }
 
 
-def plan(size: int | None, *, quick: bool, long_rest_s: float, seed: int) -> Plan:
-    """The plan for a file of `size` bytes (None: the published 4096 MiB, or 512 MiB if quick).
+def plan(parameters: Aging, _target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: a size that is too small or no whole number of MiB, or too long a rest.
+        UsageError: size or rest is out of range.
     """
-    if size is None:
-        size = QUICK_SIZE if quick else SIZE
-    if size < SIZE_MIN or size % MIB:
-        given = f"{size} bytes" if size % MIB else format_size(size)
-        raise UsageError(
-            f"--size is {given}; it may be a whole number of MiB from {format_size(SIZE_MIN)} on"
-        )
-    if long_rest_s > LONG_REST_MAX_S:
-        raise UsageError(
-            f"--rest is {format_duration(long_rest_s)}; it may be up to "
-            f"{format_duration(LONG_REST_MAX_S)}"
-        )
+    quick = parameters.quick
+    size = parameters.size_bytes(QUICK_SIZE if quick else SIZE)
     scaled = (amount * size // SIZE for amount in AMOUNTS)
     amounts = tuple(max(1, amount // WRITE_BLOCK) * WRITE_BLOCK for amount in scaled)
     rests = tuple(rest * (QUICK if quick else 1.0) for rest in RESTS_S)
-    return Plan(size, amounts, rests, long_rest_s, seed)
+    return Plan(size, amounts, rests, parameters.seconds("rest"), seed)
 
 
 def measure(session: RunSession, plan: Plan) -> None:

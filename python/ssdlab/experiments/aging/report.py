@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ssdlab import charts as figure
+from ssdlab.experiments.aging.parameters import Aging
 from ssdlab.experiments.aging.readings import file_mib, positive, readings
 from ssdlab.records import Run
 from ssdlab.units import format_duration
@@ -129,10 +130,9 @@ VIEW: Final = View(
     overview=_overview,
     finding_labels={"slowdown": "Slowdown", "recovers": "Recovers by rest"},
     parameter_labels={
-        "size_mib": "File",
+        **Aging.labels(),
         "amounts_mib": "Amounts written over it",
         "rests_s": "Rests before the reads",
-        "long_rest_s": "Long rest at the end",
         "read_block_kib": "Read requests",
         "write_block_kib": "Write requests",
     },

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.device import Job
-from ssdlab.errors import UsageError
+from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.stats.falls import last_fall
 from ssdlab.stats.steady import Progress
-from ssdlab.units import format_size
+from ssdlab.target import Target
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
@@ -91,22 +91,22 @@ class Plan:
         return {"fill": float(self.write_bytes), "trim": trimmed, "rest": rest_s}
 
 
-def plan(drive: int | None, size: int | None, *, quick: bool, seed: int) -> Plan:
-    """The plan for a region of `size` bytes, of a whole drive of `drive` bytes or in a directory.
+def plan(parameters: Cache, target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: too small, no whole number of MiB, or more than the drive.
+        UsageError: the size is out of range, or larger than the drive.
     """
-    if size is None:
-        part = QUICK_OF_DRIVE if quick else OF_DRIVE
-        usual = QUICK_SIZE if quick else SIZE
-        size = usual if drive is None else max(SIZE_MIN, drive // part // MIB * MIB)
-    if size < SIZE_MIN or size % MIB or (drive is not None and size > drive):
-        largest = "on" if drive is None else f"to {format_size(drive)}, the drive's size"
-        raise UsageError(
-            f"--size is {format_size(size)}; it may be a whole number of MiB from "
-            f"{format_size(SIZE_MIN)} {largest}"
-        )
+    return plan_for(parameters, target.capacity_bytes, seed)
+
+
+def plan_for(parameters: Cache, drive: int | None, seed: int) -> Plan:
+    """As `plan`, for a drive of `drive` bytes; None for a directory."""
+    quick = parameters.quick
+    size = QUICK_SIZE if quick else SIZE
+    if drive is not None:
+        size = max(SIZE_MIN, drive // (QUICK_OF_DRIVE if quick else OF_DRIVE) // MIB * MIB)
+    size = parameters.size_bytes(size, most=drive, why_most=", the drive's size")
     settle_s = QUICK_SETTLE_S if quick else SETTLE_S
     rest_most_s = QUICK_REST_MOST_S if quick else REST_MOST_S
     return Plan(size, drive is not None, settle_s, rest_most_s, seed)

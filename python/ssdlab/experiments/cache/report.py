@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ssdlab import charts as figure
 from ssdlab.charts import Chart, Line
+from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.records import Run
 from ssdlab.units import format_duration
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
@@ -149,7 +150,7 @@ VIEW: Final = View(
         "lasting_mib_per_s": "Speed behind them",
     },
     parameter_labels={
-        "size_mib": "Region",
+        **Cache.labels(),
         "write_block_kib": "Requests",
         "write_queue_depth": "Queue depth",
         "settle_s": "Rest before the first writing",

@@ -12,10 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import median_ratio_interval, ratio_interval
 
+COLUMNS: Final = Columns(("degree", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
+"""The cells of `measures` that runs have in common."""
 CHEAP: Final = 1.1
 """Below this ratio pieces are called free: repeats scatter by a few per cent."""
 CONFLICTS: Final = "die conflicts"

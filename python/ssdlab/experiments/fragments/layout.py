@@ -6,8 +6,9 @@ import itertools
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
+from ssdlab.experiments.fragments.parameters import Gap
 from ssdlab.storage_stack.extents import Extent
 
 KIB: Final = 1 << 10
@@ -19,7 +20,6 @@ COMMAND: Final = 256 * KIB
 GRAIN: Final = 4 * KIB
 """Pieces begin at a multiple of it: a block of the file system."""
 
-Gap = Literal["worst", "random"]
 Pieces = tuple[tuple[int, int], ...]
 """(offset, length) in bytes, in the order of the file."""
 

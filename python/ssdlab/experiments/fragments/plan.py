@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ssdlab.errors import UsageError
-from ssdlab.experiments.fragments.layout import COMMAND, GRAIN, KIB, MIB, WINDOW, Gap, Layout
+from ssdlab.experiments.fragments.layout import COMMAND, GRAIN, KIB, MIB, WINDOW, Layout
+from ssdlab.experiments.fragments.parameters import GAPS, Fragments, Gap
+from ssdlab.target import Target
 from ssdlab.units import format_size
 
 DEGREES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 QUICK_DEGREES: Final = (1, 8, 64, 256)
-GAPS: Final[tuple[Gap, ...]] = ("worst", "random")
 DEPTHS: Final = (1, 32)
 DISTANCE: Final = 8 * MIB
 REPEATS: Final = 10
@@ -111,24 +112,14 @@ class Plan:
         return {"fill": float(self.write_bytes), "read": float(reads * WINDOW)}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The options of the command line that say what to lay out; None where one was left out."""
-
-    size: int | None = None
-    distance: int | None = None
-    gaps: tuple[Gap, ...] = GAPS
-    order: Order = "address"
-    host: bool = True
-
-
-def plan(asked: Asked, *, quick: bool, seed: int) -> Plan:
-    """The plan for these options.
+def plan(parameters: Fragments, _target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: a distance that leaves no gaps, or a size that holds no fragmented file.
+        UsageError: a distance that leaves no gaps, or a size without room for fragments.
     """
-    distance = DISTANCE if asked.distance is None else asked.distance
+    distance = parameters.size_bytes(DISTANCE, "distance")
+    size = None if parameters.size is None else parameters.size_bytes(0)
     smallest = WINDOW // DEGREES[-1]
     if distance % GRAIN or not smallest < distance <= 1 << 40:
         raise UsageError(
@@ -137,16 +128,16 @@ def plan(asked: Asked, *, quick: bool, seed: int) -> Plan:
         )
     # With less distance than a piece, or as much, two pieces would be one.
     fitting = [degree for degree in DEGREES if degree == 1 or WINDOW // degree < distance]
-    degrees = _that_have_room(fitting, distance, asked.size)
-    if quick:
+    degrees = _that_have_room(fitting, distance, size)
+    if parameters.quick:
         degrees = [d for d in degrees if d in QUICK_DEGREES or d == degrees[-1]]
     return Plan(
         degrees=tuple(degrees),
-        gaps=asked.gaps,
+        gaps=parameters.gaps,
         distance=distance,
-        order=asked.order,
-        repeats=QUICK_REPEATS if quick else REPEATS,
-        twin_host=Host() if asked.host else NO_HOST,
+        order=parameters.order,
+        repeats=QUICK_REPEATS if parameters.quick else REPEATS,
+        twin_host=Host() if parameters.host else NO_HOST,
         seed=seed,
     )
 

@@ -15,12 +15,19 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.compute as pc
 
+from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.stats.quantile import Percentiles, percentiles, quantile
 from ssdlab.units import format_duration
 
+COLUMNS: Final = Columns(
+    ("mode", "in_flight"),
+    ("read_mib_per_s", "write_mib_per_s", "sync_us_p50"),
+    {"write_mib_per_s": "write_mib_per_s_all"},
+)
+"""The cells of `measures` that runs have in common."""
 MIB: Final = 1 << 20
 PROGRAM_US: Final = 75.0
 """No flash is programmed in less: what is sold as the fastest (XL-FLASH) takes this."""

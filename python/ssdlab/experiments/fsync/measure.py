@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ssdlab.device import Drive, FlushEvery, Job, RealOptions
-from ssdlab.errors import UsageError
+from ssdlab.experiments.fsync.parameters import Fsync
 from ssdlab.runner.claim import Word, claim_of
 from ssdlab.runner.page_cache import cached_share, drop_cached
 from ssdlab.runner.session import FILL_BLOCK, RunSession, Step
-from ssdlab.units import format_size
+from ssdlab.target import Target
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
@@ -31,7 +31,6 @@ PROBES: Final = 11
 """Flushes of each kind in a round: enough for a median that a few late ones do not move."""
 SIZE: Final = 1024 * MIB
 QUICK_SIZE: Final = 128 * MIB
-SIZE_MIN: Final = 16 * MIB
 SECONDS: Final = 5.0
 QUICK_SECONDS: Final = 1.0
 REPEATS: Final = 3
@@ -109,20 +108,16 @@ class Plan:
         return {"fill": 2.0 * self.size, "timed": self.steps * self.seconds}
 
 
-def plan(size: int | None, data_sheet: Word, *, quick: bool, seed: int) -> Plan:
-    """The plan for a file of `size` bytes.
+def plan(parameters: Fsync, _target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: a size that is too small or no whole number of MiB.
+        UsageError: the size is out of range.
     """
-    size = (QUICK_SIZE if quick else SIZE) if size is None else size
-    if size < SIZE_MIN or size % MIB:
-        raise UsageError(
-            f"--size is {format_size(size)}; it may be whole MiB from {format_size(SIZE_MIN)}"
-        )
-    if quick:
-        return Plan(size, QUICK_SECONDS, QUICK_REPEATS, data_sheet, seed)
-    return Plan(size, SECONDS, REPEATS, data_sheet, seed)
+    if parameters.quick:
+        size = parameters.size_bytes(QUICK_SIZE)
+        return Plan(size, QUICK_SECONDS, QUICK_REPEATS, parameters.data_sheet, seed)
+    return Plan(parameters.size_bytes(SIZE), SECONDS, REPEATS, parameters.data_sheet, seed)
 
 
 def measure(session: RunSession, plan: Plan) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ssdlab import charts as figure
 from ssdlab.charts import Dot, Row
 from ssdlab.experiments.aging.readings import positive
+from ssdlab.experiments.fsync.parameters import Fsync
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.wording import NOTHING, given, number, plain, quantity
@@ -189,12 +190,11 @@ VIEW: Final = View(
         "flush_us": "A flush after a write",
     },
     parameter_labels={
-        "size_mib": "File",
+        **Fsync.labels(),
         "block_kib": "Requests",
         "read_share_percent": "Reads",
         "in_flight": "In flight",
         "step_s": "Longest step",
         "repeats": "Repeats",
-        "data_sheet": "Data sheet says",
     },
 )

@@ -16,7 +16,7 @@ from ssdlab.errors import TargetError
 from ssdlab.experiments.placement import stripe_formulas as laws
 from ssdlab.experiments.placement.drives import open_subject
 from ssdlab.experiments.placement.host_model import SQLITE, made_on_host
-from ssdlab.experiments.placement.plan import FRESH, PROTECTED, Plan, fitted, plan, with_host
+from ssdlab.experiments.placement.plan import FRESH, PROTECTED, Plan, plan
 from ssdlab.experiments.placement.steps import Reading, Trial, read, write
 from ssdlab.experiments.placement.workloads import FILE, MIB, Ground, made
 from ssdlab.runner.session import RunSession
@@ -29,7 +29,7 @@ MIXED: Final = 0.1
 SERVER_READERS: Final = 10
 """Threads of the published file server, each reading a file."""
 
-__all__ = ["Plan", "fitted", "measure", "plan", "with_host"]
+__all__ = ["Plan", "measure", "plan"]
 
 
 def measure(session: RunSession, plan: Plan) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.errors import UsageError
 from ssdlab.experiments.placement.host_model import HOST_WORK
+from ssdlab.experiments.placement.parameters import HOST_US, Placement
 from ssdlab.experiments.placement.workloads import FRESH_WORK, STEADY_WORK
-from ssdlab.runner.defaults import PLACEMENT_HOST_US
+from ssdlab.target import Target, Twin
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -61,7 +62,7 @@ class Plan:
     fresh_work: tuple[str, ...] = FRESH_WORK
     steady_work: tuple[str, ...] = STEADY_WORK
     host_work: tuple[str, ...] = HOST_WORK
-    host_us: float = PLACEMENT_HOST_US
+    host_us: float = HOST_US
     laws: bool = True
     size: int = SIZE
     seed: int = 0
@@ -103,53 +104,40 @@ class Plan:
         return {"overwrite": float(self.write_bytes), "read": float(reads * 8 * MIB)}
 
 
-def plan(
-    placements: str,
-    spares: tuple[float, ...],
-    drive_writes: float | None,
-    *,
-    quick: bool,
-    seed: int,
-) -> Plan:
-    """The plan for these options; `placements` has commas between, "" for all of them.
+def plan(parameters: Placement, target: Target, seed: int) -> Plan:
+    """The plan for these parameters, on twins of the target's capacity.
 
     Raises:
-        UsageError: a placement that is none, a spare or an amount out of range.
+        UsageError: the target is not a twin or too small, or a parameter is out of range.
     """
-    chosen = tuple(word.strip() for word in placements.split(",") if word.strip()) or PLACEMENTS
+    if not isinstance(target, Twin):
+        raise UsageError(
+            f"placement compares policies inside a drive, and {target} cannot be told what a "
+            "write belongs to; give twin:NAME"
+        )
+    chosen = parameters.placements or PLACEMENTS
     if wrong := [each for each in chosen if each not in PLACEMENTS]:
         raise UsageError(f"--placements has {wrong[0]!r}; it may have {', '.join(PLACEMENTS)}")
-    if wrong_spares := [each for each in spares if not 0.04 <= each <= 0.9]:
+    if wrong_spares := [each for each in parameters.spare if not 0.04 <= each <= 0.9]:
         raise UsageError(f"--spare has {100 * wrong_spares[0]:g}%; it may be from 4% to 90%")
-    usual = QUICK_DRIVE_WRITES if quick else DRIVE_WRITES
-    writes = usual if drive_writes is None else drive_writes
+    usual = QUICK_DRIVE_WRITES if parameters.quick else DRIVE_WRITES
+    writes = usual if parameters.drive_writes is None else parameters.drive_writes
     if not 0.0 < writes <= 1000.0:
         raise UsageError(f"--drive-writes is {writes:g}; it may be above 0, up to 1000")
-    return Plan(tuple(dict.fromkeys(chosen)), spares, writes, seed=seed)
-
-
-def with_host(asked: Plan, host_us: float, *, laws: bool) -> Plan:
-    """The plan with the host's time between two reads, and with the laws or without.
-
-    Raises:
-        UsageError: a time out of range.
-    """
-    if not 0.0 <= host_us <= 1e6:
-        raise UsageError(f"--host-us is {host_us:g}; it may be 0 to 1000000")
-    return replace(asked, host_us=host_us, laws=laws)
-
-
-def fitted(asked: Plan, capacity: int | None) -> Plan:
-    """The plan for twins of this capacity, where they are scaled.
-
-    Raises:
-        UsageError: one without room for the workloads.
-    """
-    if capacity is None:
-        return asked
-    if capacity < SIZE_MIN:
+    if not 0.0 <= parameters.host_us <= 1e6:
+        raise UsageError(f"--host-us is {parameters.host_us:g}; it may be 0 to 1000000")
+    capacity = target.scaled_to_bytes
+    if capacity is not None and capacity < SIZE_MIN:
         raise UsageError(
             f"--capacity is {format_size(capacity)}; it may be {format_size(SIZE_MIN)} or more: "
             "files are written with gaps between their pieces"
         )
-    return replace(asked, size=min(SIZE, capacity))
+    return Plan(
+        placements=tuple(dict.fromkeys(chosen)),
+        spares=parameters.spare,
+        drive_writes=writes,
+        host_us=parameters.host_us,
+        laws=parameters.plots,
+        size=SIZE if capacity is None else min(SIZE, capacity),
+        seed=seed,
+    )

@@ -13,10 +13,12 @@ from typing import Any, Final
 
 import msgspec
 
-from ssdlab.device import Job, Replay, TraceStatistics
+from ssdlab import device
+from ssdlab.device import Job, TraceStatistics, look_at
 from ssdlab.errors import UsageError
-from ssdlab.runner.defaults import TRACE_FORMATS
+from ssdlab.experiments.replay.parameters import TRACE_FORMATS, Replay
 from ssdlab.runner.session import RunSession, Step
+from ssdlab.target import Directory, Target
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -31,7 +33,7 @@ DEPTH_MOST: Final = 1024
 class Plan:
     """What a run does. Sizes in bytes; `span_s` is the trace's own length."""
 
-    replay: Replay
+    replay: device.Replay
     size: int
     depth: int
     longest: int
@@ -75,75 +77,74 @@ class Plan:
         return {**fill, "timed": self.span_s / self.replay.speed}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the command line says of a replay; `together` lays all volumes onto one another."""
-
-    trace: Path
-    format: str | None = None
-    volume: int | None = None
-    together: bool = False
-    any_order: bool = False
-    speed: float | None = None
-    depth: int = 32
-    size: int | None = None
-    fills: bool = True
-    seed: int = 0
-
-
-def replay_of(asked: Asked) -> Replay:
-    """Which trace, as it is to be read.
+def trace_of(parameters: Replay) -> device.Replay:
+    """The trace, and how it is to be read.
 
     Raises:
-        UsageError: a format that there is not, or a number out of range: before anything is
-            written.
+        UsageError: an unknown format, or a number out of range.
     """
-    if not 1 <= asked.depth <= DEPTH_MOST:
-        raise UsageError(f"--depth is {asked.depth}; may be 1 to {DEPTH_MOST}")
-    if asked.size is not None and (asked.size < MIB or asked.size % MIB):
+    depth, speed = parameters.depth, parameters.speed
+    if not 1 <= depth <= DEPTH_MOST:
+        raise UsageError(f"--depth is {depth}; it may be 1 to {DEPTH_MOST}")
+    parameters.size_bytes(MIB)
+    if parameters.format not in {None, *TRACE_FORMATS}:
+        raise UsageError(f"--format is {parameters.format!r}; it may be {', '.join(TRACE_FORMATS)}")
+    if speed is not None and not SPEED_LEAST <= speed <= SPEED_MOST:
         raise UsageError(
-            f"--size is {format_size(asked.size)}; may be whole MiB, such as 64MiB: it is written "
-            "in order by 1 MiB"
+            f"--speed is {speed:g}; it may be {SPEED_LEAST:g} to {SPEED_MOST:g} times the trace's "
+            "own pace"
         )
-    if asked.format not in {None, *TRACE_FORMATS}:
-        raise UsageError(f"--format is {asked.format!r}; may be {', '.join(TRACE_FORMATS)}")
-    if asked.speed is not None and not SPEED_LEAST <= asked.speed <= SPEED_MOST:
-        raise UsageError(
-            f"--speed is {asked.speed:g}; may be {SPEED_LEAST:g} to {SPEED_MOST:g} times the "
-            "trace's own pace"
-        )
-    path = str(asked.trace)
-    return Replay(path, asked.format, asked.volume, asked.any_order, speed=asked.speed)
+    path = str(parameters.trace)
+    return device.Replay(
+        path, parameters.format, parameters.volume, parameters.any_order, speed=speed
+    )
 
 
-def plan(asked: Asked, found: TraceStatistics, room: int | None) -> Plan:
-    """The plan for a trace that was looked at, on a target of so many bytes (None: a directory).
+def statistics(parameters: Replay) -> TraceStatistics:
+    """What the trace contains: it is read to its end.
 
-    Volumes lie side by side, each from a whole MiB on, in the order of their numbers. What is
-    larger than the target goes on from its beginning.
+    Raises:
+        UsageError: as `trace_of`, or the trace cannot be read.
     """
+    return look_at(trace_of(parameters))
+
+
+def plan(parameters: Replay, target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
+
+    Volumes lie side by side in the order of their numbers, each from a whole MiB on, unless
+    `together`. Addresses beyond the target's size wrap around.
+
+    Raises:
+        UsageError: as `statistics`, or reads of a new test file that is not written first.
+    """
+    found, capacity = parameters.statistics, target.capacity_bytes
+    if not parameters.fills and found.reads and isinstance(target, Directory):
+        raise UsageError(
+            f"--as-it-is: the test file in {target} is new, and the trace reads; leave it out"
+        )
     starts, end = _side_by_side(found.volumes)
-    if asked.together:
+    if parameters.together:
         starts, end = [], max((size for _, size in found.volumes), default=0)
     whole = max(-(-end // MIB), 1) * MIB
-    size = asked.size or min(whole, DIRECTORY if room is None else room // MIB * MIB)
+    room = DIRECTORY if capacity is None else capacity // MIB * MIB
     replay = msgspec.structs.replace(
-        replay_of(asked),
+        trace_of(parameters),
         format=found.format,
         volumes=tuple(starts),
         requests=found.requests,
     )
     return Plan(
         replay=replay,
-        size=size,
-        depth=asked.depth,
+        size=parameters.size_bytes(min(whole, room)),
+        depth=parameters.depth,
         longest=found.longest_bytes,
         written=found.write_bytes,
         moved=found.bytes,
         span_s=found.span_ns / 1e9,
         footprint=found.footprint_bytes,
-        fills=asked.fills,
-        seed=asked.seed,
+        fills=parameters.fills,
+        seed=seed,
     )
 
 

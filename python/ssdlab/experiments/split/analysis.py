@@ -5,10 +5,13 @@ from __future__ import annotations
 import statistics
 from typing import Any, Final
 
+from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 
+COLUMNS: Final = Columns(("unit_kib", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
+"""The cells of `measures` that runs have in common."""
 KIB: Final = 1024
 CHEAP: Final = 1.1
 """Below this ratio splitting is called free: repeats scatter by a few per cent."""

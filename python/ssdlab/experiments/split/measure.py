@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.device import Job
-from ssdlab.errors import UsageError
+from ssdlab.experiments.split.parameters import Split
 from ssdlab.runner.session import RunSession, Step
+from ssdlab.target import Target
 from ssdlab.units import format_size
 
 KIB: Final = 1 << 10
@@ -26,7 +27,6 @@ DEPTHS: Final = (1, 32)
 REPEATS: Final = 10
 QUICK_REPEATS: Final = 3
 SIZE: Final = 256 * MIB
-SIZE_MIN: Final = WINDOW
 
 
 @dataclass(frozen=True)
@@ -72,18 +72,14 @@ class Plan:
         return {"fill": float(self.size), "read": float(reads * WINDOW)}
 
 
-def plan(size: int | None, *, quick: bool, seed: int) -> Plan:
-    """The plan for a region of `size` bytes.
+def plan(parameters: Split, _target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: a size that is too small or no whole number of windows.
+        UsageError: the size is out of range.
     """
-    size = SIZE if size is None else size
-    if size < SIZE_MIN or size % WINDOW:
-        raise UsageError(
-            f"--size is {format_size(size)}; it may be a multiple of {format_size(WINDOW)}"
-        )
-    return Plan(size, QUICK_REPEATS if quick else REPEATS, DEPTHS, seed)
+    repeats = QUICK_REPEATS if parameters.quick else REPEATS
+    return Plan(parameters.size_bytes(SIZE), repeats, DEPTHS, seed)
 
 
 def measure(session: RunSession, plan: Plan) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ssdlab import charts as figure
 from ssdlab.charts import Chart, Line
 from ssdlab.experiments.aging.readings import positive
+from ssdlab.experiments.split.parameters import Split
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.wording import column, given, quantity
@@ -112,7 +113,7 @@ VIEW: Final = View(
     overview=_overview,
     finding_labels={"split_penalty": "Split penalty"},
     parameter_labels={
-        "size_mib": "Region",
+        **Split.labels(),
         "window_mib": "Read at once",
         "units_kib": "Command sizes",
         "queue_depths": "Queue depths",

@@ -17,10 +17,11 @@ from typing import Any, Final
 from ssdlab.device import Job, Outcome, Zipf
 from ssdlab.device.kinds import Pattern
 from ssdlab.errors import UsageError
-from ssdlab.runner.defaults import STEADY_DEPTH
+from ssdlab.experiments.steady.parameters import DEPTH, REGION_MIN, Steady
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.runner.write_counters import WriteCounters
 from ssdlab.stats.steady import WINDOW, Rule, Watch
+from ssdlab.target import Target
 from ssdlab.units import format_size
 
 KIB: Final = 1 << 10
@@ -28,7 +29,6 @@ MIB: Final = 1 << 20
 REGION: Final = 4096 * MIB
 """Of a directory; of a twin or a block device it is all of it."""
 QUICK_REGION: Final = 512 * MIB
-REGION_MIN: Final = 16 * MIB
 BLOCK: Final = 4 * KIB
 BLOCK_MAX: Final = MIB
 DEPTH_MAX: Final = 1024
@@ -64,7 +64,7 @@ class Plan:
     spares: tuple[float, ...] = ()
     pattern: str = "random"
     block: int = BLOCK
-    depth: int = STEADY_DEPTH
+    depth: int = DEPTH
     drive_writes: float | None = None
     settle_s: float = SETTLE_S
     guesses: tuple[float, float] = (SPARE_GUESS, CACHE_GUESS)
@@ -143,22 +143,29 @@ class Plan:
         }
 
 
-def region_of(drive: int | None, asked: int | None, *, quick: bool) -> int:
-    """The region in bytes: as asked, else all of a drive, else the usual size of a test file.
+def plan(parameters: Steady, target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: too small, no whole number of MiB, or more than the drive.
+        UsageError: a parameter is out of range.
     """
-    if asked is None:
-        usual = QUICK_REGION if quick else REGION
-        asked = usual if drive is None else drive // MIB * MIB
-    largest = "on" if drive is None else f"to {format_size(drive)}, the drive's size"
-    if asked < REGION_MIN or asked % MIB or (drive is not None and asked > drive):
-        raise UsageError(
-            f"--region is {format_size(asked)}; it may be a whole number of MiB from "
-            f"{format_size(REGION_MIN)} {largest}"
+    quick, drive = parameters.quick, target.capacity_bytes
+    region = (QUICK_REGION if quick else REGION) if drive is None else drive // MIB * MIB
+    region = parameters.size_bytes(region, "region", most=drive, why_most=", the drive's size")
+    return check(
+        Plan(
+            region=region,
+            drive=drive,
+            spares=parameters.spare,
+            pattern=parameters.pattern,
+            block=parameters.size_bytes(BLOCK, "block_size"),
+            depth=parameters.depth,
+            drive_writes=parameters.drive_writes,
+            settle_s=QUICK_SETTLE_S if quick else SETTLE_S,
+            guesses=QUICK_GUESSES if quick else (SPARE_GUESS, CACHE_GUESS),
+            seed=seed,
         )
-    return asked
+    )
 
 
 def check(plan: Plan) -> Plan:

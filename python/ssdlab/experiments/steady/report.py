@@ -10,6 +10,7 @@ from ssdlab.analysis.evidence import Evidence
 from ssdlab.charts import Chart, Line
 from ssdlab.experiments.aging.readings import positive
 from ssdlab.experiments.steady.analysis import Part, parts_of, spare_fall
+from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.records import Run
 from ssdlab.stats.steady import WINDOW
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
@@ -242,13 +243,8 @@ VIEW: Final = View(
         "spare_gain": "Gain by the most spare",
     },
     parameter_labels={
-        "region_mib": "Region",
+        **Steady.labels(),
         "drive_mib": "Whole drive",
-        "spare_percent": "Parts left unused",
-        "pattern": "Pattern",
-        "write_block_kib": "Requests",
-        "write_queue_depth": "Queue depth",
-        "drive_writes": "Written at random, times the region",
         "settle_s": "Left alone after the fill",
         "rounds_mib": "A round",
         "floors_mib": "Written before any window",

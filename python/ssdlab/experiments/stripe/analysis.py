@@ -9,11 +9,16 @@ from __future__ import annotations
 import statistics
 from typing import Any, Final
 
+from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.experiments.stripe.conflict import KIB, Ask, Reading, answered, reading_of
 from ssdlab.experiments.stripe.search import Layout, Limits, search
 from ssdlab.records import Finding
 
+COLUMNS: Final = Columns(
+    ("alignment_kib",), ("read_mib_per_s",), {"read_mib_per_s": "read_mib_per_s_all"}
+)
+"""The cells of `measures` that runs have in common."""
 MIB: Final = 1 << 20
 
 

@@ -15,18 +15,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.device import Aligned, Extents, Job, Outcome
-from ssdlab.errors import UsageError
 from ssdlab.experiments.stripe.conflict import Ask, Reading, answered, reading_of
+from ssdlab.experiments.stripe.parameters import Stripe
 from ssdlab.experiments.stripe.search import Limits, search
 from ssdlab.runner.session import FILL_BLOCK, RunSession, Step
-from ssdlab.units import format_size
+from ssdlab.target import Target
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 DEPTH: Final = 32
 SIZE: Final = 1024 * MIB
-SIZE_MIN: Final = 64 * MIB
-"""Sixteen places at 4 MiB."""
 READS: Final = 8192
 """Reads for one answer: 256 rounds of the queue. A rate is then certain to a per cent."""
 QUICK_READS: Final = 4096
@@ -72,20 +70,14 @@ class Plan:
         return {"fill": float(self.size), "random": float(ANSWERS * self.reads * 4 * KIB)}
 
 
-def plan(size: int | None, *, quick: bool, seed: int) -> Plan:
-    """The plan for a region of `size` bytes.
+def plan(parameters: Stripe, _target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: a size that is too small or no whole number of MiB.
+        UsageError: the size is out of range.
     """
-    size = SIZE if size is None else size
-    if size < SIZE_MIN or size % FILL_BLOCK:
-        raise UsageError(
-            f"--size is {format_size(size)}; it may be a multiple of {format_size(FILL_BLOCK)}, "
-            f"at least {format_size(SIZE_MIN)}"
-        )
-    reads, repeats = (QUICK_READS, QUICK_REPEATS) if quick else (READS, REPEATS)
-    return Plan(size, repeats, reads, seed)
+    reads, repeats = (QUICK_READS, QUICK_REPEATS) if parameters.quick else (READS, REPEATS)
+    return Plan(parameters.size_bytes(SIZE), repeats, reads, seed)
 
 
 def measure(session: RunSession, plan: Plan) -> None:

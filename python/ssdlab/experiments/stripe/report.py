@@ -8,6 +8,7 @@ from typing import Any, Final
 from ssdlab import charts as figure
 from ssdlab.charts import Chart, Line
 from ssdlab.experiments.aging.readings import positive
+from ssdlab.experiments.stripe.parameters import Stripe
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.wording import column, given, quantity
@@ -153,7 +154,7 @@ VIEW: Final = View(
         "regular": "Regular",
     },
     parameter_labels={
-        "size_mib": "Region",
+        **Stripe.labels(),
         "block_kib": "Read at once",
         "queue_depth": "Queue depth",
         "reads": "Reads for one reading",

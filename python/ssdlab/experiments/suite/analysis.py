@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.stats.spread import mean_deviation
 
+COLUMNS: Final = Columns(("test", "op"), ("mean",), {"mean": "mib_per_s_all"})
+"""The cells of `measures` that runs have in common."""
 MIB: Final = 1 << 20
 ACCESS: Final = "access time"
 ZEROS: Final = " zeros"

@@ -14,19 +14,18 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ssdlab.device import Drive, Job, RealOptions
-from ssdlab.errors import UsageError
+from ssdlab.experiments.suite.parameters import Suite
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.page_cache import cached_share, drop_cached
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.runner.written import CACHED_SOME
-from ssdlab.units import format_size
+from ssdlab.target import Target
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 RUNS: Final = 3
 SIZE: Final = 1024 * MIB
 QUICK_SIZE: Final = 128 * MIB
-SIZE_MIN: Final = 16 * MIB
 SECONDS: Final = 5.0
 QUICK_SECONDS: Final = 1.0
 MANY: Final = 64
@@ -113,17 +112,14 @@ class Plan:
         }
 
 
-def plan(size: int | None, *, quick: bool, seed: int) -> Plan:
-    """The plan for a file of `size` bytes.
+def plan(parameters: Suite, _target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: a size that is too small or no whole number of MiB.
+        UsageError: the size is out of range.
     """
-    size = (QUICK_SIZE if quick else SIZE) if size is None else size
-    if size < SIZE_MIN or size % MIB:
-        raise UsageError(
-            f"--size is {format_size(size)}; it may be whole MiB from {format_size(SIZE_MIN)}"
-        )
+    quick = parameters.quick
+    size = parameters.size_bytes(QUICK_SIZE if quick else SIZE)
     return Plan(size, QUICK_SECONDS if quick else SECONDS, RUNS, seed)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ssdlab import charts as figure
 from ssdlab.charts import Dot, Row
 from ssdlab.experiments.aging.readings import positive
+from ssdlab.experiments.suite.parameters import Suite
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.wording import NOTHING, column, plain, quantity
@@ -126,5 +127,5 @@ VIEW: Final = View(
     pictures=_pictures,
     overview=_overview,
     finding_labels={"content_sensitive": "Faster with zeros"},
-    parameter_labels={"size_mib": "File", "step_s": "Longest random test", "runs": "Runs"},
+    parameter_labels={**Suite.labels(), "step_s": "Longest random test", "runs": "Runs"},
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab.errors import UsageError
-from ssdlab.units import format_size
+from ssdlab.experiments.trim.parameters import Trim
+from ssdlab.target import Target
 
 MIB: Final = 1 << 20
 SIZE: Final = 32 * MIB
 QUICK_SIZE: Final = 8 * MIB
-SIZE_MIN: Final = 4 * MIB
 """Ends of the file are left out, and drives and file systems pass over small holes."""
 WAIT_S: Final = 30.0
 QUICK_WAIT_S: Final = 4.0
@@ -44,16 +43,12 @@ class Plan:
         return {"fill": float(self.size), "rest": 2 * self.wait_s}
 
 
-def plan(size: int | None, *, quick: bool, seed: int) -> Plan:
-    """The plan for `size` marked bytes.
+def plan(parameters: Trim, _target: Target, seed: int) -> Plan:
+    """The plan for these parameters.
 
     Raises:
-        UsageError: a size that is too small or no whole number of MiB.
+        UsageError: the size is out of range.
     """
-    size = (QUICK_SIZE if quick else SIZE) if size is None else size
-    if size < SIZE_MIN or size % MIB:
-        raise UsageError(
-            f"--size is {format_size(size)}; it may be a whole number of MiB from "
-            f"{format_size(SIZE_MIN)}"
-        )
+    quick = parameters.quick
+    size = parameters.size_bytes(QUICK_SIZE if quick else SIZE)
     return Plan(size, QUICK_WAIT_S if quick else WAIT_S, seed)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ssdlab.charts import Bar, Shares
+from ssdlab.experiments.trim.parameters import Trim
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.wording import plain, quantity
@@ -149,5 +150,5 @@ VIEW: Final = View(
         "waf_full": "WAF, full",
         "waf_trimmed": "WAF, half trimmed",
     },
-    parameter_labels={"size_mib": "Marked", "wait_s": "Waits at most"},
+    parameter_labels={**Trim.labels(), "wait_s": "Waits at most"},
 )

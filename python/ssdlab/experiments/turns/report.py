@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ssdlab import charts as figure
 from ssdlab.charts import Chart, Line
+from ssdlab.experiments import generic_report as generic
 from ssdlab.records import Run
-from ssdlab.report import generic_view as generic
 from ssdlab.view import Method, Picture, drawn
 from ssdlab.wording import plain, quantity
 

@@ -8,12 +8,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.latency import OPS, Latencies, of_all, of_kinds
 from ssdlab.records import Finding
 from ssdlab.stats.interval import mean_interval
 from ssdlab.units import format_duration
 
+COLUMNS: Final = Columns(("job", "op"), ("iops",), {})
+"""The cells of `measures` that runs have in common."""
 MIB: Final = 1 << 20
 FEWEST_INTERVALS: Final = 20
 """Of one job: with fewer its rate gets no interval."""

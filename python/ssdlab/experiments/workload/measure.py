@@ -17,8 +17,10 @@ import msgspec
 
 from ssdlab.device import Drive, FioJob, FlushEvery, Job, Rate, parse_fio
 from ssdlab.errors import TargetError, UsageError
+from ssdlab.experiments.workload.parameters import Workload
 from ssdlab.input_files import read_text
 from ssdlab.runner.session import RunSession, Step
+from ssdlab.target import Target
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -26,7 +28,6 @@ FILL_BLOCK: Final = MIB
 FILL_DEPTH: Final = 4
 FASTEST: Final = 2 << 30
 """Bytes a second that a job which only time ends is expected to write at most: for the budget."""
-SIZE_FROM: Final = "offset and size in the fio job file"
 
 
 @dataclass(frozen=True)
@@ -69,17 +70,21 @@ class Plan:
         return found
 
 
-def plan(source: Path, *, seed: int) -> Plan:
-    """The plan for a job file. A job without a seed of its own gets the run's, each another.
+def plan(parameters: Workload, _target: Target, seed: int) -> Plan:
+    """The plan for these parameters; raises as `plan_of_file`."""
+    return plan_of_file(Path(parameters.fio), seed=seed)
+
+
+def plan_of_file(source: Path, *, seed: int) -> Plan:
+    """The plan for a job file. A job without a seed of its own gets one from the run's.
 
     Raises:
-        UsageError: a file that cannot be read, that says what is not known here, or whose jobs
-            run side by side.
+        UsageError: the file cannot be read, has an unknown option, or jobs that run in parallel.
     """
     try:
         text = read_text(source)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no text"
+        reason = error.strerror if isinstance(error, OSError) else "not text"
         raise UsageError(f"{source} cannot be read ({reason}); give a fio job file") from error
     return plan_of(text, str(source), seed=seed)
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ssdlab import charts as figure
 from ssdlab.charts import Chart, Line
+from ssdlab.experiments.workload.parameters import Workload
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.wording import NOTHING, column, plain, quantity
@@ -115,5 +116,5 @@ VIEW: Final = View(
         "latency_us_p50": "Latency, half of all",
         "latency_us_p99": "Latency, 99 % of all",
     },
-    parameter_labels={"fio": "Job file", "jobs": "Jobs", "size_mib": "Region"},
+    parameter_labels={**Workload.labels(), "jobs": "Jobs", "size_mib": "Region"},
 )

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from ssdlab.analysis.cells import CASES, cells
 from ssdlab.errors import UsageError
+from ssdlab.experiments.registry import EXPERIMENTS, cells_of
 from ssdlab.fit.input.plausible import COLUMNS, MEANS, Allowed, check_number, unit_of
 from ssdlab.fit.measured import Measured
 from ssdlab.input_files import read_text
@@ -55,7 +55,8 @@ def columns_of(name: str) -> tuple[str, ...]:
     """The columns that a table of an experiment must have."""
     if name in _NEEDED:
         return _NEEDED[name]
-    columns = CASES[name]
+    columns = EXPERIMENTS[name].columns
+    assert columns is not None, name
     unit = ("unit",) if name == "suite" else ()  # of the others the columns' names end in it
     return (*columns.case, *(each for each in columns.measured if each not in _OPTIONAL), *unit)
 
@@ -68,7 +69,7 @@ def from_csv(path: Path) -> tuple[str, list[dict[str, Any]]]:
         OSError, ValueError: the file cannot be read.
     """
     lines = list(csv.DictReader(io.StringIO(read_text(path), newline="")))
-    known = [name for name in ("aging", *FINDINGS) if name in CASES]
+    known = [name for name in ("aging", *FINDINGS) if EXPERIMENTS[name].columns]
     given = set(lines[0]) if lines else set()
     name = max(known, key=lambda each: len(given & set(columns_of(each))))
     if not lines:
@@ -137,11 +138,13 @@ def from_toml(name: str, table: Any, path: Path) -> Measured:
     rows = [_split_unit(row, where) for row in _tables(table.get("row", []), name, where)]
     for row in rows:
         _check_row(name, row, where)
-    return Measured(name, "", str(path), tuple(cells(name, rows)), found)
+    return Measured(name, "", str(path), tuple(cells_of(name, rows)), found)
 
 
 def _known(name: str) -> str:
-    rows = [f"[[{name}.row]] with {', '.join(columns_of(name))}"] if name in CASES else []
+    rows = (
+        [f"[[{name}.row]] with {', '.join(columns_of(name))}"] if EXPERIMENTS[name].columns else []
+    )
     return ", ".join([*FINDINGS[name], *(["class"] if name == "fsync" else []), *rows])
 
 

@@ -1,0 +1,47 @@
+"""Parameters of `placement`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final
+
+from ssdlab.runner.parameters import NAMES, Parameter, Parameters, Quick, percentages
+
+HOST_US: Final = 66.0
+"""The published study's host time between two reads of 1 MiB, fitted to its five figures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement(Parameters):
+    """Which placement policy of the drive keeps files fast to read, and what does it cost?
+
+    Gives twins that differ only in `ftl.placement` the same writes (files that grow or are
+    overwritten piece by piece), while new and while collecting garbage, and reads the files. Twins
+    only: a real drive is not told from here what a write belongs to.
+    """
+
+    example: ClassVar = "placement twin:placement-study"
+    on_twins_only: ClassVar = True
+
+    placements: Annotated[
+        tuple[str, ...],
+        Parameter("Some of striped,hinted,inferred,packed (all of them).", spelling=NAMES),
+    ] = ()
+    spare: Annotated[
+        tuple[float, ...],
+        Parameter(
+            "Spare areas of the drives that collect garbage.", spelling=percentages("--spare")
+        ),
+    ] = (0.07, 0.28)
+    drive_writes: Annotated[
+        float | None,
+        Parameter("Overwrite a collecting drive this many times first (3; with --quick 1)."),
+    ] = None
+    host_us: Annotated[
+        float, Parameter("Host time between two reads of 1 MiB, in microseconds.")
+    ] = HOST_US
+    plots: Annotated[
+        bool,
+        Parameter("Also measure the effects of stripe and of equal gaps.", "--plots/--no-plots"),
+    ] = True
+    quick: Quick = False

@@ -1,0 +1,70 @@
+"""Parameters of `replay`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
+
+from ssdlab.runner.parameters import MIB, SIZE_HELP, Parameter, Parameters, Size
+
+if TYPE_CHECKING:
+    from ssdlab.device import TraceStatistics
+
+TRACE_FORMATS: Final = (
+    "blktrace", "fio", "systor", "msr", "spc", "alibaba", "tencent", "mqsim", "blkparse",
+)  # fmt: skip
+"""Trace formats that can be read, plain or compressed with gzip or zstd."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay(Parameters):
+    """Send a drive the requests of a trace that was recorded on another host.
+
+    Reads MSR Cambridge, SPC (UMass), MQSim, blkparse, blktrace, fio iolog (2 and 3), Alibaba,
+    Tencent and SYSTOR '17 traces, and recognises the format by the first lines. Memory use does
+    not grow with the trace.
+    """
+
+    example: ClassVar = "replay trace.csv twin:toshiba-xg5 --speed 1"
+
+    trace: Annotated[
+        Path | str,
+        Parameter(
+            "A trace, plain or compressed with gzip or zstd. For blktrace, name any one of its "
+            "per-CPU files.",
+            argument=True,
+            metavar="TRACE",
+        ),
+    ]
+    speed: Annotated[
+        float | None,
+        Parameter(
+            "Keep the trace's own pace (1), or this multiple of it (as fast as --depth allows)."
+        ),
+    ] = None
+    depth: Annotated[int, Parameter("Most requests in flight.")] = 32
+    volume: Annotated[int | None, Parameter("Replay only this volume of several.")] = None
+    together: Annotated[
+        bool, Parameter("Map all volumes to the same addresses instead of side by side.")
+    ] = False
+    format: Annotated[
+        str | None, Parameter(f"Format, if not to be recognised: {', '.join(TRACE_FORMATS)}.")
+    ] = None
+    any_order: Annotated[
+        bool, Parameter("Accept timestamps that go back by more than a second.")
+    ] = False
+    fills: Annotated[bool, Parameter("Do not write the region first.", off="--as-it-is")] = True
+    size: Annotated[Size | None, Parameter(SIZE_HELP, least=MIB, step=MIB)] = None
+
+    @cached_property
+    def statistics(self) -> TraceStatistics:
+        """What the trace contains. It is read to its end, once.
+
+        Raises:
+            UsageError: the trace cannot be read.
+        """
+        from ssdlab.experiments.replay.measure import statistics
+
+        return statistics(self)

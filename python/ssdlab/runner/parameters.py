@@ -1,0 +1,216 @@
+"""The parameters of an experiment: one annotated dataclass, from which the rest follows.
+
+The options of the command line and their help, the arguments of the Python API, the entry `options`
+of a run's manifest, the command that starts a run again, and labels in reports are all made from
+the fields of a subclass of `Parameters`. This module and all `parameters` modules import nothing
+slow: `ssdlab run --help` loads every one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, Final, get_args, get_type_hints
+
+from ssdlab.errors import UsageError
+from ssdlab.units import format_duration, format_size, parse_duration, parse_size
+
+MIB: Final = 1 << 20
+
+Size = int | str
+"""Bytes, or a text with a unit: "512MiB"."""
+Duration = float | str
+"""Seconds, or a text with a unit: "5min"."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a value is written on the command line; `read` raises UsageError with the option's name.
+
+    `choices` are the allowed texts, if there are only a few.
+    """
+
+    read: Callable[[str], Any]
+    write: Callable[[Any], str]
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """How a field of `Parameters` is presented: `Annotated[TYPE, Parameter(help, ...)]`.
+
+    `option` is the option's spelling if it is not --NAME, or "--on/--off" for a flag; `off` the
+    flag that turns off what is on by default; `argument` makes it a positional argument. `label`
+    names it in reports, where it is stored under `key` (with its unit). `least`, `most` and `step`
+    bound a size in bytes, or a duration in seconds.
+    """
+
+    help: str
+    option: str = ""
+    off: str = ""
+    argument: bool = False
+    metavar: str | None = None
+    spelling: Spelling | None = None
+    label: str = ""
+    key: str = ""
+    least: int = 0
+    most: float | None = None
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of `Parameters`: name, type, default (`dataclasses.MISSING` if it has none)."""
+
+    name: str
+    type: Any
+    default: Any
+    parameter: Parameter
+
+    @property
+    def option(self) -> str:
+        """As on the command line: `--drive-writes`; the metavar of a positional argument."""
+        if self.parameter.argument:
+            return self.parameter.metavar or self.name.upper()
+        return self.parameter.option or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is a size, in bytes or with a unit."""
+        return self.type in (Size, Size | None)
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether it is a duration, in seconds or with a unit."""
+        return bool(self.type == Duration)
+
+    def write(self, value: Any) -> str:
+        """A value as the command line spells it."""
+        if self.parameter.spelling is not None:
+            return self.parameter.spelling.write(value)
+        if isinstance(value, str):
+            return value
+        if self.is_size:
+            return f"{value}B"
+        return f"{value!r}s" if self.is_duration else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The parameters of an experiment. The docstring of a subclass is the help of its command.
+
+    The subclass is called as the experiment (`Aging` of `aging`) and is in the module `parameters`
+    of the experiment's package. `example` is shown below the help; `sized_by` is the field that
+    says how much of the target is used; `on_twins_only` forbids real drives.
+    """
+
+    example: ClassVar[str] = ""
+    sized_by: ClassVar[str] = "size"
+    on_twins_only: ClassVar[bool] = False
+
+    @classmethod
+    def experiment(cls) -> str:
+        """The experiment's name."""
+        return cls.__name__.lower()
+
+    @classmethod
+    def described_fields(cls) -> Mapping[str, Field]:
+        """The fields by name, in order."""
+        hints = get_type_hints(cls, include_extras=True)
+        described = {}
+        for field in fields(cls):
+            kind, parameter = get_args(hints[field.name])[:2]
+            described[field.name] = Field(field.name, kind, field.default, parameter)
+        return described
+
+    @classmethod
+    def size_option(cls) -> str:
+        """The option or file that determines the size; named in errors about room."""
+        field = cls.described_fields().get(cls.sized_by)
+        return cls.sized_by if field is None else field.option
+
+    @classmethod
+    def labels(cls) -> dict[str, str]:
+        """Labels for reports, by the key of the stored value."""
+        described = [field.parameter for field in cls.described_fields().values()]
+        return {each.key: each.label for each in described if each.label}
+
+    def options(self) -> dict[str, str | bool]:
+        """The parameters that differ from their defaults, as options of the command line."""
+        changed: dict[str, str | bool] = {}
+        for field in self.described_fields().values():
+            value = getattr(self, field.name)
+            if value == field.default:
+                continue
+            if value is True:
+                changed[field.option] = True
+            elif value is False:
+                changed[field.parameter.off or field.option.partition("/")[2]] = True
+            else:
+                changed[field.option] = field.write(value)
+        return changed
+
+    def size_bytes(
+        self, default: int, name: str = "size", *, most: int | None = None, why_most: str = ""
+    ) -> int:
+        """The bytes of a size, or `default` if it was not given.
+
+        `most` is an upper limit known only now, and `why_most` says whose it is.
+
+        Raises:
+            UsageError: not a size, or out of the bounds that its annotation gives.
+        """
+        field = self.described_fields()[name]
+        value, bounds = getattr(self, name), field.parameter
+        size = default if value is None else parse_size(value) if isinstance(value, str) else value
+        if size < bounds.least or size % bounds.step or (most is not None and size > most):
+            upper = "" if most is None else f" and at most {format_size(most)}{why_most}"
+            given = value if isinstance(value, str) else f"{size} bytes"
+            raise UsageError(
+                f"{field.option} is {given}; it may be a multiple of {format_size(bounds.step)}, "
+                f"at least {format_size(bounds.least)}{upper}"
+            )
+        return size
+
+    def seconds(self, name: str) -> float:
+        """The seconds of a duration.
+
+        Raises:
+            UsageError: not a duration, or longer than its annotation allows.
+        """
+        field, value = self.described_fields()[name], getattr(self, name)
+        seconds = parse_duration(value) if isinstance(value, str) else float(value)
+        most = float("inf") if field.parameter.most is None else field.parameter.most
+        if not 0 <= seconds < float("inf") or seconds > most:
+            upper = f"up to {format_duration(most)}" if most < float("inf") else "0 or more"
+            given = value if isinstance(value, str) else f"{value} s"
+            raise UsageError(f"{field.option} is {given}; it may be {upper}, such as 5min")
+        return seconds
+
+
+def percentages(option: str) -> Spelling:
+    """The spelling of shares from 0 to 1 as percentages: `7%,15%,28%`."""
+
+    def read(text: str) -> tuple[float, ...]:
+        words = [word.strip() for word in text.split(",") if word.strip()]
+        try:
+            if not all(word.endswith("%") for word in words):
+                raise ValueError(text)
+            return tuple(float(word[:-1]) / 100 for word in words)
+        except ValueError as error:
+            raise UsageError(
+                f"{option} is {text!r}; it may be percentages with commas between: 7%,15%,28%"
+            ) from error
+
+    return Spelling(read, lambda shares: ",".join(f"{round(100 * s, 9):g}%" for s in shares))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+NAMES: Final = Spelling(_names, ",".join)
+"""Names with commas between."""
+
+SIZE_HELP: Final = "Size of the test file or region."
+Quick = Annotated[bool, Parameter("Smaller and shorter; less exact.")]
