@@ -14,8 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ssdlab import experiments as _experiments
 from ssdlab.experiments import *  # noqa: F403 -- one line an experiment there is enough
-from ssdlab.experiments import __all__ as _experiments
 
 if TYPE_CHECKING:
     from ssdlab.api import (
@@ -67,7 +67,7 @@ __all__ = [
 ]
 
 
-__all__ += _experiments
+__all__ += _experiments.__all__
 
 
 def __getattr__(name: str) -> Any:

@@ -132,3 +132,11 @@ def finding_interval(finding: Finding) -> str:
 
 def _join(digits: str, unit: str) -> str:
     return f"{digits}x" if unit == "x" else f"{digits} {plain(unit)}".rstrip()
+
+
+def positive(value: Any, *, zero: bool = False) -> float | None:
+    """`value` where it is a finite number above zero (or zero, if allowed), else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    usable = math.isfinite(value) and (value > 0 or (zero and value == 0))
+    return float(value) if usable else None

@@ -151,7 +151,10 @@ def test_what_may_not_be_is_refused_in_one_line_and_leaves_nothing(
 def test_what_is_no_question_is_refused_with_an_example_of_one(
     twin: ssdlab.Target, tmp_path: Path, asked: Any
 ) -> None:
-    with pytest.raises(ssdlab.UsageError, match=r"are not the parameters of an experiment; give, for example, ssdlab\.Aging"):
+    with pytest.raises(
+        ssdlab.UsageError,
+        match=r"are not the parameters of an experiment; give, for example, ssdlab\.Aging",
+    ):
         twin.run(asked, out=tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -176,9 +176,9 @@ def test_import_linter_accepts_the_package_as_it_is(run: Run, package: Path) -> 
 @pytest.mark.parametrize(
     ("importer", "imported"),
     [
-        ("analysis", "experiment"),
-        ("report", "experiment"),
-        ("device", "stack"),
+        ("analysis", "experiments"),
+        ("charts", "report"),
+        ("device", "storage_stack"),
         ("stats", "records"),
         ("errors", "units"),
     ],
@@ -192,6 +192,24 @@ def test_import_linter_refuses_an_import_that_points_up_or_sideways(
     said = lint_imports(run, package)
     assert said.returncode != 0
     assert f"ssdlab.{importer} is not allowed to import ssdlab.{imported}" in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        ("experiments/aging/analysis.py", "device"),
+        ("experiments/aging/analysis.py", "runner.session"),
+        ("experiments/aging/report.py", "experiments.split.report"),
+    ],
+)
+def test_import_linter_refuses_impure_analysis_and_dependent_experiments(
+    run: Run, package: Path, module: str, imported: str
+) -> None:
+    plant(package, module, f"import ssdlab.{imported}")
+    said = lint_imports(run, package)
+    assert said.returncode != 0
+    importer = module.removesuffix(".py").replace("/", ".")
+    assert f"ssdlab.{importer} -> ssdlab.{imported}" in said.stdout
 
 
 def test_import_linter_refuses_a_package_that_no_layer_names(run: Run, package: Path) -> None:

@@ -11,7 +11,7 @@ from ssdlab.device import HostLoad, HostWatch, host
 from ssdlab.errors import DeviceFailure
 from ssdlab.experiments.aging import measure as aging
 from ssdlab.experiments.aging.measure import Plan, measure
-from ssdlab.runner import session as session
+from ssdlab.runner import session
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.runner.warnings.contention import check_quiet, host_columns

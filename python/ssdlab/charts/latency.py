@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ssdlab.charts.canvas import PALETTE, WIDE, Margins, Plate, Size, axes, draw, name_axes, tick
-from ssdlab.experiments.aging.readings import positive
 from ssdlab.records import Run
 from ssdlab.units import format_duration
-from ssdlab.wording import given
+from ssdlab.wording import given, positive
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

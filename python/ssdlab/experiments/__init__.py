@@ -16,4 +16,4 @@ from ssdlab.experiments.suite.parameters import Suite as Suite
 from ssdlab.experiments.trim.parameters import Trim as Trim
 from ssdlab.experiments.workload.parameters import Workload as Workload
 
-__all__ = sorted(name for name, value in list(vars().items()) if isinstance(value, type))
+__all__ = [name for name, value in list(vars().items()) if isinstance(value, type)]

@@ -194,13 +194,14 @@ def percentages(option: str) -> Spelling:
     def read(text: str) -> tuple[float, ...]:
         words = [word.strip() for word in text.split(",") if word.strip()]
         try:
-            if not all(word.endswith("%") for word in words):
-                raise ValueError(text)
-            return tuple(float(word[:-1]) / 100 for word in words)
-        except ValueError as error:
+            shares = tuple(float(word.removesuffix("%")) / 100 for word in words)
+        except ValueError:
+            shares = ()
+        if len(shares) < len(words) or not all(word.endswith("%") for word in words):
             raise UsageError(
                 f"{option} is {text!r}; it may be percentages with commas between: 7%,15%,28%"
-            ) from error
+            )
+        return shares
 
     return Spelling(read, lambda shares: ",".join(f"{round(100 * s, 9):g}%" for s in shares))
 

@@ -174,7 +174,8 @@ def _weigh(task: RunRequest, opened: OpenTarget, audience: RunObserver) -> None:
     if opened.destroys:
         audience.tell(f"{task.experiment.name} destroys what is on {opened.destroys}")
     audience.tell(
-        f"{task.experiment.name} {task.options.target}: writes up to {format_size(cost.write_bytes)}, "
+        f"{task.experiment.name} {task.options.target}: writes up to "
+        f"{format_size(cost.write_bytes)}, "
         f"about {format_duration(cost.expected_s)} on a SATA drive"
     )
     if not cost.asks:

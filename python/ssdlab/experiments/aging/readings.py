@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 from ssdlab.records import Run
+from ssdlab.wording import positive
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,3 @@ def readings(run: Run) -> list[Reading]:
 def file_mib(run: Run) -> float | None:
     """The size of the file that was read, or None where the run does not say."""
     return positive(run.result.parameters.get("size_mib"))
-
-
-def positive(value: Any, *, zero: bool = False) -> float | None:
-    """`value` where it is a finite number above zero (or zero, if allowed), else None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    usable = math.isfinite(value) and (value > 0 or (zero and value == 0))
-    return float(value) if usable else None

@@ -7,11 +7,11 @@ from typing import Final
 
 from ssdlab import charts as figure
 from ssdlab.experiments.aging.parameters import Aging
-from ssdlab.experiments.aging.readings import file_mib, positive, readings
+from ssdlab.experiments.aging.readings import file_mib, readings
 from ssdlab.records import Run
 from ssdlab.units import format_duration
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, column, given, quantity
+from ssdlab.wording import NOTHING, column, given, positive, quantity
 
 _BEST_COUNTS: Final = (
     "The best of the reads counts, so a single hiccup does not; all reads are in the table and "

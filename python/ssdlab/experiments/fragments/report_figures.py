@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ssdlab import charts as figure
 from ssdlab.charts import Chart, Line
-from ssdlab.experiments.aging.readings import positive
 from ssdlab.records import Run
 from ssdlab.view import Picture, drawn
+from ssdlab.wording import positive
 
 GAPS: Final = {"worst": "even gaps", "random": "random gaps"}
 """In words."""

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from ssdlab import charts as figure
 from ssdlab.charts import Dot, Row
-from ssdlab.experiments.aging.readings import positive
 from ssdlab.experiments.fsync.parameters import Fsync
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, given, number, plain, quantity
+from ssdlab.wording import NOTHING, given, number, plain, positive, quantity
 
 _TRAP: Final = "sysbench trap"
 _SHOWN: Final = "write, MiB/s"

@@ -8,13 +8,12 @@ from typing import Any, Final
 from ssdlab import charts as figure
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.charts import Chart, Line
-from ssdlab.experiments.aging.readings import positive
 from ssdlab.experiments.steady.analysis import Part, parts_of, spare_fall
 from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.records import Run
 from ssdlab.stats.steady import WINDOW
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, quantity
+from ssdlab.wording import column, given, positive, quantity
 
 _SHARES: Final = 160  # points of a curve
 _FIRST: Final = 3  # rounds of a part that the table has, before some between and the last ones

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from ssdlab import charts as figure
 from ssdlab.charts import Chart, Line
-from ssdlab.experiments.aging.readings import positive
 from ssdlab.experiments.stripe.parameters import Stripe
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, quantity
+from ssdlab.wording import column, given, positive, quantity
 
 _GRAIN_KIB: Final = 4
 

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from ssdlab import charts as figure
 from ssdlab.charts import Dot, Row
-from ssdlab.experiments.aging.readings import positive
 from ssdlab.experiments.suite.parameters import Suite
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, column, plain, quantity
+from ssdlab.wording import NOTHING, column, plain, positive, quantity
 
 _SHOWN: Final = "throughput, MiB/s"
 _FRESH: Final = (
