@@ -155,6 +155,7 @@ def test_a_run_gives_json_a_folder_a_report_and_the_command_to_repeat_it(
     page = Path("page.html").read_text(encoding="utf-8")
     assert "A toy title" in page
     assert "Length" in page
+    capsys.readouterr()
     assert _call("run", "toy", "twin:toshiba-xg5", *options, "--json", "--quiet") == 0
     other = json.loads(capsys.readouterr().out)["folder"]
     assert _call("compare", result["folder"], other, "--json") == 0
