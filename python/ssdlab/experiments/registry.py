@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ssdlab import experiments
 from ssdlab.analysis.cells import Cell, cells
 from ssdlab.errors import UsageError
-from ssdlab.experiments import generic_report
-from ssdlab.records import Run
 from ssdlab.runner.experiment import Experiment
 from ssdlab.runner.parameters import Parameters
-from ssdlab.view import View
+
+if TYPE_CHECKING:
+    from ssdlab.records import Run
+    from ssdlab.view import View
 
 EXPERIMENTS: Final[dict[str, Experiment]] = {}
 
@@ -53,5 +54,7 @@ def cells_of(experiment: str, measures: Iterable[Mapping[str, Any]]) -> list[Cel
 
 def view_of(run: Run) -> View:
     """How a run is shown; a run of an unknown experiment shows all that it measured."""
+    from ssdlab.experiments import generic_report
+
     known = EXPERIMENTS.get(run.manifest.experiment)
     return generic_report.VIEW if known is None else known.view
