@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Final, get_type_hints
 
 import ssdlab
 from pages.table import table
 from ssdlab.errors import SsdlabError
+from ssdlab.runner.parameters import Parameters
 
 _FUNCTION: Final = re.compile(r"<function (\w+) at [^>]+>")
 _COLUMNS: Final = 68
@@ -19,7 +20,7 @@ _MODULE: Final = re.compile(r"\b(?:ssdlab|pyarrow|pathlib|collections|typing)(?:
 
 
 def markdown() -> str:
-    """Functions, then questions, then what both give, then errors: a section for each name."""
+    """Functions, experiments, what they return, and errors: a section for each name."""
     by_kind: dict[str, list[str]] = {title: [] for title in _TITLES}
     for name in ssdlab.__all__:
         by_kind[_kind(getattr(ssdlab, name))].append(name)
@@ -30,7 +31,7 @@ def markdown() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_TITLES: Final = ("Functions", "Questions", "What they give", "Errors")
+_TITLES: Final = ("Functions", "Experiments", "What they return", "Errors")
 
 
 def _kind(offered: Any) -> str:
@@ -38,9 +39,7 @@ def _kind(offered: Any) -> str:
         return "Functions"
     if issubclass(offered, SsdlabError):
         return "Errors"
-    return (
-        "Questions" if hasattr(offered, "experiment") and hasattr(offered, "plan") else _TITLES[2]
-    )
+    return "Experiments" if issubclass(offered, Parameters) else "What they return"
 
 
 def _section(name: str, offered: Any) -> Iterator[str]:
@@ -48,12 +47,18 @@ def _section(name: str, offered: Any) -> Iterator[str]:
     if not inspect.isclass(offered):
         yield f"```python\n{_signature(name, offered)}\n```"
     yield told(offered)
-    if inspect.isclass(offered) and _kind(offered) != "Errors":
-        rows = [*_fields(offered)]
-        if rows:
+    if _kind(offered) == "Experiments":
+        yield table(("parameter", "type", "default", "meaning"), [*_parameters(offered)])
+    elif inspect.isclass(offered) and _kind(offered) != "Errors":
+        if rows := [*_fields(offered)]:
             yield table(("field", "type", "default"), rows)
-        if _kind(offered) != "Questions":
-            yield from _members(offered)
+        yield from _members(offered)
+
+
+def _parameters(offered: type[Parameters]) -> Iterator[tuple[str, str, str, str]]:
+    for each in offered.described_fields().values():
+        default = "required" if each.default is MISSING else repr(each.default)
+        yield f"`{each.name}`", f"`{_type(each.type)}`", f"`{default}`", each.parameter.help
 
 
 def _fields(offered: type[Any]) -> Iterator[tuple[str, str, str]]:
