@@ -20,7 +20,9 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run folders of version 0.1.0: `runs/NAME`, `interrupted/(twin|directory)`."""
     folder = tmp_path_factory.mktemp("old")
     with tarfile.open(behaviour.HERE / "old-runs.tar.gz") as packed:
-        packed.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # since Python 3.11.4
+            packed.extraction_filter = tarfile.data_filter
+        packed.extractall(folder)
     return folder
 
 

@@ -56,7 +56,10 @@ fn a_single_issuer_is_served_and_hands_over_when_nothing_is_in_flight() {
     let Some(file) = Scratch::zeros(1 << 18) else { return };
     for registered_buffers in [false, true] {
         let registered_buffers = Some(registered_buffers);
-        let options = OpenOptions { single_issuer: true, registered_buffers, ..writable(32) };
+        // Small: a second ring for the other thread locks as much memory again.
+        let request_bytes_max = BLOCK as usize;
+        let small = OpenOptions { request_bytes_max, ..writable(32) };
+        let options = OpenOptions { single_issuer: true, registered_buffers, ..small };
         let Some(mut device) = file.open_locked(&options) else { return };
         let work = |device: &mut UringDevice| {
             for id in 0..32 {

@@ -134,7 +134,8 @@ def test_buffered_steps_begin_with_nothing_in_memory_and_the_trap_with_all_of_it
     for mode in ("none", "fsync", "fdatasync", "dsync"):
         assert cached[f"buffered {mode}, 1 in flight"] == 0
         assert not zeros[f"buffered {mode}, 1 in flight"]
-    assert cached["sysbench trap, 16 in flight"] == 16 * MIB
+    # The kernel may evict a few pages at any time.
+    assert (cached["sysbench trap, 16 in flight"] or 0) >= 0.99 * 16 * MIB
     assert zeros["sysbench trap, 16 in flight"]
 
 
