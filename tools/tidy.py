@@ -1,9 +1,12 @@
-"""The house's size rules and the arrows that no other tool holds: `python tools/tidy.py [ROOT]`.
+"""Rules that no other linter checks: `python tools/tidy.py [--record] [ROOT]`.
 
-Prints one line a finding, `path:line: rule: what`, and exits with 1 if there is any.
-Looks at the files that git tracks or would track; without git, at all but build folders and caches.
+Sizes, import directions and cycles, wording. Prints `path:line: rule: what` for each violation;
+exit status 1 if there are any. --record first lowers the numbers in tools/tidy_baseline.json to
+the present ones. Reads the files that git tracks or would track; without git, all files except
+those in build folders and caches.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -11,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tidy_arrows
+import tidy_baseline
 import tidy_python
 import tidy_rust
 import tidy_text
@@ -33,30 +37,44 @@ def listed_by_git(root: Path) -> list[Path] | None:
     return [Path(name) for name in listing.stdout.decode().split("\0") if name]
 
 
-def walked(root: Path) -> list[Path]:
+def walk(root: Path) -> list[Path]:
     """The files below `root`, relative to it, without build folders and hidden caches."""
-    found = []
+    files = []
     for folder, subfolders, names in os.walk(root):
         subfolders[:] = [
             name
             for name in subfolders
             if name not in SKIPPED_FOLDERS and not name.endswith("_cache")
         ]
-        found += [(Path(folder) / name).relative_to(root) for name in names]
-    return found
+        files += [(Path(folder) / name).relative_to(root) for name in names]
+    return files
 
 
-def findings(root: Path) -> Iterator[Finding]:
-    """All findings below `root`, in no particular order."""
+def read_texts(root: Path, files: list[Path]) -> dict[Path, str]:
+    """The text files with their content."""
+    return {
+        file: (root / file).read_text(encoding="utf-8", errors="replace")
+        for file in files
+        if file.suffix not in BINARY_SUFFIXES
+    }
+
+
+def findings(root: Path, *, record: bool) -> Iterator[Finding]:
+    """All findings below `root`, unsorted; `record` lowers the accepted numbers first."""
     files = listed_by_git(root)
-    files = walked(root) if files is None else files
+    files = walk(root) if files is None else files
     files = sorted(file for file in files if (root / file).is_file())
+    texts = read_texts(root, files)
     yield from tidy_text.crowded_folders(files)
     yield from tidy_arrows.between_crates(root, files)
-    for file in files:
-        if file.suffix not in BINARY_SUFFIXES:
-            text = (root / file).read_text(encoding="utf-8", errors="replace")
-            yield from in_file(file, text)
+    for file, text in texts.items():
+        yield from in_file(file, text)
+    baseline = tidy_baseline.load(root)
+    measured = tidy_baseline.measure(root, texts, baseline)
+    if record:
+        tidy_baseline.record(root, baseline, measured)
+        baseline = tidy_baseline.load(root)
+    yield from tidy_baseline.findings(baseline, measured)
 
 
 def in_file(file: Path, text: str) -> Iterator[Finding]:
@@ -70,14 +88,17 @@ def in_file(file: Path, text: str) -> Iterator[Finding]:
         yield from tidy_arrows.in_flash(file, code)
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Print the findings; 1 if there are any."""
-    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    lines = sorted(findings(root))
+    parser = argparse.ArgumentParser(description="Rules that no other linter checks.")
+    parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1])
+    parser.add_argument("--record", action="store_true", help="lower the accepted numbers")
+    options = parser.parse_args()
+    lines = sorted(findings(options.root, record=options.record))
     for line in lines:
         print(line)
     return 1 if lines else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

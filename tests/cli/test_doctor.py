@@ -1,4 +1,4 @@
-"""`ssdlab doctor` as a program: on this machine, on loop devices, for an ordinary user."""
+"""`ssdlab doctor` as a program: on this machine, on loop devices, without root."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Program = Callable[..., subprocess.CompletedProcess[str]]
 SEVERITIES = ["bad", "warn", "note", "good"]
 
 
-def _asked(ssdlab: Program, *words: object, **more: Any) -> dict[str, Any]:
+def _doctor_json(ssdlab: Program, *words: object, **more: Any) -> dict[str, Any]:
     done = ssdlab("doctor", *words, "--json", **more)
     assert done.returncode in {0, 1}, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -26,8 +26,8 @@ def _asked(ssdlab: Program, *words: object, **more: Any) -> dict[str, Any]:
     return found
 
 
-def test_this_machines_root_gets_verdicts_the_worst_first(ssdlab: Program) -> None:
-    found = _asked(ssdlab, "/", "--read", "64MiB")
+def test_verdicts_on_this_machine_are_sorted_worst_first(ssdlab: Program) -> None:
+    found = _doctor_json(ssdlab, "/", "--read", "64MiB")
     order = [SEVERITIES.index(verdict["severity"]) for verdict in found["verdicts"]]
     assert order == sorted(order)
     assert found["verdict"]
@@ -38,9 +38,7 @@ def test_this_machines_root_gets_verdicts_the_worst_first(ssdlab: Program) -> No
         assert finding["why"]
 
 
-def test_a_directory_is_told_on_the_terminal_with_its_layers_and_files(
-    ssdlab: Program, drive_directory: Path
-) -> None:
+def test_the_terminal_report_has_layers_and_a_map(ssdlab: Program, drive_directory: Path) -> None:
     (drive_directory / "file").write_bytes(os.urandom(48 << 20))
     with (drive_directory / "file").open("rb") as file:
         os.fsync(file.fileno())
@@ -49,7 +47,7 @@ def test_a_directory_is_told_on_the_terminal_with_its_layers_and_files(
     assert done.returncode in {0, 1}
     assert "file system" in done.stdout
     assert str(drive_directory) in done.stdout
-    assert "Read speed by place in the file" in done.stdout
+    assert "Read speed by position in the file" in done.stdout
     assert re.search(r"\|[▁▂▃▄▅▆▇█]+\|", done.stdout)
     assert "reading up to" in done.stderr
     assert "=> " in done.stdout
@@ -58,7 +56,7 @@ def test_a_directory_is_told_on_the_terminal_with_its_layers_and_files(
 @pytest.fixture
 def loop_over(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
     """`loop_over(directory)` -> a loop device over a sparse file there."""
-    made: list[tuple[str, Path]] = []
+    attached: list[tuple[str, Path]] = []
 
     def attach(directory: Path) -> Path:
         if os.geteuid() != 0 or shutil.which("losetup") is None:
@@ -69,51 +67,51 @@ def loop_over(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
         command = ["losetup", "--find", "--show", str(image)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            pytest.skip(f"no loop device can be had here: {done.stderr.strip()}")
-        made.append((done.stdout.strip(), image))
+            pytest.skip(f"losetup failed: {done.stderr.strip()}")
+        attached.append((done.stdout.strip(), image))
         return Path(done.stdout.strip())
 
     yield attach
-    for device, image in made:
+    for device, image in attached:
         subprocess.run(["losetup", "--detach", device], check=True)
         image.unlink()
 
 
-def test_a_loop_device_that_takes_no_discards_is_the_layer_that_is_named(
+def test_a_loop_device_without_discard_is_named_as_the_layer_that_stops_trim(
     ssdlab: Program,
     make_filesystem: Callable[..., Path],
     loop_over: Callable[[Path], Path],
     tmp_path: Path,
 ) -> None:
-    # ramfs makes no holes in files, so a loop device over one has nothing to do for a discard.
+    # ramfs cannot punch holes, so a loop device over it does not support discard.
     device = loop_over(make_filesystem("ramfs", 64))
     subprocess.run(["mkfs.ext4", "-q", "-b", "4096", str(device)], check=True)
     point = tmp_path / "mounted"
     point.mkdir()
     subprocess.run(["mount", str(device), str(point)], check=True)
     try:
-        by_path, by_device = _asked(ssdlab, point), _asked(ssdlab, device)
+        by_path, by_device = _doctor_json(ssdlab, point), _doctor_json(ssdlab, device)
     finally:
         subprocess.run(["umount", str(point)], check=True)
     assert by_path["verdicts"] == by_device["verdicts"]
-    (verdict,) = [each for each in by_path["verdicts"] if each["code"] == "trim-stopped"]
+    (verdict,) = [one for one in by_path["verdicts"] if one["code"] == "trim-stopped"]
     assert verdict["where"] == f"{device.name} (loop)"
     assert verdict["value"] == "loop"
     assert "makes no holes" in verdict["evidence"]
     assert "losetup" in verdict["remedy"]
 
 
-def test_a_loop_device_over_a_file_with_holes_is_not_named(
+def test_a_loop_device_over_a_sparse_file_passes_trim(
     ssdlab: Program, loop_over: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     device = loop_over(tmp_path)
     limit = Path("/sys/block") / device.name / "queue/discard_max_bytes"
     if limit.read_text().strip() == "0":
-        pytest.skip("this loop device takes none here: its file makes no holes, or it was set so")
-    assert "trim-stopped" not in _asked(ssdlab, device)["findings"]
+        pytest.skip("this loop device does not support discard: see its discard_max_bytes")
+    assert "trim-stopped" not in _doctor_json(ssdlab, device)["findings"]
 
 
-def test_an_ordinary_user_gets_an_answer_too(executable: str, tmp_path: Path) -> None:
+def test_the_doctor_works_without_root(executable: str, tmp_path: Path) -> None:
     setpriv = shutil.which("setpriv")
     if os.geteuid() != 0 or setpriv is None:
         pytest.skip("needs root and setpriv, to become an ordinary user")
@@ -130,23 +128,23 @@ def test_an_ordinary_user_gets_an_answer_too(executable: str, tmp_path: Path) ->
     assert found["verdicts"]
 
 
-def test_quiet_says_only_what_is_bad_or_to_be_looked_at(ssdlab: Program, tmp_path: Path) -> None:
+def test_quiet_prints_only_problems(ssdlab: Program, tmp_path: Path) -> None:
     done = ssdlab("doctor", tmp_path, "--read", "0", "--quiet")
     assert done.stderr == ""
     assert "=> " not in done.stdout
     assert not re.search(r"^ (note|good) ", done.stdout, re.MULTILINE)
 
 
-def test_what_was_recorded_is_judged_the_same_elsewhere(ssdlab: Program, tmp_path: Path) -> None:
-    found = _asked(ssdlab, tmp_path, "--read", "0")
+def test_a_recorded_report_gives_the_same_verdicts(ssdlab: Program, tmp_path: Path) -> None:
+    found = _doctor_json(ssdlab, tmp_path, "--read", "0")
     record = tmp_path / "record.json"
     record.write_text(json.dumps(found))
-    again = _asked(ssdlab, "--recorded", record)
+    again = _doctor_json(ssdlab, "--recorded", record)
     assert again["verdicts"] == found["verdicts"]
     assert again["stack"] == found["stack"]
 
 
-def test_a_page_is_written_that_loads_nothing(ssdlab: Program, tmp_path: Path) -> None:
+def test_the_page_is_self_contained(ssdlab: Program, tmp_path: Path) -> None:
     page = tmp_path / "doctor.html"
     done = ssdlab("doctor", tmp_path, "--read", "0", "--html", page)
     assert str(page) in done.stderr
@@ -155,7 +153,7 @@ def test_a_page_is_written_that_loads_nothing(ssdlab: Program, tmp_path: Path) -
     assert not re.search(r"<script|<link|src=|url\(http", text)
 
 
-def test_wrong_use_is_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_usage_errors_are_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
     assert "does not exist" in refused("doctor", "/no/such/place")
     assert "cannot be read" in refused("doctor", "/", "--map", "/no/such/file")
     assert "needs a unit" in refused("doctor", "/", "--read", "64")

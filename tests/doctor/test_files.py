@@ -1,4 +1,4 @@
-"""Verdicts on files, from layouts and maps whose truth is known."""
+"""Verdicts on files with known layouts and read speeds."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ DRIVE = Device("sda", "/dev/sda", "drive", "sata", is_drive=True, rotational=Fal
 
 
 def _file(speeds: list[float], **more: object) -> File:
-    """A file of pieces of 4 MiB with these speeds in MiB/s."""
+    """A file of 4 MiB pieces with these speeds (MiB/s)."""
     pieces = tuple(Piece(4 * at * MIB, 4 * MIB, 4 / speed, 0) for at, speed in enumerate(speeds))
     size = 4 * len(speeds) * MIB
     return File("/data/file", size, 1, size, 1, pieces=pieces, **more)  # type: ignore[arg-type]
 
 
-def _judged(*files: File, drive: Device = DRIVE, fs_type: str = "ext4") -> dict[str, Verdict]:
+def _verdicts(*files: File, drive: Device = DRIVE, fs_type: str = "ext4") -> dict[str, Verdict]:
     mount = Mounted("/data", fs_type, "/dev/sda", devices=("sda",))
-    found = judge(Snapshot("/data", True, mounts=(mount,), devices=(drive,), files=files))
-    return {verdict.code: verdict for verdict in found}
+    stack = Snapshot("/data", True, mounts=(mount,), devices=(drive,), files=files)
+    return {verdict.code: verdict for verdict in judge(stack)}
 
 
-def test_a_quarter_of_a_file_at_a_tenth_of_the_speed_is_found_where_it_is() -> None:
+def test_the_slow_quarter_of_a_file_is_located() -> None:
     file = _file([500.0] * 12 + [50.0] * 8 + [500.0] * 12)
     reference = reference_mib_per_s([file])
     assert reference == 500.0
@@ -33,48 +33,48 @@ def test_a_quarter_of_a_file_at_a_tenth_of_the_speed_is_found_where_it_is() -> N
     assert (region.start, region.end) == (48 * MIB, 80 * MIB)
     assert region.mib_per_s == pytest.approx(50)
     assert slowdown(file, reference) == pytest.approx((24 + 80) / 32)
-    verdict = _judged(file)["aged-regions"]
+    verdict = _verdicts(file)["aged-regions"]
     assert verdict.remedy.splitlines()[-1].startswith("ssdlab heal ")
     assert verdict.severity == "bad"
     assert verdict.value == 3.25
-    assert "48 MiB to 80 MiB at 50 MiB/s where 500 are usual" in verdict.evidence
+    assert "48 MiB to 80 MiB at 50 MiB/s; reference 500 MiB/s" in verdict.evidence
 
 
-def test_a_file_that_is_a_little_slower_here_and_there_has_not_aged() -> None:
-    found = _judged(_file([500.0, 450.0, 480.0, 300.0] * 8))
+def test_small_speed_differences_are_not_ageing() -> None:
+    found = _verdicts(_file([500.0, 450.0, 480.0, 300.0] * 8))
     assert "aged-regions" not in found
     assert found["reads-even"].severity == "good"
 
 
-def test_a_file_is_held_against_the_fast_parts_of_the_others() -> None:
-    found = _judged(_file([500.0] * 16), _file([100.0] * 16))
+def test_a_file_is_compared_with_the_fast_parts_of_other_files() -> None:
+    found = _verdicts(_file([500.0] * 16), _file([100.0] * 16))
     assert found["aged-regions"].value == pytest.approx(5.0)
 
 
-def test_places_that_were_slow_once_only_are_no_verdict_on_the_drive() -> None:
+def test_unsteady_readings_give_no_verdict_on_the_drive() -> None:
     steady = _file([500.0] * 12 + [50.0] * 8)
-    found = _judged(_file([500.0] * 12 + [50.0] * 8, unsteady=0.9), steady)
+    found = _verdicts(_file([500.0] * 12 + [50.0] * 8, unsteady=0.9), steady)
     assert "aged-regions" not in found
     assert "reads-even" not in found
     assert "90%" in found["map-unsteady"].evidence
 
 
-def test_a_virtual_disk_is_never_called_aged_for_its_hosts_sake() -> None:
+def test_slow_regions_of_a_virtual_disk_are_only_a_note() -> None:
     virtual = Device("vda", "/dev/vda", "drive", "virtio", is_drive=True)
-    found = _judged(_file([500.0] * 12 + [50.0] * 8), drive=virtual)
+    found = _verdicts(_file([500.0] * 12 + [50.0] * 8), drive=virtual)
     assert found["aged-regions"].severity == "note"
 
 
-def test_too_few_pieces_say_nothing() -> None:
-    assert not {"aged-regions", "reads-even"} & set(_judged(_file([500.0, 50.0])))
+def test_too_few_pieces_give_no_verdict() -> None:
+    assert not {"aged-regions", "reads-even"} & set(_verdicts(_file([500.0, 50.0])))
     few = [_file([500.0] * 4) for _ in range(3)]
-    assert not {"aged-regions", "reads-even"} & set(_judged(*few))
+    assert not {"aged-regions", "reads-even"} & set(_verdicts(*few))
 
 
 @pytest.mark.parametrize(("mean_kib", "severity"), [(32, "warn"), (512, "note"), (4096, None)])
-def test_fragments_count_by_how_small_they_are(mean_kib: int, severity: str | None) -> None:
+def test_the_severity_of_fragmentation_depends_on_size(mean_kib: int, severity: str | None) -> None:
     file = File("/data/a b", 256 * mean_kib << 10, 256, 256 * mean_kib << 10, 1)
-    found = _judged(file).get("fragmented")
+    found = _verdicts(file).get("fragmented")
     assert (found.severity if found else None) == severity
     if found:
         assert found.value == 256
@@ -85,11 +85,11 @@ def test_fragments_count_by_how_small_they_are(mean_kib: int, severity: str | No
     ("fs_type", "word"),
     [("xfs", "xfs_fsr"), ("btrfs", "btrfs filesystem defragment"), ("f2fs", "cp --reflink=never")],
 )
-def test_each_file_system_has_its_own_way_to_join_fragments(fs_type: str, word: str) -> None:
+def test_the_remedy_names_the_defragmenter_of_the_file_system(fs_type: str, word: str) -> None:
     file = File("/data/file", 256 << 15, 256, 256 << 15, 1)
-    assert word in _judged(file, fs_type=fs_type)["fragmented"].remedy
+    assert word in _verdicts(file, fs_type=fs_type)["fragmented"].remedy
 
 
-def test_a_compressed_file_is_many_extents_by_nature() -> None:
+def test_a_compressed_file_is_not_called_fragmented() -> None:
     file = File("/data/file", 1 << 25, 256, 1 << 25, 1, flags=("compressed",))
-    assert "fragmented" not in _judged(file)
+    assert "fragmented" not in _verdicts(file)

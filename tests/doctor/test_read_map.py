@@ -1,4 +1,4 @@
-"""The read-speed map: where it looks, what it may spend, and a real file."""
+"""The read-speed map: the ranges that it reads, its budget, and a real file."""
 
 from __future__ import annotations
 
@@ -8,37 +8,39 @@ from pathlib import Path
 
 import pytest
 
-from ssdlab.doctor.read_map import BLOCK, PIECE, Budget, places, read_map, unsteady
+from ssdlab.doctor.read_map import BLOCK, PIECE, Budget, Range, ranges, read_map, unsteady
 from ssdlab.storage_stack.extents import Extent, ExtentFlag, merged, read_extents
 
 MIB = 1 << 20
-ENOUGH_S = 3600
-"""It ends when all was read."""
+UNLIMITED_S = 3600
 
 
 def _extent(logical: int, length: int, physical: int = 0) -> Extent:
     return Extent(logical * MIB, physical * MIB, length * MIB, ExtentFlag(0))
 
 
-def test_pieces_cover_what_is_written_go_across_extents_and_never_into_a_hole() -> None:
+def test_ranges_cover_written_extents_and_skip_holes() -> None:
     extents = [_extent(0, 3), _extent(3, 7, 500), _extent(20, 2, 900)]
-    found = [(o // MIB, n // MIB, e, t) for o, n, e, t in places(extents, 22 * MIB, 1 << 40)]
-    assert found == [(0, 4, 0, 2), (4, 4, 1, 1), (8, 2, 1, 1), (20, 2, 2, 1)]
+    assert ranges(extents, 22 * MIB, 1 << 40) == [
+        Range(0 * MIB, 4 * MIB, 0, 2),
+        Range(4 * MIB, 4 * MIB, 1, 1),
+        Range(8 * MIB, 2 * MIB, 1, 1),
+        Range(20 * MIB, 2 * MIB, 2, 1),
+    ]
 
 
-def test_beyond_the_end_of_the_file_nothing_is_read_and_a_last_part_is_left_out() -> None:
-    found = places([_extent(0, 8)], 5 * MIB + 100, 1 << 40)
-    assert [(offset, length) for offset, length, *_ in found] == [(0, PIECE), (PIECE, BLOCK)]
+def test_ranges_end_at_the_last_whole_block_of_the_file() -> None:
+    parts = ranges([_extent(0, 8)], 5 * MIB + 100, 1 << 40)
+    assert [(part.offset, part.length) for part in parts] == [(0, PIECE), (PIECE, BLOCK)]
 
 
-def test_a_smaller_budget_thins_the_pieces_evenly_and_keeps_to_it() -> None:
-    found = places([_extent(0, 400)], 400 * MIB, 40 * MIB)
-    offsets = [offset // MIB for offset, *_ in found]
-    assert sum(length for _, length, *_ in found) <= 40 * MIB
-    assert offsets == list(range(0, 400, 40))
+def test_a_smaller_budget_gives_fewer_evenly_spread_ranges() -> None:
+    parts = ranges([_extent(0, 400)], 400 * MIB, 40 * MIB)
+    assert sum(part.length for part in parts) <= 40 * MIB
+    assert [part.offset // MIB for part in parts] == list(range(0, 400, 40))
 
 
-def test_a_budget_is_spent_by_bytes_or_by_time_and_shared_evenly() -> None:
+def test_a_budget_ends_by_bytes_or_by_time_and_is_shared_evenly() -> None:
     now = [0.0]
     budget = Budget(10.0, 100, lambda: now[0])
     share = budget.share(2)
@@ -57,16 +59,16 @@ def _file(directory: Path, size_mib: int) -> tuple[Path, tuple[Extent, ...]]:
         os.fsync(file.fileno())
         listed = read_extents(file.fileno())
     if listed is None:
-        pytest.skip("this file system tells no extents")
+        pytest.skip("this file system does not support FIEMAP")
     return path, tuple(extent for extent in merged(listed) if extent.is_written)
 
 
-def test_a_real_file_is_read_in_order_of_its_pieces_and_stays_as_it_was(
+def test_the_map_of_a_real_file_is_in_file_order_and_does_not_modify_it(
     drive_directory: Path,
 ) -> None:
     path, extents = _file(drive_directory, 16)
     before = path.stat()
-    found = read_map(path, extents, Budget(ENOUGH_S, 1 << 40))
+    found = read_map(path, extents, Budget(UNLIMITED_S, 1 << 40))
     assert [piece.offset for piece in found.pieces] == [0, PIECE, 2 * PIECE, 3 * PIECE]
     assert all(piece.seconds > 0 for piece in found.pieces)
     assert not found.through_cache
@@ -83,13 +85,13 @@ def test_a_real_file_is_read_in_order_of_its_pieces_and_stays_as_it_was(
         ([[1.0, 2.0]] * 3, None),
     ],
 )
-def test_what_is_slow_by_itself_is_slow_alike_in_its_two_fastest_readings(
+def test_unsteady_compares_the_two_fastest_readings(
     readings: list[list[float]], share: float | None
 ) -> None:
     assert unsteady(readings) == share
 
 
-def test_without_time_nothing_is_read_and_of_few_slow_pieces_nothing_is_said(
+def test_without_time_nothing_is_read(
     drive_directory: Path,
 ) -> None:
     path, extents = _file(drive_directory, 8)
@@ -97,10 +99,10 @@ def test_without_time_nothing_is_read_and_of_few_slow_pieces_nothing_is_said(
     assert (found.pieces, found.unsteady) == ([], None)
 
 
-def test_what_the_file_system_reads_through_the_page_cache_is_no_map_of_the_drive(
+def test_direct_reads_served_by_the_page_cache_are_detected(
     make_filesystem: Callable[..., Path],
 ) -> None:
-    # Compressed extents of btrfs cannot be read directly: the kernel reads them by its cache.
+    # btrfs reads compressed extents through the page cache, also with O_DIRECT.
     point = make_filesystem("btrfs", 300, mount_options="compress-force=zstd")
     path = point / "file"
     with path.open("wb") as file:
@@ -110,4 +112,4 @@ def test_what_the_file_system_reads_through_the_page_cache_is_no_map_of_the_driv
         listed = read_extents(file.fileno())
     assert listed is not None
     extents = tuple(extent for extent in listed if extent.is_written)
-    assert read_map(path, extents, Budget(ENOUGH_S, 1 << 40)).through_cache
+    assert read_map(path, extents, Budget(UNLIMITED_S, 1 << 40)).through_cache

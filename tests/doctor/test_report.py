@@ -1,4 +1,4 @@
-"""The doctor's words: nothing in a name steers the terminal or the page; maps in both."""
+"""The doctor's report: hostile names, quiet output, maps, the HTML page."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _printed(report: Report, *, quiet: bool = False, width: int = 100) -> str:
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_no_name_steers_the_terminal_and_no_line_is_too_long(width: int) -> None:
+def test_control_characters_in_names_are_replaced_and_no_line_is_too_long(width: int) -> None:
     text = _printed(_report(_file(range(10, 20))), width=width)
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -76,7 +76,7 @@ def test_no_name_steers_the_terminal_and_no_line_is_too_long(width: int) -> None
     assert max(map(len, text.splitlines())) <= width
 
 
-def test_quiet_prints_what_is_bad_or_to_be_looked_at_and_nothing_else() -> None:
+def test_quiet_prints_only_bad_and_warn() -> None:
     report = _report()
     text = _printed(report, quiet=True)
     assert "BAD  failing" in text
@@ -85,18 +85,18 @@ def test_quiet_prints_what_is_bad_or_to_be_looked_at_and_nothing_else() -> None:
     assert "Layer" not in text
 
 
-def test_each_severity_has_its_word_at_the_start_of_its_line() -> None:
+def test_each_verdict_starts_with_its_severity() -> None:
     text = _printed(_report(_file(range(0))))
     assert "\n BAD  failing" in text
     assert "\n note write-cache" not in text
     assert "\n good reads-even" in text
 
 
-def test_a_column_is_as_high_as_its_place_is_fast_and_slow_ones_are_marked() -> None:
+def test_the_height_of_a_column_is_its_speed_and_slow_columns_are_marked() -> None:
     file = _file(range(10, 20))
-    found = columns(file, 400.0, 20)
-    assert "".join(column.sign for column in found) == "█████▁▁▁▁▁██████████"
-    assert [column.is_slow for column in found] == [False] * 5 + [True] * 5 + [False] * 10
+    bars = columns(file, 400.0, 20)
+    assert "".join(column.sign for column in bars) == "█████▁▁▁▁▁██████████"
+    assert [column.is_slow for column in bars] == [False] * 5 + [True] * 5 + [False] * 10
     assert len(columns(file, 400.0, 200)) == 40
 
 
@@ -104,11 +104,11 @@ def test_a_column_is_as_high_as_its_place_is_fast_and_slow_ones_are_marked() -> 
     ("days", "words"),
     [(0.5, "12 hours"), (0.04, "1 hour"), (0.0, "0 hours"), (3.0, "3 days"), (800.0, "2.2 years")],
 )
-def test_an_age_is_said_as_people_say_it(days: float, words: str) -> None:
+def test_age_in_hours_days_or_years(days: float, words: str) -> None:
     assert age(days) == words
 
 
-def test_the_page_escapes_every_name_and_holds_a_figure_for_each_map(tmp_path: Path) -> None:
+def test_the_page_escapes_names_and_has_a_figure_for_each_map(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     write_html(_report(_file(range(10, 20)), _file(range(0))), path)
     text = path.read_text()
@@ -126,7 +126,7 @@ def test_a_page_without_maps_has_no_figures(tmp_path: Path) -> None:
     assert "<figure>" not in path.read_text()
 
 
-def test_a_page_never_takes_the_place_of_a_device(tmp_path: Path) -> None:
+def test_a_page_never_replaces_a_device_and_needs_an_existing_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no plain file"):
         write_html(_report(), Path("/dev/null"))
     with pytest.raises(UsageError, match="cannot be written"):

@@ -1,4 +1,4 @@
-"""Spare and full file systems, at their limits."""
+"""Spare and full file systems, at the thresholds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ssdlab.snapshot import Device, Health, Mounted, Snapshot
 GIB = 1 << 30
 
 
-def _judged(
+def _verdicts(
     size: int, model: str = "X", unallocated: int | None = None, free: float = 0.5
 ) -> dict[str, Verdict]:
     drive = Device(
@@ -38,27 +38,25 @@ def test_an_unknown_model_has_the_next_power_of_two_of_flash(size: int, flash: i
     assert flash_of("ACME", size).size_bytes == flash * GIB
 
 
-def test_known_models_have_what_was_published_of_them() -> None:
+def test_known_models_have_their_published_flash() -> None:
     assert flash_of("Samsung SSD 850 PRO 128GB", 128 * 10**9).size_bytes == 129 * GIB
-    found = _judged(128 * 10**9, "Samsung SSD 850 PRO 128GB")["spare"]
+    found = _verdicts(128 * 10**9, "Samsung SSD 850 PRO 128GB")["spare"]
     assert (found.value, "7.6%" in found.says, "8.2%" in found.says) == (0.0759, True, True)
 
 
-def test_what_is_in_no_namespace_is_spare_too() -> None:
-    found = _judged(500 * 10**9, unallocated=500 * 10**9)["spare"]
+def test_capacity_outside_namespaces_counts_as_spare() -> None:
+    found = _verdicts(500 * 10**9, unallocated=500 * 10**9)["spare"]
     assert found.severity == "good"
     assert found.value == pytest.approx(1 - 500e9 / 2**40, abs=1e-4)
-    assert "in no namespace" in found.evidence
-    assert _judged(1000 * 10**9)["spare"].severity == "note"
+    assert "not in any namespace" in found.evidence
+    assert _verdicts(1000 * 10**9)["spare"].severity == "note"
 
 
 @pytest.mark.parametrize(
     ("free", "severity"), [(0.11, None), (0.10, "warn"), (0.04, "warn"), (0.03, "bad")]
 )
-def test_a_file_system_is_nearly_full_from_nine_tenths_on(
-    free: float, severity: str | None
-) -> None:
-    found = _judged(10**12, free=free).get("nearly-full")
+def test_a_file_system_is_nearly_full_from_90_percent(free: float, severity: str | None) -> None:
+    found = _verdicts(10**12, free=free).get("nearly-full")
     assert (found.severity if found else None) == severity
 
 
@@ -82,5 +80,5 @@ def test_a_file_system_is_nearly_full_from_nine_tenths_on(
         (None, False),
     ],
 )
-def test_who_has_capacitors_is_known_by_the_model(model: str | None, protected: bool) -> None:
+def test_power_loss_protection_is_known_by_model(model: str | None, protected: bool) -> None:
     assert is_protected(model) is protected

@@ -1,6 +1,6 @@
-"""What the doctor says of captured stacks: the codes by hand, the whole text as snapshots.
+"""The doctor's verdicts on captured stacks: the codes are listed here, the whole text in snapshots.
 
-After a change that is meant: SSDLAB_WRITE_SNAPSHOTS=1 writes them anew; then read the difference.
+To accept a change of the text: run with SSDLAB_WRITE_SNAPSHOTS=1, then review the diff.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ SERIOUS = {
     "no_flush": ["bad flush-off dm-0"],
 }
 
-Looked = Callable[[str], Snapshot]
+ReadStack = Callable[[str], Snapshot]
 
 
 @pytest.fixture
-def looked(tmp_path: Path) -> Looked:
-    """`looked(name)` -> what was read of that stack."""
+def read_stack(tmp_path: Path) -> ReadStack:
+    """`read_stack(name)` -> the snapshot of that stack."""
 
     def read(name: str) -> Snapshot:
         machine = CapturedMachine(tmp_path / name)
@@ -87,13 +87,13 @@ def _serious(verdicts: list[Verdict]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_each_stack_has_its_verdicts_the_worst_first(looked: Looked, name: str) -> None:
-    assert _serious(judge(looked(name))) == SERIOUS[name]
+def test_each_stack_has_the_expected_problems_worst_first(read_stack: ReadStack, name: str) -> None:
+    assert _serious(judge(read_stack(name))) == SERIOUS[name]
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_each_stack_is_told_as_its_snapshot_says(looked: Looked, name: str) -> None:
-    text = _text(looked(name))
+def test_the_report_of_each_stack_equals_its_snapshot(read_stack: ReadStack, name: str) -> None:
+    text = _text(read_stack(name))
     path = SNAPSHOTS / f"{name}.txt"
     if os.environ.get("SSDLAB_WRITE_SNAPSHOTS"):
         path.write_text(text)
@@ -122,10 +122,8 @@ def _text(stack: Snapshot) -> str:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_every_serious_verdict_has_evidence_a_cost_and_something_to_do(
-    looked: Looked, name: str
-) -> None:
-    for verdict in judge(looked(name)):
+def test_every_problem_has_evidence_a_cost_and_a_remedy(read_stack: ReadStack, name: str) -> None:
+    for verdict in judge(read_stack(name)):
         assert verdict.says.endswith((".", "%"))
         assert verdict.evidence
         if verdict.severity in {"bad", "warn"}:
@@ -133,23 +131,23 @@ def test_every_serious_verdict_has_evidence_a_cost_and_something_to_do(
             assert verdict.remedy, verdict.code
 
 
-def test_findings_of_one_code_are_told_apart_by_their_place(looked: Looked) -> None:
-    found = findings(judge(looked("btrfs")))
+def test_findings_that_share_a_code_are_named_by_their_place(read_stack: ReadStack) -> None:
+    found = findings(judge(read_stack("btrfs")))
     assert (found["worn:nvme0n1"].value, found["worn:nvme1n1"].value) == (4.0, 104.0)
     assert found["failing"].value == "the spare blocks are below their threshold"
 
 
-def test_one_sentence_says_the_worst_and_how_much_more_there_is(looked: Looked) -> None:
-    assert summary(judge(looked("hba"))) == (
-        "The drive could not read back what was stored in it. (2 bad, 1 to look at in all)"
+def test_the_summary_is_the_worst_verdict_and_the_counts(read_stack: ReadStack) -> None:
+    assert summary(judge(read_stack("hba"))) == (
+        "The drive could not read back stored data. (2 bad and 1 warning in all)"
     )
-    assert summary(judge(looked("laptop_open"))).startswith("Nothing is wrong")
+    assert summary(judge(read_stack("laptop_open"))).startswith("No problem found")
 
 
-def test_an_ordinary_user_is_told_what_takes_root_and_gets_the_same_verdict_on_trim(
-    looked: Looked,
+def test_without_root_unreadable_parts_are_listed_and_the_trim_verdict_is_the_same(
+    read_stack: ReadStack,
 ) -> None:
-    stack = looked("laptop_as_user")
+    stack = read_stack("laptop_as_user")
     assert [unread.what for unread in stack.unread] == [
         "health of nvme0n1",
         "device-mapper tables of vg-root, cryptroot",
@@ -158,6 +156,6 @@ def test_an_ordinary_user_is_told_what_takes_root_and_gets_the_same_verdict_on_t
     assert "trim-passes" in {verdict.code for verdict in judge(stack)}
 
 
-def test_a_drive_is_judged_by_all_that_stands_on_it(looked: Looked) -> None:
-    stack = looked("misaligned")
+def test_a_drive_is_checked_with_all_file_systems_on_it(read_stack: ReadStack) -> None:
+    stack = read_stack("misaligned")
     assert [mount.mount_point for mount in stack.mounts] == ["/", "/home"]

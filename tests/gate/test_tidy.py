@@ -1,4 +1,4 @@
-"""Each rule of tools/tidy.py is seen to hold: broken once, it is the one finding."""
+"""Each rule of tools/tidy.py: a tree that breaks it once has exactly that finding."""
 
 import shutil
 import subprocess
@@ -34,23 +34,34 @@ PYTHON = '''\
 class Thing:
     """A thing."""
 
-    def five(self, a: int, b: int, c: int, *, d: int, e: int) -> int:
-        """Five arguments, self not counted."""
-        return a + b + c + d + e
+    def six(self, a: int, b: int, c: int, *, d: int, e: int, f: int) -> int:
+        """Six arguments, not counting self."""
+        return a + b + c + d + e + f
 
 
 @app.command()
-def run(a: int, b: int, c: int, d: int, e: int, f: int) -> None:
+def run(a: int, b: int, c: int, d: int, e: int, f: int, g: int) -> None:
     """A typer command has an argument for each option."""
 
 
 @pytest.fixture
-def many(a: int, b: int, c: int, d: int, e: int, f: int) -> None:
-    """Fixtures are given."""
+def many(a: int, b: int, c: int, d: int, e: int, f: int, g: int) -> None:
+    """A fixture's arguments are fixtures."""
 
 
-def test_many_fixtures(a: int, b: int, c: int, d: int, e: int, f: int) -> None:
-    """So are they here."""
+def test_many_fixtures(a: int, b: int, c: int, d: int, e: int, f: int, g: int) -> None:
+    """A test's arguments are fixtures too."""
+
+
+def mean(values: tuple[float, ...]) -> float:
+    """A tuple of any length is a list."""
+    return sum(values) / len(values)
+
+
+def connect(
+    address: tuple[str, int],  # tuple: as the socket module has it
+) -> None:
+    """A tuple with a reason."""
 '''
 
 
@@ -74,11 +85,11 @@ def plant(root: Path, name: str, text: str) -> None:
 
 
 def tidy(run: Run, checkout: Path, root: Path) -> list[str]:
-    """The findings; none exactly if the exit code is 0."""
-    said = run(checkout, "python", "tools/tidy.py", root)
-    assert "Traceback" not in said.stdout, said.stdout
-    findings = said.stdout.splitlines()
-    assert said.returncode == (1 if findings else 0)
+    """The findings; the exit status is 1 if and only if there are any."""
+    result = run(checkout, "python", "tools/tidy.py", root)
+    assert "Traceback" not in result.stdout, result.stdout
+    findings = result.stdout.splitlines()
+    assert result.returncode == (1 if findings else 0)
     return findings
 
 
@@ -105,12 +116,12 @@ AT_THE_LIMIT = {
     "address.py": f'"""A module."""\n# The source: https://{"x" * 120}\n',
     "function.py": python_function(70),
     "function.rs": rust_function(70),
-    "five.py": python_function(2, "a, b, c, d, *, e"),
+    "six.py": python_function(2, "a, b, c, d, *, e, f"),
 }
 
 
 @pytest.mark.parametrize("name", AT_THE_LIMIT)
-def test_what_is_just_short_enough_passes(run: Run, checkout: Path, tree: Path, name: str) -> None:
+def test_a_file_at_the_limit_passes(run: Run, checkout: Path, tree: Path, name: str) -> None:
     plant(tree, name, AT_THE_LIMIT[name])
     assert tidy(run, checkout, tree) == []
 
@@ -130,7 +141,16 @@ BEYOND = {
     "a wide line in Rust": ("wide.rs", f"//! A module.\n// {'x ' * 50}\n", "2: columns"),
     "a Python function of 71 lines": ("f.py", python_function(71), "2: function-lines: f has 71"),
     "a Rust function of 71 lines": ("f.rs", rust_function(71), "2: function-lines: long has 71"),
-    "six arguments": ("six.py", python_function(2, "a, b, c, /, d, *, e, f"), "2: arguments"),
+    "seven arguments": (
+        "seven.py",
+        python_function(2, "a, b, c, /, d, e, *, f, g"),
+        "2: arguments",
+    ),
+    "a tuple as a parameter": (
+        "tuple.py",
+        python_function(2, "place: tuple[int, int] | None"),
+        "2: tuple-parameter: f(place)",
+    ),
     "a Python module that says nothing": ("mute.py", "x = 1\n", "1: first-line"),
     "a Python package that says nothing": ("mute/__init__.py", "", "1: first-line"),
     "a Rust module that says nothing": ("mute.rs", "// Not a doc.\n", "1: first-line"),
@@ -150,9 +170,7 @@ BEYOND = {
 
 
 @pytest.mark.parametrize("planted", BEYOND)
-def test_what_breaks_a_rule_is_the_one_finding(
-    run: Run, checkout: Path, tree: Path, planted: str
-) -> None:
+def test_a_violation_is_the_one_finding(run: Run, checkout: Path, tree: Path, planted: str) -> None:
     name, text, finding = BEYOND[planted]
     plant(tree, name, text)
     findings = tidy(run, checkout, tree)
@@ -173,7 +191,7 @@ def test_a_folder_holds_25_files_to_read_and_any_number_of_data(
     assert findings[0].startswith("full:1: folder-files: 26 files")
 
 
-def test_what_git_ignores_is_not_looked_at(run: Run, checkout: Path, tree: Path) -> None:
+def test_files_that_git_ignores_are_skipped(run: Run, checkout: Path, tree: Path) -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     assert run(tree, "git", "init", "--quiet").returncode == 0
@@ -184,9 +202,7 @@ def test_what_git_ignores_is_not_looked_at(run: Run, checkout: Path, tree: Path)
     assert len(tidy(run, checkout, tree)) == 1
 
 
-def test_what_is_built_is_not_looked_at_where_there_is_no_git(
-    run: Run, checkout: Path, tree: Path
-) -> None:
+def test_build_folders_are_skipped_without_git(run: Run, checkout: Path, tree: Path) -> None:
     for folder in ("target", ".venv", "build", ".ruff_cache"):
         plant(tree, f"{folder}/utils.py", "")
     assert tidy(run, checkout, tree) == []

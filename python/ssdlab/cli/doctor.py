@@ -1,4 +1,4 @@
-"""`ssdlab doctor`: what lies under a path, what is wrong with it, what to do; changes nothing."""
+"""`ssdlab doctor`: checks the storage stack below a path; changes nothing."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ app = typer.Typer(add_completion=False)
 LARGEST: Final = 3
 SEARCH_S: Final = 5.0
 READ_S: Final = 20.0
-LEAST_FILE: Final = 8 << 20
-"""Smaller files are too few pieces for a map."""
+FILE_BYTES_MIN: Final = 8 << 20
+"""Smaller files have too few pieces for a map."""
 
 
 @dataclass(frozen=True)
-class _Wish:
-    """Which files are to be read, and how many bytes of them."""
+class _MapOptions:
+    """Which files to map, and how many bytes to read at most."""
 
     target: str
     files: tuple[Path, ...]
@@ -59,33 +59,35 @@ def doctor(
         ),
     ] = None,
     read: Annotated[
-        str, typer.Option(help="Read at most so much of the files, past the page cache; 0: none.")
+        str, typer.Option(help="Bytes of files to read at most, past the page cache; 0: none.")
     ] = "512MiB",
     html: Annotated[
-        Path | None, typer.Option(help="Write ONE HTML file too, and print its path on stderr.")
+        Path | None, typer.Option(help="Also write one HTML file, and print its path on stderr.")
     ] = None,
     recorded: Annotated[
         Path | None,
         typer.Option(
-            "--recorded", metavar="JSON", help="Judge what --json printed, here or elsewhere."
+            "--recorded",
+            metavar="JSON",
+            help="Check the output of an earlier --json, from this or another machine.",
         ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", help="No progress; only what is bad or to be looked at.")
+        bool, typer.Option("--quiet", help="No progress; print only problems (BAD, WARN).")
     ] = False,
 ) -> int:
-    """Look at the whole storage stack under a path: read-only, a minute at most, root or not.
+    """Check the whole storage stack below a path: read-only, a minute at most, root or not.
 
-    Tells whether TRIM passes each layer and what stops it, alignment, write cache, health, spare,
-    fragments, and which regions of files read slowly; the worst first, with what to do. Exit
-    status 1 if something is bad.
+    Checks TRIM through each layer, alignment, write cache, health, spare, fragments, and which
+    regions of files read slowly. The worst problems come first, with what to do. Exit status 1 if
+    a problem is BAD.
     """
     started = time.monotonic()
-    wish = _Wish(target, tuple(files or ()), parse_size(read))
-    stack = _read(wish, quiet=quiet or json) if recorded is None else _recorded(recorded)
+    options = _MapOptions(target, tuple(files or ()), parse_size(read))
+    stack = _read(options, quiet=quiet or json) if recorded is None else _recorded(recorded)
     report = _report(stack, time.monotonic() - started)
     if html is not None:
         write_html(report, html)
@@ -102,75 +104,77 @@ def _recorded(path: Path) -> Snapshot:
         text = read_bytes(path)
         printed: Any = msgspec.json.decode(text)
     except (OSError, msgspec.MsgspecError) as error:
-        raise UsageError(f"{path} cannot be read ({error}); give what --json printed") from error
+        raise UsageError(f"{path} cannot be read ({error}); give the output of --json") from error
     stack = printed.get("stack", printed) if isinstance(printed, dict) else printed
     return decode(msgspec.json.encode(stack))
 
 
-def _read(wish: _Wish, *, quiet: bool) -> Snapshot:
+def _read(options: _MapOptions, *, quiet: bool) -> Snapshot:
     probes = Probes()
-    stack = look(wish.target, Roots(tables=read_tables()), probes)
+    stack = look(options.target, Roots(tables=read_tables()), probes)
     unread = list(stack.unread)
-    paths = _chosen(wish, stack, unread, quiet=quiet)
-    records = _records(wish, paths, unread, quiet=quiet)
+    paths = _select_files(options, stack, unread, quiet=quiet)
+    records = _file_records(options, paths, unread, quiet=quiet)
     return msgspec.structs.replace(stack, files=tuple(records), unread=tuple(unread))
 
 
-def _chosen(wish: _Wish, stack: Snapshot, unread: list[Unread], *, quiet: bool) -> Sequence[Path]:
-    """The files that are looked at: those named, the target itself, or the largest below it."""
-    path = Path(wish.target)
-    if wish.files or path.is_file():
-        return wish.files or (path,)
-    if not stack.drives or not wish.read_bytes:
+def _select_files(
+    options: _MapOptions, stack: Snapshot, unread: list[Unread], *, quiet: bool
+) -> Sequence[Path]:
+    """The files to map: those named, the target itself, or the largest below it."""
+    path = Path(options.target)
+    if options.files or path.is_file():
+        return options.files or (path,)
+    if not stack.drives or not options.read_bytes:
         return ()
     if not path.is_dir():
         path = Path(stack.mounts[0].mount_point) if stack.mounts else path
         if not stack.mounts:
             return ()
-    _say(f"looking for the largest files in {path}", quiet=quiet)
-    found, is_all = largest(path, LARGEST, SEARCH_S)
-    if not is_all:
-        why = f"there are more than can be looked at in {SEARCH_S:.0f} s; others may be larger"
+    _print_progress(f"looking for the largest files in {path}", quiet=quiet)
+    paths, is_complete = largest(path, LARGEST, SEARCH_S)
+    if not is_complete:
+        why = f"the search stopped after {SEARCH_S:.0f} s; other files may be larger"
         unread.append(Unread(f"all files in {path}", why, "ssdlab doctor --map FILE"))
-    return found
+    return paths
 
 
-def _records(
-    wish: _Wish, paths: Sequence[Path], unread: list[Unread], *, quiet: bool
+def _file_records(
+    options: _MapOptions, paths: Sequence[Path], unread: list[Unread], *, quiet: bool
 ) -> list[File]:
     records = []
-    budget = Budget(READ_S, wish.read_bytes)
+    budget = Budget(READ_S, options.read_bytes)
     for left, path in zip(range(len(paths), 0, -1), paths, strict=True):
         try:
-            records.append(_mapped(path, budget, left, quiet=quiet))
+            records.append(_mapped_record(path, budget, left, quiet=quiet))
         except (TargetError, DeviceFailure) as error:
-            if path in wish.files:
+            if path in options.files:
                 raise
             unread.append(Unread(str(path), str(error)))
     return records
 
 
-def _mapped(path: Path, budget: Budget, left: int, *, quiet: bool) -> File:
-    """One file's record with its map; a share of what is left may be read of it."""
+def _mapped_record(path: Path, budget: Budget, left: int, *, quiet: bool) -> File:
+    """One file's record with its map, read with 1/`left` of the remaining budget."""
     record, extents = file_record(path)
-    if record.size_bytes < LEAST_FILE:
-        why = f"a map takes {format_size(LEAST_FILE)} or more"
+    if record.size_bytes < FILE_BYTES_MIN:
+        why = f"it is smaller than {format_size(FILE_BYTES_MIN)}"
         return msgspec.structs.replace(record, not_read=why)
     if budget.is_spent:
-        why = "the time or the bytes for reading were spent"
+        why = "the time or byte limit was reached"
         return msgspec.structs.replace(record, not_read=why)
     share = budget.share(left)
-    _say(f"reading up to {format_size(share.bytes)} of {path}", quiet=quiet)
+    _print_progress(f"reading up to {format_size(share.bytes)} of {path}", quiet=quiet)
     try:
-        found = read_map(path, extents, share)
+        speeds = read_map(path, extents, share)
     except TargetError as error:
         return msgspec.structs.replace(record, not_read=str(error))
     finally:
         budget.spend(share.spent)
-    if found.through_cache:
+    if speeds.through_cache:
         why = "the file system answered direct reads through the page cache"
         return msgspec.structs.replace(record, not_read=why)
-    return msgspec.structs.replace(record, pieces=tuple(found.pieces), unsteady=found.unsteady)
+    return msgspec.structs.replace(record, pieces=tuple(speeds.pieces), unsteady=speeds.unsteady)
 
 
 def _report(stack: Snapshot, duration_s: float) -> Report:
@@ -187,16 +191,16 @@ def _report(stack: Snapshot, duration_s: float) -> Report:
         findings=findings(verdicts),
         verdict=summary(verdicts),
         verdicts=verdicts,
-        warnings=[MeasurementWarning("unread", _told(each)) for each in stack.unread],
+        warnings=[MeasurementWarning("unread", _sentence(unread)) for unread in stack.unread],
         stack=stack,
     )
 
 
-def _told(unread: Unread) -> str:
-    how = f"; {unread.command}" if unread.command else ""
-    return f"{unread.what}: {unread.why}{how}"
+def _sentence(unread: Unread) -> str:
+    command = f"; {unread.command}" if unread.command else ""
+    return f"{unread.what}: {unread.why}{command}"
 
 
-def _say(text: str, *, quiet: bool) -> None:
+def _print_progress(text: str, *, quiet: bool) -> None:
     if not quiet:
         Console(stderr=True).print(f"doctor: {text}", markup=False, highlight=False, soft_wrap=True)

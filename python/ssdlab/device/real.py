@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ssdlab import _native
 from ssdlab._native import Drive
+from ssdlab._native import nop_rate as native_nop_rate
+from ssdlab._native import verify as native_verify
 from ssdlab.device.kinds import Content, encode
 
 Engine: TypeAlias = Literal["io_uring", "sync"]
@@ -84,7 +85,7 @@ def nop_rate(requests: int = 10_000_000) -> float:
     Raises:
         OSError: no io_uring here.
     """
-    return _native.nop_rate(requests)
+    return native_nop_rate(requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,4 +107,4 @@ def verify(path: Path, region: tuple[int, int], run: int, *, direct: bool = True
     Raises:
         TargetError: it cannot be read.
     """
-    return Verified(**_native.verify(path, region, run, direct=direct))
+    return Verified(**native_verify(path, region, run, direct=direct))

@@ -1,8 +1,8 @@
-"""The read-speed map of a file: pieces of it, read past the page cache, each timed by the engine.
+"""The read-speed map of a file: pieces of it are read past the page cache and timed.
 
-Pieces lie evenly over what the file has on its device, and are read in an order that jumps about:
-where time runs out, the map is coarser and not shorter. Pieces that were slow are read again and
-the fastest time counts: a machine that was busy elsewhere makes one reading slow, aged flash all.
+The pieces are spread evenly over the written parts of the file and read in random order, so that
+a read that runs out of time gives a coarser map, not a shorter one. Slow pieces are read again
+and the fastest time counts: a busy machine slows down one reading, aged flash slows down all.
 Nothing is written.
 """
 
@@ -24,22 +24,24 @@ from ssdlab.storage_stack.extents import Extent
 
 PIECE: Final = 4 << 20
 BLOCK: Final = 1 << 20
-_FAST, _SLOW = 0.9, 0.7
-"""Pieces slower than so much of the speed that a tenth of them exceed are read again."""
-_AGAIN: Final = 3
-_ALIKE: Final = 1.5
-"""Times the fastest reading: up to that the second says the same."""
-_LEAST: Final = 4
-"""Fewer slow pieces say nothing about the rest."""
+_REFERENCE_QUANTILE: Final = 0.9
+_SLOW: Final = 0.7
+"""Pieces slower than this fraction of the 90th percentile of speeds are read again."""
+_REPEATS: Final = 3
+_SAME: Final = 1.5
+"""Two readings agree if the slower one takes at most this many times as long."""
+_SLOW_PIECES_MIN: Final = 4
+"""The least number of slow pieces to judge how steady their readings are."""
 _CACHED: Final = 0.5
-"""Of what was read; more of it in the page cache afterwards, and it was read through that."""
+"""If more than this fraction of the bytes is in the page cache after reading, reads went through
+it."""
 _FIRST_SHARE: Final = 0.5
-"""Of the bytes that may be read, for the first look; the rest is for reading again."""
+"""The fraction of the byte budget for the first reading; the rest is for reading again."""
 
 
 @dataclass
 class Budget:
-    """What may be read; `bytes` goes down as it is `spent`, time as the clock goes on."""
+    """How long to read, and how many bytes; `bytes` is what remains, `spent` what was read."""
 
     seconds: float
     bytes: int
@@ -48,35 +50,41 @@ class Budget:
     _end: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Time runs from now on."""
+        """Start the clock."""
         self._end = self.clock() + self.seconds
 
     @property
     def is_spent(self) -> bool:
-        """Whether no time or no byte is left."""
+        """Whether the time or the bytes are used up."""
         return self.bytes <= 0 or self.clock() >= self._end
 
     def spend(self, size: int) -> None:
-        """So many bytes were read."""
+        """Subtract `size` bytes that were read."""
         self.bytes -= size
         self.spent += size
 
-    def share(self, among: int) -> Budget:
-        """An equal part of what is left, for one of so many."""
+    def share(self, count: int) -> Budget:
+        """The remaining time and bytes divided by `count`."""
         left_s = max(0.0, self._end - self.clock())
-        return Budget(left_s / among, self.bytes // among, self.clock)
+        return Budget(left_s / count, self.bytes // count, self.clock)
 
 
-Place = tuple[int, int, int, int]
-"""Offset and length in the file, the number of the extent it begins in, how many it touches."""
+@dataclass(frozen=True)
+class Range:
+    """Bytes of a file to read; `extent` is the index of the extent that it starts in."""
+
+    offset: int
+    length: int
+    extent: int
+    extents_touched: int
 
 
 @dataclass(frozen=True)
 class Map:
     """Pieces in the order of the file; `unsteady` as in `snapshot.File`.
 
-    `through_cache`: what was read is in the page cache now, although it was asked for directly:
-    compressed and encrypted files, data journals. Then the pieces tell of memory.
+    `through_cache`: the file system answered the direct reads through the page cache, as it does
+    for compressed and encrypted files and with a data journal. Then the speeds are not the drive's.
     """
 
     pieces: list[Piece]
@@ -84,31 +92,31 @@ class Map:
     through_cache: bool = False
 
 
-def places(extents: Sequence[Extent], size: int, budget_bytes: int) -> list[Place]:
-    """Pieces that lie evenly over the written parts of a file, in whole blocks of 1 MiB.
+def ranges(extents: Sequence[Extent], size: int, budget_bytes: int) -> list[Range]:
+    """Ranges spread evenly over the written parts of a file, in whole blocks of 1 MiB.
 
-    A piece goes across extents, as a program's read does, but never into a hole.
+    A range may span extents, as a program's read does, but never a hole.
     """
-    found: list[tuple[int, int]] = []
+    pieces: list[tuple[int, int]] = []
     for start, end in _runs(extents):
         first = -(-start // BLOCK) * BLOCK
         last = min(end, size) // BLOCK * BLOCK
-        found += [(at, min(PIECE, last - at)) for at in range(first, last, PIECE)]
-    whole = sum(length for _, length in found)
-    if whole > budget_bytes:
-        kept = max(1, len(found) * budget_bytes // whole)
-        found = [found[at * len(found) // kept] for at in range(kept)]
+        pieces += [(at, min(PIECE, last - at)) for at in range(first, last, PIECE)]
+    total = sum(length for _, length in pieces)
+    if total > budget_bytes:
+        kept = max(1, len(pieces) * budget_bytes // total)
+        pieces = [pieces[at * len(pieces) // kept] for at in range(kept)]
     ends = [extent.end for extent in extents]
-    return [(at, length, *_touched(ends, at, length)) for at, length in found]
+    return [_range(ends, offset, length) for offset, length in pieces]
 
 
-def _touched(ends: Sequence[int], offset: int, length: int) -> tuple[int, int]:
+def _range(ends: Sequence[int], offset: int, length: int) -> Range:
     first = bisect_right(ends, offset)
-    return first, bisect_left(ends, offset + length) - first + 1
+    return Range(offset, length, first, bisect_left(ends, offset + length) - first + 1)
 
 
 def _runs(extents: Sequence[Extent]) -> list[tuple[int, int]]:
-    """(start, end) in the file of what is written without a hole between."""
+    """(start, end) of each part of the file that is written without a hole."""
     runs: list[tuple[int, int]] = []
     for extent in extents:
         if runs and runs[-1][1] == extent.logical:
@@ -119,48 +127,49 @@ def _runs(extents: Sequence[Extent]) -> list[tuple[int, int]]:
 
 
 def read_map(path: Path, extents: Sequence[Extent], budget: Budget) -> Map:
-    """Reads one file's pieces.
+    """Read one file's pieces.
 
     Raises:
         TargetError: the file cannot be opened past the page cache.
         DeviceFailure: a read failed.
     """
     size = path.stat().st_size
-    chosen = places(extents, size, int(_FIRST_SHARE * budget.bytes))
-    if not chosen:
+    parts = ranges(extents, size, int(_FIRST_SHARE * budget.bytes))
+    if not parts:
         return Map([], None)
     drive = open_engine(path, RealOptions(writable=False, queue_depth=1, request_bytes_max=BLOCK))
     cached = _cached_bytes(path)
-    order = random.Random(0).sample(range(len(chosen)), len(chosen))
-    _seconds(drive, chosen[order[0]], path)  # the first also opens queues
+    order = random.Random(0).sample(range(len(parts)), len(parts))
+    _seconds(drive, parts[order[0]], path)  # warm-up: the first read also sets up queues
     times: dict[int, list[float]] = {}
-    for at in _while_left(order, chosen, budget):
-        times[at] = [_seconds(drive, chosen[at], path)]
-    slow = _slow_ones(chosen, times)
-    for _ in range(_AGAIN):
-        # In the same order: what shook one reading has time to pass before the next.
-        for at in _while_left(slow, chosen, budget):
-            times[at].append(_seconds(drive, chosen[at], path))
+    for at in _within_budget(order, parts, budget):
+        times[at] = [_seconds(drive, parts[at], path)]
+    slow = _slow_parts(parts, times)
+    for _ in range(_REPEATS):
+        # In the same order, so that time passes between two readings of one piece.
+        for at in _within_budget(slow, parts, budget):
+            times[at].append(_seconds(drive, parts[at], path))
     return Map(
-        [_piece(chosen[at], min(times[at])) for at in sorted(times)],
-        unsteady([times[at] for at in _slow_ones(chosen, times)]),
-        _cached_bytes(path) - cached > _CACHED * sum(chosen[at][1] for at in times),
+        [_piece(parts[at], min(times[at])) for at in sorted(times)],
+        unsteady([times[at] for at in _slow_parts(parts, times)]),
+        _cached_bytes(path) - cached > _CACHED * sum(parts[at].length for at in times),
     )
 
 
 def unsteady(readings: Sequence[Sequence[float]]) -> float | None:
-    """The share of pieces whose two fastest readings (seconds) differ by half; None of few.
+    """The fraction of pieces whose two fastest readings (seconds) differ by half or more.
 
-    A place that is slow by itself is as slow again; what shook a reading seldom shakes two alike.
+    Slow flash is equally slow each time; a disturbance seldom slows down two readings equally.
+    None if there are too few pieces.
     """
-    if len(readings) < _LEAST:
+    if len(readings) < _SLOW_PIECES_MIN:
         return None
     pairs = [sorted(times)[:2] for times in readings]
-    return sum(len(pair) < 2 or pair[1] > _ALIKE * pair[0] for pair in pairs) / len(pairs)
+    return sum(len(pair) < 2 or pair[1] > _SAME * pair[0] for pair in pairs) / len(pairs)
 
 
 def _cached_bytes(path: Path) -> int:
-    """What of the file is in the page cache; 0 where the kernel does not tell this user."""
+    """Bytes of the file in the page cache; 0 if the kernel does not show them to this user."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return resident_bytes(fd) or 0
@@ -168,35 +177,33 @@ def _cached_bytes(path: Path) -> int:
         os.close(fd)
 
 
-def _while_left(order: Sequence[int], chosen: Sequence[Place], budget: Budget) -> Iterator[int]:
+def _within_budget(order: Sequence[int], parts: Sequence[Range], budget: Budget) -> Iterator[int]:
     for at in order:
         if budget.is_spent:
             return
         yield at
-        budget.spend(chosen[at][1])
+        budget.spend(parts[at].length)
 
 
-def _piece(place: Place, seconds: float) -> Piece:
-    offset, length, extent, touched = place
-    return Piece(offset, length, seconds, extent, touched)
+def _piece(part: Range, seconds: float) -> Piece:
+    return Piece(part.offset, part.length, seconds, part.extent, part.extents_touched)
 
 
-def _slow_ones(chosen: Sequence[Place], times: dict[int, list[float]]) -> list[int]:
-    speeds = {at: chosen[at][1] / min(each) for at, each in times.items()}
+def _slow_parts(parts: Sequence[Range], times: dict[int, list[float]]) -> list[int]:
+    speeds = {at: parts[at].length / min(readings) for at, readings in times.items()}
     if not speeds:
         return []
-    limit = _SLOW * sorted(speeds.values())[int(_FAST * (len(speeds) - 1))]
+    limit = _SLOW * sorted(speeds.values())[int(_REFERENCE_QUANTILE * (len(speeds) - 1))]
     return [at for at, speed in speeds.items() if speed < limit]
 
 
-def _seconds(drive: Drive, place: Place, path: Path) -> float:
-    offset, length, *_ = place
+def _seconds(drive: Drive, part: Range, path: Path) -> float:
     job = Job(
         op="read",
-        pattern=Extents(((offset, length),)),
-        length_bytes=offset + length,
+        pattern=Extents(((part.offset, part.length),)),
+        length_bytes=part.offset + part.length,
         block_bytes=BLOCK,
-        amount_bytes=length,
+        amount_bytes=part.length,
     )
     outcome = run_job(drive, job)
     if outcome.stopped:

@@ -148,6 +148,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.filters["plain"] = plain
     found.filters["drawing"] = Markup  # its text is already escaped
     found.globals["palette"] = PALETTE
     return found

@@ -9,7 +9,7 @@ import pytest
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.replay.analysis import conclude
-from ssdlab.experiments.replay.measure import Plan, measure, plan, trace_of
+from ssdlab.experiments.replay.measure import Plan, measure, plan
 from ssdlab.experiments.replay.parameters import Replay
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
@@ -93,11 +93,11 @@ def test_a_real_directory_answers_a_trace_too(tmp_path: Path, drive_directory: P
 
 def test_what_is_out_of_range_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--format is 'csv'; it may be blktrace, fio,"):
-        trace_of(Replay(trace=tmp_path, format="csv"))
+        Replay(trace=tmp_path, format="csv").trace_input()
     with pytest.raises(UsageError, match="--depth is 0; it may be 1 to 1024"):
-        trace_of(Replay(trace=tmp_path, depth=0))
+        Replay(trace=tmp_path, depth=0).trace_input()
     for size in (1024, 3 * MIB // 2):
         with pytest.raises(UsageError, match=r"--size is .*; it may be a multiple of 1 MiB"):
-            trace_of(Replay(trace=tmp_path, size=size))
+            Replay(trace=tmp_path, size=size).trace_input()
     with pytest.raises(UsageError, match="--speed is 0; it may be 1e-06 to 1e"):
-        trace_of(Replay(trace=tmp_path, speed=0.0))
+        Replay(trace=tmp_path, speed=0.0).trace_input()

@@ -1,15 +1,15 @@
-"""The doctor's judgement: from a snapshot of a storage stack to verdicts, the worst first.
+"""The doctor's checks: from a snapshot of a storage stack to verdicts, the worst first.
 
-Pure: what was read on one machine can be judged on another.
+Pure functions: a snapshot read on one machine can be checked on another.
 
-    discard     does a TRIM get through, and does anybody ask for one?
+    discard     does TRIM reach the drive, and does anything issue it?
     caching     write caches, flushes, the scheduler
     layout      alignment
     room        full file systems, the drive's spare, swap
-    wear        what a drive says of its health
+    wear        SMART health
     attached    arrays, paths, links, loop and virtual disks
     files       fragments, and regions that read slowly
-    drives      what is known of drives by their model
+    drives      power-loss protection and flash size by drive model
 """
 
 from __future__ import annotations
@@ -24,35 +24,36 @@ from ssdlab.snapshot import Snapshot
 
 __all__ = ["SEVERITIES", "Severity", "Verdict", "findings", "judge", "summary"]
 
-_JUDGES: Final[tuple[Callable[[Snapshot], Iterator[Verdict]], ...]] = (
+_CHECKS: Final[tuple[Callable[[Snapshot], Iterator[Verdict]], ...]] = (
     *(wear.judge, caching.judge, discard.judge, layout.judge),
     *(room.judge, attached.judge, files.judge),
 )
 
 
 def judge(snapshot: Snapshot) -> list[Verdict]:
-    """All verdicts, the worst first, otherwise in the order of the judges."""
-    found = [verdict for each in _JUDGES for verdict in each(snapshot)]
-    return sorted(found, key=lambda verdict: SEVERITIES.index(verdict.severity))
+    """All verdicts, the worst first, otherwise in the order of the checks."""
+    verdicts = [verdict for check in _CHECKS for verdict in check(snapshot)]
+    return sorted(verdicts, key=lambda verdict: SEVERITIES.index(verdict.severity))
 
 
 def findings(verdicts: list[Verdict]) -> dict[str, Finding]:
-    """The verdicts by name, for JSON; of several with one code each gets its place added."""
+    """The verdicts by code, for JSON; verdicts that share a code get their place appended."""
     codes = [verdict.code for verdict in verdicts]
-    found: dict[str, Finding] = {}
+    by_name: dict[str, Finding] = {}
     for verdict in verdicts:
-        alone = codes.count(verdict.code) == 1
-        name = verdict.code if alone else f"{verdict.code}:{verdict.where.split(' ')[0]}"
+        is_only = codes.count(verdict.code) == 1
+        name = verdict.code if is_only else f"{verdict.code}:{verdict.where.split(' ')[0]}"
         why = f"{verdict.says} ({verdict.evidence})"
-        found[name] = Finding(verdict.value, verdict.unit, None, None, why)
-    return found
+        by_name[name] = Finding(verdict.value, verdict.unit, None, None, why)
+    return by_name
 
 
 def summary(verdicts: list[Verdict]) -> str:
-    """One sentence: the worst thing, and how much else there is."""
-    counts = {each: sum(v.severity == each for v in verdicts) for each in SEVERITIES}
+    """One sentence: the worst verdict, and the number of others."""
+    counts = {severity: sum(v.severity == severity for v in verdicts) for severity in SEVERITIES}
     serious = counts["bad"] + counts["warn"]
     if not serious:
-        return "Nothing is wrong with this stack, as far as could be read."
-    more = f" ({counts['bad']} bad, {counts['warn']} to look at in all)" if serious > 1 else ""
+        return "No problem found in the parts of the stack that could be read."
+    warnings = f"{counts['warn']} warning{'' if counts['warn'] == 1 else 's'}"
+    more = f" ({counts['bad']} bad and {warnings} in all)" if serious > 1 else ""
     return f"{verdicts[0].says}{more}"

@@ -1,11 +1,11 @@
-"""How things hang together: no drive at all, arrays, paths, links, loop devices, other machines."""
+"""How the drive is attached: arrays, paths, links, loop devices, virtual disks, or no drive."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from ssdlab.doctor.checks.verdict import Verdict, is_rotating, named, place
+from ssdlab.doctor.checks.verdict import Verdict, device_label, experiment_target, is_rotating
 from ssdlab.snapshot import Device, Snapshot
 
 _MB: Final = 1e6
@@ -30,16 +30,16 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
 
 def _no_drive(snapshot: Snapshot) -> Iterator[Verdict]:
     for mount in snapshot.mounts:
-        told = next((mount.doubts[code] for code in _NO_DRIVE if code in mount.doubts), None)
-        if snapshot.drives or told is None:
+        reason = next((mount.doubts[code] for code in _NO_DRIVE if code in mount.doubts), None)
+        if snapshot.drives or reason is None:
             continue
         yield Verdict(
             code="no-drive",
             severity="note",
             where=f"{mount.mount_point} ({mount.fs_type})",
-            says="No drive can be seen under this path.",
-            evidence=told,
-            remedy="give a directory on the drive, or the drive: ssdlab doctor /dev/NAME",
+            says="No drive is visible below this path.",
+            evidence=reason,
+            remedy="name a directory on the drive, or the drive itself: ssdlab doctor /dev/NAME",
             value=mount.fs_type,
         )
     for device in snapshot.devices:
@@ -47,8 +47,8 @@ def _no_drive(snapshot: Snapshot) -> Iterator[Verdict]:
             yield Verdict(
                 code="no-drive",
                 severity="note",
-                where=named(device),
-                says="This disk is memory: there is no flash.",
+                where=device_label(device),
+                says="This disk is memory; it has no flash.",
                 evidence=f"its name is {device.name}",
                 value="ram",
             )
@@ -59,10 +59,11 @@ def _array(device: Device) -> Iterator[Verdict]:
         yield Verdict(
             code="array-degraded",
             severity="bad",
-            where=named(device),
+            where=device_label(device),
             says=f"The array runs with {device.array_missing} member missing.",
             evidence=f"md/degraded is {device.array_missing} ({device.array_level})",
-            costs="the next failure may lose all of it; reads of the missing member are computed",
+            costs="the next failure may lose the whole array; reads of the missing member are "
+            "rebuilt from the others",
             remedy=f"cat /proc/mdstat; sudo mdadm --detail {device.node}",
             value=device.array_missing,
         )
@@ -70,12 +71,12 @@ def _array(device: Device) -> Iterator[Verdict]:
         yield Verdict(
             code="array-busy",
             severity="note",
-            where=named(device),
-            says=f"The array is busy with itself ({device.array_action}).",
+            where=device_label(device),
+            says=f"The array is running a {device.array_action}.",
             evidence=f"md/sync_action is {device.array_action}",
-            costs="it takes part of each drive's rate; a resync also writes every block, so what "
-            "was trimmed counts as used again",
-            remedy="cat /proc/mdstat; when it is done: sudo fstrim -av",
+            costs="it takes part of each drive's throughput; a resync also writes every block, so "
+            "trimmed blocks count as used again",
+            remedy="cat /proc/mdstat; when it has finished: sudo fstrim -av",
             value=device.array_action,
         )
 
@@ -85,10 +86,10 @@ def _paths(device: Device) -> Iterator[Verdict]:
         yield Verdict(
             code="single-path",
             severity="warn",
-            where=named(device),
+            where=device_label(device),
             says="Only one path leads to this drive.",
             evidence=f"below it: {', '.join(device.below) or 'nothing'}",
-            costs="half of the bandwidth, and no way left when this one fails",
+            costs="half of the bandwidth, and the drive is lost when this path fails",
             remedy="sudo multipath -ll",
             value=len(device.below),
         )
@@ -99,12 +100,12 @@ def _loop(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
         yield Verdict(
             code="loop-buffered",
             severity="note",
-            where=named(device),
-            says="The loop device goes through the page cache of its file.",
-            evidence=f"loop/dio is 0; its file is {device.backing_file}",
-            costs="everything is kept in memory twice, and no measurement shows the drive",
+            where=device_label(device),
+            says="The loop device uses the page cache of its backing file.",
+            evidence=f"loop/dio is 0; its backing file is {device.backing_file}",
+            costs="data is cached twice, and measurements show memory instead of the drive",
             remedy=f"sudo losetup --direct-io=on {device.node}",
-            proof=f"ssdlab run suite {place(snapshot)}",
+            proof=f"ssdlab run suite {experiment_target(snapshot)}",
             value=False,
         )
 
@@ -116,18 +117,18 @@ def _link(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
     is_usb_2 = device.transport == "usb" and now <= _SLOW_USB
     if not is_usb_2 and (best is None or now >= 0.9 * best):
         return
-    could = "USB 3 carries 500" if is_usb_2 or best is None else f"both ends could {best / _MB:.0f}"
+    could = "USB 3 has 500" if is_usb_2 or best is None else f"both ends support {best / _MB:.0f}"
     yield Verdict(
         code="link-slow",
         severity="warn",
-        where=named(device),
-        says=f"The link carries {now / _MB:.0f} MB/s at most; {could}.",
+        where=device_label(device),
+        says=f"The link is limited to {now / _MB:.0f} MB/s; {could}.",
         evidence="the negotiated speed and width in sysfs",
-        costs="reading in order cannot be faster than the link",
-        remedy="another port or cable; a slot wired for as many lanes as the drive has"
+        costs="sequential reads cannot be faster than the link",
+        remedy="use another port or cable; a slot wired for all lanes of the drive"
         if not is_usb_2
-        else "a USB 3 port and cable",
-        proof=f"ssdlab run suite {place(snapshot)}",
+        else "use a USB 3 port and cable",
+        proof=f"ssdlab run suite {experiment_target(snapshot)}",
         value=round(now / _MB, 1),
         unit="MB/s",
     )
@@ -140,8 +141,8 @@ def _kind(device: Device) -> Iterator[Verdict]:
         yield Verdict(
             code="rotating",
             severity="note",
-            where=named(device),
-            says="This disk says that it turns: what is told of flash does not hold for it.",
+            where=device_label(device),
+            says="This is a rotating disk: what ssdlab says about flash does not apply to it.",
             evidence="queue/rotational is 1",
             value=True,
         )
@@ -149,10 +150,10 @@ def _kind(device: Device) -> Iterator[Verdict]:
         yield Verdict(
             code="virtual",
             severity="note",
-            where=named(device),
-            says="This is a virtual machine's disk: the drive behind it cannot be seen from here.",
+            where=device_label(device),
+            says="This is a virtual machine's disk: the drive behind it is not visible from here.",
             evidence=f"it is attached by {device.transport}",
-            costs="the host's cache, limits and neighbours are part of every number",
+            costs="the host's cache, rate limits and other guests affect every measurement",
             remedy="run ssdlab doctor on the host too",
             value=device.transport,
         )

@@ -1,4 +1,4 @@
-"""Write caches, flushes and the scheduler: what each sync costs, and whether it means anything."""
+"""Write caches, flushes and the scheduler: the cost of fsync, and whether data survives it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ssdlab.doctor.checks.drives import is_protected
-from ssdlab.doctor.checks.verdict import Verdict, is_hardware, named, place
+from ssdlab.doctor.checks.verdict import Verdict, device_label, experiment_target, is_hardware
 from ssdlab.snapshot import Device, Snapshot
 
 _SATA: Final = frozenset({"sata", "sas", "scsi"})
@@ -23,24 +23,24 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
             yield from _scheduler(drive)
     for device in snapshot.devices:
         if not device.is_drive and not device.is_partition:
-            yield from _swallowed(snapshot, device)
+            yield from _dropped_flushes(snapshot, device)
     yield from _barrier(snapshot)
 
 
-def _swallowed(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
-    """A layer that passes no flush on, over drives that need them: somebody set it so."""
+def _dropped_flushes(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
+    """A layer set to "write through" drops flushes; drives with a volatile cache need them."""
     below = [drive for drive in _drives_below(snapshot, device) if is_hardware(drive)]
-    needing = [drive for drive in below if _is_on(drive) and not is_protected(drive.model)]
-    if device.write_cache != "write through" or not needing:
+    volatile = [drive for drive in below if _is_on(drive) and not is_protected(drive.model)]
+    if device.write_cache != "write through" or not volatile:
         return
     yield Verdict(
         code="flush-off",
         severity="bad",
-        where=named(device),
+        where=device_label(device),
         says=f"The layer {device.name} drops flushes that the drive below it needs.",
         evidence=f"queue/write_cache of {device.name} is 'write through', and the cache of "
-        f"{', '.join(named(drive) for drive in needing)} is on",
-        costs="what fsync promised is lost at a power cut",
+        f"{', '.join(device_label(drive) for drive in volatile)} is on",
+        costs="a power cut loses data that fsync had confirmed",
         remedy=f"echo 'write back' | sudo tee /sys/block/{device.name}/queue/write_cache",
         proof="ssdlab witness write: see docs/experiments/witness.md",
         value="write through",
@@ -59,7 +59,7 @@ def _cache(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
     protected = is_protected(drive.model) or _has_capacitor(drive)
     if drive.transport in _SATA and protected and is_on:
         yield _before_protected(snapshot, drive)
-    elif drive.write_cache == "write through" and _said_on(drive) and not protected:
+    elif drive.write_cache == "write through" and _reports_on(drive) and not protected:
         yield _flush_off(drive)
     elif is_on:
         yield _volatile(snapshot, drive, protected=protected)
@@ -71,19 +71,19 @@ def _has_capacitor(drive: Device) -> bool:
     return drive.health is not None and drive.health.capacitor_tested
 
 
-def _said_on(drive: Device) -> bool:
-    """Whether the drive itself, not the kernel, says that its volatile cache is on."""
+def _reports_on(drive: Device) -> bool:
+    """Whether the drive itself, not the kernel, reports that its volatile cache is on."""
     if drive.health is not None and drive.health.cache_on is not None:
         return drive.health.cache_on
     return (drive.cache_type or "").startswith("write back")
 
 
 def _is_on(drive: Device) -> bool | None:
-    """By the drive's word where it is known, else by the kernel's."""
+    """As the drive reports it, else as the kernel does; None if neither does."""
     if drive.health is not None and drive.health.cache_on is not None:
         return drive.health.cache_on
-    told = drive.cache_type or drive.write_cache
-    return None if told is None else told.startswith("write back")
+    mode = drive.cache_type or drive.write_cache
+    return None if mode is None else mode.startswith("write back")
 
 
 def _evidence(drive: Device) -> str:
@@ -97,20 +97,21 @@ def _evidence(drive: Device) -> str:
 
 
 def _before_protected(snapshot: Snapshot, drive: Device) -> Verdict:
-    how = "its model" if is_protected(drive.model) else "an attribute that tests capacitors"
+    how = "its model" if is_protected(drive.model) else "its SMART capacitor test"
     return Verdict(
         code="write-cache-before-protected",
         severity="bad",
-        where=named(drive),
-        says="The volatile write cache is on, and this drive has capacitors that make it needless.",
-        evidence=f"{_evidence(drive)}; protected against power loss by {how} ({drive.model})",
+        where=device_label(drive),
+        says="The volatile write cache is on, but this drive's capacitors make it unnecessary.",
+        evidence=f"{_evidence(drive)}; protected against power loss, known by {how} "
+        f"({drive.model})",
         costs="each fsync waits for a flush: on two such drives turning the cache off made small "
         "writes with fsync 36 to 228 times faster (published; with O_SYNC one of them gained "
         "nothing)",
         remedy=f"sudo hdparm -W 0 {drive.node}\n"
-        "to keep it: put write_cache = off for it into /etc/hdparm.conf",
-        risk="sequential writes may be a little slower on some models: measure both",
-        proof=f"ssdlab run fsync {place(snapshot)}",
+        "to keep it off after a restart: write_cache = off in /etc/hdparm.conf",
+        risk="sequential writes may be slightly slower on some models: measure both",
+        proof=f"ssdlab run fsync {experiment_target(snapshot)}",
         value="write back",
     )
 
@@ -119,10 +120,10 @@ def _flush_off(drive: Device) -> Verdict:
     return Verdict(
         code="flush-off",
         severity="bad",
-        where=named(drive),
+        where=device_label(drive),
         says="The kernel sends no flush, although the drive's cache is volatile.",
         evidence=_evidence(drive),
-        costs="what fsync promised is lost at a power cut",
+        costs="a power cut loses data that fsync had confirmed",
         remedy=f"echo 'write back' | sudo tee /sys/block/{drive.name}/queue/write_cache",
         proof="ssdlab witness write: see docs/experiments/witness.md",
         value="write through",
@@ -130,15 +131,15 @@ def _flush_off(drive: Device) -> Verdict:
 
 
 def _volatile(snapshot: Snapshot, drive: Device, *, protected: bool) -> Verdict:
-    kind = "protected by its model" if protected else "not known to be protected"
+    kind = "its model has power-loss protection" if protected else "no known power-loss protection"
     return Verdict(
         code="write-cache-volatile",
         severity="note",
-        where=named(drive),
+        where=device_label(drive),
         says="The write cache is on: each fsync costs a flush.",
         evidence=f"{_evidence(drive)}; {kind}",
         costs="a program that syncs each write runs at the speed of the flash, not of the cache",
-        proof=f"ssdlab run fsync {place(snapshot)}",
+        proof=f"ssdlab run fsync {experiment_target(snapshot)}",
         value="write back",
     )
 
@@ -147,8 +148,8 @@ def _through(drive: Device) -> Verdict:
     return Verdict(
         code="write-cache-through",
         severity="good",
-        where=named(drive),
-        says="No volatile write cache: a write that is done needs no flush.",
+        where=device_label(drive),
+        says="No volatile write cache: a completed write needs no flush.",
         evidence=_evidence(drive),
         value="write through",
     )
@@ -156,18 +157,18 @@ def _through(drive: Device) -> Verdict:
 
 def _barrier(snapshot: Snapshot) -> Iterator[Verdict]:
     for mount in snapshot.mounts:
-        told = mount.doubts.get("no-barrier")
-        if told is None:
+        sentence = mount.doubts.get("no-barrier")
+        if sentence is None:
             continue
         safe = [is_protected(drive.model) or _is_on(drive) is False for drive in snapshot.drives]
         yield Verdict(
             code="no-barrier",
             severity="note" if safe and all(safe) else "bad",
             where=f"{mount.mount_point} ({mount.fs_type})",
-            says=told,
+            says=sentence,
             evidence=f"options of {mount.mount_point}: "
             + ", ".join(o for o in mount.options if "barrier" in o),
-            costs="the file system itself may be broken after a power cut",
+            costs="a power cut can corrupt the file system itself",
             remedy=f"sudo mount -o remount,barrier=1 {mount.mount_point}",
             proof="ssdlab witness write: see docs/experiments/witness.md",
             value=False,
@@ -182,11 +183,11 @@ def _scheduler(drive: Device) -> Iterator[Verdict]:
     yield Verdict(
         code="scheduler",
         severity="note",
-        where=named(drive),
-        says=f"The scheduler {drive.scheduler} costs processor time on a drive that needs none.",
+        where=device_label(drive),
+        says=f"The scheduler {drive.scheduler} costs CPU time; this drive needs no scheduler.",
         evidence=f"queue/scheduler is {drive.scheduler}",
-        costs="fewer requests a second where one processor is the limit; fairness may be worth it",
+        costs="fewer requests/s when one CPU is the limit; keep it if you need its fairness",
         remedy=f"echo {better} | sudo tee /sys/block/{drive.name}/queue/scheduler",
-        proof="ssdlab run --fio job.fio, with each scheduler",
+        proof="ssdlab run --fio job.fio, once with each scheduler",
         value=drive.scheduler,
     )

@@ -1,4 +1,4 @@
-"""Does a TRIM get through, and does anybody ask for one? From what each layer declares."""
+"""Does TRIM reach the drive, and does anything issue it? From what each layer declares."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ssdlab.doctor.checks.verdict import Severity, Verdict, is_hardware, is_rotating, named, place
+from ssdlab.doctor.checks.verdict import (
+    Severity,
+    Verdict,
+    device_label,
+    experiment_target,
+    is_hardware,
+    is_rotating,
+)
 from ssdlab.snapshot import Device, Layer, Mounted, Snapshot
 
 _COSTS: Final = (
-    "the drive keeps every block that was ever written as if it were needed, and collects with its "
-    "hidden spare alone: the twin of an 840 Pro does 6900 random writes a second in 40 GB when it "
-    "counts as full, and 51900 when the rest is free"
+    "the drive treats every block ever written as valid data, so garbage collection has only the "
+    "hidden spare: the twin of an 840 Pro does 6900 random writes/s in 40 GB when it counts as "
+    "full, and 51900 when the rest is free"
 )
 _PARITY: Final = frozenset({"raid4", "raid5", "raid6"})
 _PARITY_UNIT: Final = 4096
 """What md first rounds the start of a TRIM down to (drivers/md/raid5.c, make_discard_request)."""
-_PARITY_MENDED: Final = (6, 12)
-"""6.1.187 does so, 6.12.117 does not: tried on loop devices and on NVMe."""
-_LAZY: Final = frozenset({"virtio", "xen", "hyper-v", "iscsi", "nbd", "loop", "usb"})
-"""Where it can often not be helped from here, or is usual."""
+_PARITY_FIXED: Final = (6, 12)
+"""6.1.187 has the bug, 6.12.117 does not: tested on loop devices and on NVMe."""
+_COMMONLY_WITHOUT_TRIM: Final = frozenset(
+    {"virtio", "xen", "hyper-v", "iscsi", "nbd", "loop", "usb"}
+)
+"""Transports that often lack TRIM for a reason outside this machine."""
 
 
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
@@ -35,9 +44,9 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
 
 
 def _destroys(snapshot: Snapshot, mount: Mounted) -> Iterator[Verdict]:
-    """An array with parity takes more than it was told to from small blocks."""
+    """Before Linux 6.12, md with parity discards more than requested below 4 KiB blocks."""
     block = mount.block_bytes
-    if block is None or block >= _PARITY_UNIT or _version(snapshot.kernel) >= _PARITY_MENDED:
+    if block is None or block >= _PARITY_UNIT or _version(snapshot.kernel) >= _PARITY_FIXED:
         return
     for row in mount.layers:
         device = snapshot.device(row.device)
@@ -46,23 +55,23 @@ def _destroys(snapshot: Snapshot, mount: Mounted) -> Iterator[Verdict]:
         yield Verdict(
             code="trim-destroys",
             severity="bad",
-            where=named(device),
-            says="A TRIM can destroy data beside what it is told to free.",
-            evidence=f"{device.name} is {device.array_level} and takes TRIMs; blocks of "
-            f"{mount.mount_point} have {block} bytes: md rounds where a TRIM starts down to 4 KiB",
-            costs="up to 3.5 KiB of a live file become zeros where room that begins right behind "
-            "the start of a stripe is trimmed; seen with Linux 6.1, and no more with 6.12",
+            where=device_label(device),
+            says="A TRIM can destroy live data next to the range that it frees.",
+            evidence=f"{device.name} is {device.array_level} and accepts TRIM; the block size of "
+            f"{mount.mount_point} is {block} bytes: md rounds the start of a TRIM down to 4 KiB",
+            costs="up to 3.5 KiB of a live file become zeros when the trimmed range begins just "
+            "after the start of a stripe; observed with Linux 6.1, fixed by 6.12",
             remedy="echo options raid456 devices_handle_discard_safely=N | "
             "sudo tee /etc/modprobe.d/raid456.conf; sudo update-initramfs -u; sudo reboot\n"
-            "when it is next made, make the file system with blocks of 4 KiB: mkfs -b 4096",
-            risk="until then mount without discard, and let nothing run fstrim there",
+            "when you next create the file system, use 4 KiB blocks: mkfs -b 4096",
+            risk="until then mount without discard, and do not run fstrim there",
             value=block,
             unit="bytes",
         )
 
 
 def _version(kernel: str) -> tuple[int, ...]:
-    """Of "6.1.0-53-cloud-amd64" the first two numbers; (0, 0) where there are none."""
+    """(6, 1) of "6.1.0-53-cloud-amd64"; (0, 0) if it does not start with two numbers."""
     match = re.match(r"(\d+)\.(\d+)", kernel)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
@@ -83,7 +92,7 @@ def _of_stack(
     if unknown:
         yield _unknown(snapshot, unknown)
     if schedule is not None and schedule.passes == "no":
-        yield _never_asked(schedule, mount, passes=not unknown)
+        yield _never_issued(schedule, mount, passes=not unknown)
     elif not unknown:
         yield _passes(snapshot, layers, schedule)
 
@@ -97,56 +106,56 @@ def _stops(row: Layer, snapshot: Snapshot) -> bool:
 
 def _stopped(snapshot: Snapshot, row: Layer, mount: Mounted | None) -> Verdict:
     device = snapshot.device(row.device)
-    where = f"{row.device} ({row.layer})" if device is None else named(device)
+    where = f"{row.device} ({row.layer})" if device is None else device_label(device)
     point = None if mount is None else mount.mount_point
     severity: Severity = "bad"
-    if device is None or device.transport in _LAZY or row.layer == "thin pool":
+    if device is None or device.transport in _COMMONLY_WITHOUT_TRIM or row.layer == "thin pool":
         severity = "warn"
-    remedy, risk = _cure(row, device)
+    remedy, risk = _remedy(row, device)
     if remedy and point and device is not None:
         remedy = f"{remedy}\nsudo fstrim -v {point}"
     costs = _COSTS
     if device is not None and device.transport == "loop":
-        costs = "its image never shrinks, and the drive below keeps what is deleted in it"
+        costs = "its image never shrinks, and the drive below keeps the deleted data"
     return Verdict(
         code="trim-stopped",
         severity=severity,
         where=where,
-        says=f"A TRIM does not get past the {_spoken(row.layer)} {row.device}.",
+        says=f"TRIM does not pass the {_layer_name(row.layer)} {row.device}.",
         evidence=row.why,
         costs=costs,
         remedy=remedy,
         risk=risk,
-        proof=f"ssdlab run trim {place(snapshot)}",
+        proof=f"ssdlab run trim {experiment_target(snapshot)}",
         value=row.layer,
     )
 
 
-def _spoken(layer: str) -> str:
+def _layer_name(layer: str) -> str:
     words = {"dm-crypt": "encryption", "md": "array", "USB": "USB bridge", "loop": "loop device"}
     return words.get(layer, layer)
 
 
-def _cure(row: Layer, device: Device | None) -> tuple[str, str]:
-    """The command, and what it risks."""
+def _remedy(row: Layer, device: Device | None) -> tuple[str, str]:
+    """The command, and its risk."""
     if device is None:
         return "", ""
     if "switched off" in row.why and device.discard_max_hw_bytes:
         path = f"/sys/block/{device.name}/queue/discard_max_bytes"
-        # A value that is no multiple of the granularity is refused.
+        # The kernel refuses a value that is not a multiple of the granularity.
         return (
             f"echo {device.discard_max_hw_bytes >> 20 << 20} | sudo tee {path}",
             (
-                "Linux 6.18 refuses any value once it was 0 (Invalid argument): then attach the "
-                "device again, or restart"
+                "once it was 0, Linux 6.18 refuses any value (Invalid argument): then reattach the "
+                "device, or restart"
             ),
         )
     if row.layer == "dm-crypt":
         return (
             f"sudo cryptsetup refresh --allow-discards --persistent {device.mapped_name}",
             (
-                "whoever holds the drive can see which blocks are in use; on LUKS1 put `discard` "
-                "into /etc/crypttab instead and open it again"
+                "anyone with the drive can see which blocks are in use; for LUKS1, add `discard` "
+                "to /etc/crypttab instead and reopen it"
             ),
         )
     if row.layer == "md" and "devices_handle_discard_safely" in row.why:
@@ -156,15 +165,15 @@ def _cure(row: Layer, device: Device | None) -> tuple[str, str]:
                 "sudo tee /etc/modprobe.d/raid456.conf; sudo update-initramfs -u; sudo reboot"
             ),
             (
-                "parity is wrong after a TRIM unless EVERY member reads zeros there: smartctl -x "
-                "must say `Deterministic, Zeroed` of each; data is lost where the file system has "
-                "blocks below 4 KiB"
+                "parity is wrong after a TRIM unless EVERY member then reads zeros: smartctl -x "
+                "must print `Deterministic, Zeroed` for each; data is lost if the file system has "
+                "blocks smaller than 4 KiB"
             ),
         )
-    return _cure_below(row, device)
+    return _remedy_below(row, device)
 
 
-def _cure_below(row: Layer, device: Device) -> tuple[str, str]:
+def _remedy_below(row: Layer, device: Device) -> tuple[str, str]:
     if device.transport == "usb" and device.usb_id:
         maker, product = device.usb_id.split(":")
         rule = (
@@ -177,8 +186,8 @@ def _cure_below(row: Layer, device: Device) -> tuple[str, str]:
                 f"echo '{rule}' | sudo tee /etc/udev/rules.d/50-usb-trim.rules"
             ),
             (
-                "only if the first command shows a `Maximum unmap LBA count` above 0: bridges that "
-                "claim UNMAP wrongly hang or lose data"
+                "only if the first command shows a `Maximum unmap LBA count` above 0: a bridge "
+                "that wrongly claims UNMAP hangs or loses data"
             ),
         )
     if device.transport == "virtio":
@@ -189,37 +198,35 @@ def _cure_below(row: Layer, device: Device) -> tuple[str, str]:
     if row.layer == "thin pool":
         return "sudo lvchange --discards passdown POOL", ""
     if device.transport == "loop":
-        return "put its image on ext4, xfs, btrfs or tmpfs, and attach it writable: losetup", ""
+        return "put its image on ext4, xfs, btrfs or tmpfs, and attach it read-write: losetup", ""
     if device.is_drive:
         return (
             f"ssdlab provision {device.node}",
-            ("where a controller passes no TRIM, room left unwritten from the start is the remedy"),
+            "without TRIM, the only way to add spare is to leave space unwritten from the start",
         )
     return "", ""
 
 
 def _unknown(snapshot: Snapshot, rows: list[Layer]) -> Verdict:
-    told = "; ".join(f"{row.device} ({row.layer}): {row.why}" for row in rows)
+    reasons = "; ".join(f"{row.device} ({row.layer}): {row.why}" for row in rows)
     return Verdict(
         code="trim-unknown",
         severity="note",
         where=", ".join(row.device for row in rows),
-        says="Whether a TRIM gets through is not declared.",
-        evidence=told,
-        proof=f"sudo ssdlab run trim {place(snapshot)}",
+        says="At least one layer does not declare whether it passes TRIM.",
+        evidence=reasons,
+        proof=f"sudo ssdlab run trim {experiment_target(snapshot)}",
         value=None,
     )
 
 
-def _never_asked(schedule: Layer, mount: Mounted | None, *, passes: bool) -> Verdict:
+def _never_issued(schedule: Layer, mount: Mounted | None, *, passes: bool) -> Verdict:
     point = schedule.device if mount is None else mount.mount_point
     return Verdict(
         code="trim-never-asked",
         severity="warn",
         where=f"{point} (schedule)",
-        says="All layers pass a TRIM, but nothing ever asks for one."
-        if passes
-        else "Nothing ever asks for a TRIM.",
+        says="All layers pass TRIM, but nothing issues it." if passes else "Nothing issues TRIM.",
         evidence=schedule.why,
         costs=_COSTS,
         remedy=f"sudo systemctl enable --now fstrim.timer\nsudo fstrim -v {point}",
@@ -229,32 +236,32 @@ def _never_asked(schedule: Layer, mount: Mounted | None, *, passes: bool) -> Ver
 
 
 def _passes(snapshot: Snapshot, layers: tuple[Layer, ...], schedule: Layer | None) -> Verdict:
-    asked = "" if schedule is None else f"; asked: {schedule.why}"
+    issued = "" if schedule is None else f"; issued: {schedule.why}"
     names = ", ".join(row.device for row in layers if row.layer != "schedule")
     return Verdict(
         code="trim-passes",
         severity="good",
         where=names,
-        says="All layers declare that they pass a TRIM.",
-        evidence=f"discard_max_bytes of each is above 0{asked}",
-        proof=f"sudo ssdlab run trim {place(snapshot)}",
+        says="All layers declare that they pass TRIM.",
+        evidence=f"discard_max_bytes of each is above 0{issued}",
+        proof=f"sudo ssdlab run trim {experiment_target(snapshot)}",
         value=True,
     )
 
 
 def _online(snapshot: Snapshot, mount: Mounted) -> Iterator[Verdict]:
-    """A discard with each deletion is slow where the drive cannot queue it."""
-    told = " ".join(row.why for row in mount.layers)
-    if mount.discards_online not in {"discard", "discard=sync"} or "TRIM unqueued" not in told:
+    """Online discard on a SATA drive without queued TRIM stalls other requests."""
+    reasons = " ".join(row.why for row in mount.layers)
+    if mount.discards_online not in {"discard", "discard=sync"} or "TRIM unqueued" not in reasons:
         return
-    drives = ", ".join(named(d) for d in snapshot.drives if d.transport == "sata")
+    drives = ", ".join(device_label(d) for d in snapshot.drives if d.transport == "sata")
     yield Verdict(
         code="trim-online-unqueued",
         severity="warn",
         where=drives,
-        says="Each deletion stops the drive for a TRIM that it cannot queue.",
+        says="Each deletion stalls the drive for a TRIM that it cannot queue.",
         evidence=f"{mount.mount_point} is mounted with {mount.discards_online}; ATA TRIM unqueued",
-        costs="all requests wait while a TRIM runs: milliseconds for each deletion",
+        costs="all requests wait while a TRIM runs: milliseconds per deletion",
         remedy=f"sudo mount -o remount,nodiscard {mount.mount_point}; the same in /etc/fstab\n"
         "sudo systemctl enable --now fstrim.timer",
         proof=f"ssdlab run fsync {mount.mount_point}",
@@ -273,13 +280,13 @@ def _lvm(snapshot: Snapshot) -> Iterator[Verdict]:
     yield Verdict(
         code="lvm-keeps-freed",
         severity="note",
-        where=", ".join(named(device) for device in volumes),
-        says="What LVM itself frees (lvremove, lvreduce, pvmove) is not discarded.",
-        evidence="issue_discards is not 1 in /etc/lvm/lvm.conf; file systems' TRIMs pass all the "
-        "same",
-        costs="a removed volume's blocks count as used on the drive until they are written again",
+        where=", ".join(device_label(device) for device in volumes),
+        says="LVM does not discard the space that it frees (lvremove, lvreduce, pvmove).",
+        evidence="issue_discards is not 1 in /etc/lvm/lvm.conf; TRIM from file systems still "
+        "passes",
+        costs="a removed volume's blocks count as used on the drive until they are overwritten",
         remedy="after removing a volume: lvcreate -l 100%FREE -n rest VG; sudo blkdiscard "
         "/dev/VG/rest; lvremove VG/rest",
-        risk="issue_discards=1 makes every removal final: it cannot be undone by vgcfgrestore",
+        risk="issue_discards=1 makes every removal final: vgcfgrestore cannot undo it",
         value=False,
     )

@@ -1,8 +1,8 @@
-"""What is known of drives by their model: who is protected against power loss, how much flash.
+"""Drive models: which have power-loss protection, and how much flash they contain.
 
 Sources: the makers' data sheets of these families ("power-loss protection", "enhanced power-loss
-data protection"); the flash of the 850 Pro and the 840 Pro as a published over-provisioning test
-gives it. A model that is not listed is not thereby unprotected.
+data protection"); the flash of the 850 Pro and the 840 Pro from a published overprovisioning
+test. A model that is not listed may be protected too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PROTECTED: Final = re.compile(
 
 @dataclass(frozen=True)
 class Flash:
-    """All flash of a drive in bytes, and how that is known."""
+    """All flash of a drive in bytes; `why` is the source of the number."""
 
     size_bytes: int
     why: str
@@ -42,24 +42,24 @@ _KNOWN: Final = (
 
 
 def is_protected(model: str | None) -> bool:
-    """Whether this model has capacitors that save its write cache, as its maker's sheet says."""
+    """Whether this model's data sheet lists capacitors that protect its write cache."""
     return bool(model and _PROTECTED.search(model))
 
 
 def published(model: str | None) -> Spare | None:
-    """Flash and visible capacity of a model as a published test gives them; None of others."""
+    """Flash and visible capacity of a model from a published test; None for other models."""
     return next((area for pattern, area in _KNOWN if model and pattern.search(model)), None)
 
 
 def flash_of(model: str | None, size_bytes: int) -> Flash:
-    """All flash of a drive: of a known model, else the next power of two GiB above its capacity.
+    """All flash of a drive: published for its model, else the next power of two GiB.
 
-    That is how most drives with dies of a power of two are made; those with others have more.
+    Most drives whose dies have a power-of-two size are built so; drives with other dies have more.
     """
     known = published(model)
     if known is not None and known.flash >= size_bytes:
-        return Flash(known.flash, "by a published test of this model")
+        return Flash(known.flash, "from a published test of this model")
     flash = GIB
     while flash < size_bytes:
         flash *= 2
-    return Flash(flash, "the next power of two above its capacity, as most drives are made")
+    return Flash(flash, "estimated: the next power of two above its capacity")

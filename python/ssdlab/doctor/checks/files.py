@@ -1,7 +1,7 @@
-"""Files: how fragmented they are, and which of their regions read slower than the rest.
+"""Files: fragmentation, and regions that read slower than the rest.
 
-The reference of a map is the speed that a tenth of all pieces exceed: what this drive gives where
-nothing is in its way. A region is what lies together and reads at less than half of that.
+The reference speed is the 90th percentile over all pieces: what this drive delivers when nothing
+slows it down. A slow region is a run of adjacent pieces that read at less than half of it.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from ssdlab.doctor.checks.verdict import Severity, Verdict, is_hardware, place
+from ssdlab.doctor.checks.verdict import Severity, Verdict, experiment_target, is_hardware
 from ssdlab.snapshot import File, Piece, Snapshot
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
 SMALL, TINY = 1 << 20, 256 << 10
-"""Mean fragments below which reads are split; above, the order on the drive decides."""
+"""Mean fragment sizes. Below SMALL, reads are split into more requests; above it, only the
+placement on the drive matters."""
 SLOW: Final = 0.5
-LEAST_PIECES: Final = 8
+PIECES_MIN: Final = 8
 UNSTEADY: Final = 0.5
 BAD, WARN = 2.0, 1.25
-"""Times as long as at the reference's speed."""
+"""Slowdown: read time divided by the time at the reference speed."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Pieces of a file that lie together and are slow: bytes, and MiB/s in the mean."""
+    """Adjacent slow pieces of a file: byte range, and mean MiB/s."""
 
     start: int
     end: int
@@ -53,13 +54,13 @@ def _fragmented(snapshot: Snapshot, file: File) -> Iterator[Verdict]:
         code="fragmented",
         severity="warn" if mean < TINY else "note",
         where=file.path,
-        says=f"The file is in {file.extents} fragments of {format_size(mean)} in the mean.",
-        evidence=f"FIEMAP: {file.extents} extents where {file.ideal_extents} would do, a degree of "
-        f"fragmentation of {degree:.3g}",
-        costs="reads are split into more requests; and if it was written in this order, its parts "
-        "meet on the same dies",
+        says=f"The file has {file.extents} fragments, {format_size(mean)} on average.",
+        evidence=f"FIEMAP: {file.extents} extents, ideally {file.ideal_extents}: degree of "
+        f"fragmentation {degree:.3g}",
+        costs="reads are split into more requests; and if the fragments were written in this "
+        "order, some of them conflict on the same dies",
         remedy=_defragment(snapshot, file),
-        proof=f"ssdlab run fragments {place(snapshot)}",
+        proof=f"ssdlab run fragments {experiment_target(snapshot)}",
         value=round(degree, 3),
     )
 
@@ -82,9 +83,9 @@ def _copy(file: File) -> str:
 
 
 def reference_mib_per_s(files: Sequence[File]) -> float | None:
-    """The speed that a tenth of all pieces of all files exceed; None of too few pieces."""
+    """The 90th percentile of all pieces' speeds; None if there are too few pieces."""
     speeds = sorted(speed(piece) for file in files for piece in file.pieces)
-    if len(speeds) < LEAST_PIECES:
+    if len(speeds) < PIECES_MIN:
         return None
     return speeds[int(0.9 * (len(speeds) - 1))]
 
@@ -95,14 +96,14 @@ def speed(piece: Piece) -> float:
 
 
 def slowdown(file: File, reference: float) -> float:
-    """How many times as long the file's pieces took as at the reference's speed."""
+    """Read time of the file's pieces divided by the time at the reference speed (MiB/s)."""
     took = sum(piece.seconds for piece in file.pieces)
     return took * reference / (sum(piece.length for piece in file.pieces) / MIB)
 
 
 def regions(file: File, reference: float) -> list[Region]:
-    """What lies together and is slow, in the order of the file."""
-    found = []
+    """The slow regions, in the order of the file."""
+    slow_regions = []
     for slow, group in groupby(file.pieces, lambda piece: speed(piece) < SLOW * reference):
         if not slow:
             continue
@@ -110,64 +111,64 @@ def regions(file: File, reference: float) -> list[Region]:
         amount = sum(piece.length for piece in members)
         took = sum(piece.seconds for piece in members)
         last = members[-1]
-        found.append(
+        slow_regions.append(
             Region(members[0].offset, last.offset + last.length, amount / MIB / max(took, 1e-9))
         )
-    return found
+    return slow_regions
 
 
 def _map(snapshot: Snapshot) -> Iterator[Verdict]:
     reference = reference_mib_per_s(snapshot.files)
     if reference is None:
         return
-    shaken = any(map(is_unsteady, snapshot.files))  # what shook one may have shaken all
-    slow = [] if shaken else [file for file in snapshot.files if _is_slow(file, reference)]
+    disturbed = any(map(is_unsteady, snapshot.files))  # the cause may have affected all files
+    slow = [] if disturbed else [file for file in snapshot.files if _is_slow(file, reference)]
     for file in slow:
         yield _aged(snapshot, file, reference)
     yield from _unsteady(snapshot)
-    told = [file for file in snapshot.files if len(file.pieces) >= LEAST_PIECES]
-    if told and not slow and not shaken:
-        read = sum(piece.length for file in told for piece in file.pieces)
+    mapped = [file for file in snapshot.files if len(file.pieces) >= PIECES_MIN]
+    if mapped and not slow and not disturbed:
+        read = sum(piece.length for file in mapped for piece in file.pieces)
         yield Verdict(
             code="reads-even",
             severity="good",
-            where=", ".join(file.path for file in told),
-            says="The files that were read are read at one speed: no region has aged.",
-            evidence=f"{format_size(read)} in pieces past the page cache; a tenth of them faster "
-            f"than {reference:.0f} MiB/s",
+            where=", ".join(file.path for file in mapped),
+            says="The files read at an even speed: no region has aged.",
+            evidence=f"{format_size(read)} read past the page cache; 90th percentile "
+            f"{reference:.0f} MiB/s",
             value=round(reference, 1),
             unit="MiB/s",
         )
 
 
 def _is_slow(file: File, reference: float) -> bool:
-    enough = len(file.pieces) >= LEAST_PIECES
+    enough = len(file.pieces) >= PIECES_MIN
     return enough and slowdown(file, reference) >= WARN and bool(regions(file, reference))
 
 
 def is_unsteady(file: File) -> bool:
-    """Whether most of what stayed slow was not slow alike."""
+    """Whether repeated reads of most slow pieces took different times."""
     return (file.unsteady or 0.0) > UNSTEADY
 
 
 def _unsteady(snapshot: Snapshot) -> Iterator[Verdict]:
-    shaken = [file for file in snapshot.files if is_unsteady(file)]
-    if shaken:
+    disturbed = [file for file in snapshot.files if is_unsteady(file)]
+    if disturbed:
         yield Verdict(
             code="map-unsteady",
             severity="note",
-            where=", ".join(file.path for file in shaken),
-            says="The map of read speeds cannot be trusted: the same places read at other speeds.",
-            evidence="of the pieces that stayed slow, "
-            + ", ".join(f"{file.unsteady or 0:.0%}" for file in shaken)
-            + " read at other speeds each time (by half and more)",
-            costs="this machine or its host was busy with something else",
-            remedy=f"ssdlab doctor {shlex.quote(snapshot.target)}   # when it is quiet",
-            value=max(file.unsteady or 0.0 for file in shaken),
+            where=", ".join(file.path for file in disturbed),
+            says="The map of read speeds is unreliable: repeated reads of the same place differ.",
+            evidence="of the slow pieces, "
+            + ", ".join(f"{file.unsteady or 0:.0%}" for file in disturbed)
+            + " took half as long again, or longer, in another reading",
+            costs="other work on this machine or its host disturbed the measurement",
+            remedy=f"ssdlab doctor {shlex.quote(snapshot.target)}   # when the machine is idle",
+            value=max(file.unsteady or 0.0 for file in disturbed),
         )
 
 
-def _counted(found: Sequence[Region]) -> str:
+def _count(found: Sequence[Region]) -> str:
     return "one slow region," if len(found) == 1 else f"{len(found)} slow regions, the slowest"
 
 
@@ -177,25 +178,25 @@ def _days(days: float) -> str:
 
 def _aged(snapshot: Snapshot, file: File, reference: float) -> Verdict:
     times = slowdown(file, reference)
-    found = regions(file, reference)
-    worst = min(found, key=lambda region: region.mib_per_s)
+    slow = regions(file, reference)
+    worst = min(slow, key=lambda region: region.mib_per_s)
     severity: Severity = "bad" if times >= BAD else "warn"
     if not any(is_hardware(drive) for drive in snapshot.drives):
-        severity = "note"  # a host's cache and neighbours do the same
+        severity = "note"  # a virtual disk's host can cause the same
     age = "" if file.written_days is None else f"; last written {_days(file.written_days)} ago"
     return Verdict(
         code="aged-regions",
         severity=severity,
         where=file.path,
         says=f"Reading it takes {times:.1f} times as long as at the speed of its fast parts.",
-        evidence=f"{_counted(found)} from {format_size(worst.start)} to {format_size(worst.end)} "
-        f"at {worst.mib_per_s:.0f} MiB/s where {reference:.0f} are usual{age}",
+        evidence=f"{_count(slow)} from {format_size(worst.start)} to {format_size(worst.end)} "
+        f"at {worst.mib_per_s:.0f} MiB/s; reference {reference:.0f} MiB/s{age}",
         costs=f"a read of the whole file takes {times:.1f} times as long",
         remedy=f"ssdlab heal --dry-run {shlex.quote(file.path)}\n"
         f"ssdlab heal {shlex.quote(file.path)}",
-        risk="the slow pieces are written once more; what it must not touch it refuses "
+        risk="the slow pieces are rewritten once; heal refuses files that it must not touch "
         "(docs/heal.md)",
-        proof=f"ssdlab run aging {place(snapshot)}",
+        proof=f"ssdlab run aging {experiment_target(snapshot)}",
         value=round(times, 3),
         unit="x",
     )

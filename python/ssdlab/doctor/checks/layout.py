@@ -1,19 +1,23 @@
-"""Alignment: whether what starts on a drive starts where its pages do."""
+"""Alignment: whether partitions, containers and volumes start on a page of the drive."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from ssdlab.doctor.checks.verdict import Verdict, is_rotating, named, place
+from ssdlab.doctor.checks.verdict import Verdict, device_label, experiment_target, is_rotating
 from ssdlab.snapshot import Device, Mounted, Snapshot
 from ssdlab.units import format_size
 
 PAGE: Final = 4096
-"""What every flash drive maps by, or a divisor of it."""
+"""The mapping unit of flash drives, or a divisor of it."""
 FLASH_PAGE: Final = 16 << 10
-"""A page of most of today's flash."""
+"""The page size of most current flash."""
 SAFE: Final = 1 << 20
+_COSTS: Final = (
+    "each 4 KiB write touches two mapping units: the drive reads, merges and writes both, and "
+    "wears twice as fast"
+)
 
 
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
@@ -21,17 +25,17 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
     starts = [device for device in snapshot.devices if device.start_bytes is not None]
     wrong = False
     for device in snapshot.devices:
-        found = list(_of_device(snapshot, device))
-        wrong = wrong or bool(found)
-        yield from found
+        verdicts = list(_of_device(snapshot, device))
+        wrong = wrong or bool(verdicts)
+        yield from verdicts
     if starts and not wrong:
-        told = ", ".join(f"{d.name} at {format_size(d.start_bytes or 0)}" for d in starts)
+        offsets = ", ".join(f"{d.name} at {format_size(d.start_bytes or 0)}" for d in starts)
         yield Verdict(
             code="aligned",
             severity="good",
             where=", ".join(device.name for device in starts),
-            says="All partitions start at whole units of the drive.",
-            evidence=f"{told}; alignment_offset is 0",
+            says="All partitions are aligned to the drive's units.",
+            evidence=f"{offsets}; alignment_offset is 0",
             value=True,
         )
     for mount in snapshot.mounts:
@@ -48,19 +52,19 @@ def _of_device(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
         yield _misaligned(
             snapshot,
             device,
-            f"it starts at byte {start}, which is {start % unit} "
-            f"bytes off a unit of {format_size(unit)}",
+            f"it starts at byte {start}, {start % unit} bytes past a multiple of "
+            f"{format_size(unit)}",
         )
     elif off:
-        said = f"alignment_offset is {off} bytes" if off > 0 else "its members do not agree"
-        yield _misaligned(snapshot, device, said)
-    elif start is not None and start % _wanted(device):
+        why = f"alignment_offset is {off} bytes" if off > 0 else "its members do not agree"
+        yield _misaligned(snapshot, device, why)
+    elif start is not None and start % _alignment(device):
         yield _small(device, start)
     yield from _inside(device)
 
 
 def _inside(device: Device) -> Iterator[Verdict]:
-    """A container or volume whose data does not begin at a page of the device below."""
+    """A container or volume whose data is not aligned on the device below."""
     wrong = [at for at in device.data_starts_bytes if at % PAGE]
     if not wrong:
         return
@@ -68,41 +72,39 @@ def _inside(device: Device) -> Iterator[Verdict]:
     yield Verdict(
         code="misaligned-inside",
         severity="bad",
-        where=named(device),
-        says=f"The data of {device.name} does not begin at a page of {below}.",
-        evidence=f"its device-mapper table has it begin at byte {wrong[0]} of {below}, which is "
-        f"{wrong[0] % PAGE} bytes off a unit of {format_size(PAGE)}",
-        costs="each write of 4 KiB touches two units: the drive reads, merges and writes both, and "
-        "wears twice as fast",
-        remedy="back it up, and make it again: cryptsetup luksFormat --align-payload 2048, or "
-        "pvcreate --dataalignment 1m",
-        risk="making a container or a volume again destroys what is in it",
+        where=device_label(device),
+        says=f"The data of {device.name} does not start on a page of {below}.",
+        evidence=f"by its device-mapper table it starts at byte {wrong[0]} of {below}, "
+        f"{wrong[0] % PAGE} bytes past a multiple of {format_size(PAGE)}",
+        costs=_COSTS,
+        remedy="back up the data, then recreate the container: cryptsetup luksFormat "
+        "--align-payload 2048, or pvcreate --dataalignment 1m",
+        risk="recreating a container or a volume destroys its data",
         value=wrong[0],
         unit="bytes",
     )
 
 
-def _wanted(device: Device) -> int:
-    wanted = FLASH_PAGE
+def _alignment(device: Device) -> int:
+    alignment = FLASH_PAGE
     for unit in (device.optimal_io_bytes, device.discard_granularity_bytes):
         if unit and unit <= SAFE and unit % PAGE == 0:
-            wanted = max(wanted, unit)
-    return wanted
+            alignment = max(alignment, unit)
+    return alignment
 
 
 def _misaligned(snapshot: Snapshot, device: Device, why: str) -> Verdict:
     return Verdict(
         code="misaligned",
         severity="bad",
-        where=named(device),
-        says=f"{device.name} does not start at a page of the drive.",
+        where=device_label(device),
+        says=f"{device.name} does not start on a page of the drive.",
         evidence=why,
-        costs="each write of 4 KiB touches two units: the drive reads, merges and writes both, and "
-        "wears twice as fast",
-        remedy=f"back it up, and make it again at a multiple of 1 MiB:\n"
+        costs=_COSTS,
+        remedy=f"back up the data, then recreate it at a multiple of 1 MiB:\n"
         f"sudo parted --align optimal /dev/{_disk(device)} mkpart ...",
-        risk="making a partition again destroys what is in it",
-        proof=f"ssdlab run split {place(snapshot)}",
+        risk="recreating a partition destroys its data",
+        proof=f"ssdlab run split {experiment_target(snapshot)}",
         value=device.off_by_bytes or device.start_bytes,
         unit="bytes",
     )
@@ -116,11 +118,11 @@ def _small(device: Device, start: int) -> Verdict:
     return Verdict(
         code="alignment-small",
         severity="note",
-        where=named(device),
-        says=f"{device.name} starts at a mapping unit, but not at a whole flash page or stripe.",
-        evidence=f"it starts at byte {start}; multiples of {format_size(_wanted(device))} or 1 MiB "
-        "are whole",
-        costs="some large requests touch one flash page more than they need",
+        where=device_label(device),
+        says=f"{device.name} is aligned to a mapping unit, but not to a flash page or stripe.",
+        evidence=f"it starts at byte {start}, which is not a multiple of "
+        f"{format_size(_alignment(device))}",
+        costs="some large requests touch one flash page more than necessary",
         value=start,
         unit="bytes",
     )
@@ -135,10 +137,10 @@ def _block(snapshot: Snapshot, mount: Mounted) -> Iterator[Verdict]:
         code="block-small",
         severity="warn",
         where=f"{mount.mount_point} ({mount.fs_type})",
-        says=f"The file system's block of {size} bytes is less than the drive maps.",
+        says=f"The file system's block size, {size} bytes, is below the drive's mapping unit.",
         evidence=f"statvfs of {mount.mount_point}: f_frsize {size}",
-        costs="small writes make the drive read, merge and write whole units of 4 KiB",
-        remedy="make it again with blocks of 4 KiB when it is next made: mkfs -b 4096",
+        costs="for each small write the drive reads, merges and writes a whole 4 KiB unit",
+        remedy="when you next create the file system, use 4 KiB blocks: mkfs -b 4096",
         value=size,
         unit="bytes",
     )

@@ -7,15 +7,21 @@ from typing import Final
 
 from ssdlab.analysis.spare import Spare
 from ssdlab.doctor.checks.drives import flash_of
-from ssdlab.doctor.checks.verdict import Severity, Verdict, is_hardware, named, place
+from ssdlab.doctor.checks.verdict import (
+    Severity,
+    Verdict,
+    device_label,
+    experiment_target,
+    is_hardware,
+)
 from ssdlab.snapshot import Device, Mounted, Snapshot, Swap
 from ssdlab.units import format_size
 
 FULL_BAD, FULL_WARN = 0.97, 0.90
 GOOD_SPARE: Final = 0.25
-"""Of all flash; the published test recommends 25 to 29 %."""
+"""Hidden flash / all flash; the published test recommends 25 to 29 %."""
 SWAP_SHARE: Final = 0.10
-"""Of memory; less in swap is what is never used again."""
+"""Fraction of memory; less than that in swap is normal, for idle pages."""
 
 
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
@@ -43,8 +49,8 @@ def _full(mount: Mounted) -> Iterator[Verdict]:
         says=f"The file system is {used:.1%} full.",
         evidence=f"statvfs of {mount.mount_point}: {format_size(mount.free_bytes)} of "
         f"{format_size(mount.total_bytes)} free for an ordinary user",
-        costs="new files are laid in what gaps there are, in fragments; and what is free is what a "
-        "TRIM could give the drive as spare",
+        costs="new files are split over the remaining gaps, and TRIM can return little spare "
+        "to the drive",
         remedy=f"du -xh --threshold=1G {mount.mount_point} | sort -h | tail -20",
         proof=f"ssdlab run fragments {mount.mount_point}",
         value=round(used, 4),
@@ -52,28 +58,28 @@ def _full(mount: Mounted) -> Iterator[Verdict]:
 
 
 def _spare(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
-    """Both ways, since both are in use: hidden / all flash, and hidden / visible."""
+    """Spare in both usual definitions: hidden / all flash, and hidden / visible."""
     if not drive.size_bytes or drive.transport == "usb":
         return
     free = (drive.health and drive.health.unallocated_bytes) or 0
     flash = flash_of(drive.model, drive.size_bytes + free)
     area = Spare(flash.size_bytes, drive.size_bytes)
-    also = f"; {format_size(free)} in no namespace" if free else ""
+    also = f"; {format_size(free)} not in any namespace" if free else ""
     enough = area.of_all >= GOOD_SPARE
     yield Verdict(
         code="spare",
         severity="good" if enough else "note",
-        where=named(drive),
-        says=f"Hidden flash: about {area.of_all:.1%} of all of it "
-        f"({area.of_visible:.1%} of the visible).",
+        where=device_label(drive),
+        says=f"Hidden flash: about {area.of_all:.1%} of all flash "
+        f"({area.of_visible:.1%} of the visible capacity).",
         evidence=f"{format_size(drive.size_bytes)} visible; {format_size(flash.size_bytes)} of "
         f"flash ({flash.why}){also}",
         costs=""
         if enough
-        else "a full drive writes at random at the rate that its spare allows: 8700 a second with "
-        "6.85 %, 32000 with 27 % on the twin of an 840 Pro",
+        else "random writes on a full drive are limited by its spare: 8700/s with 6.85 %, 32000/s "
+        "with 27 % on the twin of an 840 Pro",
         remedy="" if enough else f"ssdlab provision {drive.node}",
-        proof=f"ssdlab run steady {place(snapshot)}",
+        proof=f"ssdlab run steady {experiment_target(snapshot)}",
         value=round(area.of_all, 4),
     )
 
@@ -100,9 +106,9 @@ def _swap(snapshot: Snapshot, swap: Swap) -> Iterator[Verdict]:
         where=f"{swap.name} on {', '.join(swap.drives)}",
         says="This machine swaps to the same drive.",
         evidence=f"/proc/swaps: {format_size(swap.used_bytes)} used; memory {format_size(memory)}",
-        costs="each page of memory that is missing is a random read that other reads wait for; "
-        "swapping also writes in pieces of 4 KiB",
-        remedy="vmstat 5   # si and so other than 0: it swaps now; more memory, or zram",
+        costs="each page fault from swap is a random read that other reads wait for; swapping out "
+        "also writes in pieces of 4 KiB",
+        remedy="vmstat 5   # si or so above 0: it is swapping now; add memory, or use zram",
         value=swap.used_bytes,
         unit="bytes",
     )

@@ -1,4 +1,4 @@
-"""A verdict: what is the matter, how it is known, what it costs, what to do, what proves it."""
+"""A verdict of a check: problem, evidence, cost, remedy, and the experiment that confirms it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("bad", "warn", "note", "good")
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that was found; `code` is for programs and never changes.
+    """One result of a check; `code` is for programs and never changes.
 
-    `where` is the layer, device or path. `evidence` says what was read where. `costs`, `remedy`
-    (a command, or several joined by newlines), `risk` of the remedy and `proof` (the experiment
-    that would show it) are "" where there is none. `value` with `unit` is the number behind it.
+    `where` is the layer, device or path. `evidence` is the reading and its source. `costs`,
+    `remedy` (commands, one per line), `risk` of the remedy and `proof` (an experiment that shows
+    the effect) may be "". `value` with `unit` is the number that the verdict rests on.
     """
 
     code: str
@@ -34,13 +34,13 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     unit: str = ""
 
 
-def place(snapshot: Snapshot) -> str:
-    """Where an experiment would be run: the target's mount, else the target as it was given."""
+def experiment_target(snapshot: Snapshot) -> str:
+    """The target of a suggested `ssdlab run`: the mount point, else the doctor's own target."""
     return snapshot.mounts[0].mount_point if snapshot.mounts else snapshot.target
 
 
-def named(device: Device) -> str:
-    """A device with its kind: "sda (drive)", "dm-0 (dm-crypt, luks-root)"."""
+def device_label(device: Device) -> str:
+    """A device with its layer: "sda (drive)", "dm-0 (dm-crypt, luks-root)"."""
     words = ", ".join(word for word in (device.layer, device.mapped_name) if word)
     return f"{device.name} ({words})"
 
@@ -49,10 +49,10 @@ _VIRTUAL: Final = frozenset({"virtio", "xen", "hyper-v", "loop", "nbd", "iscsi",
 
 
 def is_rotating(device: Device) -> bool:
-    """Whether it is a disk that turns; what a virtual one says of that means nothing."""
+    """Whether it is a rotating disk; a virtual disk's own claim is ignored."""
     return bool(device.rotational) and device.transport not in _VIRTUAL
 
 
 def is_hardware(device: Device) -> bool:
-    """Whether it is a drive of this machine, with flash in it for all that is known."""
+    """Whether it is a physical drive of this machine and not known to rotate."""
     return device.is_drive and device.transport not in _VIRTUAL and not is_rotating(device)

@@ -1,4 +1,4 @@
-"""What the doctor says, for people: on the terminal and as a page. Renders, computes nothing."""
+"""The doctor's report on the terminal and as an HTML page. Renders only; computes nothing."""
 
 from ssdlab.doctor.report.html import write_html
 from ssdlab.doctor.report.page import Report

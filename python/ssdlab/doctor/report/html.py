@@ -1,4 +1,4 @@
-"""What the doctor says, as ONE self-contained HTML page: no script, nothing loaded."""
+"""The doctor's report as one self-contained HTML page without scripts."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from ssdlab.wording import plain
 
 
 def write_html(report: Report, path: Path) -> None:
-    """Writes the page; it appears whole or not at all.
+    """Write the page atomically.
 
     Raises:
-        UsageError: the file cannot be written there.
+        UsageError: the file cannot be written.
     """
     put(path, _page(report))
 
 
 def _page(report: Report) -> str:
-    found = environment()
-    found.filters["plain"] = plain
-    template = found.get_template("doctor.html.j2")
-    return template.render(
-        report=report,
-        words=SEVERITY_WORDS,
-        stack=_stack(report),
-        schedule=schedule(report.stack),
-        maps=_maps(report),
+    return (
+        environment()
+        .get_template("doctor.html.j2")
+        .render(
+            report=report,
+            words=SEVERITY_WORDS,
+            stack=_stack(report),
+            schedule=schedule(report.stack),
+            maps=_maps(report),
+        )
     )
 
 
@@ -46,12 +47,12 @@ def _maps(report: Report) -> list[Picture]:
     reference = reference_mib_per_s(report.stack.files)
     if reference is None:
         return []
-    found: list[Picture] = []
+    pictures: list[Picture] = []
     for number, file in enumerate(report.stack.files, 1):
         if file.pieces:
             drawing = _map(file, reference, number)
-            found += drawn(plain(file.path), _caption(file, reference), drawing.svg)
-    return found
+            pictures += drawn(plain(file.path), _caption(file, reference), drawing.svg)
+    return pictures
 
 
 def _map(file: File, reference: float, number: int) -> ReadMap:
@@ -62,5 +63,5 @@ def _map(file: File, reference: float, number: int) -> ReadMap:
 def _caption(file: File, reference: float) -> str:
     return (
         f"{file_line(file)}. Reading it takes {slowdown(file, reference):.2f} times as long as at "
-        f"{reference:.0f} MiB/s, the speed that a tenth of all pieces exceed (dashed)."
+        f"{reference:.0f} MiB/s, the 90th percentile of all pieces (dashed)."
     )

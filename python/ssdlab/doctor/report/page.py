@@ -1,4 +1,4 @@
-"""All that the doctor says of one target: what is shown, and what `--json` prints."""
+"""The doctor's report on one target, as `--json` prints it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from ssdlab.warning import MeasurementWarning
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The JSON of `ssdlab doctor`: design, section 5.
+    """The JSON object of `ssdlab doctor`.
 
-    `measures` has a row a layer; `findings` the verdicts by name; `verdicts` all that is said of
-    them, the worst first; `warnings` what could not be read; `stack` what was read.
+    `measures` has a row for each layer. `findings` are the verdicts by name, `verdicts` the same
+    with all details, the worst first. `warnings` lists what could not be read; `stack` is the
+    snapshot that was read.
     """
 
     ssdlab: str

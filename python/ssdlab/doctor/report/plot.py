@@ -1,4 +1,4 @@
-"""The read-speed map of a file as a line of text: a column a place, its height the speed there."""
+"""The read-speed map of a file as a line of text: a bar for each part of the file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ MIB: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Column:
-    """What is drawn at one place: a sign, and whether it is slow; a blank where nothing was read.
-
-    `mib_per_s` is the speed of what was read there, None for nothing.
-    """
+    """One bar: `sign` is a block character, or a blank if nothing was read (`mib_per_s` None)."""
 
     sign: str
     is_slow: bool
@@ -25,19 +22,19 @@ class Column:
 
 
 def columns(file: File, reference: float, width: int) -> list[Column]:
-    """At most `width` columns, the pieces in their order; full height is the reference."""
+    """At most `width` bars in the order of the file; full height is `reference` (MiB/s)."""
     count = max(1, min(width, len(file.pieces)))
-    amounts, times = [0.0] * count, [0.0] * count
+    mib, seconds = [0.0] * count, [0.0] * count
     for number, piece in enumerate(file.pieces):
         at = number * count // len(file.pieces)
-        amounts[at] += piece.length / MIB
-        times[at] += piece.seconds
-    return [_column(a, t, reference) for a, t in zip(amounts, times, strict=True)]
+        mib[at] += piece.length / MIB
+        seconds[at] += piece.seconds
+    return [_column(m, s, reference) for m, s in zip(mib, seconds, strict=True)]
 
 
-def _column(amount: float, seconds: float, reference: float) -> Column:
-    if not amount or not seconds:
+def _column(mib: float, seconds: float, reference: float) -> Column:
+    if not mib or not seconds:
         return Column(" ", is_slow=False, mib_per_s=None)
-    speed = amount / seconds
+    speed = mib / seconds
     height = min(len(_HEIGHTS) - 1, int(speed / reference * len(_HEIGHTS)))
     return Column(_HEIGHTS[height], speed < SLOW * reference, speed)

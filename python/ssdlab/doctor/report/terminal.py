@@ -1,4 +1,4 @@
-"""What the doctor says, as text on the terminal: the stack, the verdicts, the maps."""
+"""The doctor's report as text on the terminal: the stack, the verdicts, the maps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LABEL: Final = 7
 
 
 def render(report: Report, console: Console, *, quiet: bool) -> None:
-    """Prints it for people; without colour it says the same. `quiet`: what is bad or to look at."""
+    """Print the report; `quiet` prints only verdicts of severity bad and warn."""
     if quiet:
         for verdict in report.verdicts:
             if verdict.severity in {"bad", "warn"}:
@@ -53,14 +53,13 @@ def _print_stack(report: Report, console: Console) -> None:
         lines.add_row(Text(row.layer), Text(row.device), Text(row.what), trim)
     console.print(lines)
     for line in schedule(report.stack):
-        console.print(Padding(Text(f"TRIM asked for, {line}", "dim"), (0, 0, 0, 1)))
+        console.print(Padding(Text(f"TRIM schedule, {line}", "dim"), (0, 0, 0, 1)))
     console.print()
 
 
 def _print_verdict(verdict: Verdict, console: Console) -> None:
-    style = _STYLES[verdict.severity]
     head = Text.assemble(
-        (f"{SEVERITY_WORDS[verdict.severity]:<5}", style),
+        (f"{SEVERITY_WORDS[verdict.severity]:<5}", _STYLES[verdict.severity]),
         (plain(verdict.code), "bold"),
         (f"  {plain(verdict.where)}", "dim"),
     )
@@ -69,7 +68,7 @@ def _print_verdict(verdict: Verdict, console: Console) -> None:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=_LABEL, style="dim")
     grid.add_column(overflow="fold")
-    for label, text, how in (
+    for label, text, style in (
         ("seen", verdict.evidence, ""),
         ("costs", verdict.costs, ""),
         ("do", verdict.remedy, "bold"),
@@ -78,7 +77,7 @@ def _print_verdict(verdict: Verdict, console: Console) -> None:
     ):
         if text:
             lines = "\n".join(plain(line) for line in text.splitlines())
-            grid.add_row(label, Text(lines, how))
+            grid.add_row(label, Text(lines, style))
     console.print(Padding(grid, (0, 0, 0, 6)))
     console.print()
 
@@ -101,7 +100,7 @@ def _print_maps(report: Report, console: Console) -> None:
     if not files:
         return
     full = "" if reference is None else f" (full height: {reference:.0f} MiB/s)"
-    console.print(Padding(Text(f"Read speed by place in the file{full}", "bold"), (0, 0, 0, 1)))
+    console.print(Padding(Text(f"Read speed by position in the file{full}", "bold"), (0, 0, 0, 1)))
     for file in files:
         console.print(Padding(Text(plain(file.path)), (0, 0, 0, 1)))
         console.print(Padding(Text(file_line(file), "dim"), (0, 0, 0, 3)))
@@ -116,12 +115,12 @@ def _print_map(file: File, reference: float, console: Console) -> None:
         line.append(column.sign, "red" if column.is_slow else "green")
     console.print(Padding(Text.assemble("|", line, "|"), (0, 0, 0, 3)))
     speeds = sorted(speed(piece) for piece in file.pieces)
-    middle = speeds[len(speeds) // 2]
-    told = (
-        f"{len(speeds)} pieces: slowest {speeds[0]:.0f}, middle {middle:.0f}, fastest "
+    median = speeds[len(speeds) // 2]
+    summary = (
+        f"{len(speeds)} pieces: slowest {speeds[0]:.0f}, median {median:.0f}, fastest "
         f"{speeds[-1]:.0f} MiB/s; {slowdown(file, reference):.2f} x the time of its fast parts"
     )
-    console.print(Padding(Text(told, "dim"), (0, 0, 0, 3)))
+    console.print(Padding(Text(summary, "dim"), (0, 0, 0, 3)))
 
 
 def _print_unread(report: Report, console: Console) -> None:

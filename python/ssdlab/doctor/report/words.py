@@ -1,4 +1,4 @@
-"""A storage stack in words: a row for each layer, and a line for each file."""
+"""A storage stack as text: a row for each layer, a line for each file."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Row:
 
 def rows(snapshot: Snapshot) -> list[Row]:
     """The layers from the top down, without control characters."""
-    found: list[Row] = []
+    table: list[Row] = []
     for mount in snapshot.mounts:
         layers = {row.device: row for row in mount.layers if row.layer != "schedule"}
-        found.append(_of_mount(mount, layers.pop(mount.mount_point, None)))
-        found += _of_devices(snapshot, mount.devices, layers)
+        table.append(_mount_row(mount, layers.pop(mount.mount_point, None)))
+        table += _device_rows(snapshot, mount.devices, layers)
     if not snapshot.mounts:
         layers = {row.device: row for row in snapshot.layers}
-        found += _of_devices(snapshot, [d.name for d in snapshot.devices if not d.depth], layers)
-    return [Row(*(plain(text) for text in (r.layer, r.device, r.what, r.trim))) for r in found]
+        table += _device_rows(snapshot, [d.name for d in snapshot.devices if not d.depth], layers)
+    return [Row(*(plain(text) for text in (r.layer, r.device, r.what, r.trim))) for r in table]
 
 
 def schedule(snapshot: Snapshot) -> list[str]:
-    """When anything asks for a TRIM, a line for each mount."""
+    """A line for each mount: what issues TRIM, and when."""
     return [
         plain(f"{mount.mount_point}: {row.why}")
         for mount in snapshot.mounts
@@ -50,7 +50,7 @@ def schedule(snapshot: Snapshot) -> list[str]:
     ]
 
 
-def _of_mount(mount: Mounted, row: Layer | None) -> Row:
+def _mount_row(mount: Mounted, row: Layer | None) -> Row:
     parts = [f"{mount.fs_type} on {mount.source}"]
     parts += [", ".join(option for option in mount.options if option in _SHOWN_OPTIONS)]
     if mount.total_bytes and mount.free_bytes is not None:
@@ -60,19 +60,19 @@ def _of_mount(mount: Mounted, row: Layer | None) -> Row:
     return Row("file system", mount.mount_point, what, _trim(row))
 
 
-def _of_devices(
+def _device_rows(
     snapshot: Snapshot, tops: tuple[str, ...] | list[str], layers: dict[str, Layer]
 ) -> Iterator[Row]:
     seen: set[str] = set()
-    waiting = list(tops)
-    while waiting:
-        device = snapshot.device(waiting.pop(0))
+    pending = list(tops)
+    while pending:
+        device = snapshot.device(pending.pop(0))
         if device is None or device.name in seen:
             continue
         seen.add(device.name)
-        waiting = [*device.below, *waiting]
+        pending = [*device.below, *pending]
         name = f"{'  ' * min(device.depth, 6)}{device.name}"
-        yield Row(device.layer, name, _what(device), _trim(layers.get(device.name)))
+        yield Row(device.layer, name, _description(device), _trim(layers.get(device.name)))
 
 
 def _trim(row: Layer | None) -> str:
@@ -83,7 +83,7 @@ def _trim(row: Layer | None) -> str:
     return {"yes": "passes", "unknown": "not known"}[row.passes]
 
 
-def _what(device: Device) -> str:
+def _description(device: Device) -> str:
     parts = []
     if device.mapped_name:
         parts.append(device.mapped_name)
@@ -95,11 +95,11 @@ def _what(device: Device) -> str:
     parts += [f"file {device.backing_file}"] if device.backing_file else []
     parts += [format_size(device.size_bytes)] if device.size_bytes else []
     if device.is_drive:
-        parts += list(_of_drive(device))
+        parts += list(_drive_facts(device))
     return ", ".join(parts)
 
 
-def _of_drive(device: Device) -> Iterator[str]:
+def _drive_facts(device: Device) -> Iterator[str]:
     yield device.transport
     if device.write_cache:
         yield device.write_cache
@@ -130,7 +130,7 @@ def file_line(file: File) -> str:
 
 
 def age(days: float) -> str:
-    """A time since, for people."""
+    """An age in days as text: "12 hours", "3 days", "2.2 years"."""
     if days < 2:
         hours = round(days * 24)
         return "1 hour" if hours == 1 else f"{hours} hours"

@@ -14,9 +14,9 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab import device
-from ssdlab.device import Job, TraceStatistics, look_at
+from ssdlab.device import Job
 from ssdlab.errors import UsageError
-from ssdlab.experiments.replay.parameters import TRACE_FORMATS, Replay
+from ssdlab.experiments.replay.parameters import Replay
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.target import Directory, Target
 from ssdlab.units import format_size
@@ -25,8 +25,6 @@ MIB: Final = 1 << 20
 DIRECTORY: Final = 1 << 30
 """Bytes of a directory that are used at most where no size is given."""
 FILL_BLOCK: Final = MIB
-SPEED_LEAST, SPEED_MOST = 1e-6, 1e6
-DEPTH_MOST: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -77,38 +75,6 @@ class Plan:
         return {**fill, "timed": self.span_s / self.replay.speed}
 
 
-def trace_of(parameters: Replay) -> device.Replay:
-    """The trace, and how it is to be read.
-
-    Raises:
-        UsageError: an unknown format, or a number out of range.
-    """
-    depth, speed = parameters.depth, parameters.speed
-    if not 1 <= depth <= DEPTH_MOST:
-        raise UsageError(f"--depth is {depth}; it may be 1 to {DEPTH_MOST}")
-    parameters.size_bytes(MIB)
-    if parameters.format not in {None, *TRACE_FORMATS}:
-        raise UsageError(f"--format is {parameters.format!r}; it may be {', '.join(TRACE_FORMATS)}")
-    if speed is not None and not SPEED_LEAST <= speed <= SPEED_MOST:
-        raise UsageError(
-            f"--speed is {speed:g}; it may be {SPEED_LEAST:g} to {SPEED_MOST:g} times the trace's "
-            "own pace"
-        )
-    path = str(parameters.trace)
-    return device.Replay(
-        path, parameters.format, parameters.volume, parameters.any_order, speed=speed
-    )
-
-
-def statistics(parameters: Replay) -> TraceStatistics:
-    """What the trace contains: it is read to its end.
-
-    Raises:
-        UsageError: as `trace_of`, or the trace cannot be read.
-    """
-    return look_at(trace_of(parameters))
-
-
 def plan(parameters: Replay, target: Target, seed: int) -> Plan:
     """The plan for these parameters.
 
@@ -116,7 +82,7 @@ def plan(parameters: Replay, target: Target, seed: int) -> Plan:
     `together`. Addresses beyond the target's size wrap around.
 
     Raises:
-        UsageError: as `statistics`, or reads of a new test file that is not written first.
+        UsageError: the trace cannot be read, or reads of a new test file that is not written first.
     """
     found, capacity = parameters.statistics, target.capacity_bytes
     if not parameters.fills and found.reads and isinstance(target, Directory):
@@ -129,7 +95,7 @@ def plan(parameters: Replay, target: Target, seed: int) -> Plan:
     whole = max(-(-end // MIB), 1) * MIB
     room = DIRECTORY if capacity is None else capacity // MIB * MIB
     replay = msgspec.structs.replace(
-        trace_of(parameters),
+        parameters.trace_input(),
         format=found.format,
         volumes=tuple(starts),
         requests=found.requests,

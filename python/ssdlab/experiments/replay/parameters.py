@@ -7,15 +7,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
+from ssdlab.errors import UsageError
 from ssdlab.runner.parameters import MIB, SIZE_HELP, Parameter, Parameters, Size
 
 if TYPE_CHECKING:
-    from ssdlab.device import TraceStatistics
+    from ssdlab import device
 
 TRACE_FORMATS: Final = (
     "blktrace", "fio", "systor", "msr", "spc", "alibaba", "tencent", "mqsim", "blkparse",
 )  # fmt: skip
 """Trace formats that can be read, plain or compressed with gzip or zstd."""
+SPEED_LEAST, SPEED_MOST = 1e-6, 1e6
+DEPTH_MOST: Final = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +61,35 @@ class Replay(Parameters):
     fills: Annotated[bool, Parameter("Do not write the region first.", off="--as-it-is")] = True
     size: Annotated[Size | None, Parameter(SIZE_HELP, least=MIB, step=MIB)] = None
 
+    def trace_input(self) -> device.Replay:
+        """The trace, and how it is to be read.
+
+        Raises:
+            UsageError: an unknown format, or a number out of range.
+        """
+        from ssdlab.device import Replay as TraceInput
+
+        if not 1 <= self.depth <= DEPTH_MOST:
+            raise UsageError(f"--depth is {self.depth}; it may be 1 to {DEPTH_MOST}")
+        self.size_bytes(MIB)
+        if self.format not in {None, *TRACE_FORMATS}:
+            raise UsageError(f"--format is {self.format!r}; it may be {', '.join(TRACE_FORMATS)}")
+        if self.speed is not None and not SPEED_LEAST <= self.speed <= SPEED_MOST:
+            raise UsageError(
+                f"--speed is {self.speed:g}; it may be {SPEED_LEAST:g} to {SPEED_MOST:g} times "
+                "the trace's own pace"
+            )
+        return TraceInput(
+            str(self.trace), self.format, self.volume, self.any_order, speed=self.speed
+        )
+
     @cached_property
-    def statistics(self) -> TraceStatistics:
+    def statistics(self) -> device.TraceStatistics:
         """What the trace contains. It is read to its end, once.
 
         Raises:
-            UsageError: the trace cannot be read.
+            UsageError: as `trace_input`, or the trace cannot be read.
         """
-        from ssdlab.experiments.replay.measure import statistics
+        from ssdlab.device import look_at
 
-        return statistics(self)
+        return look_at(self.trace_input())
