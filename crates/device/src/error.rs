@@ -67,14 +67,6 @@ impl DeviceError {
     }
 }
 
-/// Why one request failed: the error number that the medium or the kernel gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", io::Error::from_raw_os_error(*.errno))]
-pub struct IoError {
-    /// As in errno.h, positive.
-    pub errno: i32,
-}
-
 #[cfg(test)]
 mod tests {
     use super::DeviceError;

@@ -10,6 +10,6 @@ mod request;
 
 pub use address::{LBA_BYTES, Lba, Region};
 pub use device::{Device, Wait};
-pub use error::{DeviceError, IoError};
+pub use error::DeviceError;
 pub use record::{Interval, Record, Tally};
-pub use request::{Completion, Hint, Op, Request};
+pub use request::{Completion, Hint, IoError, Op, Request};

@@ -2,7 +2,9 @@
 
 use ssdlab_time::Nanos;
 
-use crate::{IoError, LBA_BYTES, Lba};
+use std::io;
+
+use crate::{LBA_BYTES, Lba};
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -79,6 +81,14 @@ impl Request {
     pub const fn flush(id: u64) -> Self {
         Self::new(id, Op::Flush, Lba::new(0), 0)
     }
+}
+
+/// Why one request failed: the error number that the medium or the kernel gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", io::Error::from_raw_os_error(*.errno))]
+pub struct IoError {
+    /// As in errno.h, positive.
+    pub errno: i32,
 }
 
 /// The end of one request.

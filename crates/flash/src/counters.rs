@@ -1,6 +1,6 @@
 //! What a drive counts of its own life, and the write amplification that follows.
 
-use crate::ftl::Cause;
+use crate::cause::Cause;
 
 /// Counts since the twin was made, in mapping units where not said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! busy: it tells times and counts, and whoever serves it to real programs keeps the bytes.
 
 mod ahead;
+mod cause;
 mod config;
 mod counters;
 mod flight;

@@ -1,28 +1,9 @@
-//! `Arrival`: when requests arrive: as others end (a closed loop) or by the clock (an open one).
+//! `Arrivals`: the times at which the requests of an open loop start.
 
-use serde::Deserialize;
 use ssdlab_time::{Nanos, Random};
 
-use crate::Job;
 use crate::requests::Requests;
-
-/// When a job's requests arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Arrival {
-    /// As soon as one before it has ended: `queue_depth` are outstanding all the time.
-    #[default]
-    Closed,
-    /// At times that the device does not change: an open loop. What finds `queue_depth` requests
-    /// outstanding waits, and its latency counts from the time at which it should have started.
-    Rate {
-        /// Requests a second.
-        per_s: f64,
-        /// At random (a Poisson process) instead of evenly.
-        #[serde(default)]
-        poisson: bool,
-    },
-}
+use crate::{Arrival, Job};
 
 /// The times at which the requests of an open loop should start.
 #[derive(Debug)]
@@ -111,7 +92,8 @@ impl Rate {
 mod tests {
     use ssdlab_time::Nanos;
 
-    use super::{Arrival, Rate};
+    use super::Rate;
+    use crate::Arrival;
 
     fn times(poisson: bool, count: usize) -> Vec<f64> {
         let rate = Arrival::Rate { per_s: 1000.0, poisson };

@@ -4,8 +4,26 @@ use serde::Deserialize;
 use ssdlab_device::{Hint, Lba, Op, Region};
 use ssdlab_time::Nanos;
 
+use crate::PatternKind;
 use crate::trace::Replay;
-use crate::{Arrival, PatternKind};
+
+/// When a job's requests arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrival {
+    /// As soon as one before it has ended: `queue_depth` are outstanding all the time.
+    #[default]
+    Closed,
+    /// At times that the device does not change: an open loop. What finds `queue_depth` requests
+    /// outstanding waits, and its latency counts from the time at which it should have started.
+    Rate {
+        /// Requests a second.
+        per_s: f64,
+        /// At random (a Poisson process) instead of evenly.
+        #[serde(default)]
+        poisson: bool,
+    },
+}
 
 /// One job: a stream of requests. Sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -15,9 +15,8 @@ mod scatter;
 mod threads;
 pub mod trace;
 
-pub use arrival::Arrival;
 pub use check::JobError;
-pub use job::{HintKind, Job, Sync};
+pub use job::{Arrival, HintKind, Job, Sync};
 pub use latency::{Bucket, Latency};
 pub use listed::{Listed, Said};
 pub use pattern::{Ground, Pattern, PatternKind};

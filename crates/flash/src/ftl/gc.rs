@@ -3,9 +3,9 @@
 use ssdlab_time::{Nanos, Random};
 
 use super::Ftl;
-use super::cause::Cause;
 use super::slc::SlcCache;
 use super::victim::{self, Candidates};
+use crate::cause::Cause;
 use crate::config::{Collection, Relocation};
 use crate::nand::Media;
 

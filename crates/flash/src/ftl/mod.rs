@@ -1,7 +1,6 @@
 //! The policy: which unit goes where, what is collected when, what waits in the buffer.
 
 mod buffer;
-mod cause;
 mod closed;
 mod erase;
 mod gc;
@@ -19,8 +18,8 @@ mod wear;
 
 use ssdlab_time::Nanos;
 
+pub use crate::cause::Cause;
 use buffer::WriteBuffer;
-pub use cause::Cause;
 use erase::Emptied;
 use gc::Collector;
 use look_up::map_cache;

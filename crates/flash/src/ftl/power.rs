@@ -22,10 +22,10 @@
 use ssdlab_time::Nanos;
 
 use super::Ftl;
-use super::cause::Cause;
 use super::slc::SlcCache;
 use super::undo::Replaced;
 use super::victim::Candidates;
+use crate::cause::Cause;
 use crate::nand::{Media, Ppn};
 
 /// A mapping unit whose newest content a power cut took.

@@ -3,10 +3,10 @@
 use ssdlab_time::Nanos;
 
 use super::Ftl;
-use super::cause::Cause;
 use super::gc::Victim;
 use super::map::Lpn;
 use super::placement::{Lane, Origin, Placement};
+use crate::cause::Cause;
 use crate::nand::{Media, Place, Ppn};
 
 /// How many units of a victim are looked at together: the largest part of a run that fits into a

@@ -13,8 +13,8 @@
 use std::collections::VecDeque;
 
 use super::Ftl;
-use super::cause::Cause;
 use super::placement::Lane;
+use crate::cause::Cause;
 use crate::config::{Profile, SlcMode};
 use crate::nand::Media;
 use ssdlab_time::Nanos;

@@ -2,9 +2,18 @@
 
 use ssdlab_time::Nanos;
 
-use super::Lane;
-use crate::ftl::cause::Cause;
+use crate::cause::Cause;
 use crate::nand::{Geometry, Place, Ppn, Splitter};
+
+/// The number of a frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane(pub u32);
+
+impl Lane {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// The dies that a frontier fills, of each of its superblocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,19 +5,9 @@
 
 use std::ops::Range;
 
-use super::frontier::{Frontier, Span};
+use super::frontier::{Frontier, Lane, Span};
+use crate::cause::Cause;
 use crate::config::{PlacementRule, Profile, Relocation};
-use crate::ftl::cause::Cause;
-
-/// The number of a frontier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane(pub u32);
-
-impl Lane {
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// The frontiers of a drive.
 #[derive(Clone, Debug)]

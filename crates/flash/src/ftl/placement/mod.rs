@@ -8,8 +8,9 @@ mod packed;
 mod streams;
 mod striped;
 
+pub use frontier::Lane;
 pub use frontier::{Filling, Slot};
-pub use frontiers::{Frontiers, Lane, Marks};
+pub use frontiers::{Frontiers, Marks};
 
 use hinted::Hinted;
 use inferred::Inferred;
