@@ -48,7 +48,7 @@ class _Verbs(LazyGroup):
             "drive.",
         ),
         "provision": Member(
-            "ssdlab.cli.provision",
+            "ssdlab.cli.provision.command",
             "Show a drive's spare, what more spare costs and gains, and how to set it aside.",
         ),
         "control": Member(

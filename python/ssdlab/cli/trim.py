@@ -88,7 +88,9 @@ def _object(result: TrimResult, *, reaches: bool | None) -> dict[str, Any]:
     counted = "discards that the drives' drivers counted during the trim"
     findings = {
         "reaches": Finding(reaches, "", None, None, _verdict(result, reaches=reaches)),
-        "layer": Finding(result.stops, "", None, None, "the layer that declares that it does not pass discards"),
+        "layer": Finding(
+            result.stops, "", None, None, "the layer that declares that it does not pass discards"
+        ),
         "asked_bytes": Finding(sum(result.passes), "bytes", None, None, reported),
         "reached_bytes": Finding(result.reached, "bytes", None, None, counted),
         "forced": Finding(
@@ -115,7 +117,7 @@ def _print(result: TrimResult, verdict: str, *, quiet: bool) -> None:
     console = Console()
     if not quiet:
         lines = Table(box=None, padding=(0, 1), header_style="dim")
-        for heading in ("Layer", "Device", "passes", "received", "in use below", "why"):
+        for heading in ("Layer", "Device", "declares", "received", "in use below", "why"):
             lines.add_column(heading, overflow="fold", no_wrap=heading not in {"why", "Device"})
         for row in result.layers:
             received = "" if row.sent is None else format_size(row.sent)

@@ -148,9 +148,7 @@ class _FileHeal:
         try:
             pieces = split_into_pieces(self.written, self.options.piece_bytes)
             self.before = meter.measure(pieces, "reading")
-            fresh, source = fresh_speed(
-                self.options.fresh_bytes_per_s, self._probe(), self.before
-            )
+            fresh, source = fresh_speed(self.options.fresh_bytes_per_s, self._probe(), self.before)
             if fresh is not None:
                 limit = fresh * self.options.slower_than
                 self.before = meter.best_of(self.before, limit, "rereading slow pieces")
@@ -252,7 +250,7 @@ class _FileHeal:
 
 
 def probe(directory: Path, progress: ProgressCallback) -> float | None:
-    """Read speed, in bytes per second, of a test file that is written in order and removed again."""
+    """Read speed, in bytes per second, of a new test file, which is removed; None on errors."""
     progress("writing a test file", 0, PROBE_BYTES)
     try:
         with Donor(directory) as donor:

@@ -63,7 +63,7 @@ class FileOutcome(msgspec.Struct):
 
 
 class HealReport(msgspec.Struct):
-    """The result of one command. `small_files` in directories were skipped: too small to measure."""
+    """The result of one command; `small_files` counts those too small to measure."""
 
     ssdlab: str
     dry_run: bool
@@ -81,7 +81,7 @@ def mib_per_s(bytes_per_s: float | None) -> float | None:
 
 
 def days_of_endurance(write_bytes: int, drives: Iterable[BlockDevice]) -> float | None:
-    """`write_bytes` in days of the warranted writes of the smallest flash drive; None without one."""
+    """`write_bytes` in days of the smallest flash drive's warranted writes; None without one."""
     sizes = [
         d.size for d in drives if d.transport in _FLASH_TRANSPORTS and not d.rotational and d.size
     ]

@@ -79,7 +79,7 @@ def no_space(info: FileSeen, rewritten_bytes: int, method: Method) -> Refusal | 
 
 
 def changed(info: FileSeen) -> Refusal | None:
-    """Refuses a file that was replaced or truncated since `info`, as by log rotation. Code: changed.
+    """Refuses a file that was replaced or truncated since, as by log rotation. Code: changed.
 
     A file that grew is healed as planned, up to its old size.
     """

@@ -48,7 +48,7 @@ class ReadSpeedMeter:
         return pieces
 
     def best_of(self, pieces: Iterable[Piece], limit: float, label: str) -> list[Piece]:
-        """Reads the pieces below `limit` bytes per second again; returns each one's best reading."""
+        """Rereads pieces below `limit` bytes per second; returns the best reading of each piece."""
         best = {piece.range: piece for piece in pieces}
         slow, unchanged_rounds = _below(best.values(), limit), 0
         for _ in range(MAX_READINGS - 1):

@@ -98,9 +98,7 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
         free=free,
         passes=passes,
         forced=forced,
-        layers=tuple(
-            _layer_result(row, before, used) for row in rows if row.layer != "schedule"
-        ),
+        layers=tuple(_layer_result(row, before, used) for row in rows if row.layer != "schedule"),
         stops=_describe(stopper(rows)),
         refused=refused,
     )

@@ -94,9 +94,7 @@ def heal(
     ] = None,
     piece: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE", help="Size of a measured piece: 1MiB, with --device 4MiB."
-        ),
+        typer.Option(metavar="SIZE", help="Size of a measured piece: 1MiB, with --device 4MiB."),
     ] = None,
     shared: Annotated[
         bool,

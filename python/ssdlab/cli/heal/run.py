@@ -89,9 +89,7 @@ def _require_consent(device: Path, in_place: Consent) -> None:
     if in_place.device and is_block_device(named) and _number(named) == _number(device):
         return
     if in_place.given:
-        raise TargetError(
-            f"--in-place names {in_place}, but the device is {device}: name that one"
-        )
+        raise TargetError(f"--in-place names {in_place}, but the device is {device}: name that one")
     raise TargetError(
         f"{described(device, device_at(device))} would be rewritten in place; --dry-run shows the "
         f"plan; if you have a backup, give --in-place={device}"

@@ -83,7 +83,9 @@ def parse_ext(text: str, kind: str, *, mounted: bool = False) -> FileSystem:
     if "errors" in state:
         raise TargetError(f"this {kind} has errors ({state}): unmount it and run e2fsck first")
     if "bigalloc" in features:
-        raise TargetError(f"this {kind} allocates clusters (bigalloc), which is not supported: heal its files")
+        raise TargetError(
+            f"this {kind} uses clusters (bigalloc), which is not supported: heal its files"
+        )
     block, count = int(fields["Block size"]), int(fields["Block count"])
     free = []
     for line in _FREE.findall(text):

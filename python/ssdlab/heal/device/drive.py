@@ -150,7 +150,7 @@ def mount_id(superblock: bytes) -> str:
 
 
 def needs_recovery(superblock: bytes) -> bool:
-    """Whether the journal of an ext4 must be replayed: it was mounted, and not frozen, at a crash."""
+    """Whether an ext4 must replay its journal: it crashed while mounted and not frozen."""
     (incompatible,) = struct.unpack_from("<L", superblock, 1024 + 96)
     return bool(incompatible & 0x4)
 

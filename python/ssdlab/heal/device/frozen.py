@@ -61,7 +61,10 @@ def require_freezable(device: BlockDevice, mount: Mount, kind: str, journal: Pat
     """
     where = f"{device.node} is mounted at {mount.mount_point}"
     if kind != "ext4":
-        raise TargetError(f"{where} ({kind}): only ext4 can be healed mounted; unmount it first, or heal its files")
+        raise TargetError(
+            f"{where} ({kind}), but only ext4 can be healed mounted: unmount it first, or heal its "
+            "files"
+        )
     options = {option.partition("=")[0]: option for option in live_options(mount)}
     if options.get("barrier") == "barrier=0" or "nobarrier" in options or "norecovery" in options:
         raise TargetError(f"{where} without barriers: unmount it first")
@@ -126,10 +129,11 @@ class FrozenRewriter:
         except OSError as error:
             os.close(self._fd)
             raise TargetError(
-                f"{mounted.mount_point}: healing it mounted needs Linux 6.5 or later ({error.strerror}): "
+                f"{mounted.mount_point}: a heal while mounted needs Linux 6.5 ({error.strerror}): "
                 "unmount it first"
             ) from error
-        arguments = (mounted.mount_point, mounted.device.path, mounted.journal.path, mounted.freeze_ms)
+        paths = (mounted.mount_point, mounted.device.path, mounted.journal.path)
+        arguments = (*paths, mounted.freeze_ms)
         # In a session of its own, so that Ctrl-C and a closed terminal do not end it.
         self._watchdog = subprocess.Popen(
             [sys.executable, "-m", "ssdlab.heal.device.watchdog", *map(str, arguments)],
@@ -164,7 +168,7 @@ class FrozenRewriter:
                 return self._rewrite_halves(window)
             if answer.end != "changed":
                 raise DeviceFailure(f"{self._mounted.mount_point}: {_FAILURES[answer.end]}")
-        return RewriteResult(0, 0, window.ranges, "its space was allocated and freed again at each try")
+        return RewriteResult(0, 0, window.ranges, "its files changed at each try")
 
     def close(self) -> None:
         """Ends the watchdog; afterwards nothing is frozen."""
@@ -216,7 +220,7 @@ class FrozenRewriter:
         except BrokenPipeError:
             line = ""
         if not line:
-            # Its worker and its guard have exited too: all three had the other end of the pipe open.
+            # Its worker and guard have exited too: all three had the other end of the pipe open.
             flush_and_thaw(self._fd, self._mounted.device)
             raise DeviceFailure(
                 "the watchdog was killed; the file system is thawed, and no data is lost: run heal "

@@ -96,7 +96,7 @@ class Journal:
             return
         rest = self._read_all(0, JOURNAL_BYTES).replace(_FIRST, b"")  # a crash may leave only one
         if size not in {0, JOURNAL_BYTES} or any(rest):
-            raise TargetError(f"{self.path} is not a journal: give --journal a path that does not exist")
+            raise TargetError(f"{self.path} is not a journal: give --journal another path")
         try:
             os.posix_fallocate(self._fd, 0, JOURNAL_BYTES)
             for slot in reversed(range(SLOTS)):
@@ -173,7 +173,7 @@ class Journal:
             written += os.pwrite(self._fd, content[written:], offset + written)
 
     def _read_all(self, offset: int, length: int) -> bytes:
-        """Reads all bytes, up to the end of the file: a short read must not look like a torn slot."""
+        """Reads all bytes up to the end of the file: a short read must not look like a torn slot."""
         content = b""
         while part := os.pread(self._fd, length - len(content), offset + len(content)):
             content += part

@@ -62,7 +62,9 @@ def recover(
     for record, _ in records:
         _require_same(record.identity, identity, journal.path)
     last = records[0][0] if records else None
-    thawed = point is not None and last is not None and _thaw_if_left_frozen(device, point, last, session)
+    thawed = (
+        point is not None and last is not None and _thaw_left_frozen(device, point, last, session)
+    )
     compared = restored = 0
     # The older record first: where both have a byte, the newer one is right.
     for record, content in reversed(records):
@@ -86,7 +88,7 @@ def recover(
     return RecoveryResult(compared, restored, last, thawed)
 
 
-def _thaw_if_left_frozen(device: DirectDevice, point: Path, last: Record, session: str) -> bool:
+def _thaw_left_frozen(device: DirectDevice, point: Path, last: Record, session: str) -> bool:
     """Thaws the file system mounted at `point` if a run left it frozen; returns whether it did.
 
     Because this run has the journal's lock, no other process works on the last record. If that is
@@ -141,7 +143,6 @@ def _require_session(device: DirectDevice, record: Record, session: str, path: P
 def _may_be_newer(device: DirectDevice, record: Record, path: Path) -> TargetError:
     return TargetError(
         f"{device.path} was mounted or changed since {path} was written, and differs from it at "
-        f"byte {record.window.offset} ({record.window.length} bytes): the data on the device may be "
-        "newer, so nothing was written; compare the files there with a backup, then remove the "
-        "journal"
+        f"byte {record.window.offset} ({record.window.length} bytes): the device's data may be newer, "
+        "so nothing was written; compare the files there with a backup, then remove the journal"
     )

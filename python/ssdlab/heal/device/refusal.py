@@ -95,7 +95,9 @@ def require_journal_elsewhere(
         TargetError: one of these, or its directory does not exist or is full.
     """
     if not journal.parent.is_dir():
-        raise TargetError(f"{journal.parent} is not a directory: give --journal a path on another drive")
+        raise TargetError(
+            f"{journal.parent} is not a directory: give --journal a path on another drive"
+        )
     mount = mount_of(journal.parent, proc)
     drives = drives_of_mount(mount, sys, proc)
     if not drives or is_network(mount.fs_type):
@@ -112,7 +114,9 @@ def require_journal_elsewhere(
         )
     space = space_on(journal.parent)
     if not journal.exists() and space.free_bytes < 2 * JOURNAL_BYTES:
-        raise TargetError(f"{journal.parent} has less than {2 * JOURNAL_BYTES >> 20} MiB free: free some space")
+        raise TargetError(
+            f"{journal.parent} has less than {2 * JOURNAL_BYTES >> 20} MiB free: free some space"
+        )
 
 
 def _reasons(device: BlockDevice, tables: Tables, sys: Path, proc: Path) -> Iterator[str]:
@@ -126,13 +130,13 @@ def _reasons(device: BlockDevice, tables: Tables, sys: Path, proc: Path) -> Iter
     level = read_text(here / "md" / "level")
     if level in _PARITY:
         yield f"{name} is {level}: {_STRIPE}"
-    name_in_tables = read_text(here / "dm" / "name") or ""
-    shared = _SHARED_SPACE.intersection(tables.get(name_in_tables, ()))
-    parity = [word for word in tables.get(name_in_tables, ()) if word[:5] in _PARITY]
+    mapped = read_text(here / "dm" / "name") or ""
+    shared = _SHARED_SPACE.intersection(tables.get(mapped, ()))
+    parity = [word for word in tables.get(mapped, ()) if word[:5] in _PARITY]
     if parity:
-        yield f"{name_in_tables} is {parity[0]}: {_STRIPE}"
+        yield f"{mapped} is {parity[0]}: {_STRIPE}"
     if shared:
-        yield f"{name_in_tables} is {', '.join(sorted(shared))}: a rewrite would take the space a second time"
+        yield f"{mapped} is {', '.join(sorted(shared))}: a rewrite would take the space a second time"
     mount = backing_mount(device, sys, proc)
     if mount is not None and mount.fs_type in COPY_ON_WRITE:
         yield f"{name} is backed by a file on {mount.fs_type}, which copies on write"

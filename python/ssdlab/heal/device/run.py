@@ -113,9 +113,7 @@ class DeviceHeal:
     def _measure_before(self) -> None:
         result, options = self.result, self.options
         meter = self.speed_meter()
-        ranges = measurable_pieces(
-            self.layout.ranges, options.piece_bytes, self.layout.size_bytes
-        )
+        ranges = measurable_pieces(self.layout.ranges, options.piece_bytes, self.layout.size_bytes)
         try:
             self.before = meter.measure(ranges, "reading")
             fresh, result.fresh_from = fresh_speed(options.fresh_bytes_per_s, None, self.before)

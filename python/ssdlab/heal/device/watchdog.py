@@ -111,7 +111,7 @@ class Watchdog:
             os.close(pidfd)
 
     def _run_worker(self, record: Record) -> NoReturn:
-        """Rewrites the window; always ends this process, which must not become a second watchdog."""
+        """Rewrites the window; always ends this process: it must not become a second watchdog."""
         status = 255
         try:
             status = _ENDS.index(self._rewrite_frozen(record))

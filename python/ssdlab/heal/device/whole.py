@@ -182,7 +182,9 @@ def _opened(path: Path, *, exclusive: bool) -> Iterator[DirectDevice]:
 def _journal(path: Path | None, device: BlockDevice) -> Iterator[Journal]:
     """The journal, opened; after an error, it is removed if it has no records."""
     if path is None:
-        raise TargetError("--journal FILE is needed: a path on another drive, for a copy of the data")
+        raise TargetError(
+            "--journal FILE is needed: a path on another drive, for a copy of the data"
+        )
     require_journal_elsewhere(path, device)
     journal = Journal(path)
     try:

@@ -60,9 +60,7 @@ def complement(ranges: Iterable[Range], size_bytes: int) -> list[Range]:
     return [each for each in gaps if each.length > 0]
 
 
-def measurable_pieces(
-    allocated: Iterable[Range], piece_bytes: int, size_bytes: int
-) -> list[Range]:
+def measurable_pieces(allocated: Iterable[Range], piece_bytes: int, size_bytes: int) -> list[Range]:
     """The aligned pieces of which at least half is in use: their speeds are comparable."""
     parts = groupby(
         split_at_grid(allocated, piece_bytes), key=lambda each: each.offset // piece_bytes

@@ -174,7 +174,7 @@ def _create_temporary(directory: Path) -> tuple[Path, int]:
         fd = os.open(path, flags, 0o600)
     except OSError as error:
         raise TargetError(
-            f"{directory} does not accept a copy ({error.strerror}): run heal as its owner or as root"
+            f"{directory} takes no new file ({error.strerror}): run heal as its owner or as root"
         ) from error
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -186,7 +186,7 @@ def _create_temporary(directory: Path) -> tuple[Path, int]:
 
 
 def _copy_content(fd: int, copy: int, *, is_xfs: bool) -> int:
-    """Copies the data in order, and compares the copy read back from the drive; returns its bytes."""
+    """Copies the data in order, reads the copy back and compares it; returns the bytes copied."""
     size = os.fstat(fd).st_size
     os.ftruncate(copy, size)
     written = 0

@@ -39,7 +39,7 @@ class Donor:
         except OSError as error:
             what = "unnamed files (O_TMPFILE)" if error.errno in _UNSUPPORTED else "new files"
             raise TargetError(
-                f"{directory} does not accept {what} ({error.strerror}): run heal as its owner or as root"
+                f"{directory} takes no {what} ({error.strerror}): run heal as its owner or as root"
             ) from error
         # btrfs does not share blocks between files with and without checksums.
         if attributes is not None and Attribute.NO_COPY_ON_WRITE in attributes:
