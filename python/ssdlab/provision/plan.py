@@ -116,8 +116,8 @@ def area_of(flash: int, visible: int) -> Spare:
     """
     if not 0 < visible <= flash:
         raise TargetError(
-            f"{flash} bytes of flash cannot show {visible} bytes: --flash is all flash of the drive, such "
-            "as 512GiB, and at least the visible capacity"
+            f"{flash} bytes of flash cannot show {visible} bytes: give --flash all flash of the "
+            "drive, such as 512GiB, at least its visible capacity"
         )
     return Spare(flash, visible)
 

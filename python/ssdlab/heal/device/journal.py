@@ -173,7 +173,7 @@ class Journal:
             written += os.pwrite(self._fd, content[written:], offset + written)
 
     def _read_all(self, offset: int, length: int) -> bytes:
-        """Reads all bytes up to the end of the file: a short read must not look like a torn slot."""
+        """Reads all bytes up to the end of the file: a short read would look like a torn slot."""
         content = b""
         while part := os.pread(self._fd, length - len(content), offset + len(content)):
             content += part

@@ -136,7 +136,7 @@ def _reasons(device: BlockDevice, tables: Tables, sys: Path, proc: Path) -> Iter
     if parity:
         yield f"{mapped} is {parity[0]}: {_STRIPE}"
     if shared:
-        yield f"{mapped} is {', '.join(sorted(shared))}: a rewrite would take the space a second time"
+        yield f"{mapped} is {', '.join(sorted(shared))}: a rewrite takes the space a second time"
     mount = backing_mount(device, sys, proc)
     if mount is not None and mount.fs_type in COPY_ON_WRITE:
         yield f"{name} is backed by a file on {mount.fs_type}, which copies on write"
