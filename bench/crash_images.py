@@ -6,7 +6,7 @@ Usage: python bench/crash_images.py heal|twin [--rounds 20] [--request 64KiB] [-
 compares the state after a crash at each write, flush and removal on the device and its journal.
 `twin` serves a twin with a write log and makes files durable on an ext4 there, in the given number
 of rounds. Each crash image of the log is recovered by e2fsck, checked and compared. Needs root and
-losetup; `twin` also needs nbdfuse and debugfs. Prints one line; exit status 1 if an image lost data.
+losetup; `twin` also needs nbdfuse and debugfs. Prints one line; exit status 1 if data was lost.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ def main() -> None:
         with ExitStack() as undo:
             results = _inject_faults(what, options.every, undo)
         print(
-            f"{what}: {results.injected} faults, {results.reported} reported, {len(results.bad)} bad, "
+            f"{what}: {results.injected} faults, {results.reported} reported, "
+            f"{len(results.bad)} bad, "
             f"{time.monotonic() - started:.0f} s",
             flush=True,
         )

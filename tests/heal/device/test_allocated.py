@@ -58,10 +58,10 @@ def blocks(ranges: tuple[Range, ...]) -> list[tuple[int, int]]:
 
 
 def test_ext4_has_everything_in_use_except_free_blocks_and_the_protected_bytes() -> None:
-    found = parse_ext(EXT4, "ext4")
-    assert (found.uuid[:8], found.size_bytes, found.block_bytes) == ("7798332e", 25600 << 12, BLOCK)
+    file_system = parse_ext(EXT4, "ext4")
+    assert (file_system.uuid[:8], file_system.size_bytes, file_system.block_bytes) == ("7798332e", 25600 << 12, BLOCK)
     first = PROTECTED_BYTES // BLOCK
-    assert blocks(found.ranges) == [
+    assert blocks(file_system.ranges) == [
         (first, 2646 - first),
         (2701, 12755 - 2701),
         (12800, 1),
@@ -92,10 +92,10 @@ def test_a_mounted_ext4_may_have_a_journal_that_is_not_empty_but_no_errors() -> 
 
 
 def test_xfs_free_extents_are_counted_per_allocation_group_and_its_log_is_not_in_use() -> None:
-    found = parse_xfs(XFS, LOG)
-    assert found.log_state == "log tail: 2 head: 2 state: <CLEAN>"
+    file_system = parse_xfs(XFS, LOG)
+    assert file_system.log_state == "log tail: 2 head: 2 state: <CLEAN>"
     # Groups of 300 blocks use 512 addresses each: the log begins at block 10 of group 2.
-    assert blocks(found.ranges) == [(16, 8), (224, 82), (307, 303), (660, 250)]
+    assert blocks(file_system.ranges) == [(16, 8), (224, 82), (307, 303), (660, 250)]
 
 
 def test_an_xfs_whose_log_is_not_empty_is_refused() -> None:

@@ -143,6 +143,6 @@ def _require_session(device: DirectDevice, record: Record, session: str, path: P
 def _may_be_newer(device: DirectDevice, record: Record, path: Path) -> TargetError:
     return TargetError(
         f"{device.path} was mounted or changed since {path} was written, and differs from it at "
-        f"byte {record.window.offset} ({record.window.length} bytes): the device may be newer, so "
+        f"byte {record.window.offset} ({record.window.length} bytes): these may be newer, so "
         "nothing was written; compare the files there with a backup, then remove the journal"
     )
