@@ -59,7 +59,8 @@ def blocks(ranges: tuple[Range, ...]) -> list[tuple[int, int]]:
 
 def test_ext4_has_everything_in_use_except_free_blocks_and_the_protected_bytes() -> None:
     file_system = parse_ext(EXT4, "ext4")
-    assert (file_system.uuid[:8], file_system.size_bytes, file_system.block_bytes) == ("7798332e", 25600 << 12, BLOCK)
+    assert file_system.uuid.startswith("7798332e")
+    assert (file_system.size_bytes, file_system.block_bytes) == (25600 << 12, BLOCK)
     first = PROTECTED_BYTES // BLOCK
     assert blocks(file_system.ranges) == [
         (first, 2646 - first),

@@ -24,82 +24,89 @@ from ssdlab.units import format_size, parse_size
 MIN_PIECE_BYTES: Final = 64 << 10
 MAX_PIECE_BYTES: Final = 1 << 30
 
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PATH...", help="Files, or directories that hold them.", show_default=False
+    ),
+]
+Device = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DEVICE",
+        help="Instead of files: rewrite in place all space in use on this device.",
+    ),
+]
+Journal = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="With --device: the journal file; it must be on another drive."
+    ),
+]
+InPlace = Annotated[
+    Consent,
+    typer.Option(
+        parser=parse_consent,
+        metavar="DEVICE",
+        show_default=False,
+        help="With --device: name the device again to confirm that it may be rewritten.",
+    ),
+]
+Freeze = Annotated[
+    int,
+    typer.Option(
+        metavar="MS",
+        min=20,
+        max=5000,
+        help="With --device, if mounted: longest freeze in milliseconds.",
+    ),
+]
+Recover = Annotated[
+    bool,
+    typer.Option("--recover", help="With --device: only restore data torn by a crash, and thaw."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Measure and show the plan; write nothing.")
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Rewrite everything, whether it reads slowly or not.")
+]
+Ranges = Annotated[
+    str, typer.Option(metavar="FROM-TO,...", help="Rewrite these bytes: 0-64MiB,1GiB-1.5GiB.")
+]
+SlowerThan = Annotated[
+    float, typer.Option(help="A piece below this fraction of the fresh speed is slow.")
+]
+Fresh = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="The fresh speed per second: 500MiB.")
+]
+PieceSize = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Size of a measured piece: 1MiB, with --device 4MiB."),
+]
+Shared = Annotated[
+    bool, typer.Option("--shared", help="Also files that share blocks with copies or snapshots.")
+]
+
 app = typer.Typer(add_completion=False)
 
 
-@app.command(
-    name="heal",
-    epilog="Example: ssdlab heal /var/lib/db/orders.ibd --dry-run",
-)
+@app.command(name="heal", epilog="Example: ssdlab heal /var/lib/db/orders.ibd --dry-run")
 def heal(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="PATH...", help="Files, or directories that hold them.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     *,
-    device: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DEVICE",
-            help="Instead of files: rewrite in place all space in use on this device.",
-        ),
-    ] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="With --device: the journal file; it must be on another drive."
-        ),
-    ] = None,
-    in_place: Annotated[
-        Consent,
-        typer.Option(
-            parser=parse_consent,
-            metavar="DEVICE",
-            show_default=False,
-            help="With --device: name the device again to confirm that it may be rewritten.",
-        ),
-    ] = NO_CONSENT,
-    freeze: Annotated[
-        int,
-        typer.Option(
-            metavar="MS",
-            min=20,
-            max=5000,
-            help="With --device, if mounted: longest freeze in milliseconds.",
-        ),
-    ] = FREEZE_MS,
-    recovers: Annotated[
-        bool,
-        typer.Option(
-            "--recover", help="With --device: only restore data torn by a crash, and thaw."
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Measure and show the plan; write nothing.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Rewrite everything, whether it reads slowly or not.")
-    ] = False,
-    ranges: Annotated[
-        str,
-        typer.Option(metavar="FROM-TO,...", help="Rewrite these bytes: 0-64MiB,1GiB-1.5GiB."),
-    ] = "",
-    slower_than: Annotated[
-        float, typer.Option(help="A piece below this fraction of the fresh speed is slow.")
-    ] = SLOWER_THAN,
-    fresh: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The fresh speed per second: 500MiB.")
-    ] = None,
-    piece: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Size of a measured piece: 1MiB, with --device 4MiB."),
-    ] = None,
-    shared: Annotated[
-        bool,
-        typer.Option("--shared", help="Also files that share blocks with copies or snapshots."),
-    ] = False,
+    device: Device = None,
+    journal: Journal = None,
+    in_place: InPlace = NO_CONSENT,
+    freeze: Freeze = FREEZE_MS,
+    recovers: Recover = False,
+    dry_run: DryRun = False,
+    everything: Everything = False,
+    ranges: Ranges = "",
+    slower_than: SlowerThan = SLOWER_THAN,
+    fresh: Fresh = None,
+    piece: PieceSize = None,
+    shared: Shared = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:

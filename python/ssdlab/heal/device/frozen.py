@@ -42,7 +42,8 @@ from ssdlab.storage_stack.pseudofile import read_text, unescape
 MAX_TRIES: Final = 4
 MIN_WINDOW_BYTES: Final = 256 << 10
 """A window that exceeds the time limit is halved, down to this size."""
-_SYSTEM_PATHS: Final = ("/", "/usr", "/etc", "/var", "/var/log", "/tmp", "/var/tmp", "/run")  # noqa: S108
+_TEMPORARY: Final = ("/tmp", "/var/tmp", "/run")  # noqa: S108 -- compared, not written to
+_SYSTEM_PATHS: Final = ("/", "/usr", "/etc", "/var", "/var/log", *_TEMPORARY)
 
 
 def mount_on(device: BlockDevice, proc: Path = PROC, sys_: Path = SYS) -> Mount | None:
