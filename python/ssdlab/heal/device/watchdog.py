@@ -39,9 +39,9 @@ _ENDS: Final[tuple[End, ...]] = ("done", "changed", "busy", "late", "failed", "t
 class Answer(msgspec.Struct, frozen=True):
     """The result for one window, and how many milliseconds it took.
 
-    "changed": a part of the window is no longer in use; nothing was written. "busy": the file
-    system was already frozen by another program. "late": the time limit was reached. "thawed by
-    others": another program thawed it during the write, which may have overwritten newer data.
+    "changed": a part of the window is now free, metadata or cached; nothing was written. "busy":
+    another program has already frozen the file system. "late": the time limit was reached. "thawed
+    by others": another program thawed it during the write, which may have overwritten newer data.
     """
 
     end: End
