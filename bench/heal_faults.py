@@ -1,15 +1,15 @@
-"""Each system call of `ssdlab heal` fails once, in turn, with EIO, ENOSPC, EINTR and in part.
+"""Makes each system call of `ssdlab heal` fail once: with EIO, ENOSPC, EINTR, and as a short call.
 
-Usage: python bench/heal_faults.py [--what file tables xfs device recovery keeper mounted]
+Usage: python bench/heal_faults.py [--what file tables xfs device recovery watchdog mounted]
        [--every 1]
 
-Needs root and losetup, xfs also mkfs.xfs. `file` is ext4 (extents are moved), `tables` ext4 without
-extents (the file is copied), `xfs` shares blocks; `device` is a device at rest, `recovery` what
-mends it after a crash; `keeper` is one window of a mounted device in the watchdog, its hand and its
-guard, `mounted` the program that asks them. After each fault the file, a bystander or all files of
-the device are compared byte for byte, the journal is recovered, and a device is checked by e2fsck.
-Prints a line for each: faults injected, how many the user was told of, how many lost something or
-gave a traceback. Exit status 1 if any.
+Needs root and losetup; xfs also needs mkfs.xfs. `file` is an ext4 whose extents are moved, `tables`
+an ext4 without extents whose file is copied, `xfs` shares blocks. `device` is an unmounted device,
+`recovery` its recovery after a crash. `watchdog` is one window of a mounted device in the watchdog,
+its worker and its guard, `mounted` the program that starts them. After each fault, the file and a
+bystander or all files of the device are compared byte by byte, the journal is recovered, and a
+device is checked by e2fsck. Prints one line for each: faults injected, faults reported to the user,
+and faults that lost data or gave a traceback. Exit status 1 if there were any of the last.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "attached"))
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "remedy" / "patients"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "heal" / "support"))
 
 import faults
 import loop_devices
-from devices import Device
-from patients import Healing
+from sample_device import Device
+from sample_file import SampleFile
 
 from ssdlab.heal.methods import copy
 
@@ -41,37 +41,38 @@ FILES = {
 DEVICES = {
     "device": faults.of_device,
     "recovery": faults.of_recovery,
-    "keeper": faults.of_keeper,
+    "watchdog": faults.of_watchdog,
     "mounted": faults.of_mounted,
 }
 IMAGE_BYTES = {"xfs": 300 << 20}
 
 
 def main() -> None:
-    """All of them, one after the other."""
+    """Runs the chosen tests one after the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--what", nargs="+", choices=[*FILES, *DEVICES], default=[*FILES, *DEVICES])
     parser.add_argument("--every", type=int, default=1, help="inject every Nth fault only")
-    given = parser.parse_args()
-    copy.GRACE_S = 0.0  # nobody else opens the file
-    is_bad = False
-    for what in given.what:
+    options = parser.parse_args()
+    copy.GRACE_S = 0.0  # no other program opens the file
+    failed = False
+    for what in options.what:
         started = time.monotonic()
         with ExitStack() as undo:
-            found = _enumerated(what, given.every, undo)
+            results = _inject_faults(what, options.every, undo)
         print(
-            f"{what}: {found.injected} faults, {found.told} told, {len(found.bad)} bad, "
+            f"{what}: {results.injected} faults, {results.reported} reported, "
+            f"{len(results.bad)} bad, "
             f"{time.monotonic() - started:.0f} s",
             flush=True,
         )
-        for each in found.bad:
-            print(f"  {each}")
-        is_bad = is_bad or bool(found.bad)
-    sys.exit(int(is_bad))
+        for line in results.bad:
+            print(f"  {line}")
+        failed = failed or bool(results.bad)
+    sys.exit(int(failed))
 
 
-def _enumerated(what: str, every: int, undo: ExitStack) -> faults.Findings:
-    # The image lies in memory, so that the journal may lie on the drive below /var/tmp.
+def _inject_faults(what: str, every: int, undo: ExitStack) -> faults.FaultResults:
+    # The image is in memory, so that the journal can be on the drive below /var/tmp.
     memory, disk = (
         Path(undo.enter_context(tempfile.TemporaryDirectory(dir=place)))
         for place in ("/dev/shm", "/var/tmp")  # noqa: S108 -- with names of their own
@@ -81,7 +82,7 @@ def _enumerated(what: str, every: int, undo: ExitStack) -> faults.Findings:
         file.truncate(IMAGE_BYTES.get(what, 64 << 20))
     node, why = loop_devices.attach(image)
     if node is None:
-        sys.exit(f"no loop device can be had here: {why}")
+        sys.exit(f"no loop device is available: {why}")
     undo.callback(subprocess.run, ["losetup", "--detach", str(node)], check=True)
     if what in DEVICES:
         device = Device(node, image, disk / "journal", point, "ext4")
@@ -92,18 +93,17 @@ def _enumerated(what: str, every: int, undo: ExitStack) -> faults.Findings:
     point.mkdir()
     subprocess.run(["mount", str(node), str(point)], check=True)
     undo.callback(subprocess.run, ["umount", str(point)], check=True)
-    return faults.of_file(_healing(point / "here"), every)
+    return faults.of_file(_sample(point / "here"), every)
 
 
-def _healing(here: Path) -> Healing:
-    here.mkdir()
-    chance = random.Random(1)
-    healing = Healing(
-        here / "patient", chance.randbytes((2 << 20) + 5), here / "other", chance.randbytes(99_999)
-    )
-    healing.path.write_bytes(healing.content)
-    healing.bystander.write_bytes(healing.other)
-    return healing
+def _sample(folder: Path) -> SampleFile:
+    folder.mkdir()
+    rng = random.Random(1)
+    content, other = rng.randbytes((2 << 20) + 5), rng.randbytes(99_999)
+    sample = SampleFile(folder / "sample", content, folder / "other", other)
+    sample.path.write_bytes(content)
+    sample.bystander.write_bytes(other)
+    return sample
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`ssdlab heal` as people and scripts see it."""
+"""`ssdlab heal`: output, JSON, exit status and errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import pytest
 Program = Callable[..., subprocess.CompletedProcess[str]]
 M = 1 << 20
 CONTENT = random.Random(7).randbytes(6 * M + 100)
-HELD = """
+WAITING_PROGRAM = """
 import signal, sys
 from ssdlab.cli import main
-from ssdlab.remedy.heal.ways.move_extents import MoveExtents
+from ssdlab.heal.methods.move_extents import MoveExtents
 
 rewrite, parts = MoveExtents.rewrite, []
 
-def held_in_the_second(self, part):
+def wait_in_the_second(self, part):
     parts.append(part)
     if len(parts) == 2:
         sys.stderr.write("now\\n")
@@ -32,10 +32,10 @@ def held_in_the_second(self, part):
             signal.pause()
     return rewrite(self, part)
 
-MoveExtents.rewrite = held_in_the_second
+MoveExtents.rewrite = wait_in_the_second
 main()
 """
-"""The program, which waits for its signal in the second part that it rewrites."""
+"""The program; it waits for a signal in the second part that it rewrites."""
 
 
 @pytest.fixture
@@ -46,42 +46,48 @@ def file(make_filesystem: Callable[..., Path]) -> Path:
     return path
 
 
-def test_a_dry_run_tells_plan_map_and_wear_and_writes_nothing(ssdlab: Program, file: Path) -> None:
+def test_a_dry_run_prints_plan_map_and_wear_and_writes_nothing(ssdlab: Program, file: Path) -> None:
     done = ssdlab("heal", file, "--all", "--dry-run", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["dry_run"] is True
-    [one] = told["files"]
+    report = json.loads(done.stdout)
+    assert report["dry_run"] is True
+    [one] = report["files"]
     assert one["planned_bytes"] == sum(length for _, length in one["plan"]) >= len(CONTENT)
     assert (one["moved_bytes"], one["written_bytes"], one["refused"]) == (0, 0, None)
     assert {"days_of_endurance", "fresh_from", "way", "left", "why"} <= set(one)
     assert [row["offset_bytes"] for row in one["map"]] == [at * M for at in range(6)]
-    assert told["verdict"] == "6.0 MiB would be rewritten."
+    assert report["verdict"] == "6.0 MiB would be rewritten."
 
 
-def test_people_see_both_maps_the_plan_and_the_gain(ssdlab: Program, file: Path) -> None:
+def test_the_text_output_has_both_maps_the_plan_and_the_gain(ssdlab: Program, file: Path) -> None:
     done = ssdlab("heal", file, "--all")
     assert done.returncode == 0, done.stderr
     assert "reading" in done.stderr
-    for words in ("before", "after", "to be rewritten", "way: move extents", "MiB were rewritten"):
-        assert words in done.stdout
+    for text in (
+        "before",
+        "after",
+        "to be rewritten",
+        "method: move extents",
+        "MiB were rewritten",
+    ):
+        assert text in done.stdout
     assert file.read_bytes() == CONTENT
 
 
-def test_quiet_says_nothing_beside_and_a_directory_stands_for_its_files(
+def test_quiet_prints_no_progress_and_a_directory_selects_its_files(
     ssdlab: Program, file: Path
 ) -> None:
     (file.parent / "small").write_bytes(b"x")
     done = ssdlab("heal", file.parent, "--ranges", "1MiB-2MiB", "--json", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert told["small_files"] == 1
-    [one] = told["files"]
+    report = json.loads(done.stdout)
+    assert report["small_files"] == 1
+    [one] = report["files"]
     assert one["written_bytes"] == M
     assert file.read_bytes() == CONTENT
 
 
-def test_of_several_files_each_refused_one_says_why(ssdlab: Program, file: Path) -> None:
+def test_each_refused_file_of_several_has_its_reason(ssdlab: Program, file: Path) -> None:
     hole = file.parent / "hole"
     with hole.open("wb") as empty:
         empty.truncate(4 * M)
@@ -92,7 +98,7 @@ def test_of_several_files_each_refused_one_says_why(ssdlab: Program, file: Path)
     assert other["refused"]["code"] == "nothing-there"
 
 
-def test_ctrl_c_ends_it_cleanly_and_the_same_command_goes_on(
+def test_ctrl_c_stops_cleanly_and_the_same_command_continues(
     ssdlab: Program, file: Path, tmp_path: Path
 ) -> None:
     big = file.parent / "big"
@@ -100,19 +106,19 @@ def test_ctrl_c_ends_it_cleanly_and_the_same_command_goes_on(
     big.write_bytes(content)
     os.sync()
     state = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
-    command = [sys.executable, "-c", HELD, "heal", str(big), "--all", "--json"]
+    command = [sys.executable, "-c", WAITING_PROGRAM, "heal", str(big), "--all", "--json"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=state
     )
     assert process.stderr is not None
-    assert "now\n" in process.stderr, "it ended before its second part"
+    assert "now\n" in process.stderr, "it ended before the second part"
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=600)
     assert process.returncode == 3, error
     first = json.loads(out)["files"][0]
     assert first["interrupted"] is True
     assert 0 < first["moved_bytes"] < len(content)
-    assert "the same command goes on" in error
+    assert "run the same command again" in error
     again = ssdlab("heal", big, "--all", "--json", env=state)
     assert again.returncode == 0, again.stderr
     second = json.loads(again.stdout)["files"][0]
@@ -120,21 +126,21 @@ def test_ctrl_c_ends_it_cleanly_and_the_same_command_goes_on(
     assert big.read_bytes() == content
 
 
-def test_wrong_use_is_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_a_usage_error_is_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"x" * M)
     assert "give files, or directories" in refused("heal", tmp_path / "absent")
     assert "give one of them" in refused("heal", file, "--all", "--ranges", "0-1MiB")
     assert "FROM below TO" in refused("heal", file, "--ranges", "2MiB-1MiB")
     assert "a power of two" in refused("heal", file, "--piece", "3MiB")
-    assert "a share from" in refused("heal", file, "--slower-than", "1.5")
+    assert "above 0 and at most 1" in refused("heal", file, "--slower-than", "1.5")
     assert "such as 500MiB" in refused("heal", file, "--fresh", "0")
 
 
-def test_the_refusal_of_an_only_file_is_one_line(
+def test_the_refusal_of_the_only_file_is_a_one_line_error(
     refused: Callable[..., str], make_filesystem: Callable[..., Path]
 ) -> None:
     path = make_filesystem("tmpfs", 20) / "file"
     path.write_bytes(b"x" * M)
-    assert "stays as it is" in refused("heal", path)
-    assert "which lives in memory" in refused("heal", path, "--all")
+    assert "left unchanged" in refused("heal", path)
+    assert "a file system in memory" in refused("heal", path, "--all")

@@ -1,4 +1,4 @@
-"""`ssdlab heal --device` as people and scripts see it."""
+"""`ssdlab heal --device`: output, JSON, consent and errors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def device(loop_device: Callable[..., Path]) -> Path:
     return node
 
 
-def test_a_dry_run_tells_plan_map_and_wear_and_asks_for_no_journal(
+def test_a_dry_run_prints_plan_map_and_wear_and_needs_no_journal(
     ssdlab: Program, device: Path
 ) -> None:
     before = device.read_bytes()
     done = ssdlab("heal", "--device", device, "--all", "--dry-run", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    [one] = told["files"]
+    report = json.loads(done.stdout)
+    [one] = report["files"]
     assert (one["path"], one["file_system"], one["way"]) == (str(device), "ext4", "in place")
     assert one["planned_bytes"] == sum(length for _, length in one["plan"]) > 0
     assert (one["written_bytes"], one["restored_bytes"]) == (0, 0)
@@ -35,37 +35,37 @@ def test_a_dry_run_tells_plan_map_and_wear_and_asks_for_no_journal(
     assert device.read_bytes() == before
 
 
-def test_people_see_the_plan_of_a_device(ssdlab: Program, device: Path) -> None:
+def test_the_text_output_has_the_plan_of_a_device(ssdlab: Program, device: Path) -> None:
     done = ssdlab("heal", "--device", device, "--all", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "way: in place" in done.stdout
+    assert "method: in place" in done.stdout
     assert "of the device" in done.stdout
 
 
-def test_it_is_named_twice_before_it_is_rewritten(
+def test_a_device_must_be_named_twice_before_it_is_rewritten(
     refused: Callable[..., str], device: Path, tmp_path: Path
 ) -> None:
-    words = ("heal", "--device", device, "--all")
-    assert f"give --in-place={device}" in refused(*words)
-    assert "names /dev/loop-control" in refused(*words, "--in-place", "/dev/loop-control")
-    assert "--journal FILE is needed" in refused(*words, "--in-place", device)
+    command = ("heal", "--device", device, "--all")
+    assert f"give --in-place={device}" in refused(*command)
+    assert "names /dev/loop-control" in refused(*command, "--in-place", "/dev/loop-control")
+    assert "--journal FILE is needed" in refused(*command, "--in-place", device)
     journal = tmp_path / "journal"
-    said = refused(*words, "--in-place", device, "--journal", journal)
-    assert "another drive" in said
+    message = refused(*command, "--in-place", device, "--journal", journal)
+    assert "another drive" in message
     assert not journal.exists()
-    assert "is not there" in refused(*words[:3], "--recover", "--journal", journal)
+    assert "does not exist" in refused(*command[:3], "--recover", "--journal", journal)
 
 
-def test_wrong_use_of_a_device_is_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
-    assert "nothing is given to heal" in refused("heal")
+def test_a_usage_error_of_a_device_is_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+    assert "nothing to heal is given" in refused("heal")
     assert "give one of them" in refused("heal", tmp_path, "--device", "/dev/null")
-    assert "belong to --device" in refused("heal", tmp_path, "--journal", "x")
-    assert "takes the --journal FILE" in refused("heal", "--device", "/dev/null", "--recover")
+    assert "need --device" in refused("heal", tmp_path, "--journal", "x")
+    assert "needs the --journal FILE" in refused("heal", "--device", "/dev/null", "--recover")
     assert "is not a block device" in refused("heal", "--device", "/dev/null")
     assert "is not a block device" in refused("heal", "--device", "/dev/null", "--dry-run")
 
 
-def test_its_help_has_an_example(ssdlab: Program) -> None:
+def test_the_help_has_an_example_with_a_device(ssdlab: Program) -> None:
     done = ssdlab("heal", "--help")
     assert "--device" in done.stdout
     assert "ssdlab heal --device /dev/sdb1" in " ".join(done.stdout.split())

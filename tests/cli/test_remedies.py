@@ -1,4 +1,4 @@
-"""`ssdlab trim` and `ssdlab provision` as programs."""
+"""`ssdlab trim` and `ssdlab provision`: output, JSON, exit status and errors."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import pytest
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_a_trim_tells_each_layer_and_what_it_got(
+def test_a_trim_shows_each_layer_and_what_it_received(
     ssdlab: Program, make_filesystem: Callable[..., Path]
 ) -> None:
     point = make_filesystem("ext4", 128, mount_options="nodiscard")
     done = ssdlab("trim", point, "--json")
-    found = json.loads(done.stdout)
-    layers = [row["layer"] for row in found["measures"] if not row["below_file"]]
+    report = json.loads(done.stdout)
+    layers = [row["layer"] for row in report["measures"] if not row["below_file"]]
     assert layers == ["file system", "loop"]
-    reaches = found["findings"]["reaches"]["value"]
+    reaches = report["findings"]["reaches"]["value"]
     assert done.returncode == int(reaches is False)
     if reaches:
-        assert found["findings"]["reached_bytes"]["value"] >= 64 << 20
+        assert report["findings"]["reached_bytes"]["value"] >= 64 << 20
     again = ssdlab("trim", point)
-    assert "by the file system's own count" in again.stdout or reaches is False
+    assert "as the file system reports" in again.stdout or reaches is False
     assert "=> " in again.stdout
 
 
-def test_a_trim_that_a_layer_stops_names_it_and_is_bad(
+def test_a_trim_that_a_layer_stops_names_the_layer_and_fails(
     ssdlab: Program, make_filesystem: Callable[..., Path], tmp_path: Path
 ) -> None:
     image = make_filesystem("ramfs", 64) / "image"
@@ -49,11 +49,11 @@ def test_a_trim_that_a_layer_stops_names_it_and_is_bad(
     finally:
         subprocess.run(["losetup", "--detach", device], check=True)
     assert done.returncode == 1
-    assert "takes no discards" in " ".join(done.stdout.split())
+    assert "does not support discards" in " ".join(done.stdout.split())
     assert f"{Path(device).name} (loop) stops it" in " ".join(done.stdout.split())
 
 
-def test_an_ordinary_user_is_told_what_to_say(executable: str, tmp_path: Path) -> None:
+def test_an_ordinary_user_gets_the_command_with_sudo(executable: str, tmp_path: Path) -> None:
     setpriv = shutil.which("setpriv")
     if os.geteuid() != 0 or setpriv is None:
         pytest.skip("needs root and setpriv, to become an ordinary user")
@@ -67,30 +67,30 @@ def test_an_ordinary_user_is_told_what_to_say(executable: str, tmp_path: Path) -
     assert done.stderr.count("\n") == 1
 
 
-def test_provisioning_tells_both_definitions_and_a_plan_with_its_dangers(ssdlab: Program) -> None:
+def test_provision_prints_both_definitions_and_a_plan_with_its_risks(ssdlab: Program) -> None:
     done = ssdlab("provision", "--visible", "128GB", "--flash", "129GiB")
     assert done.returncode == 0, done.stderr
     assert "7.59%" in done.stdout
     assert "8.21%" in done.stdout
-    assert "danger: destroys all" in done.stdout
+    assert "danger: destroys all data" in done.stdout
     assert "Nothing was changed" in done.stdout
 
 
-def test_the_840_pro_is_told_as_json(ssdlab: Program) -> None:
+def test_provision_prints_json_for_the_840_pro(ssdlab: Program) -> None:
     done = ssdlab("provision", "twin:samsung-840-pro", "--twin", "none", "--json")
-    found = json.loads(done.stdout)
-    assert round(found["findings"]["spare"]["value"], 4) == 0.0685
-    assert "1000215216" not in found["verdict"]
-    assert [way["name"].split(" ")[0] for way in found["plan"]] == [
+    report = json.loads(done.stdout)
+    assert round(report["findings"]["spare"]["value"], 4) == 0.0685
+    assert "1000215216" not in report["verdict"]
+    assert [way["name"].split(" ")[0] for way in report["plan"]] == [
         *("partition,", "partition,", "hpa", "raid")
     ]
 
 
-def test_wrong_use_is_one_line(refused: Callable[..., str]) -> None:
+def test_a_usage_error_is_one_line(refused: Callable[..., str]) -> None:
     assert "give a drive" in refused("provision")
-    assert "no block device" in refused("provision", "/usr")
+    assert "not a block device" in refused("provision", "/usr")
     assert "did you mean" in refused("provision", "twin:samsung-840-por")
-    assert "may be from 6.848" in refused("provision", "twin:samsung-840-pro", "--spare", "3")
+    assert "must be from 6.848" in refused("provision", "twin:samsung-840-pro", "--spare", "3")
     assert "cannot show" in refused("provision", "--visible", "2GB", "--flash", "1GB")
     assert "without a target" in refused("provision", "twin:toshiba-xg5", "--visible", "1GB")
     assert "does not exist" in refused("trim", "/no/such/place")

@@ -1,4 +1,4 @@
-"""Fixtures of the heal tests: files with known content, and a steady writer."""
+"""Fixtures of the heal tests: files with known content, and a random writer."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from patients import Healing, Writer, drop
+from sample_file import RandomWriter, SampleFile, drop
 
 
 @pytest.fixture
-def patient() -> Callable[[Path, int], Healing]:
-    """`patient(directory, size_bytes)` -> files with random content in a directory of its own."""
+def make_sample() -> Callable[[Path, int], SampleFile]:
+    """`make_sample(directory, size_bytes)` -> a file and a bystander in a new directory."""
 
-    def make(directory: Path, size_bytes: int) -> Healing:
-        chance = random.Random(size_bytes)
-        here = directory / "here"
-        here.mkdir()
-        healing = Healing(
-            here / "patient",
-            chance.randbytes(size_bytes),
-            here / "bystander",
-            chance.randbytes(99999),
+    def make(directory: Path, size_bytes: int) -> SampleFile:
+        rng = random.Random(size_bytes)
+        folder = directory / "here"
+        folder.mkdir()
+        sample = SampleFile(
+            folder / "sample",
+            rng.randbytes(size_bytes),
+            folder / "bystander",
+            rng.randbytes(99999),
         )
-        healing.path.write_bytes(healing.content)
-        healing.bystander.write_bytes(healing.other)
-        for path in (healing.path, healing.bystander):
+        sample.path.write_bytes(sample.content)
+        sample.bystander.write_bytes(sample.bystander_content)
+        for path in (sample.path, sample.bystander):
             drop(path)
-        return healing
+        return sample
 
     return make
 
 
 @pytest.fixture
-def writing() -> Iterator[Callable[[Healing, str], Writer]]:
-    """`writing(healing, mode)` -> a program that writes at random: buffered, direct, mapped."""
+def writing() -> Iterator[Callable[[SampleFile, str], RandomWriter]]:
+    """`writing(sample, mode)` -> a program that writes at random: buffered, direct, mapped."""
     with ExitStack() as undo:
 
-        def start(healing: Healing, mode: str, rest_us: int = 500) -> Writer:
-            writer = Writer(healing, mode, rest_us)
+        def start(sample: SampleFile, mode: str, rest_us: int = 500) -> RandomWriter:
+            writer = RandomWriter(sample, mode, rest_us)
             undo.callback(writer.process.wait)
             undo.callback(writer.process.kill)
             return writer

@@ -1,4 +1,4 @@
-"""A file that changes under a heal, as logs do: it is left alone, and no drive is blamed."""
+"""A file that is changed during a heal, as by log rotation: it is refused, and no data is lost."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from patients import Healing, Make, Patient
+from sample_file import MakeFileSystem, MakeSample, SampleFile
 
 from ssdlab.heal.file import heal_file
-from ssdlab.heal.options import Wish
+from ssdlab.heal.options import HealOptions
 from ssdlab.heal.outcome import FileOutcome
 
 M = 1 << 20
@@ -29,55 +29,55 @@ def _rotate(path: Path) -> None:
     path.write_bytes(b"a new log")
 
 
-def _heal_while(healing: Healing, label: str, change: Callable[[Path], None]) -> FileOutcome:
-    """Heals all of it, and changes it once in the phase that is called `label`."""
-    left = [change]
+def _heal_while(sample: SampleFile, label: str, change: Callable[[Path], None]) -> FileOutcome:
+    """Heals all of a file, and changes it once during the phase `label`."""
+    pending = [change]
 
-    def watch(phase: str, done: int, _total: int) -> None:
-        if phase == label and done and left:
-            left.pop()(healing.path)
+    def progress(phase: str, done: int, _total: int) -> None:
+        if phase == label and done and pending:
+            pending.pop()(sample.path)
 
-    found = heal_file(healing.path, Wish(everything=True), watch)
-    assert not left, f"there was no {label}"
-    return found
+    outcome = heal_file(sample.path, HealOptions(everything=True), progress)
+    assert not pending, f"there was no phase {label!r}"
+    return outcome
 
 
 @pytest.mark.parametrize("label", ["reading", "rewriting", "reading what was rewritten"])
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reason"),
     [
-        (_truncate, f"it was truncated from {80 * M} to {3 * M + 5} bytes while it was healed"),
-        (_remove, "it was removed or renamed while it was healed"),
-        (_rotate, "another file took its name while it was healed"),
+        (_truncate, f"it was truncated from {80 * M} to {3 * M + 5} bytes"),
+        (_remove, "it was removed or renamed"),
+        (_rotate, "it was replaced by another file"),
     ],
 )
-def test_a_file_that_is_rotated_away_is_skipped_and_nothing_is_lost(
+def test_a_file_that_is_rotated_away_is_refused_and_no_data_is_lost(
     label: str,
     change: Callable[[Path], None],
-    told: str,
-    make_filesystem: Make,
-    patient: Patient,
+    reason: str,
+    make_filesystem: MakeFileSystem,
+    make_sample: MakeSample,
 ) -> None:
-    healing = patient(make_filesystem("ext4", 500), 80 * M)
-    held = os.open(healing.path, os.O_RDONLY)
-    found = _heal_while(healing, label, change)
-    assert found.refused is not None
-    assert found.refused.code == "changed"
-    assert found.refused.sentence == f"{told}; nothing is lost: run heal again"
-    size = os.fstat(held).st_size
-    assert os.pread(held, size, 0) == healing.content[:size]
-    os.close(held)
+    sample = make_sample(make_filesystem("ext4", 500), 80 * M)
+    fd = os.open(sample.path, os.O_RDONLY)
+    outcome = _heal_while(sample, label, change)
+    assert outcome.refused is not None
+    assert outcome.refused.code == "changed"
+    assert outcome.refused.sentence == f"{reason} during the heal; no data is lost: run heal again"
+    size = os.fstat(fd).st_size
+    assert os.pread(fd, size, 0) == sample.content[:size]
+    os.close(fd)
 
 
-def test_a_file_that_grows_is_healed_as_far_as_it_was_there(
-    make_filesystem: Make, patient: Patient
+def test_a_file_that_grows_is_healed_up_to_its_old_size(
+    make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    healing = patient(make_filesystem("ext4", 500), 80 * M)
+    sample = make_sample(make_filesystem("ext4", 500), 80 * M)
 
     def grow(path: Path) -> None:
         with path.open("ab") as file:
             file.write(b"more" * M)
 
-    found = _heal_while(healing, "rewriting", grow)
-    assert (found.refused, found.moved_bytes) == (None, 80 * M)
-    healing.check(healing.content + b"more" * M)
+    outcome = _heal_while(sample, "rewriting", grow)
+    assert (outcome.refused, outcome.moved_bytes) == (None, 80 * M)
+    sample.check(sample.content + b"more" * M)

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from patients import Healing, Make, Patient
+from sample_file import MakeFileSystem, MakeSample, SampleFile
 
 from ssdlab.heal.file import heal_file
-from ssdlab.heal.options import Wish
-from ssdlab.heal.refusal import no_room, refusal, way_of
+from ssdlab.heal.options import HealOptions
+from ssdlab.heal.refusal import method_for, no_space, refusal
 from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
 from ssdlab.storage_stack.file_info import FileSeen, look_at
@@ -24,15 +24,15 @@ M = 1 << 20
 
 
 @pytest.fixture
-def seen(drive_directory: Path) -> FileSeen:
-    """A plain file on ext4, whatever the tests run on."""
+def info(drive_directory: Path) -> FileSeen:
+    """A regular file on ext4, on whatever file system the tests run."""
     path = drive_directory / "file"
     path.write_bytes(b"x" * M)
-    found = look_at(path)
-    mount = replace(found.mount, fs_type="ext4", options=("rw",))
+    actual = look_at(path)
+    mount = replace(actual.mount, fs_type="ext4", options=("rw",))
     extents = (Extent(0, M, M, ExtentFlag.LAST),)
     return replace(
-        found,
+        actual,
         mount=mount,
         extents=extents,
         attributes=Attribute.EXTENTS,
@@ -44,7 +44,7 @@ def seen(drive_directory: Path) -> FileSeen:
 
 @pytest.fixture
 def cleaned() -> Iterator[ExitStack]:
-    """What must be undone before a file system is unmounted."""
+    """Undone before the file system is unmounted."""
     with ExitStack() as undo:
         yield undo
 
@@ -58,14 +58,14 @@ def run(*command: str | Path) -> None:
 
 
 def refused(path: Path, *, shared: bool = False) -> str | None:
-    wish = Wish(everything=True, shared=shared)
-    found = heal_file(path, wish, lambda _label, _done, _total: None).refused
-    return None if found is None else found.code
+    options = HealOptions(everything=True, shared=shared)
+    reason = heal_file(path, options, lambda _label, _done, _total: None).refused
+    return None if reason is None else reason.code
 
 
-def test_a_plain_file_of_ones_own_is_not_refused(seen: FileSeen) -> None:
-    assert refusal(seen) is None
-    assert way_of(seen) == "move extents"
+def test_an_ordinary_file_is_not_refused(info: FileSeen) -> None:
+    assert refusal(info) is None
+    assert method_for(info) == "move extents"
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_a_plain_file_of_ones_own_is_not_refused(seen: FileSeen) -> None:
         ("zfs", "no-way"),
     ],
 )
-def test_a_file_system_that_is_no_drive_of_this_machine_is_refused(
-    kind: str, code: str, seen: FileSeen
+def test_file_systems_that_cannot_be_healed_are_refused(
+    kind: str, code: str, info: FileSeen
 ) -> None:
-    found = refusal(replace(seen, mount=replace(seen.mount, fs_type=kind)))
-    assert found is not None
-    assert found.code == code
+    reason = refusal(replace(info, mount=replace(info.mount, fs_type=kind)))
+    assert reason is not None
+    assert reason.code == code
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_a_file_system_that_is_no_drive_of_this_machine_is_refused(
         (Attribute.JOURNAL_DATA, "data-journal"),
     ],
 )
-def test_an_attribute_that_forbids_it_is_named(
-    attribute: Attribute, code: str, seen: FileSeen
+def test_attributes_that_forbid_a_rewrite_are_refused(
+    attribute: Attribute, code: str, info: FileSeen
 ) -> None:
-    found = refusal(replace(seen, attributes=seen.attributes | attribute))
-    assert found is not None
-    assert found.code == code
+    reason = refusal(replace(info, attributes=info.attributes | attribute))
+    assert reason is not None
+    assert reason.code == code
 
 
 @pytest.mark.parametrize(
@@ -119,79 +119,87 @@ def test_an_attribute_that_forbids_it_is_named(
         (ExtentFlag.SHARED, "shared"),
     ],
 )
-def test_extents_that_cannot_be_moved_are_named(
-    flag: ExtentFlag, code: str, seen: FileSeen
+def test_extents_that_cannot_be_moved_are_refused(
+    flag: ExtentFlag, code: str, info: FileSeen
 ) -> None:
-    found = refusal(replace(seen, extents=(Extent(0, M, M, flag),)))
-    assert found is not None
-    assert found.code == code
+    reason = refusal(replace(info, extents=(Extent(0, M, M, flag),)))
+    assert reason is not None
+    assert reason.code == code
 
 
-def test_what_is_not_ours_or_not_safe_is_refused(seen: FileSeen) -> None:
-    by_tables = replace(seen, attributes=Attribute(0), names=2)
+def test_files_that_are_not_safe_to_rewrite_are_refused(info: FileSeen) -> None:
+    without_extents = replace(info, attributes=Attribute(0), names=2)
     cases = {
-        "not-a-file": replace(seen, is_plain=False),
-        "swap": replace(seen, is_swap=True),
-        "no-permission": replace(seen, may_write=False),
-        "no-journal": replace(seen, has_journal=False),
-        "no-extents": replace(seen, extents=None),
-        "hard-links": by_tables,
-        "data-journal": replace(seen, mount=replace(seen.mount, options=("rw", "data=journal"))),
-        "read-only": replace(seen, mount=replace(seen.mount, options=("ro",))),
+        "not-a-file": replace(info, is_plain=False),
+        "swap": replace(info, is_swap=True),
+        "no-permission": replace(info, may_write=False),
+        "no-journal": replace(info, has_journal=False),
+        "no-extents": replace(info, extents=None),
+        "hard-links": without_extents,
+        "data-journal": replace(info, mount=replace(info.mount, options=("rw", "data=journal"))),
+        "read-only": replace(info, mount=replace(info.mount, options=("ro",))),
     }
-    found = {code: refusal(each) for code, each in cases.items()}
-    assert {code: each and each.code for code, each in found.items()} == {
+    reasons = {code: refusal(case) for code, case in cases.items()}
+    assert {code: reason and reason.code for code, reason in reasons.items()} == {
         code: code for code in cases
     }
 
 
-def test_room_is_asked_for_what_is_in_hand_and_of_a_whole_copy_for_the_file(seen: FileSeen) -> None:
-    big = replace(seen, size_bytes=1000 * M)
+def test_moving_needs_space_for_a_chunk_sharing_for_the_ranges_copying_for_the_file(
+    info: FileSeen,
+) -> None:
+    big = replace(info, size_bytes=1000 * M)
     space = replace(big.space, total_bytes=10_000 * M, free_bytes=150 * M)
     big = replace(big, space=space)
-    assert no_room(big, 900 * M, "move extents") is None
-    found = no_room(big, 900 * M, "share and compare")
-    assert found is not None
-    assert found.code == "no-room"
-    assert no_room(big, 20 * M, "share and compare") is None
-    assert no_room(big, 20 * M, "copy and exchange") is not None
+    assert no_space(big, 900 * M, "move extents") is None
+    reason = no_space(big, 900 * M, "share and compare")
+    assert reason is not None
+    assert reason.code == "no-room"
+    assert no_space(big, 20 * M, "share and compare") is None
+    assert no_space(big, 20 * M, "copy and exchange") is not None
 
 
 def test_swap_in_use_is_refused(
-    make_filesystem: Make, patient: Patient, cleaned: ExitStack
+    make_filesystem: MakeFileSystem, make_sample: MakeSample, cleaned: ExitStack
 ) -> None:
-    healing = patient(make_filesystem("ext4", 400), 4 * M)
-    healing.path.chmod(0o600)
-    run("mkswap", healing.path)
-    run("swapon", healing.path)
-    cleaned.callback(run, "swapoff", healing.path)
-    assert refused(healing.path) == "swap"
+    sample = make_sample(make_filesystem("ext4", 400), 4 * M)
+    sample.path.chmod(0o600)
+    run("mkswap", sample.path)
+    run("swapon", sample.path)
+    cleaned.callback(run, "swapoff", sample.path)
+    assert refused(sample.path) == "swap"
 
 
 @pytest.mark.parametrize(("letter", "code"), [("i", "immutable"), ("a", "append-only")])
 def test_chattr_is_respected(
-    letter: str, code: str, make_filesystem: Make, patient: Patient, cleaned: ExitStack
+    letter: str,
+    code: str,
+    make_filesystem: MakeFileSystem,
+    make_sample: MakeSample,
+    cleaned: ExitStack,
 ) -> None:
-    healing = patient(make_filesystem("ext4", 400), 4 * M)
-    run("chattr", f"+{letter}", healing.path)
-    cleaned.callback(run, "chattr", f"-{letter}", healing.path)
-    assert refused(healing.path) == code
+    sample = make_sample(make_filesystem("ext4", 400), 4 * M)
+    run("chattr", f"+{letter}", sample.path)
+    cleaned.callback(run, "chattr", f"-{letter}", sample.path)
+    assert refused(sample.path) == code
 
 
-def test_a_copy_that_shares_blocks_is_left_alone_unless_asked(
-    make_filesystem: Make, patient: Patient
+def test_a_file_that_shares_blocks_is_refused_without_the_option(
+    make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    healing = patient(make_filesystem("xfs", 400), 4 * M)
-    clone = healing.path.with_name("clone")
-    run("cp", "--reflink=always", healing.path, clone)
-    assert refused(healing.path) == "shared"
-    assert refused(healing.path, shared=True) is None
-    assert clone.read_bytes() == healing.content
+    sample = make_sample(make_filesystem("xfs", 400), 4 * M)
+    clone = sample.path.with_name("clone")
+    run("cp", "--reflink=always", sample.path, clone)
+    assert refused(sample.path) == "shared"
+    assert refused(sample.path, shared=True) is None
+    assert clone.read_bytes() == sample.content
     clone.unlink()
-    healing.check()
+    sample.check()
 
 
-def test_a_snapshot_is_left_alone_unless_asked(make_filesystem: Make) -> None:
+def test_a_file_in_a_snapshot_is_refused_without_the_option(
+    make_filesystem: MakeFileSystem,
+) -> None:
     point = make_filesystem("btrfs", 400)
     run("btrfs", "subvolume", "create", point / "volume")
     path, content = point / "volume" / "file", os.urandom(4 * M)
@@ -204,14 +212,14 @@ def test_a_snapshot_is_left_alone_unless_asked(make_filesystem: Make) -> None:
     assert (point / "snapshot" / "file").read_bytes() == content
 
 
-def test_what_the_file_system_compressed_is_refused(make_filesystem: Make) -> None:
+def test_a_compressed_file_is_refused(make_filesystem: MakeFileSystem) -> None:
     point = make_filesystem("btrfs", 400, mount_options="compress-force=zlib")
     path = point / "file"
     path.write_bytes(b"the same again and again" * 100_000)
     assert refused(path) == "compressed"
 
 
-def test_a_program_that_runs_is_refused(make_filesystem: Make, cleaned: ExitStack) -> None:
+def test_a_running_program_is_refused(make_filesystem: MakeFileSystem, cleaned: ExitStack) -> None:
     program = make_filesystem("xfs", 400) / "program"
     shutil.copy(shutil.which("sleep") or "sleep", program)
     with program.open("ab") as file:
@@ -222,22 +230,24 @@ def test_a_program_that_runs_is_refused(make_filesystem: Make, cleaned: ExitStac
     assert refused(program) == "cannot-open"
 
 
-def test_a_read_only_mount_and_memory_are_refused(make_filesystem: Make, patient: Patient) -> None:
+def test_read_only_mounts_and_file_systems_in_memory_are_refused(
+    make_filesystem: MakeFileSystem, make_sample: MakeSample
+) -> None:
     point = make_filesystem("ext4", 400)
-    healing = patient(point, 4 * M)
+    sample = make_sample(point, 4 * M)
     run("mount", "-o", "remount,ro", point)
-    assert refused(healing.path) == "read-only"
+    assert refused(sample.path) == "read-only"
     run("mount", "-o", "remount,rw", point)
-    in_memory: Healing = patient(make_filesystem("tmpfs", 40), 4 * M)
+    in_memory: SampleFile = make_sample(make_filesystem("tmpfs", 40), 4 * M)
     assert refused(in_memory.path) == "memory"
 
 
-def test_a_file_system_without_a_journal_or_without_room_is_refused(
-    make_filesystem: Make, patient: Patient
+def test_file_systems_without_a_journal_or_free_space_are_refused(
+    make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    healing = patient(make_filesystem("ext4", 100, "-O ^has_journal"), 4 * M)
-    assert refused(healing.path) == "no-journal"
-    full = patient(make_filesystem("ext4", 100), 40 * M)
+    sample = make_sample(make_filesystem("ext4", 100, "-O ^has_journal"), 4 * M)
+    assert refused(sample.path) == "no-journal"
+    full = make_sample(make_filesystem("ext4", 100), 40 * M)
     space = os.statvfs(full.path)
     filling = full.path.with_name("filling")
     with filling.open("wb") as file:

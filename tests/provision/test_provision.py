@@ -1,4 +1,4 @@
-"""What a drive's spare is, what more takes and brings, and the plan for it."""
+"""A drive's spare, the simulated gain of more, and the plan."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from ssdlab.errors import TargetError
 from ssdlab.provision import plan as provision
-from ssdlab.provision.plan import area_of, gains, of_device, of_twin, twin_like
-from ssdlab.provision.steps import Drive, ways
+from ssdlab.provision.plan import area_of, gains, info_of_device, info_of_twin, twin_like
+from ssdlab.provision.steps import DriveSize, methods
 from ssdlab.storage_stack.blockdev import BlockDevice
 
 GIB = 1 << 30
@@ -17,7 +17,7 @@ SDA = BlockDevice("sda", 8, 0, "sda", "sata", 512_110_190_592, model="Samsung SS
 
 
 def test_the_840_pro_has_685_percent_of_all_its_flash_spare() -> None:
-    area = of_twin("samsung-840-pro").area
+    area = info_of_twin("samsung-840-pro").area
     assert (area.flash, area.visible) == (512 * GIB, 1_000_215_216 * 512)
     assert area.hidden == 37_645_623_296
     assert f"{area.of_all:.2%}" == "6.85%"
@@ -37,22 +37,22 @@ def test_a_quarter_of_all_flash_spare_leaves_three_quarters_in_whole_mib() -> No
     assert area.usable_for(0.01) == area.visible
 
 
-def test_less_flash_than_is_visible_is_no_drive() -> None:
+def test_less_flash_than_visible_capacity_is_refused() -> None:
     with pytest.raises(TargetError, match="cannot show"):
         area_of(100, 101)
 
 
-def test_a_real_drive_is_known_by_its_model_and_finds_its_twin() -> None:
-    found = of_device(SDA, None, None)
-    assert (found.area.flash, found.twin) == (512 * GIB, "samsung-840-pro")
-    assert f"{found.area.of_all:.2%}" == "6.85%"
-    assert of_device(SDA, 600 * GIB, "toshiba-xg5").area.flash == 600 * GIB
+def test_a_drives_flash_and_twin_are_found_by_its_model() -> None:
+    info = info_of_device(SDA, None, None)
+    assert (info.area.flash, info.twin) == (512 * GIB, "samsung-840-pro")
+    assert f"{info.area.of_all:.2%}" == "6.85%"
+    assert info_of_device(SDA, 600 * GIB, "toshiba-xg5").area.flash == 600 * GIB
 
 
-def test_a_partition_is_refused_and_its_drive_named() -> None:
+def test_a_partition_is_refused_and_the_message_names_its_drive() -> None:
     part = replace(SDA, name="sda1")
     with pytest.raises(TargetError, match="give the whole drive, /dev/sda"):
-        of_device(part, None, None)
+        info_of_device(part, None, None)
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,15 @@ def test_a_partition_is_refused_and_its_drive_named() -> None:
         ("", None),
     ],
 )
-def test_a_twin_is_like_a_drive_whose_name_has_all_its_words(model: str, twin: str | None) -> None:
+def test_a_twin_matches_a_model_that_contains_all_its_words(model: str, twin: str | None) -> None:
     assert twin_like(model) == twin
 
 
-def test_more_spare_makes_a_full_twin_write_less_and_faster(
+def test_with_more_spare_a_full_twin_has_a_lower_waf_and_writes_faster(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(provision, "SCALED", 1 << 30)
-    now, more = gains(of_twin("samsung-840-pro"), (0.01, 0.27))
+    monkeypatch.setattr(provision, "SCALED_BYTES", 1 << 30)
+    now, more = gains(info_of_twin("samsung-840-pro"), (0.01, 0.27))
     assert now.spare < 0.1 < more.spare
     assert more.waf < now.waf / 2
     assert more.writes_per_s > 2 * now.writes_per_s
@@ -82,23 +82,23 @@ def test_more_spare_makes_a_full_twin_write_less_and_faster(
 
 
 def test_without_a_twin_nothing_is_simulated() -> None:
-    assert list(gains(replace(of_twin("samsung-840-pro"), twin=None))) == []
+    assert list(gains(replace(info_of_twin("samsung-840-pro"), twin=None))) == []
 
 
 def _names(transport: str) -> list[str]:
-    drive = Drive("/dev/nvme0n1", transport, 512, 500 * GIB, 370 * GIB)
-    return [way.name.split(" ")[0].rstrip(",") for way in ways(drive)]
+    drive = DriveSize("/dev/nvme0n1", transport, 512, 500 * GIB, 370 * GIB)
+    return [method.name.split(" ")[0].rstrip(",") for method in methods(drive)]
 
 
-def test_each_way_of_attaching_has_its_ways() -> None:
+def test_each_transport_has_its_methods() -> None:
     assert _names("sata") == ["partition", "partition", "hpa", "raid"]
     assert _names("nvme") == ["partition", "partition", "namespace", "raid"]
     assert _names("usb") == ["partition", "partition", "raid"]
 
 
-def test_what_is_discarded_lies_behind_the_partition_and_before_the_second_table() -> None:
-    drive = Drive("/dev/sda", "sata", 512, 500 * GIB, 370 * GIB)
-    text = " ".join(c for way in ways(drive) for step in way.steps for c in step.commands)
+def test_the_discarded_range_is_between_the_partition_and_the_backup_gpt() -> None:
+    drive = DriveSize("/dev/sda", "sata", 512, 500 * GIB, 370 * GIB)
+    text = " ".join(c for method in methods(drive) for step in method.steps for c in step.commands)
     words = text.split()
     offset = int(words[words.index("--offset") + 1])
     length = int(words[words.index("--length") + 1])
@@ -107,11 +107,11 @@ def test_what_is_discarded_lies_behind_the_partition_and_before_the_second_table
     assert f"resizepart N {370 * 1024}MiB" in text
 
 
-def test_every_step_that_destroys_says_so() -> None:
-    drive = Drive("/dev/nvme0n1", "nvme", 4096, 500 * GIB, 370 * GIB)
-    for way in ways(drive):
-        for step in way.steps:
+def test_every_step_that_destroys_data_has_a_danger() -> None:
+    drive = DriveSize("/dev/nvme0n1", "nvme", 4096, 500 * GIB, 370 * GIB)
+    for method in methods(drive):
+        for step in method.steps:
             if any(word in " ".join(step.commands) for word in ("blkdiscard", "delete-ns", "-Np")):
                 assert step.danger
-    assert f"--nsze={370 * GIB // 4096}" in str(ways(drive))
-    assert "/dev/nvme0 " in str(ways(drive))
+    assert f"--nsze={370 * GIB // 4096}" in str(methods(drive))
+    assert "/dev/nvme0 " in str(methods(drive))

@@ -21,8 +21,8 @@ from rig import run, wait_for
 from ssdlab.errors import SsdlabError
 from ssdlab.heal.device.drive import DirectDevice
 from ssdlab.heal.device.journal import Journal
-from ssdlab.heal.device.whole import DeviceWish, heal_device, recover_device
-from ssdlab.heal.options import Wish
+from ssdlab.heal.device.whole import heal_device, recover_device
+from ssdlab.heal.options import DeviceOptions, HealOptions
 from ssdlab.storage_stack.in_use import in_use
 
 BLOCK = 4096
@@ -183,8 +183,8 @@ def _recovered(rig: Rig, node: Path) -> int:
     # A file system that was cut while mounted must be mounted once before it is healed at rest.
     if rig.way == "frozen" or rig.chance.random() < 0.8:
         return recover_device(node, rig.journal).restored_bytes
-    wish = Wish(everything=True, piece_bytes=1 << 30)
-    return heal_device(node, DeviceWish(wish, rig.journal), lambda *_: None).restored_bytes
+    wish = HealOptions(everything=True, piece_bytes=1 << 30)
+    return heal_device(node, DeviceOptions(wish, rig.journal), lambda *_: None).restored_bytes
 
 
 def _compare(rig: Rig, device: str, tally: Tally) -> None:

@@ -34,7 +34,7 @@ CHECK = {
 }
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["ssdlab.cli", "ssdlab.cli.app", "ssdlab.heal.file"])
-WRITER = Path(__file__).parent.parent / "remedy" / "patients" / "steady_writer.py"
+WRITER = Path(__file__).parent.parent / "heal" / "support" / "random_writer.py"
 UNMEASURED = {
     "file": (),
     "device": ("--piece", "1GiB"),

@@ -11,14 +11,14 @@ import random
 from pathlib import Path
 
 import pytest
-from patients import Healing, Writer
 from rig import Attach, Mounted, Serve, need, run, unmount, wait_for
+from sample_file import RandomWriter, SampleFile
 
-from ssdlab.heal.device.whole import DeviceWish, heal_device
+from ssdlab.heal.device.whole import heal_device
 from ssdlab.heal.file import heal_file
-from ssdlab.heal.options import Wish
-from ssdlab.heal.pieces import Piece, Range, cut, overall
-from ssdlab.heal.speed import Speedometer
+from ssdlab.heal.options import DeviceOptions, HealOptions
+from ssdlab.heal.pieces import Piece, Range, average_speed, split_into_pieces
+from ssdlab.heal.speed import ReadSpeedMeter
 
 M = 1 << 20
 SIZE = 20 * M
@@ -56,9 +56,9 @@ def written(path: Path, content: bytes, blocks: list[int]) -> None:
 
 def speeds(path: Path) -> list[Piece]:
     """The best of several readings of each MiB."""
-    meter = Speedometer(path, silent)
+    meter = ReadSpeedMeter(path, silent)
     try:
-        looks = [meter.measure(cut([Range(0, SIZE)], M), "") for _ in range(LOOKS)]
+        looks = [meter.measure(split_into_pieces([Range(0, SIZE)], M), "") for _ in range(LOOKS)]
     finally:
         meter.close()
     return [
@@ -71,13 +71,13 @@ def age(path: Path) -> tuple[bytes, float]:
     chance = random.Random(5)
     content = bytearray(chance.randbytes(SIZE))
     written(path, bytes(content), [])
-    fresh = overall(speeds(path)) or 0
+    fresh = average_speed(speeds(path)) or 0
     blocks = list(range(AGED.offset // BLOCK, AGED.end // BLOCK))
     some = chance.sample(blocks, len(blocks) // 2)
     for block in some:
         content[block * BLOCK : (block + 1) * BLOCK] = chance.randbytes(BLOCK)
     written(path, bytes(content), some)
-    aged = overall(speeds(path)) or 0
+    aged = average_speed(speeds(path)) or 0
     assert aged < 0.95 * fresh, "it aged"
     return bytes(content), fresh
 
@@ -96,10 +96,10 @@ def test_who_writes_throughout_loses_nothing_while_the_file_is_healed(
     path.write_bytes(content)
     (point / "other").write_bytes(other)
     os.sync()
-    patient = Healing(path, content, point / "other", other)
-    writer = Writer(patient, "buffered", 1000)
+    patient = SampleFile(path, content, point / "other", other)
+    writer = RandomWriter(patient, "buffered", 1000)
     wait_for(lambda: path.read_bytes() != content, "the writer")
-    outcome = heal_file(path, Wish(everything=True), silent)
+    outcome = heal_file(path, HealOptions(everything=True), silent)
     writes, wanted = writer.end()
     assert writes > 0
     assert outcome.refused is None
@@ -123,12 +123,12 @@ def test_a_tenth_that_aged_is_found_rewritten_and_as_fast_as_when_it_was_new(
     run(*MKFS[kind], device)
     path = mounted(device, kind) / "file"
     content, fresh = age(path)
-    outcome = heal_file(path, Wish(slower_than=SLOWER_THAN), silent)
+    outcome = heal_file(path, HealOptions(slower_than=SLOWER_THAN), silent)
     assert outcome.refused is None
     slow = {row.offset_bytes for row in outcome.map if row.is_rewritten}
     assert slow >= {AGED.offset, AGED.offset + M}, "the map shows what aged"
     assert outcome.written_bytes <= 0.15 * SIZE, sorted(slow)
-    assert (overall(speeds(path)) or 0) >= 0.95 * fresh
+    assert (average_speed(speeds(path)) or 0) >= 0.95 * fresh
     assert path.read_bytes() == content
 
 
@@ -144,13 +144,13 @@ def test_an_unmounted_device_that_aged_is_healed_as_a_whole_and_reads_as_when_it
     point = mounted(device, kind)
     content, fresh = age(point / "file")
     unmount(point)
-    wish = Wish(slower_than=SLOWER_THAN, piece_bytes=M)
-    outcome = heal_device(Path(device), DeviceWish(wish, tmp_path / "journal"), silent)
+    wish = HealOptions(slower_than=SLOWER_THAN, piece_bytes=M)
+    outcome = heal_device(Path(device), DeviceOptions(wish, tmp_path / "journal"), silent)
     assert outcome.way == "in place"
     slow = [row for row in outcome.map if row.is_rewritten]
     assert AGED.length <= sum(row.length_bytes for row in slow) <= 2 * AGED.length
     assert all((row.after_mib_per_s or 0) > (row.before_mib_per_s or 0) for row in slow)
     path = mounted(device, kind) / "file"
-    after = overall(speeds(path)) or 0
+    after = average_speed(speeds(path)) or 0
     assert after >= 0.95 * fresh, f"{after / fresh:.1%}"
     assert path.read_bytes() == content

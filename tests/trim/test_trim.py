@@ -1,4 +1,4 @@
-"""Trims of real file systems: what reached the device below, and what ext4 leaves out."""
+"""Trims real file systems: what reached the device below, and the second pass on ext4."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from ssdlab.errors import TargetError
-from ssdlab.trim.trim import Trimmed, trim
+from ssdlab.trim.trim import TrimResult, trim
 
 MIB = 1 << 20
 
 
-def _filled_and_freed(point: Path, size_mib: int) -> None:
+def _fill_and_free(point: Path, size_mib: int) -> None:
     path = point / "file"
     with path.open("wb") as file:
         for _ in range(size_mib):
@@ -24,31 +24,31 @@ def _filled_and_freed(point: Path, size_mib: int) -> None:
     path.unlink()
 
 
-def _loop(done: Trimmed) -> tuple[int, int, int]:
-    """Of the loop device: bytes it was sent, and what its file took before and after."""
-    (row,) = [row for row in done.layers if row.layer == "loop"]
-    assert row.used_before is not None
-    assert row.used_after is not None
-    if row.passes == "no":
-        pytest.skip(f"this loop device takes no discards here: {row.why}")
-    return row.sent or 0, row.used_before, row.used_after
+def _loop(result: TrimResult) -> tuple[int, int, int]:
+    """Bytes discarded on the loop device, and bytes of its image before and after."""
+    (loop,) = [layer for layer in result.layers if layer.layer == "loop"]
+    assert loop.used_before is not None
+    assert loop.used_after is not None
+    if loop.passes == "no":
+        pytest.skip(f"this loop device does not support discards: {loop.why}")
+    return loop.sent or 0, loop.used_before, loop.used_after
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
-def test_what_was_freed_leaves_the_image_below(
+def test_freed_space_is_freed_in_the_image_below(
     make_filesystem: Callable[..., Path], kind: str
 ) -> None:
     point = make_filesystem(kind, 300, mount_options="nodiscard")
-    _filled_and_freed(point, 40)
-    done = trim(point)
-    sent, before, after = _loop(done)
+    _fill_and_free(point, 40)
+    result = trim(point)
+    sent, before, after = _loop(result)
     assert before - after >= 36 * MIB
     assert sent >= 36 * MIB
-    assert done.reached == sent
-    assert (done.stops, done.refused) == (None, "")
+    assert result.reached == sent
+    assert (result.stops, result.refused) == (None, "")
 
 
-def test_ext4_is_made_to_forget_where_it_left_out_most_and_only_then(
+def test_ext4_gets_a_second_pass_only_if_the_first_skipped_most_free_space(
     make_filesystem: Callable[..., Path],
 ) -> None:
     point = make_filesystem("ext4", 300, mount_options="nodiscard")
@@ -75,13 +75,13 @@ def test_files_keep_their_content(make_filesystem: Callable[..., Path]) -> None:
 
 
 def test_a_file_system_in_memory_is_refused(make_filesystem: Callable[..., Path]) -> None:
-    with pytest.raises(TargetError, match="stands on no drive"):
+    with pytest.raises(TargetError, match="is not on a drive"):
         trim(make_filesystem("tmpfs", 16))
 
 
-def test_drives_that_do_not_count_make_the_sum_unknown(
+def test_the_total_is_unknown_if_a_drive_does_not_count(
     make_filesystem: Callable[..., Path],
 ) -> None:
-    done = trim(make_filesystem("ext4", 64))
-    rows = tuple(replace(row, sent=None) for row in done.layers)
-    assert replace(done, layers=rows).reached is None
+    result = trim(make_filesystem("ext4", 64))
+    layers = tuple(replace(layer, sent=None) for layer in result.layers)
+    assert replace(result, layers=layers).reached is None

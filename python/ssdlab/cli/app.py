@@ -48,9 +48,8 @@ class _Verbs(LazyGroup):
             "drive.",
         ),
         "provision": Member(
-            "ssdlab.cli.provision",
-            "Say a drive's spare by both definitions, what more takes and brings, and how to "
-            "leave it.",
+            "ssdlab.cli.provision.command",
+            "Show a drive's spare, what more spare costs and gains, and how to set it aside.",
         ),
         "control": Member(
             "ssdlab.cli.control",
@@ -68,7 +67,7 @@ class _Verbs(LazyGroup):
         ),
         "heal": Member(
             "ssdlab.cli.heal.command",
-            "Makes files that were written at random read fast again, while they are in use.",
+            "Make files that were written at random read fast again, while they are in use.",
         ),
         "replay": Member(
             "ssdlab.cli.replay", "Ask a drive what a trace of another host asked of its own."

@@ -1,4 +1,4 @@
-"""`ssdlab trim`: discard what is free, and tell what reached the drive, layer by layer."""
+"""`ssdlab trim`: discards free space, and shows for each layer what reached it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ssdlab.errors import TargetError
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
-    from ssdlab.trim.trim import Trimmed
+    from ssdlab.trim.trim import TrimResult
 
 app = typer.Typer(add_completion=False)
-_MOST = 0.5
-"""Of what the file system says; less at the drives, and it did not get through."""
+_REACHED_SHARE = 0.5
+"""Of the bytes that the file system reports; less at the drives means that TRIM does not work."""
 
 
 @app.command(name="trim", epilog="Example: sudo ssdlab trim /home")
@@ -26,85 +26,88 @@ def trim(
     *,
     once: Annotated[
         bool,
-        typer.Option("--once", help="No second pass, although ext4 left out what it remembers."),
+        typer.Option("--once", help="No second pass if ext4 skips space that it trimmed before."),
     ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the verdict.")] = False,
 ) -> int:
-    """Discard all that is free in a file system (as fstrim), and say what reached the drive.
+    """Discard the free space of a file system, as fstrim does, and show what reached the drive.
 
-    ext4 leaves out what it trimmed before in this mount; where that is most of what is free, it is
-    made to forget and asked again. No data is touched. Exit status 1: it does not get through.
+    ext4 skips space that it has trimmed since it was mounted. If that is most of the free space, a
+    second pass trims it again. No data is touched. Exit status 1: discards do not reach the drive.
     """
     if not path.exists():
         raise TargetError(f"{path} does not exist: give a directory on the file system")
     from ssdlab.records import encode_json
     from ssdlab.trim.trim import trim as trim_now
 
-    done = trim_now(path, force=not once)
-    reaches = _reaches(done)
+    result = trim_now(path, force=not once)
+    reaches = _reaches(result)
     if json:
-        write_out(encode_json(_object(done, reaches=reaches)))
+        write_out(encode_json(_object(result, reaches=reaches)))
     else:
-        _print(done, _verdict(done, reaches=reaches), quiet=quiet)
+        _print(result, _verdict(result, reaches=reaches), quiet=quiet)
     return int(reaches is False)
 
 
-def _reaches(done: Trimmed) -> bool | None:
-    """Whether the drives were sent it; None: they do not count, or there was nothing to send."""
-    if done.refused or done.stops is not None:
+def _reaches(result: TrimResult) -> bool | None:
+    """Whether the drives received it; None if they do not count, or nothing was sent."""
+    if result.refused or result.stops is not None:
         return False
-    asked = sum(done.passes)
-    if not asked or done.reached is None:
+    sent = sum(result.passes)
+    if not sent or result.reached is None:
         return None
-    return done.reached >= _MOST * asked
+    return result.reached >= _REACHED_SHARE * sent
 
 
-def _verdict(done: Trimmed, *, reaches: bool | None) -> str:
-    where = f"; {done.stops} stops it" if done.stops else ""
-    if done.refused:
-        return f"Nothing was discarded: {done.refused}{where}."
-    asked = format_size(sum(done.passes))
+def _verdict(result: TrimResult, *, reaches: bool | None) -> str:
+    where = f"; {result.stops} stops it" if result.stops else ""
+    if result.refused:
+        return f"Nothing was discarded: {result.refused}{where}."
+    sent = format_size(sum(result.passes))
     if reaches:
-        came = format_size(done.reached or 0)
-        return f"{asked} of discards were asked for, and {came} reached the drive."
+        reached = format_size(result.reached or 0)
+        return f"The file system sent discards for {sent}; {reached} reached the drive."
     if reaches is False:
-        got = "not known" if done.reached is None else format_size(done.reached)
-        return f"A discard does not get through{where}: {asked} asked for, {got} at the drive."
-    if not sum(done.passes):
-        return "Nothing was left to discard, by the file system's own memory."
-    return f"{asked} of discards were sent; the drive's driver does not count what came."
+        reached = "an unknown amount" if result.reached is None else format_size(result.reached)
+        return f"Discards do not reach the drive{where}: {sent} sent, {reached} received."
+    if not sum(result.passes):
+        return "The file system has nothing left to discard: it has trimmed all free space before."
+    return f"The file system sent discards for {sent}; the drive's driver does not count them."
 
 
-def _object(done: Trimmed, *, reaches: bool | None) -> dict[str, Any]:
+def _object(result: TrimResult, *, reaches: bool | None) -> dict[str, Any]:
     from importlib.metadata import version
 
     from ssdlab.records import Finding
 
-    said = f"{done.fs_type} said {' and '.join(map(str, done.passes)) or 'nothing'} bytes"
-    counted = "discards that the drives' drivers counted meanwhile"
+    passes = " and ".join(map(str, result.passes)) or "no"
+    reported = f"{result.fs_type} reported {passes} bytes"
+    counted = "discards that the drives' drivers counted during the trim"
     findings = {
-        "reaches": Finding(reaches, "", None, None, _verdict(done, reaches=reaches)),
-        "layer": Finding(done.stops, "", None, None, "the layer that declares it passes none"),
-        "asked_bytes": Finding(sum(done.passes), "bytes", None, None, said),
-        "reached_bytes": Finding(done.reached, "bytes", None, None, counted),
+        "reaches": Finding(reaches, "", None, None, _verdict(result, reaches=reaches)),
+        "layer": Finding(
+            result.stops, "", None, None, "the layer that declares that it does not pass discards"
+        ),
+        "asked_bytes": Finding(sum(result.passes), "bytes", None, None, reported),
+        "reached_bytes": Finding(result.reached, "bytes", None, None, counted),
         "forced": Finding(
-            done.forced, "", None, None, "a second pass after ext4 was made to forget"
+            result.forced, "", None, None, "whether a second pass repeated what ext4 had skipped"
         ),
     }
     return {
         "ssdlab": version("ssdlab"),
-        "target": done.mount_point,
-        "measures": [asdict(row) for row in done.layers],
+        "target": result.mount_point,
+        "measures": [asdict(row) for row in result.layers],
         "findings": findings,
-        "verdict": _verdict(done, reaches=reaches),
+        "verdict": _verdict(result, reaches=reaches),
         "warnings": [],
     }
 
 
-def _print(done: Trimmed, verdict: str, *, quiet: bool) -> None:
+def _print(result: TrimResult, verdict: str, *, quiet: bool) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -114,19 +117,19 @@ def _print(done: Trimmed, verdict: str, *, quiet: bool) -> None:
     console = Console()
     if not quiet:
         lines = Table(box=None, padding=(0, 1), header_style="dim")
-        for heading in ("Layer", "Device", "declares", "got", "in use below", "why"):
+        for heading in ("Layer", "Device", "declares", "received", "in use below", "why"):
             lines.add_column(heading, overflow="fold", no_wrap=heading not in {"why", "Device"})
-        for row in done.layers:
-            got = "" if row.sent is None else format_size(row.sent)
+        for row in result.layers:
+            received = "" if row.sent is None else format_size(row.sent)
             used = ""
             if row.used_before is not None and row.used_after is not None:
                 used = f"{format_size(row.used_before)} -> {format_size(row.used_after)}"
             layer = f"({row.layer})" if row.below_file else row.layer
-            cells = (layer, row.device, row.passes, got, used, row.why)
+            cells = (layer, row.device, row.passes, received, used, row.why)
             lines.add_row(*(Text(plain(cell)) for cell in cells))
         console.print(lines)
-        for number, size in enumerate(done.passes, 1):
-            words = f"pass {number}: {format_size(size)} of {format_size(done.free)} free"
-            why = " (after ext4 was made to forget)" if number == 2 else ""
-            console.print(f" {words}, by the file system's own count{why}", highlight=False)
+        for number, size in enumerate(result.passes, 1):
+            sizes = f"pass {number}: {format_size(size)} of {format_size(result.free)} free"
+            why = " (again what ext4 had skipped)" if number == 2 else ""
+            console.print(f" {sizes}, as the file system reports{why}", highlight=False)
     console.print(Text(f" => {plain(verdict)}", "bold"))

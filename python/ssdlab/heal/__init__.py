@@ -1,11 +1,13 @@
-"""Heal: live files get their order of writing back, piece by piece, where reading is slow.
+"""Heal: rewrites in order the parts of live files that read slowly.
 
-wish        what the user asked for
-refusal     may this file be touched? (decides)
-pieces      which pieces does it have, which are slow, what is to be rewritten? (decides)
-speed       how fast does each piece read? (measures)
-remembered  what did an interrupted run rewrite already?
-ways/       how a range gets its new place, by file system (does)
-course      one file from the first look to the last measurement
-outcome     what came of it
+options       what the user asked for
+select_files  the files that the given paths stand for
+refusal       whether a file may be rewritten, and by which method; no I/O
+pieces        range arithmetic, and which pieces are slow; no I/O
+speed         measures how fast each piece reads
+resume        ranges that an interrupted run already rewrote
+methods/      rewrites a range: one module for each kernel interface
+file          one file: measure, choose, rewrite, measure again
+device/       a whole block device
+outcome       the result, as `--json` prints it
 """

@@ -1,4 +1,4 @@
-"""One file from the first look to the last measurement: look, measure, decide, rewrite, measure."""
+"""Heals one file: measures it, chooses what to rewrite, rewrites it, and measures again."""
 
 from __future__ import annotations
 
@@ -10,232 +10,270 @@ from statistics import median
 from typing import Final
 
 from ssdlab.errors import DeviceFailure, Interrupted, SsdlabError, TargetError
-from ssdlab.heal import outcome as told
-from ssdlab.heal import pieces as p
 from ssdlab.heal.methods.copy import Copy
 from ssdlab.heal.methods.donor import Donor
 from ssdlab.heal.methods.move_extents import MoveExtents
 from ssdlab.heal.methods.rewriter import Rewriter
 from ssdlab.heal.methods.share import Share
-from ssdlab.heal.options import Watch, Wish
-from ssdlab.heal.outcome import FileOutcome, Refused
-from ssdlab.heal.pieces import Piece, Range
-from ssdlab.heal.progress import Remembered
-from ssdlab.heal.refusal import CHUNK_BYTES, Refusal, Way, changed, no_room, refusal, way_of
-from ssdlab.heal.speed import Speedometer
+from ssdlab.heal.options import HealOptions, ProgressCallback
+from ssdlab.heal.outcome import (
+    MIB,
+    FileOutcome,
+    days_of_endurance,
+    fresh_speed,
+    map_rows,
+    mib_per_s,
+)
+from ssdlab.heal.pieces import (
+    Piece,
+    Range,
+    align,
+    average_speed,
+    intersection,
+    is_faster,
+    overlapping_pieces,
+    slow_ranges,
+    split_into_chunks,
+    split_into_pieces,
+    subtract,
+    total_bytes,
+    update_pieces,
+    written_ranges,
+)
+from ssdlab.heal.refusal import (
+    CHUNK_BYTES,
+    Method,
+    Refusal,
+    changed,
+    method_for,
+    no_space,
+    refusal,
+)
+from ssdlab.heal.resume import CompletedRanges
+from ssdlab.heal.speed import ReadSpeedMeter
 from ssdlab.storage_stack.extents import merged
 from ssdlab.storage_stack.file_info import FileSeen, look_at
 
 PROBE_BYTES: Final = 16 << 20
-WHOLE: Final[Way] = "copy and exchange"
-"""The way that rewrites a file as a whole or not at all."""
+WHOLE_FILE: Final[Method] = "copy and exchange"
+"""The method that rewrites a file completely or not at all."""
 
 
-def heal_file(path: Path, wish: Wish, watch: Watch) -> FileOutcome:
-    """Heals one file; an interruption or a refusal is told in the outcome.
+def heal_file(path: Path, options: HealOptions, progress: ProgressCallback) -> FileOutcome:
+    """Heals one file. The outcome says whether it was refused or interrupted.
 
-    That it cannot be opened, or not past the page cache, is a refusal too.
+    A file that cannot be opened, or not for direct I/O, is refused.
 
     Raises:
-        DeviceFailure: the drive or the kernel failed; the content is as it was.
+        DeviceFailure: the drive or the kernel failed; the content is unchanged.
     """
     result = FileOutcome(path=str(path))
     try:
-        return _healed(look_at(path), wish, watch, result)
+        return _heal(look_at(path), options, progress, result)
     except TargetError as error:
-        return _refused(result, Refusal("cannot-open", str(error)))
+        return _refuse(result, Refusal("cannot-open", str(error)))
     except OSError as error:
         raise DeviceFailure(
-            f"{path} could not be healed ({error.strerror or error}); its content is as it was"
+            f"{path} could not be healed ({error.strerror or error}); its content is unchanged"
         ) from error
 
 
-def _healed(seen: FileSeen, wish: Wish, watch: Watch, result: FileOutcome) -> FileOutcome:
-    result.file_system, result.size_bytes = seen.mount.fs_type, seen.size_bytes
-    refused = refusal(seen, shared=wish.shared)
-    way = way_of(seen)
-    if refused is not None or way is None:
-        return _refused(result, refused)
-    result.way, result.extents_before = way, len(merged(seen.extents or ()))
-    course = _Course(seen, way, wish, watch, result)
+def _heal(
+    info: FileSeen, options: HealOptions, progress: ProgressCallback, result: FileOutcome
+) -> FileOutcome:
+    result.file_system, result.size_bytes = info.mount.fs_type, info.size_bytes
+    reason = refusal(info, shared=options.shared)
+    method = method_for(info)
+    if reason is not None or method is None:
+        return _refuse(result, reason)
+    result.way, result.extents_before = method, len(merged(info.extents or ()))
+    heal = _FileHeal(info, method, options, progress, result)
     try:
-        course.run()
+        heal.run()
     except (Interrupted, KeyboardInterrupt):
         result.interrupted = True
     except (SsdlabError, OSError):
-        if (why := changed(course.seen)) is None:
+        if (reason := changed(heal.info)) is None:
             raise
-        return _refused(result, why)
-    if not result.interrupted and (why := changed(course.seen)) is not None:
-        return _refused(result, why)
+        return _refuse(result, reason)
+    if not result.interrupted and (reason := changed(heal.info)) is not None:
+        return _refuse(result, reason)
     return result
 
 
-def _refused(result: FileOutcome, why: Refusal | None) -> FileOutcome:
-    assert why is not None, "a file without a way is refused"
-    result.refused = Refused(why.code, why.sentence)
+def _refuse(result: FileOutcome, reason: Refusal | None) -> FileOutcome:
+    assert reason is not None, "a file without a method is refused"
+    result.refused = reason
     return result
 
 
-class _Course:
-    """The steps of one file, with what they found so far in `result`."""
+class _FileHeal:
+    """The steps of healing one file; they record what they find in `result`."""
 
     def __init__(
-        self, seen: FileSeen, way: Way, wish: Wish, watch: Watch, result: FileOutcome
+        self,
+        info: FileSeen,
+        method: Method,
+        options: HealOptions,
+        progress: ProgressCallback,
+        result: FileOutcome,
     ) -> None:
-        self.seen, self.way, self.wish, self.watch, self.result = seen, way, wish, watch, result
-        self.written = p.written_ranges(seen.extents or (), seen.size_bytes, seen.block_bytes)
+        self.info, self.method, self.options = info, method, options
+        self.progress, self.result = progress, result
+        self.written = written_ranges(info.extents or (), info.size_bytes, info.block_bytes)
         self.before: list[Piece] = []
         self.after: list[Piece] = []
         self.slow: list[Range] = []
         self.rewritten: list[Range] = []
-        folder = None if wish.measures or wish.dry_run else wish.state
-        self.remembered = Remembered(folder, seen.device_number, seen.inode)
+        folder = None if options.measures or options.dry_run else options.state_folder
+        self.completed = CompletedRanges(folder, info.device_number, info.inode)
 
     def run(self) -> None:
-        """All steps."""
+        """Does all steps."""
         self._measure_before()
         chosen = self._choose()
-        self._tell_plan(chosen)
-        if chosen and (why := no_room(self.seen, p.total(chosen), self.way)) is not None:
-            _refused(self.result, why)
-        elif chosen and not self.wish.dry_run:
+        self._record_plan(chosen)
+        if chosen and (why := no_space(self.info, total_bytes(chosen), self.method)) is not None:
+            _refuse(self.result, why)
+        elif chosen and not self.options.dry_run:
             try:
                 self._rewrite(chosen)
             finally:
-                self._tell_map()
+                self._record_map()
             self._measure_after()
-        self._tell_map()
+        self._record_map()
 
     def _measure_before(self) -> None:
-        meter = Speedometer(self.seen.path, self.watch)
+        meter = ReadSpeedMeter(self.info.path, self.progress)
         try:
-            self.before = meter.measure(p.cut(self.written, self.wish.piece_bytes), "reading")
-            fresh, source = told.fresh_of(self.wish.fresh_bytes_per_s, self._probe(), self.before)
+            pieces = split_into_pieces(self.written, self.options.piece_bytes)
+            self.before = meter.measure(pieces, "reading")
+            fresh, source = fresh_speed(self.options.fresh_bytes_per_s, self._probe(), self.before)
             if fresh is not None:
-                limit = fresh * self.wish.slower_than
-                self.before = meter.best_of(self.before, limit, "reading again what was slow")
-                self.slow = p.slow(self.before, fresh, self.wish.slower_than)
+                limit = fresh * self.options.slower_than
+                self.before = meter.best_of(self.before, limit, "rereading slow pieces")
+                self.slow = slow_ranges(self.before, fresh, self.options.slower_than)
         finally:
             meter.close()
-        self.result.fresh_mib_per_s, self.result.fresh_from = told.mib(fresh), source
-        self.result.before_mib_per_s = told.mib(p.overall(self.before))
+        self.result.fresh_mib_per_s, self.result.fresh_from = mib_per_s(fresh), source
+        self.result.before_mib_per_s = mib_per_s(average_speed(self.before))
 
     def _probe(self) -> float | None:
-        """How fast data reads that was written a moment ago; None where that is not asked for."""
-        if self.wish.dry_run or not self.wish.measures or self.wish.fresh_bytes_per_s is not None:
+        """Read speed of a freshly written test file; None if it is not needed or does not fit."""
+        options, space = self.options, self.info.space
+        if options.dry_run or not options.measures or options.fresh_bytes_per_s is not None:
             return None
-        if self.seen.space.free_bytes < PROBE_BYTES + self.seen.space.total_bytes // 100:
+        if space.free_bytes < PROBE_BYTES + space.total_bytes // 100:
             return None
-        return probe(self.seen.path.parent, self.watch)
+        return probe(self.info.path.parent, self.progress)
 
     def _choose(self) -> list[Range]:
-        wish = self.wish
-        if wish.measures:
+        options = self.options
+        if options.measures:
             chosen = self.slow
-        elif wish.everything:
+        elif options.everything:
             chosen = list(self.written)
         else:
-            asked = p.aligned((Range(*each) for each in wish.chosen), self.seen.block_bytes)
-            chosen = p.within(self.written, asked)
-        if chosen and self.way == WHOLE:
-            return [Range(0, self.seen.size_bytes)]
-        return p.without(chosen, self.remembered.ranges())
+            requested = align((Range(*each) for each in options.ranges), self.info.block_bytes)
+            chosen = intersection(self.written, requested)
+        if chosen and self.method == WHOLE_FILE:
+            return [Range(0, self.info.size_bytes)]
+        return subtract(chosen, self.completed.ranges())
 
-    def _tell_plan(self, chosen: Sequence[Range]) -> None:
+    def _record_plan(self, chosen: Sequence[Range]) -> None:
         result = self.result
         result.plan = [(each.offset, each.length) for each in chosen]
-        result.planned_bytes = p.total(chosen)
-        result.days_of_endurance = told.days_of_endurance(result.planned_bytes, self.seen.drives)
-        self._tell_map()
+        result.planned_bytes = total_bytes(chosen)
+        result.days_of_endurance = days_of_endurance(result.planned_bytes, self.info.drives)
+        self._record_map()
 
     def _rewrite(self, chosen: Sequence[Range]) -> None:
-        whole = self.way == WHOLE
-        parts = list(chosen) if whole else p.chunks(chosen, CHUNK_BYTES)
-        rewriter, done, total = self._rewriter(), 0, p.total(chosen)
+        whole = self.method == WHOLE_FILE
+        parts = list(chosen) if whole else split_into_chunks(chosen, CHUNK_BYTES)
+        rewriter, done, total = self._rewriter(), 0, total_bytes(chosen)
         try:
             for number, part in enumerate(parts):
-                self.watch("rewriting", done, total)
+                self.progress("rewriting", done, total)
                 self._rewrite_part(rewriter, part)
                 done += part.length
-                if number == 0 and len(parts) > 1 and not self._brought_gain():
+                if number == 0 and len(parts) > 1 and not self._first_part_is_faster():
                     self.result.no_gain = True
                     return
-            self.watch("rewriting", done, total)
+            self.progress("rewriting", done, total)
         finally:
             rewriter.close()
         if whole and self.rewritten:
-            self.seen = look_at(self.seen.path)  # the copy has its name now
-        self.remembered.forget()
+            self.info = look_at(self.info.path)  # the copy has the file's name now
+        self.completed.clear()
 
     def _rewrite_part(self, rewriter: Rewriter, part: Range) -> None:
-        got = rewriter.rewrite(part)
-        self.result.moved_bytes += got.moved
-        self.result.written_bytes += got.written
-        self.result.left += [(each.offset, each.length) for each in got.left]
-        self.result.why = got.why or self.result.why
-        self.rewritten += p.without([part], got.left)
-        self.remembered.add(part)
+        rewrite = rewriter.rewrite(part)
+        self.result.moved_bytes += rewrite.moved_bytes
+        self.result.written_bytes += rewrite.written_bytes
+        self.result.left += [(each.offset, each.length) for each in rewrite.left]
+        self.result.why = rewrite.reason or self.result.why
+        self.rewritten += subtract([part], rewrite.left)
+        self.completed.add(part)
 
     def _rewriter(self) -> Rewriter:
-        if self.way == "move extents":
-            return MoveExtents(self.seen)
-        if self.way == "share and compare":
-            return Share(self.seen)
-        return Copy(self.seen.path, is_xfs=self.seen.mount.fs_type == "xfs")
+        if self.method == "move extents":
+            return MoveExtents(self.info)
+        if self.method == "share and compare":
+            return Share(self.info)
+        return Copy(self.info.path, is_xfs=self.info.mount.fs_type == "xfs")
 
-    def _brought_gain(self) -> bool:
-        """Whether what was rewritten first reads faster; true where nothing can be said."""
-        if not self.wish.measures:
+    def _first_part_is_faster(self) -> bool:
+        """Whether what was rewritten first reads faster; True if no measurement was asked for."""
+        if not self.options.measures:
             return True
-        was = p.touching(self.before, self.rewritten)
-        return p.brought_gain(was, self._measured(was, "reading what was rewritten first"))
+        old = overlapping_pieces(self.before, self.rewritten)
+        return is_faster(old, self._measured(old, "reading the first rewritten part"))
 
     def _measure_after(self) -> None:
-        was = p.touching(self.before, self.rewritten)
-        self.after = p.replaced(self.before, self._measured(was, "reading what was rewritten"))
-        self.result.after_mib_per_s = told.mib(p.overall(self.after))
-        self.result.extents_after = len(merged(look_at(self.seen.path).extents or ()))
+        old = overlapping_pieces(self.before, self.rewritten)
+        self.after = update_pieces(self.before, self._measured(old, "reading what was rewritten"))
+        self.result.after_mib_per_s = mib_per_s(average_speed(self.after))
+        self.result.extents_after = len(merged(look_at(self.info.path).extents or ()))
 
     def _measured(self, pieces: Sequence[Piece], label: str) -> list[Piece]:
-        """The same pieces as they read now: the best reading of those that still seem slow."""
-        meter = Speedometer(self.seen.path, self.watch)
+        """The same pieces measured now; slow ones several times, with the best reading."""
+        meter = ReadSpeedMeter(self.info.path, self.progress)
         try:
-            found = meter.measure([piece.range for piece in pieces], label)
-            limit = (self.result.fresh_mib_per_s or 0) * told.MIB * self.wish.slower_than
-            return meter.best_of(found, limit, label)
+            readings = meter.measure([piece.range for piece in pieces], label)
+            limit = (self.result.fresh_mib_per_s or 0) * MIB * self.options.slower_than
+            return meter.best_of(readings, limit, label)
         finally:
             meter.close()
 
-    def _tell_map(self) -> None:
-        self.result.map = told.map_rows(self.before, self.after, self.slow, self.rewritten)
+    def _record_map(self) -> None:
+        self.result.map = map_rows(self.before, self.after, self.slow, self.rewritten)
 
 
-def probe(directory: Path, watch: Watch) -> float | None:
-    """Bytes a second at which data reads that is written now, in order; it is gone afterwards."""
-    watch("writing a probe", 0, PROBE_BYTES)
+def probe(directory: Path, progress: ProgressCallback) -> float | None:
+    """Read speed, in bytes per second, of a new test file, which is removed; None on errors."""
+    progress("writing a test file", 0, PROBE_BYTES)
     try:
         with Donor(directory) as donor:
-            donor.reserve(0, PROBE_BYTES)
-            room = memoryview(_random(1 << 20))
-            for offset in range(0, PROBE_BYTES, len(room)):
-                os.pwrite(donor.fd, room, offset)
+            donor.allocate(0, PROBE_BYTES)
+            buffer = memoryview(_random(1 << 20))
+            for offset in range(0, PROBE_BYTES, len(buffer)):
+                os.pwrite(donor.fd, buffer, offset)
             os.fdatasync(donor.fd)
-            meter = Speedometer(Path(f"/proc/self/fd/{donor.fd}"), watch)
+            meter = ReadSpeedMeter(Path(f"/proc/self/fd/{donor.fd}"), progress)
             try:
-                whole = p.cut([Range(0, PROBE_BYTES)], 1 << 20)
-                found = meter.measure(whole, "reading the probe")
+                ranges = split_into_pieces([Range(0, PROBE_BYTES)], 1 << 20)
+                pieces = meter.measure(ranges, "reading the test file")
             finally:
                 meter.close()
     except (SsdlabError, OSError) as error:
         if isinstance(error, Interrupted):
             raise
         return None
-    speeds = [piece.bytes_per_s for piece in found if piece.bytes_per_s is not None]
+    speeds = [piece.bytes_per_s for piece in pieces if piece.bytes_per_s is not None]
     return median(speeds) if speeds else None
 
 
 def _random(length: int) -> mmap.mmap:
-    room = mmap.mmap(-1, length)  # aligned to a page, as direct I/O demands
-    room[:] = os.urandom(length)
-    return room
+    buffer = mmap.mmap(-1, length)  # page-aligned, as direct I/O requires
+    buffer[:] = os.urandom(length)
+    return buffer

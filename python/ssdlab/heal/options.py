@@ -1,4 +1,4 @@
-"""What the user asked of a heal."""
+"""What the user asked `heal` to do."""
 
 from __future__ import annotations
 
@@ -9,31 +9,45 @@ from typing import Final
 
 PIECE_BYTES: Final = 1 << 20
 SLOWER_THAN: Final = 0.8
+FREEZE_MS: Final = 200
 
-Watch = Callable[[str, int, int], object]
-"""Told what is being done, bytes of it done, bytes of it in all."""
+ProgressCallback = Callable[[str, int, int], object]
+"""Called with the name of the phase, the bytes of it that are done, and its bytes in total."""
 
 
 @dataclass(frozen=True)
-class Wish:
-    """How to heal.
+class HealOptions:
+    """How to heal a file or a device.
 
-    `chosen` are (offset, length) ranges in bytes to rewrite without measuring which are slow, an
-    empty one with `everything` for all. A piece that reads below `slower_than` of the fresh speed
-    is slow; `fresh_bytes_per_s` is that speed where it is known. `shared` allows files whose blocks
-    others share. `state` is a folder for what an interrupted run leaves to remember.
+    `everything` or `ranges`, (offset, length) in bytes, choose what to rewrite; without either, a
+    measurement does: a piece that reads below `slower_than` of the fresh speed is slow.
+    `fresh_bytes_per_s` is that speed, if the user knows it. `shared` allows files that share blocks
+    with others. `state_folder` is where an interrupted run records what it has finished.
     """
 
     dry_run: bool = False
     everything: bool = False
-    chosen: tuple[tuple[int, int], ...] = ()
+    ranges: tuple[tuple[int, int], ...] = ()
     piece_bytes: int = PIECE_BYTES
     slower_than: float = SLOWER_THAN
     fresh_bytes_per_s: float | None = None
     shared: bool = False
-    state: Path | None = None
+    state_folder: Path | None = None
 
     @property
     def measures(self) -> bool:
         """Whether a measurement decides what is rewritten."""
-        return not (self.everything or self.chosen)
+        return not (self.everything or self.ranges)
+
+
+@dataclass(frozen=True)
+class DeviceOptions:
+    """How to heal a block device.
+
+    `journal` may be None only in a dry run. `freeze_ms` limits each freeze of a mounted file
+    system.
+    """
+
+    heal: HealOptions
+    journal: Path | None
+    freeze_ms: int = FREEZE_MS

@@ -1,4 +1,4 @@
-"""Which pieces a file has, which of them are slow, and what is to be rewritten: numbers alone."""
+"""Range arithmetic: which pieces a file has, which are slow, and what to rewrite; no I/O."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final
 from ssdlab.storage_stack.extents import Extent
 
 FASTEST_SHARE: Final = 0.1
-"""The fastest tenth of the pieces stands for the fresh speed where nothing better is known."""
-GAIN_LEAST: Final = 1.05
-"""A first rewrite that does not read by so much faster is the last one."""
+"""The fastest tenth of the pieces gives the fresh speed if no better estimate exists."""
+MIN_GAIN: Final = 1.05
+"""If the first rewritten part is not faster by this factor, the heal stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A run of a file's bytes."""
+    """Consecutive bytes of a file or device."""
 
     offset: int
     length: int
@@ -30,63 +30,82 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A range and how fast it reads, in bytes a second; None where it was not measured."""
+    """A range and its read speed in bytes per second; None if it was not measured."""
 
     range: Range
     bytes_per_s: float | None = None
 
 
 def written_ranges(extents: Iterable[Extent], size_bytes: int, block: int) -> list[Range]:
-    """What of a file is on the drive: neighbours joined, cut at its end rounded up to a block.
+    """The ranges of a file that have data, merged, up to its end rounded up to a block.
 
-    Where it lies on the device does not matter here: what ages is the order of writing.
+    The place on the device does not matter here: the order of writing is what ages a file.
     """
     limit = -(-size_bytes // block) * block
-    found: list[Range] = []
+    ranges: list[Range] = []
     for extent in extents:
         start, end = extent.logical, min(extent.end, limit)
         if not extent.is_written or start >= end:
             continue
-        if found and found[-1].end == start:
-            found[-1] = Range(found[-1].offset, end - found[-1].offset)
+        if ranges and ranges[-1].end == start:
+            ranges[-1] = Range(ranges[-1].offset, end - ranges[-1].offset)
         else:
-            found.append(Range(start, end - start))
-    return found
+            ranges.append(Range(start, end - start))
+    return ranges
 
 
-def cut(ranges: Iterable[Range], piece_bytes: int) -> list[Range]:
-    """Pieces at multiples of `piece_bytes`; a remainder of less than half joins its neighbour."""
-    found: list[Range] = []
+def split_into_pieces(ranges: Iterable[Range], piece_bytes: int) -> list[Range]:
+    """Splits at multiples of `piece_bytes`; a remainder below half of it joins its neighbour."""
+    pieces: list[Range] = []
     for each in ranges:
-        inside: list[Range] = []
+        parts = split_at_grid([each], piece_bytes)
+        if len(parts) > 1 and parts[-1].length < piece_bytes // 2:
+            last = parts.pop()
+            parts[-1] = Range(parts[-1].offset, parts[-1].length + last.length)
+        pieces += parts
+    return pieces
+
+
+def split_at_grid(ranges: Iterable[Range], step: int) -> list[Range]:
+    """The same ranges, split at each multiple of `step` bytes."""
+    parts = []
+    for each in ranges:
         position = each.offset
         while position < each.end:
-            end = min(each.end, (position // piece_bytes + 1) * piece_bytes)
-            inside.append(Range(position, end - position))
+            end = min(each.end, (position // step + 1) * step)
+            parts.append(Range(position, end - position))
             position = end
-        if len(inside) > 1 and inside[-1].length < piece_bytes // 2:
-            last = inside.pop()
-            inside[-1] = Range(inside[-1].offset, inside[-1].length + last.length)
-        found += inside
-    return found
+    return parts
 
 
-def within(ranges: Iterable[Range], chosen: Iterable[Range]) -> list[Range]:
-    """What of `ranges` lies in `chosen`, by rising offset."""
-    wanted = sorted(chosen, key=lambda each: each.offset)
-    found = []
-    for each in ranges:
-        for want in wanted:
-            start, end = max(each.offset, want.offset), min(each.end, want.end)
-            if start < end:
-                found.append(Range(start, end - start))
-    return joined(found)
+def split_into_chunks(ranges: Iterable[Range], chunk_bytes: int) -> list[Range]:
+    """Splits each range, from its start, into chunks of at most `chunk_bytes`."""
+    return [
+        Range(start, min(chunk_bytes, each.end - start))
+        for each in ranges
+        for start in range(each.offset, each.end, chunk_bytes)
+    ]
 
 
-def without(ranges: Iterable[Range], done: Iterable[Range]) -> list[Range]:
-    """What of `ranges` is not in `done`."""
+def intersection(left: Sequence[Range], right: Sequence[Range]) -> list[Range]:
+    """The bytes in both lists; each must be sorted by offset, without overlaps."""
+    common, one, other = [], 0, 0
+    while one < len(left) and other < len(right):
+        start = max(left[one].offset, right[other].offset)
+        end = min(left[one].end, right[other].end)
+        if start < end:
+            common.append(Range(start, end - start))
+        if left[one].end < right[other].end:
+            one += 1
+        else:
+            other += 1
+    return common
+
+
+def subtract(ranges: Iterable[Range], removed: Iterable[Range]) -> list[Range]:
+    """The bytes of `ranges` that are not in `removed`."""
     left = list(ranges)
-    for gone in done:
+    for gone in removed:
         parts = []
         for each in left:
             ends = (
@@ -98,83 +117,74 @@ def without(ranges: Iterable[Range], done: Iterable[Range]) -> list[Range]:
     return left
 
 
-def joined(ranges: Iterable[Range]) -> list[Range]:
-    """Neighbours and overlaps as one, by rising offset."""
-    found: list[Range] = []
+def merge(ranges: Iterable[Range]) -> list[Range]:
+    """Sorted by offset, with adjacent and overlapping ranges merged."""
+    merged: list[Range] = []
     for each in sorted(ranges, key=lambda each: each.offset):
-        if found and each.offset <= found[-1].end:
-            end = max(found[-1].end, each.end)
-            found[-1] = Range(found[-1].offset, end - found[-1].offset)
+        if merged and each.offset <= merged[-1].end:
+            end = max(merged[-1].end, each.end)
+            merged[-1] = Range(merged[-1].offset, end - merged[-1].offset)
         else:
-            found.append(each)
-    return found
+            merged.append(each)
+    return merged
 
 
-def aligned(ranges: Iterable[Range], block: int) -> list[Range]:
-    """Grown to whole blocks."""
-    grown = []
+def align(ranges: Iterable[Range], block: int) -> list[Range]:
+    """Extended to whole blocks, and merged."""
+    aligned = []
     for each in ranges:
         start = each.offset // block * block
-        grown.append(Range(start, -(-each.end // block) * block - start))
-    return joined(grown)
+        aligned.append(Range(start, -(-each.end // block) * block - start))
+    return merge(aligned)
 
 
-def chunks(ranges: Iterable[Range], chunk_bytes: int) -> list[Range]:
-    """Each range in chunks of at most so many bytes, from its start."""
-    return [
-        Range(start, min(chunk_bytes, each.end - start))
-        for each in ranges
-        for start in range(each.offset, each.end, chunk_bytes)
-    ]
-
-
-def total(ranges: Iterable[Range]) -> int:
-    """Bytes of them all."""
+def total_bytes(ranges: Iterable[Range]) -> int:
+    """Sum of the lengths."""
     return sum(each.length for each in ranges)
 
 
-def fastest(pieces: Sequence[Piece]) -> float | None:
-    """The median of the fastest tenth, at least one piece; None where none was measured."""
+def fastest_speed(pieces: Sequence[Piece]) -> float | None:
+    """Median speed of the fastest tenth, at least one piece; None if none was measured."""
     speeds = sorted((p.bytes_per_s for p in pieces if p.bytes_per_s is not None), reverse=True)
     if not speeds:
         return None
     return median(speeds[: max(1, round(len(speeds) * FASTEST_SHARE))])
 
 
-def slow(pieces: Iterable[Piece], fresh: float, slower_than: float) -> list[Range]:
-    """Pieces that read below the share `slower_than` of the speed `fresh`, neighbours joined."""
+def slow_ranges(pieces: Iterable[Piece], fresh: float, slower_than: float) -> list[Range]:
+    """The pieces slower than `slower_than` times `fresh` bytes per second, merged."""
     limit = fresh * slower_than
-    return joined(
+    return merge(
         piece.range
         for piece in pieces
         if piece.bytes_per_s is not None and piece.bytes_per_s < limit
     )
 
 
-def overall(pieces: Iterable[Piece]) -> float | None:
-    """Bytes a second over all measured pieces, read one after the other."""
+def average_speed(pieces: Iterable[Piece]) -> float | None:
+    """Bytes per second of all measured pieces, read one after the other."""
     known = [(p.range.length, p.bytes_per_s) for p in pieces if p.bytes_per_s]
     seconds = sum(length / speed for length, speed in known)
     return sum(length for length, _ in known) / seconds if seconds else None
 
 
-def brought_gain(before: Sequence[Piece], after: Sequence[Piece]) -> bool:
-    """Whether a rewrite made the same pieces read faster by enough to go on."""
-    was, now = overall(before), overall(after)
-    return was is None or now is None or now >= was * GAIN_LEAST
+def is_faster(before: Sequence[Piece], after: Sequence[Piece]) -> bool:
+    """Whether the same pieces read faster by at least MIN_GAIN, or the speed is unknown."""
+    old, new = average_speed(before), average_speed(after)
+    return old is None or new is None or new >= old * MIN_GAIN
 
 
-def touching(pieces: Iterable[Piece], ranges: Iterable[Range]) -> list[Piece]:
-    """The pieces that have a byte in the ranges."""
-    found = list(ranges)
+def overlapping_pieces(pieces: Iterable[Piece], ranges: Iterable[Range]) -> list[Piece]:
+    """The pieces that share a byte with one of the ranges."""
+    known = list(ranges)
     return [
         piece
         for piece in pieces
-        if any(each.offset < piece.range.end and piece.range.offset < each.end for each in found)
+        if any(each.offset < piece.range.end and piece.range.offset < each.end for each in known)
     ]
 
 
-def replaced(pieces: Iterable[Piece], newer: Iterable[Piece]) -> list[Piece]:
-    """The pieces, each as it was measured last."""
+def update_pieces(pieces: Iterable[Piece], newer: Iterable[Piece]) -> list[Piece]:
+    """The pieces, each replaced by its newer measurement if there is one."""
     known = {piece.range.offset: piece for piece in newer}
     return [known.get(piece.range.offset, piece) for piece in pieces]

@@ -1,10 +1,11 @@
-"""Whether a file may be rewritten, and by which way: decided from what was seen, nothing else."""
+"""Whether a file may be rewritten, and by which method: decided from its `FileSeen` alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+import msgspec
 
 from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import Extent, ExtentFlag, all_flags
@@ -19,154 +20,161 @@ from ssdlab.storage_stack.filesystem import (
     is_network,
 )
 
-Way = Literal["move extents", "share and compare", "copy and exchange"]
+Method = Literal["move extents", "share and compare", "copy and exchange"]
+CHUNK_BYTES: Final = 32 << 20
+"""Largest range that is rewritten in one step."""
 _MAY_BE_COPIED: Final = IN_PLACE | LOG_STRUCTURED
 _EXT: Final = frozenset({"ext2", "ext3", "ext4"})
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a file stays as it is: `code` for programs, `sentence` for people."""
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a file is not healed: `code` for programs, `sentence` for people."""
 
     code: str
     sentence: str
 
 
-def way_of(seen: FileSeen) -> Way | None:
-    """How this file's blocks get a new place; None where no way is safe."""
-    kind = seen.mount.fs_type
-    if kind in _EXT and Attribute.EXTENTS in seen.attributes:
+def method_for(info: FileSeen) -> Method | None:
+    """How this file can be rewritten; None if no safe method is known."""
+    kind = info.mount.fs_type
+    if kind in _EXT and Attribute.EXTENTS in info.attributes:
         return "move extents"
-    if seen.shares_blocks:
+    if info.shares_blocks:
         return "share and compare"
     return "copy and exchange" if kind in _MAY_BE_COPIED else None
 
 
-def refusal(seen: FileSeen, *, shared: bool = False) -> Refusal | None:
+def refusal(info: FileSeen, *, shared: bool = False) -> Refusal | None:
     """The first reason why this file must not be rewritten, or None.
 
     `shared` allows blocks that other files or snapshots use too. Codes: not-a-file, memory, pseudo,
     network, stacked, read-only, swap, immutable, append-only, verity, encrypted, compressed, dax,
     data-journal, inline, no-permission, no-way, no-extents, nothing-there, hard-links, shared,
-    no-journal, and of `changed` and `no_room` their own.
+    no-journal. `changed` and `no_space` have codes of their own.
     """
-    for look in _LOOKS:
-        found = look(seen)
-        if found is not None:
-            return found
+    for check in _CHECKS:
+        reason = check(info)
+        if reason is not None:
+            return reason
     if not shared:
-        return _shared(seen)
+        return _shared(info)
     return None
 
 
-def no_room(seen: FileSeen, rewritten_bytes: int, way: Way) -> Refusal | None:
-    """Whether the new copy has room beside the old one, and 1 % stays free.
+def no_space(info: FileSeen, rewritten_bytes: int, method: Method) -> Refusal | None:
+    """Refuses if the new blocks would leave less than 1 % of the file system free. Code: no-room.
 
-    Moving and sharing need room for what is in hand; a whole copy for the whole file.
+    Moving extents needs space for one chunk, sharing for all rewritten bytes, copying for the file.
     """
-    at_once = seen.size_bytes if way == "copy and exchange" else rewritten_bytes
-    needed = min(at_once, CHUNK_BYTES) if way == "move extents" else at_once
-    if seen.space.free_bytes >= needed + seen.space.total_bytes // 100:
+    new_bytes = info.size_bytes if method == "copy and exchange" else rewritten_bytes
+    needed = min(new_bytes, CHUNK_BYTES) if method == "move extents" else new_bytes
+    if info.space.free_bytes >= needed + info.space.total_bytes // 100:
         return None
-    free, more = seen.space.free_bytes >> 20, needed >> 20
-    return Refusal("no-room", f"{free} MiB are free; it takes {more} MiB and 1 %: make room")
+    free_mib, needed_mib = info.space.free_bytes >> 20, needed >> 20
+    return Refusal(
+        "no-room",
+        f"{free_mib} MiB are free; a heal needs {needed_mib} MiB, and 1 % of the file system must "
+        "stay free: free some space",
+    )
 
 
-def changed(seen: FileSeen) -> Refusal | None:
-    """Whether the file that was looked at is gone or shorter by now, as by log rotation.
+def changed(info: FileSeen) -> Refusal | None:
+    """Refuses a file that was replaced or truncated since, as by log rotation. Code: changed.
 
-    A longer one is no reason: what it had is healed as planned. Code: changed.
+    A file that grew is healed as planned, up to its old size.
     """
     try:
-        status = seen.path.stat()
+        status = info.path.stat()
     except FileNotFoundError:
         what = "it was removed or renamed"
     else:
-        if (status.st_dev, status.st_ino) != (seen.device_number, seen.inode):
-            what = "another file took its name"
-        elif status.st_size < seen.size_bytes:
-            what = f"it was truncated from {seen.size_bytes} to {status.st_size} bytes"
+        if (status.st_dev, status.st_ino) != (info.device_number, info.inode):
+            what = "it was replaced by another file"
+        elif status.st_size < info.size_bytes:
+            what = f"it was truncated from {info.size_bytes} to {status.st_size} bytes"
         else:
             return None
-    return Refusal("changed", f"{what} while it was healed; nothing is lost: run heal again")
+    return Refusal("changed", f"{what} during the heal; no data is lost: run heal again")
 
 
-CHUNK_BYTES: Final = 32 << 20
-"""So much is in hand at once."""
-
-
-def _kind(seen: FileSeen) -> Refusal | None:
-    if not seen.is_plain:
-        return Refusal("not-a-file", "it is no plain file")
+def _kind(info: FileSeen) -> Refusal | None:
+    if not info.is_plain:
+        return Refusal("not-a-file", "it is not a regular file")
     return None
 
 
-def _mount(seen: FileSeen) -> Refusal | None:
-    kind, point = seen.mount.fs_type, seen.mount.mount_point
-    for code, kinds, why in (
-        ("memory", MEMORY, "lives in memory"),
-        ("pseudo", PSEUDO, "is made by the kernel and on no drive"),
+def _mount(info: FileSeen) -> Refusal | None:
+    kind, point = info.mount.fs_type, info.mount.mount_point
+    for code, kinds, what in (
+        ("memory", MEMORY, "a file system in memory"),
+        ("pseudo", PSEUDO, "generated by the kernel"),
     ):
         if kind in kinds:
-            return Refusal(code, f"{point} is {kind}, which {why}")
+            return Refusal(code, f"{point} is {kind}, {what}: give a file on a drive")
     if is_network(kind):
         return Refusal("network", f"{point} is {kind}: heal it on the machine that has the drive")
     if kind in STACKED or kind == "fuse" or kind.startswith("fuse."):
         return Refusal("stacked", f"{point} is {kind}: heal the file below it, on its own mount")
-    if seen.mount.has("ro") or kind in READ_ONLY:
+    if info.mount.has("ro") or kind in READ_ONLY:
         return Refusal("read-only", f"{point} is mounted read-only")
     return None
 
 
-def _use(seen: FileSeen) -> Refusal | None:
-    if seen.is_swap:
-        return Refusal("swap", "it is swap space in use: the kernel writes to its blocks directly")
+def _swap(info: FileSeen) -> Refusal | None:
+    if info.is_swap:
+        return Refusal(
+            "swap", "it is active swap space: the kernel writes to its blocks directly; swapoff"
+        )
     return None
 
 
 _ATTRIBUTES: Final = (
     (Attribute.IMMUTABLE, "immutable", "it is immutable (chattr +i)"),
     (Attribute.APPEND_ONLY, "append-only", "it is append-only (chattr +a)"),
-    (Attribute.VERITY, "verity", "it is sealed by fs-verity"),
+    (Attribute.VERITY, "verity", "it is protected by fs-verity"),
     (Attribute.ENCRYPTED, "encrypted", "the file system encrypts it: its blocks cannot be moved"),
     (Attribute.COMPRESSED, "compressed", "the file system compresses it (chattr +c)"),
-    (Attribute.DAX, "dax", "it is mapped straight to memory (dax)"),
+    (Attribute.DAX, "dax", "it is accessed without the page cache (DAX)"),
     (Attribute.JOURNAL_DATA, "data-journal", "its data goes through the journal (chattr +j)"),
 )
 
 
-def _attribute(seen: FileSeen) -> Refusal | None:
+def _attribute(info: FileSeen) -> Refusal | None:
     for attribute, code, sentence in _ATTRIBUTES:
-        if attribute in seen.attributes:
+        if attribute in info.attributes:
             return Refusal(code, sentence)
-    if seen.mount.option("data") == "journal":
+    if info.mount.option("data") == "journal":
         return Refusal("data-journal", "data=journal: its data goes through the journal")
     return None
 
 
-def _permission(seen: FileSeen) -> Refusal | None:
-    if not seen.may_write:
-        return Refusal("no-permission", "you may not write it, or it is another user's: use sudo")
+def _permission(info: FileSeen) -> Refusal | None:
+    if not info.may_write:
+        return Refusal(
+            "no-permission", "you may not write it, or it belongs to another user: use sudo"
+        )
     return None
 
 
 _FLAGS: Final = (
     (ExtentFlag.ENCRYPTED, "encrypted", "the file system encrypts it: its blocks cannot be moved"),
-    (ExtentFlag.ENCODED, "compressed", "the file system compresses it: rewriting would undo that"),
-    (ExtentFlag.INLINE, "inline", "its data lies in the metadata: it has no blocks of its own"),
+    (ExtentFlag.ENCODED, "compressed", "the file system compresses it: a rewrite would undo that"),
+    (ExtentFlag.INLINE, "inline", "its data is stored in its metadata: it has no blocks"),
     (ExtentFlag.TAIL, "inline", "its data shares a block with other files"),
 )
 
 
-def _layout(seen: FileSeen) -> Refusal | None:
-    way = way_of(seen)
-    if way is None:
-        return Refusal("no-way", f"no safe way is known for {seen.mount.fs_type}")
-    if way == "copy and exchange" and seen.names > 1:
-        return Refusal("hard-links", "it has several names (hard links), which a copy would part")
-    if seen.extents is None:
-        return Refusal("no-extents", "the file system does not tell where its blocks are")
-    return _extents(seen.extents)
+def _layout(info: FileSeen) -> Refusal | None:
+    method = method_for(info)
+    if method is None:
+        return Refusal("no-way", f"no safe method is known for {info.mount.fs_type}")
+    if method == "copy and exchange" and info.names > 1:
+        return Refusal(
+            "hard-links", "it has several names (hard links), and a copy would replace only one"
+        )
+    if info.extents is None:
+        return Refusal("no-extents", "the file system does not report its extents (FIEMAP)")
+    return _extents(info.extents)
 
 
 def _extents(extents: Sequence[Extent]) -> Refusal | None:
@@ -175,26 +183,26 @@ def _extents(extents: Sequence[Extent]) -> Refusal | None:
         if flag in flags:
             return Refusal(code, sentence)
     if not any(extent.is_written for extent in extents):
-        return Refusal("nothing-there", "nothing of it is on the drive: empty, or holes only")
+        return Refusal("nothing-there", "it has no data on the drive: it is empty, or only holes")
     return None
 
 
-def _journal(seen: FileSeen) -> Refusal | None:
-    if seen.has_journal is False:
+def _journal(info: FileSeen) -> Refusal | None:
+    if info.has_journal is False:
         return Refusal("no-journal", "its file system has no journal: a power cut could lose data")
     return None
 
 
-def _shared(seen: FileSeen) -> Refusal | None:
-    if ExtentFlag.SHARED not in all_flags(seen.extents or ()):
+def _shared(info: FileSeen) -> Refusal | None:
+    if ExtentFlag.SHARED not in all_flags(info.extents or ()):
         return None
     return Refusal(
         "shared",
-        "its blocks are shared with a copy or a snapshot: a rewritten file takes the room a second "
-        "time; --shared if that is meant",
+        "its blocks are shared with a copy or a snapshot: the rewritten file would take its space "
+        "a second time; give --shared to rewrite it anyway",
     )
 
 
-_LOOKS: Final[tuple[Callable[[FileSeen], Refusal | None], ...]] = (
-    _kind, _mount, _use, _attribute, _permission, _layout, _journal,
+_CHECKS: Final[tuple[Callable[[FileSeen], Refusal | None], ...]] = (
+    _kind, _mount, _swap, _attribute, _permission, _layout, _journal,
 )  # fmt: skip

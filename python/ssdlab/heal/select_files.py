@@ -1,4 +1,4 @@
-"""Which files are meant: those named, and in directories those large enough to be measured."""
+"""Which files to heal: those given by name, and in directories those large enough to measure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Final
 
 from ssdlab.errors import TargetError
 
-LEAST_BYTES: Final = 1 << 20
+MIN_FILE_BYTES: Final = 1 << 20
 
 
-def files_meant(paths: Iterable[Path]) -> tuple[list[Path], int]:
-    """Files in the order given, each once, and how many smaller ones were left out.
+def select_files(paths: Iterable[Path]) -> tuple[list[Path], int]:
+    """The files in the order given, each once, and how many were skipped because they are small.
 
-    A directory stands for its plain files of 1 MiB or more, on its own file system alone; no
-    symbolic link is followed in it. What is named itself is meant, whatever it is.
+    A directory stands for its regular files of 1 MiB or more on the same file system; symbolic
+    links in it are not followed. A file that is named directly is always selected.
 
     Raises:
-        TargetError: a path that is not there.
+        TargetError: a path does not exist.
     """
-    found: dict[tuple[int, int], Path] = {}
+    selected: dict[tuple[int, int], Path] = {}
     small = 0
     for path in paths:
         try:
@@ -32,29 +32,29 @@ def files_meant(paths: Iterable[Path]) -> tuple[list[Path], int]:
                 f"{path}: {error.strerror}; give files, or directories that hold them"
             ) from error
         if not stat.S_ISDIR(status.st_mode):
-            found.setdefault((status.st_dev, status.st_ino), path)
+            selected.setdefault((status.st_dev, status.st_ino), path)
             continue
-        for each, seen in _plain_files(path, status.st_dev):
-            if seen.st_size < LEAST_BYTES:
+        for file, file_status in _regular_files(path, status.st_dev):
+            if file_status.st_size < MIN_FILE_BYTES:
                 small += 1
             else:
-                found.setdefault((seen.st_dev, seen.st_ino), each)
-    return list(found.values()), small
+                selected.setdefault((file_status.st_dev, file_status.st_ino), file)
+    return list(selected.values()), small
 
 
-def _plain_files(directory: Path, device: int) -> list[tuple[Path, os.stat_result]]:
-    found = []
+def _regular_files(directory: Path, device: int) -> list[tuple[Path, os.stat_result]]:
+    files = []
     for folder, subfolders, names in os.walk(directory):
         here = Path(folder)
         subfolders[:] = sorted(name for name in subfolders if _is_on(here / name, device))
         for name in sorted(names):
             try:
                 status = (here / name).lstat()
-            except OSError:  # it went meanwhile
+            except OSError:  # removed since it was listed
                 continue
             if stat.S_ISREG(status.st_mode) and status.st_dev == device:
-                found.append((here / name, status))
-    return found
+                files.append((here / name, status))
+    return files
 
 
 def _is_on(path: Path, device: int) -> bool:

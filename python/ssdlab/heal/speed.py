@@ -1,4 +1,4 @@
-"""How fast the pieces of a file read: past the page cache, by the engine of the experiments."""
+"""Measures how fast the pieces of a file read, with direct I/O and the experiments' engine."""
 
 from __future__ import annotations
 
@@ -8,75 +8,75 @@ from typing import Final
 
 from ssdlab.device import Drive, Job, RealOptions, open_engine, run_job
 from ssdlab.errors import Interrupted
-from ssdlab.heal.options import Watch
+from ssdlab.heal.options import ProgressCallback
 from ssdlab.heal.pieces import Piece, Range
 
-BLOCK: Final = 1 << 20
-"""One request at a time of so many bytes, as the ageing experiment reads."""
+REQUEST_BYTES: Final = 1 << 20
+"""Size of a read request, at queue depth 1, as in the aging experiment."""
 SECTOR: Final = 4096
-LOOKS_MOST: Final = 12
-"""A piece is slow that was slow each time: the best reading counts, others use the drive too."""
-QUIET_LOOKS: Final = 3
-"""After so many looks that cleared no piece, those that are left are slow."""
+MAX_READINGS: Final = 12
+"""A piece counts as slow only if all its readings are slow: other programs use the drive too."""
+MAX_ROUNDS_WITHOUT_CHANGE: Final = 3
+"""After this many rounds in which no slow piece became fast, the rest counts as slow."""
 
 
-class Speedometer:
-    """A file opened for measuring; it changes nothing."""
+class ReadSpeedMeter:
+    """A file opened read-only for measuring."""
 
-    def __init__(self, path: Path, watch: Watch) -> None:
-        """Opens it.
+    def __init__(self, path: Path, progress: ProgressCallback) -> None:
+        """Opens the file.
 
         Raises:
-            TargetError: no direct I/O here.
+            TargetError: its file system does not support direct I/O.
         """
-        self._path, self._watch = path, watch
+        self._path, self._progress = path, progress
         options = RealOptions(writable=False, queue_depth=1)
         self._drive: Drive = open_engine(path, options)
 
     def measure(self, ranges: Sequence[Range], label: str) -> list[Piece]:
-        """Reads each range once; one of less than a sector, or beyond the end, has no speed.
+        """Reads each range once; below a sector, or beyond the file's end, it has no speed.
 
         Raises:
             Interrupted: by Ctrl-C.
             DeviceFailure: a read failed.
         """
-        found, done, total = [], 0, sum(each.length for each in ranges)
+        pieces, done, total = [], 0, sum(each.length for each in ranges)
         for each in ranges:
-            self._watch(label, done, total)
-            found.append(Piece(each, self._speed_of(each)))
+            self._progress(label, done, total)
+            pieces.append(Piece(each, self._speed_of(each)))
             done += each.length
-        return found
+        return pieces
 
     def best_of(self, pieces: Iterable[Piece], limit: float, label: str) -> list[Piece]:
-        """Reads those below `limit` bytes a second again, and again; the best of each counts."""
+        """Rereads pieces below `limit` bytes per second; returns the best reading of each piece."""
         best = {piece.range: piece for piece in pieces}
-        doubtful, quiet = _below(best.values(), limit), 0
-        for _ in range(LOOKS_MOST - 1):
-            if not doubtful or quiet == QUIET_LOOKS:
+        slow, unchanged_rounds = _below(best.values(), limit), 0
+        for _ in range(MAX_READINGS - 1):
+            if not slow or unchanged_rounds == MAX_ROUNDS_WITHOUT_CHANGE:
                 break
-            for piece in self.measure(doubtful, label):
+            for piece in self.measure(slow, label):
                 if (piece.bytes_per_s or 0) > (best[piece.range].bytes_per_s or 0):
                     best[piece.range] = piece
-            left = _below(best.values(), limit)
-            quiet = quiet + 1 if len(left) == len(doubtful) else 0
-            doubtful = left
+            still_slow = _below(best.values(), limit)
+            unchanged_rounds = unchanged_rounds + 1 if len(still_slow) == len(slow) else 0
+            slow = still_slow
         return list(best.values())
 
     def close(self) -> None:
-        """Closes it: from then on it cannot measure."""
+        """Closes the file."""
         del self._drive
 
     def _speed_of(self, each: Range) -> float | None:
         end = min(each.end, self._drive.capacity_bytes // SECTOR * SECTOR)
         length = end - each.offset
-        length = length // BLOCK * BLOCK if length > BLOCK else length
+        length = length // REQUEST_BYTES * REQUEST_BYTES if length > REQUEST_BYTES else length
         if length < SECTOR:
             return None
         job = Job(
             op="read",
             offset_bytes=each.offset,
             length_bytes=length,
-            block_bytes=min(BLOCK, length),
+            block_bytes=min(REQUEST_BYTES, length),
             amount_bytes=length,
         )
         outcome = run_job(self._drive, job)

@@ -1,7 +1,7 @@
-"""How much of a drive to leave unused: its spare now, what more takes, what that brings on a twin.
+"""A drive's spare, and what more spare gains on a twin of it. No real drive is written.
 
-The twin is scaled down, filled in order, overwritten at random with one and a half times its used
-part, and measured over another half: 4 KiB at depth 32. Nothing real is written.
+The twin is scaled down and filled in order. Then random 4 KiB writes at queue depth 32 overwrite
+its used space 1.5 times, and another 0.5 times while they are measured.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ssdlab.errors import Interrupted, TargetError
 from ssdlab.storage_stack.blockdev import BlockDevice, partitions_of
 from ssdlab.target import Twin
 
-WANTED: Final = (0.25, 0.27, 0.29)
-"""Of all flash: what the published test of two 840 Pro recommends."""
-SCALED: Final = 2 << 30
+RECOMMENDED_SPARE: Final = (0.25, 0.27, 0.29)
+"""Fractions of all flash that the published test of two 840 Pro drives recommends."""
+SCALED_BYTES: Final = 2 << 30
 _MIB: Final = 1 << 20
 _BLOCK: Final = 4096
-_PAST, _MEASURED = 1.5, 0.5
-_MAPPED: Final = ("host", "collection", "wear", "mapping", "folding", "padding")
-Listener = Callable[[str], object]
+_OVERWRITES, _MEASURED_OVERWRITES = 1.5, 0.5
+_WRITE_CAUSES: Final = ("host", "collection", "wear", "mapping", "folding", "padding")
+ProgressCallback = Callable[[str], object]
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What is to be provisioned: its spare, where that is known from, the twin like it if any."""
+class DriveInfo:
+    """A drive's spare with its source, and the twin that simulates it, if any; sizes in bytes."""
 
     name: str
     model: str
@@ -45,7 +45,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Gain:
-    """What a twin did with so much spare: 4 KiB writes a second at random, WAF, p99 in seconds."""
+    """Random 4 KiB writes per second, WAF and p99 latency of a twin with this spare."""
 
     spare: float
     used: int
@@ -54,24 +54,24 @@ class Gain:
     p99_s: float | None
 
 
-def of_twin(name: str, flash: int | None = None) -> Subject:
-    """A twin by its name or file.
+def info_of_twin(name: str, flash: int | None = None) -> DriveInfo:
+    """A twin, by its name or file.
 
-    Of a model with published numbers those are taken: a profile's are rounded to them.
+    If the sizes of its model are published, they are used: those of a profile are rounded.
 
     Raises:
         TargetError: no such twin.
     """
-    told = describe_twin(name, profiles.load(name))
-    area = published(told["model"])
+    description = describe_twin(name, profiles.load(name))
+    area = published(description["model"])
     source = "a published test of this model"
     if flash is not None or area is None:
-        area = area_of(flash or told["flash_bytes"], told["capacity_bytes"])
+        area = area_of(flash or description["flash_bytes"], description["capacity_bytes"])
         source = "as given" if flash is not None else "its profile"
-    return Subject(
+    return DriveInfo(
         name=str(Twin(name)),
-        model=told["model"],
-        transport=told["interface"],
+        model=description["model"],
+        transport=description["interface"],
         node="/dev/NAME",
         sector=512,
         area=area,
@@ -80,24 +80,24 @@ def of_twin(name: str, flash: int | None = None) -> Subject:
     )
 
 
-def of_device(device: BlockDevice, flash: int | None, twin: str | None) -> Subject:
-    """A whole drive.
+def info_of_device(device: BlockDevice, flash: int | None, twin: str | None) -> DriveInfo:
+    """A whole drive; `flash` and `twin` replace what is known from its model.
 
     Raises:
-        TargetError: it is a partition, or tells no size.
+        TargetError: it is a partition, or reports no size.
     """
     if device.is_partition:
         raise TargetError(
             f"{device.node} is a partition: give the whole drive, /dev/{device.whole_disk}"
         )
     if not device.size:
-        raise TargetError(f"{device.node} tells no size: is a medium in it?")
+        raise TargetError(f"{device.node} reports no size: insert a medium")
     model = " ".join(word for word in (device.vendor, device.model) if word)
     guessed = flash_of(model, device.size)
     ends = [(part.start or 0) + (part.size or 0) for part in partitions_of(device)]
-    return Subject(
+    return DriveInfo(
         name=str(device.node),
-        model=model or "not told",
+        model=model or "unknown model",
         transport=device.transport,
         node=str(device.node),
         sector=device.logical_sector or 512,
@@ -109,58 +109,60 @@ def of_device(device: BlockDevice, flash: int | None, twin: str | None) -> Subje
 
 
 def area_of(flash: int, visible: int) -> Spare:
-    """The spare of these sizes.
+    """The spare of a drive with these sizes in bytes.
 
     Raises:
-        TargetError: less flash than is visible.
+        TargetError: there is less flash than visible capacity.
     """
     if not 0 < visible <= flash:
         raise TargetError(
-            f"{flash} bytes of flash cannot show {visible}: --flash is all of it, as 512GiB, and "
-            "at least as much as is visible"
+            f"{flash} bytes of flash cannot show {visible} bytes: give --flash all flash of the "
+            "drive, such as 512GiB, at least its visible capacity"
         )
     return Spare(flash, visible)
 
 
 def twin_like(model: str) -> str | None:
-    """The name of the twin whose words are all in a model's name; None: there is none."""
+    """The twin whose words all occur in a model's name, the longest; None if none matches."""
     words = model.lower().replace("-", " ").replace("_", " ").split()
-    fitting = [
+    matching = [
         name
         for name in profiles.names()
         if all(any(word.startswith(part) for word in words) for part in name.split("-"))
     ]
-    return max(fitting, key=len, default=None)
+    return max(matching, key=len, default=None)
 
 
 def gains(
-    subject: Subject, shares: Sequence[float] = WANTED, listener: Listener | None = None
+    info: DriveInfo,
+    shares: Sequence[float] = RECOMMENDED_SPARE,
+    progress: ProgressCallback | None = None,
 ) -> Iterator[Gain]:
-    """What each share of all flash brings on the twin, after what is there now.
+    """Simulates the twin with its own spare and with each greater share of all flash.
 
     Raises:
         Interrupted: by Ctrl-C.
-        TargetError: a profile that cannot be scaled so far.
+        TargetError: the profile cannot be scaled to SCALED_BYTES.
     """
-    if subject.twin is None:
+    if info.twin is None:
         return
-    told = describe_twin(subject.twin, profiles.load(subject.twin), SCALED)
-    own = told["spare"]
-    for share in (own, *(each for each in shares if each > own)):
-        if listener is not None:
-            listener(f"simulating a spare of {share:.1%} on {subject.twin}")
-        used = min(SCALED, int(told["flash_bytes"] * (1 - share))) // _MIB * _MIB
-        yield _gain(subject.twin, share, used)
+    description = describe_twin(info.twin, profiles.load(info.twin), SCALED_BYTES)
+    own = description["spare"]
+    for share in (own, *(share for share in shares if share > own)):
+        if progress is not None:
+            progress(f"simulating a spare of {share:.1%} on {info.twin}")
+        used = min(SCALED_BYTES, int(description["flash_bytes"] * (1 - share))) // _MIB * _MIB
+        yield _gain(info.twin, share, used)
 
 
 def _gain(twin: str, share: float, used: int) -> Gain:
-    drive = open_twin(twin, profiles.load(twin), SCALED)
+    drive = open_twin(twin, profiles.load(twin), SCALED_BYTES)
     fill = Job("write", length_bytes=used, block_bytes=_MIB, amount_bytes=used, queue_depth=4)
     _run(drive, fill)
-    _run(drive, _at_random(used, _PAST))
-    before = _counted(drive)
-    outcome = _run(drive, _at_random(used, _MEASURED))
-    after = _counted(drive)
+    _run(drive, _random_writes(used, _OVERWRITES))
+    before = _write_counts(drive)
+    outcome = _run(drive, _random_writes(used, _MEASURED_OVERWRITES))
+    after = _write_counts(drive)
     p99 = outcome.percentiles_ns("write").p99
     return Gain(
         spare=share,
@@ -171,13 +173,13 @@ def _gain(twin: str, share: float, used: int) -> Gain:
     )
 
 
-def _at_random(used: int, times: float) -> Job:
+def _random_writes(used: int, overwrites: float) -> Job:
     return Job(
         "write",
         pattern="random",
         length_bytes=used,
         block_bytes=_BLOCK,
-        amount_bytes=int(times * used),
+        amount_bytes=int(overwrites * used),
         queue_depth=32,
     )
 
@@ -190,8 +192,8 @@ def _run(drive: Drive, job: Job) -> Outcome:
     return outcome
 
 
-def _counted(drive: Drive) -> tuple[int, int]:
-    """Units written by the host, and units written to the flash for whatever reason."""
+def _write_counts(drive: Drive) -> tuple[int, int]:
+    """Mapping units written by the host, and written to flash for all causes."""
     counters = drive.counters()
-    assert counters is not None, "a twin counts"
-    return counters["host_writes"], sum(counters[f"nand_{why}_writes"] for why in _MAPPED)
+    assert counters is not None, "a twin has counters"
+    return counters["host_writes"], sum(counters[f"nand_{cause}_writes"] for cause in _WRITE_CAUSES)

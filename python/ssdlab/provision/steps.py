@@ -1,8 +1,8 @@
-"""Ways to leave a part of a drive unused, each in its order and with its dangers. Text alone.
+"""Methods to leave a part of a drive unused: their steps, commands and risks, as text.
 
-Sources: blkdiscard(8), parted(8), hdparm(8) on -N, nvme-create-ns(1), mdadm(8). What is left must
-be discarded BEFORE it is hidden, and nothing may write there again: a formatted, resynced or wiped
-remainder is no spare.
+Sources: blkdiscard(8), parted(8), hdparm(8) on -N, nvme-create-ns(1), mdadm(8). The unused part
+must be discarded BEFORE it is hidden, and never written again: if it is formatted, resynced or
+wiped, the drive counts it as in use, and it is not spare.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ALIGNED: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what is done, by which commands, what it risks ("" for nothing)."""
+    """One step: what it does, its commands, and its risk ("" for none)."""
 
     does: str
     commands: tuple[str, ...] = ()
@@ -26,8 +26,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way from its first step to its last; `name` is partition, hpa, namespace or raid."""
+class Method:
+    """All steps of a method; its `name` begins with partition, hpa, namespace or raid."""
 
     name: str
     when: str
@@ -35,8 +35,8 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Drive:
-    """What the plan is for: its node, how it is attached, its sector, and what may be used."""
+class DriveSize:
+    """The drive of a plan; `visible` bytes now, of which `usable` are to be used afterwards."""
 
     node: str
     transport: str
@@ -45,34 +45,34 @@ class Drive:
     usable: int
 
 
-_DESTROYS: Final = "destroys all that is on the drive"
+_DESTROYS: Final = "destroys all data on the drive"
 _CHECK: Final = Step(
-    "Look whether it came out as it was meant.",
+    "Check the result.",
     ("ssdlab doctor DIRECTORY", "sudo ssdlab run trim DIRECTORY", "ssdlab run steady DIRECTORY"),
 )
 
 
-def ways(drive: Drive) -> tuple[Way, ...]:
-    """The ways that this drive has, the simplest first."""
-    found = [_fresh_partition(drive), _shrunk_partition(drive)]
+def methods(drive: DriveSize) -> tuple[Method, ...]:
+    """The methods that this drive supports, simplest first."""
+    supported = [_fresh_partition(drive), _shrunk_partition(drive)]
     if drive.transport in {"sata", "unknown"}:
-        found.append(_hpa(drive))
+        supported.append(_hpa(drive))
     if drive.transport.startswith("nvme") or drive.transport == "unknown":
-        found.append(_namespace(drive))
-    found.append(_raid())
-    return tuple(found)
+        supported.append(_namespace(drive))
+    supported.append(_raid())
+    return tuple(supported)
 
 
-def _fresh_partition(drive: Drive) -> Way:
+def _fresh_partition(drive: DriveSize) -> Method:
     end = drive.usable // _ALIGNED * _ALIGNED
-    return Way(
+    return Method(
         "partition, on an empty drive",
-        "works on every drive that takes TRIM; nothing of it is hidden, and it can be undone",
+        "works on every drive that supports TRIM; it hides nothing, and can be undone",
         (
-            Step("Back up what is on it.", danger="the next step destroys everything"),
+            Step("Back up the data on the drive.", danger="the next step destroys all data"),
             Step("Discard the whole drive.", (f"sudo blkdiscard {drive.node}",), _DESTROYS),
             Step(
-                f"Make one partition that ends at {format_size(end)}, and nothing behind it.",
+                f"Make one partition that ends at {format_size(end)}, and leave the rest unused.",
                 (
                     (
                         f"sudo parted --script {drive.node} mklabel gpt mkpart ssd 1MiB "
@@ -85,53 +85,53 @@ def _fresh_partition(drive: Drive) -> Way:
     )
 
 
-def _shrunk_partition(drive: Drive) -> Way:
+def _shrunk_partition(drive: DriveSize) -> Method:
     end = drive.usable // _ALIGNED * _ALIGNED
-    start = end + _ALIGNED  # a partition's last sector may be counted in or not
-    rest = drive.visible - start - _ALIGNED  # the last MiB has the second copy of the GPT
-    return Way(
+    start = end + _ALIGNED  # parted can include or exclude the last sector
+    rest = drive.visible - start - _ALIGNED  # the last MiB holds the backup GPT
+    return Method(
         "partition, on a drive in use",
-        "ext4 and btrfs can be made smaller; xfs cannot",
+        "ext4 and btrfs can shrink; xfs cannot",
         (
-            Step("Back up what is on it.", danger="a wrong size cuts the file system off"),
+            Step("Back up the data on the drive.", danger="a wrong size truncates the file system"),
             Step(
-                "Make the LAST file system smaller than its new partition, then the partition.",
+                "Shrink the LAST file system to less than its new partition, then the partition.",
                 (
                     "ext4, unmounted: sudo e2fsck -f PART; sudo resize2fs PART SIZE",
                     "btrfs, mounted:  sudo btrfs filesystem resize SIZE DIRECTORY",
                     f"sudo parted {drive.node} resizepart N {end // _ALIGNED}MiB",
                 ),
-                "the order matters: the partition first means data lost",
+                "shrinking the partition first loses data",
             ),
             Step(
-                f"Discard what is behind it: {format_size(max(0, rest))}.",
+                f"Discard the space after it: {format_size(max(0, rest))}.",
                 (
                     f"sudo parted {drive.node} unit B print free   # is it free from {start} on?",
                     f"sudo blkdiscard --offset {start} --length {max(0, rest)} {drive.node}",
                 ),
-                "a wrong offset destroys what lies there: compare it with the line before",
+                "a wrong offset destroys data: compare it with the output of the command before",
             ),
             _CHECK,
         ),
     )
 
 
-def _hpa(drive: Drive) -> Way:
+def _hpa(drive: DriveSize) -> Method:
     sectors = drive.usable // SECTOR
-    return Way(
+    return Method(
         "hpa (SATA)",
-        "the drive itself shows less; for RAID controllers and installers that take whole drives",
+        "the drive reports less; for RAID controllers and installers that use whole drives",
         (
-            Step("Back up what is on it.", danger="the next step destroys everything"),
+            Step("Back up the data on the drive.", danger="the next step destroys all data"),
             Step("Discard the whole drive.", (f"sudo blkdiscard {drive.node}",), _DESTROYS),
             Step(
-                "Look at all three sizes: set now, native, and by the configuration overlay.",
+                "Check all three sizes: current, native, and in the configuration overlay (DCO).",
                 (f"sudo hdparm -N {drive.node}", f"sudo hdparm --dco-identify {drive.node}"),
             ),
             Step(
-                f"Show {sectors} sectors, for good (p), then switch the drive's power off and on.",
+                f"Set {sectors} sectors permanently (p), then power-cycle the drive.",
                 (f"sudo hdparm -Np{sectors} --yes-i-know-what-i-am-doing {drive.node}",),
-                "once in a power cycle only; newer drives refuse it (they have AMAC instead); with "
+                "only once per power cycle; newer drives refuse it (they have AMAC instead); with "
                 "libata.ignore_hpa=1 Linux shows the whole drive again",
             ),
             _CHECK,
@@ -139,48 +139,48 @@ def _hpa(drive: Drive) -> Way:
     )
 
 
-def _namespace(drive: Drive) -> Way:
+def _namespace(drive: DriveSize) -> Method:
     blocks = drive.usable // drive.sector
     controller = drive.node.rpartition("n")[0] or drive.node
-    return Way(
+    return Method(
         "namespace (NVMe)",
-        "only where the controller manages namespaces (id-ctrl: oacs bit 3)",
+        "only if the controller supports namespace management (id-ctrl: OACS bit 3)",
         (
             Step(
-                "Ask what it can: oacs with bit 3, nn, unvmcap.",
+                "Check what the controller supports: OACS bit 3, NN, UNVMCAP.",
                 (f"sudo nvme id-ctrl -H {controller}",),
             ),
-            Step("Back up what is on it.", danger="the next step destroys everything"),
+            Step("Back up the data on the drive.", danger="the next step destroys all data"),
             Step(
-                "Discard, delete the namespace, make a smaller one, attach it.",
+                "Discard, delete the namespace, create a smaller one, attach it.",
                 (
                     f"sudo blkdiscard {drive.node}",
                     f"sudo nvme delete-ns {controller} --namespace-id=1",
                     f"sudo nvme create-ns {controller} --nsze={blocks} --ncap={blocks} --flbas=0",
                     f"sudo nvme attach-ns {controller} --namespace-id=1 --controllers=0",
                 ),
-                f"{_DESTROYS}; some drives with one namespace refuse to make it again at its full "
-                "size, and then there is no disk until they are formatted: not on the only drive",
+                f"{_DESTROYS}; some drives refuse to create their only namespace again at full "
+                "size, and have no disk until they are formatted: never do this on the only drive",
             ),
             _CHECK,
         ),
     )
 
 
-def _raid() -> Way:
-    return Way(
+def _raid() -> Method:
+    return Method(
         "raid",
-        "every member the same; a RAID controller that passes no TRIM needs it most",
+        "all members alike; most useful behind a RAID controller that does not pass TRIM",
         (
             Step(
-                "Do one of the ways above on EVERY member, before the array is made.",
-                danger="on an array in use: one member at a time, out, done, in, resynced",
+                "Apply one of the methods above to EVERY member before the array is created.",
+                danger="on an array in use: remove, change, add and resync one member at a time",
             ),
             Step(
-                "Make the array of the partitions, then discard what is free in it.",
+                "Create the array from the partitions, then discard its free space.",
                 ("sudo mdadm --create ... ; mkfs ... ; sudo fstrim -v DIRECTORY",),
-                "a resync writes every block of every member: what lies behind the partitions "
-                "stays free, what is in them counts as used until it is trimmed",
+                "a resync writes every block of every member: space after the partitions stays "
+                "free, space in them counts as used until it is trimmed",
             ),
             _CHECK,
         ),

@@ -1,4 +1,4 @@
-"""Block devices that lie in memory, so that the journal may lie on the drive beside the tests."""
+"""Block devices in memory, so that the journal can be on the drive of the test directory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 import loop_devices
 import pytest
-from cases import Case
-from devices import Device
+from sample_device import Device
+from watchdog_case import WatchdogCase
 
 from ssdlab.errors import TargetError
 from ssdlab.heal.device import kernel
@@ -25,7 +25,7 @@ MEMORY = Path("/dev/shm")
 
 @pytest.fixture
 def make_device(tmp_path: Path) -> Iterator[Callable[..., Device]]:
-    """`make_device(kind, size_mib)` -> a file system with files and holes, at rest; else skips."""
+    """`make_device(kind, size_mib)` -> a file system with files and holes, unmounted."""
     if os.geteuid() != 0:
         pytest.skip("needs root: it makes loop devices and mounts")
     if not os.path.ismount(MEMORY):
@@ -42,13 +42,13 @@ def make_device(tmp_path: Path) -> Iterator[Callable[..., Device]]:
                 file.truncate(max(size_mib, 300 if kind == "xfs" else 0) << 20)
             node, why = loop_devices.attach(image)
             if node is None:
-                pytest.skip(f"no loop device can be had here: {why}")
+                pytest.skip(f"no loop device is available: {why}")
             undo.callback(subprocess.run, ["losetup", "--detach", str(node)], check=True)
             journal = tmp_path / f"journal-{node.name}"
             try:
                 require_journal_elsewhere(journal, device_at(node))
             except TargetError as error:
-                pytest.skip(f"needs a test folder on a drive: {error}")
+                pytest.skip(f"needs a test directory on a drive: {error}")
             device = Device(node, image, journal, tmp_path / f"mounted-{node.name}", kind)
             undo.callback(device.unmount)
             device.fill()
@@ -59,12 +59,12 @@ def make_device(tmp_path: Path) -> Iterator[Callable[..., Device]]:
 
 @pytest.fixture
 def mounted(make_device: Callable[..., Device]) -> Device:
-    """An ext4 in use."""
+    """A mounted ext4."""
     device = make_device("ext4")
     device.mount()
     fd = os.open(device.point, os.O_RDONLY)
     try:
-        kernel.untouchable(fd, 0, 1 << 20)
+        kernel.free_or_metadata(fd, 0, 1 << 20)
         if not kernel.freeze(fd) or not kernel.thaw(fd):
             pytest.skip("file systems cannot be frozen here")
     except OSError as error:
@@ -75,11 +75,11 @@ def mounted(make_device: Callable[..., Device]) -> Device:
 
 
 @pytest.fixture
-def case(mounted: Device) -> Iterator[Case]:
-    """As `Case`; at the end nothing is frozen."""
-    found = Case(mounted)
+def case(mounted: Device) -> Iterator[WatchdogCase]:
+    """A `WatchdogCase`; fails if the file system stays frozen."""
+    watchdog_case = WatchdogCase(mounted)
     try:
-        yield found
-        (mounted.point / "written").write_bytes(b"x")  # would wait for ever
+        yield watchdog_case
+        (mounted.point / "written").write_bytes(b"x")  # would block forever
     finally:
-        found.close()
+        watchdog_case.close()

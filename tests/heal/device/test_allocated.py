@@ -1,4 +1,4 @@
-"""What dumpe2fs, xfs_db and xfs_logprint print of small file systems, and what is in use by it."""
+"""Parses what dumpe2fs, xfs_db and xfs_logprint print for small file systems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from ssdlab.errors import TargetError
 from ssdlab.heal.device.allocated import parse_ext, parse_xfs
-from ssdlab.heal.device.windows import GUARDED_BYTES
+from ssdlab.heal.device.windows import PROTECTED_BYTES
 from ssdlab.heal.pieces import Range
 
 EXT4 = """Filesystem volume name:   <none>
@@ -57,11 +57,12 @@ def blocks(ranges: tuple[Range, ...]) -> list[tuple[int, int]]:
     return [(each.offset // BLOCK, each.length // BLOCK) for each in ranges]
 
 
-def test_of_an_ext4_all_is_in_use_but_its_free_blocks_and_the_first_ones_are_left() -> None:
-    found = parse_ext(EXT4, "ext4")
-    assert (found.uuid[:8], found.size_bytes, found.block_bytes) == ("7798332e", 25600 << 12, BLOCK)
-    first = GUARDED_BYTES // BLOCK
-    assert blocks(found.ranges) == [
+def test_ext4_has_everything_in_use_except_free_blocks_and_the_protected_bytes() -> None:
+    file_system = parse_ext(EXT4, "ext4")
+    assert file_system.uuid.startswith("7798332e")
+    assert (file_system.size_bytes, file_system.block_bytes) == (25600 << 12, BLOCK)
+    first = PROTECTED_BYTES // BLOCK
+    assert blocks(file_system.ranges) == [
         (first, 2646 - first),
         (2701, 12755 - 2701),
         (12800, 1),
@@ -74,30 +75,30 @@ def test_of_an_ext4_all_is_in_use_but_its_free_blocks_and_the_first_ones_are_lef
     ("old", "new", "words"),
     [
         ("state:         clean", "state:         not clean", "run e2fsck"),
-        ("has_journal", "has_journal needs_recovery", "mount and umount it"),
+        ("has_journal", "has_journal needs_recovery", "mount and unmount it"),
         ("flex_bg", "bigalloc", "bigalloc"),
-        ("Free blocks: 12801, ", "Free blocks: ", "299 free blocks and counts 300"),
+        ("Free blocks: 12801, ", "Free blocks: ", "299 free blocks, but the superblock counts 300"),
     ],
 )
-def test_an_ext4_whose_free_blocks_may_be_wrong_is_refused(old: str, new: str, words: str) -> None:
+def test_an_ext4_whose_free_blocks_can_be_wrong_is_refused(old: str, new: str, words: str) -> None:
     with pytest.raises(TargetError, match=words):
         parse_ext(EXT4.replace(old, new, 1), "ext4")
 
 
-def test_of_a_mounted_ext4_the_journal_need_not_be_empty_but_errors_count() -> None:
-    live = EXT4.replace("has_journal", "has_journal needs_recovery")
-    assert parse_ext(live, "ext4", mounted=True).ranges == parse_ext(EXT4, "ext4").ranges
+def test_a_mounted_ext4_may_have_a_journal_that_is_not_empty_but_no_errors() -> None:
+    mounted = EXT4.replace("has_journal", "has_journal needs_recovery")
+    assert parse_ext(mounted, "ext4", mounted=True).ranges == parse_ext(EXT4, "ext4").ranges
     with pytest.raises(TargetError, match="has errors"):
-        parse_ext(live.replace("clean", "clean with errors"), "ext4", mounted=True)
+        parse_ext(mounted.replace("clean", "clean with errors"), "ext4", mounted=True)
 
 
-def test_of_an_xfs_free_extents_are_by_group_and_its_log_is_left() -> None:
-    found = parse_xfs(XFS, LOG)
-    assert found.log_state == "log tail: 2 head: 2 state: <CLEAN>"
-    # Groups of 300 blocks have addresses of 512: the log is from block 10 of group 2 on.
-    assert blocks(found.ranges) == [(16, 8), (224, 82), (307, 303), (660, 250)]
+def test_xfs_free_extents_are_counted_per_allocation_group_and_its_log_is_not_in_use() -> None:
+    file_system = parse_xfs(XFS, LOG)
+    assert file_system.log_state == "log tail: 2 head: 2 state: <CLEAN>"
+    # Groups of 300 blocks use 512 addresses each: the log begins at block 10 of group 2.
+    assert blocks(file_system.ranges) == [(16, 8), (224, 82), (307, 303), (660, 250)]
 
 
-def test_an_xfs_with_a_log_that_is_not_empty_is_refused() -> None:
-    with pytest.raises(TargetError, match="mount and umount it"):
+def test_an_xfs_whose_log_is_not_empty_is_refused() -> None:
+    with pytest.raises(TargetError, match="mount and unmount it"):
         parse_xfs(XFS, LOG.replace("CLEAN", "DIRTY"))

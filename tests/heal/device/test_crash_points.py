@@ -1,4 +1,4 @@
-"""All crash points of a heal of two windows at rest; bench/crash_images.py has whole devices."""
+"""All crash points of a heal of two windows; bench/crash_images.py heals whole devices."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Callable
 import faults
 import pytest
 from crashes import check_all
-from devices import Device
+from sample_device import Device
 
 from ssdlab.heal.device.journal import Journal
 
 Make = Callable[..., Device]
 
 
-def test_after_a_crash_at_any_point_the_device_gets_its_content_back(make_device: Make) -> None:
+def test_a_crash_at_any_point_loses_no_data(make_device: Make) -> None:
     device = make_device("ext4")
-    found = check_all(device, faults._two_windows(device))
-    assert found.bad == []
-    assert found.images >= 12
-    assert found.restored >= 2
+    tally = check_all(device, faults.two_windows(device))
+    assert tally.bad == []
+    assert tally.images >= 12
+    assert tally.restored >= 2
 
 
-def test_a_journal_that_is_not_flushed_before_the_device_is_written_is_found(
+def test_a_journal_that_is_not_flushed_before_the_device_is_detected(
     make_device: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the means themselves: this is the mistake that they are for."""
+    """Tests the checker itself: it must find this mistake."""
     device = make_device("ext4")
     monkeypatch.setattr(Journal, "_sync", lambda _: None)
-    assert check_all(device, faults._two_windows(device)).bad != []
+    assert check_all(device, faults.two_windows(device)).bad != []

@@ -1,4 +1,4 @@
-"""System calls of a heal that fail once: some of what bench/heal_faults.py goes through in turn."""
+"""System calls of a heal that fail once: a sample of what bench/heal_faults.py tests in full."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import faults
 import pytest
-from devices import Device
 from injection import injected
-from patients import Make, Patient
+from sample_device import Device
+from sample_file import MakeFileSystem, MakeSample
 
 from ssdlab.errors import DeviceFailure
 from ssdlab.heal.methods import copy
@@ -21,52 +21,52 @@ M = 1 << 20
     ("kind", "options", "every"),
     [("ext4", "", 5), ("ext4", "-O ^extent,^64bit -b 4096", 13), ("xfs", "-m reflink=1", 5)],
 )
-def test_no_call_that_fails_in_the_heal_of_a_file_loses_anything(
+def test_a_failed_call_in_the_heal_of_a_file_loses_no_data(
     kind: str,
     options: str,
     every: int,
-    make_filesystem: Make,
-    patient: Patient,
+    make_filesystem: MakeFileSystem,
+    make_sample: MakeSample,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(copy, "GRACE_S", 0.0)
-    healing = patient(make_filesystem(kind, 200, options), 2 * M + 5)
-    found = faults.of_file(healing, every)
-    assert found.bad == []
-    assert found.injected > 10
-    assert found.told > 5
+    sample = make_sample(make_filesystem(kind, 200, options), 2 * M + 5)
+    result = faults.of_file(sample, every)
+    assert result.bad == []
+    assert result.injected > 10
+    assert result.reported > 5
 
 
 @pytest.mark.parametrize(
-    ("enumerate_some", "every"),
+    ("inject_faults", "every"),
     [
         (faults.of_device, 29),
-        (faults.of_keeper, 13),
+        (faults.of_watchdog, 13),
         (faults.of_recovery, 41),
         (faults.of_mounted, 61),
     ],
 )
-def test_no_call_that_fails_in_the_heal_of_a_device_loses_anything(
-    enumerate_some: Callable[[Device, int], faults.Findings],
+def test_a_failed_call_in_the_heal_of_a_device_loses_no_data(
+    inject_faults: Callable[[Device, int], faults.FaultResults],
     every: int,
     make_device: Callable[..., Device],
 ) -> None:
-    found = enumerate_some(make_device("ext4"), every)
-    assert found.bad == []
-    assert found.injected >= 3
-    assert found.told > 0
+    result = inject_faults(make_device("ext4"), every)
+    assert result.bad == []
+    assert result.injected >= 3
+    assert result.reported > 0
 
 
-def test_a_fault_that_comes_is_counted_and_tears_what_was_written(
+def test_an_injected_fault_is_counted_and_tears_the_write(
     make_device: Callable[..., Device],
 ) -> None:
-    """Of the means themselves: garbage that nobody puts back is seen."""
+    """Tests the checker itself: it must find garbage that was not restored."""
     device = make_device("ext4")
     with injected() as counted:
-        device.heal(faults._two_windows(device))
+        device.heal(faults.two_windows(device))
     at = counted.names.index("pwritev")
     with injected(at) as injection, pytest.raises(DeviceFailure, match="a write at byte"):
-        device.heal(faults._two_windows(device))
+        device.heal(faults.two_windows(device))
     assert injection.happened
     with pytest.raises((AssertionError, subprocess.CalledProcessError)):
         device.check()

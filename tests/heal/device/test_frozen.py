@@ -1,4 +1,4 @@
-"""A mounted device, frozen by turns: who writes goes on, and nothing stays frozen, whoever dies."""
+"""A mounted device: writers continue, and it never stays frozen, whichever process dies."""
 
 from __future__ import annotations
 
@@ -14,65 +14,69 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from cases import Case
-from devices import PATIENT_MS, PIECE, Device, silent
-from patients import Healing, Writer
+from sample_device import FREEZE_MS, PIECE, Device, silent
+from sample_file import RandomWriter, SampleFile
+from watchdog_case import WatchdogCase
 
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.heal.device import frozen, kernel, watchdog
 from ssdlab.heal.device.drive import DirectDevice
 from ssdlab.heal.device.journal import Record
-from ssdlab.heal.device.whole import DeviceWish, heal_device, recover_device
+from ssdlab.heal.device.whole import heal_device, recover_device
 from ssdlab.heal.device.windows import Window
-from ssdlab.heal.options import Wish
+from ssdlab.heal.options import DeviceOptions, HealOptions
 from ssdlab.heal.pieces import Range
 
 Make = Callable[..., Device]
-ALL = Wish(everything=True, piece_bytes=PIECE)
+ALL = HealOptions(everything=True, piece_bytes=PIECE)
 
 
-def test_who_writes_goes_on_and_every_block_holds_what_was_written_last(mounted: Device) -> None:
+def test_a_writer_continues_and_every_block_has_its_last_write(mounted: Device) -> None:
     mounted.unmount()
-    before = mounted.free_on_flash()
+    before = mounted.untrimmed_free_bytes()
     mounted.mount()
     name = "file-0"
-    patient = Healing(
+    sample = SampleFile(
         mounted.point / name,
         mounted.content[name],
         mounted.point / "file-1",
         mounted.content["file-1"],
     )
-    writer = Writer(patient, "buffered", 2000)
-    before_it = writer.writes()
+    writer = RandomWriter(sample, "buffered", 2000)
+    writes_before = writer.writes()
     outcome = mounted.heal(ALL)
-    while writer.writes() == before_it:  # nobody let it run meanwhile
+    while writer.writes() == writes_before:  # it was not scheduled
         outcome = mounted.heal(ALL)
     _, mounted.content[name] = writer.end()
     assert outcome.way == "in place, frozen by turns"
     assert outcome.written_bytes > 4 << 20
     assert outcome.longest_freeze_ms is not None
     mounted.unmount()
-    assert mounted.free_on_flash() == before, "what is trimmed stays trimmed"
+    assert mounted.untrimmed_free_bytes() == before, "trimmed space stays trimmed"
     mounted.check()
 
 
-def test_a_window_is_done_when_it_is_told_and_the_thaw_makes_its_copy_old(case: Case) -> None:
-    assert case.keeper.rewrite(case.record).end == "done"
-    armed = case.state()
-    assert armed.state == "done"
-    assert armed.generation != case.held.generation("ext")
-    kernel.freeze(case.keeper.fd)
-    frozen_again = case.held.generation("ext")
-    kernel.thaw(case.keeper.fd)
-    assert frozen_again != case.held.generation("ext")
+def test_a_rewritten_window_is_marked_done_and_each_freeze_changes_the_generation(
+    case: WatchdogCase,
+) -> None:
+    assert case.watchdog.rewrite(case.record).end == "done"
+    record = case.state()
+    assert record.state == "done"
+    assert record.generation != case.direct.generation("ext")
+    kernel.freeze(case.watchdog.fd)
+    second_freeze = case.direct.generation("ext")
+    kernel.thaw(case.watchdog.fd)
+    assert second_freeze != case.direct.generation("ext")
 
 
-def test_what_was_written_since_it_was_recorded_stays_and_is_journaled_anew(case: Case) -> None:
+def test_data_written_after_the_record_was_prepared_is_kept_and_journaled(
+    case: WatchdogCase,
+) -> None:
     newer = os.urandom(4096)
     with (case.device.point / "file-0").open("r+b") as file:
         file.seek(case.extent.logical + (300 << 10))
         file.write(newer)
-    assert case.keeper.rewrite(case.record).end == "done"
+    assert case.watchdog.rewrite(case.record).end == "done"
     [(record, content)] = case.journal.records()
     assert record.state == "done"
     assert newer in content
@@ -81,107 +85,111 @@ def test_what_was_written_since_it_was_recorded_stays_and_is_journaled_anew(case
         assert file.read(4096) == newer
 
 
-def test_what_was_freed_since_it_was_recorded_is_not_touched(case: Case) -> None:
+def test_space_freed_after_the_record_was_prepared_is_not_written(case: WatchdogCase) -> None:
     (case.device.point / "file-0").unlink()
     subprocess.run(["sync", "-f", str(case.device.point)], check=True)
-    assert case.keeper.rewrite(case.record).end == "changed"
+    assert case.watchdog.rewrite(case.record).end == "changed"
 
 
-def test_what_the_devices_page_cache_keeps_is_left_alone(case: Case) -> None:
-    """A direct write there would go through the cache; here a mapping holds a page in it."""
+def test_pages_in_the_devices_page_cache_are_not_written(case: WatchdogCase) -> None:
+    """A direct write there would become a buffered one. Here a mapping keeps a page cached."""
     at = case.record.ranges[0][0] // 4096 * 4096 + 8192
     with case.device.node.open("rb") as node:
-        room = mmap.mmap(node.fileno(), 4096, mmap.MAP_SHARED, mmap.PROT_READ, offset=at)
-        room.madvise(mmap.MADV_RANDOM)  # nothing is read ahead, that might be on its way still
-        assert room[0] is not None
-        found = kernel.in_cache(case.held.fd, case.record.window.ranges)
-        assert found == [Range(at, 4096)]
-        assert case.keeper.rewrite(case.record).end == "changed"
-        room.close()
-    assert case.keeper.rewrite(case.record).end == "done"
+        mapping = mmap.mmap(node.fileno(), 4096, mmap.MAP_SHARED, mmap.PROT_READ, offset=at)
+        mapping.madvise(mmap.MADV_RANDOM)  # no read-ahead, which could still be in progress
+        assert mapping[0] is not None
+        cached = kernel.cached_pages(case.direct.fd, case.record.window.ranges)
+        assert cached == [Range(at, 4096)]
+        assert case.watchdog.rewrite(case.record).end == "changed"
+        mapping.close()
+    assert case.watchdog.rewrite(case.record).end == "done"
 
 
 @pytest.mark.parametrize("number", [0, signal.SIGSTOP, signal.SIGKILL])
-def test_a_hand_that_hangs_stops_or_dies_leaves_nothing_frozen(
-    number: int, case: Case, monkeypatch: pytest.MonkeyPatch
+def test_a_worker_that_hangs_stops_or_dies_leaves_nothing_frozen(
+    number: int, case: WatchdogCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
 
-    def hangs(_keeper: watchdog.Keeper, _record: Record) -> watchdog.End:
-        os.write(tell, b"frozen")
+    def hang(_watchdog: watchdog.Watchdog, _record: Record) -> watchdog.End:
+        os.write(write_end, b"frozen")
         os.kill(os.getpid(), number)
         time.sleep(3600)
         raise AssertionError
 
-    def since_it_is_frozen(
-        hand: list[int], _writable: list[int], _odd: list[int], bound_s: float
+    def select_once_frozen(
+        worker: list[int], _writable: list[int], _exceptional: list[int], limit_s: float
     ) -> tuple[list[int], list[int], list[int]]:
-        """The bound runs from then on: however long a busy machine takes to get there."""
-        select.select([told, *hand], [], [])
-        return select.select(hand, [], [], bound_s)
+        """Starts the time limit at the freeze, so that a busy machine does not matter."""
+        select.select([read_end, *worker], [], [])
+        return select.select(worker, [], [], limit_s)
 
     was_frozen = []
 
-    def flushed(_device: DirectDevice) -> None:
-        was_frozen.append(not kernel.freeze(case.keeper.fd))
+    def flush(_device: DirectDevice) -> None:
+        was_frozen.append(not kernel.freeze(case.watchdog.fd))
         if not was_frozen[-1]:
-            kernel.thaw(case.keeper.fd)
+            kernel.thaw(case.watchdog.fd)
 
-    monkeypatch.setattr(watchdog.Keeper, "_frozen", hangs)
-    monkeypatch.setattr(watchdog, "select", SimpleNamespace(select=since_it_is_frozen))
-    monkeypatch.setattr(DirectDevice, "flush", flushed)
-    if number != signal.SIGKILL:  # one that dies is not waited for
-        case.keeper.bound_s = 0.5
-    end = case.keeper.rewrite(case.record).end
-    for end_of_pipe in (told, tell):
-        os.close(end_of_pipe)
+    monkeypatch.setattr(watchdog.Watchdog, "_write_window", hang)
+    monkeypatch.setattr(watchdog, "select", SimpleNamespace(select=select_once_frozen))
+    monkeypatch.setattr(DirectDevice, "flush", flush)
+    if number != signal.SIGKILL:  # a dead worker needs no limit
+        case.watchdog.limit_s = 0.5
+    end = case.watchdog.rewrite(case.record).end
+    for fd in (read_end, write_end):
+        os.close(fd)
     assert end == ("failed" if number == signal.SIGKILL else "late")
-    assert was_frozen[0], "what it wrote is on the drive before others write"
-    assert not kernel.thaw(case.keeper.fd), "it is thawed already"
+    assert was_frozen[0], "the device is flushed before the thaw"
+    assert not kernel.thaw(case.watchdog.fd), "it is thawed already"
 
 
-def test_a_file_system_that_another_froze_is_left_to_it(case: Case) -> None:
-    kernel.freeze(case.keeper.fd)
-    assert case.keeper.rewrite(case.record).end == "busy"
-    assert kernel.thaw(case.keeper.fd), "it is still the other's"
+def test_a_file_system_frozen_by_another_program_stays_frozen(case: WatchdogCase) -> None:
+    kernel.freeze(case.watchdog.fd)
+    assert case.watchdog.rewrite(case.record).end == "busy"
+    assert kernel.thaw(case.watchdog.fd), "the other program's freeze remains"
 
 
-def test_a_thaw_by_another_is_told(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    def thawed(keeper: watchdog.Keeper, _record: Record) -> watchdog.End:
-        kernel.thaw(keeper.fd)
+def test_a_thaw_by_another_program_is_reported(
+    case: WatchdogCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def thaw(dog: watchdog.Watchdog, _record: Record) -> watchdog.End:
+        kernel.thaw(dog.fd)
         return "done"
 
-    monkeypatch.setattr(watchdog.Keeper, "_frozen", thawed)
-    assert case.keeper.rewrite(case.record).end == "thawed by others"
+    monkeypatch.setattr(watchdog.Watchdog, "_write_window", thaw)
+    assert case.watchdog.rewrite(case.record).end == "thawed by others"
 
 
-def test_what_a_power_cut_tore_in_a_freeze_is_put_back(
-    case: Case, monkeypatch: pytest.MonkeyPatch
+def test_data_torn_by_a_power_cut_during_a_freeze_is_restored(
+    case: WatchdogCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The image as it is in the freeze, with garbage in what is written, is what is left."""
-    image, left = case.device.image, case.device.image.with_name("left")
-    whole = DirectDevice.write
+    """The state after the cut is the image during the freeze, with garbage in the write."""
+    image, after_cut = case.device.image, case.device.image.with_name("after-cut")
+    complete_write = DirectDevice.write
 
-    def torn(device: DirectDevice, window: Window, content: bytes) -> None:
+    def torn_write(device: DirectDevice, window: Window, content: bytes) -> None:
         half = len(content) // 8192 * 4096
-        whole(device, window, b"\xaa" * half + content[half:])
-        left.write_bytes(image.read_bytes())
-        whole(device, window, content)
+        complete_write(device, window, b"\xaa" * half + content[half:])
+        after_cut.write_bytes(image.read_bytes())
+        complete_write(device, window, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(DirectDevice, "write", torn)
-        assert case.keeper.rewrite(case.record).end == "done"
-    case.journal.turn(msgspec.structs.replace(case.state(), session="before", state="armed"))
-    case.go_out()
-    case.device.put(left)
+        patch.setattr(DirectDevice, "write", torn_write)
+        assert case.watchdog.rewrite(case.record).end == "done"
+    case.journal.update(msgspec.structs.replace(case.state(), session="before", state="armed"))
+    case.lose_power()
+    case.device.put(after_cut)
     assert case.device.heal(ALL).restored_bytes == 128 << 10
     case.device.check()
     case.device.mount()
 
 
-def test_what_was_written_after_the_thaw_is_newer_also_after_a_power_cut(case: Case) -> None:
-    left = case.device.image.with_name("left")
-    assert case.keeper.rewrite(case.record).end == "done"
+def test_data_written_after_the_thaw_survives_a_power_cut_and_a_recovery(
+    case: WatchdogCase,
+) -> None:
+    after_cut = case.device.image.with_name("after-cut")
+    assert case.watchdog.rewrite(case.record).end == "done"
     newer = os.urandom(4096)
     at = case.extent.logical + (300 << 10)
     with (case.device.point / "file-0").open("r+b") as file:
@@ -189,10 +197,10 @@ def test_what_was_written_after_the_thaw_is_newer_also_after_a_power_cut(case: C
         file.write(newer)
         file.flush()
         os.fsync(file.fileno())
-    left.write_bytes(case.device.image.read_bytes())
-    case.journal.turn(msgspec.structs.replace(case.state(), session="before", state="armed"))
-    case.go_out()
-    case.device.put(left)
+    after_cut.write_bytes(case.device.image.read_bytes())
+    case.journal.update(msgspec.structs.replace(case.state(), session="before", state="armed"))
+    case.lose_power()
+    case.device.put(after_cut)
     assert recover_device(case.device.node, case.device.journal).restored_bytes == 0
     old = case.device.content["file-0"]
     case.device.content["file-0"] = old[:at] + newer + old[at + 4096 :]
@@ -202,41 +210,41 @@ def test_what_was_written_after_the_thaw_is_newer_also_after_a_power_cut(case: C
     case.device.mount()
 
 
-def test_a_watchdog_that_is_killed_is_told_and_nothing_is_lost(mounted: Device) -> None:
-    def assassin(label: str, done: int, _total: int) -> None:
+def test_a_killed_watchdog_is_reported_and_no_data_is_lost(mounted: Device) -> None:
+    def kill_watchdog(label: str, done: int, _total: int) -> None:
         if label == "rewriting" and done:
-            found = subprocess.run(
+            pgrep = subprocess.run(
                 ["pgrep", "--oldest", "-f", f"device.watchdog {mounted.point} "],
                 capture_output=True,
                 text=True,
                 check=True,
             )
-            os.kill(int(found.stdout), signal.SIGKILL)
+            os.kill(int(pgrep.stdout), signal.SIGKILL)
 
     with pytest.raises(DeviceFailure, match="the watchdog was killed"):
-        heal_device(mounted.node, DeviceWish(ALL, mounted.journal, PATIENT_MS), assassin)
+        heal_device(mounted.node, DeviceOptions(ALL, mounted.journal, FREEZE_MS), kill_watchdog)
     (mounted.point / "file-1").write_bytes(mounted.content["file-1"])
     assert mounted.heal(ALL).restored_bytes == 0
     mounted.unmount()
     mounted.check()
 
 
-def test_a_mounted_one_that_must_not_be_frozen_is_refused(
+def test_a_mounted_file_system_that_must_not_be_frozen_is_refused(
     mounted: Device, make_device: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dry = Wish(everything=True, dry_run=True)
+    dry_run = HealOptions(everything=True, dry_run=True)
 
     def refusal(node: Path) -> str:
         with pytest.raises(TargetError) as refused:
-            heal_device(node, DeviceWish(dry, None), silent)
+            heal_device(node, DeviceOptions(dry_run, None), silent)
         return str(refused.value)
 
-    monkeypatch.setattr(frozen, "_NEEDED", (str(mounted.point / "file-0"),))
+    monkeypatch.setattr(frozen, "_SYSTEM_PATHS", (str(mounted.point / "file-0"),))
     assert "which is needed while it is frozen" in refusal(mounted.node)
     monkeypatch.undo()
     other = make_device("xfs")
     other.mount()
-    assert "umount it first, or heal its files" in refusal(other.node)
+    assert "unmount it first, or heal its files" in refusal(other.node)
     bare = make_device("ext2")
     bare.mount()
-    assert "umount it first" in refusal(bare.node)
+    assert "unmount it first" in refusal(bare.node)

@@ -1,4 +1,4 @@
-"""On which layers a device must not be rewritten in place: captured machines, no root needed."""
+"""Layers below a device on which it must not be rewritten in place; captured machines, no root."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def upper(machine: CapturedMachine, name: str, files: dict[str, str], **disk: st
 
 def test_a_raid_with_parity_is_refused(machine: CapturedMachine) -> None:
     upper(machine, "md0", {"md/level": "raid5"})
-    assert "the write of a stripe" in refusal(machine, "md0", {})
+    assert "while a stripe is written" in refusal(machine, "md0", {})
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_a_raid_with_parity_is_refused(machine: CapturedMachine) -> None:
         ("vg-a: 0 100 raid raid6_zr 3 128 region_size 1024", "vg-a is raid6_zr"),
     ],
 )
-def test_a_volume_that_shares_or_has_parity_is_refused(
+def test_a_volume_that_shares_space_or_has_parity_is_refused(
     table: str, words: str, machine: CapturedMachine
 ) -> None:
     upper(machine, "dm-0", {"dm/name": "vg-a", "dm/uuid": "LVM-1"})
     assert words in refusal(machine, "dm-0", parse_tables(table))
 
 
-def test_a_plain_volume_on_a_plain_drive_is_not(machine: CapturedMachine) -> None:
+def test_a_linear_volume_on_a_plain_drive_is_accepted(machine: CapturedMachine) -> None:
     upper(machine, "dm-0", {"dm/name": "vg-a", "dm/uuid": "LVM-1"})
     device = device_named("dm-0", machine.sys)
     assert device is not None
@@ -61,7 +61,7 @@ def test_a_plain_volume_on_a_plain_drive_is_not(machine: CapturedMachine) -> Non
     require_rewritable(device, machine.sys, machine.proc, tables)
 
 
-def test_a_zoned_drive_and_a_read_only_one_are_refused(machine: CapturedMachine) -> None:
+def test_zoned_and_read_only_drives_are_refused(machine: CapturedMachine) -> None:
     upper(machine, "dm-0", {"dm/name": "vg-a"}, **{"queue/zoned": "host-managed"})
     assert "zones" in refusal(machine, "dm-0", {})
     (machine.sys / "dev/block/8:0").resolve().joinpath("ro").write_text("1")

@@ -13,8 +13,8 @@ import loop_devices
 import pytest
 
 from ssdlab.errors import TargetError
-from ssdlab.heal.device.whole import DeviceWish, heal_device
-from ssdlab.heal.options import Wish as HealWish
+from ssdlab.heal.device.whole import heal_device
+from ssdlab.heal.options import DeviceOptions, HealOptions
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.storage_stack.blockdev import device_named
 from ssdlab.storage_stack.in_use import file_in_use, in_use, recorded_uses
@@ -171,7 +171,7 @@ def test_what_is_mounted_by_one_loop_device_cannot_be_destroyed_by_the_other(
         pass
     with pytest.raises(TargetError, match="shares bytes with"):
         require_free(second, destroy_data=True)
-    asked = DeviceWish(HealWish(dry_run=True), None)
+    asked = DeviceOptions(HealOptions(dry_run=True), None)
     with pytest.raises(TargetError, match="shares bytes with"):
         heal_device(second, asked, print)
 

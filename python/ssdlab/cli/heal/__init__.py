@@ -1,1 +1,1 @@
-"""The verb `heal`: its command and its words."""
+"""The command `heal`: its options, its runs and its output."""

@@ -1,197 +1,191 @@
-"""`ssdlab heal`: files that read slowly since they were written at random get their order back."""
+"""`ssdlab heal`: the options. Heavy imports are inside the function: help needs none of them."""
 
 from __future__ import annotations
 
 import re
-import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
 
 from ssdlab.cli import options
-from ssdlab.cli.bar import shown
-from ssdlab.cli.heal import of_device
-from ssdlab.cli.heal.output import Telling
-from ssdlab.cli.heal.words import render
-from ssdlab.cli.output import write_out
-from ssdlab.errors import Interrupted, TargetError, UsageError
-from ssdlab.heal.device.frozen import FREEZE_MS
-from ssdlab.heal.device.whole import DeviceWish
-from ssdlab.heal.file import heal_file
-from ssdlab.heal.methods.copy import remove_leftovers
-from ssdlab.heal.options import PIECE_BYTES, SLOWER_THAN, Wish
-from ssdlab.heal.outcome import FileOutcome, Healed, verdict
-from ssdlab.heal.progress import state_folder
-from ssdlab.heal.select_files import files_meant
-from ssdlab.records import encode_json
+from ssdlab.errors import UsageError
+from ssdlab.heal.options import (
+    FREEZE_MS,
+    PIECE_BYTES,
+    SLOWER_THAN,
+    DeviceOptions,
+    HealOptions,
+)
+from ssdlab.heal.resume import default_state_folder
+from ssdlab.target import NO_CONSENT, Consent, parse_consent
 from ssdlab.units import format_size, parse_size
 
-PIECE_LEAST: Final = 64 << 10
-PIECE_MOST: Final = 1 << 30
+MIN_PIECE_BYTES: Final = 64 << 10
+MAX_PIECE_BYTES: Final = 1 << 30
+
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PATH...", help="Files, or directories that hold them.", show_default=False
+    ),
+]
+Device = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DEVICE",
+        help="Instead of files: rewrite in place all space in use on this device.",
+    ),
+]
+Journal = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="With --device: the journal file; it must be on another drive."
+    ),
+]
+InPlace = Annotated[
+    Consent,
+    typer.Option(
+        parser=parse_consent,
+        metavar="DEVICE",
+        show_default=False,
+        help="With --device: name the device again to confirm that it may be rewritten.",
+    ),
+]
+Freeze = Annotated[
+    int,
+    typer.Option(
+        metavar="MS",
+        min=20,
+        max=5000,
+        help="With --device, if mounted: longest freeze in milliseconds.",
+    ),
+]
+Recover = Annotated[
+    bool,
+    typer.Option("--recover", help="With --device: only restore data torn by a crash, and thaw."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Measure and show the plan; write nothing.")
+]
+Everything = Annotated[
+    bool, typer.Option("--all", help="Rewrite everything, whether it reads slowly or not.")
+]
+Ranges = Annotated[
+    str, typer.Option(metavar="FROM-TO,...", help="Rewrite these bytes: 0-64MiB,1GiB-1.5GiB.")
+]
+SlowerThan = Annotated[
+    float, typer.Option(help="A piece below this fraction of the fresh speed is slow.")
+]
+Fresh = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="The fresh speed per second: 500MiB.")
+]
+PieceSize = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Size of a measured piece: 1MiB, with --device 4MiB."),
+]
+Shared = Annotated[
+    bool, typer.Option("--shared", help="Also files that share blocks with copies or snapshots.")
+]
 
 app = typer.Typer(add_completion=False)
 
 
-@app.command(
-    name="heal",
-    epilog="Example: ssdlab heal /var/lib/db/orders.ibd --dry-run",
-)
+@app.command(name="heal", epilog="Example: ssdlab heal /var/lib/db/orders.ibd --dry-run")
 def heal(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="PATH...", help="Files, or directories that hold them.", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
     *,
-    device: of_device.Device = None,
-    journal: of_device.Journal = None,
-    in_place: of_device.InPlace = "",
-    freeze: of_device.Freeze = FREEZE_MS,
-    recovers: of_device.Recover = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Measure and show the plan; write nothing.")
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Rewrite all of it, however fast it reads.")
-    ] = False,
-    ranges: Annotated[
-        str, typer.Option(metavar="FROM-TO,...", help="Rewrite these: 0-64MiB,1GiB-1.5GiB.")
-    ] = "",
-    slower_than: Annotated[
-        float, typer.Option(help="A piece below this share of the fresh speed is slow.")
-    ] = SLOWER_THAN,
-    fresh: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The fresh speed, a second: 500MiB.")
-    ] = None,
-    piece: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Measure by pieces of it: 1MiB, of a device 4MiB."),
-    ] = None,
-    shared: Annotated[
-        bool, typer.Option("--shared", help="Also files whose blocks copies or snapshots share.")
-    ] = False,
+    device: Device = None,
+    journal: Journal = None,
+    in_place: InPlace = NO_CONSENT,
+    freeze: Freeze = FREEZE_MS,
+    recovers: Recover = False,
+    dry_run: DryRun = False,
+    everything: Everything = False,
+    ranges: Ranges = "",
+    slower_than: SlowerThan = SLOWER_THAN,
+    fresh: Fresh = None,
+    piece: PieceSize = None,
+    shared: Shared = False,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Makes files that were written at random read fast again, while they are in use.
+    """Make files that were written at random read fast again, while they are in use.
 
-    Measures how fast each piece reads, rewrites in order only what is slow, measures again. The
-    content stays the same, whoever writes to it meanwhile; nothing else is touched. With --device,
-    all that a file system has in use is written over itself: unmounted, or ext4 mounted and frozen
-    for parts of a second, as by ssdlab heal --device /dev/sdb1 --journal FILE --in-place /dev/sdb1.
+    Measures how fast each piece reads, rewrites only the slow pieces, in order, and measures again.
+    The content stays the same, also with concurrent writers; no other file is changed. With
+    --device, everything that a file system has in use is rewritten in place: unmounted, or an ext4
+    that is mounted, frozen for a fraction of a second at a time. Example: ssdlab heal --device
+    /dev/sdb1 --journal FILE --in-place /dev/sdb1.
     """
     if recovers and device is not None:
-        return of_device.mend(device, journal, json=json)
-    _require_one(paths, device, for_device=bool(journal or in_place or recovers))
+        if journal is None:
+            raise UsageError("--recover needs the --journal FILE of the interrupted run")
+        from ssdlab.cli.heal.run import recover_device
+
+        return recover_device(device, journal, json=json)
+    _require_one(paths, device, for_device=bool(journal or in_place.given or recovers))
     if everything and ranges:
         raise UsageError("--all and --ranges are given; give one of them, or none to measure")
-    wish = Wish(
+    request = HealOptions(
         dry_run=dry_run,
         everything=everything,
-        chosen=_ranges(ranges),
+        ranges=_ranges(ranges),
         piece_bytes=_piece(piece or ("1MiB" if device is None else "4MiB")),
-        slower_than=_share(slower_than),
-        fresh_bytes_per_s=None if fresh is None else float(_positive("--fresh", fresh)),
+        slower_than=_fraction(slower_than),
+        fresh_bytes_per_s=None if fresh is None else float(_speed(fresh)),
         shared=shared,
-        state=state_folder(),
+        state_folder=default_state_folder(),
     )
+    from ssdlab.cli.heal.run import heal_device, heal_files
+
     if device is not None:
-        return of_device.heal_whole(
-            device, DeviceWish(wish, journal, freeze), in_place, json=json, quiet=quiet
-        )
-    return _heal_files(paths or [], wish, json=json, quiet=quiet)
+        device_request = DeviceOptions(request, journal, freeze)
+        return heal_device(device, device_request, in_place, json=json, quiet=quiet)
+    return heal_files(paths or [], request, json=json, quiet=quiet)
 
 
 def _require_one(paths: list[Path] | None, device: Path | None, *, for_device: bool) -> None:
     if paths and device is not None:
         raise UsageError("files and --device are given; give one of them")
     if not paths and device is None:
-        raise UsageError("nothing is given to heal; give files, directories, or --device DEVICE")
+        raise UsageError("nothing to heal is given; give files, directories, or --device DEVICE")
     if device is None and for_device:
-        raise UsageError("--journal, --in-place and --recover belong to --device DEVICE")
-
-
-def _heal_files(paths: list[Path], wish: Wish, *, json: bool, quiet: bool) -> int:
-    dry_run = wish.dry_run
-    started = time.monotonic()
-    meant, small = files_meant(paths)
-    healed = Healed(version("ssdlab"), dry_run, 0.0, [], "", small_files=small)
-    if not dry_run:
-        healed.leftovers = _clear(meant)
-    console = Console(stderr=True)
-    for path in meant:
-        with shown(console, f"heal {path}", quiet=quiet) as listener:
-            found = heal_file(path, wish, Telling(listener).tell)
-        _refuse_alone(found, meant)
-        healed.files.append(found)
-        if found.interrupted:
-            healed.interrupted = True
-            break
-    healed.verdict = verdict(healed.files, dry_run=dry_run)
-    healed.duration_s = round(time.monotonic() - started, 3)
-    if json:
-        write_out(encode_json(healed))
-    else:
-        render(healed, Console())
-    return _status(healed, console, quiet=quiet)
-
-
-def _refuse_alone(found: FileOutcome, meant: list[Path]) -> None:
-    """A refusal of the only file is an error: nothing was done."""
-    if found.refused is not None and len(meant) == 1:
-        raise TargetError(f"{found.path} stays as it is: {found.refused.sentence}")
-
-
-def _status(healed: Healed, console: Console, *, quiet: bool) -> int:
-    if not healed.interrupted:
-        return 0
-    if not quiet:
-        words = "interrupted: the same command goes on where this one ended"
-        console.print(words, markup=False, soft_wrap=True)
-    return Interrupted.exit_status
-
-
-def _clear(meant: list[Path]) -> list[str]:
-    folders = dict.fromkeys(path.resolve().parent for path in meant)
-    return [str(gone) for folder in folders for gone in remove_leftovers(folder)]
+        raise UsageError("--journal, --in-place and --recover need --device DEVICE")
 
 
 def _ranges(text: str) -> tuple[tuple[int, int], ...]:
-    found = []
-    for part in filter(None, (each.strip() for each in text.split(","))):
+    ranges = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
         first, dash, last = part.partition("-")
         try:
-            start, end = (parse_size(each) for each in (first, last))
+            start, end = (parse_size(size) for size in (first, last))
         except UsageError as error:
             raise UsageError(f"--ranges: {error}") from error
         if not dash or start >= end:
-            raise UsageError(f"--ranges has {part!r}; it may be FROM-TO, FROM below TO: 0-64MiB")
-        found.append((start, end - start))
-    return tuple(found)
+            raise UsageError(f"--ranges has {part!r}; give FROM-TO with FROM below TO: 0-64MiB")
+        ranges.append((start, end - start))
+    return tuple(ranges)
 
 
 def _piece(text: str) -> int:
     size = parse_size(text)
-    if not PIECE_LEAST <= size <= PIECE_MOST or size & (size - 1):
+    if not MIN_PIECE_BYTES <= size <= MAX_PIECE_BYTES or size & (size - 1):
         raise UsageError(
-            f"--piece is {text}; it may be a power of two from 64KiB to 1GiB, such as "
+            f"--piece is {text}; it must be a power of two from 64KiB to 1GiB, such as "
             f"{format_size(PIECE_BYTES).replace(' ', '')}"
         )
     return size
 
 
-def _share(share: float) -> float:
-    if not 0 < share <= 1:
-        raise UsageError(f"--slower-than is {share:g}; it may be a share from 0.01 to 1")
-    return share
+def _fraction(value: float) -> float:
+    if not 0 < value <= 1:
+        raise UsageError(f"--slower-than is {value:g}; it must be above 0 and at most 1: 0.8")
+    return value
 
 
-def _positive(name: str, text: str) -> int:
+def _speed(text: str) -> int:
     size = parse_size(re.sub(r"/s$", "", text))
     if not size:
-        raise UsageError(f"{name} is {text}; it may be a speed such as 500MiB")
+        raise UsageError(f"--fresh is {text}; it must be a speed per second, such as 500MiB")
     return size

@@ -1,26 +1,123 @@
-"""What a heal tells of its progress: bytes done of a phase, as a report with the time left."""
+"""The progress of a heal, and its result as text: the map as a strip, the gain in one sentence."""
 
 from __future__ import annotations
 
 import time
+from itertools import pairwise
+from typing import Final
 
+from rich.console import Console
+from rich.table import Table
+
+from ssdlab.heal.outcome import FileOutcome, HealReport, MapRow
 from ssdlab.runner.progress import Listener, Report
 from ssdlab.units import format_size
+from ssdlab.wording import plain
+
+STRIP_COLUMNS: Final = 64
+LEVELS: Final = "▁▂▃▄▅▆▇█"
 
 
-class Telling:
-    """Turns bytes done of a phase into a report with the time left of it."""
+class ProgressReporter:
+    """A `ProgressCallback` that reports the bytes done of a phase, with the time left."""
 
     def __init__(self, listener: Listener) -> None:
-        self._listener, self._label, self._since, self._from = listener, "", 0.0, 0
+        self._listener = listener
+        self._label, self._started, self._first_done = "", 0.0, 0
 
-    def tell(self, label: str, done: int, total: int) -> None:
-        """As `wish.Watch`."""
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """Reports `done` of `total` bytes of the phase `label`."""
         now = time.monotonic()
-        if label != self._label or done < self._from:
-            self._label, self._since, self._from = label, now, done
-        ran = done - self._from
-        left = (now - self._since) * (total - done) / ran if ran else None
+        if label != self._label or done < self._first_done:
+            self._label, self._started, self._first_done = label, now, done
+        progress = done - self._first_done
+        left_s = (now - self._started) * (total - done) / progress if progress else None
         share = done / total if total else 1.0
-        words = f"{label}, {format_size(done)} of {format_size(total)}"
-        self._listener(Report(words, share, share, left))
+        text = f"{label}, {format_size(done)} of {format_size(total)}"
+        self._listener(Report(text, share, share, left_s))
+
+
+def render(report: HealReport, console: Console) -> None:
+    """Prints the result."""
+    for outcome in report.files:
+        _print_outcome(outcome, report, console)
+    if report.small_files:
+        _print(console, f"{report.small_files} files of less than 1 MiB were skipped.")
+    for path in report.leftovers:
+        _print(console, f"{path}, left by a run that was killed, was removed.")
+    console.print(plain(report.verdict), style="bold", markup=False, highlight=False)
+
+
+def _print_outcome(outcome: FileOutcome, report: HealReport, console: Console) -> None:
+    console.print(plain(outcome.path), style="bold", markup=False, highlight=False, soft_wrap=True)
+    if outcome.refused is not None:
+        _print(console, f"  left unchanged: {outcome.refused.sentence}")
+        return
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 2))
+    for name, value in _rows(outcome, dry_run=report.dry_run):
+        table.add_row(name, plain(value))
+    console.print(table)
+
+
+def _rows(outcome: FileOutcome, *, dry_run: bool) -> list[tuple[str, str]]:
+    what = "device" if (outcome.way or "").startswith("in place") else "file"
+    size = format_size(outcome.size_bytes)
+    before, after = _speed(outcome.before_mib_per_s), _speed(outcome.after_mib_per_s)
+    rows = [
+        (what, f"{size}, {outcome.file_system}, method: {outcome.way}"),
+        ("fresh speed", f"{_speed(outcome.fresh_mib_per_s)} (from {outcome.fresh_from})"),
+        ("before", f"{before}  {_strip(outcome, after=False)}"),
+    ]
+    if outcome.after_mib_per_s is not None:
+        rows.append(("after", f"{after}  {_strip(outcome, after=True)}"))
+    share = outcome.planned_bytes / outcome.size_bytes if outcome.size_bytes else 0.0
+    planned = format_size(outcome.planned_bytes)
+    plan = f"{planned} in {len(outcome.plan)} ranges, {share:.1%} of the {what}"
+    rows.append(("to be rewritten", plan))
+    if outcome.days_of_endurance is not None:
+        days = f"{outcome.days_of_endurance:.2g} days of the drive's warranted writes"
+        rows.append(("wear", days))
+    if outcome.restored_bytes:
+        rows.append(("restored", f"{format_size(outcome.restored_bytes)} torn by a crash"))
+    if not dry_run and outcome.planned_bytes:
+        rows.append(("rewritten", _rewritten(outcome)))
+    if outcome.longest_freeze_ms is not None:
+        rows.append(("longest freeze", f"{outcome.longest_freeze_ms:.0f} ms"))
+    if outcome.why:
+        left = format_size(sum(length for _, length in outcome.left))
+        rows.append(("not rewritten", f"{left}: {outcome.why}"))
+    return rows
+
+
+def _rewritten(outcome: FileOutcome) -> str:
+    text = f"{format_size(outcome.moved_bytes)} with {format_size(outcome.written_bytes)} of writes"
+    if outcome.extents_after is None:
+        return text
+    return f"{text}, {outcome.extents_before} to {outcome.extents_after} extents"
+
+
+def _strip(outcome: FileOutcome, *, after: bool) -> str:
+    """The map: one column for each equal part of the pieces, as high as its slowest is fast."""
+    fresh = outcome.fresh_mib_per_s
+    if not outcome.map or not fresh:
+        return ""
+    columns = min(STRIP_COLUMNS, len(outcome.map))
+    edges = [len(outcome.map) * number // columns for number in range(columns + 1)]
+    return "".join(_column(outcome.map[a:b], fresh, after=after) for a, b in pairwise(edges))
+
+
+def _column(rows: list[MapRow], fresh: float, *, after: bool) -> str:
+    speeds = [row.after_mib_per_s if after else row.before_mib_per_s for row in rows]
+    known = [speed for speed in speeds if speed is not None]
+    if not known:
+        return " "
+    level = int(min(known) / fresh * (len(LEVELS) - 1) + 0.5)
+    return LEVELS[max(0, min(len(LEVELS) - 1, level))]
+
+
+def _speed(mib_per_s: float | None) -> str:
+    return "not measured" if mib_per_s is None else f"{mib_per_s:.0f} MiB/s"
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(plain(text), markup=False, highlight=False, soft_wrap=True)

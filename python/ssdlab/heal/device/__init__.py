@@ -1,15 +1,16 @@
-"""Heal a whole device: what a file system has in use is written over itself, in order, in place.
+"""Heal a whole device: rewrites in place, in device order, what its file system has in use.
 
-allocated   which ranges does the file system have in use? (asks its own tools)
-windows     pieces and windows of them: numbers alone
-refusal     may this device be touched, and may this file hold the journal?
-journal     what is about to be overwritten, kept on another drive
-recover     after a crash: put back what was torn, unless others may have written since
-in_place    one window: read, journal, write, flush, read back
-frozen      one window of a mounted file system, by way of the watchdog
-watchdog    the process that freezes, and thaws whatever happens
-guard       the process that thaws if the watchdog and its hand are killed together
-kernel      the calls that they take
-course      a device from the first look to the last measurement
-whole       what is done with a device, at rest or mounted
+whole      heals or recovers a device, unmounted or mounted
+refusal    whether the device may be rewritten, and whether a file may hold the journal
+allocated  which ranges the file system has in use, from its own tools
+windows    how ranges are grouped for measuring and rewriting; no I/O
+run        one device: measure, choose, rewrite, measure again
+drive      the device opened for direct I/O
+journal    a copy, on another drive, of what is about to be overwritten
+recover    after a crash: restores torn data, unless newer data may be there
+in_place   rewrites one window of an unmounted device
+frozen     rewrites one window of a mounted device, through the watchdog
+watchdog   the process that freezes and thaws the file system
+guard      the process that thaws it if the watchdog and its worker are killed together
+kernel     freeze, thaw, free space and page cache of a mounted file system
 """

@@ -1,4 +1,4 @@
-"""A device opened for direct I/O alone: what is read and written goes past the page cache."""
+"""A device opened for direct I/O, which bypasses the page cache."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from uuid import UUID
 
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.heal.device.allocated import log_state
-from ssdlab.heal.device.windows import WINDOW_BYTES, Window, without_zeros
+from ssdlab.heal.device.windows import WINDOW_BYTES, Window, drop_zero_pages
 from ssdlab.heal.pieces import Range
 
 REQUEST_BYTES: Final = 1 << 20
 _SUPERBLOCK: Final = 4096
-"""The superblock of each of the kinds is in the first bytes, and of XFS the heads of its first
-allocation group."""
+"""The first bytes hold the superblock of ext2, ext3, ext4 and XFS, and for XFS also the headers of
+the first allocation group."""
 
 
 class DirectDevice:
-    """A block device; `exclusive` while nobody else may use it (O_EXCL)."""
+    """A block device; `exclusive` means no one else may mount or claim it (O_EXCL)."""
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
         """Opens it for reading and writing.
 
         Raises:
-            TargetError: it cannot be opened, or somebody has it.
+            TargetError: it cannot be opened, or is in use.
         """
         self.path, self.exclusive = path, exclusive
         flags = os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC | (os.O_EXCL if exclusive else 0)
@@ -37,67 +37,69 @@ class DirectDevice:
             self.fd = os.open(path, flags)
         except OSError as error:
             raise TargetError(f"{path} cannot be opened ({error.strerror})") from error
-        self._room = memoryview(mmap.mmap(-1, WINDOW_BYTES))
+        self._buffer = memoryview(mmap.mmap(-1, WINDOW_BYTES))
 
     def read(self, window: Window) -> bytes:
-        """What its ranges hold, one after the other.
+        """Reads the contents of its ranges, one after the other.
 
         Raises:
             DeviceFailure: a read failed.
         """
-        return bytes(self._room[: self._fill(window)])
+        return bytes(self._buffer[: self._read_into_buffer(window)])
 
-    def _fill(self, window: Window) -> int:
-        at = 0
+    def _read_into_buffer(self, window: Window) -> int:
+        position = 0
         for offset, length in _requests(window):
             try:
-                got = os.preadv(self.fd, [self._room[at : at + length]], offset)
+                count = os.preadv(self.fd, [self._buffer[position : position + length]], offset)
             except OSError as error:
                 raise DeviceFailure(f"{self.path}: a read at byte {offset} failed") from error
-            if got != length:
+            if count != length:
                 raise DeviceFailure(f"{self.path}: a read at byte {offset} was short")
-            at += length
-        return at
+            position += length
+        return position
 
     def read_timed(self, each: Range) -> tuple[float, int]:
-        """Reads a range in order, one request at a time: seconds, and bytes in pages of no zeros.
+        """Reads a range in order, one request at a time.
+
+        Returns the seconds, and the bytes in pages that are not all zeros.
 
         Raises:
             DeviceFailure: a read failed.
         """
-        seconds, data = 0.0, 0
+        seconds, data_bytes = 0.0, 0
         for start in range(each.offset, each.end, WINDOW_BYTES):
             window = Window((Range(start, min(WINDOW_BYTES, each.end - start)),))
             started = time.perf_counter()
-            length = self._fill(window)
+            length = self._read_into_buffer(window)
             seconds += time.perf_counter() - started
-            data += len(without_zeros(window, bytes(self._room[:length]))[1])
-        return seconds, data
+            data_bytes += len(drop_zero_pages(window, bytes(self._buffer[:length]))[1])
+        return seconds, data_bytes
 
     def write(self, window: Window, content: bytes) -> None:
-        """Writes its ranges in order, then has the drive flush.
+        """Writes its ranges in order, then flushes.
 
         Raises:
             DeviceFailure: a write or the flush failed.
         """
-        assert window.length == len(content), "as many bytes as its ranges have"
-        self._room[: len(content)] = content
-        at = 0
+        assert window.length == len(content), "content and ranges have the same length"
+        self._buffer[: len(content)] = content
+        position = 0
         for offset, length in _requests(window):
             try:
-                got = os.pwritev(self.fd, [self._room[at : at + length]], offset)
+                count = os.pwritev(self.fd, [self._buffer[position : position + length]], offset)
             except OSError as error:
                 raise DeviceFailure(f"{self.path}: a write at byte {offset} failed") from error
-            if got != length:
+            if count != length:
                 raise DeviceFailure(f"{self.path}: a write at byte {offset} was short")
-            at += length
+            position += length
         self.flush()
 
     def flush(self) -> None:
-        """Has the drive keep what was written.
+        """Flushes the drive's write cache.
 
         Raises:
-            DeviceFailure: it did not.
+            DeviceFailure: the flush failed.
         """
         try:
             os.fdatasync(self.fd)
@@ -105,35 +107,35 @@ class DirectDevice:
             raise DeviceFailure(f"{self.path}: a flush failed") from error
 
     def generation(self, kind: str) -> str:
-        """Tells two states of a file system apart: any use of it in between gives another.
+        """A hash that changes whenever the file system is mounted for writing, repaired or thawed.
 
         Raises:
-            TargetError: its tool fails.
+            TargetError: the file system's tool fails.
             DeviceFailure: a read failed.
         """
         return generation_of(self.superblock(), log_state(self.path, kind))
 
     def superblock(self) -> bytes:
-        """The first bytes, past the page cache.
+        """Reads the first bytes, which hold the superblock.
 
         Raises:
             DeviceFailure: a read failed.
         """
         try:
-            got = os.preadv(self.fd, [self._room[:_SUPERBLOCK]], 0)
+            count = os.preadv(self.fd, [self._buffer[:_SUPERBLOCK]], 0)
         except OSError as error:
-            raise DeviceFailure(f"{self.path}: its first bytes cannot be read") from error
-        if got != _SUPERBLOCK:
-            raise DeviceFailure(f"{self.path}: the read of its first bytes was short")
-        return bytes(self._room[:_SUPERBLOCK])
+            raise DeviceFailure(f"{self.path}: its superblock cannot be read") from error
+        if count != _SUPERBLOCK:
+            raise DeviceFailure(f"{self.path}: the read of its superblock was short")
+        return bytes(self._buffer[:_SUPERBLOCK])
 
     def close(self) -> None:
-        """Ends."""
+        """Closes the device."""
         os.close(self.fd)
 
 
 def family_of(superblock: bytes) -> tuple[str, str] | None:
-    """What a file system is ("ext" for ext2, ext3, ext4, or "xfs") and its UUID, or None."""
+    """The family, "ext" (ext2, ext3, ext4) or "xfs", and the UUID; None for any other."""
     if superblock[:4] == b"XFSB":
         return "xfs", str(UUID(bytes=superblock[32:48]))
     if superblock[1080:1082] == b"\x53\xef":
@@ -141,26 +143,26 @@ def family_of(superblock: bytes) -> tuple[str, str] | None:
     return None
 
 
-def mount_of(superblock: bytes) -> str:
-    """Which mount of an ext4 this is: its time, how many there were, the time of the last check."""
-    own = superblock[1024:]
-    return (own[44:48] + own[52:54] + own[64:68]).hex()
+def mount_id(superblock: bytes) -> str:
+    """Identifies a mount of an ext4: mount time, mount count, and time of the last check."""
+    ext4 = superblock[1024:]
+    return (ext4[44:48] + ext4[52:54] + ext4[64:68]).hex()
 
 
-def was_live(superblock: bytes) -> bool:
-    """Whether an ext4 went out mounted and not frozen: its journal is to be replayed."""
+def needs_recovery(superblock: bytes) -> bool:
+    """Whether an ext4 must replay its journal: it crashed while mounted and not frozen."""
     (incompatible,) = struct.unpack_from("<L", superblock, 1024 + 96)
     return bool(incompatible & 0x4)
 
 
 def generation_of(superblock: bytes, log: str) -> str:
-    """As `DirectDevice.generation`, of what was read."""
+    """`DirectDevice.generation` from a superblock and a log state."""
     return hashlib.sha256(superblock + log.encode()).hexdigest()
 
 
 def _requests(window: Window) -> list[tuple[int, int]]:
     return [
-        (at, min(REQUEST_BYTES, each.end - at))
+        (offset, min(REQUEST_BYTES, each.end - offset))
         for each in window.ranges
-        for at in range(each.offset, each.end, REQUEST_BYTES)
+        for offset in range(each.offset, each.end, REQUEST_BYTES)
     ]

@@ -1,4 +1,4 @@
-"""Heals the device of a mounted file system: each window under a freeze of a part of a second."""
+"""Rewrites a mounted device: each window during a short freeze of the file system."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from ssdlab.device import sync_file_system
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.heal.device import kernel
 from ssdlab.heal.device.drive import DirectDevice
-from ssdlab.heal.device.guard import release
-from ssdlab.heal.device.in_place import UNREADABLE, Job, record_of
+from ssdlab.heal.device.guard import flush_and_thaw
+from ssdlab.heal.device.in_place import UNREADABLE, RunFields, armed_record
 from ssdlab.heal.device.journal import Journal
 from ssdlab.heal.device.watchdog import READY, Answer
 from ssdlab.heal.device.windows import (
-    GUARDED_BYTES,
     PAGE_BYTES,
+    PROTECTED_BYTES,
     Window,
     complement,
-    overlap,
-    without_zeros,
+    drop_zero_pages,
 )
-from ssdlab.heal.methods.rewriter import Rewritten
-from ssdlab.heal.pieces import Range, joined
+from ssdlab.heal.methods.rewriter import RewriteResult
+from ssdlab.heal.pieces import Range, intersection, merge
 from ssdlab.storage_stack.blockdev import SYS, BlockDevice
 from ssdlab.storage_stack.filesystem import live_options
 from ssdlab.storage_stack.in_use import uses_beside_mounts
@@ -40,15 +39,15 @@ from ssdlab.storage_stack.layers import devices_of_mount, layers_under
 from ssdlab.storage_stack.mounts import PROC, Mount, mount_of, read_mounts
 from ssdlab.storage_stack.pseudofile import read_text, unescape
 
-FREEZE_MS: Final = 200
-TRIES: Final = 4
-LEAST_BYTES: Final = 256 << 10
-"""A window that is late is halved down to this."""
-_NEEDED: Final = ("/", "/usr", "/etc", "/var", "/var/log", "/tmp", "/var/tmp", "/run")  # noqa: S108
+MAX_TRIES: Final = 4
+MIN_WINDOW_BYTES: Final = 256 << 10
+"""A window that exceeds the time limit is halved, down to this size."""
+_TEMPORARY: Final = ("/tmp", "/var/tmp", "/run")  # noqa: S108 -- compared, not written to
+_SYSTEM_PATHS: Final = ("/", "/usr", "/etc", "/var", "/var/log", *_TEMPORARY)
 
 
 def mount_on(device: BlockDevice, proc: Path = PROC, sys_: Path = SYS) -> Mount | None:
-    """Where a device is mounted, the first of several; None: nowhere."""
+    """The first mount of a device; None if it is not mounted."""
     for mount in read_mounts(proc):
         if any(each.name == device.name for each in devices_of_mount(mount, sys_)):
             return mount
@@ -56,38 +55,42 @@ def mount_on(device: BlockDevice, proc: Path = PROC, sys_: Path = SYS) -> Mount 
 
 
 def require_freezable(device: BlockDevice, mount: Mount, kind: str, journal: Path | None) -> None:
-    """Refuses a mounted file system that must not be frozen, or whose thaw leaves no trace.
+    """Refuses a mounted file system that must not be frozen, or whose superblock hides a thaw.
 
     Raises:
         TargetError: the reason.
     """
     where = f"{device.node} is mounted at {mount.mount_point}"
     if kind != "ext4":
-        raise TargetError(f"{where} ({kind}): umount it first, or heal its files: only ext4 tells")
+        raise TargetError(
+            f"{where} ({kind}), but only ext4 can be healed mounted: unmount it first, or heal its "
+            "files"
+        )
     options = {option.partition("=")[0]: option for option in live_options(mount)}
     if options.get("barrier") == "barrier=0" or "nobarrier" in options or "norecovery" in options:
-        raise TargetError(f"{where} without barriers: umount it first")
+        raise TargetError(f"{where} without barriers: unmount it first")
     if options.get("data") == "data=journal" or "dax" in options or mount.has("ro"):
-        raise TargetError(f"{where} ({','.join(mount.options)}): umount it first")
+        raise TargetError(f"{where} ({','.join(mount.options)}): unmount it first")
     if not Path("/sys/fs/ext4", device.name, "journal_task").exists():
-        raise TargetError(f"{where} and has no journal: umount it first")
-    for path in _needed(journal):
-        if device.name in _below(path):
+        raise TargetError(f"{where} and has no journal: unmount it first")
+    for path in _required_paths(journal):
+        if device.name in _devices_below(path):
             raise TargetError(
-                f"{where}, and {path} is on it, which is needed while it is frozen: start from "
-                "another system, and heal it unmounted"
+                f"{where} and contains {path}, which is needed while it is frozen: boot another "
+                "system, and heal it unmounted"
             )
     for reason in (*_swap_files(mount), *uses_beside_mounts(device)):
-        raise TargetError(f"{device.node} stays as it is: {reason}")
+        raise TargetError(f"{device.node} was left unchanged: {reason}")
 
 
-def _needed(journal: Path | None) -> list[Path]:
-    own = (sys.executable, sys.prefix, sys.base_prefix, os.__file__, str(Path(ssdlab.__file__)))
-    kept = [] if journal is None else [str(journal.parent)]
-    return [Path(each) for each in (*_NEEDED, *own, *kept) if Path(each).exists()]
+def _required_paths(journal: Path | None) -> list[Path]:
+    program = (sys.executable, sys.prefix, sys.base_prefix, os.__file__, str(Path(ssdlab.__file__)))
+    journal_folder = [] if journal is None else [str(journal.parent)]
+    paths = (*_SYSTEM_PATHS, *program, *journal_folder)
+    return [Path(path) for path in paths if Path(path).exists()]
 
 
-def _below(path: Path) -> set[str]:
+def _devices_below(path: Path) -> set[str]:
     devices = devices_of_mount(mount_of(path))
     return {layer.device.name for device in devices for layer in layers_under(device)}
 
@@ -96,12 +99,12 @@ def _swap_files(mount: Mount) -> Iterator[str]:
     for line in (read_text(PROC / "swaps") or "").splitlines()[1:]:
         path = Path(unescape(line.split()[0]))
         if path.is_file() and path.stat().st_dev == os.makedev(mount.major, mount.minor):
-            yield f"{path} is swap space: the kernel writes there also while it is frozen; swapoff"
+            yield f"{path} is swap space, which the kernel writes even in a freeze; swapoff"
 
 
 @dataclass(frozen=True)
-class Site:
-    """What is healed: a device that is open, where it is mounted, and its journal."""
+class MountedDevice:
+    """An open device, its mount point, its journal, and the limit of each freeze."""
 
     device: DirectDevice
     mount_point: Path
@@ -109,75 +112,77 @@ class Site:
     freeze_ms: int
 
 
-class Frozen:
-    """Rewrites windows by way of the watchdog."""
+class FrozenRewriter:
+    """Rewrites windows through the watchdog process."""
 
-    def __init__(self, site: Site, job: Job, sequence: int) -> None:
-        """Starts the watchdog; `sequence` is the number of the last record there was.
+    def __init__(self, mounted: MountedDevice, run: RunFields, sequence: int) -> None:
+        """Starts the watchdog; `sequence` is the number of the last record in the journal.
 
         Raises:
             TargetError: this kernel is too old.
-            DeviceFailure: the watchdog does not start.
+            DeviceFailure: the watchdog did not start.
         """
-        self._site, self._job, self._sequence = site, job, sequence
-        self._fd = os.open(site.mount_point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._mounted, self._run, self._sequence = mounted, run, sequence
+        self._fd = os.open(mounted.mount_point, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            kernel.untouchable(self._fd, 0, GUARDED_BYTES)
-            kernel.in_cache(site.device.fd, (Range(GUARDED_BYTES, PAGE_BYTES),))
+            kernel.free_or_metadata(self._fd, 0, PROTECTED_BYTES)
+            kernel.cached_pages(mounted.device.fd, (Range(PROTECTED_BYTES, PAGE_BYTES),))
         except OSError as error:
             os.close(self._fd)
             raise TargetError(
-                f"{site.mount_point}: this kernel does not tell what is where ({error.strerror}; "
-                "Linux 6.5 does): umount it first"
+                f"{mounted.mount_point}: a heal while mounted needs Linux 6.5 ({error.strerror}): "
+                "unmount it first"
             ) from error
-        words = (site.mount_point, site.device.path, site.journal.path, site.freeze_ms)
-        # In a session of its own: neither Ctrl-C nor the terminal's end is meant for it.
+        paths = (mounted.mount_point, mounted.device.path, mounted.journal.path)
+        arguments = (*paths, mounted.freeze_ms)
+        # In a session of its own, so that Ctrl-C and a closed terminal do not end it.
         self._watchdog = subprocess.Popen(
-            [sys.executable, "-m", "ssdlab.heal.device.watchdog", *map(str, words)],
+            [sys.executable, "-m", "ssdlab.heal.device.watchdog", *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
         self.longest_ms = 0.0
-        if self._line() != READY:
-            raise DeviceFailure("the watchdog did not start: nothing was frozen")
+        if self._read_line() != READY:
+            raise DeviceFailure("the watchdog did not start; nothing was frozen: run heal again")
 
-    def rewrite(self, window: Window) -> Rewritten:
-        """Rewrites what of a window holds files' data and no zeros.
+    def rewrite(self, window: Window) -> RewriteResult:
+        """Rewrites the pages of a window that hold files' data and are not all zeros.
 
         Raises:
-            DeviceFailure: the drive or the journal's failed, or somebody meddled with the freeze.
+            DeviceFailure: the drive or the journal's drive failed, the watchdog was killed, or
+                another program froze or thawed the file system.
         """
-        for _ in range(TRIES):
-            # What is dirty would be written while others wait for the freeze to end.
-            sync_file_system(self._site.mount_point)
-            kept, content = self._looked_at(window)
+        for _ in range(MAX_TRIES):
+            # Otherwise the freeze would write dirty pages while other programs wait for it to end.
+            sync_file_system(self._mounted.mount_point)
+            kept, content = self._rewritable(window)
             if kept is None:
-                return Rewritten(window.length, 0)
+                return RewriteResult(window.length, 0)
             if content is None:
-                return Rewritten(0, 0, window.ranges, UNREADABLE)
-            answer = self._asked(kept, content)
+                return RewriteResult(0, 0, window.ranges, UNREADABLE)
+            answer = self._send(kept, content)
             if answer.end == "done":
-                return Rewritten(window.length, kept.length)
+                return RewriteResult(window.length, kept.length)
             if answer.end == "late":
-                return self._halved(window)
+                return self._rewrite_halves(window)
             if answer.end != "changed":
-                raise DeviceFailure(f"{self._site.mount_point}: {_MEANT[answer.end]}")
-        return Rewritten(0, 0, window.ranges, "its files came and went each time")
+                raise DeviceFailure(f"{self._mounted.mount_point}: {_FAILURES[answer.end]}")
+        return RewriteResult(0, 0, window.ranges, "its files changed at each try")
 
     def close(self) -> None:
-        """Ends the watchdog; nothing is frozen then."""
+        """Ends the watchdog; afterwards nothing is frozen."""
         assert self._watchdog.stdin is not None
         assert self._watchdog.stdout is not None
-        with suppress(BrokenPipeError):  # it is gone already
+        with suppress(BrokenPipeError):  # it has exited already
             self._watchdog.stdin.close()
         self._watchdog.wait()
         self._watchdog.stdout.close()
         os.close(self._fd)
 
     def __enter__(self) -> Self:
-        """Itself."""
+        """Returns itself."""
         return self
 
     def __exit__(
@@ -186,67 +191,70 @@ class Frozen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """As `close`."""
+        """Ends the watchdog."""
         self.close()
 
-    def _looked_at(self, window: Window) -> tuple[Window | None, bytes | None]:
-        """What of a window can be rewritten now, and its content."""
+    def _rewritable(self, window: Window) -> tuple[Window | None, bytes | None]:
+        """The part of a window that can be rewritten now, and its content, None if unreadable."""
         end = window.ranges[-1].end
-        left = kernel.untouchable(self._fd, window.offset, end)
-        left += kernel.in_cache(self._site.device.fd, window.ranges)
-        ranges = overlap(list(window.ranges), complement(joined(left), end))
+        excluded = kernel.free_or_metadata(self._fd, window.offset, end)
+        excluded += kernel.cached_pages(self._mounted.device.fd, window.ranges)
+        ranges = intersection(list(window.ranges), complement(merge(excluded), end))
         if not ranges:
             return None, b""
         part = Window(tuple(ranges))
         try:
-            return without_zeros(part, self._site.device.read(part))
+            return drop_zero_pages(part, self._mounted.device.read(part))
         except DeviceFailure:
             return part, None
 
-    def _asked(self, window: Window, content: bytes) -> Answer:
+    def _send(self, window: Window, content: bytes) -> Answer:
         self._sequence += 1
-        record = record_of(window, content, self._job, self._sequence)
+        record = armed_record(window, content, self._run, self._sequence)
         record = msgspec.structs.replace(record, state="prepared")
-        self._site.journal.write(record, content)
+        self._mounted.journal.write(record, content)
         assert self._watchdog.stdin is not None
         try:
             self._watchdog.stdin.write(msgspec.json.encode(record).decode() + "\n")
             self._watchdog.stdin.flush()
-            line = self._line()
+            line = self._read_line()
         except BrokenPipeError:
             line = ""
         if not line:
-            # Its hand and its guard have ended too: all have held the other end of the pipe.
-            release(self._fd, self._site.device)
-            raise DeviceFailure("the watchdog was killed: what it froze is thawed, nothing is lost")
+            # Its worker and guard have exited too: all three had the other end of the pipe open.
+            flush_and_thaw(self._fd, self._mounted.device)
+            raise DeviceFailure(
+                "the watchdog was killed; the file system is thawed, and no data is lost: run heal "
+                "again"
+            )
         answer = msgspec.json.decode(line, type=Answer)
         self.longest_ms = max(self.longest_ms, answer.took_ms)
         return answer
 
-    def _halved(self, window: Window) -> Rewritten:
-        """The halves of a window that was too much for the bound, one after the other."""
-        if window.length <= LEAST_BYTES:
-            why = f"it takes more than the {self._site.freeze_ms} ms of a freeze"
-            return Rewritten(0, 0, window.ranges, why)
+    def _rewrite_halves(self, window: Window) -> RewriteResult:
+        """Rewrites a window that exceeded the time limit in two halves."""
+        if window.length <= MIN_WINDOW_BYTES:
+            reason = f"it takes longer than a freeze of {self._mounted.freeze_ms} ms (--freeze)"
+            return RewriteResult(0, 0, window.ranges, reason)
         middle = (window.offset + window.ranges[-1].end) // 2 // 4096 * 4096
         ends = ((0, middle), (middle, window.ranges[-1].end))
-        parts = [overlap(list(window.ranges), [Range(a, b - a)]) for a, b in ends]
-        found = [self.rewrite(Window(tuple(part))) for part in parts if part]
-        return Rewritten(
-            sum(each.moved for each in found),
-            sum(each.written for each in found),
-            tuple(left for each in found for left in each.left),
-            next((each.why for each in found if each.why), ""),
+        parts = [intersection(list(window.ranges), [Range(a, b - a)]) for a, b in ends]
+        results = [self.rewrite(Window(tuple(part))) for part in parts if part]
+        return RewriteResult(
+            sum(each.moved_bytes for each in results),
+            sum(each.written_bytes for each in results),
+            tuple(left for each in results for left in each.left),
+            next((each.reason for each in results if each.reason), ""),
         )
 
-    def _line(self) -> str:
+    def _read_line(self) -> str:
         assert self._watchdog.stdout is not None
         return self._watchdog.stdout.readline()
 
 
-_MEANT: Final = {
-    "busy": "somebody else has frozen it: thaw it (fsfreeze --unfreeze) and start again",
-    "failed": "a window could not be rewritten; the journal has it",
-    "thawed by others": "somebody thawed it in between: compare what was written meanwhile with a "
-    "backup; the journal has what it held before",
+_FAILURES: Final = {
+    "busy": "another program has frozen it: thaw it (fsfreeze --unfreeze), then run heal again",
+    "failed": "a window could not be rewritten; the journal has its data: use --recover",
+    "thawed by others": "another program thawed it during a write: compare files that were written "
+    "since with a backup; the journal has the data from before",
 }

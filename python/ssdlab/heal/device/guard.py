@@ -1,14 +1,13 @@
-"""A third process, which thaws if the watchdog and its hand are killed at the same moment.
+"""The guard: a process that thaws if the watchdog and its worker are killed at the same time.
 
-It holds the read end of a pipe of which both have the write end, and is told there what they are
-about. When the pipe ends, both are gone, and with them every write that they had begun: a process
-that is killed waits for its direct I/O before its descriptors are closed. If they were within a
-freeze, it thaws. Then it ends their record in the journal, so that no recovery has to ask whether
-what others wrote since is newer.
+It reads a pipe to which both write what they are about to do. At the end of the pipe both have
+exited, and their writes have ended: a killed process waits for its direct I/O before its
+descriptors are closed. If they exited during a freeze, the guard thaws. Then it marks their record
+in the journal as done, so that a recovery need not decide whether later data is newer.
 
-It leads a session of its own, so that neither a signal to the watchdog's group nor the end of a
-terminal is meant for it, and the kernel spares it when memory runs out. What is left: somebody who
-kills all processes of this program, or a whole control group; then `--recover` thaws.
+It runs in a session of its own, so that signals to the watchdog's process group or from the
+terminal do not reach it, and the OOM killer spares it. If all processes of the heal are killed, or
+a whole control group, the file system stays frozen until `--recover` thaws it.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from ssdlab.heal.device import kernel
 from ssdlab.heal.device.drive import DirectDevice
 from ssdlab.heal.device.journal import Journal
 
-_NEWS: Final = struct.Struct("=cQ")
-_FREEZING, _KEPT, _SETTLED = b"f", b"k", b"s"
-_NEVER_FOR_MEMORY: Final = "-1000"
+_MESSAGE: Final = struct.Struct("=cQ")
+_FREEZING, _FLUSHED, _FINISHED = b"f", b"k", b"s"
+_OOM_SCORE_NEVER: Final = "-1000"
 
 
-def release(fd: int, device: DirectDevice) -> bool:
-    """Has the drive keep what was written, then thaws; whether the drive did.
+def flush_and_thaw(fd: int, device: DirectDevice) -> bool:
+    """Flushes the device, then thaws the file system; returns whether the flush succeeded.
 
-    In this order: a recovery takes it that a window was on the drive before the file system went
-    on. What the drive cannot keep is no reason to leave it frozen.
+    In this order, because a recovery assumes that the window was on the drive before the thaw. The
+    file system is thawed even if the flush fails.
     """
     try:
         device.flush()
@@ -45,63 +44,63 @@ def release(fd: int, device: DirectDevice) -> bool:
 
 
 class Guard:
-    """The process, and what it is told."""
+    """Starts the guard process, and sends it messages."""
 
     def __init__(self, fd: int, device: DirectDevice, journal: Journal) -> None:
-        """Starts it; `fd` is of a directory of the file system, `device` is what it is on."""
-        told, self._tell = os.pipe()
+        """Forks it; `fd` is a directory of the file system, `device` the device below."""
+        read_end, self._write_end = os.pipe()
         self.process = os.fork()
         if self.process == 0:
-            os.close(self._tell)
-            _watch(told, fd, device, journal)
-        os.close(told)
+            os.close(self._write_end)
+            _watch(read_end, fd, device, journal)
+        os.close(read_end)
 
     def freezing(self, sequence: int) -> None:
-        """Tells that a freeze for this record is next.
+        """Says that a freeze for this record comes next.
 
         Raises:
-            BrokenPipeError: it is gone, so nothing may be frozen.
+            BrokenPipeError: the guard has exited, so nothing may be frozen.
         """
-        os.write(self._tell, _NEWS.pack(_FREEZING, sequence))
+        os.write(self._write_end, _MESSAGE.pack(_FREEZING, sequence))
 
-    def kept(self, sequence: int) -> None:
-        """Tells that nothing is frozen, and the drive has all of this record."""
-        self._say(_KEPT, sequence)
+    def flushed(self, sequence: int) -> None:
+        """Says that nothing is frozen, and the drive has all data of this record."""
+        self._send(_FLUSHED, sequence)
 
-    def settled(self) -> None:
-        """Tells that nothing is frozen, and the journal says how the record ended."""
-        self._say(_SETTLED, 0)
+    def finished(self) -> None:
+        """Says that nothing is frozen, and the journal has the final state of the record."""
+        self._send(_FINISHED, 0)
 
     def close(self) -> None:
-        """Ends it: nothing is frozen, and it holds the file system no more."""
-        os.close(self._tell)
+        """Ends the process, so that it no longer has the file system open."""
+        os.close(self._write_end)
         os.waitpid(self.process, 0)
 
-    def _say(self, what: bytes, sequence: int) -> None:
+    def _send(self, state: bytes, sequence: int) -> None:
         with suppress(BrokenPipeError):
-            os.write(self._tell, _NEWS.pack(what, sequence))
+            os.write(self._write_end, _MESSAGE.pack(state, sequence))
 
 
-def _watch(told: int, fd: int, device: DirectDevice, journal: Journal) -> NoReturn:
-    """Until all who may freeze are gone; whatever happens, this process ends here."""
+def _watch(pipe: int, fd: int, device: DirectDevice, journal: Journal) -> NoReturn:
+    """Waits until the watchdog and its worker have exited; always ends this process."""
     status = 1
     try:
         os.setsid()
-        with suppress(OSError):  # it takes root
-            Path("/proc/self/oom_score_adj").write_text(_NEVER_FOR_MEMORY)
-        what, sequence = _SETTLED, 0
-        while news := os.read(told, _NEWS.size):
-            what, sequence = _NEWS.unpack(news)
-        if what == _FREEZING and release(fd, device):
-            what = _KEPT
-        if what == _KEPT:
-            _end(journal, sequence)
+        with suppress(OSError):  # needs root
+            Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE_NEVER)
+        state, sequence = _FINISHED, 0
+        while message := os.read(pipe, _MESSAGE.size):
+            state, sequence = _MESSAGE.unpack(message)
+        if state == _FREEZING and flush_and_thaw(fd, device):
+            state = _FLUSHED
+        if state == _FLUSHED:
+            _mark_done(journal, sequence)
         status = 0
     finally:
         os._exit(status)
 
 
-def _end(journal: Journal, sequence: int) -> None:
-    """Ends a record that was armed: one that was only prepared was not begun."""
+def _mark_done(journal: Journal, sequence: int) -> None:
+    """Marks an armed record as done; a prepared one has overwritten nothing."""
     if any((each.sequence, each.state) == (sequence, "armed") for each, _ in journal.records()):
-        journal.done(sequence)
+        journal.mark_done(sequence)

@@ -1,4 +1,4 @@
-"""One window of a device that nobody uses: read, journal, write over itself, flush, read back."""
+"""Rewrites one window of an unmounted device: read, journal, write in place, flush, read back."""
 
 from __future__ import annotations
 
@@ -7,33 +7,35 @@ from typing import Final
 
 from ssdlab.errors import DeviceFailure
 from ssdlab.heal.device.drive import DirectDevice
-from ssdlab.heal.device.journal import Identity, Journal, Record, sum_of
-from ssdlab.heal.device.windows import Window, without_zeros
-from ssdlab.heal.methods.rewriter import Rewritten
+from ssdlab.heal.device.journal import Identity, Journal, Record, checksum
+from ssdlab.heal.device.windows import Window, drop_zero_pages
+from ssdlab.heal.methods.rewriter import RewriteResult
 
-UNREADABLE: Final = "it cannot be read"
+UNREADABLE: Final = "the drive cannot read it"
 
 
 @dataclass(frozen=True)
-class Job:
-    """What each record of a run has in common, but its number."""
+class RunFields:
+    """The fields that all journal records of a run share; see `Record`."""
 
     identity: Identity
     generation: str
     session: str
-    wish: str
+    request: str
 
 
-class InPlace:
-    """Rewrites windows, each over itself."""
+class InPlaceRewriter:
+    """Writes each window over itself."""
 
-    def __init__(self, device: DirectDevice, journal: Journal, job: Job, sequence: int) -> None:
-        """`sequence` is the number of the last record there was."""
-        self._device, self._journal, self._job = device, journal, job
+    def __init__(
+        self, device: DirectDevice, journal: Journal, run: RunFields, sequence: int
+    ) -> None:
+        """`sequence` is the number of the last record in the journal."""
+        self._device, self._journal, self._run = device, journal, run
         self._sequence = sequence
 
-    def rewrite(self, window: Window) -> Rewritten:
-        """Rewrites what of a window is not zeros; it is on the drive when this returns.
+    def rewrite(self, window: Window) -> RewriteResult:
+        """Rewrites a window except pages of zeros; returns after the drive has flushed it.
 
         Raises:
             DeviceFailure: the drive or the journal's failed; the journal has what may be torn.
@@ -41,31 +43,31 @@ class InPlace:
         try:
             content = self._device.read(window)
         except DeviceFailure:
-            return Rewritten(0, 0, window.ranges, UNREADABLE)
-        kept, content = without_zeros(window, content)
+            return RewriteResult(0, 0, window.ranges, UNREADABLE)
+        kept, content = drop_zero_pages(window, content)
         if kept is None:
-            return Rewritten(window.length, 0)
+            return RewriteResult(window.length, 0)
         self._sequence += 1
-        record = record_of(kept, content, self._job, self._sequence)
+        record = armed_record(kept, content, self._run, self._sequence)
         self._journal.write(record, content)
         self._device.write(kept, content)
         if self._device.read(kept) != content:
             raise DeviceFailure(
-                f"{self._device.path}: what was written at byte {kept.offset} reads otherwise; "
-                f"{self._journal.path} has it: keep it"
+                f"{self._device.path}: the data written at byte {kept.offset} differs when read "
+                f"back; {self._journal.path} has the right data: keep it"
             )
-        return Rewritten(window.length, kept.length)
+        return RewriteResult(window.length, kept.length)
 
 
-def record_of(window: Window, content: bytes, job: Job, sequence: int) -> Record:
-    """An armed record of a window."""
+def armed_record(window: Window, content: bytes, run: RunFields, sequence: int) -> Record:
+    """The record of a window that is about to be overwritten."""
     return Record(
         sequence=sequence,
         state="armed",
-        identity=job.identity,
-        generation=job.generation,
-        session=job.session,
-        wish=job.wish,
+        identity=run.identity,
+        generation=run.generation,
+        session=run.session,
+        request=run.request,
         ranges=tuple((each.offset, each.length) for each in window.ranges),
-        sha256=sum_of(content),
+        sha256=checksum(content),
     )

@@ -1,9 +1,9 @@
-"""What is about to be overwritten, kept in a file on another drive until the drive has it again.
+"""The journal: a file on another drive with a copy of the data that is about to be overwritten.
 
-Two slots, used in turn: a head of 64 KiB (a line of text, the SHA-256 of the JSON that follows, the
-JSON) and the bytes themselves. A record is on its drive before the first byte of the device is
-overwritten; the next record goes to the other slot, after the device has flushed. So a torn slot
-was not begun, and nothing is lost with it.
+It has two slots, used alternately: a head of 64 KiB (a line of text, the SHA-256 of the JSON that
+follows, the JSON) and the data. A record is flushed before the first byte of the device is
+overwritten. The next record goes to the other slot, after the device was flushed. So if a slot is
+torn, its window was not overwritten yet, and no data is lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ State = Literal["prepared", "armed", "torn", "done"]
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Which file system on which device, so that no other is ever written to."""
+    """The file system and the device that a journal belongs to."""
 
     kind: str
     uuid: str
@@ -40,12 +40,13 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """One window: `ranges` are (offset, length), `sha256` is of what they hold, in their order.
+    """One window: `ranges` are (offset, length), `sha256` is that of their contents in this order.
 
-    "prepared": nothing was overwritten yet. "armed": the device may be torn there. "torn": the
-    device failed to write it, and the file system went on. "done": it has all of it. `generation`
-    tells whether the file system was in use since; `wish` is what was asked for, so that a run can
-    go on where one ended.
+    States: "prepared", nothing was overwritten yet; "armed", the device may be torn there; "torn",
+    the device failed to write it, and the file system was thawed; "done", the device has all data.
+    `generation` changes when the file system is used. `session` changes when the machine or the
+    drive restarts. `request` is what the user asked for: a run with the same request continues
+    where this one ended. `mount` identifies the mount of a frozen ext4.
     """
 
     sequence: int
@@ -53,25 +54,25 @@ class Record(msgspec.Struct, frozen=True):
     identity: Identity
     generation: str
     session: str
-    wish: str
+    request: str = msgspec.field(name="wish")
     ranges: tuple[tuple[int, int], ...]
     sha256: str
     mount: str = ""
 
     @property
     def window(self) -> Window:
-        """Its ranges."""
+        """Its ranges as a window."""
         return Window(tuple(Range(*each) for each in self.ranges))
 
 
 class Journal:
-    """The file, opened for one run at a time."""
+    """The journal file, locked by one run at a time."""
 
     def __init__(self, path: Path, *, shared: bool = False) -> None:
-        """Opens it, or makes it with all its blocks; `shared` with the program that has it.
+        """Opens or creates it, with all blocks allocated; `shared` with the run that has the lock.
 
         Raises:
-            TargetError: it cannot be made, is another file, or another run has it.
+            TargetError: it cannot be created, is not a journal, or another run has locked it.
         """
         self.path = path
         try:
@@ -80,143 +81,139 @@ class Journal:
             try:
                 if not shared:
                     fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._begin()
-            except BaseException:  # else the lock would outlive this journal
+                self._initialize()
+            except BaseException:  # otherwise the lock would outlive this object
                 os.close(self._fd)
                 raise
         except OSError as error:
             raise TargetError(f"{path} cannot hold the journal ({error.strerror})") from error
 
-    def _begin(self) -> None:
-        """Makes what is new, or was never finished, a journal; another file is kept."""
+    def _initialize(self) -> None:
+        """Initializes a file that is new or was only partly initialized; refuses any other file."""
         size = os.fstat(self._fd).st_size
-        starts = [self._get(slot * SLOT_BYTES, len(_FIRST)) for slot in range(SLOTS)]
+        starts = [self._read_all(slot * SLOT_BYTES, len(_FIRST)) for slot in range(SLOTS)]
         if size == JOURNAL_BYTES and starts == [_FIRST] * SLOTS:
             return
-        whole = self._get(0, JOURNAL_BYTES).replace(_FIRST, b"")  # a crash may leave one of two
-        if size not in {0, JOURNAL_BYTES} or any(whole):
-            raise TargetError(f"{self.path} is no journal: give a path that is free")
+        rest = self._read_all(0, JOURNAL_BYTES).replace(_FIRST, b"")  # a crash may leave only one
+        if size not in {0, JOURNAL_BYTES} or any(rest):
+            raise TargetError(f"{self.path} is not a journal: give --journal another path")
         try:
             os.posix_fallocate(self._fd, 0, JOURNAL_BYTES)
             for slot in reversed(range(SLOTS)):
-                self._put(_FIRST, slot * SLOT_BYTES)
+                self._write_all(_FIRST, slot * SLOT_BYTES)
             self._sync()
-            _sync_folder(self.path)
+            _sync_directory(self.path)
         except OSError:
-            self.path.unlink()  # it held nothing, and half of it would be refused the next time
+            self.path.unlink()  # it has no data, and a partial one would be refused next time
             raise
 
     def records(self) -> list[tuple[Record, bytes]]:
-        """What the slots hold, the latest first; a slot that is torn or empty has nothing."""
-        found = [each for slot in range(SLOTS) if (each := self._read(slot)) is not None]
-        return sorted(found, key=lambda each: -each[0].sequence)
+        """The records with their data, latest first; torn and empty slots have none."""
+        records = [each for slot in range(SLOTS) if (each := self._read(slot)) is not None]
+        return sorted(records, key=lambda each: -each[0].sequence)
 
     def write(self, record: Record, content: bytes) -> None:
-        """Keeps a record; it is on the drive when this returns.
+        """Writes a record and its data, and flushes them.
 
         Raises:
             DeviceFailure: the journal's drive failed; nothing may be overwritten.
         """
         start = record.sequence % SLOTS * SLOT_BYTES
         try:
-            self._put(content, start + HEAD_BYTES)
-            self._put(_head(record), start)
+            self._write_all(content, start + HEAD_BYTES)
+            self._write_all(_head(record), start)
             self._sync()
         except OSError as error:
             raise DeviceFailure(f"{self.path} cannot be written ({error.strerror})") from error
 
-    def turn(self, record: Record) -> None:
-        """Keeps a new state of a record that is there; it is on the drive when this returns.
+    def update(self, record: Record) -> None:
+        """Writes the head of a record whose data is already there, and flushes it.
 
         Raises:
             DeviceFailure: as `write`.
         """
         try:
-            self._put(_head(record), record.sequence % SLOTS * SLOT_BYTES)
+            self._write_all(_head(record), record.sequence % SLOTS * SLOT_BYTES)
             self._sync()
         except OSError as error:
             raise DeviceFailure(f"{self.path} cannot be written ({error.strerror})") from error
 
-    def done(self, sequence: int) -> None:
-        """The device has all of that record; its content is not read again.
+    def mark_done(self, sequence: int) -> None:
+        """Records that the device has all data of this record.
 
         Raises:
             DeviceFailure: as `write`.
         """
-        record = self._told(sequence % SLOTS)
+        record = self._read_head(sequence % SLOTS)
         if record is not None and record.sequence == sequence:
-            self.turn(msgspec.structs.replace(record, state="done"))
+            self.update(msgspec.structs.replace(record, state="done"))
 
-    def settle(self) -> None:
-        """The device has all that the slots hold: what others write from now on is newer.
+    def mark_all_done(self) -> None:
+        """Records that the device has all data of all records: any later write is newer.
 
         Raises:
             DeviceFailure: as `write`.
         """
         for record, _ in self.records():
-            self.turn(msgspec.structs.replace(record, state="done"))
+            self.update(msgspec.structs.replace(record, state="done"))
 
     def remove(self) -> None:
-        """All is done: the file goes."""
+        """Removes the file."""
         self.path.unlink(missing_ok=True)
-        _sync_folder(self.path)
+        _sync_directory(self.path)
 
     def close(self) -> None:
-        """Ends; the file stays."""
+        """Closes the file and releases its lock."""
         os.close(self._fd)
 
-    def _put(self, content: bytes, offset: int) -> None:
-        """Writes all of it: a disk that fills up takes a part and no error."""
-        put = 0
-        while put < len(content):
-            put += os.pwrite(self._fd, content[put:], offset + put)
+    def _write_all(self, content: bytes, offset: int) -> None:
+        """Writes all bytes: a write to a full disk can be short without an error."""
+        written = 0
+        while written < len(content):
+            written += os.pwrite(self._fd, content[written:], offset + written)
 
-    def _get(self, offset: int, length: int) -> bytes:
-        """What is there, to the end of the file: a record must not seem torn that is not."""
-        got = b""
-        while part := os.pread(self._fd, length - len(got), offset + len(got)):
-            got += part
-        return got
+    def _read_all(self, offset: int, length: int) -> bytes:
+        """Reads all bytes up to the end of the file: a short read would look like a torn slot."""
+        content = b""
+        while part := os.pread(self._fd, length - len(content), offset + len(content)):
+            content += part
+        return content
 
     def _sync(self) -> None:
         os.fsync(self._fd)
 
-    def _told(self, slot: int) -> Record | None:
-        head = self._get(slot * SLOT_BYTES, HEAD_BYTES)
+    def _read_head(self, slot: int) -> Record | None:
+        head = self._read_all(slot * SLOT_BYTES, HEAD_BYTES)
         first, _, rest = head.partition(b"\n")
-        told, _, rest = rest.partition(b"\n")
+        digest, _, rest = rest.partition(b"\n")
         text = rest.rstrip(b"\0")
-        if first + b"\n" != _FIRST or _sum(text) != told.decode("ascii", "replace"):
+        if first + b"\n" != _FIRST or checksum(text) != digest.decode("ascii", "replace"):
             return None
         return msgspec.json.decode(text, type=Record)
 
     def _read(self, slot: int) -> tuple[Record, bytes] | None:
-        record = self._told(slot)
+        record = self._read_head(slot)
         if record is None:
             return None
-        content = self._get(slot * SLOT_BYTES + HEAD_BYTES, record.window.length)
-        return None if _sum(content) != record.sha256 else (record, content)
+        content = self._read_all(slot * SLOT_BYTES + HEAD_BYTES, record.window.length)
+        return None if checksum(content) != record.sha256 else (record, content)
 
 
-def sum_of(content: bytes) -> str:
-    """What `Record.sha256` holds."""
-    return _sum(content)
-
-
-def _sum(content: bytes) -> str:
+def checksum(content: bytes) -> str:
+    """SHA-256 in hexadecimal, as in `Record.sha256`."""
     return hashlib.sha256(content).hexdigest()
 
 
 def _head(record: Record) -> bytes:
     text = msgspec.json.encode(record)
-    head = _FIRST + _sum(text).encode() + b"\n" + text
+    head = _FIRST + checksum(text).encode() + b"\n" + text
     assert len(head) <= HEAD_BYTES, f"a record of {len(head)} bytes"
     return head.ljust(HEAD_BYTES, b"\0")
 
 
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _sync_directory(path: Path) -> None:
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(folder)
+        os.fsync(directory)
     finally:
-        os.close(folder)
+        os.close(directory)

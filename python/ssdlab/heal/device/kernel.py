@@ -1,8 +1,8 @@
-"""The calls by which a mounted file system is held still and asked what is where.
+"""Kernel calls for a mounted file system: freeze, thaw, free space, and the page cache.
 
 Source: include/uapi/linux/fs.h (FIFREEZE, FITHAW), fsmap.h (FS_IOC_GETFSMAP), mman.h (cachestat,
-Linux 6.5). Trap: ext4 leaves out ranges in use when it lists what it has, but not free ones and not
-its own metadata: so what is in use is all that it does not call free.
+Linux 6.5). Trap: GETFSMAP on ext4 omits some ranges that files use, but no free range and no
+metadata. So everything that it does not list as free or metadata counts as in use.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import os
 import struct
 from typing import Final
 
-from ssdlab.heal.device.windows import PAGE_BYTES, gridded
-from ssdlab.heal.pieces import Range, joined
+from ssdlab.heal.device.windows import PAGE_BYTES
+from ssdlab.heal.pieces import Range, merge, split_at_grid
 
 _FIFREEZE: Final = 0xC004_5877
 _FITHAW: Final = 0xC004_5878
@@ -25,13 +25,13 @@ _ROW: Final = struct.Struct("=LLQQQQ24x")  # device, flags, physical, owner, off
 _ROWS: Final = 512
 _SPECIAL, _LAST = 0x10, 0x20
 _UNKNOWN: Final = 2
-"""The owner of what is in use by files; every other special one is free or the file system's."""
+"""Owner of file data (FMR_OWN_UNKNOWN); every other special owner is free space or metadata."""
 _CACHESTAT: Final = 451
 _ALL32, _ALL64 = (1 << 32) - 1, (1 << 64) - 1
 
 
 def freeze(fd: int) -> bool:
-    """Holds a mounted file system still; False if somebody else does already.
+    """Freezes a mounted file system; False if it is already frozen.
 
     Raises:
         OSError: it cannot be frozen.
@@ -46,7 +46,7 @@ def freeze(fd: int) -> bool:
 
 
 def thaw(fd: int) -> bool:
-    """Lets it go on; False if it was not frozen."""
+    """Thaws it; False if it was not frozen."""
     try:
         fcntl.ioctl(fd, _FITHAW, 0)
     except OSError as error:
@@ -56,57 +56,57 @@ def thaw(fd: int) -> bool:
     return True
 
 
-def untouchable(fd: int, start: int, end: int) -> list[Range]:
-    """What of a mounted file system's device is free or its own metadata, from `start` to `end`.
+def free_or_metadata(fd: int, start: int, end: int) -> list[Range]:
+    """The ranges of a mounted file system's device, `start` to `end`, that no file's data uses.
 
     Raises:
-        OSError: the file system does not tell.
+        OSError: the file system does not support GETFSMAP.
     """
-    found: list[Range] = []
-    at = start
-    while at < end:
-        rows = _rows(fd, at, end)
+    ranges: list[Range] = []
+    position = start
+    while position < end:
+        rows = _rows(fd, position, end)
         for _, flags, physical, owner, _, length in rows:
             if flags & _SPECIAL and owner != _UNKNOWN:
-                found.append(Range(physical, length))
+                ranges.append(Range(physical, length))
         if not rows or rows[-1][1] & _LAST or len(rows) < _ROWS:
             break
-        at = rows[-1][2] + rows[-1][5]
-    return joined(found)
+        position = rows[-1][2] + rows[-1][5]
+    return merge(ranges)
 
 
 def _rows(fd: int, start: int, end: int) -> list[tuple[int, ...]]:
-    room = bytearray(_HEAD.size + (2 + _ROWS) * _ROW.size)
-    _HEAD.pack_into(room, 0, 0, 0, _ROWS, 0)
-    _ROW.pack_into(room, _HEAD.size, 0, 0, start, 0, 0, 0)
+    buffer = bytearray(_HEAD.size + (2 + _ROWS) * _ROW.size)
+    _HEAD.pack_into(buffer, 0, 0, 0, _ROWS, 0)
+    _ROW.pack_into(buffer, _HEAD.size, 0, 0, start, 0, 0, 0)
     high = (_ALL32, _ALL32, end - 1, _ALL64, _ALL64, 0)
-    _ROW.pack_into(room, _HEAD.size + _ROW.size, *high)
-    fcntl.ioctl(fd, _GETFSMAP, room, True)
-    count = _HEAD.unpack_from(room)[3]
+    _ROW.pack_into(buffer, _HEAD.size + _ROW.size, *high)
+    fcntl.ioctl(fd, _GETFSMAP, buffer, True)
+    count = _HEAD.unpack_from(buffer)[3]
     first = _HEAD.size + 2 * _ROW.size
-    return list(_ROW.iter_unpack(memoryview(room)[first : first + count * _ROW.size]))
+    return list(_ROW.iter_unpack(memoryview(buffer)[first : first + count * _ROW.size]))
 
 
-def in_cache(fd: int, ranges: tuple[Range, ...]) -> list[Range]:
-    """Pages of a device that the page cache keeps although asked to let go: metadata in use.
+def cached_pages(fd: int, ranges: tuple[Range, ...]) -> list[Range]:
+    """The device's pages that stay in the page cache after POSIX_FADV_DONTNEED: metadata in use.
 
-    A direct write to such a page would turn into one through the cache.
+    A direct write to such a page would become a buffered one.
 
     Raises:
-        OSError: the kernel cannot tell (before Linux 6.5).
+        OSError: the kernel has no cachestat(2) (before Linux 6.5).
     """
-    found = []
+    cached = []
     for each in ranges:
         start = each.offset // PAGE_BYTES * PAGE_BYTES
         length = -(-each.end // PAGE_BYTES) * PAGE_BYTES - start
         os.posix_fadvise(fd, start, length, os.POSIX_FADV_DONTNEED)
-        if _cached(fd, start, length):
-            pages = gridded([Range(start, length)], PAGE_BYTES)
-            found += [page for page in pages if _cached(fd, page.offset, PAGE_BYTES)]
-    return joined(found)
+        if _cached_page_count(fd, start, length):
+            pages = split_at_grid([Range(start, length)], PAGE_BYTES)
+            cached += [page for page in pages if _cached_page_count(fd, page.offset, PAGE_BYTES)]
+    return merge(cached)
 
 
-def _cached(fd: int, offset: int, length: int) -> int:
+def _cached_page_count(fd: int, offset: int, length: int) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     span = (ctypes.c_uint64 * 2)(offset, length)
     counts = (ctypes.c_uint64 * 5)()

@@ -1,16 +1,16 @@
-"""After a crash: what was torn is put back, unless others may have written there since.
+"""After a crash: restores torn data from the journal, unless newer data may be there.
 
-A window that was being overwritten has, sector for sector, its old bytes, the same bytes anew, or
-what a power cut made of them. Writing the journal's copy over it mends that, as long as nobody
-wrote there in between: then the copy would be older than what stands there. So it is written only
-where the superblock (of XFS also the head of the log) is still what it was, byte by byte: each of
-the file systems changes it when it is mounted for writing, checked with repairs, or thawed.
+Each sector of a window that was being overwritten has its old bytes, the same bytes rewritten, or
+what a power cut left of them. Writing the journal's copy repairs it, unless the file system has
+written there since: then the copy would be older. So the copy is written only if the superblock
+(for XFS also the head of the log) is unchanged, byte by byte. Each of these file systems changes it
+when it is mounted for writing, repaired by a check, or thawed.
 
-Where it is not, but neither this machine nor the drive went out since (only the program was
-killed), nothing can be torn: what differs is newer, and stays. Except what the drive failed to
-write and a frozen file system had to go on with: that is for the user to compare.
+If it has changed, but neither this machine nor the drive has restarted (only the program was
+killed), nothing can be torn: data that differs is newer, and stays. The exception is a window that
+the drive failed to write before the file system was thawed: the user must compare that one.
 
-A mounted one may be frozen still, if the program and all three processes that thaw were killed.
+A mounted file system can still be frozen if the program, watchdog, worker and guard were killed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ssdlab.errors import TargetError
 from ssdlab.heal.device import kernel
-from ssdlab.heal.device.drive import DirectDevice, mount_of, was_live
+from ssdlab.heal.device.drive import DirectDevice, mount_id, needs_recovery
 from ssdlab.heal.device.journal import Identity, Journal, Record
 from ssdlab.storage_stack.blockdev import SYS, BlockDevice, directory_of
 from ssdlab.storage_stack.layers import drives_under
@@ -30,8 +30,8 @@ from ssdlab.storage_stack.pseudofile import read_text
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
-    """What a recovery found: how many windows were compared, bytes put back, whether it thawed."""
+class RecoveryResult:
+    """Windows compared, bytes restored, the last record, and whether the file system was thawed."""
 
     compared: int = 0
     restored_bytes: int = 0
@@ -39,39 +39,41 @@ class Recovered:
     thawed: bool = False
 
 
-def session_of(device: BlockDevice, sys: Path = SYS) -> str:
-    """Another one after each start of this machine, and each time that a drive comes back."""
+def current_session(device: BlockDevice, sys: Path = SYS) -> str:
+    """A text that changes when this machine boots, or when a drive below disappears and returns."""
     drives = (device, *drives_under(device, sys))
-    told = [read_text(directory_of(each, sys) / "diskseq") or "" for each in drives]
-    return " ".join([read_text(PROC / "sys/kernel/random/boot_id") or "", *told])
+    sequences = [read_text(directory_of(each, sys) / "diskseq") or "" for each in drives]
+    return " ".join([read_text(PROC / "sys/kernel/random/boot_id") or "", *sequences])
 
 
 def recover(
     device: DirectDevice, journal: Journal, identity: Identity, session: str, point: Path | None
-) -> Recovered:
-    """Compares what the journal holds with the device, and puts back what was torn.
+) -> RecoveryResult:
+    """Compares the journal with the device, and restores torn data.
 
-    What is mounted, at `point`, is thawed first if it was left frozen.
+    A file system that is mounted, at `point`, is first thawed if a run left it frozen.
 
     Raises:
-        TargetError: the journal is of another device, or the file system was in use since and the
-            bytes differ: nothing was written.
+        TargetError: the journal belongs to another device, or the file system was used since and
+            the bytes differ; nothing was written.
         DeviceFailure: a read or write failed.
     """
-    found = journal.records()
-    for record, _ in found:
+    records = journal.records()
+    for record, _ in records:
         _require_same(record.identity, identity, journal.path)
-    last = found[0][0] if found else None
-    thawed = point is not None and last is not None and _thaw_left(device, point, last, session)
+    last = records[0][0] if records else None
+    thawed = (
+        point is not None and last is not None and _thaw_left_frozen(device, point, last, session)
+    )
     compared = restored = 0
-    # The older first: where both hold a byte, the newer knows better.
-    for record, content in reversed(found):
+    # The older record first: where both have a byte, the newer one is right.
+    for record, content in reversed(records):
         if record.state not in {"armed", "torn"}:
             continue
         compared += 1
         if device.read(record.window) == content:
             continue
-        if not _is_unused(device, record):
+        if not _is_unchanged(device, record):
             if record.state == "torn":
                 raise _may_be_newer(device, record, journal.path)
             if _was_thawed(device, record):
@@ -79,23 +81,23 @@ def recover(
             _require_session(device, record, session, journal.path)
             continue
         if not device.exclusive:
-            raise TargetError(f"{device.path} was torn by a crash: umount it, then use --recover")
+            raise TargetError(f"{device.path} was torn by a crash: unmount it, then use --recover")
         device.write(record.window, content)
         restored += record.window.length
-    journal.settle()
-    return Recovered(compared, restored, last, thawed)
+    journal.mark_all_done()
+    return RecoveryResult(compared, restored, last, thawed)
 
 
-def _thaw_left(device: DirectDevice, point: Path, last: Record, session: str) -> bool:
-    """Thaws the file system mounted at `point` if a run left it frozen; whether it did.
+def _thaw_left_frozen(device: DirectDevice, point: Path, last: Record, session: str) -> bool:
+    """Thaws the file system mounted at `point` if a run left it frozen; returns whether it did.
 
-    Who holds the journal's lock knows that nobody works on the last record any more. Once that was
-    armed, the superblock proves that the freeze is still the same one; in the moment before, it
-    cannot be told from one that somebody else made since.
+    Because this run has the journal's lock, no other process works on the last record. If that is
+    armed, the superblock proves that the freeze is still the same one. If it is only prepared, the
+    freeze cannot be distinguished from one that another program made since.
     """
     if last.state == "done" or last.session != session:
         return False
-    if last.state != "prepared" and not _is_unused(device, last):
+    if last.state != "prepared" and not _is_unchanged(device, last):
         return False
     fd = os.open(point, os.O_RDONLY | os.O_DIRECTORY | os.O_NOATIME | os.O_CLOEXEC)
     try:
@@ -106,29 +108,31 @@ def _thaw_left(device: DirectDevice, point: Path, last: Record, session: str) ->
     return thawed
 
 
-def _require_same(was: Identity, now: Identity, path: Path) -> None:
-    if (was.kind, was.uuid, was.size_bytes) == (now.kind, now.uuid, now.size_bytes) and (
-        None in {was.serial, now.serial} or was.serial == now.serial
-    ):
+def _require_same(recorded: Identity, current: Identity, path: Path) -> None:
+    if (recorded.kind, recorded.uuid, recorded.size_bytes) == (
+        current.kind,
+        current.uuid,
+        current.size_bytes,
+    ) and (None in {recorded.serial, current.serial} or recorded.serial == current.serial):
         return
-    serial = f", serial {was.serial}" if was.serial else ""
+    serial = f", serial {recorded.serial}" if recorded.serial else ""
     raise TargetError(
-        f"{path} is the journal of another device ({was.kind} {was.uuid}, {was.size_bytes} bytes"
-        f"{serial}): give that one, or another --journal"
+        f"{path} is the journal of another device ({recorded.kind} {recorded.uuid}, "
+        f"{recorded.size_bytes} bytes{serial}): give that device, or another --journal"
     )
 
 
-def _is_unused(device: DirectDevice, record: Record) -> bool:
+def _is_unchanged(device: DirectDevice, record: Record) -> bool:
     return device.generation(record.identity.kind) == record.generation
 
 
 def _was_thawed(device: DirectDevice, record: Record) -> bool:
-    """Whether the file system went on after that freeze, in the same mount, until all went out.
+    """Whether the file system was thawed after that freeze, and crashed in the same mount.
 
-    Then the window was written and flushed before, and what differs is newer.
+    The window was then written and flushed before the thaw, and data that differs is newer.
     """
     superblock = device.superblock()
-    return record.mount == mount_of(superblock) and was_live(superblock)
+    return record.mount == mount_id(superblock) and needs_recovery(superblock)
 
 
 def _require_session(device: DirectDevice, record: Record, session: str, path: Path) -> None:
@@ -139,7 +143,6 @@ def _require_session(device: DirectDevice, record: Record, session: str, path: P
 def _may_be_newer(device: DirectDevice, record: Record, path: Path) -> TargetError:
     return TargetError(
         f"{device.path} was mounted or changed since {path} was written, and differs from it at "
-        f"byte {record.window.offset} ({record.window.length} bytes): what stands there may be "
-        "newer, so nothing was written; check the files there against a backup, then remove the "
-        "journal"
+        f"byte {record.window.offset} ({record.window.length} bytes): these may be newer, so "
+        "nothing was written; compare the files there with a backup, then remove the journal"
     )

@@ -27,35 +27,35 @@ from ssdlab.storage_stack.trim import read_tables
 from ssdlab.storage_stack.trim.tables import Tables
 
 _PARITY: Final = frozenset({"raid4", "raid5", "raid6"})
-_STRIPE: Final = "a power cut in the write of a stripe could lose what lies beside it"
-_SHARING: Final = frozenset({"thin", "thin-pool", "vdo", "snapshot", "snapshot-origin", "era"})
+_STRIPE: Final = "a power cut while a stripe is written could damage the rest of the stripe"
+_SHARED_SPACE: Final = frozenset({"thin", "thin-pool", "vdo", "snapshot", "snapshot-origin", "era"})
 _ADVICE: Final = {
     "btrfs": "it copies on write, so nothing is rewritten in place: mount it and heal its files",
-    "crypto_LUKS": "it is encrypted: open it, and give the device in /dev/mapper",
-    "LVM2_member": "it is a part of a volume group: give the logical volume",
-    "linux_raid_member": "it is a part of a RAID: give the array",
-    "swap": "it is swap space, which holds nothing to read",
-    "zfs_member": "it is a part of a ZFS pool, which copies on write",
+    "crypto_LUKS": "it is encrypted: open it, and give its device in /dev/mapper",
+    "LVM2_member": "it belongs to a volume group: give a logical volume",
+    "linux_raid_member": "it belongs to a RAID: give the array",
+    "swap": "it is swap space, which has no files",
+    "zfs_member": "it belongs to a ZFS pool, which copies on write",
     "dos": "it has partitions: give one of them",
     "gpt": "it has partitions: give one of them",
 }
 
 
 def require_root() -> None:
-    """Refuses an ordinary user.
+    """Refuses a user without root privileges.
 
     Raises:
         TargetError: not root.
     """
     if os.geteuid() != 0:
-        raise TargetError("rewriting a device in place takes root: put sudo before the command")
+        raise TargetError("rewriting a device in place needs root: put sudo before the command")
 
 
 def kind_on(device: BlockDevice, sys: Path = SYS) -> str:
-    """The one file system on a device, of a kind whose blocks can be told.
+    """The file system on a device: ext2, ext3, ext4 or xfs.
 
     Raises:
-        TargetError: none, several, or another kind, and what to do instead.
+        TargetError: none, several, or another one; the message says what to do instead.
     """
     if partitions_of(device, sys):
         raise TargetError(f"{device.node} has partitions: give one of them")
@@ -65,54 +65,58 @@ def kind_on(device: BlockDevice, sys: Path = SYS) -> str:
             raise TargetError(f"{device.node} holds {kind}: {_ADVICE[kind]}")
     if len(kinds) == 1 and kinds[0] in {*EXT, "xfs"}:
         return kinds[0]
-    holds = " and ".join(kinds) or "no file system that is known"
+    holds = " and ".join(kinds) or "no known file system"
     raise TargetError(
-        f"{device.node} holds {holds}: what is in use is told of ext2, ext3, ext4 and xfs alone"
+        f"{device.node} holds {holds}: only ext2, ext3, ext4 and xfs can be healed as a whole"
     )
 
 
 def require_rewritable(
     device: BlockDevice, sys: Path = SYS, proc: Path = PROC, tables: Tables | None = None
 ) -> None:
-    """Refuses a device on layers where writing in place is not safe or changes what is shared.
+    """Refuses a device on layers where writing in place is not safe, or takes shared space.
 
     Raises:
-        TargetError: read-only, zoned, on a RAID with parity, thin, a snapshot, on a file that is
-            copied on write.
+        TargetError: read-only, zoned, on a RAID with parity, thin, a snapshot, or on a file on a
+            copy-on-write file system.
     """
     known = read_tables() if tables is None else tables
     for layer in layers_under(device, sys, proc):
         for reason in _reasons(layer.device, known, sys, proc):
-            raise TargetError(f"{device.node} stays as it is: {reason}")
+            raise TargetError(f"{device.node} was left unchanged: {reason}")
 
 
 def require_journal_elsewhere(
     journal: Path, device: BlockDevice, sys: Path = SYS, proc: Path = PROC
 ) -> None:
-    """Refuses a journal that a crash would take with it, or that lies on the device's own drive.
+    """Refuses a journal in memory, on a network file system, or on the device's own drive.
 
     Raises:
-        TargetError: its folder is not there, or on no drive of this machine, or on the same.
+        TargetError: one of these, or its directory does not exist or is full.
     """
     if not journal.parent.is_dir():
-        raise TargetError(f"{journal.parent} is no folder: give --journal a path on another drive")
+        raise TargetError(
+            f"{journal.parent} is not a directory: give --journal a path on another drive"
+        )
     mount = mount_of(journal.parent, proc)
     drives = drives_of_mount(mount, sys, proc)
     if not drives or is_network(mount.fs_type):
         raise TargetError(
-            f"{journal} would be on {mount.fs_type}, which is no drive here: a power cut must not "
-            "take the journal along; give a path on another drive"
+            f"{journal} would be on {mount.fs_type}, which is not on a drive of this machine: the "
+            "journal must survive a power cut; give --journal a path on another drive"
         )
     own = {each.name for each in (*drives_under(device, sys, proc), device)}
     same = own & {each.name for each in drives}
     if same:
         raise TargetError(
-            f"{journal} is on the same drive as {device.node} ({', '.join(sorted(same))}): give a "
-            "path on another drive"
+            f"{journal} is on the same drive as {device.node} ({', '.join(sorted(same))}): give "
+            "--journal a path on another drive"
         )
-    room = space_on(journal.parent)
-    if not journal.exists() and room.free_bytes < 2 * JOURNAL_BYTES:
-        raise TargetError(f"{journal.parent} has no room for {JOURNAL_BYTES >> 20} MiB")
+    space = space_on(journal.parent)
+    if not journal.exists() and space.free_bytes < 2 * JOURNAL_BYTES:
+        raise TargetError(
+            f"{journal.parent} has less than {2 * JOURNAL_BYTES >> 20} MiB free: free some space"
+        )
 
 
 def _reasons(device: BlockDevice, tables: Tables, sys: Path, proc: Path) -> Iterator[str]:
@@ -122,17 +126,17 @@ def _reasons(device: BlockDevice, tables: Tables, sys: Path, proc: Path) -> Iter
     whole = device_named(device.whole_disk, sys)
     queue = directory_of(whole, sys) / "queue" if whole else here / "queue"
     if read_text(queue / "zoned") not in {None, "none"}:
-        yield f"{name} has zones that are written in order only"
+        yield f"{name} is zoned: its zones can only be written in order"
     level = read_text(here / "md" / "level")
     if level in _PARITY:
         yield f"{name} is {level}: {_STRIPE}"
-    called = read_text(here / "dm" / "name") or ""
-    shared = _SHARING.intersection(tables.get(called, ()))
-    parity = [word for word in tables.get(called, ()) if word[:5] in _PARITY]
+    mapped = read_text(here / "dm" / "name") or ""
+    shared = _SHARED_SPACE.intersection(tables.get(mapped, ()))
+    parity = [word for word in tables.get(mapped, ()) if word[:5] in _PARITY]
     if parity:
-        yield f"{called} is {parity[0]}: {_STRIPE}"
+        yield f"{mapped} is {parity[0]}: {_STRIPE}"
     if shared:
-        yield f"{called} is {', '.join(sorted(shared))}: a rewrite takes the room a second time"
+        yield f"{mapped} is {', '.join(sorted(shared))}: a rewrite takes the space a second time"
     mount = backing_mount(device, sys, proc)
     if mount is not None and mount.fs_type in COPY_ON_WRITE:
-        yield f"{name} lies in a file on {mount.fs_type}, which copies on write"
+        yield f"{name} is backed by a file on {mount.fs_type}, which copies on write"

@@ -1,4 +1,4 @@
-"""A device from the first look to the last measurement: look, measure, decide, rewrite, measure."""
+"""Heals one device: measures it, chooses what to rewrite, rewrites it, and measures again."""
 
 from __future__ import annotations
 
@@ -7,32 +7,40 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ssdlab.errors import Interrupted
-from ssdlab.heal import outcome as told
-from ssdlab.heal import pieces as p
 from ssdlab.heal.device.drive import DirectDevice
-from ssdlab.heal.device.speed import DeviceSpeedometer
-from ssdlab.heal.device.windows import Window, gridded, measurable, overlap, windows
-from ssdlab.heal.methods.rewriter import Rewritten
-from ssdlab.heal.options import Watch, Wish
-from ssdlab.heal.outcome import FileOutcome, MapRow
-from ssdlab.heal.pieces import Piece, Range
-from ssdlab.heal.speed import Speedometer
+from ssdlab.heal.device.windows import Window, measurable_pieces, split_into_windows
+from ssdlab.heal.methods.rewriter import RewriteResult
+from ssdlab.heal.options import HealOptions, ProgressCallback
+from ssdlab.heal.outcome import MIB, FileOutcome, MapRow, days_of_endurance, fresh_speed, mib_per_s
+from ssdlab.heal.pieces import (
+    Piece,
+    Range,
+    align,
+    average_speed,
+    intersection,
+    is_faster,
+    merge,
+    slow_ranges,
+    split_at_grid,
+    total_bytes,
+)
+from ssdlab.heal.speed import ReadSpeedMeter
 from ssdlab.storage_stack.blockdev import BlockDevice
 
-FIRST_BYTES: Final = 32 << 20
-"""After so much was rewritten it is asked whether that brought anything."""
+FIRST_PART_BYTES: Final = 32 << 20
+"""After this much is rewritten, a measurement decides whether to continue."""
 
 
 class Rewriter(Protocol):
-    """What rewrites a window of the device."""
+    """Rewrites windows of a device."""
 
-    def rewrite(self, window: Window) -> Rewritten:
-        """Rewrites it; it is on the drive when this returns."""
+    def rewrite(self, window: Window) -> RewriteResult:
+        """Rewrites a window; returns after the data is on the drive."""
 
 
 @dataclass(frozen=True)
-class Patient:
-    """A device as it was found: `ranges` are in use, `begin_at` is where a run before ended."""
+class DeviceLayout:
+    """An open device: `ranges` are in use; `begin_at` is the byte where an earlier run stopped."""
 
     device: DirectDevice
     size_bytes: int
@@ -42,136 +50,167 @@ class Patient:
     begin_at: int = 0
 
 
-def wish_words(wish: Wish) -> str:
-    """What was asked for, for the journal: the same words may go on where a run ended."""
-    return "all" if wish.everything else f"{list(wish.chosen)}" if wish.chosen else "slow"
+class DeviceSpeedMeter(ReadSpeedMeter):
+    """Measures through the descriptor of an open device, which cannot be opened a second time."""
+
+    def __init__(self, device: DirectDevice, progress: ProgressCallback) -> None:
+        """Measures a device that is open."""
+        self._device, self._progress = device, progress
+
+    def close(self) -> None:
+        """Does nothing: the device stays open."""
+
+    def _speed_of(self, each: Range) -> float | None:
+        """Also None if the range is mostly zeros.
+
+        A drive can return zeros from its map without reading flash. Such pieces would set the fresh
+        speed, and all others would look slow.
+        """
+        seconds, data_bytes = self._device.read_timed(each)
+        return each.length / seconds if seconds > 0 and 2 * data_bytes >= each.length else None
 
 
-class DeviceCourse:
-    """The steps of one device, with what they found so far in `result`."""
+def request_text(options: HealOptions) -> str:
+    """What to rewrite, for the journal: a run with the same text may continue an earlier one."""
+    if options.everything:
+        return "all"
+    return f"{list(options.ranges)}" if options.ranges else "slow"
 
-    def __init__(self, patient: Patient, wish: Wish, watch: Watch, result: FileOutcome) -> None:
-        self.patient, self.wish, self.watch, self.result = patient, wish, watch, result
+
+class DeviceHeal:
+    """The steps of healing one device; they record what they find in `result`."""
+
+    def __init__(
+        self,
+        layout: DeviceLayout,
+        options: HealOptions,
+        progress: ProgressCallback,
+        result: FileOutcome,
+    ) -> None:
+        self.layout, self.options, self.progress, self.result = layout, options, progress, result
         self.before: list[Piece] = []
         self.after: dict[int, Piece] = {}
         self.slow: list[Range] = []
         self.rewritten: list[Range] = []
 
     def run(self, rewriter: Callable[[], Rewriter]) -> None:
-        """All steps; an interruption is told in the outcome. `rewriter` opens what rewrites."""
+        """Does all steps; `rewriter` is called once, if anything is to be rewritten.
+
+        An interruption is recorded in the result.
+        """
         try:
             self._measure_before()
-            chosen = windows(self._choose())
-            self._tell_plan(chosen)
-            if chosen and not self.wish.dry_run:
+            chosen = split_into_windows(self._choose())
+            self._record_plan(chosen)
+            if chosen and not self.options.dry_run:
                 self._rewrite(rewriter(), chosen)
                 self._measure_after()
         except (Interrupted, KeyboardInterrupt):
             self.result.interrupted = True
         finally:
-            self._tell_map()
+            self._record_map()
 
     def _measure_before(self) -> None:
-        result, wish = self.result, self.wish
-        meter = self.speedometer()
-        ranges = measurable(self.patient.ranges, wish.piece_bytes, self.patient.size_bytes)
+        result, options = self.result, self.options
+        meter = self.speed_meter()
+        ranges = measurable_pieces(self.layout.ranges, options.piece_bytes, self.layout.size_bytes)
         try:
             self.before = meter.measure(ranges, "reading")
-            fresh, result.fresh_from = told.fresh_of(wish.fresh_bytes_per_s, None, self.before)
+            fresh, result.fresh_from = fresh_speed(options.fresh_bytes_per_s, None, self.before)
             if fresh is not None:
-                limit = fresh * wish.slower_than
-                self.before = meter.best_of(self.before, limit, "reading again what was slow")
-                self.slow = p.slow(self.before, fresh, wish.slower_than)
+                limit = fresh * options.slower_than
+                self.before = meter.best_of(self.before, limit, "rereading slow pieces")
+                self.slow = slow_ranges(self.before, fresh, options.slower_than)
         finally:
             meter.close()
-        result.fresh_mib_per_s = told.mib(fresh)
-        result.before_mib_per_s = told.mib(p.overall(self.before))
+        result.fresh_mib_per_s = mib_per_s(fresh)
+        result.before_mib_per_s = mib_per_s(average_speed(self.before))
 
     def _choose(self) -> list[Range]:
-        used = self.patient.ranges
-        if self.wish.measures:
-            return overlap(used, self.slow)
-        left = [
-            Range(self.patient.begin_at, max(0, self.patient.size_bytes - self.patient.begin_at))
+        used = self.layout.ranges
+        if self.options.measures:
+            return intersection(used, self.slow)
+        remaining = [
+            Range(self.layout.begin_at, max(0, self.layout.size_bytes - self.layout.begin_at))
         ]
-        used = overlap(used, left)
-        if self.wish.everything:
+        used = intersection(used, remaining)
+        if self.options.everything:
             return used
-        asked = (Range(*each) for each in self.wish.chosen)
-        return overlap(used, p.aligned(asked, self.patient.block_bytes))
+        requested = (Range(*each) for each in self.options.ranges)
+        return intersection(used, align(requested, self.layout.block_bytes))
 
-    def _tell_plan(self, chosen: Sequence[Window]) -> None:
+    def _record_plan(self, chosen: Sequence[Window]) -> None:
         result = self.result
-        ranges = p.joined(each for window in chosen for each in window.ranges)
+        ranges = merge(each for window in chosen for each in window.ranges)
         result.plan = [(each.offset, each.length) for each in ranges]
-        result.planned_bytes = p.total(ranges)
-        result.days_of_endurance = told.days_of_endurance(result.planned_bytes, self.patient.drives)
-        self._tell_map()
+        result.planned_bytes = total_bytes(ranges)
+        result.days_of_endurance = days_of_endurance(result.planned_bytes, self.layout.drives)
+        self._record_map()
 
     def _rewrite(self, rewriter: Rewriter, chosen: Sequence[Window]) -> None:
-        done, asked = 0, not self.wish.measures
+        done, gain_checked = 0, not self.options.measures
         for window in chosen:
-            self.watch("rewriting", done, self.result.planned_bytes)
-            self._note(window, rewriter.rewrite(window))
+            self.progress("rewriting", done, self.result.planned_bytes)
+            self._record_rewrite(window, rewriter.rewrite(window))
             done += window.length
-            if not asked and FIRST_BYTES <= done < self.result.planned_bytes:
-                asked = True
-                if not self._brought_gain():
+            if not gain_checked and FIRST_PART_BYTES <= done < self.result.planned_bytes:
+                gain_checked = True
+                if not self._first_part_is_faster():
                     self.result.no_gain = True
                     return
-        self.watch("rewriting", done, self.result.planned_bytes)
+        self.progress("rewriting", done, self.result.planned_bytes)
 
-    def _note(self, window: Window, got: Rewritten) -> None:
+    def _record_rewrite(self, window: Window, rewrite: RewriteResult) -> None:
         result = self.result
-        result.moved_bytes += got.moved
-        result.written_bytes += got.written
-        result.left += [(each.offset, each.length) for each in got.left]
-        result.why = got.why or result.why
-        if not got.left:
+        result.moved_bytes += rewrite.moved_bytes
+        result.written_bytes += rewrite.written_bytes
+        result.left += [(each.offset, each.length) for each in rewrite.left]
+        result.why = rewrite.reason or result.why
+        if not rewrite.left:
             self.rewritten += window.ranges
 
-    def _brought_gain(self) -> bool:
-        was = self._touched()
-        return p.brought_gain(was, self._measured(was, "reading what was rewritten first"))
+    def _first_part_is_faster(self) -> bool:
+        old = self._rewritten_pieces()
+        return is_faster(old, self._measured(old, "reading the first rewritten part"))
 
     def _measure_after(self) -> None:
-        was = self._touched()
-        found = self._measured(was, "reading what was rewritten")
-        self.after = {piece.range.offset: piece for piece in found}
-        now = [self.after.get(piece.range.offset, piece) for piece in self.before]
-        self.result.after_mib_per_s = told.mib(p.overall(now))
+        old = self._rewritten_pieces()
+        measured = self._measured(old, "reading what was rewritten")
+        self.after = {piece.range.offset: piece for piece in measured}
+        current = [self.after.get(piece.range.offset, piece) for piece in self.before]
+        self.result.after_mib_per_s = mib_per_s(average_speed(current))
 
-    def _touched(self) -> list[Piece]:
-        step = self.wish.piece_bytes
-        numbers = {each.offset // step for each in gridded(self.rewritten, step)}
+    def _rewritten_pieces(self) -> list[Piece]:
+        step = self.options.piece_bytes
+        numbers = {each.offset // step for each in split_at_grid(self.rewritten, step)}
         return [piece for piece in self.before if piece.range.offset // step in numbers]
 
     def _measured(self, pieces: Sequence[Piece], label: str) -> list[Piece]:
-        """The same pieces as they read now: the best reading of those that still seem slow."""
-        meter = self.speedometer()
+        """The same pieces measured now; slow ones several times, with the best reading."""
+        meter = self.speed_meter()
         try:
-            found = meter.measure([piece.range for piece in pieces], label)
-            limit = (self.result.fresh_mib_per_s or 0) * told.MIB * self.wish.slower_than
-            return meter.best_of(found, limit, label)
+            readings = meter.measure([piece.range for piece in pieces], label)
+            limit = (self.result.fresh_mib_per_s or 0) * MIB * self.options.slower_than
+            return meter.best_of(readings, limit, label)
         finally:
             meter.close()
 
-    def speedometer(self) -> Speedometer:
-        """What measures; tests give readings of their own."""
-        return DeviceSpeedometer(self.patient.device, self.watch)
+    def speed_meter(self) -> ReadSpeedMeter:
+        """The meter for this device; tests replace it."""
+        return DeviceSpeedMeter(self.layout.device, self.progress)
 
-    def _tell_map(self) -> None:
-        step = self.wish.piece_bytes
-        slow = {each.offset for each in gridded(self.slow, step)}
-        touched = {piece.range.offset for piece in self._touched()}
+    def _record_map(self) -> None:
+        step = self.options.piece_bytes
+        slow = {each.offset for each in split_at_grid(self.slow, step)}
+        rewritten = {piece.range.offset for piece in self._rewritten_pieces()}
         self.result.map = [
             MapRow(
-                at := piece.range.offset,
+                offset := piece.range.offset,
                 piece.range.length,
-                told.mib(piece.bytes_per_s),
-                told.mib(self.after[at].bytes_per_s) if at in self.after else None,
-                at in slow,
-                at in touched,
+                mib_per_s(piece.bytes_per_s),
+                mib_per_s(self.after[offset].bytes_per_s) if offset in self.after else None,
+                offset in slow,
+                offset in rewritten,
             )
             for piece in self.before
         ]

@@ -1,16 +1,16 @@
-"""A process that freezes a file system for one window at a time, and thaws it whatever happens.
+"""The watchdog: a process that freezes a file system for one window at a time, and always thaws it.
 
-`python -m ssdlab.heal.device.watchdog MOUNT DEVICE JOURNAL BOUND_MS`: reads records that
-are prepared in the journal, one a line, and answers each with one line. For each it forks a hand:
-the hand freezes, looks whether all of it is still in use, arms the record, with the content that is
-there now, writes, flushes and thaws. A hand that is not done after the bound is killed, and its
-file system thawed.
+`python -m ssdlab.heal.device.watchdog MOUNT DEVICE JOURNAL LIMIT_MS`: reads records, as JSON
+lines, that are prepared in the journal, and answers each with one line. For each it forks a worker.
+The worker freezes, checks that the whole window is still in use, arms the record with the content
+that is there now, writes, flushes and thaws. If the worker has not exited after the limit, the
+watchdog kills it and thaws.
 
-Why a hand of its own: a write must never reach the device after the thaw, when a file may have
-newer data there. A process that is killed and waited for can write no more; one that is stopped, or
-slow, could. So the thaw waits for what the drive has in hand, and that may exceed the bound: what
-the drive does not finish, no one else could write either. If the program that asks dies, this
-process finishes its window and ends; if this process dies, the hand finishes and thaws.
+Why a separate worker: no write may reach the device after the thaw, because a file may have newer
+data there by then. A process that was killed and waited for cannot write any more; a stopped or
+slow one could. So the thaw waits for writes that the drive has already received, even beyond the
+limit. If the heal program exits, the watchdog finishes its window and exits. If the watchdog dies,
+the worker finishes and thaws.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import msgspec
 
 from ssdlab.errors import DeviceFailure, SsdlabError
 from ssdlab.heal.device import kernel
-from ssdlab.heal.device.drive import DirectDevice, generation_of, mount_of
-from ssdlab.heal.device.guard import Guard, release
-from ssdlab.heal.device.journal import Journal, Record, sum_of
+from ssdlab.heal.device.drive import DirectDevice, generation_of, mount_id
+from ssdlab.heal.device.guard import Guard, flush_and_thaw
+from ssdlab.heal.device.journal import Journal, Record, checksum
 
 READY: Final = "ready\n"
 End = Literal["done", "changed", "busy", "late", "failed", "thawed by others"]
@@ -37,132 +37,132 @@ _ENDS: Final[tuple[End, ...]] = ("done", "changed", "busy", "late", "failed", "t
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """How a window ended, and how long it was in hand, frozen or not.
+    """The result for one window, and how many milliseconds it took.
 
-    "changed": what of it is in use is no more what was recorded, and was not touched. "busy":
-    somebody else had frozen the file system. "late": the bound was reached. "thawed by others":
-    somebody thawed it in between, so what was written may have met newer data.
+    "changed": a part of the window is now free, metadata or cached; nothing was written. "busy":
+    another program has already frozen the file system. "late": the time limit was reached. "thawed
+    by others": another program thawed it during the write, which may have overwritten newer data.
     """
 
     end: End
     took_ms: float
 
 
-class Keeper:
-    """The descriptors that all hands share."""
+class Watchdog:
+    """The descriptors that all workers share, and one worker at a time."""
 
-    def __init__(self, mount: Path, device: Path, journal: Path, bound_s: float) -> None:
+    def __init__(self, mount: Path, device: Path, journal: Path, limit_s: float) -> None:
         self.fd = os.open(mount, os.O_RDONLY | os.O_DIRECTORY | os.O_NOATIME | os.O_CLOEXEC)
         self.device = DirectDevice(device, exclusive=False)
         self.journal = Journal(journal, shared=True)
-        self.bound_s = bound_s
+        self.limit_s = limit_s
         self.guard = Guard(self.fd, self.device, self.journal)
 
     def close(self) -> None:
-        """Ends the guard, so that nobody holds the file system."""
+        """Ends the guard and closes all descriptors, so that the file system can be unmounted."""
         self.guard.close()
         self.device.close()
         self.journal.close()
         os.close(self.fd)
 
     def answer(self, record: Record) -> Answer:
-        """As `rewrite`; whatever fails is an answer, which the program that asked reports."""
+        """As `rewrite`; an error becomes the answer "failed", which the heal program reports."""
         try:
             return self.rewrite(record)
         except (OSError, SsdlabError):
             return Answer("failed", 0.0)
 
     def rewrite(self, record: Record) -> Answer:
-        """One window by a hand, watched."""
+        """Rewrites one window in a worker process."""
         started = time.monotonic()
-        hand = os.fork()
-        if hand == 0:
-            self._as_hand(record)
-        end = self._watched(hand, record)
+        worker = os.fork()
+        if worker == 0:
+            self._run_worker(record)
+        end = self._wait_for_worker(worker, record)
         if end in {"done", "late"}:
-            # What a late hand wrote of it are the same bytes; from here on others may write newer.
+            # A late worker wrote the same bytes; from now on, other programs may write newer ones.
             self.device.flush()
-            self.journal.done(record.sequence)
-        self.guard.settled()
+            self.journal.mark_done(record.sequence)
+        self.guard.finished()
         return Answer(end, round((time.monotonic() - started) * 1e3, 1))
 
-    def _watched(self, hand: int, record: Record) -> End:
-        """Waits for a hand at most as long as the bound; then nothing is frozen any more."""
-        in_time = self._ends_in_time(hand)
+    def _wait_for_worker(self, worker: int, record: Record) -> End:
+        """Waits for a worker, kills it at the time limit, and thaws if it did not do so itself."""
+        in_time = self._exits_in_time(worker)
         if not in_time:
-            os.kill(hand, signal.SIGKILL)
-        _, status = os.waitpid(hand, 0)
+            os.kill(worker, signal.SIGKILL)
+        _, status = os.waitpid(worker, 0)
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) < len(_ENDS):
             return _ENDS[os.WEXITSTATUS(status)]
-        kept = release(self.fd, self.device)
-        if kept and not in_time:
-            self.guard.kept(record.sequence)
+        flushed = flush_and_thaw(self.fd, self.device)
+        if flushed and not in_time:
+            self.guard.flushed(record.sequence)
         return "failed" if in_time else "late"
 
-    def _ends_in_time(self, hand: int) -> bool:
-        """Whether a hand ends within the bound; one that cannot be watched counts as late."""
+    def _exits_in_time(self, worker: int) -> bool:
+        """Whether a worker exits within the time limit; False if it cannot be watched."""
         try:
-            ends = os.pidfd_open(hand)
+            pidfd = os.pidfd_open(worker)
         except OSError:
             return False
         try:
-            return bool(select.select([ends], [], [], self.bound_s)[0])
+            return bool(select.select([pidfd], [], [], self.limit_s)[0])
         finally:
-            os.close(ends)
+            os.close(pidfd)
 
-    def _as_hand(self, record: Record) -> NoReturn:
-        """Whatever happens, this process ends here: there must be one watchdog alone."""
+    def _run_worker(self, record: Record) -> NoReturn:
+        """Rewrites the window; always ends this process: it must not become a second watchdog."""
         status = 255
         try:
-            status = _ENDS.index(self._by_hand(record))
+            status = _ENDS.index(self._rewrite_frozen(record))
         finally:
             os._exit(status)
 
-    def _by_hand(self, record: Record) -> End:
+    def _rewrite_frozen(self, record: Record) -> End:
         try:
             self.guard.freezing(record.sequence)
             if not kernel.freeze(self.fd):
-                self.guard.settled()
+                self.guard.finished()
                 return "busy"
         except OSError:
-            self.guard.settled()
+            self.guard.finished()
             return "failed"
         end: End = "failed"
         try:
-            end = self._frozen(record)
+            end = self._write_window(record)
         except (OSError, SsdlabError):
             pass
         finally:
             if not kernel.thaw(self.fd):
                 end = "thawed by others"
         if end == "done":
-            self.guard.kept(record.sequence)
+            self.guard.flushed(record.sequence)
         else:
-            self.guard.settled()
+            self.guard.finished()
         return end
 
-    def _frozen(self, record: Record) -> End:
-        """What is done while nothing else can write to the device."""
+    def _write_window(self, record: Record) -> End:
+        """Checks, journals and writes the window, while the file system is frozen."""
         window = record.window
-        if kernel.in_cache(self.device.fd, window.ranges):
+        if kernel.cached_pages(self.device.fd, window.ranges):
             return "changed"
-        for each in kernel.untouchable(self.fd, window.offset, window.ranges[-1].end):
-            if any(each.offset < one.end and one.offset < each.end for one in window.ranges):
+        for each in kernel.free_or_metadata(self.fd, window.offset, window.ranges[-1].end):
+            if any(each.offset < part.end and part.offset < each.end for part in window.ranges):
                 return "changed"
         content = self.device.read(window)
-        self.device.flush()  # of the superblock, as frozen: it is what a recovery goes by
+        self.device.flush()  # the superblock of the frozen file system, which a recovery compares
         superblock = self.device.superblock()
-        found = sum_of(content)
+        digest = checksum(content)
         armed = msgspec.structs.replace(
             record,
             state="armed",
             generation=generation_of(superblock, ""),
-            mount=mount_of(superblock),
-            sha256=found,
+            mount=mount_id(superblock),
+            sha256=digest,
         )
-        if found == record.sha256:
-            self.journal.turn(armed)
-        else:  # somebody wrote meanwhile: the freeze is longer by the journal's writing
+        if digest == record.sha256:
+            self.journal.update(armed)
+        else:  # data has changed since: the freeze also takes the time of this journal write
             self.journal.write(armed, content)
         try:
             self.device.write(window, content)
@@ -171,36 +171,36 @@ class Keeper:
         return "done"
 
     def _write_again(self, armed: Record, content: bytes) -> None:
-        """A failed write may have left anything there: once more, while it is still frozen.
+        """Retries a failed write, which may have left garbage, while the file system is frozen.
 
         Raises:
-            DeviceFailure: it failed again. The record says so: after the thaw a difference could
-                be taken for newer data.
+            DeviceFailure: the retry failed. The record says so, because after the thaw a
+                difference could be mistaken for newer data.
         """
         try:
             self.device.write(armed.window, content)
         except DeviceFailure:
-            self.journal.turn(msgspec.structs.replace(armed, state="torn"))
+            self.journal.update(msgspec.structs.replace(armed, state="torn"))
             raise
 
 
 def main() -> None:
-    """Answers until its input ends."""
+    """Answers requests until the end of standard input."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    mount, device, journal, bound_ms = sys.argv[1:5]
-    keeper = Keeper(Path(mount), Path(device), Path(journal), float(bound_ms) / 1e3)
+    mount, device, journal, limit_ms = sys.argv[1:5]
+    watchdog = Watchdog(Path(mount), Path(device), Path(journal), float(limit_ms) / 1e3)
     sys.stdout.write(READY)
     sys.stdout.flush()
     for line in sys.stdin:
-        answer = keeper.answer(msgspec.json.decode(line, type=Record))
+        answer = watchdog.answer(msgspec.json.decode(line, type=Record))
         try:
             sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
             sys.stdout.flush()
         except BrokenPipeError:
             break
-    keeper.close()
-    os._exit(0)  # its output may be gone: nothing is left to be written there
+    watchdog.close()
+    os._exit(0)  # skips flushing stdout, whose reader may have exited
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Heals a whole device: held exclusively while nobody uses it, or mounted and frozen by turns."""
+"""Heals a whole device: opened exclusively, or mounted and frozen for one window at a time."""
 
 from __future__ import annotations
 
@@ -9,185 +9,184 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab.errors import DeviceFailure, SsdlabError, TargetError
-from ssdlab.heal.device.allocated import allocated
+from ssdlab.heal.device.allocated import read_file_system
 from ssdlab.heal.device.drive import DirectDevice, family_of
-from ssdlab.heal.device.frozen import FREEZE_MS, Frozen, Site, mount_on, require_freezable
-from ssdlab.heal.device.in_place import InPlace, Job
+from ssdlab.heal.device.frozen import (
+    FrozenRewriter,
+    MountedDevice,
+    mount_on,
+    require_freezable,
+)
+from ssdlab.heal.device.in_place import InPlaceRewriter, RunFields
 from ssdlab.heal.device.journal import Identity, Journal
-from ssdlab.heal.device.recover import Recovered, recover, session_of
+from ssdlab.heal.device.recover import RecoveryResult, current_session, recover
 from ssdlab.heal.device.refusal import (
     kind_on,
     require_journal_elsewhere,
     require_rewritable,
     require_root,
 )
-from ssdlab.heal.device.run import DeviceCourse, Patient, Rewriter, wish_words
-from ssdlab.heal.options import Watch, Wish
+from ssdlab.heal.device.run import DeviceHeal, DeviceLayout, Rewriter, request_text
+from ssdlab.heal.options import DeviceOptions, ProgressCallback
 from ssdlab.heal.outcome import FileOutcome
 from ssdlab.storage_stack.blockdev import BlockDevice, device_at, size_of
 from ssdlab.storage_stack.in_use import in_use
 from ssdlab.storage_stack.layers import drives_under
 from ssdlab.storage_stack.mounts import Mount
 
-WAY: Final = "in place"
-WAY_FROZEN: Final = "in place, frozen by turns"
+METHOD: Final = "in place"
+METHOD_MOUNTED: Final = "in place, frozen by turns"
 
 
 @dataclass(frozen=True)
-class DeviceWish:
-    """What is asked of a device.
+class _OpenDevice:
+    """A device that passed all checks, opened; `mount` is None if it is not mounted."""
 
-    `journal` may be None for a dry run alone; `freeze_ms` bounds each freeze of a mounted one.
-    """
-
-    wish: Wish
-    journal: Path | None
-    freeze_ms: int = FREEZE_MS
-
-
-@dataclass(frozen=True)
-class _Case:
-    """A device that was found fit, and open; `mount` is None while nobody uses it."""
-
-    held: DirectDevice
+    direct: DirectDevice
     device: BlockDevice
     mount: Mount | None
-    asked: DeviceWish
+    options: DeviceOptions
 
 
-def heal_device(path: Path, asked: DeviceWish, watch: Watch) -> FileOutcome:
-    """Rewrites in place what of a device is in use and slow, or what was asked for.
+def heal_device(path: Path, options: DeviceOptions, progress: ProgressCallback) -> FileOutcome:
+    """Rewrites in place the parts of a device that are in use and slow, or that the user chose.
 
-    What a crash left of an earlier run with the same journal is mended first.
+    First repairs what a crash of an earlier run with the same journal has torn.
 
     Raises:
-        TargetError: it must not be touched, or the journal must not be where it was asked for.
-        DeviceFailure: the drive or the journal's failed; the journal has what may be torn.
+        TargetError: the device must not be rewritten, or the journal cannot be there.
+        DeviceFailure: the drive or the journal's drive failed; the journal has what may be torn.
     """
-    with _reported(path, asked.journal):
-        return _healed(path, asked, watch)
+    with _os_errors_reported(path, options.journal):
+        return _heal_device(path, options, progress)
 
 
-def _healed(path: Path, asked: DeviceWish, watch: Watch) -> FileOutcome:
+def _heal_device(path: Path, options: DeviceOptions, progress: ProgressCallback) -> FileOutcome:
     device = device_at(path)
     require_root()
-    result = FileOutcome(path=str(path), way=WAY, file_system=kind_on(device))
+    result = FileOutcome(path=str(path), way=METHOD, file_system=kind_on(device))
     mount = mount_on(device)
     if mount is None:
-        _require_free(path)
+        _require_unused(path)
     else:
-        require_freezable(device, mount, result.file_system, asked.journal)
-        result.way = WAY_FROZEN
+        require_freezable(device, mount, result.file_system, options.journal)
+        result.way = METHOD_MOUNTED
     require_rewritable(device)
-    with _opened(path, exclusive=mount is None) as held:
-        case = _Case(held, device, mount, asked)
-        if asked.wish.dry_run:
-            DeviceCourse(_patient(case, result), asked.wish, watch, result).run(_never)
+    with _opened(path, exclusive=mount is None) as direct:
+        opened = _OpenDevice(direct, device, mount, options)
+        if options.heal.dry_run:
+            layout = _layout(opened, result)
+            DeviceHeal(layout, options.heal, progress, result).run(_no_rewriter)
         else:
-            _heal(case, watch, result)
+            _heal(opened, progress, result)
     return result
 
 
-def recover_device(path: Path, journal: Path) -> Recovered:
-    """Mends what a crash left of a run, and thaws what it left frozen; the journal is removed.
+def recover_device(path: Path, journal: Path) -> RecoveryResult:
+    """Repairs what a crash has torn, thaws what a run left frozen, and removes the journal.
 
     Raises:
-        TargetError: as `recover`, or the device is in use otherwise, or there is no journal.
+        TargetError: as `recover`, or the device is in use otherwise, or the journal does not exist.
         DeviceFailure: a read or write failed.
     """
-    with _reported(path, journal):
-        return _recovered(path, journal)
+    with _os_errors_reported(path, journal):
+        return _recover_device(path, journal)
 
 
-def _recovered(path: Path, journal: Path) -> Recovered:
+def _recover_device(path: Path, journal: Path) -> RecoveryResult:
     device = device_at(path)
     require_root()
     if not journal.exists():
-        raise TargetError(f"{journal} is not there: no run was interrupted, or it is elsewhere")
+        raise TargetError(
+            f"{journal} does not exist: no run was interrupted, or its journal is elsewhere"
+        )
     mount = mount_on(device)
     if mount is None:
-        _require_free(path)
-    with _opened(path, exclusive=mount is None) as held, _journal(journal, device) as opened:
-        found = _mended(held, device, mount, opened)
+        _require_unused(path)
+    with _opened(path, exclusive=mount is None) as direct, _journal(journal, device) as opened:
+        recovered = _recover(direct, device, mount, opened)
         opened.remove()
-    return found
+    return recovered
 
 
 @contextmanager
-def _reported(path: Path, journal: Path | None) -> Iterator[None]:
-    """Any other system call that fails is one line too."""
+def _os_errors_reported(path: Path, journal: Path | None) -> Iterator[None]:
+    """Turns any other failed system call into a one-line error."""
     try:
         yield
     except OSError as error:
-        kept = "" if journal is None else f"; if {journal} is there, keep it and use --recover"
+        kept = "" if journal is None else f"; if {journal} exists, keep it and use --recover"
         raise DeviceFailure(f"{path}: {error.strerror or error}{kept}") from error
 
 
-def _mended(
-    held: DirectDevice, device: BlockDevice, mount: Mount | None, journal: Journal
-) -> Recovered:
+def _recover(
+    direct: DirectDevice, device: BlockDevice, mount: Mount | None, journal: Journal
+) -> RecoveryResult:
     point = None if mount is None else mount.mount_point
-    return recover(held, journal, identity_of(held, device), session_of(device), point)
+    return recover(direct, journal, identity_of(direct, device), current_session(device), point)
 
 
-def identity_of(held: DirectDevice, device: BlockDevice) -> Identity:
-    """What a journal is bound to.
+def identity_of(direct: DirectDevice, device: BlockDevice) -> Identity:
+    """The file system and device that a journal belongs to.
 
     Raises:
         TargetError: no file system that can be rewritten in place.
     """
-    found = family_of(held.superblock())
-    if found is None:
-        raise TargetError(f"{held.path} holds neither ext2, ext3, ext4 nor xfs")
-    kind, uuid = found
-    return Identity(kind, uuid, size_of(held.path), device.serial, device.model)
+    family = family_of(direct.superblock())
+    if family is None:
+        raise TargetError(f"{direct.path} holds neither ext2, ext3, ext4 nor xfs")
+    kind, uuid = family
+    return Identity(kind, uuid, size_of(direct.path), device.serial, device.model)
 
 
-def _heal(case: _Case, watch: Watch, result: FileOutcome) -> None:
-    """Mends, rewrites, and leaves the journal only after an interruption or a failure."""
-    identity, session = identity_of(case.held, case.device), session_of(case.device)
-    wish = case.asked.wish
-    with _journal(case.asked.journal, case.device) as journal, ExitStack() as undo:
-        before = _mended(case.held, case.device, case.mount, journal)
-        result.restored_bytes = before.restored_bytes
-        words = wish_words(wish)
-        patient = _going_on(_patient(case, result), before, words)
-        job = Job(identity, case.held.generation(identity.kind), session, words)
-        last = before.last.sequence if before.last else 0
+def _heal(opened: _OpenDevice, progress: ProgressCallback, result: FileOutcome) -> None:
+    """Recovers, then rewrites; the journal stays only after an interruption or a failure."""
+    direct, device, mount = opened.direct, opened.device, opened.mount
+    identity, session = identity_of(direct, device), current_session(device)
+    options = opened.options
+    with _journal(options.journal, device) as journal, ExitStack() as undo:
+        recovered = _recover(direct, device, mount, journal)
+        result.restored_bytes = recovered.restored_bytes
+        request = request_text(options.heal)
+        layout = _continued(_layout(opened, result), recovered, request)
+        run = RunFields(identity, direct.generation(identity.kind), session, request)
+        last = recovered.last.sequence if recovered.last else 0
 
         def rewriter() -> Rewriter:
-            if case.mount is None:
-                return InPlace(case.held, journal, job, last)
-            site = Site(case.held, case.mount.mount_point, journal, case.asked.freeze_ms)
-            frozen = undo.enter_context(Frozen(site, job, last))
+            if mount is None:
+                return InPlaceRewriter(direct, journal, run, last)
+            mounted = MountedDevice(direct, mount.mount_point, journal, options.freeze_ms)
+            frozen = undo.enter_context(FrozenRewriter(mounted, run, last))
             undo.callback(lambda: setattr(result, "longest_freeze_ms", frozen.longest_ms))
             return frozen
 
-        DeviceCourse(patient, wish, watch, result).run(rewriter)
-        undo.close()  # no hand writes any more
+        DeviceHeal(layout, options.heal, progress, result).run(rewriter)
+        undo.close()  # afterwards no worker can write any more
         if result.interrupted:
-            case.held.flush()
-            journal.settle()
+            direct.flush()
+            journal.mark_all_done()
         else:
             journal.remove()
 
 
 @contextmanager
 def _opened(path: Path, *, exclusive: bool) -> Iterator[DirectDevice]:
-    held = DirectDevice(path, exclusive=exclusive)
+    direct = DirectDevice(path, exclusive=exclusive)
     try:
-        yield held
+        yield direct
     finally:
-        held.close()
+        direct.close()
 
 
 @contextmanager
-def _journal(where: Path | None, device: BlockDevice) -> Iterator[Journal]:
-    """The journal, on another drive; one that holds nothing when it fails goes."""
-    if where is None:
-        raise TargetError("--journal FILE is needed: a path on another drive, for what is in hand")
-    require_journal_elsewhere(where, device)
-    journal = Journal(where)
+def _journal(path: Path | None, device: BlockDevice) -> Iterator[Journal]:
+    """The journal, opened; after an error, it is removed if it has no records."""
+    if path is None:
+        raise TargetError(
+            "--journal FILE is needed: a path on another drive, for a copy of the data"
+        )
+    require_journal_elsewhere(path, device)
+    journal = Journal(path)
     try:
         yield journal
     except SsdlabError:
@@ -198,29 +197,35 @@ def _journal(where: Path | None, device: BlockDevice) -> Iterator[Journal]:
         journal.close()
 
 
-def _require_free(path: Path) -> None:
+def _require_unused(path: Path) -> None:
     reasons = in_use(path)
     if reasons:
-        raise TargetError(f"{path} stays as it is: {reasons[0]}")
+        raise TargetError(f"{path} was left unchanged: {reasons[0]}")
 
 
-def _patient(case: _Case, result: FileOutcome) -> Patient:
-    path = case.held.path
-    found = allocated(path, result.file_system, mounted=case.mount is not None)
-    size = size_of(path)
-    if found.size_bytes > size:
-        raise TargetError(f"{path} has {size} bytes, and its file system {found.size_bytes}")
+def _layout(opened: _OpenDevice, result: FileOutcome) -> DeviceLayout:
+    direct = opened.direct
+    file_system = read_file_system(
+        direct.path, result.file_system, mounted=opened.mount is not None
+    )
+    size = size_of(direct.path)
+    if file_system.size_bytes > size:
+        raise TargetError(
+            f"{direct.path} has {size} bytes, but its file system {file_system.size_bytes}: it is "
+            "damaged, or its device was truncated"
+        )
     result.size_bytes = size
-    return Patient(case.held, size, found.block_bytes, found.ranges, drives_under(case.device))
+    drives = drives_under(opened.device)
+    return DeviceLayout(direct, size, file_system.block_bytes, file_system.ranges, drives)
 
 
-def _going_on(patient: Patient, before: Recovered, words: str) -> Patient:
-    """Where the last window of a run that was asked the same ended, this one begins."""
-    last = before.last
-    if last is None or last.wish != words or last.state == "prepared":
-        return patient
-    return replace(patient, begin_at=last.window.ranges[-1].end)
+def _continued(layout: DeviceLayout, recovered: RecoveryResult, request: str) -> DeviceLayout:
+    """The layout, beginning where the last window of a run with the same request ended."""
+    last = recovered.last
+    if last is None or last.request != request or last.state == "prepared":
+        return layout
+    return replace(layout, begin_at=last.window.ranges[-1].end)
 
 
-def _never() -> Rewriter:
+def _no_rewriter() -> Rewriter:
     raise AssertionError("a dry run rewrites nothing")

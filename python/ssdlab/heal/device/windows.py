@@ -1,32 +1,31 @@
-"""What of a device is measured and rewritten: ranges cut at the device's own grid; numbers alone.
+"""How the ranges of a device are grouped for measuring and rewriting; no I/O.
 
-All lists are sorted by offset and do not overlap; a device may have a million ranges, so nothing
-here looks at each pair.
+All lists are sorted by offset, without overlaps. A device can have a million ranges, so no function
+compares all pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from ssdlab.heal.pieces import Range, joined, total
+from ssdlab.heal.pieces import Range, merge, split_at_grid, total_bytes
 
 WINDOW_BYTES: Final = 4 << 20
-"""So much is read, journaled and written at once, at multiples of it."""
-GUARDED_BYTES: Final = 64 << 10
-"""The first bytes of a device are never rewritten: its superblock tells whether it was in use since
-the journal was written, so it must not itself be torn."""
+"""The largest amount that is read, journaled and written at once; windows start at multiples."""
+PROTECTED_BYTES: Final = 64 << 10
+"""The first bytes of a device are never rewritten. The superblock there shows whether the file
+system was in use since the journal was written, so it must not be torn itself."""
 PAGE_BYTES: Final = 4096
-"""A page of zeros is left: it may be trimmed, or reserved and never written, and a write would take
-flash for it."""
+"""Pages of zeros are skipped: they may be trimmed or unwritten, and a write would occupy flash."""
 _ZEROS: Final = bytes(PAGE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Ranges that are rewritten together: all within one `WINDOW_BYTES` of the device."""
+    """Ranges that are rewritten together, all within one `WINDOW_BYTES` of the device."""
 
     ranges: tuple[Range, ...]
 
@@ -37,79 +36,56 @@ class Window:
 
     @property
     def length(self) -> int:
-        """Bytes of its ranges."""
-        return total(self.ranges)
+        """Bytes in its ranges."""
+        return total_bytes(self.ranges)
 
 
-def gridded(ranges: Iterable[Range], step: int) -> list[Range]:
-    """The same ranges, cut at each multiple of `step`."""
-    found = []
-    for each in ranges:
-        at = each.offset
-        while at < each.end:
-            end = min(each.end, (at // step + 1) * step)
-            found.append(Range(at, end - at))
-            at = end
-    return found
-
-
-def windows(ranges: Iterable[Range]) -> list[Window]:
-    """Ranges by the window of the device that they are in."""
-    parts = groupby(gridded(ranges, WINDOW_BYTES), key=lambda each: each.offset // WINDOW_BYTES)
+def split_into_windows(ranges: Iterable[Range]) -> list[Window]:
+    """The ranges, split at multiples of `WINDOW_BYTES` and grouped by window."""
+    parts = groupby(
+        split_at_grid(ranges, WINDOW_BYTES), key=lambda each: each.offset // WINDOW_BYTES
+    )
     return [Window(tuple(group)) for _, group in parts]
 
 
-def overlap(left: Sequence[Range], right: Sequence[Range]) -> list[Range]:
-    """What is in both."""
-    found, one, other = [], 0, 0
-    while one < len(left) and other < len(right):
-        start = max(left[one].offset, right[other].offset)
-        end = min(left[one].end, right[other].end)
-        if start < end:
-            found.append(Range(start, end - start))
-        if left[one].end < right[other].end:
-            one += 1
-        else:
-            other += 1
-    return found
-
-
 def complement(ranges: Iterable[Range], size_bytes: int) -> list[Range]:
-    """What of a device is in none of the ranges."""
-    found, at = [], 0
-    for each in joined(ranges):
-        if each.offset > at:
-            found.append(Range(at, min(each.offset, size_bytes) - at))
-        at = max(at, each.end)
-    if at < size_bytes:
-        found.append(Range(at, size_bytes - at))
-    return [each for each in found if each.length > 0]
+    """The bytes of a device that are in none of the ranges."""
+    gaps, position = [], 0
+    for each in merge(ranges):
+        if each.offset > position:
+            gaps.append(Range(position, min(each.offset, size_bytes) - position))
+        position = max(position, each.end)
+    if position < size_bytes:
+        gaps.append(Range(position, size_bytes - position))
+    return [each for each in gaps if each.length > 0]
 
 
-def measurable(allocated: Iterable[Range], piece_bytes: int, size_bytes: int) -> list[Range]:
-    """Whole pieces of the device's grid of which at least half is in use: their speeds compare."""
-    parts = groupby(gridded(allocated, piece_bytes), key=lambda each: each.offset // piece_bytes)
-    busy = [number for number, group in parts if total(group) >= piece_bytes // 2]
-    whole = [Range(number * piece_bytes, piece_bytes) for number in busy]
-    return [each for each in whole if each.end <= size_bytes]
+def measurable_pieces(allocated: Iterable[Range], piece_bytes: int, size_bytes: int) -> list[Range]:
+    """The aligned pieces of which at least half is in use: their speeds are comparable."""
+    parts = groupby(
+        split_at_grid(allocated, piece_bytes), key=lambda each: each.offset // piece_bytes
+    )
+    used = [number for number, group in parts if total_bytes(group) >= piece_bytes // 2]
+    pieces = [Range(number * piece_bytes, piece_bytes) for number in used]
+    return [each for each in pieces if each.end <= size_bytes]
 
 
-def without_zeros(window: Window, content: bytes) -> tuple[Window | None, bytes]:
-    """The window without pages of zeros; `content` is what its ranges hold, in their order.
+def drop_zero_pages(window: Window, content: bytes) -> tuple[Window | None, bytes]:
+    """The window and its content without pages of zeros; None if nothing else is in it.
 
-    None: nothing else is in it.
+    `content` is that of the window's ranges, one after the other.
     """
     kept: list[Range] = []
     parts: list[bytes] = []
-    at = 0
+    position = 0
     for each in window.ranges:
-        for part in gridded([each], PAGE_BYTES):
-            here = content[at : at + part.length]
-            at += part.length
-            if here == _ZEROS[: part.length]:
+        for part in split_at_grid([each], PAGE_BYTES):
+            page = content[position : position + part.length]
+            position += part.length
+            if page == _ZEROS[: part.length]:
                 continue
             kept.append(part)
-            parts.append(here)
+            parts.append(page)
     if not kept:
         return None, b""
-    return Window(tuple(joined(kept))), b"".join(parts)
+    return Window(tuple(merge(kept))), b"".join(parts)

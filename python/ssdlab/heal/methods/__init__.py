@@ -1,8 +1,8 @@
-"""How a range of a live file gets a new place, written in order: one module a kernel interface.
+"""Ways to rewrite a range of a live file in order: one module for each kernel interface.
 
-rewriter        what they have in common
-donor           a file without a name that gives its blocks away
-move_extents    ext4: the kernel moves the data to a donor's blocks, under its locks
-share           XFS, btrfs: copied to a donor, compared and shared by the kernel, under its locks
-copy            others: a whole copy that takes the file's place while nobody has it open
+rewriter      the interface of all methods, and its result
+donor         an unnamed file that provides newly allocated blocks
+move_extents  ext4: the kernel moves the data to the donor's blocks, under its locks
+share         XFS, btrfs: copy to the donor; the kernel compares and shares, under its locks
+copy          others: a complete copy replaces the file while no one has it open
 """

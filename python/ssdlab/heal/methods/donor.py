@@ -1,6 +1,6 @@
-"""A donor: a file without a name that gives its blocks away, gone with its descriptor.
+"""A donor: an unnamed file (O_TMPFILE) that provides newly allocated blocks.
 
-Even after a kill or a power cut: the kernel frees what has neither name nor user (O_TMPFILE).
+The kernel frees its blocks when the descriptor is closed, also after a kill or a power cut.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import merged, read_extents
 
 _FS_IOC_SETFLAGS: Final = 0x40086602
-FRAGMENT_LEAST: Final = 4 << 20
-"""Fragments of this size are good enough: what counts is that they are written in order."""
-_NOT_HERE: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
+LARGE_FRAGMENT_BYTES: Final = 4 << 20
+"""Fragments of this size are acceptable: what matters is that they are written in order."""
+_UNSUPPORTED: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 
 
 class Donor:
-    """Blocks on the file system of a directory."""
+    """An unnamed file on the file system of a directory."""
 
     def __init__(self, directory: Path, attributes: Attribute | None = None) -> None:
-        """Makes it, empty.
+        """Creates the file, empty.
 
         Raises:
-            TargetError: the directory takes no such file.
+            TargetError: it cannot be created in this directory.
         """
         flags = os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC | os.O_DIRECT
         try:
             self.fd = os.open(directory, flags, 0o600)
         except OSError as error:
-            what = "unnamed files" if error.errno in _NOT_HERE else "a file of yours"
+            what = "unnamed files (O_TMPFILE)" if error.errno in _UNSUPPORTED else "new files"
             raise TargetError(
-                f"{directory} takes no {what} ({error.strerror}): heal it as its owner or as root"
+                f"{directory} takes no {what} ({error.strerror}): run heal as its owner or as root"
             ) from error
-        # btrfs shares no blocks between files with checksums and without.
+        # btrfs does not share blocks between files with and without checksums.
         if attributes is not None and Attribute.NO_COPY_ON_WRITE in attributes:
             wanted = struct.pack("=L4x", int(Attribute.NO_COPY_ON_WRITE))
             try:
@@ -50,8 +50,8 @@ class Donor:
                 os.close(self.fd)
                 raise
 
-    def reserve(self, offset: int, length: int) -> int:
-        """Takes blocks for a range, written to yet or not; returns in how many fragments.
+    def allocate(self, offset: int, length: int) -> int:
+        """Allocates blocks for a range; returns the number of fragments.
 
         Raises:
             OSError: ENOSPC.
@@ -59,23 +59,24 @@ class Donor:
         os.posix_fallocate(self.fd, offset, length)
         return len(merged(read_extents(self.fd, offset, length, sync=False) or ()))
 
-    def suits(self, fd: int, part: Range, offset: int) -> bool:
-        """Takes blocks from `offset` on for a part of a file; whether they lie well enough.
+    def allocate_for(self, fd: int, part: Range, offset: int) -> bool:
+        """Allocates blocks at `offset` for a part of a file; False if they are too fragmented.
 
-        In no more fragments than the file's own, or in large ones.
+        They are not if they have at most as many fragments as the file's own blocks, or large ones.
 
         Raises:
             OSError: ENOSPC.
         """
-        now = len(merged(read_extents(fd, part.offset, part.length) or ()))
-        return self.reserve(offset, part.length) <= max(now, part.length // FRAGMENT_LEAST, 2)
+        current = len(merged(read_extents(fd, part.offset, part.length) or ()))
+        fragments = self.allocate(offset, part.length)
+        return fragments <= max(current, part.length // LARGE_FRAGMENT_BYTES, 2)
 
-    def give_back(self) -> None:
-        """Frees what blocks it has, at once."""
+    def free_blocks(self) -> None:
+        """Frees all its blocks."""
         os.ftruncate(self.fd, 0)
 
     def __enter__(self) -> Self:
-        """Itself."""
+        """Returns itself."""
         return self
 
     def __exit__(
@@ -84,5 +85,5 @@ class Donor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Frees it."""
+        """Closes it, which frees its blocks."""
         os.close(self.fd)

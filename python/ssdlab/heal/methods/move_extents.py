@@ -1,10 +1,11 @@
-"""ext4: EXT4_IOC_MOVE_EXT exchanges a file's blocks for a donor's, with the data, under its locks.
+"""ext4: EXT4_IOC_MOVE_EXT moves a file's data to a donor's blocks, under the kernel's locks.
 
-The kernel copies page by page through the page cache, each exchange in a transaction that also
-pins the data (fs/ext4/move_extent.c), so a concurrent writer and a power cut find either place,
-never a mixture. Trap: of a folio of many pages that is in the cache, each page but the first waits
-for a commit that the kernel forces (seen: 11 ms a page, 16 MiB in 33 s). Taken from the cache
-before, it is read anew by single pages, and 16 MiB take 0.1 s.
+The kernel copies page by page through the page cache, and exchanges each page's blocks in a
+transaction that orders the data first (fs/ext4/move_extent.c). A concurrent writer or a power cut
+therefore finds the old blocks or the new ones, never a mixture. Trap: if a folio of many pages is
+in the page cache, each page after the first waits for a forced journal commit (measured: 11 ms a
+page, 16 MiB in 33 s). Dropped from the cache first, the range is read back as single pages, and
+16 MiB take 0.1 s.
 """
 
 from __future__ import annotations
@@ -19,34 +20,34 @@ from typing import Final
 
 from ssdlab.errors import DeviceFailure
 from ssdlab.heal.methods.donor import Donor
-from ssdlab.heal.methods.rewriter import FRAGMENTED, Rewritten, open_seen
+from ssdlab.heal.methods.rewriter import FRAGMENTED, RewriteResult, open_same_file
 from ssdlab.heal.pieces import Range
 from ssdlab.storage_stack.file_info import FileSeen
 
 _MOVE_EXT: Final = 0xC028660F  # _IOWR('f', 15, struct move_extent)
 _ARGUMENT: Final = struct.Struct("=LLQQQQ")  # reserved, donor, from, to, count, moved: in blocks
 _WRITE_AND_WAIT: Final = 7  # SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE, _WAIT_AFTER
-LARGEST_FOLIO: Final = 8 << 20
-"""Of ext4 with blocks of 4 KiB (Linux 6.16)."""
-STEP: Final = 1 << 20
-"""So much is moved in one call: few pages come into the cache between dropping and moving."""
-TRIES: Final = 4
-REST_S: Final = 0.02
+MAX_FOLIO_BYTES: Final = 8 << 20
+"""Of ext4 with 4 KiB blocks (Linux 6.16)."""
+STEP_BYTES: Final = 1 << 20
+"""Bytes moved by one call: few, so that few pages return to the cache before they are moved."""
+MAX_TRIES: Final = 4
+RETRY_DELAY_S: Final = 0.02
 
 
 class MoveExtents:
-    """A file of ext4 opened for rewriting."""
+    """An ext4 file opened for rewriting."""
 
-    def __init__(self, seen: FileSeen) -> None:
-        """Opens it.
+    def __init__(self, info: FileSeen) -> None:
+        """Opens the file.
 
         Raises:
-            TargetError: as `open_seen`.
+            TargetError: as `open_same_file`.
         """
-        self._path, self._block = seen.path, seen.block_bytes
-        self._fd = open_seen(seen)
+        self._path, self._block = info.path, info.block_bytes
+        self._fd = open_same_file(info)
 
-    def rewrite(self, chunk: Range) -> Rewritten:
+    def rewrite(self, chunk: Range) -> RewriteResult:
         """As `Rewriter.rewrite`."""
         try:
             with Donor(self._path.parent) as donor:
@@ -54,65 +55,66 @@ class MoveExtents:
         except OSError as error:
             raise DeviceFailure(
                 f"{self._path}: bytes from {chunk.offset} could not be moved ({error.strerror}); "
-                "they are where they were"
+                "the content is unchanged"
             ) from error
 
     def close(self) -> None:
         """As `Rewriter.close`."""
         os.close(self._fd)
 
-    def _rewrite(self, chunk: Range, donor: Donor) -> Rewritten:
-        if not donor.suits(self._fd, chunk, chunk.offset):
-            return Rewritten(0, 0, (chunk,), FRAGMENTED)
-        self._drop(chunk, LARGEST_FOLIO)
+    def _rewrite(self, chunk: Range, donor: Donor) -> RewriteResult:
+        if not donor.allocate_for(self._fd, chunk, chunk.offset):
+            return RewriteResult(0, 0, (chunk,), FRAGMENTED)
+        self._drop_from_cache(chunk, MAX_FOLIO_BYTES)
         moved, left = 0, []
-        for offset in range(chunk.offset, chunk.end, STEP):
-            step = Range(offset, min(STEP, chunk.end - offset))
-            got = self._step(step, donor.fd)
-            moved += got
-            if got < step.length:
-                left.append(Range(offset + got, step.length - got))
-        # In order, as the cache has them: the drive sees one stream.
+        for offset in range(chunk.offset, chunk.end, STEP_BYTES):
+            step = Range(offset, min(STEP_BYTES, chunk.end - offset))
+            step_moved = self._move_step(step, donor.fd)
+            moved += step_moved
+            if step_moved < step.length:
+                left.append(Range(offset + step_moved, step.length - step_moved))
+        # The pages are written from the cache in file order: the drive sees one sequential stream.
         os.fdatasync(self._fd)
         os.posix_fadvise(self._fd, chunk.offset, chunk.length, os.POSIX_FADV_DONTNEED)
-        return Rewritten(moved, moved, tuple(left), "a writer holds these pages" if left else "")
+        reason = "these pages are in use by another program" if left else ""
+        return RewriteResult(moved, moved, tuple(left), reason)
 
-    def _step(self, step: Range, donor: int) -> int:
-        """Moves a range from its start on; returns how far it came, in bytes."""
+    def _move_step(self, step: Range, donor: int) -> int:
+        """Moves a range, with retries; returns how many bytes from its start were moved."""
         moved = 0
-        for again in range(TRIES):
+        for attempt in range(MAX_TRIES):
             left = Range(step.offset + moved, step.length - moved)
-            self._drop(left, STEP * 2)
-            got, number = self._move(left, donor)
-            moved += got
-            if moved >= step.length or number in (errno.ENODATA, 0):
+            self._drop_from_cache(left, STEP_BYTES * 2)
+            call_moved, error = self._move(left, donor)
+            moved += call_moved
+            if moved >= step.length or error in (errno.ENODATA, 0):
                 break
-            if number not in (errno.EBUSY, errno.EAGAIN, errno.EINTR):
-                raise OSError(number, os.strerror(number))
-            time.sleep(REST_S * again)
+            if error not in (errno.EBUSY, errno.EAGAIN, errno.EINTR):
+                raise OSError(error, os.strerror(error))
+            time.sleep(RETRY_DELAY_S * attempt)
         return min(moved, step.length)
 
-    def _drop(self, part: Range, folio: int) -> None:
-        """Writes a range out, without a commit, and takes it from the page cache.
+    def _drop_from_cache(self, part: Range, folio: int) -> None:
+        """Writes a range back, without a journal commit, and drops it from the page cache.
 
-        Grown to multiples of `folio` bytes: the kernel drops no folio that sticks out of a range.
+        Extended to multiples of `folio` bytes: the kernel only drops folios that are fully inside.
         """
         start = part.offset // folio * folio
         length = -(-part.end // folio) * folio - start
         libc = ctypes.CDLL(None, use_errno=True)
         sizes = (ctypes.c_int64(start), ctypes.c_int64(length))
         if libc.sync_file_range(self._fd, *sizes, _WRITE_AND_WAIT):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
+            error = ctypes.get_errno()
+            raise OSError(error, os.strerror(error))
         os.posix_fadvise(self._fd, start, length, os.POSIX_FADV_DONTNEED)
 
     def _move(self, part: Range, donor: int) -> tuple[int, int]:
-        """One call: bytes moved, and the error's number or 0."""
+        """Makes one call; returns the bytes moved, and the errno or 0."""
         first, count = part.offset // self._block, -(-part.length // self._block)
         argument = bytearray(_ARGUMENT.pack(0, donor, first, first, count, 0))
-        number = 0
+        code = 0
         try:
             fcntl.ioctl(self._fd, _MOVE_EXT, argument, True)
         except OSError as error:
-            number = error.errno or errno.EIO
-        return _ARGUMENT.unpack(argument)[5] * self._block, number
+            code = error.errno or errno.EIO
+        return _ARGUMENT.unpack(argument)[5] * self._block, code

@@ -1,4 +1,4 @@
-"""What every way of rewriting offers: one range after the other, and what became of it."""
+"""The interface of the rewriting methods, and the result of rewriting one range."""
 
 from __future__ import annotations
 
@@ -14,41 +14,42 @@ FRAGMENTED: Final = "free space is more fragmented than the file"
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
-    """What became of a range; in bytes.
+class RewriteResult:
+    """The result of rewriting one range.
 
-    `moved` have a new place, `written` went to the drive for that (more where a writer came
-    between). `left` says what kept its old place, and `why`.
+    `moved_bytes` have new blocks. `written_bytes` went to the drive: more, if a concurrent writer
+    made a second copy necessary. `left` has the parts that keep their old blocks, `reason` why.
     """
 
-    moved: int
-    written: int
+    moved_bytes: int
+    written_bytes: int
     left: tuple[Range, ...] = ()
-    why: str = ""
+    reason: str = ""
 
 
 class Rewriter(Protocol):
-    """A file opened for rewriting. Content never changes, whoever writes to it meanwhile."""
+    """A file opened for rewriting. Its content is preserved, also with concurrent writers."""
 
-    def rewrite(self, chunk: Range) -> Rewritten:
-        """Gives a range of whole blocks a new place; all is on the drive when it returns.
+    def rewrite(self, chunk: Range) -> RewriteResult:
+        """Moves a range of whole blocks to new blocks; returns after the data is on the drive.
 
         Raises:
-            DeviceFailure: the kernel refuses or the drive fails; the file is as it was.
+            DeviceFailure: the kernel refused or the drive failed; the content is unchanged.
         """
 
     def close(self) -> None:
-        """Lets go of the file; nothing is left beside it."""
+        """Closes the file; no other file is left behind."""
 
 
-def open_seen(seen: FileSeen, flags: int = 0) -> int:
-    """Opens the file that was looked at for reading and writing; its descriptor.
+def open_same_file(info: FileSeen, flags: int = 0) -> int:
+    """Opens the file that `info` describes for reading and writing; returns the descriptor.
 
     Raises:
-        TargetError: it cannot be written (a program that runs), or its name went to another file.
+        TargetError: it cannot be opened for writing (a running program, for example), or another
+            file has its name now.
     """
     try:
-        fd = os.open(seen.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags)
+        fd = os.open(info.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | flags)
     except OSError as error:
         raise TargetError(f"it cannot be opened for writing ({error.strerror})") from error
     try:
@@ -56,7 +57,7 @@ def open_seen(seen: FileSeen, flags: int = 0) -> int:
     except OSError:
         os.close(fd)
         raise
-    if (status.st_dev, status.st_ino) != (seen.device_number, seen.inode):
+    if (status.st_dev, status.st_ino) != (info.device_number, info.inode):
         os.close(fd)
-        raise TargetError("its name went to another file meanwhile")
+        raise TargetError("it was replaced by another file")
     return fd

@@ -1,11 +1,11 @@
-"""XFS and btrfs: a range is copied in order to a donor, and the kernel shares the donor's blocks.
+"""XFS and btrfs: copies a range in order to a donor, and lets the kernel share the donor's blocks.
 
-FIDEDUPERANGE compares both under the locks of both files and shares only what is equal byte by
-byte, in one transaction: a write that came between makes it differ, and that part is copied anew.
-So it needs no freshness check and no lease, and a part of a file is enough (unlike the exchange of
-extents, which fails for the whole file after any write to it). The donor lets go at once, and
-the blocks are the file's alone. The copy is on the drive before it is shared: a power cut finds
-the old place or the new one. Source: ioctl_fideduperange(2).
+FIDEDUPERANGE locks both files, compares the ranges byte by byte, and shares them in one transaction
+only if they are equal. A write since the copy makes them differ, and that part is copied again. So
+it needs neither a freshness check nor a lease, and it works on a part of a file (an extent exchange
+fails for the whole file after any write to it). The donor's blocks are freed immediately
+afterwards, so that the blocks belong to the file alone. The copy is on the drive before it is
+shared: a power cut finds the old blocks or the new ones. Source: ioctl_fideduperange(2).
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from typing import Final
 
 from ssdlab.errors import DeviceFailure
 from ssdlab.heal.methods.donor import Donor
-from ssdlab.heal.methods.rewriter import FRAGMENTED, Rewritten, open_seen
-from ssdlab.heal.pieces import Range, total
+from ssdlab.heal.methods.rewriter import FRAGMENTED, RewriteResult, open_same_file
+from ssdlab.heal.pieces import Range, total_bytes
 from ssdlab.storage_stack.file_info import FileSeen
 
 _FIDEDUPERANGE: Final = 0xC018_9436  # _IOWR(0x94, 54, struct file_dedupe_range)
 _SOURCE: Final = struct.Struct("=QQHHL")  # offset, length, count of targets, reserved
 _TARGET: Final = struct.Struct("=qQQlL")  # descriptor, offset, bytes shared, status, reserved
 _DIFFERS: Final = 1
-GRAINS: Final = (1 << 20, 1 << 20, 128 << 10, 128 << 10, 64 << 10, 64 << 10)
-"""What differs is copied anew in parts of these sizes, one try each; then it is left."""
+RETRY_BYTES: Final = (1 << 20, 1 << 20, 128 << 10, 128 << 10, 64 << 10, 64 << 10)
+"""Sizes of the parts in which differing data is shared at each try; then it is left."""
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """A range of the file and where its copy begins in the donor."""
+class CopiedRange:
+    """A range of the file, and the offset of its copy in the donor."""
 
     range: Range
     donor_offset: int
 
 
 class Share:
-    """A file opened for rewriting where files may share blocks."""
+    """A file opened for rewriting, on a file system whose files can share blocks."""
 
-    def __init__(self, seen: FileSeen) -> None:
-        """Opens it.
+    def __init__(self, info: FileSeen) -> None:
+        """Opens the file.
 
         Raises:
-            TargetError: as `open_seen`.
+            TargetError: as `open_same_file`.
         """
-        self._path, self._attributes = seen.path, seen.attributes
-        self._block = seen.block_bytes
-        self._fd = open_seen(seen, os.O_DIRECT)
+        self._path, self._attributes = info.path, info.attributes
+        self._block = info.block_bytes
+        self._fd = open_same_file(info, os.O_DIRECT)
 
-    def rewrite(self, chunk: Range) -> Rewritten:
+    def rewrite(self, chunk: Range) -> RewriteResult:
         """As `Rewriter.rewrite`."""
         try:
             with Donor(self._path.parent, self._attributes) as donor:
@@ -61,82 +61,86 @@ class Share:
         except OSError as error:
             raise DeviceFailure(
                 f"{self._path}: bytes from {chunk.offset} could not be rewritten "
-                f"({error.strerror}); they are where they were"
+                f"({error.strerror}); the content is unchanged"
             ) from error
 
     def close(self) -> None:
         """As `Rewriter.close`.
 
-        XFS goes on looking for shared blocks at each write to the file: a mark in its inode, which
-        only a call that changes the time of its last change takes away.
+        XFS keeps a flag in the inode and looks for shared blocks at each later write to the file;
+        only a call that also changes the inode's ctime would clear it.
         """
         os.close(self._fd)
 
-    def _rewrite(self, chunk: Range, donor: Donor) -> Rewritten:
+    def _rewrite(self, chunk: Range, donor: Donor) -> RewriteResult:
         size = os.fstat(self._fd).st_size
         end = min(chunk.end, size)
         if end <= chunk.offset:
-            return Rewritten(0, 0)
-        if not donor.suits(self._fd, chunk, 0):
-            return Rewritten(0, 0, (chunk,), FRAGMENTED)
-        wanted = [Range(chunk.offset, end - chunk.offset)]
+            return RewriteResult(0, 0)
+        if not donor.allocate_for(self._fd, chunk, 0):
+            return RewriteResult(0, 0, (chunk,), FRAGMENTED)
+        remaining = [Range(chunk.offset, end - chunk.offset)]
         written = 0
-        for grain in GRAINS:
-            written += total(wanted)
-            wanted = self._shared(self._copied(wanted, donor), donor, grain)
-            donor.give_back()
-            if not wanted:
+        for part_bytes in RETRY_BYTES:
+            written += total_bytes(remaining)
+            remaining = self._share_ranges(self._copy_ranges(remaining, donor), donor, part_bytes)
+            donor.free_blocks()
+            if not remaining:
                 break
-        moved = end - chunk.offset - total(wanted)
-        return Rewritten(moved, written, tuple(wanted), "a writer changes these" if wanted else "")
+        moved = end - chunk.offset - total_bytes(remaining)
+        reason = "another program keeps changing these" if remaining else ""
+        return RewriteResult(moved, written, tuple(remaining), reason)
 
-    def _copied(self, ranges: list[Range], donor: Donor) -> list[Copied]:
-        """Copies ranges into the donor, one behind the other, and waits until they are written.
+    def _copy_ranges(self, ranges: list[Range], donor: Donor) -> list[CopiedRange]:
+        """Copies ranges to the donor, one after the other, and flushes them.
 
-        The donor's end is the end of the last one: the last block of a file is shared only so.
+        The donor is truncated to the end of the last one: a file's last, partial block can be
+        shared only if it is also the last block of the donor.
         """
-        room = sum(-(-each.length // self._block) * self._block for each in ranges)
-        donor.reserve(0, room)
-        found, position, end = [], 0, 0
+        padded_bytes = sum(-(-each.length // self._block) * self._block for each in ranges)
+        donor.allocate(0, padded_bytes)
+        copies, position, end = [], 0, 0
         for each in ranges:
             length = self._copy(each, donor.fd, position)
-            found.append(Copied(Range(each.offset, length), position))
+            copies.append(CopiedRange(Range(each.offset, length), position))
             end = position + length
             position += -(-each.length // self._block) * self._block
         os.ftruncate(donor.fd, end)
         os.fdatasync(donor.fd)
-        return found
+        return copies
 
     def _copy(self, each: Range, donor: int, position: int) -> int:
-        """Copies one range; returns how many bytes of it there are."""
+        """Copies one range; returns the bytes copied: fewer if the file ends before it."""
         padded = -(-each.length // self._block) * self._block
-        view = memoryview(mmap.mmap(-1, padded))  # aligned to a page, as direct I/O demands
-        got = 0
-        while got < each.length:
-            some = os.preadv(self._fd, [view[got:]], each.offset + got)
-            if some <= 0:
+        view = memoryview(mmap.mmap(-1, padded))  # page-aligned, as direct I/O requires
+        copied = 0
+        while copied < each.length:
+            count = os.preadv(self._fd, [view[copied:]], each.offset + copied)
+            if count <= 0:
                 break
-            got += some
-        put = 0
-        while put < padded:
-            put += os.pwritev(donor, [view[put:]], position + put)
-        return min(got, each.length)
+            copied += count
+        written = 0
+        while written < padded:
+            written += os.pwritev(donor, [view[written:]], position + written)
+        return min(copied, each.length)
 
-    def _shared(self, copies: list[Copied], donor: Donor, grain: int) -> list[Range]:
-        """Shares what is still equal, whole if it can; returns what differs by now."""
+    def _share_ranges(
+        self, copies: list[CopiedRange], donor: Donor, part_bytes: int
+    ) -> list[Range]:
+        """Shares what is still equal, a whole range if possible; returns what differs."""
         differing = []
         for copy in copies:
-            if self._share(copy, donor.fd):
+            if self._share_range(copy, donor.fd):
                 continue
-            for start in range(0, copy.range.length, grain):
-                length = min(grain, copy.range.length - start)
+            for start in range(0, copy.range.length, part_bytes):
+                length = min(part_bytes, copy.range.length - start)
                 part = Range(copy.range.offset + start, length)
-                if not self._share(Copied(part, copy.donor_offset + start), donor.fd):
+                if not self._share_range(CopiedRange(part, copy.donor_offset + start), donor.fd):
                     differing.append(part)
         return differing
 
-    def _share(self, copy: Copied, donor: int) -> bool:
-        """Whether the file's range has the donor's blocks now; False: it differs."""
+    def _share_range(self, copy: CopiedRange, donor: int) -> bool:
+        """Gives the file's range the donor's blocks; False if the contents differ."""
         done = 0
         while done < copy.range.length:
             argument = bytearray(
@@ -145,7 +149,7 @@ class Share:
             )
             fcntl.ioctl(donor, _FIDEDUPERANGE, argument, True)
             _, _, shared, status, _ = _TARGET.unpack_from(argument, _SOURCE.size)
-            # The file got another length meanwhile: then its last block is another.
+            # EINVAL: the file's length has changed, so its last block is another one.
             if status in (_DIFFERS, -errno.EINVAL):
                 return False
             if status < 0:

@@ -1,11 +1,10 @@
-"""All crash points of a heal of a device at rest: what the device and the journal hold at each.
+"""All crash points of a heal of an unmounted device: the contents of device and journal after each.
 
-Every write, flush and removal that a heal does to the device and to its journal is recorded, in
-order. A crash may come after each. Then both drives may have lost, or spoilt, what they were not
-yet told to flush: for the device some writes become garbage (none, the last, the first, all of
-them; old and new bytes are the same, so a write that is merely lost changes nothing); the journal
-has all, has none since its last flush, lacks the first write since then, or has half of the sectors
-of its last write.
+All writes, flushes and removals of the device and its journal are recorded in order. A crash can
+follow each of them. Both drives can then lose or corrupt the writes since their last flush. On the
+device, some of these writes become garbage: none, the last, the first, or all (a lost write changes
+nothing, because it would write the same bytes). The journal has all of them, none, all but the
+first, or only half of the sectors of the last.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from pathlib import Path
 from typing import Any, Literal
 from unittest.mock import patch
 
-from devices import Device
+from sample_device import Device
 
 from ssdlab.errors import SsdlabError
 from ssdlab.heal.device import whole
 from ssdlab.heal.device.whole import recover_device
-from ssdlab.heal.options import Wish
+from ssdlab.heal.options import HealOptions
 
 GARBAGE = b"\xaa"
 
 
 @dataclass(frozen=True)
 class Event:
-    """One change of the device or of the journal; a flush and a removal have no data."""
+    """A write, flush or removal on the device or journal; only writes and sizes have data."""
 
     drive: Literal["device", "journal"]
     what: Literal["write", "size", "flush", "remove"]
@@ -39,8 +38,8 @@ class Event:
 
 
 @contextmanager
-def recorded(device: Device) -> Iterator[list[Event]]:
-    """The events of the block, as they come."""
+def record_events(device: Device) -> Iterator[list[Event]]:
+    """Records the events inside the block, in order."""
     events: list[Event] = []
     real = {name: getattr(os, name) for name in _RECORDED}
 
@@ -64,11 +63,11 @@ _RECORDED = ("pwritev", "pwrite", "fdatasync", "fsync", "posix_fallocate", "unli
 
 
 def _event(device: Device, name: str, arguments: tuple[Any, ...]) -> Event | None:
-    """What a call does to one of the two drives; None: nothing, or it is of another file."""
+    """The event of a call; None if it changes neither the device nor the journal."""
     if name == "unlink":
         return Event("journal", "remove") if Path(arguments[0]) == device.journal else None
     path = Path(f"/proc/self/fd/{arguments[0]}").readlink()
-    made: dict[tuple[Path, str], Callable[[], Event]] = {
+    events: dict[tuple[Path, str], Callable[[], Event]] = {
         (device.node, "pwritev"): lambda: Event(
             "device", "write", arguments[2], b"".join(map(bytes, arguments[1]))
         ),
@@ -81,31 +80,31 @@ def _event(device: Device, name: str, arguments: tuple[Any, ...]) -> Event | Non
         ),
         (device.journal, "fsync"): lambda: Event("journal", "flush"),
     }
-    make = made.get((path, name))
-    return None if make is None else make()
+    make_event = events.get((path, name))
+    return None if make_event is None else make_event()
 
 
 @dataclass(frozen=True)
 class Crash:
-    """What is left: the journal's content, None if it is not there, and spoilt writes."""
+    """The state after a crash: the journal's content, None if absent, and the garbage writes."""
 
     journal: bytes | None
-    spoilt: tuple[Event, ...]
+    garbage: tuple[Event, ...]
 
 
 def crashes(events: list[Event]) -> Iterator[Crash]:
-    """What may be left after a crash behind each event, and before the first; each once."""
-    seen = set()
+    """All distinct states after a crash before the first event, and after each event."""
+    yielded = set()
     for end in range(len(events) + 1):
         before = events[:end]
-        waiting = _unflushed(before, "device")
-        spoilt = {(), tuple(waiting[-1:]), tuple(waiting[:1]), tuple(waiting)}
+        unflushed = _unflushed(before, "device")
+        garbage_choices = {(), tuple(unflushed[-1:]), tuple(unflushed[:1]), tuple(unflushed)}
         for journal in set(_journals(before)):
-            for each in spoilt:
-                crash = Crash(journal, each)
-                key = (journal, each)
-                if key not in seen:
-                    seen.add(key)
+            for garbage in garbage_choices:
+                crash = Crash(journal, garbage)
+                key = (journal, garbage)
+                if key not in yielded:
+                    yielded.add(key)
                     yield crash
 
 
@@ -117,11 +116,11 @@ def _unflushed(events: list[Event], drive: str) -> list[Event]:
 
 def _journals(events: list[Event]) -> Iterator[bytes | None]:
     own = [event for event in events if event.drive == "journal"]
-    lost = len(own) - len(_unflushed(events, "journal"))
+    flushed = len(own) - len(_unflushed(events, "journal"))
     yield _written(own)
-    yield _written(own[:lost])
-    if [event.what for event in own[lost:]].count("write") > 1:
-        first = next(at for at in range(lost, len(own)) if own[at].what == "write")
+    yield _written(own[:flushed])
+    if [event.what for event in own[flushed:]].count("write") > 1:
+        first = next(at for at in range(flushed, len(own)) if own[at].what == "write")
         yield _written([*own[:first], *own[first + 1 :]])
     if own and own[-1].what == "write":
         last = own[-1]
@@ -137,14 +136,14 @@ def _written(events: list[Event]) -> bytes | None:
         elif event.what == "size":
             content = bytearray((content or b"").ljust(len(event.data), b"\0"))
         elif event.what == "write":
-            assert content is not None, "it is made with all its blocks"
+            assert content is not None, "the journal is created with its full size"
             content[event.offset : event.offset + len(event.data)] = event.data
     return None if content is None else bytes(content)
 
 
 @dataclass
 class Tally:
-    """Crash images that were checked, those with something to put back, and what was wrong."""
+    """Events, crash images checked, those with restored data, and a line for each error."""
 
     events: int = 0
     images: int = 0
@@ -152,24 +151,27 @@ class Tally:
     bad: list[str] = field(default_factory=list)
 
 
-def check_all(device: Device, wish: Wish, every: int = 1) -> Tally:
-    """Heals the device once; then makes, recovers and compares every so many crash image."""
-    whole_before = device.image.read_bytes()
-    with recorded(device) as events, patch.object(whole, "session_of", lambda _: "before"):
-        device.heal(wish)
-    assert device.image.read_bytes() == whole_before, "the content is the same, bytes or not"
+def check_all(device: Device, options: HealOptions, every: int = 1) -> Tally:
+    """Heals the device once; then creates, recovers and compares every Nth crash image."""
+    content = device.image.read_bytes()
+    with (
+        record_events(device) as events,
+        patch.object(whole, "current_session", lambda _: "before"),
+    ):
+        device.heal(options)
+    assert device.image.read_bytes() == content, "a heal does not change the content"
     tally = Tally(events=len(events))
     for number, crash in enumerate(crashes(events)):
         if number % every == 0:
             tally.images += 1
-            _check(device, crash, whole_before, tally)
+            _check(device, crash, content, tally)
     device.check()
     return tally
 
 
-def _check(device: Device, crash: Crash, wanted: bytes, tally: Tally) -> None:
+def _check(device: Device, crash: Crash, expected: bytes, tally: Tally) -> None:
     with device.node.open("r+b", buffering=0) as node:
-        for event in crash.spoilt:
+        for event in crash.garbage:
             os.pwrite(node.fileno(), GARBAGE * len(event.data), event.offset)
         os.fsync(node.fileno())
     if crash.journal is not None:
@@ -179,8 +181,10 @@ def _check(device: Device, crash: Crash, wanted: bytes, tally: Tally) -> None:
         except SsdlabError as error:
             tally.bad.append(f"not recovered: {error}")
             device.journal.unlink()
-    if (found := device.image.read_bytes()) != wanted:
-        at = next(at for at in range(len(wanted)) if found[at] != wanted[at])
-        has = "no journal" if crash.journal is None else "a journal"
-        tally.bad.append(f"byte {at} differs, with {len(crash.spoilt)} spoilt writes and {has}")
-        device.image.write_bytes(wanted)
+    if (actual := device.image.read_bytes()) != expected:
+        at = next(at for at in range(len(expected)) if actual[at] != expected[at])
+        journal = "no journal" if crash.journal is None else "a journal"
+        tally.bad.append(
+            f"byte {at} differs, with {len(crash.garbage)} garbage writes and {journal}"
+        )
+        device.image.write_bytes(expected)

@@ -1,9 +1,9 @@
-"""Lets one system call of a heal fail, the Nth, so that each can fail in its turn.
+"""Makes the Nth system call of a heal fail.
 
-The functions of `os`, `fcntl` and of the C library that heal calls are replaced; calls from other
-modules pass. The count lies in shared memory: processes that heal forks count on. A failing write
-to a device leaves garbage in half of its range, as a drive may. Not covered: what the native module
-calls (measurements, syncfs), and close(2).
+It replaces the functions of `os`, `fcntl` and the C library that heal calls; calls from other
+modules are not affected. The counter is in shared memory, so that it includes forked processes. A
+failing write to a device leaves garbage in its first page, as a drive can. Not covered: calls of
+the native module (measurements, syncfs), and close(2).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 SHORT = 0
-"""A read or write of half as many bytes as were asked for."""
+"""Not an errno: the read or write transfers half of the requested bytes."""
 FAULTS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "EINTR": errno.EINTR, "short": SHORT}
 _OS = (
     "open", "pread", "preadv", "pwrite", "pwritev", "fsync", "fdatasync", "ftruncate", "fstat",
@@ -36,7 +36,7 @@ _LIBRARY = {"pathlib", "contextlib", __name__}
 
 
 class Injection:
-    """Counts the calls of a heal; the one numbered `at`, from 0, ends with `fault`."""
+    """Counts the calls of a heal; call number `at`, from 0, fails with `fault`."""
 
     def __init__(self, at: int = -1, fault: int = errno.EIO) -> None:
         self.at, self.fault = at, fault
@@ -45,47 +45,46 @@ class Injection:
 
     @property
     def count(self) -> int:
-        """Calls so far, of all processes."""
+        """Calls so far, in all processes."""
         return int(struct.unpack("=Q", self._count[:8])[0])
 
     @property
     def happened(self) -> bool:
-        """Whether the fault has come."""
+        """Whether the fault was injected."""
         return self.count > self.at
 
     def fails(self, name: str) -> bool:
-        """Counts a call; whether it is the one."""
+        """Counts a call; returns whether it must fail."""
         number = self.count
         self._count[:8] = struct.pack("=Q", number + 1)
         self.names.append(name)
         return number == self.at
 
     def call(self, name: str, real: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """The call itself, or its fault."""
+        """Makes the call, or lets it fail."""
         if not _by_heal() or not self.fails(name):
             return real(*arguments, **named)
         if self.fault == SHORT and name in _TRANSFERS:
             return real(arguments[0], _half(arguments[1]), *arguments[2:])
         number = self.fault or errno.EIO
-        if name == "pwritev":  # to a device: content of files and of the journal is of `pwrite`
-            spoilt = bytearray(b"\xaa" * 4096)
-            room = memoryview(mmap.mmap(-1, 4096))
-            room[:] = spoilt
-            real(arguments[0], [room], *arguments[2:])
+        if name == "pwritev":  # only devices: files and the journal are written with `pwrite`
+            garbage = memoryview(mmap.mmap(-1, 4096))
+            garbage[:] = b"\xaa" * 4096
+            real(arguments[0], [garbage], *arguments[2:])
         if name in _LIBC:
             ctypes.set_errno(number)
             return -1
         raise OSError(number, os.strerror(number))
 
 
-def _half(asked: Any) -> Any:
-    """Half of a length, of bytes, or of a list of one buffer; whole pages where there are two."""
-    if isinstance(asked, int):
-        return asked // 2
-    buffer = asked[0] if isinstance(asked, list) else asked
+def _half(request: Any) -> Any:
+    """Half of a length, of bytes, or of a list of one buffer; whole pages if there are two."""
+    if isinstance(request, int):
+        return request // 2
+    buffer = request[0] if isinstance(request, list) else request
     length = len(buffer) // 2
     part = buffer[: length // 4096 * 4096 or length]
-    return [part] if isinstance(asked, list) else part
+    return [part] if isinstance(request, list) else part
 
 
 def _by_heal() -> bool:
@@ -112,7 +111,7 @@ class _Library:
 
 @contextmanager
 def injected(at: int = -1, fault: int = errno.EIO) -> Iterator[Injection]:
-    """Everything that heal calls in the block is counted; the call numbered `at` fails."""
+    """Counts the calls of heal inside the block; call number `at` fails."""
     injection, library = Injection(at, fault), ctypes.CDLL
 
     def wrapped(name: str, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,9 +1,9 @@
-"""A program that writes at random into a file until its input ends, and then tells what it wrote.
+"""A program that writes random blocks of a file until its input ends, then reports its writes.
 
-`python steady_writer.py PATH buffered|direct|mapped SEED [REST_US [LOG COUNT]]`: blocks of 4 KiB,
-each filled with its number and a count, from COUNT on. At the end one JSON object on stdout: the
-last count of each block. Into LOG goes a line `block count` for each write that was made durable.
-A line `how often` of the input is answered with how often it wrote so far.
+`python random_writer.py PATH buffered|direct|mapped SEED [REST_US [LOG COUNT]]`: writes 4 KiB
+blocks, each filled with its number and a write count that starts at COUNT. At the end it prints one
+JSON object with the last count of each block. LOG gets a line `block count` for each durable write.
+It answers an input line `count` with the number of writes so far.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ BLOCK = 4096
 STAMP = struct.Struct("=QQ")
 
 
-def filled(block: int, count: int) -> bytes:
-    """A block's content."""
+def block_content(block: int, count: int) -> bytes:
+    """The content of a block."""
     return STAMP.pack(block, count) * (BLOCK // STAMP.size)
 
 
-def is_to_end(count: int) -> bool:
-    """Whether the input has ended, or says something else than to tell the count."""
+def must_end(count: int) -> bool:
+    """Whether the input has ended or has another line than `count`, which it answers."""
     if not select.select([sys.stdin], [], [], 0)[0]:
         return False
-    if sys.stdin.readline() != "how often\n":
+    if sys.stdin.readline() != "count\n":
         return True
     sys.stdout.write(f"{count}\n")
     sys.stdout.flush()
@@ -42,21 +42,21 @@ def main() -> None:
     rest_s = int(sys.argv[4]) / 1e6 if len(sys.argv) > 4 else 0.0
     fd = os.open(path, os.O_RDWR | (os.O_DIRECT if mode == "direct" else 0))
     blocks = os.fstat(fd).st_size // BLOCK
-    room = mmap.mmap(-1, BLOCK)
+    buffer = mmap.mmap(-1, BLOCK)
     mapped = mmap.mmap(fd, blocks * BLOCK) if mode == "mapped" else None
-    chance, last = random.Random(seed), {}
+    rng, last = random.Random(seed), {}
     count = int(sys.argv[6]) if len(sys.argv) > 6 else 0
     log = os.open(sys.argv[5], os.O_WRONLY | os.O_CREAT) if len(sys.argv) > 5 else None
     unsynced = []
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    while not is_to_end(count):
-        block = chance.randrange(blocks)
+    while not must_end(count):
+        block = rng.randrange(blocks)
         count += 1
-        room[:] = filled(block, count)
+        buffer[:] = block_content(block, count)
         if mapped is not None:
-            mapped[block * BLOCK : (block + 1) * BLOCK] = room[:]
-        elif os.pwrite(fd, room, block * BLOCK) != BLOCK:
+            mapped[block * BLOCK : (block + 1) * BLOCK] = buffer[:]
+        elif os.pwrite(fd, buffer, block * BLOCK) != BLOCK:
             sys.exit("a short write")
         last[block] = count
         unsynced.append(f"{block} {count}\n")

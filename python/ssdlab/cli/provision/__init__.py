@@ -1,0 +1,1 @@
+"""The command `provision`: its options and its output."""
