@@ -110,12 +110,12 @@ def test_the_way_to_a_device_is_measured_there_and_answers_leave_earlier_by_it(
     served = serve("--pace", "real")
     device = attach(served).device
     with served.control as control:
-        of_socket = control.ask("lead")
+        of_socket = control.request("lead")
         reads = control.counters()["host_reads"] or 0.0
         through = run(
             executable(), "control", f"{served.socket}.control", "lead", f"through={device}"
         )
-        of_device = control.ask("lead")
+        of_device = control.request("lead")
         assert json.loads(through.stdout) == of_device
         assert of_device != of_socket
         assert of_device["transport_us"] > 0

@@ -75,13 +75,13 @@ def images(served: Served, journal: Journal, folder: Path) -> Iterator[tuple[int
             body = memoryview(_body(journal.promised + 1))
             if image % 2:  # half a number: its body without its slot
                 journal.target.write(64 * UNIT + (journal.promised + 1) * UNIT, body)
-            control.ask("snapshot", name=f"moment {image}")
+            control.request("snapshot", name=f"moment {image}")
         for image in range(50):
             socket = folder / f"image-{image}.sock"
-            control.ask("fork", unix=str(socket), **{"from": f"moment {image}"})
+            control.request("fork", unix=str(socket), **{"from": f"moment {image}"})
             with client(f"nbd+unix:///?socket={socket}") as target:
                 yield image + 1, found(target)
-            control.ask("fork-end", unix=str(socket))
+            control.request("fork-end", unix=str(socket))
 
 
 def test_fifty_crash_images_of_one_run_have_what_was_promised_by_then(
@@ -152,7 +152,7 @@ def test_a_log_holds_the_writes_and_the_marks(serve: Serve, tmp_path: Path) -> N
     with client(served.uri) as target, served.control as control:
         target.write(8192, memoryview(bytes([5]) * 1024))
         target.flush()
-        control.ask("mark", name="here")
+        control.request("mark", name="here")
     served.stop()
     words = log.read_bytes()
     assert struct.unpack("<QQQI", words[:28]) == (0x6A736677736872, 1, 3, 512)
@@ -168,25 +168,25 @@ def test_a_look_at_a_drive_tells_its_rates_and_latencies(serve: Serve) -> None:
         watcher = Watcher(control)
         target.write(0, memoryview(bytes([1]) * (1 << 20)))
         target.flush()
-        look = watcher.look()
-        assert round(look.write.bytes_rate * look.seconds) == 1 << 20
-        assert look.waf is not None
-        assert look.waf >= 1
-        assert look.read.p50_us is None
+        sample = watcher.sample()
+        assert round(sample.write.bytes_rate * sample.seconds) == 1 << 20
+        assert sample.waf is not None
+        assert sample.waf >= 1
+        assert sample.read.p50_us is None
         for place in range(0, 1 << 20, UNIT):
             target.read(place, UNIT)
-        look = watcher.look()
-        assert round(look.read.rate * look.seconds) == 256
-        assert look.read.p50_us is not None
-        assert 50 < look.read.p50_us < 100, "50 us in flash, and the way out"
-        assert look.waf is None
+        sample = watcher.sample()
+        assert round(sample.read.rate * sample.seconds) == 256
+        assert sample.read.p50_us is not None
+        assert 50 < sample.read.p50_us < 100, "50 us in flash, and the way out"
+        assert sample.waf is None
 
 
 def test_watching_in_a_pipe_gives_lines_without_escapes(serve: Serve) -> None:
     served = serve()
     words = [str(Path(sys.executable).parent / "ssdlab"), "watch", f"{served.socket}.control"]
-    look = json.loads(run(*words, "--json", "--once", "--every", "0.05").stdout)
-    assert look["power"] == "on"
+    sample = json.loads(run(*words, "--json", "--once", "--every", "0.05").stdout)
+    assert sample["power"] == "on"
     words = [*words, "--every", "0.05"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None

@@ -101,10 +101,10 @@ def test_a_database_is_whole_in_each_crash_image_of_one_run(
             filling = random.Random(row).randbytes(3000)
             database.execute("INSERT INTO rows VALUES (?, ?)", (row, filling))
             if row % 5 == 4:
-                control.ask("snapshot", name=f"{row + 1} rows")
+                control.request("snapshot", name=f"{row + 1} rows")
         for rows in range(5, 41, 5):
             socket = tmp_path / f"image-{rows}.sock"
-            control.ask("fork", unix=str(socket), **{"from": f"{rows} rows"})
+            control.request("fork", unix=str(socket), **{"from": f"{rows} rows"})
             image = attach(Served(socket, served.process, served.messages))
             point = mounted(image.device, "ext4")
             with closing(sqlite3.connect(point / "database")) as copy:
@@ -114,7 +114,7 @@ def test_a_database_is_whole_in_each_crash_image_of_one_run(
             unmount(point)
             run(*CHECK["ext4"], image.device)
             image.detach()
-            control.ask("fork-end", unix=str(socket))
+            control.request("fork-end", unix=str(socket))
 
 
 def _commit_until_it_fails(path: Path, committed: int) -> int:

@@ -87,7 +87,7 @@ def test_a_server_that_gets_no_thread_refuses_clients_and_goes_on(serve: Serve) 
         assert fill(served, undo, 400) < 400, "a thread needs 2 MiB of addresses"
         assert served.count("refused_connections") >= 1, "the control socket answers"
         with served.control as control:
-            assert control.ask("power")["power"] == "on"
+            assert control.request("power")["power"] == "on"
     wait_for(lambda: is_served(served), served.messages)
     messages = served.messages.read_text()
     assert "no thread for it" in messages

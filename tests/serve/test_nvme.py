@@ -103,19 +103,19 @@ def test_the_status_of_blocks_tells_what_is_mapped_and_what_reads_will_fail_at(
         host.io.trim(32, 16)
         assert host.runs(MAPPED) == [(0, 32), (48, 80)]
         assert host.runs(MAY_FAIL) == []
-        control.ask("fault", kind="eio", op="read", range=[4096, 8704])
-        control.ask("fault", kind="eio", op="write", range=[0, 4096])
-        control.ask("fault", kind="lost", range=[0, 4096])
+        control.request("fault", kind="eio", op="read", range=[4096, 8704])
+        control.request("fault", kind="eio", op="write", range=[0, 4096])
+        control.request("fault", kind="lost", range=[0, 4096])
         assert host.runs(MAY_FAIL) == [(8, 16)], "two units, the second in part"
         assert host.runs(HAS_FAILED) == [], "nobody has met it"
         assert host.io.read(8, 1).code == 0x281
         assert host.runs(HAS_FAILED) == [(8, 16)]
-        control.ask("fault-clear")
-        control.ask("fault", kind="eio", op="read", range=[0, 512], times=1)
+        control.request("fault-clear")
+        control.request("fault", kind="eio", op="read", range=[0, 512], times=1)
         assert host.io.read(0, 1).code == 0x281
         assert host.runs(MAY_FAIL) == host.runs(HAS_FAILED) == [], "it is over"
         host.io.flush()
-        control.ask("fault", kind="die", die=0)
+        control.request("fault", kind="die", die=0)
         assert host.io.read(0, 128).code == 0x281
         gone = sum(blocks for _, blocks in host.runs(HAS_FAILED))
         assert 0 < gone < 128

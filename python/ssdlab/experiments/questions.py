@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
-from ssdlab.device import TraceStatistics, look_at
+from ssdlab.device import TraceStatistics, read_trace_statistics
 from ssdlab.errors import UsageError
 from ssdlab.experiments.aging import measure as aging
 from ssdlab.experiments.cache import measure as cache
@@ -200,8 +200,8 @@ class Replay(AsOptions):
 
     `speed` keeps the trace's pace (1), or so many times it [as fast as `depth` requests at a time
     go]; `volume` is one of several, or all lie side by side, or `together` onto one another;
-    `fills` writes the region first. `found` is what `look_at` found in the trace, where that is
-    known already.
+    `fills` writes the region first. `found` is what `read_trace_statistics` found in the trace,
+    where that is known already.
     """
 
     experiment: ClassVar[str] = "replay"
@@ -223,7 +223,7 @@ class Replay(AsOptions):
         Raises:
             UsageError: a trace that cannot be read.
         """
-        return self.found or look_at(replay.replay_of(self._asked(0)))
+        return self.found or read_trace_statistics(replay.replay_of(self._asked(0)))
 
     def plan(self, target: Target, seed: int) -> Plan:
         """As `Question.plan`; a new test file that was not written has nothing to read."""

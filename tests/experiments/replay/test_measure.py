@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ssdlab.analysis.evidence import Conclusion, Evidence
-from ssdlab.device import look_at
+from ssdlab.device import read_trace_statistics
 from ssdlab.errors import UsageError
 from ssdlab.experiments.replay.analysis import conclude
 from ssdlab.experiments.replay.measure import Asked, Plan, measure, plan, replay_of
@@ -29,7 +29,7 @@ def _trace(folder: Path, count: int = 400, gap_us: int = 1000) -> Path:
 
 
 def _planned(asked: Asked, room: int | None = 1 << 30) -> Plan:
-    return plan(asked, look_at(replay_of(asked)), room)
+    return plan(asked, read_trace_statistics(replay_of(asked)), room)
 
 
 def _conclusion(target: str, chosen: Plan) -> Conclusion:

@@ -26,8 +26,8 @@ def logged(serve: Serve, attach: Attach, mounted: Mounted, tmp_path: Path) -> Ca
         point = mounted(attached.device, "ext4")
         with served.control as control:
             os.sync()
-            control.ask("mark", name=MADE)
-            Workload(point, lambda name: control.ask("mark", name=name)).run(rounds)
+            control.request("mark", name=MADE)
+            Workload(point, lambda name: control.request("mark", name=name)).run(rounds)
         unmount(point)
         attached.detach()
         served.stop()

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from ssdlab.cli import options
-from ssdlab.cli.bar import shown
+from ssdlab.cli.bar import progress_bar
 from ssdlab.cli.heal import of_device
 from ssdlab.cli.heal.output import Telling
 from ssdlab.cli.heal.words import render
@@ -124,7 +124,7 @@ def _heal_files(paths: list[Path], wish: Wish, *, json: bool, quiet: bool) -> in
         healed.leftovers = _clear(meant)
     console = Console(stderr=True)
     for path in meant:
-        with shown(console, f"heal {path}", quiet=quiet) as listener:
+        with progress_bar(console, f"heal {path}", quiet=quiet) as listener:
             found = heal_file(path, wish, Telling(listener).tell)
         _refuse_alone(found, meant)
         healed.files.append(found)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ssdlab.cli.bar import shown
+from ssdlab.cli.bar import progress_bar
 from ssdlab.cli.heal.output import Telling
 from ssdlab.cli.heal.words import render
 from ssdlab.cli.output import write_out
@@ -56,7 +56,7 @@ def heal_whole(device: Path, asked: DeviceWish, in_place: str, *, json: bool, qu
         _require_consent(device, in_place)
     started = time.monotonic()
     console = Console(stderr=True)
-    with shown(console, f"heal {device}", quiet=quiet) as listener:
+    with progress_bar(console, f"heal {device}", quiet=quiet) as listener:
         found = heal_device(device, asked, Telling(listener).tell)
     healed = Healed(version("ssdlab"), asked.wish.dry_run, 0.0, [found], "")
     healed.interrupted = found.interrupted

@@ -102,7 +102,6 @@ def write(
         for sentence in state["software"]:
             print_line(console, f"warning: {sentence}")
         sender = MessageSender(witness, _begin_request(target, opened.size_bytes, plan, state))
-        drained = False
         try:
             written, flushes = _write_round(Writer(opened, plan, sender), target, seconds, console)
         finally:
