@@ -1,10 +1,10 @@
-"""A heal that is killed or loses its power on a served twin, and what is left of the files.
+"""Kills a heal on a served twin, or cuts the twin's power, and then checks the files.
 
-`Rig` holds a twin's file system with a file to be healed and others. A kill is SIGKILL to the
-healing program, and of a mounted device every second time also to its watchdog and that one's hand,
-at the same moment; a cut takes the twin's power while one of its next writes is half way. Rewriting
-in place leaves the same bytes however a twin is cut, so after a cut of a device's heal some sectors
-of what was in hand are overwritten with garbage, as a shorn write would leave them.
+`Rig` has a twin's file system with a file to heal and others. A kill is SIGKILL to the healing
+program; with a mounted device, every second time also to its watchdog and the watchdog's helper
+process. A cut takes the twin's power in the middle of one of its next writes. Rewriting in place
+writes the same bytes, so a cut alone changes nothing: after a cut of a device's heal, some sectors
+of the window being rewritten are overwritten with garbage, as a shorn write would leave them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOMENT_S = 0.01
 
 
 def begun(rig: Rig, process: Healing, before: float) -> None:
-    """Waits until the healing program writes, or has ended."""
+    """Waits until the healing program writes or ends."""
     while process.at_work and not _has_begun(rig, before):
         time.sleep(0.001)
 
@@ -40,7 +40,7 @@ def _has_begun(rig: Rig, before: float) -> bool:
         return rig.host_writes() > before
     if not rig.journal.exists() or not rig.writes:
         return rig.journal.exists()
-    # The other program writes too: the cut is to come while something is in hand.
+    # The other program writes too: the cut must come while a window is being rewritten.
     try:
         journal = Journal(rig.journal, shared=True)
     except SsdlabError:
@@ -51,10 +51,10 @@ def _has_begun(rig: Rig, before: float) -> bool:
 
 
 def make(rig: Rig) -> tuple[int, int]:
-    """Makes the file system and its files; units of one undisturbed heal, and its writes.
+    """Creates the file system and its files; returns units and writes of an undisturbed heal.
 
-    The twin counts units of 4 KiB; a cut is planned by requests, of up to 1 MiB: half as many again
-    are counted for the small ones.
+    The twin counts units of 4 KiB, but a cut is planned by requests, of up to 1 MiB each: the
+    estimate adds half for small requests.
     """
     with attached(rig) as device:
         run(*MKFS[rig.kind], device)
@@ -71,9 +71,9 @@ def make(rig: Rig) -> tuple[int, int]:
 
 
 def kill_once(rig: Rig, after_units: float, tally: Tally) -> None:
-    """Heals, and kills it a moment after the twin has had so many units.
+    """Heals, and kills the heal shortly after the twin has counted `after_units`.
 
-    Not after a time: how long a heal takes depends on who else uses the machine.
+    Not after a time, because the duration of a heal depends on the load of the machine.
     """
     rig.round += 1
     with attached(rig) as device, placed(rig, device):
@@ -89,15 +89,15 @@ def kill_once(rig: Rig, after_units: float, tally: Tally) -> None:
             process.kill()
         if rig.way == "frozen":
             run("sync", "-f", str(rig.point))
-            (rig.point / "patient").touch()  # waits for ever on what stays frozen
+            (rig.point / "patient").touch()  # hangs if the file system is still frozen
     tally.done["kill"] += 1
 
 
 def cut_once(rig: Rig, after_writes: int, tally: Tally, *, surely: bool = False) -> None:
-    """Heals and cuts the power in that of the next writes; then attaches it anew, torn.
+    """Heals, cuts the power at one of the next writes, and overwrites sectors with garbage.
 
-    Next since it was seen to write, or, `surely`, since before it began: on a busy machine it may
-    be done by the time that it is seen.
+    The writes are counted from the moment the heal is seen to write, or with `surely` from before
+    it starts: on a busy machine a heal may have ended before it is seen to write.
     """
     rig.round += 1
     with rig.control as control:
@@ -115,7 +115,7 @@ def cut_once(rig: Rig, after_writes: int, tally: Tally, *, surely: bool = False)
                 was_at_work = process.at_work
                 if missed := control.power().cuts == cuts:
                     control.power_cut()
-                # One that the cut ended may be gone before anybody looks.
+                # A heal that the cut ended may be gone before it is checked.
                 failed = process.wait() != 0
                 tally.interrupted["cut"] += not missed and (was_at_work or failed)
         control.power_on()
@@ -126,7 +126,7 @@ def cut_once(rig: Rig, after_writes: int, tally: Tally, *, surely: bool = False)
 
 
 def _shear(rig: Rig, device: str) -> None:
-    """Garbage in some sectors of what was in hand when the power went."""
+    """Overwrites some sectors of the window that was being rewritten at the cut."""
     if not rig.journal.exists():
         return
     journal = Journal(rig.journal)
@@ -138,7 +138,7 @@ def _shear(rig: Rig, device: str) -> None:
     held = DirectDevice(Path(device), exclusive=True)
     try:
         if held.generation(record.identity.kind) != record.generation:
-            return  # it was done, and the file system thawed
+            return  # the window was complete, and the file system thawed
         room = mmap.mmap(-1, BLOCK)
         for each in rig.chance.choices(record.window.ranges, k=3):
             room[:] = rig.chance.randbytes(BLOCK)
@@ -150,7 +150,7 @@ def _shear(rig: Rig, device: str) -> None:
 
 
 def examine(rig: Rig, tally: Tally) -> None:
-    """Recovers, compares all files and checks the file system; what was lost is counted."""
+    """Recovers, compares all files, checks the file system, and counts losses."""
     with attached(rig) as device:
         if rig.journal.exists():
             _recover(rig, device, tally)
@@ -163,10 +163,10 @@ def examine(rig: Rig, tally: Tally) -> None:
 
 
 def _recover(rig: Rig, device: str, tally: Tally) -> None:
-    """By itself or, at times, by the next heal."""
+    """Recovers with --recover, or sometimes by the next heal."""
     node = Path(device)
     for left in reversed(range(5)):
-        # Another's search for a free loop device opens each of them for a moment.
+        # Another program's search for a free loop device opens each of them for a moment.
         wait_for(lambda: not in_use(node), f"{device} is in use")
         try:
             tally.restored += _recovered(rig, node) > 0
@@ -180,7 +180,7 @@ def _recover(rig: Rig, device: str, tally: Tally) -> None:
 
 
 def _recovered(rig: Rig, node: Path) -> int:
-    # A file system that was cut while mounted must be mounted once before it is healed at rest.
+    # A file system cut while mounted must be mounted once before its device can be healed.
     if rig.way == "frozen" or rig.chance.random() < 0.8:
         return recover_device(node, rig.journal).restored_bytes
     wish = Wish(everything=True, piece_bytes=1 << 30)
@@ -210,7 +210,7 @@ def _compare(rig: Rig, device: str, tally: Tally) -> None:
 
 
 def _lost_blocks(rig: Rig, found: bytes, wanted: bytes) -> int:
-    """Blocks that are neither as they were nor as the program wrote them, or older than kept."""
+    """Blocks that hold neither the old content nor a write of the program, or one too old."""
     kept: dict[int, int] = {}
     if rig.log.exists():
         for line in rig.log.read_text().split("\n")[:-1]:

@@ -1,6 +1,6 @@
-"""What aged on a served twin reads at the fresh speed again, and little of it is written.
+"""Healing aged files on a served twin restores the fresh read speed with few writes.
 
-Where the clock on the wall decides, for minutes, a test runs only if SSDLAB_TIMED is set.
+Tests that measure wall-clock time, for minutes, run only if SSDLAB_TIMED is set.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ SIZE = 20 * M
 AGED = Range(7 * M, 2 * M)
 BLOCK = 4096
 LOOKS = 6
-# What aged reads at a half of the fresh speed or less; a busy host must not pass for that.
+# Aged pieces read at half the fresh speed or less; a busy host slows reads by less than this.
 SLOWER_THAN = 0.65
-# The drive's time runs so slowly that what the host adds to a request is little beside it.
+# At this pace the host's overhead per request is small compared to the drive's latency.
 PACE = "0.01x"
 MKFS = {
     "ext4": ("mkfs.ext4", "-q", "-F", "-b", "4096"),
@@ -41,7 +41,7 @@ def silent(_label: str, _done: int, _total: int) -> None:
 
 
 def written(path: Path, content: bytes, blocks: list[int]) -> None:
-    """Writes blocks of a file past the page cache, one at a time in this order."""
+    """Writes blocks of a file by direct I/O, one at a time in this order."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_DIRECT)
     length = M if not blocks else BLOCK
     room = mmap.mmap(-1, length)
@@ -55,7 +55,7 @@ def written(path: Path, content: bytes, blocks: list[int]) -> None:
 
 
 def speeds(path: Path) -> list[Piece]:
-    """The best of several readings of each MiB."""
+    """The best of several reads of each MiB."""
     meter = Speedometer(path, silent)
     try:
         looks = [meter.measure(cut([Range(0, SIZE)], M), "") for _ in range(LOOKS)]
@@ -67,7 +67,7 @@ def speeds(path: Path) -> list[Piece]:
 
 
 def age(path: Path) -> tuple[bytes, float]:
-    """Makes a file of which a tenth is then written at random; what it holds, its fresh speed."""
+    """Creates a file and rewrites a tenth at random; returns its content and fresh speed."""
     chance = random.Random(5)
     content = bytearray(chance.randbytes(SIZE))
     written(path, bytes(content), [])
@@ -83,7 +83,7 @@ def age(path: Path) -> tuple[bytes, float]:
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_who_writes_throughout_loses_nothing_while_the_file_is_healed(
+def test_a_program_that_writes_during_a_heal_loses_nothing(
     kind: str, serve: Serve, attach: Attach, mounted: Mounted
 ) -> None:
     need(MKFS[kind][0])
@@ -114,7 +114,7 @@ timed = pytest.mark.skipif(
 
 @timed
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
-def test_a_tenth_that_aged_is_found_rewritten_and_as_fast_as_when_it_was_new(
+def test_an_aged_tenth_of_a_file_is_found_and_rewritten_to_fresh_speed(
     kind: str, serve: Serve, attach: Attach, mounted: Mounted
 ) -> None:
     need(MKFS[kind][0])
@@ -126,7 +126,7 @@ def test_a_tenth_that_aged_is_found_rewritten_and_as_fast_as_when_it_was_new(
     outcome = heal_file(path, Wish(slower_than=SLOWER_THAN), silent)
     assert outcome.refused is None
     slow = {row.offset_bytes for row in outcome.map if row.is_rewritten}
-    assert slow >= {AGED.offset, AGED.offset + M}, "the map shows what aged"
+    assert slow >= {AGED.offset, AGED.offset + M}, "the map shows the aged pieces"
     assert outcome.written_bytes <= 0.15 * SIZE, sorted(slow)
     assert (overall(speeds(path)) or 0) >= 0.95 * fresh
     assert path.read_bytes() == content
@@ -134,7 +134,7 @@ def test_a_tenth_that_aged_is_found_rewritten_and_as_fast_as_when_it_was_new(
 
 @timed
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_an_unmounted_device_that_aged_is_healed_as_a_whole_and_reads_as_when_it_was_new(
+def test_an_aged_unmounted_device_is_healed_to_fresh_speed(
     kind: str, serve: Serve, attach: Attach, mounted: Mounted, tmp_path: Path
 ) -> None:
     need(MKFS[kind][0])
