@@ -163,7 +163,7 @@ def examine(rig: Rig, tally: Tally) -> None:
 
 
 def _recover(rig: Rig, device: str, tally: Tally) -> None:
-    """Recovers with --recover, or sometimes by the next heal."""
+    """Recovers with `recover_device`, or sometimes by the next heal."""
     node = Path(device)
     for left in reversed(range(5)):
         # Another program's search for a free loop device opens each of them for a moment.
