@@ -1,17 +1,17 @@
-"""Kills and power cuts at random points of `ssdlab heal`, and what is left of the files.
+"""Kills and power cuts at random points of `ssdlab heal`, with a check of all files.
 
 Usage: python bench/heal_cuts.py [--kind ext4] [--way file|device|frozen] [--kills 100] [--cuts 100]
        [--writes] [--size 12] [--seed 1]
 
-Needs root, nbdfuse and losetup. A twin is served, attached and holds a file system with one file
-to be healed and others; `device` heals all of it unmounted, `frozen` mounted; with `--writes` a
-program writes to the file meanwhile, and what it had made durable must be there. A kill is SIGKILL
-to the healing process after a random part of its writes. A cut takes the twin's power while a
-random one of its next writes is half way (`tests/serve/cuts.py`). On `tables`, ext4 without
-extents, a file is copied; what a kill leaves of a copy must be gone after the next heal. After each
-the file system is mounted (it recovers), every byte is compared, and it is checked. Prints one line
-in the end: how many of each, bytes that differ, files missing, strange files, checks that failed.
-Exit status 1 if any.
+Needs root, nbdfuse and losetup. A served and attached twin has a file system with one file to heal
+and others; `device` heals the whole unmounted device, `frozen` the mounted one. With `--writes` a
+program writes to the file during the heal; its durable writes must be there. A kill is SIGKILL to
+the healing process after a random part of its writes. A cut takes the twin's power in the middle of
+a random one of its next writes (`tests/serve/cuts.py`). With `tables`, ext4 without extents, a heal
+copies files; the remains of a killed copy must be gone after the next heal. After each kill or cut
+the file system is mounted (it recovers), every byte is compared, and the file system is checked.
+Prints one line at the end: kills, cuts, bytes that differ, missing files, unexpected files, failed
+checks. Exit status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ CAPACITY = "400 MiB"
 
 
 def main() -> None:
-    """All kills and cuts, in a random order."""
+    """Makes all kills and cuts, in a random order."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", default="ext4", choices=sorted(MKFS))
     parser.add_argument("--way", default="file", choices=("file", "device", "frozen"))
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--cuts", type=int, default=100)
-    parser.add_argument("--writes", action="store_true", help="a program writes meanwhile")
-    parser.add_argument("--size", type=int, default=12, help="of the file, in MiB")
+    parser.add_argument("--writes", action="store_true", help="a program writes during the heal")
+    parser.add_argument("--size", type=int, default=12, help="size of the file in MiB")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     chance, tally = random.Random(given.seed), Tally()
@@ -64,10 +64,10 @@ def main() -> None:
 
 
 def _all(given: argparse.Namespace, rig: Rig, tally: Tally) -> None:
-    """Each kill or cut, and what is left then."""
+    """Makes each kill or cut, and checks the files after it."""
     units, most = make(rig)
     examine(rig, tally)
-    print(f"{most} writes of {units} units are a heal", flush=True)
+    print(f"a heal takes {most} writes of {units} units", flush=True)
     turns = ["kill"] * given.kills + ["cut"] * given.cuts
     rig.chance.shuffle(turns)
     for number, turn in enumerate(turns):
