@@ -43,38 +43,38 @@ def main() -> None:
     parser.add_argument("--writes", action="store_true", help="a program writes during the heal")
     parser.add_argument("--size", type=int, default=12, help="size of the file in MiB")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    chance, tally = random.Random(given.seed), Tally()
-    title = f"{given.kind}, {given.way}{', written to' if given.writes else ''}"
+    arguments = parser.parse_args()
+    rng, tally = random.Random(arguments.seed), Tally()
+    title = f"{arguments.kind}, {arguments.way}{', written to' if arguments.writes else ''}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        size = (given.size << 20) + 12_345
+        size = (arguments.size << 20) + 12_345
         socket = folder / "twin"
-        rig = Rig(given.kind, given.way, folder, socket, chance, size, given.writes)
+        rig = Rig(arguments.kind, arguments.way, folder, socket, rng, size, arguments.writes)
         profile = TWIN.format(capacity=CAPACITY, program="500 us", protected="false", honest="true")
         server = serve(
             profile, ServeOptions("twin", "unix", str(socket), control=f"{socket}.control")
         )
         try:
-            _all(given, rig, tally)
+            _make_all(arguments, rig, tally)
         finally:
             server.stop()
     print(f"{title}: {tally}", flush=True)
     sys.exit(1 if tally.bad else 0)
 
 
-def _all(given: argparse.Namespace, rig: Rig, tally: Tally) -> None:
+def _make_all(arguments: argparse.Namespace, rig: Rig, tally: Tally) -> None:
     """Makes each kill or cut, and checks the files after it."""
     units, most = make(rig)
     examine(rig, tally)
     print(f"a heal takes {most} writes of {units} units", flush=True)
-    turns = ["kill"] * given.kills + ["cut"] * given.cuts
-    rig.chance.shuffle(turns)
+    turns = ["kill"] * arguments.kills + ["cut"] * arguments.cuts
+    rig.rng.shuffle(turns)
     for number, turn in enumerate(turns):
         if turn == "kill":
-            kill_once(rig, rig.chance.uniform(0, units), tally)
+            kill_once(rig, rig.rng.uniform(0, units), tally)
         else:
-            cut_once(rig, rig.chance.randrange(1, most), tally)
+            cut_once(rig, rig.rng.randrange(1, most), tally)
         examine(rig, tally)
         if number % 10 == 9:
             print(tally, flush=True)

@@ -62,13 +62,13 @@ class Tally:
     strangers: int = 0
     checks_failed: int = 0
     not_recovered: int = 0
-    said: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     @property
     def bad(self) -> bool:
         """Whether anything was lost."""
-        found = self.bytes_differ + self.files_missing + self.strangers
-        return found + self.checks_failed + self.not_recovered > 0
+        losses = self.bytes_differ + self.files_missing + self.strangers
+        return losses + self.checks_failed + self.not_recovered > 0
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Rig:
     way: Way
     folder: Path
     socket: Path
-    chance: random.Random
+    rng: random.Random
     size_bytes: int
     writes: bool = False
     content: dict[str, bytes] = field(default_factory=dict)
@@ -88,8 +88,8 @@ class Rig:
     def __post_init__(self) -> None:
         """Generates the content of the files."""
         for number in range(OTHERS):
-            self.content[f"other-{number}"] = self.chance.randbytes(100_000 + number)
-        self.content["patient"] = self.chance.randbytes(self.size_bytes)
+            self.content[f"other-{number}"] = self.rng.randbytes(100_000 + number)
+        self.content["patient"] = self.rng.randbytes(self.size_bytes)
 
     @property
     def point(self) -> Path:
@@ -134,7 +134,7 @@ def attached(rig: Rig) -> Iterator[str]:
 
 
 @contextmanager
-def placed(rig: Rig, device: str, *, always: bool = False) -> Iterator[None]:
+def mounted(rig: Rig, device: str, *, always: bool = False) -> Iterator[None]:
     """Mounts the file system, unless the unmounted device is to be healed."""
     if rig.way == "device" and not always:
         yield
@@ -151,12 +151,12 @@ def placed(rig: Rig, device: str, *, always: bool = False) -> Iterator[None]:
 class Healing:
     """`ssdlab heal` in its own process, forked from one that has imported the program."""
 
-    def __init__(self, words: list[str], state: Path, said: Path) -> None:
-        self._process = _FORKS.Process(target=_program, args=(words, str(state), str(said)))
+    def __init__(self, words: list[str], state: Path, output: Path) -> None:
+        self._process = _FORKS.Process(target=_program, args=(words, str(state), str(output)))
         self._process.start()
 
     @property
-    def at_work(self) -> bool:
+    def is_running(self) -> bool:
         return self._process.is_alive()
 
     def kill(self) -> None:
@@ -169,23 +169,23 @@ class Healing:
         Those two are a process group, which does not include their guard. Returns whether there was
         a watchdog.
         """
-        found = run("pgrep", "--oldest", "-f", f"device.watchdog {point} ", check=False)
+        watchdog = run("pgrep", "--oldest", "-f", f"device.watchdog {point} ", check=False).stdout
         with suppress(ProcessLookupError):
-            if found.stdout:
-                os.killpg(int(found.stdout), signal.SIGKILL)
+            if watchdog:
+                os.killpg(int(watchdog), signal.SIGKILL)
         self.kill()
-        return bool(found.stdout)
+        return bool(watchdog)
 
     def wait(self) -> int | None:
         self._process.join()
         return self._process.exitcode
 
 
-def _program(words: list[str], state: str, said: str) -> None:
+def _program(words: list[str], state: str, output: str) -> None:
     os.environ["XDG_STATE_HOME"] = state
-    told = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(told, 1)
-    os.dup2(told, 2)
+    fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(fd, 1)
+    os.dup2(fd, 2)
     sys.argv = ["ssdlab", *words]
     program()
 
@@ -200,7 +200,7 @@ def healing(rig: Rig, device: str) -> Iterator[Healing]:
         if rig.writes:
             undo.enter_context(_writing(rig))
         words += ["--all", "--quiet", *UNMEASURED[rig.way]]
-        process = Healing(words, rig.folder / f"state-{rig.round}", rig.folder / "said")
+        process = Healing(words, rig.folder / f"state-{rig.round}", rig.folder / "output")
         undo.callback(process.kill)
         yield process
 

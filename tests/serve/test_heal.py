@@ -24,7 +24,7 @@ M = 1 << 20
 SIZE = 20 * M
 AGED = Range(7 * M, 2 * M)
 BLOCK = 4096
-LOOKS = 6
+READS = 6
 # Aged pieces read at half the fresh speed or less; a busy host slows reads by less than this.
 SLOWER_THAN = 0.65
 # At this pace the host's overhead per request is small compared to the drive's latency.
@@ -40,15 +40,15 @@ def silent(_label: str, _done: int, _total: int) -> None:
     pass
 
 
-def written(path: Path, content: bytes, blocks: list[int]) -> None:
+def write_blocks(path: Path, content: bytes, blocks: list[int]) -> None:
     """Writes blocks of a file by direct I/O, one at a time in this order."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_DIRECT)
     length = M if not blocks else BLOCK
-    room = mmap.mmap(-1, length)
+    buffer = mmap.mmap(-1, length)
     try:
         for block in blocks or range(len(content) // length):
-            room[:] = content[block * length :][:length]
-            os.pwrite(fd, room, block * length)
+            buffer[:] = content[block * length :][:length]
+            os.pwrite(fd, buffer, block * length)
         os.fsync(fd)
     finally:
         os.close(fd)
@@ -58,25 +58,25 @@ def speeds(path: Path) -> list[Piece]:
     """The best of several reads of each MiB."""
     meter = Speedometer(path, silent)
     try:
-        looks = [meter.measure(cut([Range(0, SIZE)], M), "") for _ in range(LOOKS)]
+        reads = [meter.measure(cut([Range(0, SIZE)], M), "") for _ in range(READS)]
     finally:
         meter.close()
     return [
-        max(each, key=lambda piece: piece.bytes_per_s or 0) for each in zip(*looks, strict=True)
+        max(each, key=lambda piece: piece.bytes_per_s or 0) for each in zip(*reads, strict=True)
     ]
 
 
 def age(path: Path) -> tuple[bytes, float]:
     """Creates a file and rewrites a tenth at random; returns its content and fresh speed."""
-    chance = random.Random(5)
-    content = bytearray(chance.randbytes(SIZE))
-    written(path, bytes(content), [])
+    rng = random.Random(5)
+    content = bytearray(rng.randbytes(SIZE))
+    write_blocks(path, bytes(content), [])
     fresh = overall(speeds(path)) or 0
     blocks = list(range(AGED.offset // BLOCK, AGED.end // BLOCK))
-    some = chance.sample(blocks, len(blocks) // 2)
+    some = rng.sample(blocks, len(blocks) // 2)
     for block in some:
-        content[block * BLOCK : (block + 1) * BLOCK] = chance.randbytes(BLOCK)
-    written(path, bytes(content), some)
+        content[block * BLOCK : (block + 1) * BLOCK] = rng.randbytes(BLOCK)
+    write_blocks(path, bytes(content), some)
     aged = overall(speeds(path)) or 0
     assert aged < 0.95 * fresh, "it aged"
     return bytes(content), fresh
@@ -100,11 +100,11 @@ def test_a_program_that_writes_during_a_heal_loses_nothing(
     writer = Writer(patient, "buffered", 1000)
     wait_for(lambda: path.read_bytes() != content, "the writer")
     outcome = heal_file(path, Wish(everything=True), silent)
-    writes, wanted = writer.end()
+    writes, expected = writer.end()
     assert writes > 0
     assert outcome.refused is None
     assert outcome.moved_bytes > 0
-    patient.check(wanted)
+    patient.check(expected)
 
 
 timed = pytest.mark.skipif(

@@ -18,12 +18,12 @@ Begin = Callable[[str, Way], Rig]
 def begin(serve: Serve, tmp_path: Path) -> Begin:
     """`begin(kind, way)` -> a rig with its file system; skips without root or nbdfuse."""
 
-    def made(kind: str, way: Way) -> Rig:
+    def make_rig(kind: str, way: Way) -> Rig:
         need("nbdfuse", "losetup", MKFS[kind][0], root=True)
         served = serve(capacity="400 MiB")
         return Rig(kind, way, tmp_path, served.socket, random.Random(4), 6 << 20, way == "frozen")
 
-    return made
+    return make_rig
 
 
 @pytest.mark.parametrize(

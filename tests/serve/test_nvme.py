@@ -117,8 +117,8 @@ def test_lba_status_reports_mapped_and_unreadable_blocks(
         host.io.flush()
         control.request("fault", kind="die", die=0)
         assert host.io.read(0, 128).code == 0x281
-        gone = sum(blocks for _, blocks in host.lba_status(HAS_FAILED))
-        assert 0 < gone < 128
+        lost = sum(blocks for _, blocks in host.lba_status(HAS_FAILED))
+        assert 0 < lost < 128
         assert host.lba_status(MAY_FAIL) == host.lba_status(HAS_FAILED)
 
 
@@ -160,7 +160,7 @@ def test_writes_to_a_handle_fill_its_reclaim_unit_and_no_other(serve: Serve) -> 
         for unit in range(10):
             assert host.io.write(unit * 8, bytes(UNIT), {12: FIRST_STREAM, 13: 2 << 16}) == 0
         assert host.io.write(800, bytes(UNIT)) == 0
-        assert free_blocks(host) == [superblock // 512 - gone for gone in (8, 0, 80, 0)]
+        assert free_blocks(host) == [superblock // 512 - used for used in (8, 0, 80, 0)]
         counts = host.admin.log(0x22, 64)
         assert number(counts, 0, 16) == served.count("host_write_bytes") == 11 * UNIT
     assert (served.count("writes_of_stream"), served.count("writes_plain")) == (10, 1)
