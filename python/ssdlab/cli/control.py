@@ -27,7 +27,7 @@ def run(
         Path, typer.Argument(metavar="SOCKET", help="Control socket of a running ssdlab serve.")
     ],
     do: Annotated[str, typer.Argument(metavar="DO", help="The request, such as counters.")],
-    arguments: Annotated[
+    more: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="Its arguments; sizes as 1MiB, ranges as 0-1MiB."),
     ] = None,
@@ -36,7 +36,7 @@ def run(
 
     The answer is one JSON object.
     """
-    values = dict(_parse_argument(argument) for argument in arguments or [])
+    values = dict(_parse_argument(argument) for argument in more or [])
     from ssdlab.device import Control
     from ssdlab.records import encode_json
 
