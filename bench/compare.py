@@ -1,12 +1,12 @@
-"""How often `ssdlab compare` is wrong: equal sides told apart, and a true 10 % not seen.
+"""Error rates of `ssdlab compare`: equal sides called different, and a true 10 % missed.
 
 Usage: python bench/compare.py [--trials 100] [--turns 20] [--turn 50ms] [--only WORD] [DIRECTORY]
 
-equal, in turns: the same file against itself by `--interleave`, each trial a comparison of its own.
-equal, runs: two groups of runs of that file, one group after the other, and single runs; these are
-  blind to what changes between the groups, so their rate of error is the machine's.
+equal, in turns: the same file against itself with `--interleave`; each trial is one comparison.
+equal, runs: two groups of runs of that file, one group after the other, and single runs. These
+  cannot see changes of the machine between the groups, which therefore determine the error rate.
 10 %, twins: reads of a twin in turns. A twin has no noise: the recorded numbers of each turn get
-  some of 5 % (lognormal), each its own, and those of the second side are worse by 10 %.
+  independent lognormal noise of 5 %, and those of the second side are worse by 10 %.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ssdlab.runner.run import RunObserver, RunRequest, SaveOptions, options_of, 
 from ssdlab.target import NO_CONSENT, parse_target
 
 NOISE = 0.05
-TRUE = 1.10
+TRUE_RATIO = 1.10
 
 
 def in_turns(targets: list[str], number: int, turn: str, seed: int) -> list[Run]:
@@ -55,38 +55,38 @@ def in_turns(targets: list[str], number: int, turn: str, seed: int) -> list[Run]
 
 
 def verdict(runs: list[Run]) -> str:
-    """What a comparison of the two says."""
-    found = [Side(str(at), (run,)) for at, run in enumerate(runs)]
-    return compare(found, settings=True).others[0].verdict
+    """The verdict of a comparison of two runs."""
+    both = [Side(str(number), (run,)) for number, run in enumerate(runs)]
+    return compare(both, settings=True).others[0].verdict
 
 
 def equal_in_turns(directory: Path, options: argparse.Namespace) -> Counter[str]:
     """Verdicts on the same file against itself."""
-    found: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
     for trial in range(options.trials):
         runs = in_turns([str(directory)] * 2, options.turns, options.turn, trial + 1)
-        found[verdict(runs)] += 1
-        print(f"\r{trial + 1} trials, load {os.getloadavg()[0]:.1f}: {dict(found)}", end="")
+        verdicts[verdict(runs)] += 1
+        print(f"\r{trial + 1} trials, load {os.getloadavg()[0]:.1f}: {dict(verdicts)}", end="")
     print()
-    return found
+    return verdicts
 
 
 def equal_runs(directory: Path, options: argparse.Namespace, each: int) -> Counter[str]:
-    """Verdicts on one group of runs after another, of the same file; `each` runs a group."""
-    found: Counter[str] = Counter()
+    """Verdicts on two groups of `each` runs of the same file, one group after the other."""
+    verdicts: Counter[str] = Counter()
     for trial in range(options.trials // 2):
         groups = []
         for group in range(2):
             singles = [single(directory, 100 * trial + 10 * group + at) for at in range(each)]
             groups.append((str(group), singles))
-        found[compare(sides(groups)).others[0].verdict] += 1
-        print(f"\r{trial + 1} trials, load {os.getloadavg()[0]:.1f}: {dict(found)}", end="")
+        verdicts[compare(sides(groups)).others[0].verdict] += 1
+        print(f"\r{trial + 1} trials, load {os.getloadavg()[0]:.1f}: {dict(verdicts)}", end="")
     print()
-    return found
+    return verdicts
 
 
 def single(directory: Path, seed: int) -> Run:
-    """A run of the workload alone: one turn's job for three seconds."""
+    """A single run of the workload, for three seconds."""
     text = Short("read", "random", "4KiB", 1, "3s", "16MiB").text()
     plan = workload.plan_of(text, "", seed=seed)
     task = RunRequest("workload", plan, options_of(parse_target(str(directory)), plan, NO_CONSENT))
@@ -95,7 +95,7 @@ def single(directory: Path, seed: int) -> Run:
 
 
 def noisy(run: Run, factor: float, generator: np.random.Generator) -> Run:
-    """The run with noise on each number of each turn, and times longer by a factor."""
+    """The run with noise on each number of each turn, and slower by a factor."""
     rows = []
     for row in run.result.measures:
         rate, half, most = np.exp(generator.normal(0.0, NOISE, 3))
@@ -111,18 +111,18 @@ def noisy(run: Run, factor: float, generator: np.random.Generator) -> Run:
 
 
 def slower_twins(number: int, options: argparse.Namespace, factor: float) -> Counter[str]:
-    """Verdicts on twins in turns, the second slower by a factor, with 5 % of noise a turn."""
+    """Verdicts on twins in turns, the second slower by a factor, with 5 % noise per turn."""
     runs = in_turns(["twin:toshiba-xg5"] * 2, number, "20ms", 1)
-    found: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
     for trial in range(options.trials):
         generator = np.random.default_rng(trial)
         pair = [noisy(runs[0], 1.0, generator), noisy(runs[1], factor, generator)]
-        found[verdict(pair)] += 1
-    return found
+        verdicts[verdict(pair)] += 1
+    return verdicts
 
 
 def main() -> None:
-    """Runs the cases and prints a line each."""
+    """Runs the cases and prints a line for each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("directory", nargs="?", type=Path, default=Path())
     parser.add_argument("--trials", type=int, default=100)
@@ -131,9 +131,9 @@ def main() -> None:
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     cases: dict[str, Callable[[], Any]] = {
-        "10 %, twins, 8 turns": lambda: slower_twins(8, options, TRUE),
-        "10 %, twins, 10 turns": lambda: slower_twins(10, options, TRUE),
-        "10 %, twins, 20 turns": lambda: slower_twins(20, options, TRUE),
+        "10 %, twins, 8 turns": lambda: slower_twins(8, options, TRUE_RATIO),
+        "10 %, twins, 10 turns": lambda: slower_twins(10, options, TRUE_RATIO),
+        "10 %, twins, 20 turns": lambda: slower_twins(20, options, TRUE_RATIO),
         "equal, twins, 20 turns": lambda: slower_twins(20, options, 1.0),
         "equal, in turns": lambda: equal_in_turns(options.directory, options),
         "equal, a run each": lambda: equal_runs(options.directory, options, 1),

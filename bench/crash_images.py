@@ -104,8 +104,8 @@ def _record_log(rounds: int, memory: Path, log: Path) -> None:
         undo.callback(unmount, point)
         with Control(f"{socket}.control") as control:
             os.sync()
-            control.ask("mark", name=crash_images.MADE)
-            workload = crash_images.Workload(point, lambda name: control.ask("mark", name=name))
+            control.request("mark", name=crash_images.MADE)
+            workload = crash_images.Workload(point, lambda name: control.request("mark", name=name))
             workload.run(rounds)
 
 

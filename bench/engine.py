@@ -1,13 +1,13 @@
-"""The measuring engine against fio, in one run: pairs that alternate, medians and ratios.
+"""The measuring engine against fio: alternating pairs, medians and ratios.
 
 Usage: python bench/engine.py [--rounds 10] [--size 2048] [--seconds 2] [--only WORD] [DIRECTORY]
 
-Random reads of 4 KiB and sequential reads of 1 MiB of a file that was preallocated and written,
-past the page cache and from it; the null device; the ceiling of io_uring. A ratio is the median of
-the pairs' ratios, ours by fio's, with the least and the greatest. CPU a request is user and system
-time: of this process while a job runs, and of fio by its own account (cpu, without its start) and
-as its parent sees it (cpu+, with it). `load` is how many processors others kept busy, in the mean,
-and `stolen` how many the hypervisor kept.
+Random 4 KiB reads and sequential 1 MiB reads of a preallocated and written file, direct and from
+the page cache; the null device; io_uring's NOP rate as the upper limit. A ratio is the median of
+the pairs' ratios (ssdlab / fio), with minimum and maximum. CPU time per request is user and system
+time: of this process during the job; of fio as fio reports it (cpu, without its start) and as
+getrusage of its parent reports it (cpu+, with its start). `load` is the mean number of processors
+that other processes kept busy, `stolen` the number that the hypervisor took.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-# As the command line has it: a measuring process has no thread but its own.
+# As in ssdlab.cli: no worker threads of OpenBLAS.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import msgspec
@@ -40,12 +40,12 @@ from ssdlab.device import (
 )
 
 MIB = 1 << 20
-PERCENTS = (50.0, 90.0, 99.0)  # the first of an outcome's percentiles
+PERCENTS = (50.0, 90.0, 99.0)  # the first three of `Outcome.percentiles_ns`
 
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison: a job, how ours opens the file, and which of fio's engines it meets."""
+    """One comparison: a job, ssdlab's options and engine, and fio's engine."""
 
     name: str
     target: str
@@ -59,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one run gave: requests a second, CPU us a request (fio: two ways), percentiles in ns."""
+    """Requests per second, CPU time per request in us (fio: by two methods), percentiles in ns."""
 
     rate: float
     cpu_us: float
@@ -88,7 +88,7 @@ CASES = (
 
 
 def by_ssdlab(case: Case, path: Path, seconds: float) -> Reading:
-    """One run of ours."""
+    """One run of ssdlab."""
     drive: Drive
     if case.options is None:
         drive = open_null(case.depth)
@@ -188,7 +188,7 @@ def _compare(case: Case, path: Path, arguments: argparse.Namespace) -> None:
 
 def _print(case: Case, pairs: list[tuple[Reading, Reading]]) -> None:
     def medians(pick: Callable[[Reading], float]) -> str:
-        ours, fio = (statistics.median(pick(pair[who]) for pair in pairs) for who in (0, 1))
+        ours, fio = (statistics.median(pick(pair[side]) for pair in pairs) for side in (0, 1))
         ratios = [pick(ours) / (pick(fio) or 1) for ours, fio in pairs]
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
         ratio = statistics.median(ratios)
@@ -213,7 +213,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", nargs="?", type=Path, default=Path("build/bench"))
     parser.add_argument("--rounds", type=int, default=10, help="pairs of each comparison")
-    parser.add_argument("--size", type=int, default=2048, help="of the file, in MiB")
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
+    parser.add_argument("--size", type=int, default=2048, help="size of the file in MiB")
+    parser.add_argument("--seconds", type=float, default=2.0, help="duration of each run")
     parser.add_argument("--only", default="", help="cases with this in their name")
     main(parser.parse_args())

@@ -1,17 +1,17 @@
-"""Kills and power cuts at random points of `ssdlab heal`, and what is left of the files.
+"""Kills and power cuts at random points of `ssdlab heal`, with a check of all files.
 
 Usage: python bench/heal_cuts.py [--kind ext4] [--way file|device|frozen] [--kills 100] [--cuts 100]
        [--writes] [--size 12] [--seed 1]
 
-Needs root, nbdfuse and losetup. A twin is served, attached and holds a file system with one file
-to be healed and others; `device` heals all of it unmounted, `frozen` mounted; with `--writes` a
-program writes to the file meanwhile, and what it had made durable must be there. A kill is SIGKILL
-to the healing process after a random part of its writes. A cut takes the twin's power while a
-random one of its next writes is half way (`tests/serve/cuts.py`). On `tables`, ext4 without
-extents, a file is copied; what a kill leaves of a copy must be gone after the next heal. After each
-the file system is mounted (it recovers), every byte is compared, and it is checked. Prints one line
-in the end: how many of each, bytes that differ, files missing, strange files, checks that failed.
-Exit status 1 if any.
+Needs root, nbdfuse and losetup. A served and attached twin has a file system with one file to heal
+and others; `device` heals the whole unmounted device, `frozen` the mounted one. With `--writes` a
+program writes to the file during the heal; its durable writes must be there. A kill is SIGKILL to
+the healing process after a random part of its writes. A cut takes the twin's power in the middle of
+a random one of its next writes (`tests/serve/cuts.py`). With `tables`, ext4 without extents, a heal
+copies files; the remains of a killed copy must be gone after the next heal. After each kill or cut
+the file system is mounted (it recovers), every byte is compared, and the file system is checked.
+Prints one line at the end: kills, cuts, bytes that differ, missing files, unexpected files, failed
+checks. Exit status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -34,47 +34,47 @@ CAPACITY = "400 MiB"
 
 
 def main() -> None:
-    """All kills and cuts, in a random order."""
+    """Makes all kills and cuts, in a random order."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", default="ext4", choices=sorted(MKFS))
     parser.add_argument("--way", default="file", choices=("file", "device", "frozen"))
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--cuts", type=int, default=100)
-    parser.add_argument("--writes", action="store_true", help="a program writes meanwhile")
-    parser.add_argument("--size", type=int, default=12, help="of the file, in MiB")
+    parser.add_argument("--writes", action="store_true", help="a program writes during the heal")
+    parser.add_argument("--size", type=int, default=12, help="size of the file in MiB")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    chance, tally = random.Random(given.seed), Tally()
-    title = f"{given.kind}, {given.way}{', written to' if given.writes else ''}"
+    arguments = parser.parse_args()
+    rng, tally = random.Random(arguments.seed), Tally()
+    title = f"{arguments.kind}, {arguments.way}{', written to' if arguments.writes else ''}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        size = (given.size << 20) + 12_345
+        size = (arguments.size << 20) + 12_345
         socket = folder / "twin"
-        rig = Rig(given.kind, given.way, folder, socket, chance, size, given.writes)
+        rig = Rig(arguments.kind, arguments.way, folder, socket, rng, size, arguments.writes)
         profile = TWIN.format(capacity=CAPACITY, program="500 us", protected="false", honest="true")
         server = serve(
             profile, ServeOptions("twin", "unix", str(socket), control=f"{socket}.control")
         )
         try:
-            _all(given, rig, tally)
+            _make_all(arguments, rig, tally)
         finally:
             server.stop()
     print(f"{title}: {tally}", flush=True)
     sys.exit(1 if tally.bad else 0)
 
 
-def _all(given: argparse.Namespace, rig: Rig, tally: Tally) -> None:
-    """Each kill or cut, and what is left then."""
+def _make_all(arguments: argparse.Namespace, rig: Rig, tally: Tally) -> None:
+    """Makes each kill or cut, and checks the files after it."""
     units, most = make(rig)
     examine(rig, tally)
-    print(f"{most} writes of {units} units are a heal", flush=True)
-    turns = ["kill"] * given.kills + ["cut"] * given.cuts
-    rig.chance.shuffle(turns)
+    print(f"a heal takes {most} writes of {units} units", flush=True)
+    turns = ["kill"] * arguments.kills + ["cut"] * arguments.cuts
+    rig.rng.shuffle(turns)
     for number, turn in enumerate(turns):
         if turn == "kill":
-            kill_once(rig, rig.chance.uniform(0, units), tally)
+            kill_once(rig, rig.rng.uniform(0, units), tally)
         else:
-            cut_once(rig, rig.chance.randrange(1, most), tally)
+            cut_once(rig, rig.rng.randrange(1, most), tally)
         examine(rig, tally)
         if number % 10 == 9:
             print(tally, flush=True)

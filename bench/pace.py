@@ -1,19 +1,19 @@
-"""A twin served in real time: what fio sees against what the model says, in one run.
+"""Latency of a twin served in real time, measured by fio, against the model.
 
 Usage: python bench/pace.py [--rounds 3] [--seconds 3]
 
-4 KiB reads at random of a twin whose flash reads take 80 us, at depths 1, 4 and 16: fio's NBD
-engine over a unix socket with `--pace real`, and the same job on the same twin in virtual time. The
-twin has three dies: at depth 16 they bound the rate, at 36,000 requests a second; sixteen dies
-would ask for 150,000, more than fio makes. Aimed at: the median within 5 %, p99 within 10 %.
+Random 4 KiB reads of a twin with tR = 80 us, at queue depths 1, 4 and 16: fio's NBD engine over a
+Unix socket with `--pace real`, and the same job on the same twin in virtual time. The twin has
+three dies, which limit the rate at depth 16 to 36,000 requests per second; sixteen dies would need
+150,000, more than fio can issue. Aim: the median within 5 %, p99 within 10 %.
 
-Server and fio share one processor in real-time scheduling where the system lets them (as `chrt -r
-10 taskset -c 0` does): a machine with other work keeps no time else. `late` is the share of answers
-that left more than 20 us after their time; `load` the machine's load average.
+Server and fio share one processor with real-time scheduling if permitted (as with `chrt -r 10
+taskset -c 0`), because other load disturbs the timing. `late` is the share of answers that left
+more than 20 us after they were due; `load` is the load average.
 
-The last line is of an ideal server: it has no drive and no other thread, and looks at the clock
-until it answers. What fio sees of its p99 over its median at depth 1 is the machine's own (its
-timer's ticks, its host): no answer can be more punctual.
+The last line is for an ideal server, without a drive or other threads, that busy-waits until an
+answer is due. The difference of its p99 and its median is jitter of the machine: no server can do
+better.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ honours_flush = true
 
 
 def modelled_us(depth: int, seconds: float) -> tuple[float, float]:
-    """Median and p99 in virtual time."""
+    """Median and p99 in virtual time, in microseconds."""
     drive = open_twin("twin", PROFILE)
     fill = Job(
         op="write",
@@ -88,8 +88,8 @@ def modelled_us(depth: int, seconds: float) -> tuple[float, float]:
     return percentiles[0], percentiles[2]
 
 
-def seen_us(socket: Path, rw: str, depth: int, seconds: float) -> tuple[float, float]:
-    """Median and p99 as fio sees them."""
+def measured_us(socket: Path, rw: str, depth: int, seconds: float) -> tuple[float, float]:
+    """Median and p99 measured by fio, in microseconds."""
     block = "4k" if rw == "randread" else "128k"
     length = ["--time_based", f"--runtime={seconds}"] if rw == "randread" else []
     command = [
@@ -99,15 +99,14 @@ def seen_us(socket: Path, rw: str, depth: int, seconds: float) -> tuple[float, f
     ]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     job = json.loads(out[out.index("{") :])["jobs"][0]
-    told = job["read" if rw == "randread" else "write"]["clat_ns"]["percentile"]
-    return told["50.000000"] / 1e3, told["99.000000"] / 1e3
+    percentiles = job["read" if rw == "randread" else "write"]["clat_ns"]["percentile"]
+    return percentiles["50.000000"] / 1e3, percentiles["99.000000"] / 1e3
 
 
 def answer_ideally(path: str, wait_us: float) -> None:
-    """Serves reads of zeros to one client after another, each answered after so long.
+    """Serves zeros to one NBD client after another; answers each read after `wait_us`.
 
-    The numbers are those of NBD's protocol (doc/proto.md): a fixed newstyle handshake, simple
-    replies.
+    Fixed newstyle handshake and simple replies, as in NBD's doc/proto.md.
     """
     with sockets.socket(sockets.AF_UNIX) as listener:
         listener.bind(path)
@@ -118,28 +117,29 @@ def answer_ideally(path: str, wait_us: float) -> None:
 
 
 def serve_ideally(client: sockets.socket, wait_ns: int) -> None:
-    """One client, until it leaves."""
+    """Serves one client until it disconnects."""
 
-    def take(count: int) -> bytes:
-        return client.recv(count, sockets.MSG_WAITALL)
+    def receive(size: int) -> bytes:
+        return client.recv(size, sockets.MSG_WAITALL)
 
-    def tell(option: int, kind: int, told: bytes = b"") -> None:
-        client.sendall(struct.pack(">QIII", 0x3E889045565A9, option, kind, len(told)) + told)
+    def reply(option: int, kind: int, payload: bytes = b"") -> None:
+        head = struct.pack(">QIII", 0x3E889045565A9, option, kind, len(payload))
+        client.sendall(head + payload)
 
     client.sendall(b"NBDMAGICIHAVEOPT\0\3")
-    take(4)
+    receive(4)
     option = 0
-    while option != 7:  # GO
-        _, option, length = struct.unpack(">QII", take(16))
-        take(length)
+    while option != 7:  # NBD_OPT_GO
+        _, option, length = struct.unpack(">QII", receive(16))
+        receive(length)
         if option == 7:
-            tell(option, 3, struct.pack(">HQH", 0, SIZE, 1))
-            tell(option, 1)
+            reply(option, 3, struct.pack(">HQH", 0, SIZE, 1))
+            reply(option, 1)
         else:
-            tell(option, 0x80000001)
-    while len(asked := take(28)) == 28:
+            reply(option, 0x80000001)
+    while len(request := receive(28)) == 28:
         due = time.perf_counter_ns() + wait_ns
-        _, kind, cookie, _, length = struct.unpack(">IIQQI", asked)
+        _, kind, cookie, _, length = struct.unpack(">IIQQI", request)
         if kind:
             return
         answer = struct.pack(">IIQ", 0x67446698, 0, cookie) + bytes(length)
@@ -149,52 +149,56 @@ def serve_ideally(client: sockets.socket, wait_ns: int) -> None:
 
 
 def show_ideal(folder: Path, wait_us: float, arguments: argparse.Namespace) -> None:
-    """Prints what fio sees of an ideal server."""
+    """Prints fio's latencies with the ideal server."""
     path = folder / "ideal"
     command = [sys.executable, __file__, "--ideal", str(path), str(wait_us)]
     with subprocess.Popen(command) as process:
         while not path.exists():
             time.sleep(0.02)
-        seen = [seen_us(path, "randread", 1, arguments.seconds) for _ in range(arguments.rounds)]
+        measured = [
+            measured_us(path, "randread", 1, arguments.seconds) for _ in range(arguments.rounds)
+        ]
         process.terminate()
-    median, p99 = (statistics.median(column) for column in zip(*seen, strict=True))
+    median, p99 = (statistics.median(column) for column in zip(*measured, strict=True))
     print(
         f"ideal      median {median:7.1f} us, p99 {p99:7.1f} us: {(p99 / median - 1) * 100:+.1f} %"
     )
 
 
-def take_a_processor() -> None:
-    """Real-time scheduling on one processor, for this process and those it starts."""
+def use_one_processor() -> None:
+    """Sets real-time scheduling on one processor, for this process and its children."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     except PermissionError:
-        print("no real-time scheduling here: other work on the machine will show")
+        print("no permission for real-time scheduling: other load will disturb the latencies")
 
 
 def compare(server: Server, socket: Path, depth: int, arguments: argparse.Namespace) -> None:
-    """Prints one line about a depth."""
+    """Prints one line for a queue depth."""
     model = modelled_us(depth, arguments.seconds)
     before = server.counters()
-    seen = [seen_us(socket, "randread", depth, arguments.seconds) for _ in range(arguments.rounds)]
+    measured = [
+        measured_us(socket, "randread", depth, arguments.seconds) for _ in range(arguments.rounds)
+    ]
     after = server.counters()
     answers, late = (
         (after[name] or 0.0) - (before[name] or 0.0) for name in ("paced_answers", "late_answers")
     )
     words = [f"depth {depth:<3}"]
     for number, (name, aim) in enumerate((("median", 5), ("p99", 10))):
-        ours = statistics.median(pair[number] for pair in seen)
-        off = (ours / model[number] - 1) * 100
-        mark = "" if abs(off) <= aim else f" beyond {aim} %"
+        by_fio = statistics.median(pair[number] for pair in measured)
+        error = (by_fio / model[number] - 1) * 100
+        mark = "" if abs(error) <= aim else f" above {aim} %"
         words.append(
-            f"{name} {ours:7.1f} us, modelled {model[number]:7.1f} us: {off:+6.1f} %{mark}"
+            f"{name} {by_fio:7.1f} us, modelled {model[number]:7.1f} us: {error:+6.1f} %{mark}"
         )
     words.append(f"late {late / max(answers, 1):.1%}  load {os.getloadavg()[0]:.1f}")
     print("  ".join(words), flush=True)
 
 
 def main() -> None:
-    """All depths."""
+    """Measures all depths."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0)
@@ -203,12 +207,12 @@ def main() -> None:
     if arguments.ideal:
         answer_ideally(arguments.ideal[0], float(arguments.ideal[1]))
         return
-    take_a_processor()
+    use_one_processor()
     with tempfile.TemporaryDirectory() as folder:
         socket = Path(folder) / "twin"
         server = serve(PROFILE, ServeOptions("twin", "unix", str(socket), pace=1.0))
         print(f"answers leave {server.transport_us:.1f} us early")
-        seen_us(socket, "write", 4, 0)
+        measured_us(socket, "write", 4, 0)
         for depth in (1, 4, 16):
             compare(server, socket, depth, arguments)
         server.stop()

@@ -1,17 +1,17 @@
-"""Percentiles against fio's on the same steady load: pairs that alternate, medians and ratios.
+"""Latency percentiles against fio's on the same steady load: alternating pairs and ratios.
 
 Usage: python bench/percentiles.py [--rounds 10] [--seconds 3] [--only WORD] [DIRECTORY]
 
-Each case is a fio job file. Ours reads it by `parse_fio`; fio runs what `to_fio` prints of the same
-job. Both read the same file, which was written. A ratio is the median of the pairs' ratios, ours by
-fio's. fio's latency is `lat`: from when a request was put. Ours is that too in a closed loop; with
-a rate it counts from when the request was due, which fio does not: such loads are no comparison.
-Nor are requests of a microsecond: reading the clock is a tenth of them in fio. At its end fio takes
-back all that is in flight at once, so that the last of them look up to twice as slow: a percentile
-can be compared while the depth is far below the number of requests beyond it.
+Each case is a fio job file. ssdlab converts it by `parse_fio`; fio runs the output of `to_fio` for
+the same job. Both read the same written file. A ratio is the median of the pairs' ratios (ssdlab /
+fio). fio's latency is `lat`, from the submission of a request. ssdlab's is the same in a closed
+loop; with a rate it counts from the arrival, which fio does not, so such loads are not compared.
+Nor are requests of about 1 us, of which fio spends a tenth reading the clock. At its end fio reaps
+all requests in flight at once, so the last ones seem up to twice as slow: a percentile is
+comparable if the queue depth is far below the number of requests above the percentile.
 
-The steadiest load waits for its turn below a throttle, as a control group has it: with depth 64
-for 20 s, echo "MAJOR:MINOR 500" > blkio.throttle.read_iops_device.
+The steadiest load is one limited by a cgroup: with depth 64 for 20 s, echo "MAJOR:MINOR 500" >
+blkio.throttle.read_iops_device.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Reading:
-    """Percentiles in us, requests a second, processors that others kept busy."""
+    """Percentiles in us, requests per second, processors kept busy by other processes."""
 
     us: tuple[float, ...]
     rate: float
@@ -52,16 +52,16 @@ class Reading:
 
 
 def by_ssdlab(job: FioJob, path: Path) -> Reading:
-    """One run of ours."""
+    """One run of ssdlab."""
     outcome = run_job(open_engine(path, job.options, job.engine), job.job)
     outcome.raise_if_failed(job.name)
-    found = outcome.percentiles_ns()
-    us = tuple((value or 0.0) / 1e3 for value in (found.p50, found.p99, found.p999))
+    latency = outcome.percentiles_ns()
+    us = tuple((value or 0.0) / 1e3 for value in (latency.p50, latency.p99, latency.p999))
     return Reading(us, outcome.requests / outcome.seconds, outcome.host.foreign_cores)
 
 
 def by_fio(job: FioJob, path: Path) -> Reading:
-    """One run of fio, of the file that is printed for the same job."""
+    """One run of fio, with the job file that `to_fio` writes."""
     file = path.with_suffix(".fio")
     file.write_text(to_fio(msgspec.structs.replace(job, filename=str(path))))
     listed = ":".join(f"{percent:g}" for percent in PERCENTS)
@@ -73,10 +73,10 @@ def by_fio(job: FioJob, path: Path) -> Reading:
     )
     file.unlink()
     host = watch.load()
-    found = json.loads(done.stdout)["jobs"][0]
-    read, cpu_s = found["read"], (found["usr_cpu"] + found["sys_cpu"]) / 100
+    result = json.loads(done.stdout)["jobs"][0]
+    read, cpu_share = result["read"], (result["usr_cpu"] + result["sys_cpu"]) / 100
     us = tuple(read["lat_ns"]["percentile"][f"{percent:.6f}"] / 1e3 for percent in PERCENTS)
-    own_s = cpu_s * found["job_runtime"] / 1e3
+    own_s = cpu_share * result["job_runtime"] / 1e3
     return Reading(us, read["iops"], max(0.0, host.foreign_cpu_s - own_s) / host.wall_s)
 
 
@@ -107,12 +107,12 @@ def _compare(name: str, job: FioJob, path: Path, rounds: int) -> None:
         pairs.append((ours or by_ssdlab(job, path), fio))
     load = statistics.median(each.load for pair in pairs for each in pair)
     rates = statistics.median(ours.rate / fio.rate for ours, fio in pairs)
-    print(f"{name}: {rounds} pairs, load {load:.2f}, rate ours by fio's {rates:.3f}")
+    print(f"{name}: {rounds} pairs, load {load:.2f}, rate ssdlab/fio {rates:.3f}")
     for at, percent in enumerate(PERCENTS):
         if not all(pair[0].us[at] for pair in pairs):
             print(f"  p{percent:<5g} too few requests")
             continue
-        ours, fio = (statistics.median(pair[who].us[at] for pair in pairs) for who in (0, 1))
+        ours, fio = (statistics.median(pair[side].us[at] for pair in pairs) for side in (0, 1))
         ratios = [pair[0].us[at] / pair[1].us[at] for pair in pairs]
         spread = f"{min(ratios):.3f} to {max(ratios):.3f}"
         print(
@@ -126,7 +126,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", nargs="?", type=Path, default=Path("build/bench"))
     parser.add_argument("--rounds", type=int, default=10, help="pairs of each comparison")
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each run")
-    parser.add_argument("--size", type=int, default=128, help="of the file, in MiB")
+    parser.add_argument("--seconds", type=float, default=3.0, help="duration of each run")
+    parser.add_argument("--size", type=int, default=128, help="size of the file in MiB")
     parser.add_argument("--only", default="", help="cases with this in their name")
     main(parser.parse_args())

@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def by_ssdlab(path: Path) -> float:
-    """MiB/s by the lab's own engine, 1 MiB requests at queue depth 1."""
+    """MiB/s by ssdlab's engine, 1 MiB requests at queue depth 1."""
     size = path.stat().st_size
     drive = open_real(path, writable=False)
     outcome = run_job(drive, Job(op="read", length_bytes=size, block_bytes=MIB, amount_bytes=size))
@@ -29,7 +29,7 @@ def by_ssdlab(path: Path) -> float:
 
 
 def by_dd(path: Path) -> float:
-    """MiB/s by dd, its whole process timed."""
+    """MiB/s by dd, over the time of the whole process."""
     started = time.monotonic()
     command = ["dd", f"if={path}", "of=/dev/null", "bs=1M", "iflag=direct", "status=none"]
     subprocess.run(command, check=True)
@@ -50,7 +50,7 @@ TOOLS: dict[str, Callable[[Path], float]] = {"ssdlab": by_ssdlab, "dd": by_dd, "
 
 
 def main(directory: Path, size_mib: int = 1024, rounds: int = 10) -> None:
-    """Prints each round, then medians and the ratios of ssdlab's to the others'."""
+    """Prints each round, then medians and the ratios of ssdlab to the others."""
     path = directory / f"bench-{os.getpid()}.tmp"
     try:
         with path.open("wb") as file:
@@ -73,7 +73,7 @@ def main(directory: Path, size_mib: int = 1024, rounds: int = 10) -> None:
 def _measure(path: Path, rounds: int) -> dict[str, list[float]]:
     rates: dict[str, list[float]] = {name: [] for name in TOOLS}
     for number in range(rounds):
-        # Each goes first in its turn: this machine's disk may have a burst bucket.
+        # The tools take turns in going first, because a cloud disk may limit bursts.
         order = list(TOOLS)[number % 3 :] + list(TOOLS)[: number % 3]
         for name in order:
             rates[name].append(TOOLS[name](path))

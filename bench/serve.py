@@ -1,11 +1,11 @@
-"""A served twin against nbdkit's memory plugin, in one run: pairs that alternate, and ratios.
+"""A served twin against nbdkit's memory plugin: alternating pairs and ratios.
 
 Usage: python bench/serve.py [--rounds 10] [--seconds 1] [--only WORD] [--profile NAME]
 
-fio's NBD engine over a unix socket: 4 KiB at random at depths 1, 16 and 64 and from four jobs, and
-128 KiB in order; the twin with `--pace none`, its model on. Both were written once before. A ratio
-is the median of the pairs' ratios, ours by nbdkit's, with the least and the greatest. `load` is the
-machine's load average after the case: more than fio and the servers make of it came from others.
+fio's NBD engine over a Unix socket: random 4 KiB at depths 1, 16 and 64 and with four jobs, and
+sequential 128 KiB; the twin with `--pace none` and its model. Both were written once before. A
+ratio is the median of the pairs' ratios (ssdlab / nbdkit), with minimum and maximum. `load` is the
+load average after the case, which includes fio and the servers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SIZE = 1 << 30
 
 @dataclass(frozen=True)
 class Case:
-    """One load, and by how much ours is to be faster."""
+    """One fio job."""
 
     rw: str
     block: str
@@ -40,13 +40,13 @@ class Case:
 
     @property
     def name(self) -> str:
-        """As the table names it."""
+        """The name in the table."""
         jobs = f", {self.jobs} jobs" if self.jobs > 1 else ""
         return f"{self.rw} {self.block} depth {self.depth}{jobs}"
 
     @property
     def target(self) -> float:
-        """The ratio that is asked for."""
+        """The ratio to reach."""
         return 1.0 if self.depth == 1 else 1.3
 
 
@@ -71,17 +71,17 @@ def requests_per_second(socket: Path, case: Case, seconds: float) -> float:
 
 
 def wait_for(socket: Path) -> None:
-    """Until a server listens."""
+    """Waits until a server listens."""
     for _ in range(500):
         if socket.exists():
             return
         time.sleep(0.02)
-    sys.exit(f"nobody listens on {socket}")
+    sys.exit(f"no server listens on {socket}")
 
 
 @contextmanager
 def by_nbdkit(folder: Path) -> Iterator[Path]:
-    """nbdkit with a disk in memory; where it listens."""
+    """Runs nbdkit with a disk in memory; yields its socket."""
     socket = folder / "nbdkit"
     command = ["nbdkit", "-f", "-U", str(socket), "memory", f"size={SIZE}"]
     with subprocess.Popen(command) as process:
@@ -92,7 +92,7 @@ def by_nbdkit(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def by_ssdlab(folder: Path, profile: str) -> Iterator[Path]:
-    """A twin, in a process of its own as users have it."""
+    """Serves a twin in its own process; yields its socket."""
     socket = folder / "twin"
     options = ServeOptions(profile, "unix", str(socket), capacity_bytes=SIZE)
     command = [sys.executable, __file__, "--serve", profile, str(socket)]
@@ -103,7 +103,7 @@ def by_ssdlab(folder: Path, profile: str) -> Iterator[Path]:
 
 
 def serve_here(profile: str, socket: str) -> None:
-    """What the process of `by_ssdlab` does."""
+    """The main function of the process of `by_ssdlab`."""
     options = ServeOptions(profile, "unix", socket, capacity_bytes=SIZE)
     server = serve(profiles.load(profile), options)
     sys.stdin.read()
@@ -111,7 +111,7 @@ def serve_here(profile: str, socket: str) -> None:
 
 
 def compare(ours: Path, theirs: Path, case: Case, arguments: argparse.Namespace) -> None:
-    """Prints one line about a case."""
+    """Prints one line for a case."""
     pairs = []
     for number in range(arguments.rounds):
         order = (ours, theirs) if number % 2 == 0 else (theirs, ours)
@@ -129,7 +129,7 @@ def compare(ours: Path, theirs: Path, case: Case, arguments: argparse.Namespace)
 
 
 def main() -> None:
-    """All cases, or those whose name has a word."""
+    """Runs all cases, or those whose names contain --only."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=1.0)

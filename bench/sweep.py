@@ -1,13 +1,13 @@
-"""A sweep of 200 twins by one process, by two, and by a Dask cluster of two: the same rows, sooner.
+"""A sweep of 200 twins by one process, two processes, and a Dask cluster of two workers.
 
 Usage: python bench/sweep.py [--spec SPEC] [--every 1] [--turns 4] [--without-dask]
 
-Twins of 8 GiB (spare x victim policy x skew): examples/sweeps/spare.toml. The times include the
-start of processes and workers' imports, not the cluster's start. The runs are done in parts, each
-by every way in turn. `--every 4` takes every fourth run, of all ways alike. The machine's other
-work is told beside: a ratio of times is worth something only where processors were free. Processor
-seconds say what several at a time cost beyond one: two idle processors give at most twice the
-first way's over another's.
+Twins of 8 GiB (spare x victim policy x skew): examples/sweeps/spare.toml. All methods must give the
+same rows. The times include the start of processes and the workers' imports, but not the start of
+the cluster. The runs are divided into parts; each part is run by every method in turn. `--every 4`
+takes every fourth run. The output includes the load by other processes: a ratio of times is valid
+only if processors were free. CPU seconds show the overhead of running in parallel: with two idle
+processors the speed-up is at most twice the CPU seconds of one process over those of the method.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ Rows = dict[str, dict[str, Any]]
 
 
 def rows_of(ends: Iterable[Ended], every: int) -> Rows:
-    """The rows by key, without what differs from time to time."""
-    found: Rows = {}
+    """The rows by key, without their run times."""
+    rows: Rows = {}
     for at, ended in enumerate(ends, 1):
         assert ended.row is not None, ended.reason
-        assert ended.order.key not in found, "a run came twice"
+        assert ended.order.key not in rows, "a run came twice"
         kept = {name: value for name, value in ended.row.items() if name != "seconds"}
-        found[ended.order.key] = kept
+        rows[ended.order.key] = kept
         print(f"\r{at} of {every}", end="", file=sys.stderr)
-    return found
+    return rows
 
 
 @dataclass(frozen=True)
-class Way:
-    """What came of it, seconds, processor seconds of it, processors that others kept busy."""
+class Timing:
+    """Rows, wall-clock seconds, CPU seconds, and processors kept busy by other processes."""
 
     rows: Rows
     seconds: float
@@ -56,19 +56,19 @@ class Way:
     others: float
 
 
-def timed(work: Callable[[], Rows]) -> Way:
-    """One way of doing all."""
-    before, own, began = psutil.cpu_times(), _own(), time.monotonic()
+def timed(work: Callable[[], Rows]) -> Timing:
+    """Runs and times one method."""
+    before, own, began = psutil.cpu_times(), _cpu_seconds(), time.monotonic()
     rows = work()
     seconds = time.monotonic() - began
     after = psutil.cpu_times()
     busy = sum(after) - sum(before) - (after.idle - before.idle) - (after.iowait - before.iowait)
-    used = _own() - own
-    return Way(rows, seconds, used, max(0.0, busy - used) / seconds)
+    used = _cpu_seconds() - own
+    return Timing(rows, seconds, used, max(0.0, busy - used) / seconds)
 
 
-def _own() -> float:
-    """CPU seconds of this process and of all below it, ended ones too."""
+def _cpu_seconds() -> float:
+    """CPU seconds of this process and its descendants, including ended ones."""
     times = psutil.Process().cpu_times()
     total = times.user + times.system + times.children_user + times.children_system
     for child in psutil.Process().children(recursive=True):
@@ -79,7 +79,7 @@ def _own() -> float:
 
 @contextmanager
 def cluster() -> Iterator[str]:
-    """A scheduler and two workers of a thread each; its address."""
+    """Starts a scheduler and two workers with one thread each; yields its address."""
     import distributed
 
     with tempfile.TemporaryDirectory() as folder:
@@ -108,45 +108,45 @@ def cluster() -> Iterator[str]:
 
 
 def by_processes(runs: list[Order], workers: int) -> Rows:
-    """All of them on this machine."""
+    """Performs all runs on this machine."""
     return rows_of(perform_here(runs, workers), len(runs))
 
 
 def by_cluster(runs: list[Order], address: str) -> Rows:
-    """All of them on a cluster."""
+    """Performs all runs on a cluster."""
     return rows_of(perform_on(address, runs), len(runs))
 
 
-def compared(runs: list[Order], turns: int, *, with_dask: bool) -> None:
-    """Each way of each part in turn, so that a machine that changes its speed does so to all."""
-    took: dict[str, list[Way]] = {}
+def compare(runs: list[Order], turns: int, *, with_dask: bool) -> None:
+    """Runs each part by every method in turn, so that changes of the machine affect all alike."""
+    timings: dict[str, list[Timing]] = {}
     for part in (runs[at::turns] for at in range(turns)):
-        took.setdefault("1 process", []).append(timed(partial(by_processes, part, 1)))
-        took.setdefault("2 processes", []).append(timed(partial(by_processes, part, 2)))
+        timings.setdefault("1 process", []).append(timed(partial(by_processes, part, 1)))
+        timings.setdefault("2 processes", []).append(timed(partial(by_processes, part, 2)))
         if with_dask:
             with cluster() as address:
-                way = timed(partial(by_cluster, part, address))
-            took.setdefault("Dask, 2 workers", []).append(way)
-    for name, each in took.items():
-        tell(name, each, took["1 process"])
+                timing = timed(partial(by_cluster, part, address))
+            timings.setdefault("Dask, 2 workers", []).append(timing)
+    for name, parts in timings.items():
+        print_method(name, parts, timings["1 process"])
 
 
-def tell(name: str, ways: list[Way], first: list[Way]) -> None:
-    """A line: of all parts together, and the ratio of the slowest and of the quickest part."""
-    same = all(way.rows == other.rows for way, other in zip(ways, first, strict=True))
-    seconds = sum(way.seconds for way in ways)
-    ratios = [other.seconds / way.seconds for way, other in zip(ways, first, strict=True)]
+def print_method(name: str, parts: list[Timing], first: list[Timing]) -> None:
+    """Prints a line: the speed-up over all parts, with the smallest and largest of a part."""
+    same = all(part.rows == other.rows for part, other in zip(parts, first, strict=True))
+    seconds = sum(part.seconds for part in parts)
+    ratios = [other.seconds / part.seconds for part, other in zip(parts, first, strict=True)]
     print(
-        f"\r{name}: {sum(len(way.rows) for way in ways)} runs in {seconds:.1f} s, "
-        f"{sum(way.seconds for way in first) / seconds:.2f} times one process ({min(ratios):.2f} "
+        f"\r{name}: {sum(len(part.rows) for part in parts)} runs in {seconds:.1f} s, "
+        f"{sum(part.seconds for part in first) / seconds:.2f} times one process ({min(ratios):.2f} "
         f"to {max(ratios):.2f}), {'same rows' if same else 'OTHER ROWS'}; "
-        f"{sum(way.cpu_s for way in ways):.1f} s of processors; others kept "
-        f"{sum(way.others * way.seconds for way in ways) / seconds:.2f} busy"
+        f"{sum(part.cpu_s for part in parts):.1f} CPU seconds; other processes kept "
+        f"{sum(part.others * part.seconds for part in parts) / seconds:.2f} processors busy"
     )
 
 
 def main() -> None:
-    """Runs all ways."""
+    """Runs all methods."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--spec", type=Path, default=Path("examples/sweeps/spare.toml"))
     parser.add_argument("--every", type=int, default=1)
@@ -154,7 +154,7 @@ def main() -> None:
     parser.add_argument("--without-dask", action="store_true")
     options = parser.parse_args()
     runs = orders(read(options.spec)[0])[:: options.every]
-    compared(runs, options.turns, with_dask=not options.without_dask)
+    compare(runs, options.turns, with_dask=not options.without_dask)
 
 
 if __name__ == "__main__":

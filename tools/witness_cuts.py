@@ -32,16 +32,16 @@ from typing import Any, Final
 
 from ssdlab import profiles
 from ssdlab.device import Control
-from ssdlab.witness.client import Link, Witness
+from ssdlab.witness.client import MessageSender, Witness
 from ssdlab.witness.journal import ledger_of
 from ssdlab.witness.judge import Judgement
 from ssdlab.witness.ledger import Ledger
+from ssdlab.witness.limits import SECTOR, Sync
 from ssdlab.witness.nbd import NbdTarget
 from ssdlab.witness.protocol import read_secret
-from ssdlab.witness.stamps import SECTOR, Request, State, encode
-from ssdlab.witness.target import Sync
-from ssdlab.witness.verify import read_all, verify
-from ssdlab.witness.writer import Plan, Writer
+from ssdlab.witness.stamps import Request, State, encode
+from ssdlab.witness.verify import read_windows, verify
+from ssdlab.witness.writer import WriteOptions, Writer
 
 REGION: Final = 4 << 20
 PATIENCE_S: Final = 600
@@ -134,29 +134,29 @@ def opened(bench: Bench, sync: Sync) -> NbdTarget:
     return target
 
 
-def write_round(bench: Bench, plan: Plan, begin: dict[str, Any], after: int) -> None:
+def write_round(bench: Bench, plan: WriteOptions, begin: dict[str, Any], after: int) -> None:
     """A round in a process of its own; it ends when the drive goes away.
 
     `after` writes until the cut; 0 leaves it to chance, and then the process dies with the drive.
     """
     target = opened(bench, plan.sync)
-    link = Link(bench.witness, begin)
-    writer = Writer(target, plan, link)
-    if link.round == 1:
+    sender = MessageSender(bench.witness, begin)
+    writer = Writer(target, plan, sender)
+    if sender.round == 1:
         writer.fill(lambda _share: None)
     with Control(bench.control) as control:
         if after:
             control.plan_cut(after_writes=after, on=True)
         else:
-            control.plan_cut(random=(plan.seed + link.round, 60), on=True)
+            control.plan_cut(random=(plan.seed + sender.round, 60), on=True)
     writer.run(lambda _written: None)
     if not after:
         os._exit(DIED)
-    link.drain(PATIENCE_S)
-    link.close()
+    sender.drain(PATIENCE_S)
+    sender.close()
 
 
-def cut_once(bench: Bench, plan: Plan, session: str, after: int) -> None:
+def cut_once(bench: Bench, plan: WriteOptions, session: str, after: int) -> None:
     """Forks a writer and waits for its end."""
     begin = {"run": plan.run.hex(), "session": session, "target": bench.uri}
     process = FORKS.Process(target=write_round, args=(bench, plan, begin, after))
@@ -168,7 +168,7 @@ def cut_once(bench: Bench, plan: Plan, session: str, after: int) -> None:
 
 def look(bench: Bench, run: bytes, fault: str, chance: random.Random) -> Judgement:
     """Verifies the region after a cut, once the fault is done to it."""
-    _, records = bench.witness.records(run.hex(), None)
+    _, records = bench.witness.fetch(run.hex(), None)
     ledger = ledger_of(records)
     rounds = [each["round"] for each in records if isinstance(each, dict)]
     with contextlib.closing(opened(bench, "fdatasync")) as target:
@@ -205,7 +205,7 @@ def harmable(target: NbdTarget, run: bytes, ledger: Ledger, fault: str) -> list[
     """Rows of acknowledged requests that the fault can be done to, each sector still theirs."""
     lower, upper = ledger.bounds(0, REGION // SECTOR)
     proven: Counter[int] = Counter()
-    for _, found in read_all(target, run):
+    for _, found in read_windows(target, run):
         for stamp in found.stamps[found.states == State.OURS]:
             stream = int(stamp["stream"])
             proven[stream] = max(proven[stream], int(stamp["covered"]))
@@ -249,7 +249,7 @@ def honest(kind: str, cuts: int, folder: Path, seed: int) -> dict[str, Any]:
         for cut in range(cuts):
             if cut % ROUNDS == 0:
                 run = os.urandom(16)
-            plan = Plan(run, SYNCS[cut // ROUNDS % len(SYNCS)], seed=seed + cut)
+            plan = WriteOptions(run, SYNCS[cut // ROUNDS % len(SYNCS)], seed=seed + cut)
             chance = random.Random(f"{seed}/{cut}")
             cut_once(bench, plan, f"{cut:x}", 0 if cut % 2 else chance.randint(10, 60))
             judgement = look(bench, run, "", chance)
@@ -264,7 +264,7 @@ def lying(fault: str, cuts: int, folder: Path, seed: int) -> dict[str, Any]:
         done = tried = 0
         while done < cuts:
             tried += 1
-            plan = Plan(os.urandom(16), SYNCS[tried % len(SYNCS)], seed=seed + tried)
+            plan = WriteOptions(os.urandom(16), SYNCS[tried % len(SYNCS)], seed=seed + tried)
             if fault == "flush":
                 plan = replace(plan, smallest=bench.block)
             chance = random.Random(f"{seed}/{tried}")

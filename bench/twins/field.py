@@ -19,7 +19,7 @@ from typing import Final
 
 from ssdlab import profiles
 from ssdlab.device import Drive, Job, open_twin, run_job
-from ssdlab.device.kinds import Listed, Said
+from ssdlab.device.kinds import Listed, WriteHint
 
 TWIN: Final = "toshiba-xg5"
 MIB: Final = 1 << 20
@@ -68,7 +68,7 @@ class Disk:
     def rewrite_with_log(self, page: int, amount: int, seed: int) -> None:
         """The same, each page after an entry of the log and its copy in the doublewrite buffer."""
         chance, places = random.Random(seed), self.database // page
-        requests: list[tuple[int, int, Said]] = []
+        requests: list[tuple[int, int, WriteHint]] = []
         for n in range(amount // page):
             log, copy = n * LOG % AROUND, AROUND + n * page % AROUND
             requests.append((self.end + log, LOG, "nothing"))

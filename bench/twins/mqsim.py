@@ -18,8 +18,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from ssdlab.device import Drive, Job, Replay, look_at, open_twin, run_job
-from ssdlab.device.kinds import Aligned, Listed, Pattern, Said
+from ssdlab.device import Drive, Job, Replay, open_twin, read_trace_statistics, run_job
+from ssdlab.device.kinds import Aligned, Listed, Pattern, WriteHint
 from ssdlab.profiles.toml_edit import with_number
 
 FOLDER: Final = Path(__file__).parents[2] / "examples/simulators"
@@ -203,7 +203,7 @@ def replayed(text: str, trace: Path, *, whole: bool = False) -> Row:
     what is read; `whole`: all that it reaches was, in order.
     """
     asked = Replay(str(trace), "mqsim", speed=1.0)
-    found = look_at(asked)
+    found = read_trace_statistics(asked)
     drive = open_twin("mqsim", text)
     length = -(-max(size for _, size in found.volumes) // MIB) * MIB
     reads = [] if whole else _reads(trace)
@@ -229,9 +229,9 @@ def replayed(text: str, trace: Path, *, whole: bool = False) -> Row:
     return row_of(drive, job)
 
 
-def _reads(trace: Path) -> list[tuple[int, int, Said]]:
+def _reads(trace: Path) -> list[tuple[int, int, WriteHint]]:
     """Where and how long a trace reads, in whole pages, in a random order."""
-    found: list[tuple[int, int, Said]] = []
+    found: list[tuple[int, int, WriteHint]] = []
     for line in trace.read_text().splitlines():
         _, _, sector, count, kind = line.split()
         if kind == "1":

@@ -10,7 +10,7 @@ _Watch: TypeAlias = Callable[[int, int, int], object]
 
 @final
 class Drive:
-    """A twin in virtual time, or a real file or block device by io_uring and direct I/O."""
+    """A twin in virtual time, or a real file or block device."""
 
     engine: str
     is_virtual: bool
@@ -32,7 +32,7 @@ class Drive:
 
 @final
 class Server:
-    """A running server of a twin; it stops when it is told to."""
+    """A running server of a twin, until `stop`."""
 
     address: str | None
     nvme: tuple[str, str] | None

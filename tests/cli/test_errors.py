@@ -51,7 +51,7 @@ def profile(tmp_path: Path) -> Callable[[str, str], str]:
         ([TWIN, "--size", "1TiB"], ["holds 476.8 GiB, less than the 1 TiB of --size"]),
         ([TWIN, "--size"], ["'--size' requires an argument"]),
         ([TWIN, "--capacity", "0"], ["toshiba-xg5 scaled to 0 B"]),
-        ([TWIN, "--capacity", "9999999999EiB"], ["toshiba-xg5 scaled to", "may be from"]),
+        ([TWIN, "--capacity", "9999999999EiB"], ["toshiba-xg5 scaled to", "must be 1 B to"]),
         ([TWIN, "--rest", "10"], ["'10': a time needs a unit: 30s"]),
         ([TWIN, "--rest", "999999999d"], ["--rest is 999999999 d; it may be up to 365 d"]),
         ([TWIN, "--seed", "-1"], ["--seed is '-1'; it may be a whole number from 0 to"]),

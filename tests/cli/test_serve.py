@@ -1,10 +1,11 @@
-"""`ssdlab serve` and `ssdlab control`: started, asked, told and ended as a user does."""
+"""`ssdlab serve` and `ssdlab control` in processes, as a user runs them."""
 
 from __future__ import annotations
 
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,11 +34,9 @@ def socket(executable: str, tmp_path: Path) -> Iterator[Path]:
     assert server.wait(PATIENCE_S) == 0
 
 
-def test_a_served_twin_is_asked_and_told_from_the_command_line(
-    ssdlab: Program, socket: Path
-) -> None:
-    counted = json.loads(ssdlab("control", socket, "counters").stdout)
-    assert counted["host_writes"] == 0
+def test_a_served_twin_is_controlled_from_the_command_line(ssdlab: Program, socket: Path) -> None:
+    counters = json.loads(ssdlab("control", socket, "counters").stdout)
+    assert counters["host_writes"] == 0
     planned = json.loads(
         ssdlab("control", socket, "power-cut", 'random={"seed":1,"writes":9}').stdout
     )["planned"]
@@ -47,7 +46,7 @@ def test_a_served_twin_is_asked_and_told_from_the_command_line(
     assert json.loads(ssdlab("control", socket, "power").stdout)["power"] == "on"
 
 
-def test_what_a_twin_cannot_be_told_is_refused_in_one_line(
+def test_an_invalid_control_request_is_refused_in_one_line(
     refused: Refused, socket: Path, tmp_path: Path
 ) -> None:
     assert "no server listens" in refused("control", tmp_path / "none", "counters")
@@ -56,12 +55,12 @@ def test_what_a_twin_cannot_be_told_is_refused_in_one_line(
     assert "expected a boolean" in refused("control", socket, "power-cut", "on=1MiB")
 
 
-def test_what_stands_in_a_servers_way_is_named(refused: Refused, tmp_path: Path) -> None:
+def test_an_unusable_path_of_a_server_is_named(refused: Refused, tmp_path: Path) -> None:
     at = ("serve", "toshiba-xg5", "--capacity", "256MiB", "--unix", tmp_path / "socket")
     missing = tmp_path / "none" / "x"
     for words in (("--control", missing), ("--log", missing), ("--data", missing)):
-        told = refused(*at, *words)
-        assert f"{missing}: No such file" in told, told
+        message = refused(*at, *words)
+        assert f"{missing}: No such file" in message, message
     two = (*at[:4], "--unix", missing, "--nvme-tcp", "127.0.0.1:0")
     assert f"cannot be served: {missing}: No such file or directory; give" in refused(*two)
     short = tmp_path / "short"
@@ -69,7 +68,7 @@ def test_what_stands_in_a_servers_way_is_named(refused: Refused, tmp_path: Path)
     assert f"cannot be served: {short}" in refused(*at, "--data", short)
 
 
-def test_a_secret_is_one_and_is_for_hosts_of_nvme(refused: Refused, tmp_path: Path) -> None:
+def test_an_invalid_secret_or_one_without_nvme_is_refused(refused: Refused, tmp_path: Path) -> None:
     nvme = ("serve", "toshiba-xg5", "--capacity", "256MiB", "--nvme-tcp", "127.0.0.1:0")
     secret = tmp_path / "secret"
     assert f"{secret}: No such file" in refused(*nvme, "--dhchap-secret", secret)
@@ -77,8 +76,46 @@ def test_a_secret_is_one_and_is_for_hosts_of_nvme(refused: Refused, tmp_path: Pa
         secret.write_bytes(content)
         assert "secret" in refused(*nvme, "--dhchap-secret", secret)
     secret.write_bytes(b"\xff")
-    assert "it is no text" in refused(*nvme, "--dhchap-secret", secret)
+    assert "it is not text" in refused(*nvme, "--dhchap-secret", secret)
     nbd = (*nvme[:4], "--unix", tmp_path / "socket")
     assert "--nvme-tcp" in refused(*nbd, "--dhchap-secret", secret)
-    told = refused("serve", "toshiba-xg5", "--nvme-tcp", "0.0.0.0:0")
-    assert "anybody unless --dhchap-secret" in told
+    message = refused("serve", "toshiba-xg5", "--nvme-tcp", "0.0.0.0:0")
+    assert "anyone can connect without --dhchap-secret" in message
+
+
+HEAVY = ("numpy", "pyarrow", "scipy", "matplotlib", "ssdlab.device", "ssdlab._native")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("serve", "--help"),
+        ("serve", "toshiba-xg5", "--tcp", "here"),
+        ("serve", "no-such-profile", "--unix", "free"),
+        ("watch", "--help"),
+        ("watch", "socket", "--every", "0"),
+        ("control", "--help"),
+        ("control", "socket", "power-cut", "now"),
+        *(("witness", name, "--help") for name in ("serve", "write", "verify", "report")),
+        ("witness", "serve", "--listen", "a:b"),
+        ("witness", "serve", "--cut-after", "0", "--cut-command", "true"),
+        ("witness", "write", "file", "--server", "host", "--sync", "maybe"),
+        ("witness", "verify", "file", "--server", "host", "--secret", "missing"),
+    ],
+)
+def test_help_and_usage_errors_import_no_heavy_module(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    script = (
+        "import os, sys; sys.argv[0] = 'ssdlab'; os._exit = lambda status: None\n"
+        "import ssdlab.cli; ssdlab.cli.main()\n"
+        f"print('HEAVY', [name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert "HEAVY []" in done.stdout

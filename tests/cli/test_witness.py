@@ -1,4 +1,4 @@
-"""`ssdlab witness` as programs: serve, write, kill, verify, report, and their exit statuses."""
+"""`ssdlab witness` in processes: serve, write, kill, verify, report, and their exit statuses."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def witness(executable: str, tmp_path: Path) -> Iterator[list[str]]:
 
 
 def as_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
-def test_a_writer_that_is_killed_loses_nothing_and_the_look_is_a_negative_control(
+def test_a_killed_writer_loses_nothing_in_the_negative_control(
     ssdlab: Program, executable: str, witness: list[str], drive_directory: Path, tmp_path: Path
 ) -> None:
     file = drive_directory / "witness.bin"
@@ -56,17 +56,17 @@ def test_a_writer_that_is_killed_loses_nothing_and_the_look_is_a_negative_contro
     process.communicate()
     done = ssdlab("witness", "verify", file, *witness, "--control", "negative", "--json")
     assert done.returncode == 0, done.stderr
-    found = as_json(done)
-    assert found["judgement"]["kinds"] == {}
-    assert found["judgement"]["durable"] > 8
-    assert found["proof"]["level"] == "none"
+    result = as_json(done)
+    assert result["judgement"]["kinds"] == {}
+    assert result["judgement"]["durable"] > 8
+    assert result["proof"]["level"] == "none"
     report = ssdlab("witness", "report", journals, "--json")
     assert report.returncode == 0
     assert as_json(report)["verdict"].startswith("No verdict")
 
 
 @pytest.mark.parametrize("sync", ["fsync", "dsync", "fua"])
-def test_a_file_whose_content_was_changed_is_a_bad_finding(
+def test_a_file_changed_after_the_cut_is_a_bad_finding(
     ssdlab: Program, witness: list[str], drive_directory: Path, tmp_path: Path, sync: str
 ) -> None:
     file = drive_directory / "witness.bin"
@@ -89,23 +89,23 @@ def test_a_file_whose_content_was_changed_is_a_bad_finding(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
-        (("write", "f", "--server", "x:y"), "is no address"),
+        (("write", "f", "--server", "x:y"), "is not an address"),
         (("write", "f", "--server", "127.0.0.1:1", "--secret", "none"), "cannot be read"),
         (("serve", "--cut-after", "5"), "together"),
-        (("verify", "f", "--server", "127.0.0.1", "--control", "x"), "may be one of"),
+        (("verify", "f", "--server", "127.0.0.1", "--control", "x"), "must be one of"),
         (("report", "nowhere"), "cannot be read"),
         (("write", "f", "--server", "h", "--sync", "maybe"), "--sync is 'maybe'"),
     ],
 )
 def test_wrong_use_is_one_line_and_status_2(
-    refused: Callable[..., str], words: tuple[str, ...], told: str
+    refused: Callable[..., str], words: tuple[str, ...], message: str
 ) -> None:
-    assert told in refused("witness", *words)
+    assert message in refused("witness", *words)
 
 
-def test_a_block_device_is_not_touched_unless_that_is_said(
+def test_a_block_device_is_written_only_with_destroy_data(
     ssdlab: Program, witness: list[str], loop_device: Callable[..., Path]
 ) -> None:
     device = loop_device(8)

@@ -1,4 +1,4 @@
-"""The measuring engine as Python sees it: kinds of load, ways to a drive, what is recorded."""
+"""The measuring engine from Python: patterns, arrivals, engines, and recorded columns."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def real_file(drive_directory: Path) -> Path:
 
 @pytest.fixture(params=["twin", "io_uring", "sync"])
 def drive(request: pytest.FixtureRequest) -> Drive:
-    """A twin, and a real file by both ways."""
+    """A twin, and a real file with each engine."""
     if request.param == "twin":
         return open_twin("toshiba-xg5", profiles.load("toshiba-xg5"), 256 * MIB)
     return open_engine(request.getfixturevalue("real_file"), RealOptions(), request.param)
@@ -80,7 +80,7 @@ def _job(op: str, **more: object) -> Job:
         Extents(((MIB, MIB), (0, 65536)), random=True),
     ],
 )
-def test_every_pattern_with_numbers_runs_on_every_drive(drive: Drive, pattern: Pattern) -> None:
+def test_every_pattern_with_parameters_runs_on_every_drive(drive: Drive, pattern: Pattern) -> None:
     outcome = run_job(drive, _job("write", pattern=pattern))
     assert (outcome.requests, outcome.bytes, outcome.errors) == (256, MIB, 0)
 
@@ -122,32 +122,32 @@ def test_counts_by_kind_add_up_in_every_table(drive: Drive) -> None:
         assert rows["count"][rows["interval"] == number].sum() == requests
 
 
-def test_seconds_end_a_job_and_the_watcher_hears_of_the_end(drive: Drive) -> None:
-    seen: list[tuple[int, int, int]] = []
+def test_seconds_end_a_job_and_the_last_report_is_complete(drive: Drive) -> None:
+    reports: list[tuple[int, int, int]] = []
     job = _job("read", amount_bytes=0, seconds=0.05, pattern="random")
-    outcome = run_job(drive, job, lambda *progress: seen.append(progress))
+    outcome = run_job(drive, job, lambda *progress: reports.append(progress))
     assert not outcome.stopped
     assert outcome.seconds >= 0.049
-    assert seen[-1][0] == seen[-1][1] == outcome.requests
+    assert reports[-1][0] == reports[-1][1] == outcome.requests
 
 
-def test_percentiles_are_those_of_the_histogram_and_none_where_chance_rules() -> None:
+def test_percentiles_match_the_histogram_and_are_none_with_too_few_requests() -> None:
     twin = open_twin("toshiba-xg5", profiles.load("toshiba-xg5"), 256 * MIB)
     job = _job("write", read_share=0.9, amount_bytes=4096 * 12_000, pattern="random")
     outcome = run_job(twin, job)
     cases: tuple[tuple[Op | None, bool], ...] = ((None, True), ("read", False))
-    for op, told in cases:
-        columns, found = outcome.latency_of(op), outcome.percentiles_ns(op)
+    for op, enough in cases:
+        columns, result = outcome.latency_of(op), outcome.percentiles_ns(op)
         latency = np.repeat(columns["latency_ns"], columns["count"].astype(int))
-        assert (len(latency) >= 11_000) == told
-        assert found.p50 == latency[-(-len(latency) // 2) - 1]
-        assert found.p90 == latency[-(-len(latency) * 9 // 10) - 1]
-        assert found.p999 == (latency[-(-len(latency) * 999 // 1000) - 1] if told else None)
-        assert found.p9999 is None
+        assert (len(latency) >= 11_000) == enough
+        assert result.p50 == latency[-(-len(latency) // 2) - 1]
+        assert result.p90 == latency[-(-len(latency) * 9 // 10) - 1]
+        assert result.p999 == (latency[-(-len(latency) * 999 // 1000) - 1] if enough else None)
+        assert result.p9999 is None
     assert outcome.percentiles_ns("trim") == (None,) * 5
 
 
-def test_outcomes_fit_the_columns_that_are_stored(drive: Drive) -> None:
+def test_an_outcome_has_the_columns_of_the_records(drive: Drive) -> None:
     outcome = run_job(drive, _job("read"))
     recording = Recording()
     columns = (outcome.intervals, outcome.latency, outcome.interval_latency)
@@ -165,7 +165,7 @@ def _content(path: Path, content: Content) -> bytes:
     return path.read_bytes()
 
 
-def test_content_compresses_and_repeats_as_far_as_was_asked(real_file: Path) -> None:
+def test_content_compresses_and_repeats_as_requested(real_file: Path) -> None:
     assert not any(_content(real_file, "zeros"))
     half = _content(real_file, Compressible(0.5))
     assert len(zlib.compress(half, 1)) / SIZE == pytest.approx(0.5, abs=0.03)
@@ -174,22 +174,22 @@ def test_content_compresses_and_repeats_as_far_as_was_asked(real_file: Path) -> 
     assert len(blocks) / (SIZE // 4096) == pytest.approx(0.25, abs=0.05)
 
 
-def test_stamped_content_is_verified_and_damage_is_found(real_file: Path) -> None:
+def test_verify_finds_damage_in_stamped_content(real_file: Path) -> None:
     content = _content(real_file, Stamped(42))
     assert len(zlib.compress(content, 1)) / SIZE > 0.95
     assert verify(real_file, (0, SIZE), 42).good_bytes == SIZE
     with real_file.open("r+b") as file:
         file.seek(3 * MIB + 200)
         file.write(b"damage")
-    seen = verify(real_file, (0, SIZE), 42)
-    assert (seen.good_bytes, seen.offset) == (3 * MIB, 3 * MIB)
-    assert seen.found is not None
-    assert seen.found[:2] == (3 * MIB, 42)
+    damaged = verify(real_file, (0, SIZE), 42)
+    assert (damaged.good_bytes, damaged.offset) == (3 * MIB, 3 * MIB)
+    assert damaged.found is not None
+    assert damaged.found[:2] == (3 * MIB, 42)
     foreign = verify(real_file, (MIB, MIB), 43)
     assert (foreign.good_bytes, foreign.offset) == (0, MIB)
 
 
-def test_threads_together_do_what_the_job_says(real_file: Path) -> None:
+def test_threads_share_the_amount_of_a_job(real_file: Path) -> None:
     job = _job("write", threads=3, amount_bytes=SIZE, length_bytes=6 * MIB, queue_depth=4)
     for engine in ("io_uring", "sync"):
         drive = open_engine(real_file, RealOptions(), engine)
@@ -205,7 +205,7 @@ def test_threads_together_do_what_the_job_says(real_file: Path) -> None:
     ("options", "engine", "named"),
     [
         (RealOptions(registered_buffers=False), "io_uring", "io_uring direct"),
-        # Of itself where memory may be locked: so little may be everywhere.
+        # Registered automatically if allowed; every system allows this amount.
         (
             RealOptions(queue_depth=1, request_bytes_max=4096),
             "io_uring",
@@ -225,7 +225,7 @@ def test_threads_together_do_what_the_job_says(real_file: Path) -> None:
         (RealOptions(batch=True), "sync", "sync direct"),
     ],
 )
-def test_an_outcome_says_by_which_way_it_was_measured(
+def test_an_outcome_names_the_engine_and_its_modes(
     real_file: Path, options: RealOptions, engine: str, named: str
 ) -> None:
     try:
@@ -233,7 +233,7 @@ def test_an_outcome_says_by_which_way_it_was_measured(
     except TargetError as error:
         if os.geteuid() == 0 or "ulimit -l" not in str(error):
             raise
-        pytest.skip(f"this user may lock too little memory: {error}")
+        pytest.skip(f"the limit of locked memory is too low: {error}")
     outcome = run_job(drive, _job("write"))
     assert outcome.engine == named
 
@@ -259,7 +259,7 @@ except Exception as error:
 """
 
 
-def test_memory_that_may_not_be_locked_is_done_without_unless_it_is_asked_for(
+def test_without_lockable_memory_buffers_are_not_registered_unless_requested(
     real_file: Path,
 ) -> None:
     words = [sys.executable, "-c", _WITHOUT_LOCKED_MEMORY, str(real_file)]
@@ -270,7 +270,7 @@ def test_memory_that_may_not_be_locked_is_done_without_unless_it_is_asked_for(
     assert "ulimit -l" in refused or "lock" in refused
 
 
-def test_a_wrong_option_is_wrong_use_and_named(real_file: Path) -> None:
+def test_an_invalid_option_is_an_error_with_its_name(real_file: Path) -> None:
     with pytest.raises(UsageError, match="engine is aio; may be io_uring or sync"):
         open_engine(real_file, RealOptions(), "aio")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"options: .*erase"):
@@ -283,7 +283,7 @@ def test_a_wrong_option_is_wrong_use_and_named(real_file: Path) -> None:
         run_job(open_real(real_file), _job("read", block_bytes=2 * MIB, amount_bytes=SIZE))
 
 
-def test_a_kind_stands_in_a_jobs_text_by_its_name() -> None:
+def test_a_tagged_union_is_encoded_by_its_tag() -> None:
     text = encode(_job("read", pattern=Zipf(1.5), arrival=Rate(3), sync=FlushEvery(2)))
     assert json.loads(encode(_job("write", hint=Stream(3))))["hint"] == {"stream": {"number": 3}}
     job = json.loads(text)
@@ -292,13 +292,13 @@ def test_a_kind_stands_in_a_jobs_text_by_its_name() -> None:
     assert job["sync"] == {"flush": {"every": 2}}
 
 
-def test_the_null_device_and_the_ring_tell_what_the_engine_costs() -> None:
+def test_the_null_device_and_nop_rate_measure_the_cost_of_the_engine() -> None:
     outcome = run_job(open_null(8), _job("read", queue_depth=8, pattern="random"))
     assert (outcome.requests, outcome.engine) == (256, "null")
     assert nop_rate(1000) > 0
 
 
-def test_the_host_is_watched_beside_each_job(drive: Drive) -> None:
+def test_the_host_load_is_measured_during_each_job(drive: Drive) -> None:
     watch = HostWatch()
     outcome: Outcome = run_job(drive, _job("read", pattern="random"))
     load = watch.load()

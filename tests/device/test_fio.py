@@ -1,4 +1,4 @@
-"""fio's job files: what is read from them, what is refused, and what is printed."""
+"""fio job files: what is parsed, what is refused, and what is written."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ DIRECT = "direct=1\nsize=1m\n"
 
 
 def _one(options: str) -> FioJob:
-    [found] = parse_fio(f"[job]\n{options}")
-    return found
+    [job] = parse_fio(f"[job]\n{options}")
+    return job
 
 
 def _any(*strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -45,7 +45,7 @@ def _any(*strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 @st.composite
 def _jobs(draw: st.DrawFn) -> Job:
-    """Jobs that fio can do too."""
+    """Jobs that fio supports."""
     block = draw(st.sampled_from([512, 4096, 65536]))
     percent = draw(st.integers(1, 99))
     mix = draw(st.sampled_from([(), ((block, float(percent)), (4 * block, 100.0 - percent))]))
@@ -109,14 +109,14 @@ def _steps(draw: st.DrawFn) -> FioJob:
 
 
 @given(_steps())
-def test_what_is_printed_reads_as_the_same_step(step: FioJob) -> None:
+def test_a_written_job_file_parses_to_the_same_job(step: FioJob) -> None:
     assert parse_fio(to_fio(step)) == [step]
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 @settings(max_examples=25, deadline=None)
 @given(step=_steps())
-def test_fio_itself_takes_what_is_printed(
+def test_fio_accepts_a_written_job_file(
     tmp_path_factory: pytest.TempPathFactory, step: FioJob
 ) -> None:
     path = tmp_path_factory.mktemp("fio") / "job.fio"
@@ -127,7 +127,7 @@ def test_fio_itself_takes_what_is_printed(
     assert (done.returncode, done.stderr) == (0, ""), path.read_text()
 
 
-def test_a_usual_file_of_two_jobs_is_read_with_what_its_global_section_says() -> None:
+def test_each_job_of_a_file_gets_the_options_of_its_global_section() -> None:
     first, second = parse_fio(
         "; a comment\n[global]\nioengine=io_uring\ndirect=1\nbs=4k # four\nsize=1g\n"
         "group_reporting\n\n[fill]\nrw=write\nbs=1M\n[reads]\nstonewall\nrw=randrw\nrwmixwrite=30\n"
@@ -148,7 +148,7 @@ def test_a_usual_file_of_two_jobs_is_read_with_what_its_global_section_says() ->
     assert (second.filename, second.stonewall, second.engine) == ("/dev/sdb", True, "io_uring")
 
 
-def test_random_blocks_come_once_unless_the_map_is_off_or_the_alignment_is_another() -> None:
+def test_random_blocks_come_once_unless_norandommap_or_blockalign_says_otherwise() -> None:
     assert _one(f"{DIRECT}rw=randread").job.pattern == "random_once"
     assert _one(f"{DIRECT}rw=randread\nnorandommap").job.pattern == "random"
     assert _one(f"{DIRECT}rw=randread\nblockalign=4k").job.pattern == "random_once"
@@ -161,11 +161,11 @@ def test_random_blocks_come_once_unless_the_map_is_off_or_the_alignment_is_anoth
     ("text", "size"),
     [("4096", 4096), ("4k", 4096), ("4KB", 4096), ("4kib", 4000), ("8192b", 8192), ("1M", MIB)],
 )
-def test_sizes_have_the_units_of_fio(text: str, size: int) -> None:
+def test_sizes_have_fios_units(text: str, size: int) -> None:
     assert _one(f"direct=1\nsize=512000000\nbs={text}\nsize={125 * size}").job.block_bytes == size
 
 
-def test_jobs_side_by_side_add_up_and_each_has_its_part() -> None:
+def test_numjobs_multiplies_amount_and_rate_and_each_job_has_its_part() -> None:
     job = _one(f"{DIRECT}numjobs=4\noffset_increment=1m\nrate_iops=100").job
     assert (job.length_bytes, job.amount_bytes, job.threads) == (4 * MIB, 4 * MIB, 4)
     assert job.arrival == Rate(400.0)
@@ -173,16 +173,16 @@ def test_jobs_side_by_side_add_up_and_each_has_its_part() -> None:
     assert (job.length_bytes, job.amount_bytes, job.arrival) == (MIB, 4 * MIB, Rate(40.0))
 
 
-def test_strides_go_once_through_the_region() -> None:
+def test_a_strided_job_goes_once_through_the_region() -> None:
     strides = f"{DIRECT}zonemode=strided\nzonesize=4k\nzonerange=4k\nzoneskip=60k\n"
     step = _one(f"{strides}io_size=64k")
     assert step.job.pattern == Strided(64 * KIB)
     assert parse_fio(to_fio(step)) == [step]
-    with pytest.raises(UsageError, match="io_size is 68k; may be up to 65536"):
+    with pytest.raises(UsageError, match="io_size is 68k; it must be up to 65536"):
         _one(f"{strides}io_size=68k")
 
 
-def test_a_seed_is_fresh_only_where_fio_would_take_another_each_time() -> None:
+def test_a_seed_is_fresh_only_if_fio_would_use_a_new_one_in_each_run() -> None:
     assert _one(f"{DIRECT}randrepeat=0").fresh_seed
     assert not _one(DIRECT).fresh_seed
     step = _one(f"{DIRECT}randrepeat=0\nrandseed=7")
@@ -192,35 +192,41 @@ def test_a_seed_is_fresh_only_where_fio_would_take_another_each_time() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (f"{DIRECT}ramp_time=10", "ramp_time is 10; may be left out"),
-        ("direct=1\nsize=50%", "size is 50%; may be bytes"),
-        ("direct=1\n", "size is left out; may be given"),
-        (f"{DIRECT}size=10000", "size is 10000; may be given in bytes, a multiple"),
-        ("size=1m\n", "invalidate is left out; may be 0 without direct=1"),
-        (f"{DIRECT}rw=rw", "rw is rw; may be read write"),
+        (f"{DIRECT}ramp_time=10", "ramp_time is 10; it must be left out"),
+        ("direct=1\nsize=50%", "size is 50%; it must be bytes"),
+        ("direct=1\n", "size is left out; it must be given"),
+        (f"{DIRECT}size=10000", "size is 10000; it must be given in bytes, a multiple"),
+        ("size=1m\n", "invalidate is left out; it must be 0 without direct=1"),
+        (f"{DIRECT}rw=rw", "rw is rw; it must be read write"),
         (f"{DIRECT}rw=read:8", "rw is read:8"),
-        (f"{DIRECT}bs=4k,8k", "bs is 4k,8k; may be bytes"),
+        (f"{DIRECT}bs=4k,8k", "bs is 4k,8k; it must be bytes"),
         (f"{DIRECT}bs=4ki", "bs is 4ki"),
-        (f"{DIRECT}ioengine=libaio", "ioengine is libaio; may be psync or io_uring"),
-        (f"{DIRECT}iodepth=32", "iodepth is 32; may be 1 with ioengine=psync"),
-        (f"{DIRECT}fixedbufs=1", "fixedbufs is 1; may be given with ioengine=io_uring"),
-        (f"{DIRECT}sync=1", "sync is 1; may be none or 0 or dsync"),
-        (f"{DIRECT}numjobs=2", "offset_increment is left out; may be size"),
-        (f"{DIRECT}time_based", "time_based is given|time_based is ; may be given with runtime"),
+        (f"{DIRECT}ioengine=libaio", "ioengine is libaio; it must be psync or io_uring"),
+        (f"{DIRECT}iodepth=32", "iodepth is 32; it must be 1 with ioengine=psync"),
+        (f"{DIRECT}fixedbufs=1", "fixedbufs is 1; it must be given with ioengine=io_uring"),
+        (f"{DIRECT}sync=1", "sync is 1; it must be none or 0 or dsync"),
+        (f"{DIRECT}numjobs=2", "offset_increment is left out; it must be equal to size"),
+        (
+            f"{DIRECT}time_based",
+            "time_based is given|it must be given with runtime",
+        ),
         (f"{DIRECT}runtime=5x", "runtime is 5x"),
-        (f"{DIRECT}zonemode=zbd", "zonemode is zbd; may be none or strided"),
-        (f"{DIRECT}rw=randread\nrandom_distribution=pareto:0.2", "pareto:0.2; may be random or"),
-        (f"{DIRECT}rw=randread\nbssplit=4k/50:8k/50", "norandommap is left out; may be 1"),
+        (f"{DIRECT}zonemode=zbd", "zonemode is zbd; it must be none or strided"),
+        (
+            f"{DIRECT}rw=randread\nrandom_distribution=pareto:0.2",
+            "pareto:0.2; it must be",
+        ),
+        (f"{DIRECT}rw=randread\nbssplit=4k/50:8k/50", "norandommap is left out; it must be 1"),
         (f"{DIRECT}bssplit=4k/50:8k/20", "bssplit is 4k/50:8k/20"),
-        (f"{DIRECT}rw=randrw\nrate_iops=10", "rate_iops is 10; may be left out"),
+        (f"{DIRECT}rw=randrw\nrate_iops=10", "rate_iops is 10; it must be left out"),
         (f"{DIRECT}rate_iops=300000\nrate_process=poisson", "a divisor of 1000000"),
-        (f"{DIRECT}randseed=1", "randseed is 1; may be given with randrepeat=0"),
-        (f"{DIRECT}buffer_compress_percentage=50", "buffer_compress_chunk is left out; may be"),
-        (f"{DIRECT}filename=a:b", "filename is a:b; may be one file"),
-        (f"{DIRECT}filename=$jobname", "may be a value without"),
+        (f"{DIRECT}randseed=1", "randseed is 1; it must be given with randrepeat=0"),
+        (f"{DIRECT}buffer_compress_percentage=50", "buffer_compress_chunk is left out; it must be"),
+        (f"{DIRECT}filename=a:b", "filename is a:b; it must be one file"),
+        (f"{DIRECT}filename=$jobname", "must be without"),
     ],
 )
-def test_what_is_not_known_is_refused_by_name_in_one_line(options: str, message: str) -> None:
+def test_an_unsupported_option_is_refused_by_name_in_one_line(options: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as refused:
         _one(options)
     assert "\n" not in str(refused.value)
@@ -228,9 +234,9 @@ def test_what_is_not_known_is_refused_by_name_in_one_line(options: str, message:
 
 
 def test_a_file_without_jobs_and_a_line_before_the_first_section_are_refused() -> None:
-    with pytest.raises(UsageError, match="no job in it"):
+    with pytest.raises(UsageError, match="it has no job"):
         parse_fio("[global]\nbs=4k\n")
-    with pytest.raises(UsageError, match="'bs=4k' stands before"):
+    with pytest.raises(UsageError, match="'bs=4k' is before"):
         parse_fio("bs=4k\n[job]\n")
 
 
@@ -242,27 +248,29 @@ PLAIN = Job(op="write", length_bytes=MIB, amount_bytes=MIB, block_bytes=4096)
     [
         ({"op": "flush"}, "op is flush"),
         ({"trim_share": 0.5}, "op is write"),
-        ({"read_share": 0.5}, "read_share is 0.5; may be 0 in order"),
+        ({"read_share": 0.5}, "read_share is 0.5; it must be 0 for a pattern in order"),
         ({"read_share": 1 / 3, "pattern": "random"}, "read_share is 0.333"),
         ({"pattern": Extents(((0, MIB),))}, "pattern is extents"),
-        ({"pattern": Strided(8192)}, "io_size is left out; may be up to 524288"),
+        ({"pattern": Strided(8192)}, "io_size is left out; it must be up to 524288"),
         ({"pattern": Strided(8192, 512), "amount_bytes": 4096}, "pattern is Strided"),
         ({"sync": "durable"}, "sync is durable"),
-        ({"hint": "append"}, "hint is given; may be none"),
-        ({"threads": 3}, "length_bytes is 1048576; may be a multiple of threads, 3"),
+        ({"hint": "append"}, "hint is given; it must be none"),
+        ({"threads": 3}, "length_bytes is 1048576; it must be a multiple of threads, 3"),
         ({"arrival": Rate(0.5)}, "per_s is 0.5"),
         ({"seconds": 1e-7}, "runtime is 0us"),
         ({"seconds": 1 / 3}, "seconds is 0.333"),
         ({"block_bytes": 0, "block_mix": ((512, 1.0), (1024, 2.0))}, "block_mix is"),
     ],
 )
-def test_what_fio_cannot_say_is_refused_by_name(change: dict[str, object], message: str) -> None:
+def test_a_job_that_fio_does_not_support_is_refused_by_field(
+    change: dict[str, object], message: str
+) -> None:
     job = msgspec.structs.replace(PLAIN, **change)
     with pytest.raises(UsageError, match=message):
         to_fio(FioJob("job", job, RealOptions(), "io_uring"))
 
 
-def test_weights_in_any_unit_are_printed_as_percents() -> None:
+def test_weights_are_written_as_percents() -> None:
     job = msgspec.structs.replace(PLAIN, block_bytes=0, block_mix=((4096, 1.0), (8192, 1.0)))
     text = to_fio(FioJob("job", job, RealOptions()))
     assert "bssplit=4096/50:8192/50\n" in text
@@ -279,7 +287,7 @@ def test_weights_in_any_unit_are_printed_as_percents() -> None:
         {"pattern": "random", "read_share": 0.5, "sync": FlushEvery(4)},
     ],
 )
-def test_fio_does_as_many_requests_and_bytes_as_ours(
+def test_fio_does_the_same_requests_and_bytes_as_ssdlab(
     drive_directory: Path, change: dict[str, object]
 ) -> None:
     path = drive_directory / "file"
@@ -290,13 +298,13 @@ def test_fio_does_as_many_requests_and_bytes_as_ours(
     (drive_directory / "job.fio").write_text(to_fio(step))
     command = ["fio", "--output-format=json", str(drive_directory / "job.fio")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    [found] = msgspec.json.decode(done.stdout)["jobs"]
-    assert found["read"]["io_bytes"] + found["write"]["io_bytes"] == ours.bytes
-    requests = found["read"]["total_ios"] + found["write"]["total_ios"]
+    [by_fio] = msgspec.json.decode(done.stdout)["jobs"]
+    assert by_fio["read"]["io_bytes"] + by_fio["write"]["io_bytes"] == ours.bytes
+    requests = by_fio["read"]["total_ios"] + by_fio["write"]["total_ios"]
     assert requests == ours.bytes // job.block_bytes
 
 
-def test_a_job_that_was_read_runs(drive_directory: Path) -> None:
+def test_a_parsed_job_runs(drive_directory: Path) -> None:
     path = drive_directory / "file"
     path.write_bytes(bytes(MIB))
     step = _one(f"{DIRECT}rw=randrw\nioengine=io_uring\niodepth=4\nfsync=8")

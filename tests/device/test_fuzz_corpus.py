@@ -1,4 +1,4 @@
-"""The stored corpus of the fuzz target `fio` runs through without a finding."""
+"""The fuzz target `fio` accepts its stored corpus."""
 
 import tarfile
 from pathlib import Path
@@ -8,7 +8,7 @@ import fio
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus" / "fio.tar.gz"
 
 
-def test_each_stored_job_file_is_refused_in_one_line_or_read_back_as_it_was() -> None:
+def test_each_stored_job_file_is_refused_in_one_line_or_converted_back_unchanged() -> None:
     run = 0
     with tarfile.open(CORPUS) as archive:
         for member in archive:

@@ -1,4 +1,4 @@
-"""Jobs on a twin and on a real file: one body for both, as the contract promises."""
+"""Jobs on a twin and on a real file: the same tests for both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ssdlab.errors import DeviceFailure, TargetError, UsageError
 MIB = 1 << 20
 SIZE = 8 * MIB
 ENDLESS = 1 << 44
-"""More than any drive reads while a test waits."""
+"""More bytes than a drive reads during a test."""
 
 
 def _twin() -> Drive:
@@ -54,7 +54,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 @pytest.fixture
 def alarm() -> Iterator[Callable[[float], None]]:
-    """`alarm(seconds)`: Ctrl-C comes by itself after that time."""
+    """`alarm(seconds)` raises KeyboardInterrupt after that time."""
     before = signal.signal(signal.SIGALRM, _interrupt)
 
     def start(seconds: float) -> None:
@@ -67,7 +67,7 @@ def alarm() -> Iterator[Callable[[float], None]]:
 
 @pytest.mark.parametrize("queue_depth", [1, 7, 64])
 @pytest.mark.parametrize("pattern", ["sequential", "random", "random_once"])
-def test_a_job_does_all_its_requests_and_counts_each_once(
+def test_a_job_completes_all_requests_and_counts_each_once(
     drive: Drive, pattern: str, queue_depth: int
 ) -> None:
     for op in ("write", "read"):
@@ -80,7 +80,7 @@ def test_a_job_does_all_its_requests_and_counts_each_once(
         assert outcome.intervals["bytes"].sum() == SIZE
 
 
-def test_times_are_on_the_drives_clock_and_fit_into_each_other(drive: Drive) -> None:
+def test_times_are_by_the_drives_clock_and_consistent(drive: Drive) -> None:
     before = drive.now_ns()
     outcome = run_job(drive, _whole("read", interval_ms=1))
     assert before <= outcome.start_ns < outcome.end_ns <= drive.now_ns()
@@ -93,14 +93,14 @@ def test_times_are_on_the_drives_clock_and_fit_into_each_other(drive: Drive) -> 
     assert longest <= outcome.end_ns - outcome.start_ns
 
 
-def test_columns_are_whole_numbers_of_one_length(drive: Drive) -> None:
+def test_columns_are_uint64_and_have_equal_length(drive: Drive) -> None:
     outcome = run_job(drive, _whole("read"))
     for columns in (outcome.intervals, outcome.latency):
         assert {column.dtype for column in columns.values()} == {np.dtype(np.uint64)}
         assert len({len(column) for column in columns.values()}) == 1
 
 
-def test_an_amount_beyond_the_region_starts_again_in_it(drive: Drive) -> None:
+def test_an_amount_larger_than_the_region_wraps_around(drive: Drive) -> None:
     outcome = run_job(drive, _whole("read", amount_bytes=3 * SIZE))
     assert (outcome.bytes, outcome.errors) == (3 * SIZE, 0)
 
@@ -125,7 +125,7 @@ def test_a_flush_is_one_request_without_bytes(drive: Drive) -> None:
         ("interval_ms", {"interval_ms": 0}),
     ],
 )
-def test_a_job_that_does_not_fit_is_wrong_use_and_names_its_field(
+def test_a_job_that_does_not_fit_is_a_usage_error_with_the_field(
     drive: Drive, field: str, change: dict[str, int]
 ) -> None:
     with pytest.raises(UsageError, match=f"job: {field} is .*; may be ") as raised:
@@ -135,65 +135,67 @@ def test_a_job_that_does_not_fit_is_wrong_use_and_names_its_field(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"op": "erase"}', '{"op": "read", "what": 1}'])
-def test_a_text_that_is_no_job_is_wrong_use(drive: Drive, text: str) -> None:
+def test_a_text_that_is_not_a_job_is_a_usage_error(drive: Drive, text: str) -> None:
     with pytest.raises(UsageError, match="job: "):
         drive.run(text)
 
 
-def test_a_watcher_sees_progress_up_to_the_end(drive: Drive) -> None:
-    seen: list[tuple[int, int, int]] = []
-    run_job(drive, _whole("read"), lambda *progress: seen.append(progress))
-    assert seen[-1][:2] == (8, 8)
-    assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
-    assert seen[-1][2] <= drive.now_ns()
+def test_progress_is_reported_up_to_the_end(drive: Drive) -> None:
+    reports: list[tuple[int, int, int]] = []
+    run_job(drive, _whole("read"), lambda *progress: reports.append(progress))
+    assert reports[-1][:2] == (8, 8)
+    assert [done for done, _, _ in reports] == sorted(done for done, _, _ in reports)
+    assert reports[-1][2] <= drive.now_ns()
 
 
-def _stopped(outcome: Outcome) -> None:
+def _require_stopped(outcome: Outcome) -> None:
     assert outcome.stopped
     assert 0 < outcome.bytes < ENDLESS
     assert outcome.latency["count"].sum() == outcome.requests
 
 
-def test_ctrl_c_ends_a_job_and_keeps_what_was_measured(
+def test_ctrl_c_ends_a_job_and_keeps_the_measurements(
     drive: Drive, alarm: Callable[[float], None]
 ) -> None:
-    _stopped(_interrupted_job(drive, alarm))
+    _require_stopped(_interrupted_job(drive, alarm))
     assert not run_job(drive, _whole("read")).stopped
 
 
 def _interrupted_job(drive: Drive, alarm: Callable[[float], None]) -> Outcome:
-    """A job to which Ctrl-C came when it had done something: nobody tells when that is."""
+    """A job interrupted after its first request; the time until then varies, hence the retries."""
     for seconds in (0.2, 2, 20, 200):
         alarm(seconds)
-        with contextlib.suppress(KeyboardInterrupt):  # it came before the job had begun
+        with contextlib.suppress(KeyboardInterrupt):  # raised before the job had begun
             outcome = run_job(drive, _whole("read", amount_bytes=ENDLESS))
             if outcome.bytes:
                 return outcome
-    pytest.fail("Ctrl-C ended no job, it came through")
+    pytest.fail("no job was ended by Ctrl-C")
 
 
-def test_ctrl_c_inside_the_watcher_ends_a_job_too(drive: Drive) -> None:
-    def watch(_done: int, _total: int, _now_ns: int) -> None:
+def test_ctrl_c_inside_the_progress_callback_ends_a_job(drive: Drive) -> None:
+    def on_progress(_done: int, _total: int, _now_ns: int) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    _stopped(run_job(drive, _whole("read", amount_bytes=ENDLESS), watch))
+    _require_stopped(run_job(drive, _whole("read", amount_bytes=ENDLESS), on_progress))
 
 
-def test_what_a_watcher_raises_comes_out_and_the_drive_goes_on_working(drive: Drive) -> None:
+def test_an_exception_of_the_progress_callback_is_raised_and_the_drive_still_works(
+    drive: Drive,
+) -> None:
     class OddError(Exception):
         pass
 
-    def watch(_done: int, _total: int, _now_ns: int) -> None:
+    def on_progress(_done: int, _total: int, _now_ns: int) -> None:
         raise OddError
 
     with pytest.raises(OddError):
-        run_job(drive, _whole("read", amount_bytes=ENDLESS), watch)
+        run_job(drive, _whole("read", amount_bytes=ENDLESS), on_progress)
     with pytest.raises(OddError):
-        drive.rest(1e5, watch)
+        drive.rest(1e5, on_progress)
     assert run_job(drive, _whole("read")).bytes == SIZE
 
 
-def test_a_rest_moves_the_drives_clock_by_its_length(drive: Drive) -> None:
+def test_a_rest_advances_the_drives_clock(drive: Drive) -> None:
     before = drive.now_ns()
     assert drive.rest(0.02)
     assert drive.now_ns() - before >= 20_000_000
@@ -201,10 +203,10 @@ def test_a_rest_moves_the_drives_clock_by_its_length(drive: Drive) -> None:
 
 
 def test_ctrl_c_ends_a_rest(drive: Drive) -> None:
-    def watch(_done: int, _total: int, _now_ns: int) -> None:
+    def on_progress(_done: int, _total: int, _now_ns: int) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    assert drive.rest(1e9, watch) is False
+    assert drive.rest(1e9, on_progress) is False
 
 
 def test_random_once_visits_every_block_and_random_does_not(real_file: Path) -> None:
@@ -218,7 +220,7 @@ def test_random_once_visits_every_block_and_random_does_not(real_file: Path) -> 
     assert blocks_written("random") < SIZE // 4096
 
 
-def test_a_seed_decides_which_blocks_are_written(real_file: Path) -> None:
+def test_the_seed_determines_which_blocks_are_written(real_file: Path) -> None:
     def blocks_written(seed: int) -> bytes:
         real_file.write_bytes(bytes(SIZE))
         job = _whole("write", pattern="random_once", block_bytes=4096, amount_bytes=MIB, seed=seed)
@@ -230,7 +232,7 @@ def test_a_seed_decides_which_blocks_are_written(real_file: Path) -> None:
     assert blocks_written(1) != blocks_written(2)
 
 
-def test_what_is_written_cannot_be_compressed_and_no_block_repeats(real_file: Path) -> None:
+def test_written_data_is_incompressible_and_no_block_repeats(real_file: Path) -> None:
     run_job(open_real(real_file), _whole("write"))
     content = real_file.read_bytes()
     assert len(zlib.compress(content, 1)) >= SIZE
@@ -245,7 +247,7 @@ def test_a_job_stays_within_its_region(real_file: Path) -> None:
     assert not any(content[3 * MIB :])
 
 
-def test_a_request_that_fails_is_counted_and_becomes_a_device_failure(real_file: Path) -> None:
+def test_a_failed_request_is_counted_and_raised_as_a_device_failure(real_file: Path) -> None:
     drive = open_real(real_file)
     os.truncate(real_file, 4 * MIB)
     outcome = run_job(drive, _whole("read"))
@@ -258,7 +260,7 @@ def test_a_request_that_fails_is_counted_and_becomes_a_device_failure(real_file:
     run_job(_twin(), _whole("read")).raise_if_failed("reading")
 
 
-def test_a_real_drive_that_cannot_be_opened_is_a_bad_target(
+def test_a_path_that_cannot_be_opened_is_a_target_error_with_the_reason(
     drive_directory: Path, make_filesystem: Callable[..., Path]
 ) -> None:
     (drive_directory / "empty").write_bytes(b"")
@@ -276,7 +278,7 @@ def test_a_real_drive_that_cannot_be_opened_is_a_bad_target(
         assert str(path) in str(raised.value)
 
 
-def test_a_wrong_profile_is_a_bad_target_that_names_profile_and_key() -> None:
+def test_an_invalid_profile_is_a_target_error_with_profile_and_key() -> None:
     text = profiles.load("toshiba-xg5").replace("planes =", "plains =")
     for make in (open_twin, describe_twin):
         with pytest.raises(TargetError, match=r"^mine: flash\.plains.*did you mean planes"):
@@ -284,13 +286,13 @@ def test_a_wrong_profile_is_a_bad_target_that_names_profile_and_key() -> None:
 
 
 @pytest.mark.parametrize("capacity", [0, -1, 4096, 1 << 63, 1 << 200])
-def test_a_capacity_that_no_twin_has_is_a_bad_target_and_is_named(capacity: int) -> None:
+def test_an_impossible_capacity_is_a_target_error_with_the_capacity(capacity: int) -> None:
     for make in (open_twin, describe_twin):
         with pytest.raises(TargetError, match=r"^toshiba-xg5 scaled to "):
             make("toshiba-xg5", profiles.load("toshiba-xg5"), capacity)
 
 
-def test_twins_with_one_seed_answer_alike_and_with_another_otherwise() -> None:
+def test_a_twin_repeats_its_times_with_the_same_seed_only() -> None:
     def times(seed: int) -> list[int]:
         drive = _twin()
         run_job(drive, _whole("write"))

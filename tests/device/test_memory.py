@@ -1,4 +1,4 @@
-"""The drive in memory: it keeps what it is given, and nothing is left of it, however it ends."""
+"""The loop device over memory: it stores data, and it disappears with its user."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from ssdlab.errors import TargetError
 
 MIB = 1 << 20
 SIZE = 16 * MIB + 512 * os.getpid()
-"""No other program that runs now has a drive in memory that is as large: it is this one's."""
-PATIENCE_S = 600
+"""Unique to this process, so that the test recognises its own loop devices."""
+TIMEOUT_S = 600
 
 
 def _loops() -> list[str]:
-    """Loop devices over a memory of this test's."""
-    found = []
+    """The loop devices of this test."""
+    names = []
     for device in Path("/sys/class/block").glob("loop*"):
-        with contextlib.suppress(OSError):  # another's, that is gone meanwhile
-            over = (device / "loop/backing_file").read_text()
-            if "memfd:ssdlab" in over and int((device / "size").read_text()) * 512 == SIZE:
-                found.append(device.name)
-    return found
+        with contextlib.suppress(OSError):  # another program may have detached it
+            backing_file = (device / "loop/backing_file").read_text()
+            size_bytes = int((device / "size").read_text()) * 512
+            if "memfd:ssdlab" in backing_file and size_bytes == SIZE:
+                names.append(device.name)
+    return names
 
 
-def _gone() -> bool:
-    """Whether none is left: another program that looks at it keeps it for a moment."""
-    end = time.monotonic() + PATIENCE_S
+def _all_detached() -> bool:
+    """Waits until no loop device is left: another program may hold one open for a moment."""
+    end = time.monotonic() + TIMEOUT_S
     while _loops() and time.monotonic() < end:
         time.sleep(0.05)
     return not _loops()
@@ -47,7 +48,7 @@ def _root() -> None:
         pytest.skip("needs root and loop devices")
 
 
-def test_a_drive_in_memory_is_written_and_read_and_then_gone() -> None:
+def test_a_drive_in_memory_is_written_and_read_and_then_detached() -> None:
     with open_memory(SIZE) as drive:
         assert not drive.is_virtual
         assert drive.capacity_bytes == SIZE
@@ -56,7 +57,7 @@ def test_a_drive_in_memory_is_written_and_read_and_then_gone() -> None:
         for job in (write, msgspec.structs.replace(write, op="read")):
             assert run_job(drive, job).bytes == 16 * MIB
     del drive
-    assert _gone()
+    assert _all_detached()
 
 
 def test_a_killed_program_leaves_no_loop_device() -> None:
@@ -72,14 +73,14 @@ def test_a_killed_program_leaves_no_loop_device() -> None:
     assert len(_loops()) == 1
     child.send_signal(signal.SIGKILL)
     child.communicate()
-    assert _gone()
+    assert _all_detached()
 
 
-def test_without_leave_it_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_permission_the_error_suggests_root(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(TargetError, match=r"which takes root .Permission denied"):
+    with pytest.raises(TargetError, match=r"cannot be set up .Permission denied.; run as root"):
         open_memory(MIB).__enter__()

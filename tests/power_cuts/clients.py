@@ -1,4 +1,4 @@
-"""A client that writes, flushes and reads, and reconnects at once when its connection breaks."""
+"""A client that writes, flushes and reads, and reconnects at once after a lost connection."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from shared import UNKNOWN, Board
 from ssdlab.device import Control
 
 UNITS_EACH: Final = 96
-"""Units that a client writes; it reads those of all clients."""
+"""Units that a client writes; it reads the units of all clients."""
 _READ_UNITS: Final = 8
 _FLOOD: Final = 0.15
-"""How often a batch writes most of a client's units: requests pile up in the server."""
+"""Share of batches that write most of a client's units, so that requests queue in the server."""
 _EAGER_TRIES: Final = 5
 _PAUSE_S: Final = 0.0003
-"""Between tries to reconnect, after the first few."""
+"""Pause between attempts to reconnect, after the first few."""
 _BREAKS = (OSError, CommandError, EOFError)
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one client gets: which it is, how it connects, and what the drive promises."""
+    """Options of one client: its number, how it connects, and the kind of drive."""
 
     number: int
     connect: Callable[[Sequence[Command]], DriveClient]
@@ -39,12 +39,12 @@ class Part:
 
     @property
     def units(self) -> range:
-        """The units that it writes."""
+        """The units that this client writes."""
         return range(self.number * UNITS_EACH, (self.number + 1) * UNITS_EACH)
 
 
 class Client:
-    """Runs until the board says that it ends; `counts` and `broken_rules` are what it found."""
+    """Runs until `board.ending`; `counts` and `history.broken_rules` have the results."""
 
     def __init__(self, part: Part, board: Board) -> None:
         self.part, self.board = part, board
@@ -57,7 +57,7 @@ class Client:
         self._cuts_at_last_write = 0
 
     def run(self) -> None:
-        """Works until the end."""
+        """Does random steps until the run ends."""
         tries = 0
         while not self.board.ending:
             try:
@@ -73,7 +73,7 @@ class Client:
         self._drop()
 
     def _work(self) -> None:
-        """One step: what is done is chosen at random."""
+        """Does one step, chosen at random."""
         off = self.board.off
         if self.board.cuts > self._cuts_at_connect:
             self._survived_a_cut()
@@ -83,13 +83,15 @@ class Client:
             steps = (self._write, self._flush, self._read_own, self._read_others)
             self._random.choices(steps, (45, 20, 25, 10))[0]()
         if off % 2 and self.board.off == off:
-            self._complain("served_without_power", "a command succeeded while the power was off")
+            self._record_violation(
+                "served_without_power", "a command succeeded while the power was off"
+            )
 
     def _connect(self) -> None:
         earlier_writes = self._cuts_at_last_write
         written: set[int] = set()
         if self._random.random() < 0.7:
-            # Writes that come first may come between the breaking of the connections and the cut.
+            # Early writes may arrive between the disconnection of the clients and the cut.
             self._cuts_at_connect = -1
             batch = self._writes(durable=0)
             written = {unit for command in batch for unit in command.units}
@@ -113,7 +115,7 @@ class Client:
 
         self._read(list(self.part.units), read)
         self.counts["connections"] += 1
-        # Requests of the broken connection may come late: give them the time.
+        # Requests of the old connection may take effect late: give them time.
         if after_cut and self._random.random() < 0.3:
             time.sleep(self._random.uniform(0, 0.002))
             self._read_own()
@@ -122,9 +124,9 @@ class Client:
         if isinstance(error, CommandError):
             self.counts["error_replies"] += 1
         elif isinstance(error, TimeoutError):
-            self._complain("timeouts", "the server did not answer")
+            self._record_violation("timeouts", "the server did not answer")
         served = not isinstance(error, NotServedError)
-        if self._cuts_at_connect < 0 and served:  # it wrote, and nobody knows before which cut
+        if self._cuts_at_connect < 0 and served:  # it wrote, before or after a cut
             self._cuts_at_last_write = self._cuts_at_connect = self._control.power().cuts
         self._drop(served=served)
 
@@ -138,9 +140,11 @@ class Client:
             self._publish(unit)
 
     def _survived_a_cut(self) -> None:
-        """A cut is over that began on this connection: it should be broken, and says a flush?"""
+        """A cut has ended, but the connection from before it is open: a flush must fail."""
         self._flush()
-        self._complain("flushes_after_cut", "a flush succeeded on a connection older than a cut")
+        self._record_violation(
+            "flushes_after_cut", "a flush succeeded on a connection older than a cut"
+        )
         self._read_own()
         self._drop()
 
@@ -159,7 +163,7 @@ class Client:
         return acknowledged
 
     def _writes(self, durable: float) -> list[Command]:
-        """Writes of units chosen at random, none twice; `durable` is the share with FUA."""
+        """Writes to distinct random units; `durable` is the share with FUA."""
         writable = self.history.writable()
         most = len(writable) if self._random.random() < _FLOOD else min(len(writable), 8)
         batch: list[Command] = []
@@ -200,16 +204,22 @@ class Client:
             settled, issued_before = decided & 0xFFFFFFFF, decided >> 32
             self.counts["reads_of_others"] += 1
             if found is None or found > self.board.issued[unit]:
-                self._complain("corrupt", f"unit {unit} of another client: {data[:32].hex()}")
+                self._record_violation(
+                    "corrupt", f"unit {unit} of another client: {data[:32].hex()}"
+                )
             elif settled < found <= issued_before:
-                self._complain("ghosts", f"unit {unit} of another client: {found}, {settled}")
+                self._record_violation(
+                    "ghosts", f"unit {unit} of another client: {found}, {settled}"
+                )
             elif found < durable:
-                self._complain("lost_after_flush", f"unit {unit} of another: {found}, {durable}")
+                self._record_violation(
+                    "lost_after_flush", f"unit {unit} of another: {found}, {durable}"
+                )
 
         self._read(others, read)
 
     def _pause(self) -> None:
-        """Waits until the others have read everything; nobody writes meanwhile."""
+        """Waits until the director has read everything; no client writes during the pause."""
         self._read_own()
         self.board.paused_clients[self.part.number] = 1
         while self.board.pausing and not self.board.ending:
@@ -238,13 +248,13 @@ class Client:
         board.current[unit] = UNKNOWN if history.undecided else history.current
         board.decided[unit] = history.issued_before_cut << 32 | history.found_after_cut
 
-    def _complain(self, rule: str, what: str) -> None:
+    def _record_violation(self, rule: str, detail: str) -> None:
         self.counts[rule] += 1
-        self.history.broken_rules.append(f"client {self.part.number}: {rule}: {what}")
+        self.history.broken_rules.append(f"client {self.part.number}: {rule}: {detail}")
 
 
 def _runs(units: list[int]) -> Iterator[range]:
-    """Units in order as ranges of a few."""
+    """Sorted units as ranges of up to `_READ_UNITS`."""
     first = 0
     for place in range(1, len(units) + 1):
         ends = place == len(units) or units[place] != units[place - 1] + 1

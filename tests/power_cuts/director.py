@@ -1,7 +1,7 @@
-"""Cuts the power under clients that reconnect at once, and counts what they find.
+"""Cuts the power of a served twin under clients that reconnect at once, and counts violations.
 
-`run` starts the clients as processes, makes one cut after the other over the control socket, and
-at times lets all clients pause while every unit is read twice.
+`run` starts the clients as processes, makes one cut after another over the control socket, and
+regularly pauses all clients to read every unit twice.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ RULES: Final = (
     "timeouts",
     "clients_failed",
 )
-"""What must be 0. On a lying twin, `lost_after_flush` is what it lies about."""
-WAYS: Final = ("after writes", "random", "after time", "now", "off and on", "planned off")
+"""Counts that must be 0, except `lost_after_flush` on a lying twin."""
+METHODS: Final = ("after writes", "random", "after time", "now", "off and on", "planned off")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a twin is served, and which kind it is."""
+    """The addresses of a served twin, and its kind."""
 
     unix: Path
     control: str
@@ -55,43 +55,43 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """How many cuts and clients; how often all pause."""
+class CutOptions:
+    """Number of cuts and clients; all clients pause after every `pause_every` cuts."""
 
     cuts: int
     clients: int = 8
     seed: int = 1
     pause_every: int = 5
-    ways: tuple[str, ...] = WAYS
+    methods: tuple[str, ...] = METHODS
 
 
 @dataclass
 class Result:
-    """Counts, and one line for each broken rule."""
+    """Counts, and one line for each violation."""
 
     counts: Counter[str]
     broken_rules: list[str]
 
     @property
     def tally(self) -> dict[str, int]:
-        """All counts, and the rules also where they are 0."""
+        """All counts, including the rules with 0 violations."""
         return {**dict.fromkeys(RULES, 0), **self.counts}
 
 
-def run(target: Target, wish: Wish) -> Result:
-    """Runs all cuts."""
-    board = Board(wish.clients, wish.clients * UNITS_EACH)
+def run(target: Target, options: CutOptions) -> Result:
+    """Starts the clients and makes all cuts."""
+    board = Board(options.clients, options.clients * UNITS_EACH)
     context = multiprocessing.get_context("fork")
     processes, results = [], []
-    for number in range(wish.clients):
-        part = Part(number, _connecting(target, number), target.control, target.twin, wish.seed)
+    for number in range(options.clients):
+        part = Part(number, _connector(target, number), target.control, target.twin, options.seed)
         receiver, sender = context.Pipe(duplex=False)
         process = context.Process(target=_client, args=(part, board, sender))
         process.start()
         sender.close()
         processes.append(process)
         results.append(receiver)
-    director = _Director(target, wish, board)
+    director = _Director(target, options, board)
     try:
         with Control(target.control) as control:
             director.make_all_cuts(control)
@@ -104,32 +104,32 @@ def run(target: Target, wish: Wish) -> Result:
     return director.result
 
 
-def _connecting(target: Target, number: int) -> Callable[[Sequence[Command]], DriveClient]:
-    """Every other client speaks NVMe."""
+def _connector(target: Target, number: int) -> Callable[[Sequence[Command]], DriveClient]:
+    """Clients use NBD and NVMe alternately."""
     if number % 2:
         return lambda first: NvmeClient(*target.nvme, first)
     return lambda first: NbdClient(target.unix, first)
 
 
 def _client(part: Part, board: Board, sender: Connection) -> None:
-    """A client's process."""
+    """The main function of a client's process."""
     client = Client(part, board)
     client.run()
     sender.send((client.counts, client.history.broken_rules))
 
 
 def _collect(receiver: Connection, result: Result) -> None:
-    found: tuple[Counter[str], list[str]] | None = None
+    received: tuple[Counter[str], list[str]] | None = None
     if receiver.poll(PAUSE_TIMEOUT_S):
         try:
-            found = receiver.recv()
+            received = receiver.recv()
         except EOFError:
-            found = None
-    if found is None:
+            received = None
+    if received is None:
         result.counts["clients_failed"] += 1
         return
-    result.counts.update(found[0])
-    result.broken_rules += found[1]
+    result.counts.update(received[0])
+    result.broken_rules += received[1]
 
 
 class _Director:
@@ -137,32 +137,32 @@ class _Director:
 
     _control: Control
 
-    def __init__(self, target: Target, wish: Wish, board: Board) -> None:
-        self.target, self.wish, self.board = target, wish, board
+    def __init__(self, target: Target, options: CutOptions, board: Board) -> None:
+        self.target, self.options, self.board = target, options, board
         self.result = Result(Counter(), [])
-        self._random = random.Random(wish.seed)
+        self._random = random.Random(options.seed)
 
     def make_all_cuts(self, control: Control) -> None:
-        """One after the other."""
+        """Makes the cuts one after another."""
         self._control = control
         first = self.board.cuts = self._control.power().cuts
         time.sleep(0.05)
-        for number in range(self.wish.cuts):
-            if not self._cut_once(pauses=number % self.wish.pause_every == 0):
+        for number in range(self.options.cuts):
+            if not self._cut_once(pauses=number % self.options.pause_every == 0):
                 break
         counts = self.result.counts
         counts["cuts_counted"] = self._control.power().cuts - first
 
     def _cut_once(self, *, pauses: bool) -> bool:
-        before = self._powered().cuts
-        way = self._random.choice(self.wish.ways)
-        self._ask(way)
+        before = self._require_power().cuts
+        method = self._random.choice(self.options.methods)
+        self._start_cut(method)
         self.result.counts["cuts_planned"] += 1
-        power = self._wait_for_cut(way, before)
+        power = self._wait_for_cut(method, before)
         if power is None:
             return False
         self.result.counts["units_reverted"] += power.last.lost_units if power.last else 0
-        if way in {"off and on", "planned off"}:
+        if method in {"off and on", "planned off"}:
             self._stay_off(power)
         if pauses:
             self._pause()
@@ -172,30 +172,32 @@ class _Director:
             time.sleep(0.001)
         after = self._control.power()
         if extra := after.cuts - before - 1:
-            self._complain("extra_cuts", f"{way}: one cut was asked for, {extra + 1} came", extra)
+            self._record_violation(
+                "extra_cuts", f"{method}: {extra + 1} cuts came instead of one", extra
+            )
         if after.last != power.last:
-            self._complain("changed_reports", f"{way}: {power.last} became {after.last}")
+            self._record_violation("changed_reports", f"{method}: {power.last} became {after.last}")
         return True
 
     def _stay_off(self, power: Power) -> None:
         if power.power == "on":
-            self._complain("extra_cuts", "another cut came in place of the one that was asked for")
+            self._record_violation("extra_cuts", "another cut came instead of the planned one")
             return
         self.board.off += 1
         time.sleep(self._random.uniform(0, 0.005))
         self.board.off += 1
         self._control.power_on()
 
-    def _powered(self) -> Power:
-        """The power, which has to be on: a cut that nobody asked for may have taken it."""
+    def _require_power(self) -> Power:
+        """The state of the power; turns it on if an unplanned cut has turned it off."""
         power = self._control.power()
         if power.power == "off":
-            self._complain("extra_cuts", "the power is off, and was on")
+            self._record_violation("extra_cuts", "the power is off, and was on")
             power = self._control.power_on()
         return power
 
-    def _wait_for_cut(self, way: str, before: int) -> Power | None:
-        """The power after the cut; `None` where none comes."""
+    def _wait_for_cut(self, method: str, before: int) -> Power | None:
+        """The state of the power after the cut; None if no cut comes."""
         end = time.monotonic() + CUT_TIMEOUT_S
         while time.monotonic() < end:
             power = self._control.power()
@@ -203,80 +205,82 @@ class _Director:
                 self.board.cuts = power.cuts
                 return power
             time.sleep(0.001)
-        self._complain("missing_cuts", f"{way}: no cut within {CUT_TIMEOUT_S:g} s")
+        self._record_violation("missing_cuts", f"{method}: no cut within {CUT_TIMEOUT_S:g} s")
         return None
 
-    def _ask(self, way: str) -> None:
-        """Asks for one cut."""
-        chance, control = self._random, self._control
-        match way:
+    def _start_cut(self, method: str) -> None:
+        """Makes or plans one cut."""
+        rng, control = self._random, self._control
+        match method:
             case "now" | "off and on":
-                self._cut_now(on=way == "now")
+                self._cut_now(on=method == "now")
             case "after writes" | "planned off":
-                control.plan_cut(after_writes=chance.randint(1, 200), on=way == "after writes")
+                control.plan_cut(after_writes=rng.randint(1, 200), on=method == "after writes")
             case "random":
-                control.plan_cut(random=(chance.randrange(1 << 30), 200), on=True)
+                control.plan_cut(random=(rng.randrange(1 << 30), 200), on=True)
             case _:
-                control.plan_cut(after_s=chance.uniform(0, 0.01), on=True)
+                control.plan_cut(after_s=rng.uniform(0, 0.01), on=True)
 
     def _cut_now(self, *, on: bool) -> None:
         try:
             self._control.power_cut(on=on)
-        except UsageError as error:  # an earlier cut came once more, and took the power
-            self._complain("extra_cuts", str(error))
-            self._powered()
+        except UsageError as error:  # an earlier cut was repeated, and the power is off
+            self._record_violation("extra_cuts", str(error))
+            self._require_power()
             self._control.power_cut(on=on)
 
     def _pause(self) -> None:
-        """Lets all clients stop writing, and reads all units twice, by either protocol."""
+        """Pauses all clients, and reads all units twice, by NBD and by NVMe."""
         self.board.pausing = True
         end = time.monotonic() + PAUSE_TIMEOUT_S
         while not all(self.board.paused_clients):
             if time.monotonic() > end:
-                self._complain("timeouts", f"clients paused: {list(self.board.paused_clients)}")
+                self._record_violation(
+                    "timeouts", f"clients paused: {list(self.board.paused_clients)}"
+                )
                 break
-            self._powered()
+            self._require_power()
             time.sleep(0.001)
         else:
             self.result.counts["pauses"] += 1
-            self._compare_while_nobody_writes()
+            self._compare_during_pause()
         self.board.pausing = False
         while any(self.board.paused_clients) and time.monotonic() < end:
             time.sleep(0.001)
 
-    def _compare_while_nobody_writes(self) -> None:
+    def _compare_during_pause(self) -> None:
         expected = list(self.board.current)
         first = self._read_all(NbdClient(self.target.unix))
         time.sleep(self._random.uniform(0.005, 0.02))
         second = self._read_all(NvmeClient(*self.target.nvme))
         for unit, (known, one, two) in enumerate(zip(expected, first, second, strict=True)):
             if one != two or known not in {UNKNOWN, one}:
-                what = f"unit {unit}: a client read {known}, then {one}, then {two}"
-                self._complain("changes_while_nobody_writes", what)
+                reads = f"unit {unit}: a client read {known}, then {one}, then {two}"
+                self._record_violation("changes_while_nobody_writes", reads)
 
     def _read_all(self, drive: DriveClient) -> list[int | None]:
-        found: dict[int, int | None] = {}
+        sequences: dict[int, int | None] = {}
         try:
             for first in range(0, len(self.board.current), 64):
                 units = range(first, min(first + 64, len(self.board.current)))
                 batch = [Command(Kind.READ, range(unit, unit + 1)) for unit in units]
 
                 def read(number: int, data: bytes, first: int = first) -> None:
-                    found[first + number] = sequence_in(first + number, data)
+                    sequences[first + number] = sequence_in(first + number, data)
 
                 drive.send(batch)
                 drive.receive(batch, read)
         finally:
             drive.close()
-        return [found[unit] for unit in range(len(self.board.current))]
+        return [sequences[unit] for unit in range(len(self.board.current))]
 
-    def _complain(self, rule: str, what: str, count: int = 1) -> None:
+    def _record_violation(self, rule: str, detail: str, count: int = 1) -> None:
         self.result.counts[rule] += count
-        self.result.broken_rules.append(f"{rule}: {what}")
+        self.result.broken_rules.append(f"{rule}: {detail}")
 
 
 def verdict(result: Result, twin: Twin) -> dict[str, Any]:
-    """The tally as JSON, and whether no rule is broken."""
+    """The tally as JSON, with the number of violations."""
     rules = [rule for rule in RULES if twin is not Twin.LYING or rule != "lost_after_flush"]
     broken = sum(result.tally[rule] for rule in rules)
     return {"twin": twin.value, **result.tally, "rules_broken": broken}

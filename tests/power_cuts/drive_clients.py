@@ -1,7 +1,7 @@
-"""Two small clients that pipeline commands: NBD over a unix socket, NVMe over TCP.
+"""Two small clients that pipeline commands: NBD over a Unix socket, NVMe over TCP.
 
-Both write, read and flush mapping units. A command that was answered is passed to a callback at
-once, so that what was acknowledged before a connection broke is known.
+Both write, read and flush mapping units. Each answer is passed to a callback at once, so that the
+caller knows what was acknowledged before a connection was lost.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import BinaryIO, Final, Protocol
 
 UNIT_BYTES: Final = 4096
 TIMEOUT_S: Final = 60.0
-"""A server that has not answered by then hangs."""
+"""Timeout of an answer."""
 
 
 class Kind(Enum):
-    """What a command does."""
+    """The kind of a command; the values are NBD's command types."""
 
     WRITE = 1
     READ = 0
@@ -30,7 +30,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Command:
-    """A command on `len(units)` mapping units in a row; a flush has none."""
+    """A command on consecutive mapping units; a flush has none."""
 
     kind: Kind
     units: range = range(0)
@@ -39,7 +39,7 @@ class Command:
 
 
 Answered = Callable[[int, bytes], None]
-"""Gets the number of a command in its batch, and what it read."""
+"""Called with the index of a command in its batch, and the data read."""
 
 
 class CommandError(Exception):
@@ -47,33 +47,33 @@ class CommandError(Exception):
 
 
 class NotServedError(ConnectionError):
-    """The connection broke before the server took any command."""
+    """The connection was lost before the server accepted any command."""
 
 
 class DriveClient(Protocol):
-    """A connection to a served drive; the constructor takes a first batch, and sends it.
+    """A connection to a served drive; the constructor sends a first batch.
 
     Raises:
-        NotServedError: in the constructor: nothing of the batch was done.
-        OSError: in any call: the connection is gone.
-        CommandError: in any call: a command failed.
+        NotServedError: in the constructor: no command of the batch was executed.
+        OSError: in any method: the connection was lost.
+        CommandError: in any method: a command failed.
     """
 
     def send(self, batch: Sequence[Command]) -> None:
         """Sends all commands of a batch at once."""
 
     def receive(self, batch: Sequence[Command], answered: Answered) -> None:
-        """Waits for the answers to all commands of the batch that was sent."""
+        """Waits for the answers to all commands of a batch that was sent."""
 
     def close(self) -> None:
-        """Closes the connection without a word."""
+        """Closes the connection without a disconnect request."""
 
 
 class NbdClient:
     """A connection to an NBD export; see doc/proto.md of the NBD project."""
 
     def __init__(self, path: Path, first: Sequence[Command] = ()) -> None:
-        """Connects, and sends negotiation and first batch at once: nothing is waited for."""
+        """Connects, and sends negotiation and first batch together, without waiting."""
         self._socket = socket.socket(socket.AF_UNIX)
         self._input: BinaryIO = self._socket.makefile("rb")
         try:
@@ -126,7 +126,7 @@ def _nbd_request(number: int, command: Command) -> bytes:
 
 
 _FABRICS, _ENABLE = 0x7F, 0x460001
-_COMMAND, _RESPONSE, _DATA_OUT, _DATA_IN, _READY = 4, 5, 6, 7, 9
+_CAPSULE_COMMAND, _CAPSULE_RESPONSE, _H2C_DATA, _C2H_DATA, _R2T = 4, 5, 6, 7, 9
 _OPCODES = {Kind.WRITE: 0x01, Kind.READ: 0x02, Kind.FLUSH: 0x00}
 _CAPSULE_BYTES, _BLOCK_BYTES = 8192, 512
 
@@ -174,11 +174,11 @@ class NvmeClient:
 
 
 _Entry = tuple[list[int], bytes, int]
-"""A submission, the data to send, and how many bytes are sent or read."""
+"""A submission queue entry, the data to send, and the bytes sent or read."""
 
 
 class _Queue:
-    """A connection that is one queue of a controller."""
+    """A connection: one queue of a controller."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         try:
@@ -209,31 +209,31 @@ class _Queue:
         self._socket.sendall(b"".join(_capsule(id_, *each) for id_, each in enumerate(entries)))
 
     def receive(self, entries: Sequence[_Entry], answered: Answered) -> int:
-        """Waits for the end of all commands that were sent; returns the last result."""
+        """Waits for the completion of all commands sent; returns the last result."""
         received = [b""] * len(entries)
         result, open_commands = 0, len(entries)
         while open_commands:
             kind, _, _, data_at, size = struct.unpack("<BBBBI", _exactly(self._input, 8))
-            unit = _exactly(self._input, size - 8)
-            if kind == _RESPONSE:
-                result, _, _, id_, status = struct.unpack("<QHHHH", unit[:16])
+            pdu = _exactly(self._input, size - 8)
+            if kind == _CAPSULE_RESPONSE:
+                result, _, _, id_, status = struct.unpack("<QHHHH", pdu[:16])
                 if status >> 1:
                     raise CommandError(f"NVMe status {status >> 1 & 0x7FF:x}")
                 answered(id_, received[id_])
                 open_commands -= 1
-            elif kind == _DATA_IN:
-                id_ = int.from_bytes(unit[:2], "little")
-                received[id_] += unit[data_at - 8 :]
-            elif kind == _READY:
-                data = entries[int.from_bytes(unit[:2], "little")][1]
-                head = struct.pack("<BBBBI", _DATA_OUT, 4, 24, 24, 24 + len(data))
-                self._socket.sendall(head + unit[:4] + struct.pack("<II4x", 0, len(data)) + data)
+            elif kind == _C2H_DATA:
+                id_ = int.from_bytes(pdu[:2], "little")
+                received[id_] += pdu[data_at - 8 :]
+            elif kind == _R2T:
+                data = entries[int.from_bytes(pdu[:2], "little")][1]
+                head = struct.pack("<BBBBI", _H2C_DATA, 4, 24, 24, 24 + len(data))
+                self._socket.sendall(head + pdu[:4] + struct.pack("<II4x", 0, len(data)) + data)
             else:
                 raise CommandError(f"NVMe/TCP PDU type {kind}")
         return result
 
     def close(self) -> None:
-        """Closes the connection without a word."""
+        """Closes the connection without a disconnect request."""
         self._input.close()
         self._socket.close()
 
@@ -260,21 +260,21 @@ def _entry(opcode: int, words: dict[int, int]) -> list[int]:
 
 
 def _capsule(id_: int, entry: list[int], data: bytes, size: int) -> bytes:
-    """A command's PDU, with its data where they are short."""
+    """The PDU of a command, with its data in the capsule if they fit."""
     in_capsule = 0 < len(data) <= _CAPSULE_BYTES
     entry[0] = entry[0] & 0xFFFF | id_ << 16
     entry[8] = size
     entry[9] = (0x01 if in_capsule else 0x5A) << 24
     inline = data if in_capsule else b""
-    head = struct.pack("<BBBBI", _COMMAND, 0, 72, 72 if inline else 0, 72 + len(inline))
+    head = struct.pack("<BBBBI", _CAPSULE_COMMAND, 0, 72, 72 if inline else 0, 72 + len(inline))
     return head + struct.pack("<16I", *entry) + inline
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:
-    """So many bytes.
+    """Reads `size` bytes.
 
     Raises:
-        ConnectionResetError: the connection ended.
+        ConnectionResetError: the connection was closed.
     """
     data = stream.read(size)
     if len(data) < size:

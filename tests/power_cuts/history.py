@@ -1,13 +1,14 @@
-"""What a client has done to its units, and what a read of them may return.
+"""The writes of a client to its units, and the values that a read may return.
 
-Each unit has one writer, and each value names the unit and a number that rises with each write.
-The rules that an honest drive keeps:
+Each unit has one writer, and each value holds the unit and a sequence number that rises with each
+write. The rules for an honest drive:
 
-- A write that was acknowledged is what a read on the same connection returns.
-- After a power cut a unit holds the last value that was durable before the cut or one that was
-  written after it, acknowledged or not. Durable is what a flush or FUA acknowledged; on a
-  protected drive, all that was acknowledged.
-- After the first read that follows a cut, no value from before the cut appears again (a ghost).
+- A read returns the last write acknowledged on the same connection.
+- After a power cut a unit holds the last value that was durable before the cut or a later one,
+  acknowledged or not. A write is durable when a flush or FUA was acknowledged; on a protected
+  drive, when the write was acknowledged.
+- Once a read after a cut has returned a value, no other value from before the cut may appear (a
+  ghost).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _ZEROS: Final = bytes(UNIT_BYTES)
 
 
 class Twin(Enum):
-    """What acknowledgements of a drive mean."""
+    """The guarantee behind a drive's acknowledgements."""
 
     VOLATILE = "volatile"
     PROTECTED = "protected"
@@ -36,12 +37,12 @@ class Twin(Enum):
 
 
 def content(unit: int, sequence: int) -> bytes:
-    """What a write of a unit writes."""
+    """The data of a write to a unit."""
     return _STAMP.pack(_MAGIC, unit, sequence, ~sequence & (1 << 64) - 1) * _REPEATED
 
 
 def sequence_in(unit: int, data: bytes) -> int | None:
-    """Which write of a unit these bytes are, 0 for none; `None` where they are of no write."""
+    """The sequence number of a unit's data, 0 for zeros; None if no write has written it."""
     if data == _ZEROS:
         return 0
     magic, of_unit, sequence, inverse = _STAMP.unpack_from(data)
@@ -52,38 +53,38 @@ def sequence_in(unit: int, data: bytes) -> int | None:
 
 @dataclass
 class UnitHistory:
-    """The writes of one unit, by their numbers; 0 is the empty unit."""
+    """The writes of one unit, by sequence number; 0 is the empty unit."""
 
     last_issued: int = 0
     promised: int = 0
-    """The last that a flush or FUA acknowledged, on whatever drive."""
+    """The last write covered by an acknowledged flush or FUA, on any kind of drive."""
     durable: int = 0
-    """The last that has to be there after a cut."""
+    """The oldest write that may be there after a cut."""
     candidates: list[int] = field(default_factory=lambda: [0])
-    """All that may be there after a cut."""
+    """All writes that may be there after a cut."""
     current: int = 0
-    """What a read on this connection returns."""
+    """The write that a read on this connection returns."""
     in_flight: int | None = None
     undecided: bool = False
-    """A write of an earlier connection was not answered, and no cut has ended it."""
+    """A write of an earlier connection is unanswered, and no cut has ended it."""
     found_after_cut: int = 0
     issued_before_cut: int = 0
-    """Values after `found_after_cut` up to this one must never appear again."""
+    """Values above `found_after_cut` up to this one must never appear again."""
 
     def settle(self, sequence: int) -> None:
-        """All earlier writes are decided: this one is there."""
+        """Records that this write is on the drive, and that no earlier one is pending."""
         self.current = self.found_after_cut = self.durable = self.promised = sequence
         self.candidates = [sequence]
         self.issued_before_cut = self.last_issued
         self.undecided = False
 
     def is_ghost(self, sequence: int) -> bool:
-        """Whether it was written before the last cut, and was not there after it."""
+        """Whether it was written before the last cut but was not there after it."""
         return self.found_after_cut < sequence <= self.issued_before_cut
 
 
 class History:
-    """The units of one client over all its connections; counts what breaks the rules."""
+    """The units of one client over all its connections; counts violations of the rules."""
 
     def __init__(self, units: range, twin: Twin, counts: Counter[str]) -> None:
         self.units = {unit: UnitHistory() for unit in units}
@@ -93,15 +94,15 @@ class History:
         self._unflushed: set[int] = set()
 
     def writable(self) -> list[int]:
-        """Units whose content is known on this connection."""
+        """The units whose content is known on this connection."""
         return [unit for unit, history in self.units.items() if not history.undecided]
 
     def are_decided(self, units: range) -> bool:
-        """Whether these are units of its own with a known content."""
+        """Whether the content of all these units is known."""
         return all(not self.units[unit].undecided for unit in units)
 
     def issue(self, unit: int) -> bytes:
-        """A write is about to be sent; returns its bytes."""
+        """Records a write about to be sent; returns its data."""
         history = self.units[unit]
         history.last_issued += 1
         history.in_flight = history.last_issued
@@ -110,7 +111,7 @@ class History:
         return content(unit, history.last_issued)
 
     def acknowledge(self, units: Iterable[int], *, durable: bool) -> None:
-        """A write of units was acknowledged."""
+        """Records the acknowledgement of a write."""
         for unit in units:
             history = self.units[unit]
             assert history.in_flight is not None
@@ -122,17 +123,17 @@ class History:
                 self._unflushed.add(unit)
 
     def flushing(self) -> dict[int, int]:
-        """A flush is about to be sent: what its acknowledgement promises."""
+        """The writes that a flush sent now will cover, by unit."""
         return {unit: self.units[unit].current for unit in self._unflushed}
 
     def flushed(self, promised: dict[int, int]) -> None:
-        """A flush was acknowledged."""
+        """Records the acknowledgement of a flush."""
         for unit, sequence in promised.items():
             self._promise(unit, sequence)
         self._unflushed.difference_update(promised)
 
     def connection_lost(self, *, served: bool = True) -> None:
-        """Writes that were not answered may be there or not; if it was not served, they are not."""
+        """Marks unanswered writes as undecided; if the connection was not served, drops them."""
         for history in self.units.values():
             if history.in_flight is not None and served:
                 history.undecided = True
@@ -142,26 +143,26 @@ class History:
         self._unflushed.clear()
 
     def first_read(self, unit: int, data: bytes, *, after_cut: bool) -> None:
-        """The first read of a unit on a connection, and whether a cut ended the earlier writes."""
+        """Checks the first read of a unit on a connection; `after_cut`: a cut ended old writes."""
         history = self.units[unit]
         if history.undecided and not after_cut:
             return
         found = sequence_in(unit, data)
         if found not in history.candidates:
-            found = self._complain(unit, found, "after reconnecting")
+            found = self._record_violation(unit, found, "after reconnecting")
         elif after_cut and found < history.promised:
-            self.counts["lost_after_flush"] += 1  # as a drive does that lies about flushes
+            self.counts["lost_after_flush"] += 1  # allowed for a drive that lies about flushes
         history.current = found
         if after_cut:
             history.settle(found)
 
     def later_read(self, unit: int, data: bytes) -> None:
-        """A read of a unit that nobody wrote since it was last read or acknowledged."""
+        """Checks a read of a unit that was not written since its last read or acknowledgement."""
         history = self.units[unit]
         found = sequence_in(unit, data)
         if found == history.current or history.undecided:
             return
-        history.settle(self._complain(unit, found, "on one connection"))
+        history.settle(self._record_violation(unit, found, "on one connection"))
 
     def _promise(self, unit: int, sequence: int) -> None:
         history = self.units[unit]
@@ -171,8 +172,8 @@ class History:
             history.durable = max(history.durable, sequence)
             history.candidates = [each for each in history.candidates if each >= sequence]
 
-    def _complain(self, unit: int, found: int | None, when: str) -> int:
-        """Counts a value that must not be there; returns what to go on from."""
+    def _record_violation(self, unit: int, found: int | None, when: str) -> int:
+        """Counts a value that must not be there; returns the value to continue with."""
         history = self.units[unit]
         if found is None or found > history.last_issued:
             rule = "corrupt"

@@ -1,4 +1,4 @@
-"""A small twin, served by the installed program, under cuts and clients that reconnect at once."""
+"""Serves a small twin with the installed program, and runs cuts and clients on it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from director import Target, Wish, run, verdict
+from director import CutOptions, Target, run, verdict
 from history import Twin
 from nvme_host import connect_line
 from rig import PATIENCE_S, TWIN, Served, executable, wait_for
@@ -17,9 +17,9 @@ from rig import PATIENCE_S, TWIN, Served, executable, wait_for
 
 @dataclass(frozen=True)
 class Run:
-    """Which twin is served how, and what is done to it."""
+    """How the twin is served, and the options of the cuts."""
 
-    wish: Wish
+    options: CutOptions
     twin: Twin = Twin.VOLATILE
     pace: str = "none"
     in_file: bool = False
@@ -29,21 +29,26 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The tally, one line for each broken rule, and what the server wrote to stderr."""
+    """The tally, one line for each violation, and the standard error of the server."""
 
     tally: dict[str, Any]
     broken_rules: list[str]
     messages: str
 
 
-def run_served(folder: Path, wanted: Run) -> Outcome:
-    """Serves, makes all cuts, stops the server."""
+def run_served(folder: Path, settings: Run) -> Outcome:
+    """Starts the server, makes all cuts, stops the server."""
     began = time.monotonic()
     socket, messages = folder / "nbd", folder / "messages"
     with (
         messages.open("w") as stderr,
         subprocess.Popen(
-            [wanted.program, "serve", str(_profile(folder, wanted.twin)), *_words(folder, wanted)],
+            [
+                settings.program,
+                "serve",
+                str(_profile(folder, settings.twin)),
+                *_words(folder, settings),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             text=True,
@@ -53,28 +58,28 @@ def run_served(folder: Path, wanted: Run) -> Outcome:
             served = Served(socket, process, messages)
             wait_for(lambda: process.poll() is not None or _listens(messages), messages)
             assert _listens(messages), messages.read_text()
-            target = Target(socket, f"{socket}.control", connect_line(served), wanted.twin)
-            result = run(target, wanted.wish)
+            target = Target(socket, f"{socket}.control", connect_line(served), settings.twin)
+            result = run(target, settings.options)
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(timeout=PATIENCE_S)
-    said = messages.read_text()
+    log = messages.read_text()
     tally = {
-        "pace": wanted.pace,
-        "data": "file" if wanted.in_file else "memory",
-        "seed": wanted.wish.seed,
-        "clients": wanted.wish.clients,
+        "pace": settings.pace,
+        "data": "file" if settings.in_file else "memory",
+        "seed": settings.options.seed,
+        "clients": settings.options.clients,
         "seconds": round(time.monotonic() - began, 1),
-        "server_failed": int(process.returncode != 0 or "panicked" in said),
-        **verdict(result, wanted.twin),
+        "server_failed": int(process.returncode != 0 or "panicked" in log),
+        **verdict(result, settings.twin),
     }
-    return Outcome(tally, result.broken_rules, said)
+    return Outcome(tally, result.broken_rules, log)
 
 
 def _profile(folder: Path, twin: Twin) -> Path:
     profile = folder / "twin.toml"
     protected, honest = twin is Twin.PROTECTED, twin is not Twin.LYING
-    # Slow programs: what was written stays volatile for long.
+    # A long program time keeps writes volatile.
     text = TWIN.format(
         capacity="256 MiB",
         program="5 ms",
@@ -85,10 +90,10 @@ def _profile(folder: Path, twin: Twin) -> Path:
     return profile
 
 
-def _words(folder: Path, wanted: Run) -> list[str]:
-    words = ["--unix", str(folder / "nbd"), "--nvme-tcp", "127.0.0.1:0", "--pace", wanted.pace]
-    words += ["--seed", str(wanted.wish.seed)]
-    if wanted.in_file:
+def _words(folder: Path, settings: Run) -> list[str]:
+    words = ["--unix", str(folder / "nbd"), "--nvme-tcp", "127.0.0.1:0", "--pace", settings.pace]
+    words += ["--seed", str(settings.options.seed)]
+    if settings.in_file:
         words += ["--data", str(folder / "content")]
     return words
 

@@ -1,4 +1,4 @@
-"""What the processes of a run tell each other: numbers in shared memory."""
+"""Shared memory of the processes of a run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 _WORDS: Final = 8
 _HEAD: Final = 8
 UNKNOWN: Final = (1 << 64) - 1
-"""Of a unit whose content depends on a request that was not answered."""
+"""For a unit whose content depends on an unanswered request."""
 
 
 class Board:
-    """Numbers that one process writes and others read."""
+    """State in shared memory; each number has one writer."""
 
     def __init__(self, clients: int, units: int) -> None:
         self._words = memoryview(mmap.mmap(-1, _WORDS * (_HEAD + clients + 4 * units))).cast("Q")
@@ -20,17 +20,17 @@ class Board:
         self._head = head
         rest = self._words[_HEAD:]
         self.paused_clients = rest[:clients]
-        """1 where a client has reached a pause."""
+        """1 for a client that has paused."""
         rest = rest[clients:]
         self.issued = rest[:units]
         self.durable = rest[units : 2 * units]
         self.current = rest[2 * units : 3 * units]
         self.decided = rest[3 * units :]
-        """Found after the last cut, and in the upper half issued before it."""
+        """Lower half: the write found after the last cut; upper half: the last issued before it."""
 
     @property
     def cuts(self) -> int:
-        """Power cuts that are known to be over."""
+        """Number of completed power cuts."""
         return self._head[0]
 
     @cuts.setter
@@ -39,7 +39,7 @@ class Board:
 
     @property
     def pausing(self) -> bool:
-        """Whether clients are to stop writing."""
+        """Whether clients must stop writing."""
         return bool(self._head[1])
 
     @pausing.setter
@@ -57,7 +57,7 @@ class Board:
 
     @property
     def ending(self) -> bool:
-        """Whether clients are to end."""
+        """Whether clients must exit."""
         return bool(self._head[3])
 
     @ending.setter

@@ -1,4 +1,4 @@
-"""The checker itself: it accepts what an honest drive may do, and counts what it may not."""
+"""The checker itself: it accepts what an honest drive may do, and counts violations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ UNIT = 5
 
 
 def history_of(steps: str, twin: Twin = Twin.VOLATILE) -> Counter[str]:
-    """Which rules are broken by steps.
+    """The violations in a sequence of steps.
 
-    `w` is a write, `a` its answer, `f` a flush, `x` the end of the connection; `c3`: the first read
-    after a cut returns write 3; `n3`: the same without a cut; `r3`: a later read.
+    `w` write, `a` its acknowledgement, `f` flush, `x` end of the connection, `c3` the first read
+    after a cut returns write 3, `n3` the same without a cut, `r3` a later read.
     """
     counts: Counter[str] = Counter()
     history = History(range(UNIT, UNIT + 1), twin, counts)
@@ -49,7 +49,7 @@ def history_of(steps: str, twin: Twin = Twin.VOLATILE) -> Counter[str]:
         "w a w x c0 r0",
     ],
 )
-def test_what_an_honest_volatile_drive_may_do(steps: str) -> None:
+def test_an_honest_volatile_drive_is_accepted(steps: str) -> None:
     assert not history_of(steps)
 
 
@@ -59,7 +59,7 @@ def test_what_an_honest_volatile_drive_may_do(steps: str) -> None:
         ("w a f x c0", "lost_after_flush"),
         ("w a f w a f w a x c1", "lost_after_flush"),
         ("w a f w a f r1", "lost_after_flush"),
-        ("w a x c1 x c0", "lost_after_flush"),  # what was there after a cut is in flash
+        ("w a x c1 x c0", "lost_after_flush"),  # a value read after a cut is in flash
         ("w a w a r1", "lost_on_one_connection"),
         ("w a w x c1 r2", "ghosts"),
         ("w a w x c1 w a r2", "ghosts"),
@@ -68,21 +68,21 @@ def test_what_an_honest_volatile_drive_may_do(steps: str) -> None:
         ("w a x c7", "corrupt"),
     ],
 )
-def test_what_no_honest_drive_may_do(steps: str, rule: str) -> None:
+def test_a_violation_is_counted_by_its_rule(steps: str, rule: str) -> None:
     assert history_of(steps) == {rule: 1}
 
 
-def test_a_protected_drive_keeps_all_that_it_acknowledged() -> None:
+def test_a_protected_drive_must_keep_every_acknowledged_write() -> None:
     assert not history_of("w a w x c1", Twin.PROTECTED)
     assert history_of("w a x c0", Twin.PROTECTED) == {"lost_after_flush": 1}
 
 
-def test_a_lying_drive_loses_at_cuts_alone() -> None:
+def test_a_lying_drive_may_lose_writes_only_at_cuts() -> None:
     assert history_of("w a f x c0 r0", Twin.LYING) == {"lost_after_flush": 1}
     assert history_of("w a w a r1", Twin.LYING) == {"lost_on_one_connection": 1}
 
 
-def test_a_unit_that_is_torn_or_of_another_place_is_no_write() -> None:
+def test_a_torn_or_misplaced_unit_has_no_sequence_number() -> None:
     whole = content(UNIT, 3)
     assert sequence_in(UNIT, whole) == 3
     assert sequence_in(UNIT, whole[:2048] + content(UNIT, 4)[2048:]) is None

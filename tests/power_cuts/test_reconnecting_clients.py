@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from director import Wish
+from director import CutOptions
 from history import Twin
 from served_run import Run, run_served
 
@@ -26,13 +26,13 @@ from served_run import Run, run_served
 def test_cuts_under_clients_that_reconnect_at_once(
     twin: Twin, pace: str, in_file: bool, cuts: int, tmp_path: Path
 ) -> None:
-    outcome = run_served(tmp_path, Run(Wish(cuts), twin, pace, in_file))
+    outcome = run_served(tmp_path, Run(CutOptions(cuts), twin, pace, in_file))
     tally = outcome.tally
     assert not tally["rules_broken"], "\n".join([str(tally), *outcome.broken_rules[:20]])
     assert not tally["server_failed"], outcome.messages
     assert tally["cuts_counted"] == cuts
     assert tally["pauses"] == cuts // 5
-    # Otherwise nothing was tried.
+    # Otherwise the run has tested nothing.
     assert tally["connections"] > cuts
     assert tally["units_flushed"] > 10 * cuts
     assert (tally["units_reverted"] > 0) == (twin is not Twin.PROTECTED)

@@ -1,4 +1,4 @@
-"""Twins served by the real program, and block devices and file systems of them; always undone."""
+"""Fixtures: served twins, block devices and file systems on them; all are removed at the end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
                 )
             served = Served(socket, process, messages)
             undo.callback(served.stop)
-            # How to attach it is printed when it listens.
+            # The server prints the commands to attach it once it listens.
             wait_for(lambda: "losetup" in messages.read_text(), served.messages)
             return served
 
@@ -68,7 +68,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 @pytest.fixture
 def attach(tmp_path: Path) -> Iterator[Attach]:
-    """`attach(served)` -> a block device; needs root, nbdfuse and losetup, else skips."""
+    """`attach(served)` -> a block device; skips without root, nbdfuse or losetup."""
     need("nbdfuse", "losetup", "umount", root=True)
     with ExitStack() as all_undo:
 
@@ -90,7 +90,7 @@ def attach(tmp_path: Path) -> Iterator[Attach]:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Mounted]:
-    """`mounted(device, kind)` -> its mount point; unmounted with the test or by `umount`."""
+    """`mounted(device, kind)` -> its mount point, unmounted at the end of the test."""
     with ExitStack() as undo:
 
         def mount(device: str, kind: str) -> Path:

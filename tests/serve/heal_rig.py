@@ -1,4 +1,4 @@
-"""`Rig`: a twin's file system with a file to be healed; `Healing`: the program at work."""
+"""`Rig`: a twin's file system with a file to heal; `Healing`: a running `ssdlab heal`."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ UNMEASURED = {
     "device": ("--piece", "1GiB"),
     "frozen": ("--piece", "1GiB", "--freeze", "5000"),
 }
-"""A device of less than one piece is not measured; what is late on a busy machine is left."""
+"""Options that skip the measurement: a device smaller than one piece is not measured."""
 OTHERS = 5
 
 
 @dataclass
 class Tally:
-    """What was found so far.
+    """Counts of a series of interrupted heals.
 
-    `interrupted` were at work when they were killed or cut; the others had ended. `with_watchdog`
-    are the kills that took the watchdog and its hand too; `restored` are the heals after which the
-    journal put bytes back.
+    `interrupted`: heals that were running when they were killed or cut; the others had ended.
+    `with_watchdog`: kills that included the watchdog and its helper process. `restored`: heals
+    after which the journal restored bytes.
     """
 
     done: dict[str, int] = field(default_factory=lambda: {"kill": 0, "cut": 0})
@@ -62,57 +62,57 @@ class Tally:
     strangers: int = 0
     checks_failed: int = 0
     not_recovered: int = 0
-    said: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     @property
     def bad(self) -> bool:
         """Whether anything was lost."""
-        found = self.bytes_differ + self.files_missing + self.strangers
-        return found + self.checks_failed + self.not_recovered > 0
+        losses = self.bytes_differ + self.files_missing + self.strangers
+        return losses + self.checks_failed + self.not_recovered > 0
 
 
 @dataclass
 class Rig:
-    """A served twin, at `socket`; with `writes` a program writes to the file meanwhile."""
+    """A served twin at `socket`; with `writes`, a program writes to the file during the heal."""
 
     kind: str
     way: Way
     folder: Path
     socket: Path
-    chance: random.Random
+    rng: random.Random
     size_bytes: int
     writes: bool = False
     content: dict[str, bytes] = field(default_factory=dict)
     round: int = 0
 
     def __post_init__(self) -> None:
-        """Decides what the files hold."""
+        """Generates the content of the files."""
         for number in range(OTHERS):
-            self.content[f"other-{number}"] = self.chance.randbytes(100_000 + number)
-        self.content["patient"] = self.chance.randbytes(self.size_bytes)
+            self.content[f"other-{number}"] = self.rng.randbytes(100_000 + number)
+        self.content["patient"] = self.rng.randbytes(self.size_bytes)
 
     @property
     def point(self) -> Path:
-        """Where its file system is mounted."""
+        """Mount point of the file system."""
         return self.folder / "mounted"
 
     @property
     def journal(self) -> Path:
-        """Of a whole device: on another drive."""
+        """Journal of the heal of a whole device, on another drive."""
         return self.folder / "journal"
 
     @property
     def log(self) -> Path:
-        """What the program that writes knows to be kept."""
+        """Log of the writes that the writing program made durable."""
         return self.folder / "kept"
 
     @property
     def control(self) -> Control:
-        """Of its server."""
+        """A connection to the server's control socket."""
         return Control(f"{self.socket}.control")
 
     def host_writes(self) -> float:
-        """How many writes the twin had so far, in units of 4 KiB."""
+        """Host writes of the twin, in units of 4 KiB."""
         with self.control as control:
             return control.counters()["host_writes"] or 0.0
 
@@ -134,8 +134,8 @@ def attached(rig: Rig) -> Iterator[str]:
 
 
 @contextmanager
-def placed(rig: Rig, device: str, *, always: bool = False) -> Iterator[None]:
-    """Its file system mounted, unless the whole device is to be healed at rest."""
+def mounted(rig: Rig, device: str, *, always: bool = False) -> Iterator[None]:
+    """Mounts the file system, unless the unmounted device is to be healed."""
     if rig.way == "device" and not always:
         yield
         return
@@ -149,14 +149,14 @@ def placed(rig: Rig, device: str, *, always: bool = False) -> Iterator[None]:
 
 
 class Healing:
-    """`ssdlab heal` as a process of its own, forked from one that has loaded the program."""
+    """`ssdlab heal` in its own process, forked from one that has imported the program."""
 
-    def __init__(self, words: list[str], state: Path, said: Path) -> None:
-        self._process = _FORKS.Process(target=_program, args=(words, str(state), str(said)))
+    def __init__(self, words: list[str], state: Path, output: Path) -> None:
+        self._process = _FORKS.Process(target=_program, args=(words, str(state), str(output)))
         self._process.start()
 
     @property
-    def at_work(self) -> bool:
+    def is_running(self) -> bool:
         return self._process.is_alive()
 
     def kill(self) -> None:
@@ -164,34 +164,35 @@ class Healing:
         self._process.join()
 
     def kill_with_watchdog(self, point: Path) -> bool:
-        """Kills it, and the watchdog of what is mounted there with its hand; whether there was one.
+        """Kills it together with the watchdog of a mount point and its helper process.
 
-        They are a process group; their guard is not of it.
+        Those two are a process group, which does not include their guard. Returns whether there was
+        a watchdog.
         """
-        found = run("pgrep", "--oldest", "-f", f"device.watchdog {point} ", check=False)
+        watchdog = run("pgrep", "--oldest", "-f", f"device.watchdog {point} ", check=False).stdout
         with suppress(ProcessLookupError):
-            if found.stdout:
-                os.killpg(int(found.stdout), signal.SIGKILL)
+            if watchdog:
+                os.killpg(int(watchdog), signal.SIGKILL)
         self.kill()
-        return bool(found.stdout)
+        return bool(watchdog)
 
     def wait(self) -> int | None:
         self._process.join()
         return self._process.exitcode
 
 
-def _program(words: list[str], state: str, said: str) -> None:
+def _program(words: list[str], state: str, output: str) -> None:
     os.environ["XDG_STATE_HOME"] = state
-    told = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(told, 1)
-    os.dup2(told, 2)
+    fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(fd, 1)
+    os.dup2(fd, 2)
     sys.argv = ["ssdlab", *words]
     program()
 
 
 @contextmanager
 def healing(rig: Rig, device: str) -> Iterator[Healing]:
-    """The program at work on all of it, with another that writes where that is asked for."""
+    """Runs the heal, and with `rig.writes` a program that writes at the same time."""
     words = ["heal", str(rig.point / "patient")]
     if rig.way != "file":
         words = ["heal", "--device", device, "--journal", str(rig.journal), "--in-place", device]
@@ -199,7 +200,7 @@ def healing(rig: Rig, device: str) -> Iterator[Healing]:
         if rig.writes:
             undo.enter_context(_writing(rig))
         words += ["--all", "--quiet", *UNMEASURED[rig.way]]
-        process = Healing(words, rig.folder / f"state-{rig.round}", rig.folder / "said")
+        process = Healing(words, rig.folder / f"state-{rig.round}", rig.folder / "output")
         undo.callback(process.kill)
         yield process
 

@@ -1,4 +1,4 @@
-"""A served twin as tests hold it, and the programs that attach it."""
+"""Served twins for tests, and the programs that attach them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Served:
             return control.counters()[name] or 0.0
 
     def stop(self) -> str:
-        """Ends it as Ctrl-C does; returns what it printed."""
+        """Ends the server as Ctrl-C does; returns its standard output."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         out, _ = self.process.communicate(timeout=PATIENCE_S)
@@ -80,7 +80,7 @@ Serve = Callable[..., Served]
 
 @dataclass
 class Attached:
-    """A served twin as a block device of this machine: nbdfuse makes a file, losetup a device."""
+    """A served twin as a local block device, by nbdfuse and losetup."""
 
     device: str
     undo: ExitStack
@@ -94,45 +94,45 @@ Mounted = Callable[[str, str], Path]
 
 
 def executable() -> str:
-    """The installed program."""
-    beside = Path(sys.executable).parent / "ssdlab"
-    found = str(beside) if beside.exists() else shutil.which("ssdlab")
-    assert found, "ssdlab is not installed: run `make build`"
-    return found
+    """The path of the installed program."""
+    installed = Path(sys.executable).parent / "ssdlab"
+    path = str(installed) if installed.exists() else shutil.which("ssdlab")
+    assert path, "ssdlab is not installed: run `make build`"
+    return path
 
 
 def loop_of(file: Path, undo: ExitStack) -> str:
-    """A loop device that passes discards on: one that was used before may have lost that."""
+    """A loop device that supports discard: the kernel may have disabled it on a reused one."""
     for _ in range(16):
-        made = run("losetup", "--find", "--show", "--direct-io=on", str(file), check=False)
-        if made.returncode:
-            pytest.skip(f"no loop device can be had here: {made.stderr.strip()}")
-        device = made.stdout.strip()
+        done = run("losetup", "--find", "--show", "--direct-io=on", str(file), check=False)
+        if done.returncode:
+            pytest.skip(f"no loop device is available: {done.stderr.strip()}")
+        device = done.stdout.strip()
         undo.callback(subprocess.run, ["losetup", "--detach", device], check=False)
         limit = Path("/sys/block", Path(device).name, "queue/discard_max_bytes")
         if int(limit.read_text()):
             return device
-        # It stays attached until the test ends, so that the next one found is another.
-    pytest.skip("every loop device here has discard_max_bytes 0")
+        # It stays attached until the test ends, so that losetup finds another one.
+    pytest.skip("every loop device has discard_max_bytes 0")
 
 
 def end_fuse(fuse: subprocess.Popen[str], folder: Path) -> None:
-    """Unmounts it as root does: not every machine has fusermount."""
+    """Ends nbdfuse by umount: not every machine has fusermount."""
     unmount(folder)
     fuse.communicate(timeout=PATIENCE_S)
 
 
 def unmount(point: Path) -> None:
-    """Unmounts what is mounted there."""
+    """Unmounts a mount point; retries while it is busy."""
     end = time.monotonic() + PATIENCE_S
-    while f" {point} " in Path("/proc/self/mounts").read_text():  # to stat it may fail
+    while f" {point} " in Path("/proc/self/mounts").read_text():  # stat may fail after a cut
         done = run("umount", str(point), check=False)
         assert time.monotonic() < end, f"umount: {done.stderr}"
         time.sleep(0.02)
 
 
 def need(*tools: str, root: bool = False) -> None:
-    """Skips where a tool or root is missing."""
+    """Skips the test without a tool or without root."""
     if root and os.geteuid() != 0:
         pytest.skip("needs root: it makes loop devices and mounts")
     for tool in tools:
@@ -141,8 +141,8 @@ def need(*tools: str, root: bool = False) -> None:
 
 
 def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end; its output comes with the failure."""
-    # The system's own first: nbdsh takes the Python that it finds, and needs the distribution's.
+    """Runs a program; a failure shows its output."""
+    # /usr/bin first: nbdsh uses the first python3 in PATH, and needs the distribution's.
     path = f"/usr/bin:{os.environ['PATH']}:/usr/sbin:/sbin"
     done = subprocess.run(
         command,
@@ -157,10 +157,10 @@ def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def wait_for(met: Callable[[], bool], what: str | Path) -> None:
-    """Waits until something is so; a path is of a file that tells why it is not."""
+def wait_for(condition: Callable[[], bool], reason: str | Path) -> None:
+    """Waits for a condition; the message of a timeout is `reason`, or the content of that file."""
     end = time.monotonic() + PATIENCE_S
-    while not met():
-        told = what.read_text() if isinstance(what, Path) else what
-        assert time.monotonic() < end, f"{told}: not within {PATIENCE_S} s"
+    while not condition():
+        message = reason.read_text() if isinstance(reason, Path) else reason
+        assert time.monotonic() < end, f"{message}: not within {PATIENCE_S} s"
         time.sleep(0.02)

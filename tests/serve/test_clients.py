@@ -1,4 +1,4 @@
-"""Programs that speak NBD find a drive: fio, libnbd's tools and shell, QEMU's."""
+"""NBD clients: fio, libnbd's tools and nbdsh, qemu-img and qemu-io."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pathlib import Path
 from rig import Attach, Serve, executable, need, run
 
 
-def test_fio_writes_at_random_and_finds_every_block_as_it_was(serve: Serve) -> None:
+def test_fio_verifies_its_random_writes(serve: Serve) -> None:
     need("fio")
     served = serve()
     job = "--name=t --ioengine=nbd --rw=randwrite --size=64m --bs=4k --iodepth=16"
-    checks = "--verify=crc32c --verify_state_save=0"  # its state would be left where the test runs
+    checks = "--verify=crc32c --verify_state_save=0"  # no state file in the current directory
     done = run("fio", *job.split(), *checks.split(), f"--uri={served.uri}", "--output-format=json")
     result = json.loads(done.stdout[done.stdout.index("{") :])
     assert result["jobs"][0]["error"] == 0
     assert served.count("host_write_bytes") == 64 << 20
-    assert served.count("host_reads") >= 64 << 8, "it was read for the comparison"
+    assert served.count("host_reads") >= 64 << 8, "fio reads the blocks back"
 
 
-def test_nbdinfo_shows_sizes_abilities_and_what_the_drive_maps(serve: Serve) -> None:
+def test_nbdinfo_shows_sizes_abilities_and_mapped_blocks(serve: Serve) -> None:
     need("nbdinfo", "qemu-io")
     served = serve()
-    told = json.loads(run("nbdinfo", "--json", served.uri).stdout)["exports"][0]
-    assert told["export-size"] == 256 << 20
-    assert (told["block_size_minimum"], told["block_size_preferred"]) == (512, 4096)
+    message = json.loads(run("nbdinfo", "--json", served.uri).stdout)["exports"][0]
+    assert message["export-size"] == 256 << 20
+    assert (message["block_size_minimum"], message["block_size_preferred"]) == (512, 4096)
     for ability in ("flush", "fua", "trim", "zero", "multi_conn", "cache"):
-        assert told[f"can_{ability}"] is True, ability
-    assert "x-ssdlab:valid" in told["contexts"]
+        assert message[f"can_{ability}"] is True, ability
+    assert "x-ssdlab:valid" in message["contexts"]
     run("qemu-io", "-f", "raw", "-c", "write 1M 64k", "-c", "discard 1M 16k", served.uri)
     for context, holes in (("x-ssdlab:valid", 0), ("base:allocation", 3)):
         rows = json.loads(run("nbdinfo", "--json", f"--map={context}", served.uri).stdout)
@@ -37,9 +37,7 @@ def test_nbdinfo_shows_sizes_abilities_and_what_the_drive_maps(serve: Serve) -> 
         assert mapped == [((1 << 20) + (16 << 10), 48 << 10)]
 
 
-def test_nbdcopy_brings_a_file_there_and_back_and_skips_its_holes(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_nbdcopy_copies_a_file_both_ways_and_skips_its_holes(serve: Serve, tmp_path: Path) -> None:
     need("nbdcopy")
     served = serve()
     content = random.Random(1).randbytes(5 << 20)
@@ -58,7 +56,7 @@ def test_nbdcopy_brings_a_file_there_and_back_and_skips_its_holes(
         assert file.read(5 << 20) == content
 
 
-def test_qemu_img_converts_to_it_and_compares_equal(serve: Serve, tmp_path: Path) -> None:
+def test_qemu_img_convert_and_compare_agree(serve: Serve, tmp_path: Path) -> None:
     need("qemu-img")
     served = serve()
     source = tmp_path / "source"
@@ -70,7 +68,7 @@ def test_qemu_img_converts_to_it_and_compares_equal(serve: Serve, tmp_path: Path
     assert "identical" in run("qemu-img", "compare", *raw, str(source), served.uri).stdout
 
 
-def test_libnbds_shell_sends_every_command_and_gets_the_errors_of_wrong_ones(serve: Serve) -> None:
+def test_nbdsh_sends_every_command_and_gets_errors_for_invalid_ones(serve: Serve) -> None:
     need("nbdsh")
     served = serve()
     script = """
@@ -93,29 +91,29 @@ for call in (lambda: h.pread(512, h.get_size()), lambda: h.pread(0, 0), lambda: 
     assert done.stdout.split() == ["EINVAL", "EINVAL", "EINVAL", "ENOSPC"]
 
 
-def test_a_paced_twin_says_at_its_end_how_late_its_answers_were(serve: Serve) -> None:
+def test_a_paced_twin_reports_late_answers_when_it_ends(serve: Serve) -> None:
     need("qemu-io")
     served = serve("--pace", "real")
     run("qemu-io", "-f", "raw", "-c", "write 1M 64k", "-c", "read 1M 64k", served.uri)
     out = json.loads(served.stop())
     assert out["counters"]["paced_answers"] >= 2
-    told = served.messages.read_text()
-    assert "answers left more than 20 us late" in told
-    assert "us early" in told
+    message = served.messages.read_text()
+    assert "answers left more than 20 us late" in message
+    assert "us early" in message
 
 
-def test_the_way_to_a_device_is_measured_there_and_answers_leave_earlier_by_it(
+def test_the_transport_latency_is_measured_through_a_device_and_compensated(
     serve: Serve, attach: Attach
 ) -> None:
     served = serve("--pace", "real")
     device = attach(served).device
     with served.control as control:
-        of_socket = control.ask("lead")
+        of_socket = control.request("lead")
         reads = control.counters()["host_reads"] or 0.0
         through = run(
             executable(), "control", f"{served.socket}.control", "lead", f"through={device}"
         )
-        of_device = control.ask("lead")
+        of_device = control.request("lead")
         assert json.loads(through.stdout) == of_device
         assert of_device != of_socket
         assert of_device["transport_us"] > 0

@@ -1,4 +1,4 @@
-"""The control socket as programs use it: crash images, faults, a log, a restart, what is shown."""
+"""The control socket: crash images, logs, restarts, samples."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def client(uri: str) -> Iterator[NbdTarget]:
 
 
 class Journal:
-    """Numbers in order on a drive: a slot each; only what was flushed is promised.
+    """Appends numbers to a drive; only flushed ones are promised.
 
-    A number's body lies elsewhere and is flushed before the slot that says that it is there.
+    The body of a number is written and flushed before the slot that refers to it.
     """
 
     def __init__(self, target: NbdTarget) -> None:
         self.target, self.promised = target, 0
 
     def append(self) -> None:
-        """Adds the next number."""
+        """Appends the next number."""
         number = self.promised + 1
         self.target.write(64 * UNIT + number * UNIT, memoryview(_body(number)))
         self.target.flush()
@@ -51,11 +51,11 @@ def _body(number: int) -> bytes:
     return number.to_bytes(8, "little") * (UNIT // 8)
 
 
-def found(target: NbdTarget) -> int:
-    """How many numbers there are.
+def count_numbers(target: NbdTarget) -> int:
+    """The numbers on a drive.
 
     Raises:
-        AssertionError: a slot says so, and its body is another.
+        AssertionError: a slot is there without its body.
     """
     number = 0
     while True:
@@ -68,48 +68,46 @@ def found(target: NbdTarget) -> int:
 
 
 def images(served: Served, journal: Journal, folder: Path) -> Iterator[tuple[int, int]]:
-    """Fifty moments of one run; of each, what was promised by then and what a cut leaves."""
+    """Fifty moments of a run: the numbers promised by then, and the numbers after a cut."""
     with served.control as control:
         for image in range(50):
             journal.append()
             body = memoryview(_body(journal.promised + 1))
-            if image % 2:  # half a number: its body without its slot
+            if image % 2:  # a body without its slot
                 journal.target.write(64 * UNIT + (journal.promised + 1) * UNIT, body)
-            control.ask("snapshot", name=f"moment {image}")
+            control.request("snapshot", name=f"moment {image}")
         for image in range(50):
             socket = folder / f"image-{image}.sock"
-            control.ask("fork", unix=str(socket), **{"from": f"moment {image}"})
+            control.request("fork", unix=str(socket), **{"from": f"moment {image}"})
             with client(f"nbd+unix:///?socket={socket}") as target:
-                yield image + 1, found(target)
-            control.ask("fork-end", unix=str(socket))
+                yield image + 1, count_numbers(target)
+            control.request("fork-end", unix=str(socket))
 
 
-def test_fifty_crash_images_of_one_run_have_what_was_promised_by_then(
-    serve: Serve, tmp_path: Path
-) -> None:
+def test_fifty_crash_images_of_a_run_have_all_promised_data(serve: Serve, tmp_path: Path) -> None:
     served = serve()
     with client(served.uri) as target:
         journal = Journal(target)
-        assert all(promised == there for promised, there in images(served, journal, tmp_path))
-        assert found(target) == 50, "the run itself went on"
+        assert all(promised == kept for promised, kept in images(served, journal, tmp_path))
+        assert count_numbers(target) == 50, "the run itself continued"
         assert served.count("power_cuts") == 0
 
 
-def test_crash_images_of_a_drive_that_lies_about_flushes_lack_promises(
+def test_crash_images_of_a_drive_that_lies_about_flushes_lack_promised_data(
     serve: Serve, tmp_path: Path
 ) -> None:
-    # Programs that outlast the test: what reaches the flash meanwhile would be there.
+    # The program time is longer than the test, so that no data reaches the flash.
     served = serve(honest=False, program="3600 s")
     with client(served.uri) as target:
-        lacking = [
-            promised - there
-            for promised, there in images(served, Journal(target), tmp_path)
-            if there < promised
+        missing = [
+            promised - kept
+            for promised, kept in images(served, Journal(target), tmp_path)
+            if kept < promised
         ]
-    assert len(lacking) == 50
+    assert len(missing) == 50
 
 
-def test_nbdinfo_shows_how_worn_the_block_of_a_unit_is(serve: Serve) -> None:
+def test_nbdinfo_shows_the_wear_of_a_units_block(serve: Serve) -> None:
     need("nbdinfo")
     served = serve()
     with client(served.uri) as target:
@@ -123,7 +121,7 @@ def test_nbdinfo_shows_how_worn_the_block_of_a_unit_is(serve: Serve) -> None:
     ]
 
 
-def test_a_data_file_has_its_map_after_a_restart(serve: Serve, tmp_path: Path) -> None:
+def test_a_data_file_keeps_its_allocation_map_over_a_restart(serve: Serve, tmp_path: Path) -> None:
     need("nbdinfo")
     words = ("--data", str(tmp_path / "content"))
     first = serve(*words)
@@ -146,13 +144,13 @@ def _map(served: Served) -> list[tuple[int, int]]:
     return [(row["offset"], row["type"]) for row in rows]
 
 
-def test_a_log_holds_the_writes_and_the_marks(serve: Serve, tmp_path: Path) -> None:
+def test_a_log_has_the_writes_and_the_marks(serve: Serve, tmp_path: Path) -> None:
     log = tmp_path / "log"
     served = serve("--log", str(log))
     with client(served.uri) as target, served.control as control:
         target.write(8192, memoryview(bytes([5]) * 1024))
         target.flush()
-        control.ask("mark", name="here")
+        control.request("mark", name="here")
     served.stop()
     words = log.read_bytes()
     assert struct.unpack("<QQQI", words[:28]) == (0x6A736677736872, 1, 3, 512)
@@ -162,37 +160,37 @@ def test_a_log_holds_the_writes_and_the_marks(serve: Serve, tmp_path: Path) -> N
     assert words[2592:2596] == b"here"
 
 
-def test_a_look_at_a_drive_tells_its_rates_and_latencies(serve: Serve) -> None:
+def test_a_sample_has_rates_and_latencies(serve: Serve) -> None:
     served = serve()
     with client(served.uri) as target, served.control as control:
         watcher = Watcher(control)
         target.write(0, memoryview(bytes([1]) * (1 << 20)))
         target.flush()
-        look = watcher.look()
-        assert round(look.write.bytes_rate * look.seconds) == 1 << 20
-        assert look.waf is not None
-        assert look.waf >= 1
-        assert look.read.p50_us is None
+        sample = watcher.sample()
+        assert round(sample.write.bytes_rate * sample.seconds) == 1 << 20
+        assert sample.waf is not None
+        assert sample.waf >= 1
+        assert sample.read.p50_us is None
         for place in range(0, 1 << 20, UNIT):
             target.read(place, UNIT)
-        look = watcher.look()
-        assert round(look.read.rate * look.seconds) == 256
-        assert look.read.p50_us is not None
-        assert 50 < look.read.p50_us < 100, "50 us in flash, and the way out"
-        assert look.waf is None
+        sample = watcher.sample()
+        assert round(sample.read.rate * sample.seconds) == 256
+        assert sample.read.p50_us is not None
+        assert 50 < sample.read.p50_us < 100, "50 us for the sense, and the transfer"
+        assert sample.waf is None
 
 
-def test_watching_in_a_pipe_gives_lines_without_escapes(serve: Serve) -> None:
+def test_watch_prints_lines_without_escapes_into_a_pipe(serve: Serve) -> None:
     served = serve()
     words = [str(Path(sys.executable).parent / "ssdlab"), "watch", f"{served.socket}.control"]
-    look = json.loads(run(*words, "--json", "--once", "--every", "0.05").stdout)
-    assert look["power"] == "on"
+    sample = json.loads(run(*words, "--json", "--once", "--every", "0.05").stdout)
+    assert sample["power"] == "on"
     words = [*words, "--every", "0.05"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         lines = [watching.stdout.readline() for _ in range(2)]
         watching.send_signal(signal.SIGINT)
-        # What it says until then is read: a pipe that is full would hold it up.
+        # Read the rest: a full pipe would block the program.
         watching.communicate(timeout=PATIENCE_S)
         assert watching.returncode == 0
     assert all(line.startswith("read 0/s") and "\x1b" not in line for line in lines)

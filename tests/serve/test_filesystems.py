@@ -1,4 +1,4 @@
-"""File systems and a database on a served twin: discards arrive, power cuts leave them whole."""
+"""File systems and a database on a served twin: discards, power cuts, crash images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHECK = {"ext4": ("e2fsck", "-f", "-n"), "xfs": ("xfs_repair", "-n")}
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_a_file_system_is_filled_trimmed_and_clean_after_a_power_cut(
+def test_a_file_system_is_trimmed_and_clean_after_a_power_cut(
     kind: str, serve: Serve, attach: Attach, mounted: Mounted
 ) -> None:
     need(MKFS[kind][0], CHECK[kind][0], "fstrim")
@@ -35,7 +35,7 @@ def test_a_file_system_is_filled_trimmed_and_clean_after_a_power_cut(
     units = 4096
     assert served.count("host_trims") - trimmed >= (64 << 20) / units, "the discard arrived"
     with served.control as control:
-        # Planned before there is something to write, which the kernel does when it likes.
+        # Planned first: the kernel may write back at any time.
         control.plan_cut(after_writes=2)
         with suppress(OSError):
             for number in range(50):
@@ -73,17 +73,17 @@ def test_a_database_has_every_commit_after_each_of_five_cuts(
         point = mounted(attached.device, "ext4")
         with closing(sqlite3.connect(point / "database")) as database:
             state = database.execute("PRAGMA integrity_check").fetchone()
-            (found,) = database.execute("SELECT count(*) FROM rows").fetchone()
+            (rows_found,) = database.execute("SELECT count(*) FROM rows").fetchone()
         assert state == ("ok",)
-        # The one that was on its way may be there or not.
-        assert found in (committed, committed + 1), f"cut {cut}: {found} of {committed}"
-        committed = found
+        # The commit in flight may be there or not.
+        assert rows_found in (committed, committed + 1), f"cut {cut}: {rows_found} of {committed}"
+        committed = rows_found
         unmount(point)
         run(*CHECK["ext4"], attached.device)
     assert committed > 5
 
 
-def test_a_database_is_whole_in_each_crash_image_of_one_run(
+def test_a_database_is_intact_in_each_crash_image_of_a_run(
     serve: Serve, attach: Attach, mounted: Mounted, tmp_path: Path
 ) -> None:
     need("mkfs.ext4", "e2fsck")
@@ -101,24 +101,24 @@ def test_a_database_is_whole_in_each_crash_image_of_one_run(
             filling = random.Random(row).randbytes(3000)
             database.execute("INSERT INTO rows VALUES (?, ?)", (row, filling))
             if row % 5 == 4:
-                control.ask("snapshot", name=f"{row + 1} rows")
+                control.request("snapshot", name=f"{row + 1} rows")
         for rows in range(5, 41, 5):
             socket = tmp_path / f"image-{rows}.sock"
-            control.ask("fork", unix=str(socket), **{"from": f"{rows} rows"})
+            control.request("fork", unix=str(socket), **{"from": f"{rows} rows"})
             image = attach(Served(socket, served.process, served.messages))
             point = mounted(image.device, "ext4")
             with closing(sqlite3.connect(point / "database")) as copy:
                 state = copy.execute("PRAGMA integrity_check").fetchone()
-                (found,) = copy.execute("SELECT count(*) FROM rows").fetchone()
-            assert (state, found) == (("ok",), rows)
+                (rows_found,) = copy.execute("SELECT count(*) FROM rows").fetchone()
+            assert (state, rows_found) == (("ok",), rows)
             unmount(point)
             run(*CHECK["ext4"], image.device)
             image.detach()
-            control.ask("fork-end", unix=str(socket))
+            control.request("fork-end", unix=str(socket))
 
 
 def _commit_until_it_fails(path: Path, committed: int) -> int:
-    """Commits a row after the other until the drive is gone; how many were committed."""
+    """Commits row after row until the drive is lost; returns the number of commits."""
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         try:
             # FULL alone may bring back the journal of the last commit: its removal is not synced.

@@ -1,4 +1,4 @@
-"""A guest kernel's drive is a twin: the documented example, run as users run it."""
+"""Twins as drives of a guest kernel: the documented examples, run as users run them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KERNELS = ("6.1.", "6.12.")
 
 
 def need_packages(kernel: str, *names: str) -> None:
-    """Skips where the folder has not this kernel, or lacks another package."""
+    """Skips the test if the folder lacks the kernel or another package."""
     for name in (f"linux-image-{kernel}*", "busybox-static_*", *names):
         if not list(PACKAGES.glob(f"{name}.deb")):
             pytest.skip(f"needs {name}.deb in {PACKAGES}: see examples/guest/README.md")
 
 
 def guest(script: str, *words: str) -> str:
-    """Runs an example to its good end; returns what it printed."""
+    """Runs an example, which must succeed; returns its output."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / script), *words],
         capture_output=True,
@@ -44,7 +44,7 @@ def guest(script: str, *words: str) -> str:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_guest_makes_a_file_system_finds_what_it_wrote_and_its_discards_arrive(
+def test_a_guests_files_are_intact_and_its_discards_reach_the_twin(
     kernel: str, serve: Serve
 ) -> None:
     need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "ldd")
@@ -53,24 +53,22 @@ def test_a_guest_makes_a_file_system_finds_what_it_wrote_and_its_discards_arrive
     guest("guest.py", str(served.socket), str(PACKAGES), "--kernel", kernel)
     assert served.count("host_write_bytes") >= (8 + 32) << 20
     units = 4096
-    assert served.count("host_trims") >= (32 << 20) / units, "what the guest removed was trimmed"
+    assert served.count("host_trims") >= (32 << 20) / units, "deleted files were trimmed"
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_guests_nvme_driver_works_on_a_twin_and_comes_back_after_a_power_cut(
-    kernel: str, serve: Serve
-) -> None:
+def test_a_guests_nvme_driver_reconnects_after_a_power_cut(kernel: str, serve: Serve) -> None:
     need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "xfs_io", "ldd")
     need_packages(kernel, "nvme-cli_*", "libnvme1_*")
     served = serve("--nvme-tcp", "127.0.0.1:0", capacity="512 MiB")
     (_, port), name = connect_line(served)
     words = [str(port), name, str(PACKAGES), "--cut", f"{served.socket}.control"]
     guest("nvme.py", *words, "--kernel", kernel)
-    assert served.count("host_trims") >= (32 << 20) / 4096, "what the guest removed was trimmed"
+    assert served.count("host_trims") >= (32 << 20) / 4096, "deleted files were trimmed"
     assert served.count("power_cuts") == 1
 
 
-def test_a_guests_nvme_driver_needs_the_secret_of_a_twin_that_has_one(
+def test_a_guests_nvme_driver_must_authenticate_if_the_twin_has_a_secret(
     serve: Serve, tmp_path: Path
 ) -> None:
     need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "xfs_io", "ldd")
@@ -83,7 +81,7 @@ def test_a_guests_nvme_driver_needs_the_secret_of_a_twin_that_has_one(
     words = ["--nvme-tcp", "127.0.0.1:0", "--dhchap-secret", str(secret)]
     served = serve(*words, capacity="512 MiB")
     (_, port), name = connect_line(served)
-    told = guest(
+    output = guest(
         "nvme.py",
         str(port),
         name,
@@ -95,10 +93,10 @@ def test_a_guests_nvme_driver_needs_the_secret_of_a_twin_that_has_one(
         "--cut",
         f"{served.socket}.control",
     )
-    assert "qid 0: authentication setup failed" in told, "it came without a secret"
-    assert "qid 0: authentication failed" in told, "it came with another"
-    assert told.count("authenticated with hash hmac(sha256)") >= 1
-    assert coded.decode() not in told, "nobody reads it over one's shoulder"
+    assert "qid 0: authentication setup failed" in output, "the first attempt has no secret"
+    assert "qid 0: authentication failed" in output, "the second attempt has another secret"
+    assert output.count("authenticated with hash hmac(sha256)") >= 1
+    assert coded.decode() not in output, "the secret must not be printed"
 
 
 INSIDE = (
@@ -108,46 +106,46 @@ INSIDE = (
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_the_doctor_in_a_guest_knows_whether_trims_pass_md_and_dm_crypt_to_the_twins(
+def test_the_doctor_in_a_guest_finds_whether_md_and_dm_crypt_pass_trims_to_the_twins(
     kernel: str,
 ) -> None:
     need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
     need_packages(kernel, *INSIDE)
-    told = guest("inside.py", str(PACKAGES), "--kernel", kernel, "--case", "layers")
-    found = re.findall(r"GUEST: (\S+): (-?\d+) blocks freed; the doctor says: .*trim-(\w+)", told)
-    passed = {case: (int(freed) > 0, said) for case, freed, said in found}
+    output = guest("inside.py", str(PACKAGES), "--kernel", kernel, "--case", "layers")
+    line = r"GUEST: (\S+): (-?\d+) blocks freed; the doctor says: .*trim-(\w+)"
+    passed = {case: (int(freed) > 0, code) for case, freed, code in re.findall(line, output)}
     stops, passes = (False, "stopped"), (True, "passes")
     all_passes = ("plain", "raid1", "raid5-safely", "crypt-discards", "crypt-raid1")
     assert passed == dict.fromkeys(all_passes, passes) | {"raid5": stops, "crypt": stops}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_fio_in_a_guest_keeps_apart_by_handles_what_dies_early_and_the_drive_moves_less(
+def test_fio_in_a_guest_lowers_write_amplification_with_placement_handles(
     kernel: str,
 ) -> None:
     need("qemu-system-x86_64", "dpkg-deb", "ldd")
     need_packages(kernel, "nvme-cli_*", "libnvme1_*", "fio/fio_*", "fio/libc6_*")
-    told = guest("fdp.py", str(PACKAGES), "--kernel", kernel)
-    said = r"GUEST: (\w+): handles ([\d ]+); (\d+) bytes of the host, (\d+) of the media"
+    output = guest("fdp.py", str(PACKAGES), "--kernel", kernel)
+    line = r"GUEST: (\w+): handles ([\d ]+); (\d+) bytes of the host, (\d+) of the media"
     drives = {
         name: (handles, int(media) / int(host))
-        for name, handles, host, media in re.findall(said, told)
+        for name, handles, host, media in re.findall(line, output)
     }
     assert drives["mixed"][0] == "0"
-    assert drives["apart"][0] == "1 2", "the handles that the jobs named, and no others"
+    assert drives["apart"][0] == "1 2", "only the handles of the jobs"
     assert drives["apart"][1] < drives["mixed"][1] / 2
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_run_in_a_guest_finds_what_twins_do_with_a_flush_and_what_flash_they_hide(
+def test_runs_in_a_guest_find_the_flush_class_and_the_spare_of_twins(
     kernel: str,
 ) -> None:
     need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
     need_packages(kernel, *INSIDE, "smartmontools_*")
     words = ("--case", "fsync", "--case", "spare")
-    told = guest("inside.py", str(PACKAGES), "--kernel", kernel, *words)
-    classes = dict(re.findall(r"GUEST: fsync: (\w+): (.+?) \d", told))
+    output = guest("inside.py", str(PACKAGES), "--kernel", kernel, *words)
+    classes = dict(re.findall(r"GUEST: fsync: (\w+): (.+?) \d", output))
     assert (classes["volatile"], classes["protected"]) == ("volatile", "protected")
-    assert classes["lying"] in ("None", "ignores flush"), "no timing shows a lie, only the witness"
-    (hidden,) = re.findall(r"GUEST: spare: ([\d.]+) % hidden", told)
-    assert 17.5 < float(hidden) < 20, "of 20 % three superblocks are always in use"
+    assert classes["lying"] in ("None", "ignores flush"), "only the witness can show a lie"
+    (hidden,) = re.findall(r"GUEST: spare: ([\d.]+) % hidden", output)
+    assert 17.5 < float(hidden) < 20, "three superblocks of the 20 % are always in use"

@@ -1,6 +1,6 @@
-"""What aged on a served twin reads at the fresh speed again, and little of it is written.
+"""Healing aged files on a served twin restores the fresh read speed with few writes.
 
-Where the clock on the wall decides, for minutes, a test runs only if SSDLAB_TIMED is set.
+Tests that measure wall-clock time, for minutes, run only if SSDLAB_TIMED is set.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ M = 1 << 20
 SIZE = 20 * M
 AGED = Range(7 * M, 2 * M)
 BLOCK = 4096
-LOOKS = 6
-# What aged reads at a half of the fresh speed or less; a busy host must not pass for that.
+READS = 6
+# Aged pieces read at half the fresh speed or less; a busy host slows reads by less than this.
 SLOWER_THAN = 0.65
-# The drive's time runs so slowly that what the host adds to a request is little beside it.
+# At this pace the host's overhead per request is small compared to the drive's latency.
 PACE = "0.01x"
 MKFS = {
     "ext4": ("mkfs.ext4", "-q", "-F", "-b", "4096"),
@@ -40,50 +40,50 @@ def silent(_label: str, _done: int, _total: int) -> None:
     pass
 
 
-def written(path: Path, content: bytes, blocks: list[int]) -> None:
-    """Writes blocks of a file past the page cache, one at a time in this order."""
+def write_blocks(path: Path, content: bytes, blocks: list[int]) -> None:
+    """Writes blocks of a file by direct I/O, one at a time in this order."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_DIRECT)
     length = M if not blocks else BLOCK
-    room = mmap.mmap(-1, length)
+    buffer = mmap.mmap(-1, length)
     try:
         for block in blocks or range(len(content) // length):
-            room[:] = content[block * length :][:length]
-            os.pwrite(fd, room, block * length)
+            buffer[:] = content[block * length :][:length]
+            os.pwrite(fd, buffer, block * length)
         os.fsync(fd)
     finally:
         os.close(fd)
 
 
 def speeds(path: Path) -> list[Piece]:
-    """The best of several readings of each MiB."""
+    """The best of several reads of each MiB."""
     meter = ReadSpeedMeter(path, silent)
     try:
-        looks = [meter.measure(split_into_pieces([Range(0, SIZE)], M), "") for _ in range(LOOKS)]
+        reads = [meter.measure(split_into_pieces([Range(0, SIZE)], M), "") for _ in range(READS)]
     finally:
         meter.close()
     return [
-        max(each, key=lambda piece: piece.bytes_per_s or 0) for each in zip(*looks, strict=True)
+        max(each, key=lambda piece: piece.bytes_per_s or 0) for each in zip(*reads, strict=True)
     ]
 
 
 def age(path: Path) -> tuple[bytes, float]:
-    """Makes a file of which a tenth is then written at random; what it holds, its fresh speed."""
-    chance = random.Random(5)
-    content = bytearray(chance.randbytes(SIZE))
-    written(path, bytes(content), [])
+    """Creates a file and rewrites a tenth at random; returns its content and fresh speed."""
+    rng = random.Random(5)
+    content = bytearray(rng.randbytes(SIZE))
+    write_blocks(path, bytes(content), [])
     fresh = average_speed(speeds(path)) or 0
     blocks = list(range(AGED.offset // BLOCK, AGED.end // BLOCK))
-    some = chance.sample(blocks, len(blocks) // 2)
+    some = rng.sample(blocks, len(blocks) // 2)
     for block in some:
-        content[block * BLOCK : (block + 1) * BLOCK] = chance.randbytes(BLOCK)
-    written(path, bytes(content), some)
+        content[block * BLOCK : (block + 1) * BLOCK] = rng.randbytes(BLOCK)
+    write_blocks(path, bytes(content), some)
     aged = average_speed(speeds(path)) or 0
     assert aged < 0.95 * fresh, "it aged"
     return bytes(content), fresh
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_who_writes_throughout_loses_nothing_while_the_file_is_healed(
+def test_a_program_that_writes_during_a_heal_loses_nothing(
     kind: str, serve: Serve, attach: Attach, mounted: Mounted
 ) -> None:
     need(MKFS[kind][0])
@@ -100,11 +100,11 @@ def test_who_writes_throughout_loses_nothing_while_the_file_is_healed(
     writer = RandomWriter(patient, "buffered", 1000)
     wait_for(lambda: path.read_bytes() != content, "the writer")
     outcome = heal_file(path, HealOptions(everything=True), silent)
-    writes, wanted = writer.end()
+    writes, expected = writer.end()
     assert writes > 0
     assert outcome.refused is None
     assert outcome.moved_bytes > 0
-    patient.check(wanted)
+    patient.check(expected)
 
 
 timed = pytest.mark.skipif(
@@ -114,7 +114,7 @@ timed = pytest.mark.skipif(
 
 @timed
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
-def test_a_tenth_that_aged_is_found_rewritten_and_as_fast_as_when_it_was_new(
+def test_an_aged_tenth_of_a_file_is_found_and_rewritten_to_fresh_speed(
     kind: str, serve: Serve, attach: Attach, mounted: Mounted
 ) -> None:
     need(MKFS[kind][0])
@@ -126,7 +126,7 @@ def test_a_tenth_that_aged_is_found_rewritten_and_as_fast_as_when_it_was_new(
     outcome = heal_file(path, HealOptions(slower_than=SLOWER_THAN), silent)
     assert outcome.refused is None
     slow = {row.offset_bytes for row in outcome.map if row.is_rewritten}
-    assert slow >= {AGED.offset, AGED.offset + M}, "the map shows what aged"
+    assert slow >= {AGED.offset, AGED.offset + M}, "the map shows the aged pieces"
     assert outcome.written_bytes <= 0.15 * SIZE, sorted(slow)
     assert (average_speed(speeds(path)) or 0) >= 0.95 * fresh
     assert path.read_bytes() == content
@@ -134,7 +134,7 @@ def test_a_tenth_that_aged_is_found_rewritten_and_as_fast_as_when_it_was_new(
 
 @timed
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])
-def test_an_unmounted_device_that_aged_is_healed_as_a_whole_and_reads_as_when_it_was_new(
+def test_an_aged_unmounted_device_is_healed_to_fresh_speed(
     kind: str, serve: Serve, attach: Attach, mounted: Mounted, tmp_path: Path
 ) -> None:
     need(MKFS[kind][0])

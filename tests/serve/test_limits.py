@@ -1,4 +1,4 @@
-"""What strangers cannot use up: the threads, descriptors, memory and log of a served twin."""
+"""Limits: clients cannot exhaust threads, file descriptors, memory or log of a server."""
 
 from __future__ import annotations
 
@@ -19,36 +19,40 @@ GREETING = 18
 
 
 class Client:
-    """An NBD client; it has no greeting where the server refused it."""
+    """An NBD client; without `negotiates` it stops after the greeting.
 
-    def __init__(self, served: Served, *, chooses: bool = True) -> None:
+    Raises:
+        OSError: the server refused the connection.
+    """
+
+    def __init__(self, served: Served, *, negotiates: bool = True) -> None:
         with ExitStack() as undo:
             self.stream = undo.enter_context(socket.socket(socket.AF_UNIX))
             self.stream.settimeout(PATIENCE_S)
             self.stream.connect(str(served.socket))
-            self.take(GREETING)
-            if chooses:
+            self.receive(GREETING)
+            if negotiates:
                 self.stream.sendall(struct.pack(">I8sII", 3, b"IHAVEOPT", 1, 0))
-                self.take(10)
+                self.receive(10)
             undo.pop_all()
 
-    def take(self, count: int) -> bytes:
-        taken = b""
-        while len(taken) < count:
-            part = self.stream.recv(count - len(taken))
+    def receive(self, size: int) -> bytes:
+        received = b""
+        while len(received) < size:
+            part = self.stream.recv(size - len(received))
             if not part:
                 raise ConnectionError
-            taken += part
-        return taken
+            received += part
+        return received
 
-    def announce(self, kind: int, length: int, data: bytes = b"") -> None:
+    def send(self, kind: int, length: int, data: bytes = b"") -> None:
         self.stream.sendall(struct.pack(">IHHQQI", 0x25609513, 0, kind, 1, 0, length) + data)
 
     def write_and_read(self) -> None:
-        self.announce(1, 4096, b"x" * 4096)
-        assert self.take(16)[4:8] == bytes(4)
-        self.announce(0, 4096)
-        assert self.take(16 + 4096)[16:] == b"x" * 4096
+        self.send(1, 4096, b"x" * 4096)
+        assert self.receive(16)[4:8] == bytes(4)
+        self.send(0, 4096)
+        assert self.receive(16 + 4096)[16:] == b"x" * 4096
 
 
 def is_served(served: Served) -> bool:
@@ -62,45 +66,44 @@ def is_served(served: Served) -> bool:
 
 
 def status(served: Served, field: str) -> int:
-    """A field of the process's status: threads, or memory in KiB."""
+    """A field of /proc/PID/status: a number of threads, or memory in KiB."""
     lines = Path(f"/proc/{served.process.pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(f"{field}:")).split()[1])
 
 
-def fill(served: Served, undo: ExitStack, most: int, *, chooses: bool = True) -> int:
-    """Connects until the server refuses; returns how many it took."""
+def fill(served: Served, undo: ExitStack, most: int, *, negotiates: bool = True) -> int:
+    """Connects until the server refuses, at most `most` times; returns the connections."""
     for count in range(most):
         try:
-            client = Client(served, chooses=chooses)
+            client = Client(served, negotiates=negotiates)
         except OSError:
             return count
         undo.enter_context(client.stream)
     return most
 
 
-def test_a_server_that_gets_no_thread_refuses_clients_and_goes_on(serve: Serve) -> None:
+def test_a_server_that_cannot_create_a_thread_refuses_clients_and_continues(serve: Serve) -> None:
     served = serve()
-    process, room = served.process.pid, 96 * MIB
-    before = status(served, "VmSize") * 1024
-    resource.prlimit(process, resource.RLIMIT_AS, (before + room, resource.RLIM_INFINITY))
+    limit = status(served, "VmSize") * 1024 + 96 * MIB
+    resource.prlimit(served.process.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
     with ExitStack() as undo:
-        assert fill(served, undo, 400) < 400, "a thread needs 2 MiB of addresses"
+        assert fill(served, undo, 400) < 400, "a thread needs 2 MiB of address space"
         assert served.count("refused_connections") >= 1, "the control socket answers"
         with served.control as control:
-            assert control.ask("power")["power"] == "on"
+            assert control.request("power")["power"] == "on"
     wait_for(lambda: is_served(served), served.messages)
     messages = served.messages.read_text()
     assert "no thread for it" in messages
     assert "panicked" not in messages
 
 
-def test_where_no_descriptor_is_left_the_control_socket_answers_and_nothing_spins(
+def test_without_free_descriptors_the_control_socket_answers_and_the_listener_does_not_spin(
     serve: Serve,
 ) -> None:
     served = serve()
     process = served.process.pid
-    taken = max(int(each.name) for each in Path(f"/proc/{process}/fd").iterdir())
-    resource.prlimit(process, resource.RLIMIT_NOFILE, (taken + 20, taken + 20))
+    highest = max(int(fd.name) for fd in Path(f"/proc/{process}/fd").iterdir())
+    resource.prlimit(process, resource.RLIMIT_NOFILE, (highest + 20, highest + 20))
     with ExitStack() as undo:
         assert fill(served, undo, 100) < 100
         waiting = [socket.socket(socket.AF_UNIX) for _ in range(20)]
@@ -121,7 +124,7 @@ def cpu_s(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / 100
 
 
-def test_memory_stays_small_whatever_is_announced_and_others_are_served(serve: Serve) -> None:
+def test_announced_payloads_take_little_memory_and_other_clients_are_served(serve: Serve) -> None:
     served = serve("--max-connections", "1200")
     with ExitStack() as undo:
         fill(served, undo, 1000)
@@ -129,27 +132,27 @@ def test_memory_stays_small_whatever_is_announced_and_others_are_served(serve: S
             for _ in range(50):
                 client = Client(served)
                 undo.enter_context(client.stream)
-                client.announce(1, length)
+                client.send(1, length)
         assert is_served(served)
         assert status(served, "VmRSS") < 512 * 1024
         assert status(served, "Threads") > 1100
 
 
-def test_who_does_not_finish_the_handshake_is_left(serve: Serve) -> None:
+def test_a_client_that_does_not_finish_the_handshake_is_disconnected(serve: Serve) -> None:
     served = serve("--handshake-timeout", "200ms", "--max-connections", "8")
     with ExitStack() as undo:
         resting = Client(served)
         undo.enter_context(resting.stream)
-        silent = [Client(served, chooses=False) for _ in range(7)]
+        silent = [Client(served, negotiates=False) for _ in range(7)]
         for each in silent:
             undo.enter_context(each.stream)
-        assert is_served(served), "a stranger gives way to a client"
+        assert is_served(served), "a silent client gives way to a new one"
         for each in silent:
             assert not each.stream.recv(1)
         resting.write_and_read()
 
 
-def test_failed_authentications_are_told_once_in_a_while_and_counted(
+def test_failed_authentications_are_counted_and_logged_at_a_limited_rate(
     serve: Serve, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
@@ -160,9 +163,9 @@ def test_failed_authentications_are_told_once_in_a_while_and_counted(
         queue = Queue(address, name, 0, 0xFFFF)
         with queue.stream:
             words = {1: 5, 10: 0xE9010100, 11: 4}
-            assert queue.ask(FABRICS, words, sent=bytes(4)).code == 0
+            assert queue.submit(FABRICS, words, sent=bytes(4)).code == 0
             with pytest.raises((OSError, AssertionError, struct.error, IndexError)):
-                queue.ask(FABRICS, words, sent=bytes(4))
+                queue.submit(FABRICS, words, sent=bytes(4))
     assert served.count("failed_authentications") == 20
     lines = [line for line in served.messages.read_text().splitlines() if "authenticate" in line]
     assert 1 <= len(lines) <= 3, lines
@@ -170,14 +173,14 @@ def test_failed_authentications_are_told_once_in_a_while_and_counted(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--max-connections", "5000"], "--max-connections is 5000; this process may open 256"),
-        (["--payload-memory", "1KiB"], "--payload-memory is 1KiB; it may be 1MiB to 1TiB"),
-        (["--handshake-timeout", "0s"], "--handshake-timeout is 0s; it may be 10ms to 24h"),
+        (["--payload-memory", "1KiB"], "--payload-memory is 1KiB; it must be 1MiB to 1TiB"),
+        (["--handshake-timeout", "0s"], "--handshake-timeout is 0s; it must be 10ms to 24h"),
     ],
 )
-def test_a_limit_that_cannot_be_is_refused(tmp_path: Path, words: list[str], told: str) -> None:
+def test_a_limit_out_of_range_is_refused(tmp_path: Path, words: list[str], message: str) -> None:
     command = [executable(), "serve", "toshiba-xg5", "--unix", str(tmp_path / "socket")]
     done = subprocess.run(
         ["prlimit", "--nofile=256:256", *command, "--capacity", "256MiB", *words],
@@ -187,4 +190,4 @@ def test_a_limit_that_cannot_be_is_refused(tmp_path: Path, words: list[str], tol
         check=False,
     )
     assert done.returncode == 2
-    assert told in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())

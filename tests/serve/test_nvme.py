@@ -1,4 +1,4 @@
-"""A twin as an NVMe drive, by a small host: what it says of itself is what it counted."""
+"""A twin as an NVMe drive: log pages, namespaces, LBA status, placement directives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from nvme_host import MANAGEMENT_RECEIVE, MANAGEMENT_SEND, Host, number
+from nvme_host import IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND, Host, number
 from rig import Serve, Served, executable, run
 
 PORT = ("--nvme-tcp", "127.0.0.1:0")
@@ -18,53 +18,53 @@ FIRST_STREAM = 2 << 20  # directive type 2
 
 
 def age(host: Host, capacity: int, writes: int) -> None:
-    """Writes at random units, so that the drive collects."""
+    """Writes random units, until the drive collects garbage."""
     order = random.Random(3)
     for turn in range(writes):
         unit = order.randrange((capacity - WRITE) // UNIT)
         assert host.io.write(unit * 8, bytes([turn & 0xFF]) * WRITE) == 0
 
 
-def test_the_health_logs_tell_what_the_twin_counted(serve: Serve) -> None:
+def test_the_health_logs_agree_with_the_twins_counters(serve: Serve) -> None:
     served = serve(*PORT, more={"flash": "endurance = 20"})
     with Host(served) as host:
         age(host, 256 << 20, WRITES)
         host.io.flush()
         with served.control as control:
-            counted = {name: value or 0.0 for name, value in control.counters().items()}
+            counters = {name: value or 0.0 for name, value in control.counters().items()}
         health, group = host.admin.log(2, 512), host.admin.log(9, 512)
         open_compute = host.admin.log(0xC0, 512)
-    assert counted["host_write_bytes"] == WRITES * WRITE
-    programmed = round(counted["waf"] * counted["host_write_bytes"])
-    assert programmed > counted["host_write_bytes"], "it has collected"
-    assert number(health, 48, 16) == math.ceil(counted["host_write_bytes"] / 512_000)
+    assert counters["host_write_bytes"] == WRITES * WRITE
+    programmed = round(counters["waf"] * counters["host_write_bytes"])
+    assert programmed > counters["host_write_bytes"], "it has collected garbage"
+    assert number(health, 48, 16) == math.ceil(counters["host_write_bytes"] / 512_000)
     assert number(health, 80, 16) == WRITES
-    assert number(group, 64, 16) == math.ceil(counted["host_write_bytes"] / 1e9)
+    assert number(group, 64, 16) == math.ceil(counters["host_write_bytes"] / 1e9)
     assert number(group, 80, 16) == math.ceil(programmed / 1e9)
     assert number(open_compute, 0, 16) == programmed
-    assert counted["percentage_used"] >= 1
-    assert health[5] == group[5] == int(counted["percentage_used"])
-    assert health[3] == int(counted["available_spare_percent"])
+    assert counters["percentage_used"] >= 1
+    assert health[5] == group[5] == int(counters["percentage_used"])
+    assert health[3] == int(counters["available_spare_percent"])
 
 
 def amplification(served: Served, host: Host) -> float:
-    """Bytes programmed for a byte that is written, while the namespace is filled and worn."""
+    """Write amplification while the namespace is filled and written at random."""
 
-    def told() -> tuple[float, float]:
+    def host_and_flash_bytes() -> tuple[float, float]:
         written = served.count("host_write_bytes")
         return written, (served.count("waf") * written if written else 0.0)
 
     capacity = number(host.admin.identify(0), 0, 8) * 512
-    before = told()
+    before = host_and_flash_bytes()
     for first in range(0, capacity // 512, WRITE // 512):
         assert host.io.write(first, b"f" * WRITE) == 0
     age(host, capacity, WRITES)
-    after = told()
+    after = host_and_flash_bytes()
     assert after[0] - before[0] == capacity + WRITES * WRITE
     return (after[1] - before[1]) / (after[0] - before[0])
 
 
-def test_a_smaller_namespace_leaves_the_drive_spare_that_lowers_write_amplification(
+def test_a_smaller_namespace_adds_spare_and_lowers_write_amplification(
     serve: Serve,
 ) -> None:
     served = serve(*PORT)
@@ -75,7 +75,7 @@ def test_a_smaller_namespace_leaves_the_drive_spare_that_lowers_write_amplificat
     assert smaller - 1 < (whole - 1) / 2, f"{whole} with 10 % spare, {smaller} with 47 %"
 
 
-def test_blocks_in_use_follow_what_is_written_and_trimmed(serve: Serve) -> None:
+def test_namespace_utilization_follows_writes_and_trims(serve: Serve) -> None:
     served = serve(*PORT)
     with Host(served) as host:
         assert host.used_blocks() == 0
@@ -86,7 +86,7 @@ def test_blocks_in_use_follow_what_is_written_and_trimmed(serve: Serve) -> None:
         assert host.used_blocks() == 9 * 8
         assert host.io.read(8, 64).data == bytes(64 * 512)
         recovery = {1: 1, 10: 5, 11: 1 << 16}
-        assert host.admin.ask(0x09, recovery).code == 0
+        assert host.admin.submit(0x09, recovery).code == 0
         assert host.io.read(8, 8).code == 0x287, "it was trimmed"
         assert host.io.read(0, 8).data == b"x" * UNIT
 
@@ -94,35 +94,35 @@ def test_blocks_in_use_follow_what_is_written_and_trimmed(serve: Serve) -> None:
 MAPPED, MAY_FAIL, HAS_FAILED = 0x02, 0x10, 0x11
 
 
-def test_the_status_of_blocks_tells_what_is_mapped_and_what_reads_will_fail_at(
+def test_lba_status_reports_mapped_and_unreadable_blocks(
     serve: Serve,
 ) -> None:
     served = serve(*PORT)
     with Host(served) as host, served.control as control:
         assert host.io.write(0, b"x" * (64 << 10)) == 0
         host.io.trim(32, 16)
-        assert host.runs(MAPPED) == [(0, 32), (48, 80)]
-        assert host.runs(MAY_FAIL) == []
-        control.ask("fault", kind="eio", op="read", range=[4096, 8704])
-        control.ask("fault", kind="eio", op="write", range=[0, 4096])
-        control.ask("fault", kind="lost", range=[0, 4096])
-        assert host.runs(MAY_FAIL) == [(8, 16)], "two units, the second in part"
-        assert host.runs(HAS_FAILED) == [], "nobody has met it"
+        assert host.lba_status(MAPPED) == [(0, 32), (48, 80)]
+        assert host.lba_status(MAY_FAIL) == []
+        control.request("fault", kind="eio", op="read", range=[4096, 8704])
+        control.request("fault", kind="eio", op="write", range=[0, 4096])
+        control.request("fault", kind="lost", range=[0, 4096])
+        assert host.lba_status(MAY_FAIL) == [(8, 16)], "two units, the second in part"
+        assert host.lba_status(HAS_FAILED) == [], "no read has failed yet"
         assert host.io.read(8, 1).code == 0x281
-        assert host.runs(HAS_FAILED) == [(8, 16)]
-        control.ask("fault-clear")
-        control.ask("fault", kind="eio", op="read", range=[0, 512], times=1)
+        assert host.lba_status(HAS_FAILED) == [(8, 16)]
+        control.request("fault-clear")
+        control.request("fault", kind="eio", op="read", range=[0, 512], times=1)
         assert host.io.read(0, 1).code == 0x281
-        assert host.runs(MAY_FAIL) == host.runs(HAS_FAILED) == [], "it is over"
+        assert host.lba_status(MAY_FAIL) == host.lba_status(HAS_FAILED) == [], "the fault has ended"
         host.io.flush()
-        control.ask("fault", kind="die", die=0)
+        control.request("fault", kind="die", die=0)
         assert host.io.read(0, 128).code == 0x281
-        gone = sum(blocks for _, blocks in host.runs(HAS_FAILED))
-        assert 0 < gone < 128
-        assert host.runs(MAY_FAIL) == host.runs(HAS_FAILED)
+        lost = sum(blocks for _, blocks in host.lba_status(HAS_FAILED))
+        assert 0 < lost < 128
+        assert host.lba_status(MAY_FAIL) == host.lba_status(HAS_FAILED)
 
 
-def test_after_a_power_cut_a_host_that_comes_back_finds_what_it_flushed(serve: Serve) -> None:
+def test_after_a_power_cut_a_host_that_reconnects_finds_its_flushed_data(serve: Serve) -> None:
     served = serve(*PORT)
     with Host(served) as host:
         assert host.io.write(0, b"a" * UNIT) == 0
@@ -137,51 +137,53 @@ def test_after_a_power_cut_a_host_that_comes_back_finds_what_it_flushed(serve: S
     with Host(served) as host:
         read = [host.io.read(first, 8).data[:1] for first in (0, 8, 16)]
         health = host.admin.log(2, 512)
-    assert read == [b"b", b"c", b"\0"], "what is durable takes along what came before it"
-    assert number(health, 144, 16) == 1, "a shutdown that nobody told of"
+    assert read == [b"b", b"c", b"\0"], "a FUA write makes earlier writes durable"
+    assert number(health, 144, 16) == 1, "one unsafe shutdown"
     assert number(health, 112, 16) == 2
 
 
-def rooms(host: Host) -> list[int]:
-    """What each handle's reclaim unit still takes, in blocks."""
+def free_blocks(host: Host) -> list[int]:
+    """Free blocks in the reclaim unit of each placement handle."""
     size = 16 + 4 * 32
-    status = host.io.ask(MANAGEMENT_RECEIVE, {1: 1, 10: 1, 11: size // 4 - 1}, room=size).data
+    status = host.io.submit(
+        IO_MANAGEMENT_RECEIVE, {1: 1, 10: 1, 11: size // 4 - 1}, read_bytes=size
+    ).data
     return [number(status, 16 + 32 * handle + 8, 8) for handle in range(number(status, 14, 2))]
 
 
-def test_what_a_handle_gets_fills_its_reclaim_unit_and_no_other(serve: Serve) -> None:
+def test_writes_to_a_handle_fill_its_reclaim_unit_and_no_other(serve: Serve) -> None:
     served = serve(*PORT, capacity="256 MiB", more=STREAMS)
     with Host(served) as host:
         log = host.admin.log(0x20, 96)
         superblock = number(log, 32, 8)
-        assert rooms(host) == [superblock // 512] * 4
+        assert free_blocks(host) == [superblock // 512] * 4
         for unit in range(10):
             assert host.io.write(unit * 8, bytes(UNIT), {12: FIRST_STREAM, 13: 2 << 16}) == 0
         assert host.io.write(800, bytes(UNIT)) == 0
-        assert rooms(host) == [superblock // 512 - gone for gone in (8, 0, 80, 0)]
+        assert free_blocks(host) == [superblock // 512 - used for used in (8, 0, 80, 0)]
         counts = host.admin.log(0x22, 64)
         assert number(counts, 0, 16) == served.count("host_write_bytes") == 11 * UNIT
     assert (served.count("writes_of_stream"), served.count("writes_plain")) == (10, 1)
 
 
-def test_a_handle_that_is_updated_goes_on_in_a_reclaim_unit_of_its_own(serve: Serve) -> None:
+def test_an_updated_handle_continues_in_a_new_reclaim_unit(serve: Serve) -> None:
     served = serve(*PORT, capacity="256 MiB", more=STREAMS)
     with Host(served) as host:
-        whole = rooms(host)[0]
+        whole = free_blocks(host)[0]
         kept = random.Random(5).randbytes(10 * UNIT)
         assert host.io.write(0, kept, {12: FIRST_STREAM, 13: 2 << 16}) == 0
-        assert rooms(host) == [whole, whole, whole - 80, whole]
+        assert free_blocks(host) == [whole, whole, whole - 80, whole]
         for _ in range(2):
             update = {1: 1, 10: 1 | 1 << 16}
-            assert host.io.ask(MANAGEMENT_SEND, update, sent=bytes([2, 0, 3, 0])).code == 0
-            assert rooms(host) == [whole] * 4, "an empty one is not left"
+            assert host.io.submit(IO_MANAGEMENT_SEND, update, sent=bytes([2, 0, 3, 0])).code == 0
+            assert free_blocks(host) == [whole] * 4, "an empty reclaim unit is kept"
         assert host.io.write(800, kept, {12: FIRST_STREAM, 13: 2 << 16}) == 0
-        assert rooms(host) == [whole, whole, whole - 80, whole]
+        assert free_blocks(host) == [whole, whole, whole - 80, whole]
         host.io.flush()
         assert host.io.read(0, 80).data == host.io.read(800, 80).data == kept
 
 
-def test_files_that_say_how_they_grow_are_placed_by_that(serve: Serve) -> None:
+def test_writes_are_placed_by_their_access_hints(serve: Serve) -> None:
     served = serve(*PORT, more={"ftl": 'placement = "hinted"'})
     with Host(served) as host:
         assert host.io.write(0, bytes(UNIT)) == 0
@@ -191,21 +193,17 @@ def test_files_that_say_how_they_grow_are_placed_by_that(serve: Serve) -> None:
     assert [served.count(form) for form in forms] == [1, 1, 1, 0]
 
 
-def words(served: Served) -> str:
-    return served.messages.read_text()
-
-
-def test_nbds_clients_and_nvmes_hosts_see_one_drive(serve: Serve) -> None:
+def test_nbd_and_nvme_clients_share_one_drive(serve: Serve) -> None:
     served = serve(*PORT)
     with Host(served) as host:
         assert host.io.write(0, b"z" * UNIT) == 0
     assert served.count("host_writes") == 1
-    assert served.uri in words(served)
+    assert served.uri in served.messages.read_text()
 
 
-def test_an_address_that_others_can_reach_needs_a_word_of_its_own() -> None:
-    given = ("serve", "toshiba-xg5", "--nvme-tcp", "0.0.0.0:4420")
-    done = run(executable(), *given, check=False)
+def test_an_address_that_other_machines_can_reach_needs_listen() -> None:
+    words = ("serve", "toshiba-xg5", "--nvme-tcp", "0.0.0.0:4420")
+    done = run(executable(), *words, check=False)
     assert done.returncode == 2
     assert "--nvme-tcp 0.0.0.0:4420 can be reached from other machines" in done.stderr
     assert "--listen" in done.stderr

@@ -1,4 +1,4 @@
-"""PostgreSQL on a served twin: it runs, and after a power cut every acknowledged row is there."""
+"""PostgreSQL on a served twin: after a power cut every acknowledged row is there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Postgres:
         return self.folder / "point"
 
     def program(self, name: str, *words: str) -> list[str]:
-        """A command of the user that the server runs as: it refuses root."""
+        """A command run as the user postgres: PostgreSQL refuses root."""
         return ["runuser", "-u", "postgres", "--", str(self.programs / name), *words]
 
     def control(self, *words: str, check: bool = True) -> None:
@@ -50,19 +50,19 @@ class Postgres:
         self.process = int((self.point / "data/postmaster.pid").read_text().split()[0])
 
     def kill(self) -> None:
-        """Ends it when its files are gone; a process that is left would hold up the next."""
+        """Kills the server after its drive is lost; otherwise it would block the unmount."""
         if self.process is not None:
             with suppress(ProcessLookupError):
                 os.kill(self.process, signal.SIGQUIT)
             wait_for(lambda: not Path(f"/proc/{self.process}").exists(), "PostgreSQL's end")
 
     def sql(self, text: str) -> str:
-        """What psql prints; it stops at the first error."""
-        with self.psql() as asked:
-            return asked.communicate(text)[0]
+        """The output of psql, which stops at the first error."""
+        with self.psql() as process:
+            return process.communicate(text)[0]
 
     def psql(self) -> subprocess.Popen[str]:
-        """A psql at work, which stops at the first error."""
+        """A running psql, which stops at the first error."""
         words = ("-h", str(self.folder), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "postgres")
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         return subprocess.Popen(
@@ -72,18 +72,18 @@ class Postgres:
 
 @pytest.fixture
 def postgres() -> Iterator[Postgres]:
-    """Its folder is where the server's user gets to, unlike a test's own."""
+    """PostgreSQL's programs and a folder that its user can access, unlike `tmp_path`."""
     need("runuser", "mkfs.ext4", "e2fsck", root=True)
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if not found:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not installed:
         pytest.skip("needs PostgreSQL (Debian: apt-get install postgresql)")
     folder = Path(tempfile.mkdtemp())
     shutil.chown(folder, "postgres")
-    made = Postgres(found[-1].parent, folder)
-    made.point.mkdir()
-    yield made
-    made.kill()
-    unmount(made.point)
+    server = Postgres(installed[-1].parent, folder)
+    server.point.mkdir()
+    yield server
+    server.kill()
+    unmount(server.point)
     shutil.rmtree(folder)
 
 
@@ -101,7 +101,7 @@ def test_postgresql_has_every_acknowledged_row_after_a_power_cut(
     run(*postgres.program("pgbench", "-h", str(postgres.folder), "-c4", "-t50", "postgres"))
     postgres.sql("CREATE TABLE rows (number integer)")
     with served.control as control, postgres.psql() as inserting:
-        acknowledged = _inserted(inserting, control)
+        acknowledged = _insert_until_cut(inserting, control)
         control.wait_for_cut(1)
         postgres.kill()
         unmount(postgres.point)
@@ -111,9 +111,9 @@ def test_postgresql_has_every_acknowledged_row_after_a_power_cut(
     second = attach(served)
     run("mount", second.device, str(postgres.point))
     postgres.start()
-    found = int(postgres.sql("SELECT count(*) FROM rows"))
-    assert found in (acknowledged, acknowledged + 1), "the one on its way may be there or not"
-    assert int(postgres.sql("SELECT max(number) FROM rows")) == found - 1
+    rows = int(postgres.sql("SELECT count(*) FROM rows"))
+    assert rows in (acknowledged, acknowledged + 1), "the row in flight may be there or not"
+    assert int(postgres.sql("SELECT max(number) FROM rows")) == rows - 1
     assert postgres.sql("SELECT sum(abalance) FROM pgbench_accounts").strip().lstrip("-").isdigit()
     postgres.control("stop")
     run(*postgres.program("pg_checksums", "--check", "-D", str(postgres.point / "data")))
@@ -121,8 +121,8 @@ def test_postgresql_has_every_acknowledged_row_after_a_power_cut(
     run("e2fsck", "-f", "-n", second.device)
 
 
-def _inserted(inserting: subprocess.Popen[str], control: Control) -> int:
-    """How many rows are acknowledged until the power is cut: that is planned after the first."""
+def _insert_until_cut(inserting: subprocess.Popen[str], control: Control) -> int:
+    """Inserts rows until the power cut, planned after the first row; returns those acknowledged."""
     assert inserting.stdin is not None
     assert inserting.stdout is not None
     inserting.stdin.write("INSERT INTO rows VALUES (0);\n")

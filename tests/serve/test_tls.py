@@ -1,4 +1,4 @@
-"""A twin for clients that encrypt, and for no others: by certificates made for the test."""
+"""TLS: a server with certificates accepts only clients that encrypt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _uri(served: Served, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an authority, and a server and a client that it vouches for."""
+    """A folder with a certificate authority, and certificates for server and client."""
     need("openssl", "nbdinfo", "nbdcopy")
     folder = tmp_path_factory.mktemp("certificates")
     new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
@@ -40,11 +40,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _ends(*command: str) -> subprocess.CompletedProcess[str]:
-    return run(*command, check=False)
-
-
-def test_an_encrypted_twin_takes_a_file_and_gives_it_back_and_takes_none_in_the_clear(
+def test_a_file_is_copied_over_tls_and_a_client_without_tls_is_refused(
     serve: Serve, certificates: Path, tmp_path: Path
 ) -> None:
     served = serve("--tls-certificates", str(certificates))
@@ -56,10 +52,10 @@ def test_an_encrypted_twin_takes_a_file_and_gives_it_back_and_takes_none_in_the_
     run("nbdcopy", uri, str(back))
     assert back.read_bytes()[: 10 << 20] == source.read_bytes()
     assert "protocol: newstyle-fixed with TLS" in run("nbdinfo", uri).stdout
-    assert _ends("nbdinfo", served.uri).returncode != 0
+    assert run("nbdinfo", served.uri, check=False).returncode != 0
 
 
-def test_a_client_without_a_certificate_is_not_let_in_where_one_is_asked_for(
+def test_a_client_without_a_certificate_is_refused_if_one_is_required(
     serve: Serve, certificates: Path, tmp_path: Path
 ) -> None:
     served = serve("--tls-certificates", str(certificates), "--tls-verify-peer")
@@ -67,18 +63,20 @@ def test_a_client_without_a_certificate_is_not_let_in_where_one_is_asked_for(
     stranger = tmp_path / "stranger"
     stranger.mkdir()
     (stranger / "ca-cert.pem").write_bytes((certificates / "ca-cert.pem").read_bytes())
-    assert _ends("nbdinfo", _uri(served, stranger)).returncode != 0
+    assert run("nbdinfo", _uri(served, stranger), check=False).returncode != 0
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--tls-verify-peer",), "needs --tls-certificates"),
         (("--tls-certificates", "nowhere"), "nowhere/server-cert.pem"),
         (("--tls-certificates", "."), "it has no certificate"),
     ],
 )
-def test_wrong_certificates_are_one_line(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_an_invalid_certificate_is_one_line(
+    words: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
     (tmp_path / "server-cert.pem").write_text("no certificate\n")
     socket = ("--unix", "s")
     done = subprocess.run(
@@ -90,6 +88,6 @@ def test_wrong_certificates_are_one_line(words: tuple[str, ...], told: str, tmp_
         check=False,
     )
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "s").exists()

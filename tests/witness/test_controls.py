@@ -1,4 +1,4 @@
-"""Controls: software that does not flush is seen, and a cut without proof is none."""
+"""Controls: software that sends no flush is detected, and a cut needs power_loss of power loss."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from ssdlab.storage_stack.blockdev import BlockDevice
 from ssdlab.storage_stack.layers import Layer
 from ssdlab.witness import controls
-from ssdlab.witness.controls import describe, flush_count, proof
+from ssdlab.witness.controls import describe, flush_count, power_loss
 
 
-def known(unsafe: int | None = None, boot: str = "a") -> dict[str, Any]:
+def state(unsafe: int | None = None, boot: str = "a") -> dict[str, Any]:
     drive = {"name": "nvme0n1", "serial": "S1", "unsafe_shutdowns": unsafe}
     return {"boot_id": boot, "drives": [drive]}
 
@@ -22,24 +22,24 @@ def known(unsafe: int | None = None, boot: str = "a") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("before", "after", "attested", "level"),
     [
-        (known(7), known(8, "b"), False, "measured"),
-        (known(7), known(7, "b"), True, "contradicted"),
-        (known(7), known(9, "b"), False, "none"),
-        (known(7), known(9, "b"), True, "attested"),
-        (known(), known(boot="b"), False, "none"),
-        (known(), known(), False, "none"),
-        (known(), known(boot="b"), True, "attested"),
+        (state(7), state(8, "b"), False, "measured"),
+        (state(7), state(7, "b"), True, "contradicted"),
+        (state(7), state(9, "b"), False, "none"),
+        (state(7), state(9, "b"), True, "attested"),
+        (state(), state(boot="b"), False, "none"),
+        (state(), state(), False, "none"),
+        (state(), state(boot="b"), True, "attested"),
     ],
 )
-def test_power_is_proven_lost_by_the_drives_own_count_or_by_whoever_attests_it(
+def test_a_power_loss_is_proved_by_the_drives_counter_or_attested_by_the_user(
     before: dict[str, Any],
     after: dict[str, Any],
     attested: bool,
     level: str,
 ) -> None:
-    found = proof(before, after, attested=attested)
-    assert found.level == level
-    assert found.counts == (level in {"measured", "attested"})
+    evidence = power_loss(before, after, attested=attested)
+    assert evidence.level == level
+    assert evidence.counts == (level in {"measured", "attested"})
 
 
 def nvme(vwc: int) -> Any:
@@ -59,57 +59,57 @@ def layer(write_cache: str, transport: str = "nvme") -> Layer:
 
 
 @pytest.mark.parametrize(
-    ("write_cache", "vwc", "told"),
+    ("write_cache", "vwc", "reported"),
     [
         ("write back", 1, None),
-        ("write through", 1, "though the drive says that it has one"),
+        ("write through", 1, "but the drive reports one"),
         ("write through", 0, None),
     ],
 )
-def test_a_kernel_that_was_told_of_no_cache_is_seen_where_the_drive_has_one(
-    write_cache: str, vwc: int, told: str | None
+def test_a_kernel_that_sends_no_flush_to_a_drive_with_a_cache_is_reported(
+    write_cache: str, vwc: int, reported: str | None
 ) -> None:
-    drive = controls._drive(layer(write_cache).device, nvme(vwc))
-    found = controls._dropped(layer(write_cache), drive)
-    assert [told in each for each in found if told] == ([True] if told else [])
-    assert bool(found) == bool(told)
+    drive = controls._drive_state(layer(write_cache).device, nvme(vwc))
+    sentences = controls._suppressed_flushes(layer(write_cache), drive)
+    assert [reported in each for each in sentences if reported] == ([True] if reported else [])
+    assert bool(sentences) == bool(reported)
     assert (drive["unsafe_shutdowns"], drive["power_cycles"]) == (12, 90)
 
 
-def test_an_nvme_drive_over_a_network_is_asked_as_one_in_the_machine_is() -> None:
-    drive = controls._drive(layer("write through", "nvme-tcp").device, nvme(0))
+def test_an_nvme_drive_over_a_network_is_queried_as_a_local_one() -> None:
+    drive = controls._drive_state(layer("write through", "nvme-tcp").device, nvme(0))
     assert (drive["unsafe_shutdowns"], drive["volatile_cache"]) == (12, False)
-    assert controls._dropped(layer("write through", "nvme-tcp"), drive) == []
+    assert controls._suppressed_flushes(layer("write through", "nvme-tcp"), drive) == []
 
 
 @pytest.mark.parametrize("printed", [12, "12"])
-def test_a_count_is_one_also_where_nvme_cli_prints_it_as_a_text(printed: int | str) -> None:
+def test_a_counter_is_read_also_if_nvme_cli_prints_it_as_a_string(printed: int | str) -> None:
     log = {"unsafe_shutdowns": printed, "power_cycles": printed}
-    drive = controls._drive(layer("write back").device, lambda _command: json.dumps(log))
+    drive = controls._drive_state(layer("write back").device, lambda _command: json.dumps(log))
     assert (drive["unsafe_shutdowns"], drive["power_cycles"]) == (12, 12)
-    silent = controls._drive(layer("write back").device, lambda _command: json.dumps({}))
+    silent = controls._drive_state(layer("write back").device, lambda _command: json.dumps({}))
     assert silent["unsafe_shutdowns"] is None
 
 
-def test_a_drive_that_nobody_could_ask_is_told_so() -> None:
-    silent = controls._drive(layer("write through").device, lambda _command: None)
-    (sentence,) = controls._dropped(layer("write through"), silent)
-    assert "was not asked" in sentence
+def test_a_drive_that_could_not_be_queried_is_reported() -> None:
+    silent = controls._drive_state(layer("write through").device, lambda _command: None)
+    (sentence,) = controls._suppressed_flushes(layer("write through"), silent)
+    assert "could not be queried" in sentence
 
 
-def test_the_counters_of_a_sata_drive_are_those_of_its_attributes() -> None:
+def test_the_counters_of_a_sata_drive_come_from_its_smart_attributes() -> None:
     table = [{"id": 174, "raw": {"value": 5}}, {"id": 12, "raw": {"value": 40}}]
     report = {"ata_smart_attributes": {"table": table}}
     assert controls._smartctl(report) == {"unsafe_shutdowns": 5, "power_cycles": 40}
 
 
-def test_a_file_is_described_with_its_machine(tmp_path: Path) -> None:
+def test_the_state_of_a_file_includes_its_machine(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(bytes(512))
-    found = describe(str(file), lambda _command: None)
-    assert found["boot_id"]
-    assert isinstance(found["software"], list)
+    described = describe(str(file), lambda _command: None)
+    assert described["boot_id"]
+    assert isinstance(described["software"], list)
 
 
-def test_flushes_are_counted_by_whole_disk(tmp_path: Path) -> None:
+def test_flushes_of_a_served_twin_are_not_counted() -> None:
     assert flush_count("nbd+unix:///?socket=x") is None

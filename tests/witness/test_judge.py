@@ -1,4 +1,4 @@
-"""The ledger and the judge: no alarm for any legal crash image, the right kind for any fault."""
+"""Ledger and judge: no alarm for any legal crash image, the right kind for each fault."""
 
 from __future__ import annotations
 
@@ -9,19 +9,35 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ssdlab.witness.judge import Judgement, judge
-from ssdlab.witness.ledger import Ledger, Told, first_generation, flushed, issued, stream_of
-from ssdlab.witness.stamps import SECTOR, Request, State, decode, encode, unreadable
+from ssdlab.witness.judge import Judge, Judgement
+from ssdlab.witness.ledger import (
+    Ledger,
+    ReceivedMessages,
+    first_generation,
+    flushed,
+    issued,
+    stream_of,
+)
+from ssdlab.witness.limits import SECTOR
+from ssdlab.witness.stamps import Request, Sectors, State, decode, encode, unreadable
 
 RUN = bytes(range(16))
 REGION = 24
 STEP = st.tuples(st.integers(1, 3), st.integers(0, REGION - 1), st.integers(1, 6), st.booleans())
-"""A worker, where it writes, how much, and whether it flushes afterwards."""
+"""Worker, first sector, number of sectors, and whether a flush follows."""
+
+
+def judge(messages: list[ReceivedMessages], windows: list[tuple[int, Sectors]]) -> Judgement:
+    """The judgement of windows, each with its first sector."""
+    checker = Judge(Ledger(messages))
+    for first, window in windows:
+        checker.check(first, window)
+    return checker.judgement()
 
 
 @dataclass
 class Drive:
-    """A region whose sectors remember all their versions, and what was flushed."""
+    """A region that keeps all versions of each sector, and which of them are durable."""
 
     versions: list[list[int]] = field(default_factory=lambda: [[] for _ in range(REGION)])
     requests: dict[int, Request] = field(default_factory=dict)
@@ -29,7 +45,7 @@ class Drive:
     messages: list[bytes] = field(default_factory=list)
 
     def write(self, worker: int, first: int, sectors: int) -> Request:
-        """A write that returned."""
+        """Completes a write; returns the request."""
         stream = stream_of(1, worker)
         mine = [each for each in self.requests.values() if each.stream == stream]
         covered = sum(each.generation in self.durable for each in mine)
@@ -42,48 +58,48 @@ class Drive:
         return request
 
     def flush(self, worker: int) -> None:
-        """A flush of a worker's writes that returned."""
+        """Completes a flush after a worker's writes."""
         mine = [each for each in self.requests.values() if each.stream == stream_of(1, worker)]
         if mine:
             self.durable |= {each.generation for each in mine}
             self.messages.append(flushed(mine[0].stream, len(mine)))
 
     def newest(self) -> list[int]:
-        """The content if nothing was lost: a generation a sector."""
+        """The generation of each sector if nothing was lost."""
         return [versions[-1] for versions in self.versions]
 
     def legal(self, choose: st.DataObject) -> list[int]:
-        """Any content that a cut may leave: a sector's durable version or a newer one."""
-        found = []
+        """A content that a cut may leave: of each sector the durable version or a newer one."""
+        content = []
         for versions in self.versions:
             lowest = max(at for at, each in enumerate(versions) if each in self.durable)
-            found.append(versions[choose.draw(st.integers(lowest, len(versions) - 1))])
-        return found
+            content.append(versions[choose.draw(st.integers(lowest, len(versions) - 1))])
+        return content
 
     def bytes_of(self, generation: int, sector: int) -> bytes:
-        """A sector as a request wrote it."""
+        """The bytes that a request wrote to a sector."""
         request = self.requests[generation]
         at = (sector - request.first) * SECTOR
         return bytes(encode(RUN, request)[at : at + SECTOR])
 
     def image(self, content: list[int]) -> bytearray:
-        """The bytes of a content."""
-        whole = (self.bytes_of(each, sector) for sector, each in enumerate(content))
-        return bytearray(b"".join(whole))
+        """The bytes of the region, from the generation of each sector."""
+        sectors = (self.bytes_of(each, sector) for sector, each in enumerate(content))
+        return bytearray(b"".join(sectors))
 
-    def judged(self, image: bytes | bytearray, told: int | None = None) -> Judgement:
-        """What the witness says that has heard the first `told` messages."""
-        heard = b"".join(self.messages[:told])
+    def judged(self, image: bytes | bytearray, received: int | None = None) -> Judgement:
+        """The judgement if the witness received only the first `received` messages."""
+        messages = b"".join(self.messages[:received])
         half = REGION // 2
         windows = [
             (first, decode(RUN, first, bytes(image[first * SECTOR : (first + half) * SECTOR])))
             for first in (0, half)
         ]
-        return judge(Ledger([Told(1.0, heard)]), windows)
+        return judge([ReceivedMessages(1.0, messages)], windows)
 
 
-def lived(steps: list[tuple[int, int, int, bool]]) -> Drive:
-    """A drive that was filled, flushed, and then written to."""
+def written(steps: list[tuple[int, int, int, bool]]) -> Drive:
+    """A drive that was filled, flushed, and then written at random."""
     drive = Drive()
     drive.write(0, 0, REGION)
     drive.flush(0)
@@ -94,8 +110,8 @@ def lived(steps: list[tuple[int, int, int, bool]]) -> Drive:
     return drive
 
 
-def whole_and_safe(drive: Drive) -> list[Request]:
-    """Requests that a flush covers and nothing has overwritten, the fill apart."""
+def durable_requests(drive: Drive) -> list[Request]:
+    """Durable requests of which nothing is overwritten, without the fill."""
     newest = drive.newest()
     return [
         each
@@ -107,41 +123,43 @@ def whole_and_safe(drive: Drive) -> list[Request]:
 
 
 @given(st.lists(STEP, max_size=14), st.data())
-def test_no_legal_crash_image_gives_an_alarm_whatever_messages_the_cut_swallowed(
+def test_a_legal_crash_image_causes_no_alarm_whichever_messages_were_lost(
     steps: list[tuple[int, int, int, bool]], choose: st.DataObject
 ) -> None:
-    drive = lived(steps)
-    told = choose.draw(st.integers(2, len(drive.messages)))
-    judgement = drive.judged(drive.image(drive.legal(choose)), told)
+    drive = written(steps)
+    received = choose.draw(st.integers(2, len(drive.messages)))
+    judgement = drive.judged(drive.image(drive.legal(choose)), received)
     assert judgement.kinds == {}, judgement.failures
     assert judgement.sectors == REGION
 
 
 @given(st.lists(STEP, min_size=1, max_size=14), st.data())
-def test_a_request_that_is_gone_is_stale_or_unserialisable_if_a_later_one_tells_of_its_flush(
+def test_a_missing_request_is_stale_or_unserialisable_if_a_later_stamp_covers_it(
     steps: list[tuple[int, int, int, bool]], choose: st.DataObject
 ) -> None:
-    drive = lived(steps)
-    safe = whole_and_safe(drive)
+    drive = written(steps)
+    safe = durable_requests(drive)
     assume(safe)
     victim = choose.draw(st.sampled_from(safe))
     content = drive.newest()
     for sector in range(victim.first, victim.first + victim.sectors):
         content[sector] = drive.versions[sector][-2]
-    there = {drive.requests[each] for each in content}
-    tells = any(each.stream == victim.stream and each.covered >= victim.sequence for each in there)
+    present = {drive.requests[each] for each in content}
+    is_covered = any(
+        each.stream == victim.stream and each.covered >= victim.sequence for each in present
+    )
     judgement = drive.judged(drive.image(content))
-    assert judgement.kinds == {"unserialisable" if tells else "stale": 1}
+    assert judgement.kinds == {"unserialisable" if is_covered else "stale": 1}
     assert judgement.failures[0].generation == victim.generation
     assert judgement.failures[0].bad_sectors == victim.sectors
 
 
 @given(st.lists(STEP, min_size=1, max_size=14), st.data())
-def test_a_request_of_which_a_part_is_gone_is_torn(
+def test_a_partly_missing_request_is_torn(
     steps: list[tuple[int, int, int, bool]], choose: st.DataObject
 ) -> None:
-    drive = lived(steps)
-    safe = [each for each in whole_and_safe(drive) if each.sectors > 1]
+    drive = written(steps)
+    safe = [each for each in durable_requests(drive) if each.sectors > 1]
     assume(safe)
     victim = choose.draw(st.sampled_from(safe))
     cut = choose.draw(st.integers(1, victim.sectors - 1))
@@ -154,10 +172,10 @@ def test_a_request_of_which_a_part_is_gone_is_torn(
 
 
 @given(st.lists(STEP, min_size=1, max_size=14), st.data())
-def test_any_changed_byte_of_what_was_acknowledged_is_corrupt(
+def test_any_changed_byte_of_an_acknowledged_request_is_corrupt(
     steps: list[tuple[int, int, int, bool]], choose: st.DataObject
 ) -> None:
-    drive = lived(steps)
+    drive = written(steps)
     image = drive.image(drive.newest())
     at = choose.draw(st.integers(0, len(image) - 1))
     newest = drive.newest()[at // SECTOR]
@@ -167,11 +185,11 @@ def test_any_changed_byte_of_what_was_acknowledged_is_corrupt(
 
 
 @given(st.lists(STEP, min_size=1, max_size=14), st.data())
-def test_a_request_that_landed_elsewhere_is_misplaced_and_so_is_what_it_hit(
+def test_a_misdirected_request_is_misplaced_and_so_is_the_one_it_overwrote(
     steps: list[tuple[int, int, int, bool]], choose: st.DataObject
 ) -> None:
-    drive = lived(steps)
-    safe = whole_and_safe(drive)
+    drive = written(steps)
+    safe = durable_requests(drive)
     assume(safe)
     victim = choose.draw(st.sampled_from(safe))
     shift = choose.draw(st.integers(1, REGION - victim.sectors))
@@ -189,17 +207,17 @@ def test_a_request_that_landed_elsewhere_is_misplaced_and_so_is_what_it_hit(
 
 
 @given(st.lists(STEP, max_size=14), st.integers(0, REGION - 6), st.integers(1, 6))
-def test_a_request_whose_place_is_blank_is_lost(
+def test_a_request_whose_sectors_are_zeros_is_lost(
     steps: list[tuple[int, int, int, bool]], first: int, sectors: int
 ) -> None:
-    drive = lived([*steps, (4, first, sectors, True)])
+    drive = written([*steps, (4, first, sectors, True)])
     image = drive.image(drive.newest())
     image[first * SECTOR : (first + sectors) * SECTOR] = bytes(sectors * SECTOR)
     assert drive.judged(bytes(image)).kinds == {"lost": 1}
 
 
-def test_a_stamp_on_the_drive_proves_an_acknowledgment_whose_message_the_cut_swallowed() -> None:
-    drive = lived([(1, 0, 4, True), (1, 8, 4, False)])
+def test_a_stamp_proves_an_acknowledgement_whose_message_was_lost() -> None:
+    drive = written([(1, 0, 4, True), (1, 8, 4, False)])
     content = drive.newest()
     content[0:4] = [drive.versions[0][0]] * 4
     without_flush = len(drive.messages) - 2
@@ -209,21 +227,21 @@ def test_a_stamp_on_the_drive_proves_an_acknowledgment_whose_message_the_cut_swa
     assert judgement.failures[0].age_s is None
 
 
-def test_what_was_in_flight_is_counted_whole_in_part_and_absent() -> None:
-    drive = lived([(1, 0, 2, False), (2, 4, 2, False), (3, 8, 2, False)])
+def test_requests_in_flight_are_counted_as_whole_part_or_absent() -> None:
+    drive = written([(1, 0, 2, False), (2, 4, 2, False), (3, 8, 2, False)])
     content = drive.newest()
     content[5] = content[8] = content[9] = drive.versions[9][0]
-    found = drive.judged(drive.image(content)).in_flight
-    assert (found.whole, found.part, found.absent) == (1, 1, 1)
-    assert (found.requests, found.near_misses) == (3, 2)
+    in_flight = drive.judged(drive.image(content)).in_flight
+    assert (in_flight.whole, in_flight.part, in_flight.absent) == (1, 1, 1)
+    assert (in_flight.requests, in_flight.near_misses) == (3, 2)
 
 
 def test_a_sector_that_cannot_be_read_is_an_alarm() -> None:
-    drive = lived([(1, 0, 4, True)])
+    drive = written([(1, 0, 4, True)])
     image = drive.image(drive.newest())
-    found = decode(RUN, 0, bytes(image))
-    found.states[2] = unreadable(1).states[0]
-    judgement = judge(Ledger([Told(1.0, b"".join(drive.messages))]), [(0, found)])
+    window = decode(RUN, 0, bytes(image))
+    window.states[2] = unreadable(1).states[0]
+    judgement = judge([ReceivedMessages(1.0, b"".join(drive.messages))], [(0, window)])
     assert judgement.kinds == {"unreadable": 1}
 
 
@@ -237,28 +255,28 @@ def test_a_sector_that_cannot_be_read_is_an_alarm() -> None:
         (State.OTHER, None),
     ],
 )
-def test_where_nothing_was_acknowledged_only_damage_is_an_alarm(
+def test_without_an_acknowledged_write_only_damage_is_an_alarm(
     state: State, kind: str | None
 ) -> None:
     drive = Drive()
     drive.write(0, 0, REGION)
-    found = decode(RUN, 0, bytes(drive.image(drive.newest())))
-    found.states[3] = state
-    judgement = judge(Ledger([Told(1.0, b"".join(drive.messages))]), [(0, found)])
+    window = decode(RUN, 0, bytes(drive.image(drive.newest())))
+    window.states[3] = state
+    judgement = judge([ReceivedMessages(1.0, b"".join(drive.messages))], [(0, window)])
     assert judgement.kinds == ({kind: 1} if kind else {})
 
 
-def test_what_another_run_wrote_is_no_trace_of_this_one() -> None:
-    drive = lived([(1, 0, 4, True)])
+def test_a_stamp_of_another_run_counts_as_lost() -> None:
+    drive = written([(1, 0, 4, True)])
     image = drive.image(drive.newest())
     other = encode(bytes(16), Request(1 << 50, 1, 1, 0, 4))
     image[: 4 * SECTOR] = other
     assert drive.judged(bytes(image)).kinds == {"lost": 1}
 
 
-def test_bounds_of_a_window_are_those_of_the_whole() -> None:
-    drive = lived([(1, 3, 6, True), (2, 5, 6, False), (3, 20, 4, True), (1, 7, 1, False)])
-    ledger = Ledger([Told(1.0, b"".join(drive.messages))])
+def test_the_bounds_of_a_window_equal_those_of_the_region() -> None:
+    drive = written([(1, 3, 6, True), (2, 5, 6, False), (3, 20, 4, True), (1, 7, 1, False)])
+    ledger = Ledger([ReceivedMessages(1.0, b"".join(drive.messages))])
     lower, upper = ledger.bounds(0, REGION)
     for first in range(REGION):
         for sectors in (1, 4):
@@ -267,10 +285,13 @@ def test_bounds_of_a_window_are_those_of_the_whole() -> None:
             np.testing.assert_array_equal(part[1], upper[first : first + sectors])
 
 
-def test_the_age_of_a_loss_is_told_from_its_acknowledgment_to_the_last_message() -> None:
-    drive = lived([(1, 0, 1, True)])
+def test_the_age_of_a_loss_is_the_time_from_its_acknowledgement_to_the_last_message() -> None:
+    drive = written([(1, 0, 1, True)])
     content = drive.newest()
     content[0] = drive.versions[0][0]
-    told = [Told(10.0, b"".join(drive.messages)), Told(12.5, flushed(stream_of(1, 2), 1))]
-    found = decode(RUN, 0, bytes(drive.image(content)))
-    assert judge(Ledger(told), [(0, found)]).failures[0].age_s == pytest.approx(2.5)
+    received = [
+        ReceivedMessages(10.0, b"".join(drive.messages)),
+        ReceivedMessages(12.5, flushed(stream_of(1, 2), 1)),
+    ]
+    window = decode(RUN, 0, bytes(drive.image(content)))
+    assert judge(received, [(0, window)]).failures[0].age_s == pytest.approx(2.5)

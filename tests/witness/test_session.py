@@ -1,4 +1,4 @@
-"""Client and server: proven to each other, durable before it is said, and none lost or twice."""
+"""Client and server: authenticated, durable before acknowledged, no message lost or duplicated."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from pathlib import Path
 import pytest
 
 from ssdlab.errors import UsageError
-from ssdlab.witness.client import Link, Witness
-from ssdlab.witness.journal import SUFFIX, Batch, ledger_of, read
-from ssdlab.witness.ledger import entries, flushed, issued
+from ssdlab.witness.client import MessageSender, Witness
+from ssdlab.witness.journal import Batch, ledger_of, read
+from ssdlab.witness.ledger import decode_messages, flushed, issued
+from ssdlab.witness.limits import SUFFIX
 from ssdlab.witness.protocol import NUMBER, Frame, ProtocolError, Session
-from ssdlab.witness.server import Server, Watch
+from ssdlab.witness.server import CutTrigger, Server
 from ssdlab.witness.stamps import Request
 
 SECRET = b"a secret of both sides"
 RUN = "0" * 31 + "1"
 PATIENCE_S = 600
 OWN = f"127.{0x80 | os.getpid() >> 16 & 0x3F}.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF}"
-"""An address of this machine that no other program uses: none takes a port there meanwhile."""
+"""A loopback address used by this process only: no other program takes a port of it."""
 
 
 @pytest.fixture
@@ -44,21 +45,21 @@ def message(number: int) -> bytes:
 
 def sequences(path: Path) -> list[int]:
     batches = [each for each in read(path) if isinstance(each, Batch)]
-    return [int(row["sequence"]) for each in batches for row in entries(each.messages)]
+    return [int(row["sequence"]) for each in batches for row in decode_messages(each.messages)]
 
 
 class Proxy:
-    """Stands between client and server; `break_off` ends all connections after so many bytes."""
+    """Forwards between client and server; breaks each connection after `bytes_max` bytes."""
 
-    def __init__(self, to: tuple[str, int], bytes_each: int) -> None:
-        self._to, self._each = to, bytes_each
+    def __init__(self, to: tuple[str, int], bytes_max: int) -> None:
+        self._to, self._bytes_max = to, bytes_max
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = self._listener.getsockname()
         self.breaks = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Takes no more connections."""
+        """Stops to accept connections."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
@@ -67,7 +68,7 @@ class Proxy:
             while True:
                 near, _ = self._listener.accept()
                 far = socket.create_connection(self._to)
-                for pair in ((near, far, self._each), (far, near, 1 << 60)):
+                for pair in ((near, far, self._bytes_max), (far, near, 1 << 60)):
                     threading.Thread(target=self._pump, args=pair, daemon=True).start()
 
     def _pump(self, source: socket.socket, sink: socket.socket, budget: int) -> None:
@@ -82,48 +83,48 @@ class Proxy:
             end.close()
 
 
-def test_messages_arrive_in_order_and_once_over_a_connection_that_breaks_again_and_again(
+def test_messages_arrive_in_order_and_once_over_a_connection_that_keeps_breaking(
     server: Server, tmp_path: Path
 ) -> None:
     proxy = Proxy(server.address, 3000)
-    link = Link(Witness(proxy.address, SECRET), begin("a"))
+    sender = MessageSender(Witness(proxy.address, SECRET), begin("a"))
     for number in range(1, 501):
-        link.tell(message(number))
+        sender.send(message(number))
         if number % 50 == 0:
-            assert link.drain(PATIENCE_S)
-    link.close()
+            assert sender.drain(PATIENCE_S)
+    sender.close()
     proxy.close()
     assert proxy.breaks >= 3
-    assert link.reconnects >= 3
+    assert sender.reconnects >= 3
     assert sequences(tmp_path / f"{RUN}{SUFFIX}") == list(range(1, 501))
 
 
-def test_messages_survive_a_server_that_ends_and_comes_back(tmp_path: Path) -> None:
+def test_messages_survive_a_restart_of_the_server(tmp_path: Path) -> None:
     first = Server(tmp_path, SECRET, (OWN, 0))
-    link = Link(Witness(first.address, SECRET), begin("a"))
-    link.tell(message(1))
-    assert link.drain(PATIENCE_S)
+    sender = MessageSender(Witness(first.address, SECRET), begin("a"))
+    sender.send(message(1))
+    assert sender.drain(PATIENCE_S)
     first.stop()
-    link.tell(message(2))
+    sender.send(message(2))
     second = Server(tmp_path, SECRET, first.address)
-    assert link.drain(PATIENCE_S)
-    link.close()
+    assert sender.drain(PATIENCE_S)
+    sender.close()
     second.stop()
     assert sequences(tmp_path / f"{RUN}{SUFFIX}") == [1, 2]
-    assert link.round == 1
+    assert sender.round == 1
 
 
-def test_a_stranger_is_turned_away_and_so_is_a_false_server(server: Server) -> None:
+def test_a_client_with_another_secret_is_refused(server: Server) -> None:
     with pytest.raises(UsageError, match="cannot be used"):
-        Witness(server.address, b"another secret, as long").reach()
+        Witness(server.address, b"another secret, as long").connect_first()
 
 
-def test_a_frame_that_was_changed_repeated_or_left_out_is_refused() -> None:
+def test_a_changed_replayed_or_dropped_frame_is_refused() -> None:
     left, right = socket.socketpair()
     client, server = Session(left), Session(right)
-    thread = threading.Thread(target=server.admit, args=(SECRET,))
+    thread = threading.Thread(target=server.server_handshake, args=(SECRET,))
     thread.start()
-    client.greet(SECRET)
+    client.client_handshake(SECRET)
     thread.join()
     client.send(Frame.EVENT, b"{}")
     assert server.receive() == (Frame.EVENT, b"{}")
@@ -144,12 +145,10 @@ def test_a_frame_that_was_changed_repeated_or_left_out_is_refused() -> None:
         end.close()
 
 
-def test_a_message_that_was_skipped_or_comes_again_is_refused(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_skipped_or_repeated_message_is_refused(server: Server, tmp_path: Path) -> None:
     for number in (1, 0, 0):
-        session = Witness(server.address, SECRET).reach()
-        session.ask(
+        session = Witness(server.address, SECRET).connect_first()
+        session.request(
             Frame.BEGIN, {**begin("a"), "purpose": "write", "resumes": False}, Frame.WELCOME
         )
         session.send(Frame.BATCH, NUMBER.pack(number) + message(5))
@@ -159,86 +158,86 @@ def test_a_message_that_was_skipped_or_comes_again_is_refused(
     assert sequences(tmp_path / f"{RUN}{SUFFIX}") == [5]
 
 
-def test_a_second_writer_begins_a_new_round_and_the_first_cannot_go_on(
+def test_a_second_writer_begins_a_new_round_and_ends_the_first(
     server: Server, tmp_path: Path
 ) -> None:
     witness = Witness(server.address, SECRET)
-    first = Link(witness, begin("a"))
-    second = Link(witness, begin("b"))
+    first = MessageSender(witness, begin("a"))
+    second = MessageSender(witness, begin("b"))
     assert (first.round, second.round) == (1, 2)
-    first.tell(message(9))
+    first.send(message(9))
     first.drain(PATIENCE_S)
-    second.tell(message(1))
+    second.send(message(1))
     assert second.drain(PATIENCE_S)
     assert first.failure is not None
     with pytest.raises(UsageError, match="another writer"):
-        first.tell(message(10))
+        first.send(message(10))
     first.close()
     second.close()
     assert sequences(tmp_path / f"{RUN}{SUFFIX}") == [1]
 
 
-def test_a_run_that_has_lost_data_takes_no_more_rounds(server: Server) -> None:
+def test_a_run_that_lost_data_is_closed_for_new_rounds(server: Server) -> None:
     witness = Witness(server.address, SECRET)
-    link = Link(witness, begin("a"))
-    link.close()
-    witness.note(RUN, {"event": "verified", "judgement": {"kinds": {"stale": 1}}})
+    sender = MessageSender(witness, begin("a"))
+    sender.close()
+    witness.record_event(RUN, {"event": "verified", "judgement": {"kinds": {"stale": 1}}})
     with pytest.raises(UsageError, match="begin a new run"):
-        Link(witness, begin("b"))
+        MessageSender(witness, begin("b"))
 
 
-def test_what_a_crash_of_the_witness_cut_short_is_cut_off_and_told_again(tmp_path: Path) -> None:
+def test_a_record_left_incomplete_by_a_crash_is_truncated_and_sent_again(tmp_path: Path) -> None:
     server = Server(tmp_path, SECRET, ("127.0.0.1", 0))
-    link = Link(Witness(server.address, SECRET), begin("a"))
+    sender = MessageSender(Witness(server.address, SECRET), begin("a"))
     for number in (1, 2, 3):
-        link.tell(message(number))
-        assert link.drain(PATIENCE_S)
+        sender.send(message(number))
+        assert sender.drain(PATIENCE_S)
     server.stop()
     path = tmp_path / f"{RUN}{SUFFIX}"
     os.truncate(path, path.stat().st_size - 5)
     assert sequences(path) == [1, 2]
     again = Server(tmp_path, SECRET, ("127.0.0.1", 0))
     witness = Witness(again.address, SECRET)
-    session = witness.reach()
-    asked = {**begin("a"), "purpose": "write", "resumes": True}
-    assert session.ask(Frame.BEGIN, asked, Frame.WELCOME)["received"] == 2
+    session = witness.connect_first()
+    request = {**begin("a"), "purpose": "write", "resumes": True}
+    assert session.request(Frame.BEGIN, request, Frame.WELCOME)["received"] == 2
     session.close()
     again.stop()
-    link.close()
+    sender.close()
 
 
-def test_the_newest_run_of_a_target_is_found_by_the_target(server: Server) -> None:
+def test_without_a_name_the_newest_run_of_a_target_is_fetched(server: Server) -> None:
     witness = Witness(server.address, SECRET)
     for run in ("1" * 32, "2" * 32):
-        link = Link(witness, begin("a", run))
-        link.tell(message(1))
-        assert link.drain(PATIENCE_S)
-        link.close()
-    name, records = witness.records(None, "/dev/drive")
+        sender = MessageSender(witness, begin("a", run))
+        sender.send(message(1))
+        assert sender.drain(PATIENCE_S)
+        sender.close()
+    name, records = witness.fetch(None, "/dev/drive")
     assert name == "2" * 32
     assert len(ledger_of(records)) == 1
     with pytest.raises(UsageError, match="no run of"):
-        witness.records(None, "/dev/other")
+        witness.fetch(None, "/dev/other")
 
 
-def test_the_cut_is_called_once_a_round_after_so_many_flushes(server: Server) -> None:
+def test_the_cut_is_triggered_once_a_round_after_n_flushes(server: Server) -> None:
     cuts: list[int] = []
-    server.watch = Watch(lambda: 3, lambda: cuts.append(1))
+    server.cut_trigger = CutTrigger(lambda: 3, lambda: cuts.append(1))
     for session in ("a", "b"):
-        link = Link(Witness(server.address, SECRET), begin(session))
+        sender = MessageSender(Witness(server.address, SECRET), begin(session))
         for number in range(1, 7):
-            link.tell(flushed(1, number))
-            assert link.drain(PATIENCE_S)
-        link.close()
+            sender.send(flushed(1, number))
+            assert sender.drain(PATIENCE_S)
+        sender.close()
     assert len(cuts) == 2
 
 
-def test_writers_do_not_wait_for_a_witness_that_is_away(tmp_path: Path) -> None:
+def test_writers_do_not_wait_for_an_unreachable_witness(tmp_path: Path) -> None:
     server = Server(tmp_path, SECRET, ("127.0.0.1", 0))
-    link = Link(Witness(server.address, SECRET), begin("a"))
+    sender = MessageSender(Witness(server.address, SECRET), begin("a"))
     server.stop()
     for number in range(1, 1001):
-        link.tell(message(number))
-    assert link.waiting >= 1
-    assert not link.drain(0.0)
-    link.close()
+        sender.send(message(number))
+    assert sender.queued >= 1
+    assert not sender.drain(0.0)
+    sender.close()

@@ -1,4 +1,4 @@
-"""Stamps: a sector says what it is, and no change to it goes unseen."""
+"""Stamps: a sector identifies its write, and any change to it is detected."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdlab.witness.stamps import SECTOR, Request, State, decode, encode
+from ssdlab.witness.limits import SECTOR
+from ssdlab.witness.stamps import Request, State, decode, encode
 
 RUN = b"0123456789abcdef"
 REQUEST = Request(generation=7, stream=3, sequence=2, first=40, sectors=4, covered=1)
 
 
-def test_a_stamped_request_is_read_as_it_was_written() -> None:
-    found = decode(RUN, 40, encode(RUN, REQUEST))
-    assert found.states.tolist() == [State.OURS] * 4
+def test_a_decoded_stamp_equals_the_encoded_request() -> None:
+    decoded = decode(RUN, 40, encode(RUN, REQUEST))
+    assert decoded.states.tolist() == [State.OURS] * 4
     for name in ("generation", "stream", "sequence", "first", "sectors", "covered"):
-        assert set(found.stamps[name].tolist()) == {getattr(REQUEST, name)}
-    assert found.stamps["sector"].tolist() == [40, 41, 42, 43]
+        assert set(decoded.stamps[name].tolist()) == {getattr(REQUEST, name)}
+    assert decoded.stamps["sector"].tolist() == [40, 41, 42, 43]
 
 
-def test_the_same_request_has_the_same_bytes_and_another_generation_other_ones() -> None:
+def test_the_same_request_has_the_same_bytes_and_another_generation_has_others() -> None:
     other = Request(8, 3, 2, 40, 4, 1)
     assert encode(RUN, REQUEST) == encode(RUN, REQUEST)
     assert encode(RUN, REQUEST)[72:508] != encode(RUN, other)[72:508]
@@ -33,13 +34,13 @@ def test_a_stamp_does_not_compress() -> None:
 
 
 @given(st.integers(0, SECTOR - 1), st.integers(1, 255))
-def test_no_changed_byte_goes_unseen(at: int, mask: int) -> None:
+def test_any_changed_byte_breaks_the_stamp(at: int, mask: int) -> None:
     data = bytearray(encode(RUN, REQUEST)[:SECTOR])
     data[at] ^= mask
     assert decode(RUN, 40, bytes(data)).states[0] == State.BROKEN
 
 
-def test_a_sector_says_where_it_belongs_and_to_which_run() -> None:
+def test_a_stamp_identifies_its_sector_and_its_run() -> None:
     data = encode(RUN, REQUEST)
     assert decode(RUN, 41, data).states.tolist() == [State.ELSEWHERE] * 4
     assert decode(bytes(16), 40, data).states.tolist() == [State.FOREIGN] * 4

@@ -1,4 +1,4 @@
-"""Targets of the witness: what direct I/O takes."""
+"""Targets of the witness: the block size of direct I/O."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ssdlab.witness.target import PathTarget
 
 
 @pytest.mark.parametrize("sector", [512, 4096])
-def test_a_file_that_was_never_written_is_asked_for_whole_sectors_of_its_drive(
+def test_direct_io_on_an_unwritten_file_uses_whole_sectors_of_its_drive(
     sector: int, drive_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = drive_directory / "file"
     with file.open("wb") as content:
         os.posix_fallocate(content.fileno(), 0, 1 << 20)
-    monkeypatch.setattr(target, "_sector_under", lambda _path: sector)
+    monkeypatch.setattr(target, "_sector_of_devices", lambda _path: sector)
     opened = PathTarget(file, "fdatasync")
     if not opened.is_direct:
         pytest.skip("no direct I/O here")
@@ -27,5 +27,5 @@ def test_a_file_that_was_never_written_is_asked_for_whole_sectors_of_its_drive(
     opened.close()
 
 
-def test_the_sector_under_a_file_is_a_devices_or_the_smallest(tmp_path: Path) -> None:
-    assert target._sector_under(tmp_path) in {512, 4096}
+def test_the_sector_of_a_file_is_that_of_its_device_or_512_bytes(tmp_path: Path) -> None:
+    assert target._sector_of_devices(tmp_path) in {512, 4096}

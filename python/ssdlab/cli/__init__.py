@@ -1,4 +1,4 @@
-"""The command line: one file a verb."""
+"""The command line: one file or folder per command."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 
 
 def main() -> None:
-    """Runs a verb and ends the process with its status; see `ssdlab.cli.app`."""
+    """Runs a command and exits with its status; see `ssdlab.cli.app`."""
     _require_streams()
-    # A measuring process has no thread but its own: the linear algebra's idle workers made single
-    # requests 4 to 7 % slower, and nothing here needs them. Read when numpy is first loaded.
+    # OpenBLAS's idle worker threads made single requests 4 to 7 % slower, and nothing needs them.
+    # numpy reads this when it is first imported.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        # Loading the verbs takes a moment, in which Ctrl-C must end as cleanly as later.
+        # The import takes a moment, in which Ctrl-C must end the program as cleanly as later.
         from ssdlab.cli.app import main as run
     except KeyboardInterrupt:
         sys.stderr.write("ssdlab: interrupted\n")
@@ -22,9 +22,9 @@ def main() -> None:
 
 
 def _require_streams() -> None:
-    """Refuses a closed standard output, and puts /dev/null where another stream is closed.
+    """Refuses a closed standard output; replaces other closed streams by /dev/null.
 
-    Else the next file opened, a drive perhaps, takes its number, and what is printed goes there.
+    Otherwise the next file opened, perhaps a drive, gets the descriptor, and output goes there.
     """
     for fd in range(3):
         try:

@@ -1,4 +1,4 @@
-"""The verbs together, and how errors leave: one line and an exit status."""
+"""The commands of `ssdlab`; errors become one line on stderr and an exit status."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from ssdlab.errors import Interrupted, SsdlabError, UsageError
 
 READER_GONE = 128 + signal.SIGPIPE
 TYPER_INTERRUPTED = 130
-"""What typer makes of a KeyboardInterrupt that reaches it."""
+"""Returned by typer for a KeyboardInterrupt."""
 
 
-class _Verbs(LazyGroup):
-    """The verbs by name, in the order of the help."""
-
+class _Commands(LazyGroup):
     members: ClassVar[Mapping[str, Member]] = {
         "report": Member(
             "ssdlab.cli.report",
@@ -53,8 +51,7 @@ class _Verbs(LazyGroup):
         ),
         "control": Member(
             "ssdlab.cli.control",
-            "Ask a served twin, or tell it: counters, power, faults; docs/serve.md has all "
-            "requests.",
+            "Send a request to a served twin: counters, power, faults; docs/serve.md lists all.",
         ),
         "watch": Member(
             "ssdlab.cli.watch",
@@ -62,7 +59,7 @@ class _Verbs(LazyGroup):
         ),
         "witness": Member(
             "ssdlab.cli.witness.group",
-            "Does a drive keep what it said it kept? A second machine remembers, you cut the "
+            "Does a drive keep what it acknowledged? A second machine records it, you cut the "
             "power.",
         ),
         "heal": Member(
@@ -90,7 +87,7 @@ class _Verbs(LazyGroup):
 
 app = typer.Typer(
     name="ssdlab",
-    cls=_Verbs,
+    cls=_Commands,
     help="Measure an SSD, build its twin, and tell what will make it fast again.",
     epilog="Example: ssdlab run aging /mnt/data --size 1GiB --quick",
     no_args_is_help=True,
@@ -117,7 +114,7 @@ def _options(
             "--version",
             callback=lambda v: _print_version(wanted=v),
             is_eager=True,
-            help="Print the version and end.",
+            help="Print the version and exit.",
         ),
     ] = False,
 ) -> None:
@@ -125,32 +122,32 @@ def _options(
 
 
 def main() -> None:
-    """Runs a verb; ends the process with its status.
+    """Runs a command and exits with its status.
 
     0 done; 1 a bad finding or a failed device; 2 wrong use or bad input; 3 interrupted; killed by
-    SIGPIPE if the reader of standard output goes away. An error is one line on stderr.
+    SIGPIPE if the reader of standard output is gone. An error is one line on stderr.
     """
     guard_streams()
-    # A script's background job starts with SIGINT ignored; whoever sends it one means it.
+    # Shells start background jobs with SIGINT ignored; a SIGINT sent to one is meant for it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP: it stays so
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP: keep that
             signal.signal(number, _interrupt)
-    _leave(_run())
+    _exit(_run())
 
 
-def _leave(status: int) -> NoReturn:
-    """Ends the process at once, with all that was printed on its way.
+def _exit(status: int) -> NoReturn:
+    """Flushes the output and ends the process without the interpreter's shutdown.
 
-    All is stored by then. The interpreter's own end would race with threads of the Arrow library
-    that are still ending, and lose once in hundreds of runs, by an abort after the work was done.
+    All results are stored by then. The shutdown races with threads of the Arrow library that are
+    still ending, and aborts once in hundreds of runs.
     """
     try:
         sys.stdout.flush()
     except ReaderGone:
         status = READER_GONE
     except UsageError as error:
-        if not status:  # else this, or a worse error, was said before
+        if not status:  # otherwise an error was printed before
             status = _fail(str(error), error.exit_status)
     sys.stderr.flush()
     if status == READER_GONE:
@@ -166,7 +163,7 @@ def _run() -> int:
         return _fail(str(error), error.exit_status)
     except typer.TyperException as error:
         message = _one_line(error)
-        return _fail(message, 2) if message else 2  # none: it has just printed the help
+        return _fail(message, 2) if message else 2  # without a message it has printed the help
     except ReaderGone:
         return READER_GONE
     except (KeyboardInterrupt, typer.Abort):

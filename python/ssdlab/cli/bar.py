@@ -1,4 +1,4 @@
-"""The progress bar: one line on stderr with the time left; nothing where nobody looks."""
+"""The progress bar: one line on stderr with the time left; lines if stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from ssdlab.runner.progress import Listener, Report, silent
 from ssdlab.units import format_duration
 
 LINE_EVERY_S = 0.5
-RESERVED = 40
-"""Columns of the bar, the share and the time left: a long target must not push them out."""
+RESERVED_COLUMNS = 40
+"""For the bar, the percentage and the time left, next to a long title or label."""
 
 
 @contextlib.contextmanager
-def shown(console: Console, title: str, *, quiet: bool) -> Iterator[Listener]:
-    """A listener that draws a bar while the block runs.
-
-    On what is no terminal a line for each new step is printed instead.
-    """
+def progress_bar(console: Console, title: str, *, quiet: bool) -> Iterator[Listener]:
+    """A progress listener that draws a bar; without a terminal it prints a line for each step."""
     if quiet:
         yield silent
     elif console.is_terminal:
         with _bar(console) as progress:
-            room = max(8, (console.width - RESERVED) // 2)
-            task = progress.add_task(_end(title, room), total=1.0, label="", left="")
-            yield lambda report: _update(progress, task, report, room)
+            columns = max(8, (console.width - RESERVED_COLUMNS) // 2)
+            short = title if len(title) <= columns else "…" + title[1 - columns :]
+            task = progress.add_task(short, total=1.0, label="", left="")
+            yield lambda report: _update(progress, task, report, columns)
     else:
         yield _Lines(console, title)
 
@@ -45,28 +43,24 @@ def _bar(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def _end(text: str, room: int) -> str:
-    return text if len(text) <= room else "…" + text[1 - room :]
-
-
-def _update(progress: Progress, task: TaskID, report: Report, room: int) -> None:
+def _update(progress: Progress, task: TaskID, report: Report, columns: int) -> None:
     left = "" if report.left_s is None else f"{format_duration(report.left_s)} left"
-    label = report.label if len(report.label) <= room else report.label[: room - 1] + "…"
+    label = report.label if len(report.label) <= columns else report.label[: columns - 1] + "…"
     progress.update(task, completed=report.run_share, label=label, left=left)
 
 
 class _Lines:
-    """A line for each step, with the time left where it is known; of short steps only some."""
+    """Prints a line for each step, at most one per `LINE_EVERY_S`, with the time left if known."""
 
     def __init__(self, console: Console, title: str) -> None:
         self._console, self._title, self._last = console, title, ""
-        self._told_at = -LINE_EVERY_S
+        self._printed_at = -LINE_EVERY_S
 
     def __call__(self, report: Report) -> None:
         now = time.monotonic()
-        if report.label == self._last or now < self._told_at + LINE_EVERY_S:
+        if report.label == self._last or now < self._printed_at + LINE_EVERY_S:
             return
-        self._last, self._told_at = report.label, now
+        self._last, self._printed_at = report.label, now
         left = "" if report.left_s is None else f" (about {format_duration(report.left_s)} left)"
         line = f"{self._title}: {report.label}{left}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

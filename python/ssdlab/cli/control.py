@@ -1,4 +1,4 @@
-"""`ssdlab control`: one request to a served twin's control socket, and its answer."""
+"""`ssdlab control`: sends a request to a served twin's control socket and prints the answer."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ def run(
     socket: Annotated[
         Path, typer.Argument(metavar="SOCKET", help="Control socket of a running ssdlab serve.")
     ],
-    do: Annotated[str, typer.Argument(metavar="DO", help="What it is to do, such as counters.")],
+    do: Annotated[str, typer.Argument(metavar="DO", help="The request, such as counters.")],
     more: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="Its arguments; sizes as 1MiB, ranges as 0-1MiB."),
     ] = None,
 ) -> int:
-    """Ask a served twin, or tell it: counters, power, faults; docs/serve.md has all requests.
+    """Send a request to a served twin: counters, power, faults; docs/serve.md lists all.
 
     The answer is one JSON object.
     """
+    values = dict(_parse_argument(argument) for argument in more or [])
     from ssdlab.device import Control
     from ssdlab.records import encode_json
 
-    given = dict(_argument(each) for each in more or [])
     with Control(socket) as control:
-        answer = control.ask(do, **given)
+        answer = control.request(do, **values)
     write_out(encode_json(answer))
     return 0
 
 
-def _argument(text: str) -> tuple[str, Any]:
+def _parse_argument(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.isidentifier() or key == "do":
-        raise UsageError(f"{text!r} is no argument; it may be KEY=VALUE, such as after_writes=100")
-    return key, _value(value)
+        raise UsageError(f"argument {text!r} must be KEY=VALUE, such as after_writes=100")
+    return key, _parse_value(value)
 
 
-def _value(text: str) -> Any:
-    """JSON, a size, a range of sizes as [first, end], or else the text itself."""
+def _parse_value(text: str) -> Any:
+    """A range of sizes as [first, end], a size in bytes, a JSON value, or the text itself."""
     first, dash, end = text.partition("-")
     if dash and _is_size(first) and _is_size(end):
         return [parse_size(first), parse_size(end)]

@@ -1,4 +1,4 @@
-"""Groups whose commands are imported when they are used: help and errors of usage are quick."""
+"""Command groups that import a command only when it is called, so that --help starts fast."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Member(NamedTuple):
 class LazyGroup(TyperGroup):
     """A group that imports the module of a command when the command is called.
 
-    `members` are its commands by name, in the order of the help. `commands[name]` is the command
-    itself; `get_command` returns a stand-in, which has a summary and imports nothing.
+    `members` has the commands by name, in the order of the help. `commands[name]` imports the
+    command; `get_command` returns a stand-in that only has the summary.
     """
 
     members: ClassVar[Mapping[str, Member]]
@@ -38,14 +38,14 @@ class LazyGroup(TyperGroup):
         return list(self.members)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 -- as above
-        """A stand-in for the command; None if there is no such command."""
+        """A stand-in for the command; None if the name is unknown."""
         if cmd_name not in self.members:
             return None
         return _StandIn(cmd_name, self)
 
 
 class _StandIn(TyperCommand):
-    """Shows a command's summary, and imports the command when it is called."""
+    """Has a command's summary, and imports the command when it is called."""
 
     def __init__(self, name: str, group: LazyGroup) -> None:
         super().__init__(name, help=group.members[name].summary)
@@ -60,7 +60,7 @@ class _StandIn(TyperCommand):
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands of a group by name; each is imported when it is looked up."""
+    """The commands of a group by name, imported on access."""
 
     def __init__(self, group: LazyGroup) -> None:
         self._group = group
@@ -71,7 +71,7 @@ class _Commands(Mapping[str, Any]):
             source = self._group.members[name].source
             app = import_module(source).app if isinstance(source, str) else source()
             command = typer.main.get_command(app)
-            # A module holds one command, a group, or several commands of this group.
+            # The module's `app` is one command, a group, or several commands of this group.
             siblings = getattr(command, "commands", {})
             self._imported[name] = siblings.get(name, command)
         return self._imported[name]

@@ -1,8 +1,8 @@
-"""Standard output and error: what a failed write to them means, in one place.
+"""Failed writes to standard output and standard error.
 
-A reader that went away (`| head`) ends the program by SIGPIPE, as it ends other programs: status 1
-would say that a finding is bad. Any other failure is one line and status 2. Progress and messages
-that stderr does not take are dropped: they must not stop the work.
+If the reader is gone (`| head`), the program ends by SIGPIPE as other programs do: status 1 would
+mean a bad finding. Any other error is one line and status 2. Failed writes to stderr are ignored:
+progress and messages must not stop the work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ReaderGone(BaseException):
-    """Nobody reads standard output any more."""
+    """The reader of standard output has closed it (EPIPE)."""
 
 
 class _Output(io.FileIO):
@@ -32,8 +32,8 @@ class _Output(io.FileIO):
             if error.errno == errno.EPIPE:
                 raise ReaderGone from error
             raise UsageError(
-                f"standard output cannot be written ({error.strerror}); make room, or send it "
-                "elsewhere"
+                f"standard output cannot be written ({error.strerror}); free space, or redirect it "
+                "to another file"
             ) from error
 
 
@@ -46,7 +46,7 @@ class _Messages(io.FileIO):
 
 
 def guard_streams() -> None:
-    """From here on, failed writes to `sys.stdout` and `sys.stderr` are treated as said above."""
+    """Replaces `sys.stdout` and `sys.stderr` by streams that handle errors as above."""
     sys.stdout = _text(_Output(1, "wb", closefd=False), is_error=False)
     sys.stderr = _text(_Messages(2, "wb", closefd=False), is_error=True)
 
@@ -61,10 +61,10 @@ def _text(raw: io.FileIO, *, is_error: bool) -> io.TextIOWrapper:
 
 
 def write_out(text: str) -> None:
-    """Writes text to standard output as it is, at once.
+    """Writes text to standard output unchanged, and flushes.
 
     Raises:
-        UsageError: it cannot be written, as on a full disk.
-        ReaderGone: its reader went away.
+        UsageError: the write failed, for example on a full disk.
+        ReaderGone: the reader has closed it.
     """
     typer.echo(text, nl=False)

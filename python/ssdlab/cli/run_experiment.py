@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 from ssdlab.cli import options
-from ssdlab.cli.bar import shown
+from ssdlab.cli.bar import progress_bar
 from ssdlab.cli.options import OutputOptions
 from ssdlab.cli.output import write_out
 from ssdlab.errors import Interrupted
@@ -71,7 +71,7 @@ class TerminalObserver(RunObserver):
 
     def watching(self, title: str) -> AbstractContextManager[Listener]:
         """A bar, or lines."""
-        return shown(self._console, title, quiet=self._wishes.quiet)
+        return progress_bar(self._console, title, quiet=self._wishes.quiet)
 
 
 def conduct(

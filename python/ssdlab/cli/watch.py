@@ -1,11 +1,11 @@
-"""`ssdlab watch`: what a served twin does, second by second."""
+"""`ssdlab watch`: rates, latencies and write amplification of a served twin, live."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -14,14 +14,15 @@ from rich.live import Live
 from rich.table import Table
 
 from ssdlab.cli.output import write_out
-from ssdlab.device import Control, Look, Watcher
 from ssdlab.units import format_size
+
+if TYPE_CHECKING:
+    from ssdlab.device import Sample, Watcher
 
 app = typer.Typer(add_completion=False)
 
 BARS = " ▁▂▃▄▅▆▇█"
-SHOWN = 60
-"""Looks of a curve."""
+CURVE_SAMPLES = 60
 
 
 @app.command(name="watch", epilog="Example: ssdlab watch /tmp/xg5.sock.control")
@@ -30,86 +31,89 @@ def run(
         Path, typer.Argument(metavar="SOCKET", help="Control socket of a running ssdlab serve.")
     ],
     *,
-    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two looks.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="One look, and end.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object a look.")] = False,
+    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two samples.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one sample and exit.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per sample.")] = False,
 ) -> int:
     """Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.
 
-    Latencies are the twin's own, by its clock. In a pipe each look is one line.
+    Latencies are those of the twin, by its clock. In a pipe each sample is one line.
     """
+    from ssdlab.device import Control, Watcher
+
     with Control(socket) as control:
-        looks = _looks(Watcher(control), every, once=once)
+        samples = _samples(Watcher(control), every, once=once)
         console = Console()
         try:
             if json:
-                for look in looks:
-                    write_out(msgspec.json.encode(look).decode() + "\n")
+                for sample in samples:
+                    write_out(msgspec.json.encode(sample).decode() + "\n")
             elif once or not console.is_terminal:
-                for look in looks:
-                    write_out(line(look) + "\n")
+                for sample in samples:
+                    write_out(line(sample) + "\n")
             else:
-                _show(looks, console)
+                _show(samples, console)
         except KeyboardInterrupt:
             return 0
     return 0
 
 
-def _looks(watcher: Watcher, every: float, *, once: bool) -> Iterator[Look]:
+def _samples(watcher: Watcher, every: float, *, once: bool) -> Iterator[Sample]:
     while True:
         time.sleep(every)
-        yield watcher.look()
+        yield watcher.sample()
         if once:
             return
 
 
-def _show(looks: Iterator[Look], console: Console) -> None:
-    shown: list[Look] = []
+def _show(samples: Iterator[Sample], console: Console) -> None:
+    latest: list[Sample] = []
     with Live(console=console, auto_refresh=False) as live:
-        for look in looks:
-            shown = [*shown[1 - SHOWN :], look]
-            live.update(table(shown), refresh=True)
+        for sample in samples:
+            latest = [*latest[1 - CURVE_SAMPLES :], sample]
+            live.update(table(latest), refresh=True)
 
 
-def line(look: Look) -> str:
-    """A look as one line."""
+def line(sample: Sample) -> str:
+    """A sample as one line."""
     rates = "  ".join(
-        f"{name} {each.rate:,.0f}/s p50 {_us(each.p50_us)} p99 {_us(each.p99_us)}"
-        for name, each in (("read", look.read), ("write", look.write))
+        f"{name} {rates.rate:,.0f}/s p50 {_us(rates.p50_us)} p99 {_us(rates.p99_us)}"
+        for name, rates in (("read", sample.read), ("write", sample.write))
     )
-    return f"{rates}  WAF {_factor(look.waf)}  queue {look.in_flight}"
+    return f"{rates}  WAF {_factor(sample.waf)}  queue {sample.in_flight}"
 
 
-def table(looks: list[Look]) -> Table:
-    """The last look as a table, with curves of those before it."""
-    last = looks[-1]
-    shown = Table(
-        title=f"power {last.power}, clients {last.clients}, its time {last.virtual_s:.1f} s"
+def table(samples: list[Sample]) -> Table:
+    """The last sample as a table, with curves of all."""
+    last = samples[-1]
+    result = Table(
+        title=f"power {last.power}, clients {last.clients}, drive time {last.virtual_s:.1f} s"
     )
-    for column in ("", "now", f"the last {SHOWN} looks"):
-        shown.add_column(column, justify="right" if column == "now" else "left")
-    named = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
-    for name, names in named.items():
-        now = getattr(last, name)
-        rates = [getattr(each, name).rate for each in looks]
-        shown.add_row(f"{names} a second", f"{now.rate:,.0f}", curve(rates))
+    for column in ("", "now", f"the last {CURVE_SAMPLES} samples"):
+        result.add_column(column, justify="right" if column == "now" else "left")
+    plurals = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
+    for name, plural in plurals.items():
+        rates = [getattr(sample, name).rate for sample in samples]
+        result.add_row(f"{plural} per second", f"{getattr(last, name).rate:,.0f}", curve(rates))
     for name in ("read", "write"):
         now = getattr(last, name)
-        shown.add_row(f"{name} bytes a second", format_size(round(now.bytes_rate)), "")
-        latencies = [getattr(each, name).p99_us for each in looks]
-        shown.add_row(f"{name} latency, median", _us(now.p50_us), "")
-        shown.add_row(f"{name} latency, p99", _us(now.p99_us), curve(latencies))
-    shown.add_row("write amplification", _factor(last.waf), curve([each.waf for each in looks]))
-    shown.add_row("since it began", _factor(last.waf_ever), "")
-    shown.add_row("queue", f"{last.in_flight}", curve([each.in_flight for each in looks]))
-    return shown
+        result.add_row(f"{name} bytes per second", format_size(round(now.bytes_rate)), "")
+        latencies = [getattr(sample, name).p99_us for sample in samples]
+        result.add_row(f"{name} latency, median", _us(now.p50_us), "")
+        result.add_row(f"{name} latency, p99", _us(now.p99_us), curve(latencies))
+    wafs = [sample.waf for sample in samples]
+    result.add_row("write amplification", _factor(last.waf), curve(wafs))
+    result.add_row("since the drive was new", _factor(last.waf_ever), "")
+    queues = [sample.in_flight for sample in samples]
+    result.add_row("queue", f"{last.in_flight}", curve(queues))
+    return result
 
 
 def curve(values: list[Any]) -> str:
-    """Values as bars from zero to their largest; a gap where there is none."""
-    most = max((value for value in values if value is not None), default=0) or 1
+    """Values as bars, scaled to the largest; a space for None."""
+    largest = max((value for value in values if value is not None), default=0) or 1
     steps = len(BARS) - 1
-    return "".join(BARS[0 if value is None else round(value / most * steps)] for value in values)
+    return "".join(BARS[0 if value is None else round(value / largest * steps)] for value in values)
 
 
 def _us(value: float | None) -> str:

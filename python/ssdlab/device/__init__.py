@@ -1,11 +1,8 @@
-"""Drives to run jobs on: a twin or a real one behind one interface.
-
-The only importer of the native module: above it a twin and a real drive look alike.
-"""
+"""Drives: twins and real ones behind one interface. The only importer of the native module."""
 
 from ssdlab._native import Drive, Server
-from ssdlab.device.blocks import Blocks, discard, sync_file_system, trim_free
-from ssdlab.device.control import Control, CutTold, Power
+from ssdlab.device.control import Control, CutResult, Power
+from ssdlab.device.discard import DirectReader, discard, sync_file_system, trim_free
 from ssdlab.device.fio import FioJob, parse_fio, to_fio
 from ssdlab.device.host import HostLoad, HostWatch
 from ssdlab.device.jobs import OPS, Job, Op, Outcome, run_job
@@ -17,10 +14,10 @@ from ssdlab.device.kinds import (
     FlushEvery,
     Listed,
     Rate,
-    Said,
     Stamped,
     Stream,
     Strided,
+    WriteHint,
     Zipf,
     decode,
     encode,
@@ -38,17 +35,17 @@ from ssdlab.device.real import (
 )
 from ssdlab.device.served import ServeOptions, serve
 from ssdlab.device.simulated import describe_twin, open_twin
-from ssdlab.device.traces import Replay, TraceStatistics, look_at
-from ssdlab.device.watching import Look, Rates, Watcher
+from ssdlab.device.traces import Replay, TraceStatistics, read_trace_statistics
+from ssdlab.device.watching import Rates, Sample, Watcher
 
 __all__ = [
     "OPS",
     "Aligned",
-    "Blocks",
     "Compressible",
     "Control",
-    "CutTold",
+    "CutResult",
     "Dedupable",
+    "DirectReader",
     "Drive",
     "Engine",
     "Extents",
@@ -58,7 +55,6 @@ __all__ = [
     "HostWatch",
     "Job",
     "Listed",
-    "Look",
     "Op",
     "Outcome",
     "Power",
@@ -66,7 +62,7 @@ __all__ = [
     "Rates",
     "RealOptions",
     "Replay",
-    "Said",
+    "Sample",
     "ServeOptions",
     "Server",
     "Stamped",
@@ -75,12 +71,12 @@ __all__ = [
     "TraceStatistics",
     "Verified",
     "Watcher",
+    "WriteHint",
     "Zipf",
     "decode",
     "describe_twin",
     "discard",
     "encode",
-    "look_at",
     "nop_rate",
     "open_engine",
     "open_memory",
@@ -88,6 +84,7 @@ __all__ = [
     "open_real",
     "open_twin",
     "parse_fio",
+    "read_trace_statistics",
     "run_job",
     "serve",
     "sync_file_system",

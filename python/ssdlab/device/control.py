@@ -1,4 +1,4 @@
-"""A served twin's control socket: its counters, and its power."""
+"""Client of a served twin's control socket: counters, power, faults."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import msgspec
 
 from ssdlab.errors import TargetError, UsageError
 
-PATIENCE_S: Final = 60.0
-"""A server that has not answered by then never will."""
+ANSWER_TIMEOUT_S: Final = 60.0
 
 
-class CutTold(msgspec.Struct, frozen=True):
-    """What a power cut did: units that lost writes, those writes, requests never answered."""
+class CutResult(msgspec.Struct, frozen=True):
+    """Effect of a power cut: mapping units with lost writes, lost writes, unanswered requests."""
 
     lost_units: int
     lost_writes: int
@@ -25,26 +24,26 @@ class CutTold(msgspec.Struct, frozen=True):
 
 
 class Power(msgspec.Struct, frozen=True):
-    """How a drive's power is: cuts so far, what the last one did, the next that is planned."""
+    """State of a drive's power: number of cuts, the planned cut, the effect of the last one."""
 
     power: Literal["on", "off"]
     cuts: int
     planned: dict[str, Any] | None = None
-    last: CutTold | None = None
+    last: CutResult | None = None
 
 
 class Control:
     """A connection to the control socket of a server.
 
     Raises:
-        UsageError: nobody listens there; in any call: the server refuses what was asked.
-        TargetError: in any call: the server has ended.
+        UsageError: no server listens there; in any method: the server refused the request.
+        TargetError: in any method: the server has ended.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(PATIENCE_S)
+        self._socket.settimeout(ANSWER_TIMEOUT_S)
         try:
             self._socket.connect(self.path)
         except OSError as error:
@@ -67,15 +66,15 @@ class Control:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection; the server goes on."""
+        """Closes the connection; the server continues."""
         self._answers.close()
         self._socket.close()
 
-    def ask(self, do: str, **more: Any) -> dict[str, Any]:
-        """Sends one request as docs/serve.md has it; None stands for what is not given."""
-        given = {key: value for key, value in more.items() if value is not None}
+    def request(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """Sends a request of docs/serve.md, without arguments of None; returns the answer."""
+        body = {"do": do} | {key: value for key, value in arguments.items() if value is not None}
         try:
-            self._socket.sendall(msgspec.json.encode({"do": do, **given}) + b"\n")
+            self._socket.sendall(msgspec.json.encode(body) + b"\n")
             line = self._answers.readline()
         except OSError as error:
             reason = error.strerror or error
@@ -88,16 +87,16 @@ class Control:
         return answer
 
     def counters(self) -> dict[str, float | None]:
-        """What the drive and its server have counted, by name; None where not known yet."""
-        return self.ask("counters")
+        """Counters of the drive and its server, by name; None if not known yet."""
+        return self.request("counters")
 
     def power(self) -> Power:
-        """How its power is."""
-        return msgspec.convert(self.ask("power"), Power)
+        """State of the drive's power."""
+        return msgspec.convert(self.request("power"), Power)
 
-    def power_cut(self, *, on: bool = False) -> CutTold:
-        """Cuts the power now, under all clients; `on` turns it on again at once."""
-        return msgspec.convert(self.ask("power-cut", on=on)["cut"], CutTold)
+    def power_cut(self, *, on: bool = False) -> CutResult:
+        """Cuts the power now, for all clients; `on` turns it on again at once."""
+        return msgspec.convert(self.request("power-cut", on=on)["cut"], CutResult)
 
     def plan_cut(
         self,
@@ -107,23 +106,23 @@ class Control:
         random: tuple[int, int] | None = None,
         on: bool = False,
     ) -> dict[str, Any]:
-        """Plans a cut: while that write is half way (1 is the next), after a time, or at random.
+        """Plans a cut and returns the plan. Give one of three moments.
 
-        `random` is a seed and a number of writes: one of these, some of its way. One of the three
-        is given. Returns the plan.
+        `after_writes`: in the middle of that write (1 is the next). `after_s`: after this time.
+        `random`: (seed, writes), at a random point of one of the next `writes` writes.
         """
-        chance = None if random is None else {"seed": random[0], "writes": random[1]}
-        planned = self.ask(
-            "power-cut", after_writes=after_writes, after_s=after_s, random=chance, on=on
+        draw = None if random is None else {"seed": random[0], "writes": random[1]}
+        planned = self.request(
+            "power-cut", after_writes=after_writes, after_s=after_s, random=draw, on=on
         )["planned"]
         assert isinstance(planned, dict)
         return planned
 
     def wait_for_cut(self, cuts: int, *, timeout_s: float = 60.0) -> Power:
-        """Waits until there were so many cuts.
+        """Waits until the drive has counted `cuts` power cuts.
 
         Raises:
-            TargetError: they did not come in time.
+            TargetError: it did not within the timeout.
         """
         end = time.monotonic() + timeout_s
         while (power := self.power()).cuts < cuts:
@@ -133,5 +132,5 @@ class Control:
         return power
 
     def power_on(self) -> Power:
-        """Turns the power on: clients may come again."""
-        return msgspec.convert(self.ask("power-on"), Power)
+        """Turns the power on; clients can connect again."""
+        return msgspec.convert(self.request("power-on"), Power)

@@ -1,4 +1,4 @@
-"""What the measuring host did meanwhile: load of others, stolen time, our own."""
+"""CPU time on the measuring host during a job: this process's, others', stolen time."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STEAL = 7
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """CPU time in seconds, of all processors together, over a span of the wall clock.
+    """CPU time in seconds, summed over all processors, during `wall_s` of wall-clock time.
 
-    `foreign_cpu_s` is what was not this process's; `stolen_cpu_s` what the hypervisor kept. The
-    system counts both in steps of a hundredth of a second; None where there is no /proc/stat.
+    `foreign_cpu_s` is the time of other processes, `stolen_cpu_s` the time taken by the hypervisor.
+    Both have a resolution of 10 ms, and are None without /proc/stat.
     """
 
     wall_s: float
@@ -30,40 +30,39 @@ class HostLoad:
 
     @property
     def own_cpu_s(self) -> float:
-        """User and system together."""
+        """User and system time of this process."""
         return self.own_user_s + self.own_system_s
 
     @property
     def foreign_cores(self) -> float:
-        """How many processors others kept busy, in the mean; 0 where that is unknown."""
+        """Mean number of processors that other processes kept busy; 0 if unknown."""
         return (self.foreign_cpu_s or 0.0) / self.wall_s if self.wall_s > 0 else 0.0
 
 
 class HostWatch:
-    """Counts from its making on."""
+    """Measures the load since its creation."""
 
     def __init__(self) -> None:
-        """Begins now."""
-        self._own, self._counted = _own(), _counted()
+        self._process, self._cpus = _process_times(), _cpu_times()
 
     def load(self) -> HostLoad:
-        """What was since."""
-        (wall, user, system), counted = _own(), _counted()
-        wall, user, system = wall - self._own[0], user - self._own[1], system - self._own[2]
-        if counted is None or self._counted is None:
+        """The load since the creation of this object."""
+        now, before, cpus = _process_times(), self._process, _cpu_times()
+        wall, user, system = now[0] - before[0], now[1] - before[1], now[2] - before[2]
+        if cpus is None or self._cpus is None:
             return HostLoad(wall, user, system, None, None)
-        busy, steal = counted[0] - self._counted[0], counted[1] - self._counted[1]
+        busy, steal = cpus[0] - self._cpus[0], cpus[1] - self._cpus[1]
         return HostLoad(wall, user, system, max(0.0, busy - user - system), max(0.0, steal))
 
 
-def _own() -> tuple[float, float, float]:
-    """The wall clock, and this process's time in user and in system mode, in seconds."""
+def _process_times() -> tuple[float, float, float]:
+    """Wall clock, and user and system time of this process, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return time.monotonic(), usage.ru_utime, usage.ru_stime
 
 
-def _counted() -> tuple[float, float] | None:
-    """Busy and stolen time of all processors in seconds; None without /proc/stat (a chroot)."""
+def _cpu_times() -> tuple[float, float] | None:
+    """Busy and stolen time of all processors in seconds; None without /proc/stat (chroot)."""
     try:
         line = _STAT.read_text().split("\n", 1)[0]
     except OSError:

@@ -1,4 +1,4 @@
-"""Jobs: what to ask of a drive, and what came of it."""
+"""Jobs: a stream of requests to a drive, and its result."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from ssdlab.stats.quantile import Percentiles, percentiles
 Column = npt.NDArray[np.uint64]
 Op = Literal["read", "write", "trim", "flush"]
 OPS: Final[tuple[Op, ...]] = ("read", "write", "trim", "flush")
-"""By the number that the column `op` has."""
-Watch = Callable[[int, int, int], object]
-"""Called a few times a second with requests done, requests in all, the drive's clock in ns."""
+"""Indexed by the column `op`."""
+OnProgress = Callable[[int, int, int], object]
+"""Called a few times a second with requests done, total requests, and the drive's clock in ns."""
 
 
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A stream of requests. Sizes in bytes.
+    """A stream of requests. Sizes are in bytes.
 
-    Of the requests `read_share` are reads and `trim_share` trims; the rest are `op`. `block_mix`
-    has lengths with their weights, and stands for `block_bytes`. `amount_bytes` or `seconds` (on
-    the drive's clock) ends the job, whichever is first. `random_once` visits blocks in a random
-    order in which none comes twice before all came once. `hint` is what its writes let the drive
-    know: each goes on where the write before it ended (`append`), each replaces (`overwrite`), or
-    all belong to a stream; twins place by it (`ftl.placement`), real drives are not told. Each of
-    `threads` has a queue of its own
-    with this depth, and an equal part of amount and rate. With `replay` a trace decides what is
-    asked and when; part of the drive, depth and intervals are still the job's.
+    `read_share` and `trim_share` are the shares of reads and trims; the other requests are `op`.
+    `block_mix` has lengths and weights and replaces `block_bytes`. The job ends after
+    `amount_bytes` or `seconds` (of the drive's clock), whichever comes first. The pattern
+    `random_once` visits each block once in random order before it starts over. `hint` describes the
+    writes to the drive: each continues the previous one (`append`), each replaces data
+    (`overwrite`), or all belong to a stream; twins use it (`ftl.placement`), real drives do not get
+    it. Each of `threads` has its own queue of this depth, and an equal share of amount and rate.
+    With `replay`, a trace determines requests and arrivals; region, queue depth and intervals are
+    still the job's.
     """
 
     op: Op
@@ -62,14 +62,13 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a job. Times in nanoseconds on the drive's clock.
+    """The result of a job. Times are in nanoseconds of the drive's clock.
 
-    `requests` counts the flushes of `sync` too. `unserved` requests of an open loop should have
-    started in time and never did; `lag_ns_sum` and `lag_ns_max` say by how much those that did
-    were behind their time, and `late` how many by more than a millisecond. `failure` says how a
-    drive was lost. `engine` is by which way requests went. `intervals` has the columns of
-    `records.INTERVALS` but `step`; `interval_latency` those of `records.INTERVAL_LATENCY`, `op`
-    as in `OPS`.
+    `requests` includes the flushes of `sync`. In an open loop, `unserved` counts requests that
+    arrived but were never started; `lag_ns_sum` and `lag_ns_max` are the delays of the others
+    behind their arrival, and `late` counts delays above 1 ms. `failure` is the reason if the drive
+    was lost. `engine` names the I/O engine. `intervals` has the columns of `records.INTERVALS`
+    without `step`; `interval_latency` those of `records.INTERVAL_LATENCY`, with `op` as in `OPS`.
     """
 
     start_ns: int
@@ -89,19 +88,19 @@ class Outcome:
     lag_ns_max: int = 0
     late: int = 0
     latency: dict[str, Column] = field(init=False)
-    """latency_ns (upper end of a bucket, three digits) and count, of all requests."""
+    """Histogram of all requests: latency_ns (upper end of a bucket, three digits) and count."""
 
     def __post_init__(self) -> None:
-        """Adds the intervals up."""
+        """Sums the intervals' histograms."""
         object.__setattr__(self, "latency", self.latency_of())
 
     @property
     def seconds(self) -> float:
-        """From the first arrival to the last completion."""
+        """Time from the first arrival to the last completion."""
         return (self.end_ns - self.start_ns) / 1e9
 
     def columns(self) -> tuple[list[float], list[float]]:
-        """Seconds of each interval, and bytes in it; one without any counts to that before it."""
+        """Seconds and bytes of each interval, without those of length 0."""
         starts = self.intervals["start_ns"].astype(np.int64)
         lengths = np.diff(np.append(starts, self.end_ns)) / 1e9
         kept = lengths > 0
@@ -109,31 +108,28 @@ class Outcome:
         return [float(x) for x in lengths[kept]], [float(x) for x in amounts[kept]]
 
     def latency_of(self, op: Op | None = None) -> dict[str, Column]:
-        """How often each latency occurred in the whole job: latency_ns (ascending) and count.
-
-        Of one kind of request, or of all.
-        """
+        """Histogram of one kind of request, or of all: latency_ns (ascending) and count."""
         rows = self.interval_latency
-        chosen = slice(None) if op is None else rows["op"] == OPS.index(op)
-        latencies, places = np.unique(rows["latency_ns"][chosen], return_inverse=True)
+        selected = slice(None) if op is None else rows["op"] == OPS.index(op)
+        latencies, index = np.unique(rows["latency_ns"][selected], return_inverse=True)
         counts = np.zeros(len(latencies), dtype=np.uint64)
-        np.add.at(counts, places, rows["count"][chosen])
+        np.add.at(counts, index, rows["count"][selected])
         return {"latency_ns": latencies, "count": counts}
 
     def percentiles_ns(self, op: Op | None = None) -> Percentiles:
-        """Latencies in ns that so many of the requests did not exceed, of one kind or of all.
+        """Latency percentiles p50 to p99.99 in ns, of one kind of request or of all.
 
-        From p50 to p99.99, each up to 0.1 % too high (the end of its bucket), and None where too
-        few requests support it: p99.99 takes 110 000.
+        Each is up to 0.1 % too high (the end of its bucket), and None if there are too few
+        requests: p99.99 needs 110 000.
         """
         latency = self.latency_of(op)
         return percentiles(latency["latency_ns"].astype(np.float64), latency["count"].astype(int))
 
     def raise_if_failed(self, what: str) -> None:
-        """Raises for the first request that failed, or for a drive that was lost.
+        """Raises if a request failed, or the drive was lost; `what` begins the message.
 
         Raises:
-            DeviceFailure: one did.
+            DeviceFailure: with the reason of the first failure.
         """
         if self.first_errno is not None:
             reason = f"a request failed ({os.strerror(self.first_errno)})"
@@ -143,18 +139,18 @@ class Outcome:
             return
         raise DeviceFailure(
             f"{what}: {reason} after {self.bytes} good bytes; "
-            "look at the kernel log and the drive's health"
+            "check the kernel log and the drive's health"
         )
 
 
-def run_job(drive: Drive, job: Job, watch: Watch | None = None) -> Outcome:
-    """Runs a job on a drive; Ctrl-C ends it early, and the outcome then says `stopped`.
+def run_job(drive: Drive, job: Job, on_progress: OnProgress | None = None) -> Outcome:
+    """Runs a job on a drive. Ctrl-C ends it early; the outcome then has `stopped`.
 
     Raises:
         UsageError: the job does not fit the drive.
-        DeviceFailure: the drive is gone before anything was measured. A failed request does not
-            raise; see the outcome.
+        DeviceFailure: the drive was lost before anything was measured. A failed request does not
+            raise; see `Outcome.raise_if_failed`.
     """
     host = HostWatch()
-    found = drive.run(encode(job), watch)
-    return Outcome(interval_latency=found.pop("latency"), host=host.load(), **found)
+    fields = drive.run(encode(job), on_progress)
+    return Outcome(interval_latency=fields.pop("latency"), host=host.load(), **fields)

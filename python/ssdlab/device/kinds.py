@@ -1,4 +1,4 @@
-"""The kinds of pattern, arrival, durability and content that have numbers, and their JSON text."""
+"""Patterns, arrivals, durability, hints and content of a job, and their JSON encoding."""
 
 from __future__ import annotations
 
@@ -6,87 +6,84 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-Said: TypeAlias = Literal["nothing", "overwrite"] | dict[str, int]
+WriteHint: TypeAlias = Literal["nothing", "overwrite"] | dict[str, int]
 
 _Fields = TypeVar("_Fields", bound=msgspec.Struct)
 
 
 class _Kind(msgspec.Struct, frozen=True, tag_field="kind"):
-    """One of several kinds; `kind` names it in the text."""
+    """Base of the tagged unions: the field `kind` has the tag."""
 
 
 class Zipf(_Kind, frozen=True, tag="zipf"):
-    """Few blocks often: the one of rank n with a chance in proportion to 1 / n^theta."""
+    """Zipf's law: the block of rank n has a probability proportional to 1 / n^theta."""
 
     theta: float
 
 
 class Strided(_Kind, frozen=True, tag="strided"):
-    """A block, a stride further the next; past the end from the start, shifted by the alignment.
-
-    An alignment of 0 is a block.
-    """
+    """A block every `stride_bytes`; each further pass is shifted by the alignment (0: a block)."""
 
     stride_bytes: int
     alignment_bytes: int = 0
 
 
 class Aligned(_Kind, frozen=True, tag="aligned"):
-    """Each at a random multiple of an alignment, whatever its length."""
+    """Random multiples of an alignment, independent of the length of the request."""
 
     alignment_bytes: int
 
 
 class Extents(_Kind, frozen=True, tag="extents"):
-    """Only in these extents, each (offset on the device, length) in bytes; in order or random."""
+    """Only these extents: (offset on the device, length) in bytes; in order or at random."""
 
     list: tuple[tuple[int, int], ...]
     random: bool = False
 
 
 class Listed(_Kind, frozen=True, tag="listed"):
-    """The requests of a list in order: offset and length in bytes, what a write says of itself.
+    """The requests of a list, in order: offset and length in bytes, and the hint of a write.
 
-    "nothing", "overwrite", {"after": any byte of the block that it goes on after}, or
-    {"stream": number}. The job's `block_bytes` is the longest.
+    Hints: "nothing", "overwrite", {"after": offset of any byte of the block that this write
+    continues}, {"stream": number}. The job's `block_bytes` is the length of the longest.
     """
 
-    list: tuple[tuple[int, int, Said], ...]
+    list: tuple[tuple[int, int, WriteHint], ...]
 
 
 class Rate(_Kind, frozen=True, tag="rate"):
-    """An open loop: so many requests a second, evenly or at random (a Poisson process)."""
+    """An open loop with `per_s` requests per second, evenly spaced or as a Poisson process."""
 
     per_s: float
     poisson: bool = False
 
 
 class FlushEvery(_Kind, frozen=True, tag="flush"):
-    """A flush after each so many writes that are done."""
+    """A flush after every `every` completed writes."""
 
     every: int = 1
 
 
 class Stream(_Kind, frozen=True, tag="stream"):
-    """All writes belong to the stream of this number, 0 to 255: thought to die together."""
+    """All writes belong to stream `number` (0 to 255): data with the same expected lifetime."""
 
     number: int
 
 
 class Compressible(_Kind, frozen=True, tag="compressible"):
-    """Of each 4 KiB this share is random bytes, and the rest zeros."""
+    """The share `to` (0 to 1) of each 4 KiB is random bytes, the rest zeros."""
 
     to: float
 
 
 class Dedupable(_Kind, frozen=True, tag="dedupable"):
-    """Of the 4 KiB blocks this share is new, the others are copies of one."""
+    """The share `to` (0 to 1) of the 4 KiB pieces is unique, the others are copies of one."""
 
     to: float
 
 
 class Stamped(_Kind, frozen=True, tag="stamped"):
-    """Each 512 bytes carry their offset, the run's number and a count: `verify` reads them back."""
+    """Each 512 bytes hold their offset, the run's number and a counter, checked by `verify`."""
 
     run: int
 
@@ -101,27 +98,27 @@ Content: TypeAlias = Literal["incompressible", "zeros"] | Compressible | Dedupab
 
 
 def encode(fields: msgspec.Struct) -> str:
-    """The JSON text of a job or of options as the native module reads it.
+    """The JSON text of a job or of options, in the format of the native module.
 
-    A kind stands there as `{"zipf": {"theta": 1.1}}`.
+    A tagged union is encoded as `{"zipf": {"theta": 1.1}}`.
     """
-    named: dict[str, Any] = msgspec.to_builtins(fields)
-    for name, value in named.items():
+    builtins: dict[str, Any] = msgspec.to_builtins(fields)
+    for name, value in builtins.items():
         if isinstance(value, dict) and "kind" in value:
-            named[name] = {value.pop("kind"): value}
-    return msgspec.json.encode(named).decode()
+            builtins[name] = {value.pop("kind"): value}
+    return msgspec.json.encode(builtins).decode()
 
 
 def decode(text: str, fields: type[_Fields]) -> _Fields:
-    """The fields whose text `encode` gave.
+    """The inverse of `encode`; `fields` is the type.
 
     Raises:
-        msgspec.MsgspecError: it is the text of something else, or of another version.
+        msgspec.MsgspecError: the text is of another type or version.
     """
-    named: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
-    for name, value in named.items():
+    builtins: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
+    for name, value in builtins.items():
         if isinstance(value, dict) and len(value) == 1:
             [(kind, parts)] = value.items()
             if isinstance(parts, dict):
-                named[name] = {"kind": kind, **parts}
-    return msgspec.convert(named, fields)
+                builtins[name] = {"kind": kind, **parts}
+    return msgspec.convert(builtins, fields)

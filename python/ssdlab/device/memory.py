@@ -1,7 +1,7 @@
-"""A drive in memory: a loop device over memory, that shows what the host takes without a drive.
+"""A loop device over memory: measures the cost of the host without a drive.
 
-It is gone with its last user, however that ends: the memory has no name, and the loop device
-detaches itself (autoclear). Source: include/uapi/linux/loop.h.
+It disappears with its last user, even after a crash: the memory is a memfd, and the loop device is
+set to autoclear. Source: include/uapi/linux/loop.h.
 """
 
 from __future__ import annotations
@@ -23,43 +23,43 @@ _CONTROL: Final = Path("/dev/loop-control")
 _GET_FREE: Final = 0x4C82
 _CONFIGURE: Final = 0x4C0A  # Linux 5.8
 _AUTOCLEAR: Final = 4
-# fd, block size; then lo_device, inode, rdevice, offset, sizelimit, number, encryption (2), flags,
-# names, key, init; then what is reserved.
+# struct loop_config: fd, block_size; loop_info64 (lo_device, inode, rdevice, offset, sizelimit,
+# number, encryption (2), flags, names, key, init); reserved.
 _CONFIG: Final = struct.Struct("=II 5Q 4I 64s64s32s2Q 64s")
 _TRIES: Final = 8
 
 
 @contextlib.contextmanager
 def open_memory(size_bytes: int) -> Iterator[Drive]:
-    """A drive of this size in memory; only what is written takes some.
+    """A sparse drive in memory.
 
     Raises:
-        TargetError: no loop device can be had: it takes root.
+        TargetError: no loop device can be set up, for example without root.
     """
     try:
         memory = os.memfd_create("ssdlab", os.MFD_CLOEXEC)
     except OSError as error:
-        raise _refused(error) from error
+        raise _setup_error(error) from error
     try:
         os.ftruncate(memory, size_bytes)
-        loop, path = _attached(memory)
+        loop, path = _attach(memory)
     except OSError as error:
-        raise _refused(error) from error
+        raise _setup_error(error) from error
     finally:
-        os.close(memory)  # the loop device keeps it
+        os.close(memory)  # the loop device holds a reference
     try:
         yield open_real(path)
     finally:
         os.close(loop)
 
 
-def _refused(error: OSError) -> TargetError:
-    root = "" if os.geteuid() == 0 else ", which takes root"
-    return TargetError(f"no loop device over memory can be had{root} ({error.strerror})")
+def _setup_error(error: OSError) -> TargetError:
+    hint = "" if os.geteuid() == 0 else "; run as root"
+    return TargetError(f"a loop device over memory cannot be set up ({error.strerror}){hint}")
 
 
-def _attached(memory: int) -> tuple[int, Path]:
-    """A loop device over it, held open so that it stays, and its path."""
+def _attach(memory: int) -> tuple[int, Path]:
+    """File descriptor and path of a loop device over the memfd; closing it detaches the device."""
     control = os.open(_CONTROL, os.O_RDWR | os.O_CLOEXEC)
     try:
         for _ in range(_TRIES):
@@ -69,7 +69,7 @@ def _attached(memory: int) -> tuple[int, Path]:
                 fcntl.ioctl(loop, _CONFIGURE, _configuration(memory))
             except OSError as error:
                 os.close(loop)
-                if error.errno != errno.EBUSY:  # another program was faster
+                if error.errno != errno.EBUSY:  # another program took the device
                     raise
             else:
                 return loop, path
@@ -79,7 +79,7 @@ def _attached(memory: int) -> tuple[int, Path]:
 
 
 def _configuration(memory: int) -> bytes:
-    places = (0, 0, 0, 0, 0)
+    zeros = (0, 0, 0, 0, 0)
     flags = (0, 0, 0, _AUTOCLEAR)
     name = b"ssdlab, in memory"
-    return _CONFIG.pack(memory, 0, *places, *flags, name, b"", b"", 0, 0, b"")
+    return _CONFIG.pack(memory, 0, *zeros, *flags, name, b"", b"", 0, 0, b"")

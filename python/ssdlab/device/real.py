@@ -1,4 +1,4 @@
-"""Real files and block devices, by io_uring or one call at a time, past the page cache or not."""
+"""Real files and block devices: by io_uring or pread/pwrite, direct or buffered."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Engine: TypeAlias = Literal["io_uring", "sync"]
 
 
 class RealOptions(msgspec.Struct, frozen=True):
-    """How a file or block device is opened, and how requests are put.
+    """Options for opening a file or block device, and for submitting requests.
 
-    `batch` hands requests over together and waits for a quarter of those in flight: fewer system
-    calls and wake-ups, but a virtual disk may do less, and latencies are longer.
-    `registered_buffers` pins memory once (`ulimit -l`), and None does where this process may; an
-    outcome's engine tells. A drive may be used by another thread only between jobs. `dsync` is
-    O_DSYNC, `flush` what a flush is. A block device is opened exclusively if `exclusive`.
-    `request_bytes_max` bounds a job's block size.
+    `batch`: submit requests together and wait for a quarter of those in flight. This saves system
+    calls and wake-ups, but raises latencies and may slow a virtual disk. `registered_buffers`: pin
+    the buffers once (needs `ulimit -l`); None: if allowed, which `Outcome.engine` shows. `dsync`:
+    open with O_DSYNC. `flush`: the call for a flush. `exclusive`: open a block device with O_EXCL.
+    `request_bytes_max`: largest block size of a job. Another thread may use the drive only between
+    jobs.
     """
 
     direct: bool = True
@@ -48,12 +48,12 @@ def open_real(
     seed: int = 0,
     writable: bool = True,
 ) -> Drive:
-    """Opens an existing file or block device past the page cache, by io_uring.
+    """Opens an existing file or block device for direct I/O by io_uring.
 
-    A block device is opened exclusively. What is written is random data of the seed's stream.
+    A block device is opened exclusively. Writes contain random data generated from `seed`.
 
     Raises:
-        TargetError: it cannot be measured; never a silent fall-back to buffered I/O.
+        TargetError: it cannot be opened, or not for direct I/O: there is no fallback to buffered.
     """
     options = RealOptions(
         queue_depth=queue_depth,
@@ -65,35 +65,35 @@ def open_real(
 
 
 def open_engine(path: Path, options: RealOptions, engine: Engine = "io_uring") -> Drive:
-    """Opens an existing file or block device with every option, by io_uring or pread and pwrite.
+    """Opens an existing file or block device with all options, by io_uring or pread/pwrite.
 
     Raises:
-        TargetError: it cannot be measured.
-        UsageError: no such engine or option.
+        TargetError: it cannot be opened with these options.
+        UsageError: unknown engine or option.
     """
     return Drive.real(path, encode(options), engine)
 
 
 def open_null(queue_depth: int = 32) -> Drive:
-    """A device that has done every request at once: jobs on it cost what the engine costs."""
+    """A device that completes each request at once: measures the cost of the engine itself."""
     return Drive.null(queue_depth)
 
 
 def nop_rate(requests: int = 10_000_000) -> float:
-    """Requests a second that io_uring does on one core where each does nothing.
+    """IORING_OP_NOP requests per second on one core.
 
     Raises:
-        OSError: no io_uring here.
+        OSError: io_uring is not available.
     """
     return native_nop_rate(requests)
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What a look at stamped content found, up to the first 512 bytes that are not as written.
+    """The bytes of stamped content that are as written, and the first 512 bytes that are not.
 
-    `offset` is theirs, and `found` their stamp (offset, run, count) where they have one; both are
-    None where all is as it was written.
+    `offset` is the offset of the mismatch, `found` its stamp (offset, run, count) if it has one;
+    both are None if everything is as written.
     """
 
     good_bytes: int
@@ -102,7 +102,7 @@ class Verified:
 
 
 def verify(path: Path, region: tuple[int, int], run: int, *, direct: bool = True) -> Verified:
-    """Reads back (offset, length) bytes that a run wrote as `Stamped` content.
+    """Checks a region (offset, length in bytes) that a run wrote as `Stamped` content.
 
     Raises:
         TargetError: it cannot be read.

@@ -1,4 +1,4 @@
-"""Twins on the wire: served as block devices, so that any program runs on them."""
+"""Serving twins as block devices (NBD) and NVMe/TCP drives."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from ssdlab.errors import TargetError, UsageError
 
 
 class ServeOptions(msgspec.Struct, frozen=True):
-    """How a twin is served.
+    """Options of a server.
 
-    `address` is where NBD's clients come: a socket's path (unix) or `host:port` (tcp; port 0 takes
-    a free one), or None; `nvme_tcp` a `host:port` for NVMe's hosts, who have to prove that they
-    know `dhchap_secret`, if there is one (`DHHC-1:NN:BASE64:`). `control` is the path of its
-    control socket (see `Control`), None for none. Its content lies in memory, or in the sparse file
-    `data`, which survives; each of its changes is logged in the new file `log`, as dm-log-writes
-    does. `pace` is how many seconds of the drive pass in a second; None for as fast as can be.
-    `tls` is a folder with server-cert.pem and server-key.pem: then clients have to encrypt, and
-    with `tls_verify_peer` to show a certificate that its ca-cert.pem vouches for.
+    `address`: NBD listens here, a socket path (unix) or `host:port` (tcp; port 0 takes a free one);
+    None: no NBD. `nvme_tcp`: NVMe/TCP listens on this `host:port`; with `dhchap_secret`
+    (`DHHC-1:NN:BASE64:`) hosts must authenticate. `control`: path of the control socket (see
+    `Control`). `data`: sparse file with the content, which outlives the server; None: memory.
+    `log`: a new file that gets each change, in the format of dm-log-writes. `pace`: seconds of the
+    drive's clock per second; None: as fast as possible. `tls`: folder with server-cert.pem and
+    server-key.pem; NBD clients must use TLS, and with `tls_verify_peer` present a certificate
+    signed by its ca-cert.pem.
 
-    What clients may take of this machine: `max_connections` of NBD and NVMe at a time (None: 2000,
-    or as many as this process may open files for), `payload_memory_bytes` for payloads that are
-    being received on all of them together, and `handshake_timeout_s` for a handshake and for each
-    next piece of a payload.
+    Limits: `max_connections` of NBD and NVMe together (None: 2000, or fewer if the limit of open
+    files is lower); `payload_memory_bytes` for payloads being received, over all connections;
+    `handshake_timeout_s` for a handshake, and for each piece of a payload.
     """
 
     name: str
@@ -48,11 +47,11 @@ class ServeOptions(msgspec.Struct, frozen=True):
 
 
 def serve(profile: str, options: ServeOptions) -> Server:
-    """Starts a server of the twin of a profile's text; it runs until it is stopped.
+    """Starts a server for the twin of a profile's text; it runs until `stop`.
 
     Raises:
-        TargetError: a wrong profile.
-        UsageError: the address or the file cannot be had, or the secret is none.
+        TargetError: the profile is invalid.
+        UsageError: an address or file cannot be used, or the secret is not valid.
     """
     try:
         return Server.start(profile, msgspec.json.encode(options).decode())
@@ -60,8 +59,8 @@ def serve(profile: str, options: ServeOptions) -> Server:
         raise TargetError(f"{options.name}: {error}") from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error.strerror or str(error)
-        places = " and ".join(filter(None, (options.address, options.nvme_tcp)))
+        addresses = " and ".join(filter(None, (options.address, options.nvme_tcp)))
         raise UsageError(
-            f"{options.name} cannot be served: {error.filename or places}: {reason}; "
-            "give sockets and ports that are free, a data file of the drive's size, and a new log"
+            f"{options.name} cannot be served: {error.filename or addresses}: {reason}; "
+            "give free sockets and ports, a data file of the drive's size, and a new log file"
         ) from error

@@ -1,4 +1,4 @@
-"""Twins: drives in virtual time, made of a profile's text."""
+"""Twins: drives in virtual time, created from the text of a profile."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from ssdlab.errors import TargetError
 from ssdlab.units import format_size
 
 CAPACITY_MAX: Final = 1 << 62
-"""No twin is larger: addresses have 32 bits, and byte counts 64."""
+"""Largest capacity of a twin in bytes: addresses have 32 bits, byte counts 64."""
 
 
 def open_twin(
     name: str, profile: str, capacity_bytes: int | None = None, *, seed: int = 0
 ) -> Drive:
-    """A new twin of a profile, scaled to another capacity where one is given.
+    """A new twin of a profile, scaled to `capacity_bytes` if given.
 
-    The seed decides what chance does in it, such as a random choice of victims.
+    The seed determines random choices in the model, such as victims.
 
     Raises:
-        TargetError: a wrong profile: its name, the key, and what that may be.
+        TargetError: the profile is invalid; the message has its name, the key and allowed values.
     """
-    with _named(name, capacity_bytes):
+    with _errors_with_name(name, capacity_bytes):
         return Drive.twin(profile, capacity_bytes, seed=seed)
 
 
 def describe_twin(name: str, profile: str, capacity_bytes: int | None = None) -> dict[str, Any]:
-    """What the twin of a profile is made of: model, sizes in bytes, dies, spare ...
+    """Model, sizes in bytes, number of dies, spare and more of a profile's twin.
 
     Raises:
         TargetError: as `open_twin`.
     """
-    with _named(name, capacity_bytes):
+    with _errors_with_name(name, capacity_bytes):
         return describe_profile(profile, capacity_bytes)
 
 
 @contextlib.contextmanager
-def _named(name: str, capacity_bytes: int | None) -> Iterator[None]:
+def _errors_with_name(name: str, capacity_bytes: int | None) -> Iterator[None]:
     scaled = "" if capacity_bytes is None else f" scaled to {format_size(capacity_bytes)}"
     if capacity_bytes is not None and not 0 < capacity_bytes <= CAPACITY_MAX:
         raise TargetError(
-            f"{name}{scaled}: a capacity may be from 1 B to {format_size(CAPACITY_MAX)}"
+            f"{name}{scaled}: the capacity must be 1 B to {format_size(CAPACITY_MAX)}"
         )
     try:
         yield

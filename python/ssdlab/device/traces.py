@@ -1,4 +1,4 @@
-"""Traces: what some host once asked of its drive; looked at here, and asked again by a job."""
+"""Traces: the recorded requests of another host, to be analysed or replayed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ssdlab.input_files import require_regular
 
 
 class Replay(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which trace, and how it is laid onto a drive.
+    """A trace, and how its addresses and times map to a drive.
 
-    `volumes` says of each volume, ascending, on which byte it begins; beyond the end of the part
-    of the drive that the job has, addresses go on from its beginning. `speed` is in times of the
-    trace's own pace; None is as fast as the queue allows. `requests` is what progress counts by.
+    `volumes` has (volume, offset in bytes), ascending; addresses beyond the end of the job's region
+    wrap around. `speed` is a multiple of the trace's own rate; None: as fast as the queue allows.
+    `requests` is the total for the progress display.
     """
 
     path: str
@@ -31,11 +31,11 @@ class Replay(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class TraceStatistics:
-    """What a trace asks for. Units are of 4 KiB.
+    """Statistics of a trace. A unit is 4 KiB.
 
-    `read_sizes` and `write_sizes` have lengths in bytes with their counts, `volumes` each volume
-    with the byte behind its last. `hottest_fifth` is the share of accesses that the most accessed
-    fifth of all accessed units gets. Footprints above 512 MiB are estimates (0.4 %).
+    `read_sizes` and `write_sizes` have (length in bytes, count), `volumes` (volume, size in bytes).
+    `hottest_fifth` is the share of accesses to the most accessed fifth of all accessed units.
+    Footprints above 512 MiB are estimates (0.4 %).
     """
 
     format: str
@@ -63,32 +63,32 @@ class TraceStatistics:
 
     @property
     def requests(self) -> int:
-        """Of all kinds."""
+        """Requests of all kinds."""
         return self.reads + self.writes + self.trims + self.flushes
 
     @property
     def bytes(self) -> int:
-        """Of all kinds."""
+        """Bytes of all kinds of requests."""
         return self.read_bytes + self.write_bytes + self.trim_bytes
 
     @property
     def longest_bytes(self) -> int:
-        """Of a read or write; 0 where there is none."""
+        """Length of the longest read or write; 0 without any."""
         return max((size for size, _ in (*self.read_sizes, *self.write_sizes)), default=0)
 
     @property
     def writes_a_unit(self) -> float | None:
-        """How often a unit that is written is, in the mean."""
+        """Mean number of writes to a written unit; None without writes."""
         units = self.written_footprint_bytes / 4096
         return self.unit_writes / units if units else None
 
 
-def look_at(replay: Replay) -> TraceStatistics:
-    """Reads a trace from end to end; every entry of it is checked.
+def read_trace_statistics(replay: Replay) -> TraceStatistics:
+    """Reads a whole trace and checks each entry.
 
     Raises:
-        UsageError: a file that is no trace, or the first entry that is wrong, by its line.
+        UsageError: the file is not a trace, or an entry is invalid; the message has its line.
     """
     require_regular(Path(replay.path))
-    found: dict[str, Any] = trace_statistics(msgspec.json.encode(replay).decode())
-    return msgspec.convert(found, TraceStatistics)
+    fields: dict[str, Any] = trace_statistics(msgspec.json.encode(replay).decode())
+    return msgspec.convert(fields, TraceStatistics)

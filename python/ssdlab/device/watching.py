@@ -1,4 +1,4 @@
-"""What a served twin did between two looks: rates, latencies, write amplification."""
+"""Samples a served twin: rates, latencies and write amplification between two samples."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ KINDS: Final = ("read", "write", "trim", "flush")
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """One kind of command: how many a second, bytes a second, latencies on the drive's clock.
+    """One kind of command: commands and bytes per second, latencies by the drive's clock.
 
-    A latency is the end of its bin, at most a quarter too long; None where there was no command.
+    A latency is the upper end of its bin, at most a quarter too high; None without a command.
     """
 
     rate: float
@@ -26,11 +26,11 @@ class Rates(msgspec.Struct, frozen=True):
     p99_us: float | None
 
 
-class Look(msgspec.Struct, frozen=True):
-    """What a drive did since the look before, over `seconds` of the wall's clock.
+class Sample(msgspec.Struct, frozen=True):
+    """Activity of a drive since the previous sample, over `seconds` of wall-clock time.
 
-    `waf` is flash writes for each host write meanwhile, `waf_ever` since the drive was new; None
-    without host writes. `counters` are all that there are.
+    `waf` is the write amplification since the previous sample, `waf_ever` since the drive was new;
+    None without host writes. `counters` has all counters.
     """
 
     seconds: float
@@ -48,52 +48,57 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class Watcher:
-    """Looks at a served twin again and again."""
+    """Takes samples of a served twin."""
 
     def __init__(self, control: Control) -> None:
         self._control = control
-        self._before = self._state()
+        self._previous = _Reading(control)
 
-    def look(self) -> Look:
-        """What it did since the last look, or since the watcher was made."""
-        before, now = self._before, self._state()
-        self._before = now
-        (then, counted_then, metered_then), (at, counted, metered) = before, now
-        seconds = max(at - then, 1e-9)
-        rates = {kind: _rates(metered_then[kind], metered[kind], seconds) for kind in KINDS}
-        return Look(
+    def sample(self) -> Sample:
+        """Activity since the previous sample, or since the watcher was created."""
+        before, now = self._previous, _Reading(self._control)
+        self._previous = now
+        seconds = max(now.at_s - before.at_s, 1e-9)
+        rates = {kind: _rates(before.meter[kind], now.meter[kind], seconds) for kind in KINDS}
+        return Sample(
             seconds=seconds,
             power=self._control.power().power,
-            clients=int(counted["clients"] or 0),
-            in_flight=metered["in_flight"],
-            virtual_s=counted["virtual_s"] or 0.0,
-            waf=_waf(counted_then, counted),
-            waf_ever=counted["waf"],
-            counters=counted,
+            clients=int(now.counters["clients"] or 0),
+            in_flight=now.meter["in_flight"],
+            virtual_s=now.counters["virtual_s"] or 0.0,
+            waf=_waf(before.counters, now.counters),
+            waf_ever=now.counters["waf"],
+            counters=now.counters,
             **rates,
         )
 
-    def _state(self) -> tuple[float, dict[str, float | None], dict[str, Any]]:
-        return time.monotonic(), self._control.counters(), self._control.ask("meter")
+
+class _Reading:
+    """Counters and meter of a drive at a moment of the monotonic clock."""
+
+    def __init__(self, control: Control) -> None:
+        self.at_s = time.monotonic()
+        self.counters = control.counters()
+        self.meter = control.request("meter")
 
 
 def _rates(before: dict[str, Any], now: dict[str, Any], seconds: float) -> Rates:
     commands = now["commands"] - before["commands"]
     earlier = dict(before["histogram_us"])
     counts = [(upper, count - earlier.get(upper, 0)) for upper, count in now["histogram_us"]]
-    took = now["latency_us"] - before["latency_us"]
+    latency_us = now["latency_us"] - before["latency_us"]
     return Rates(
         rate=commands / seconds,
         bytes_rate=(now["bytes"] - before["bytes"]) / seconds,
         failed=now["failed"] - before["failed"],
-        mean_us=took / commands if commands else None,
+        mean_us=latency_us / commands if commands else None,
         p50_us=_quantile(counts, 0.5),
         p99_us=_quantile(counts, 0.99),
     )
 
 
 def _quantile(counts: list[tuple[float, int]], share: float) -> float | None:
-    """The end of the first bin by which that share of all has come."""
+    """Upper end of the bin in which the quantile `share` (0 to 1) falls."""
     left = share * sum(count for _, count in counts)
     if left <= 0:
         return None
@@ -109,5 +114,5 @@ def _waf(before: dict[str, float | None], now: dict[str, float | None]) -> float
     return (_flash_bytes(now) - _flash_bytes(before)) / host if host > 0 else None
 
 
-def _flash_bytes(counted: dict[str, float | None]) -> float:
-    return (counted["waf"] or 0) * (counted["host_write_bytes"] or 0)
+def _flash_bytes(counters: dict[str, float | None]) -> float:
+    return (counters["waf"] or 0) * (counters["host_write_bytes"] or 0)

@@ -1,15 +1,18 @@
-"""The witness: does a drive keep what it acknowledged? A second machine remembers, power is cut.
+"""The witness: does a drive keep the writes that it acknowledged?
 
-stamps      what a sector says about itself
-ledger      two bounds a sector: what must be there, what may be there
-judge       what was found against the ledger: kinds of failure
-protocol    frames, and a session proven by a shared secret
+Another machine records every acknowledgement, then the power of the drive is cut.
+
+limits      sizes and choices; imports nothing heavy
+stamps      the content of each sector: which write it belongs to
+ledger      per sector: which write must be there, which write may be there
+judge       compares the sectors read with the ledger: kinds of failure
+protocol    frames, authenticated by a shared secret
 journal     the server's log on its disk
-server      takes what was acknowledged
-client      tells it, over lost connections
+server      records the messages
+client      sends the messages, reconnects when the connection is lost
 target nbd  a file, a block device, a served twin
-writer      threads that write and tell
-verify      reads all and judges
-controls    did the software flush, was the power lost?
-summary     what many cuts say together
+writer      threads that write stamped requests and report them
+verify      reads the region back and judges it
+controls    did the software send flushes, did the drive lose power?
+summary     findings and verdict over many cuts
 """

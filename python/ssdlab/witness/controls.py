@@ -1,7 +1,7 @@
-"""Controls: did the software flush at all, and was the power really lost?
+"""Controls: did the software send flushes, and did the drive lose power?
 
-A drive is blamed last. Before it come a kernel that was told that the drive has no cache, a file
-system without barriers, a machine that was reset and kept its standby power.
+Both must be excluded before the drive is to blame: a kernel that believes that the drive has no
+volatile cache, a file system without barriers, a reset during which the drive kept its power.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from ssdlab.storage_stack.filesystem import mount_warnings
 from ssdlab.storage_stack.layers import Layer, devices_of_mount, layers_under
 from ssdlab.storage_stack.mounts import PROC, mount_of
 from ssdlab.storage_stack.pseudofile import read_text
-from ssdlab.witness.nbd import SCHEMES
+from ssdlab.witness.limits import NBD_SCHEMES
 
-Run = Callable[[list[str]], str | None]
+RunTool = Callable[[list[str]], str | None]
 ATA_UNSAFE: Final = (174, 192)
 """SMART attributes that count unexpected power losses: unexpected loss, power-off retract."""
 ATA_CYCLES: Final = 12
-_SOFTWARE: Final = frozenset({"no-barrier", "memory", "network", "pseudo"})
-"""Doubts under which a flush does not reach a drive."""
+_FLUSH_BLOCKERS: Final = frozenset({"no-barrier", "memory", "network", "pseudo"})
+"""Codes of mount warnings: with these a flush does not reach a drive."""
 _FLUSH_FIELD: Final = 15
 """Of /sys/block/*/stat: flush requests completed (Documentation/block/stat.rst)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """Whether the power was lost between two looks.
+class PowerLoss:
+    """Evidence that the drive lost power between two descriptions.
 
-    "measured": the drive counted one unsafe shutdown. "attested": somebody says so. "none": nothing
-    tells. "contradicted": what was measured says that it was not.
+    level: "measured" (the drive counted one unsafe shutdown), "attested" (the user says so),
+    "none" (no evidence), "contradicted" (the drive counted no unsafe shutdown).
     """
 
     level: Literal["measured", "attested", "none", "contradicted"]
@@ -46,16 +46,17 @@ class Proof:
 
     @property
     def counts(self) -> bool:
-        """Whether a cut with this proof is one."""
+        """Whether a verification with this evidence counts as a cut."""
         return self.level in {"measured", "attested"}
 
 
-def describe(target: str, run: Run | None = None) -> dict[str, Any]:
-    """What must be known of a target before and after a cut, as JSON has it.
+def describe(target: str, run_tool: RunTool | None = None) -> dict[str, Any]:
+    """The state of a target's software and drives, to compare before and after a cut.
 
-    Keys: host, kernel, boot_id, software (sentences: why no flush would arrive), doubts, drives.
+    Keys: host, kernel, boot_id, software (sentences: why no flush reaches the drive), doubts
+    (sentences: other warnings), drives (counters and identity).
     """
-    known: dict[str, Any] = {
+    state: dict[str, Any] = {
         "host": platform.node(),
         "kernel": platform.release(),
         "boot_id": read_text(PROC / "sys/kernel/random/boot_id"),
@@ -63,58 +64,57 @@ def describe(target: str, run: Run | None = None) -> dict[str, Any]:
         "doubts": [],
         "drives": [],
     }
-    if target.startswith(SCHEMES):
-        return known
+    if target.startswith(NBD_SCHEMES):
+        return state
     path = Path(target)
     mount = None if is_block_device(path) else mount_of(path)
     if mount is not None:
-        found = mount_warnings(mount)
-        known["software"] += [doubt.sentence for doubt in found if doubt.code in _SOFTWARE]
-        known["doubts"] += [doubt.sentence for doubt in found if doubt.code not in _SOFTWARE]
+        for warning in mount_warnings(mount):
+            key = "software" if warning.code in _FLUSH_BLOCKERS else "doubts"
+            state[key].append(warning.sentence)
     tops = (device_at(path),) if mount is None else devices_of_mount(mount)
-    layers = [layer for top in tops for layer in layers_under(top)]
-    for layer in layers:
-        known["doubts"] += [doubt.sentence for doubt in device_warnings(layer.device)]
-        drive = _drive(layer.device, run or _run) if layer.is_drive else None
+    for layer in (layer for top in tops for layer in layers_under(top)):
+        state["doubts"] += [warning.sentence for warning in device_warnings(layer.device)]
+        drive = _drive_state(layer.device, run_tool or _run_tool) if layer.is_drive else None
         if drive is not None:
-            known["drives"].append(drive)
-        known["software"] += _dropped(layer, drive)
-    return known
+            state["drives"].append(drive)
+        state["software"] += _suppressed_flushes(layer, drive)
+    return state
 
 
-def proof(before: dict[str, Any], after: dict[str, Any], *, attested: bool) -> Proof:
-    """Whether the power was lost between two descriptions.
+def power_loss(before: dict[str, Any], after: dict[str, Any], *, attested: bool) -> PowerLoss:
+    """Evidence for a power loss between two results of `describe`.
 
-    A drive's own count decides; where there is none, a boot id that did not change says that the
-    machine, at least, went on.
+    The drive's count of unsafe shutdowns decides. Without one, an unchanged boot id shows that at
+    least the machine kept running.
     """
-    counted = _counted(before, after)
+    counted = _unsafe_shutdowns(before, after)
     if counted is not None:
         name, more = counted
         if more == 1:
-            return Proof("measured", f"{name} counted one unsafe shutdown more: its power was lost")
+            return PowerLoss("measured", f"{name} counted one more unsafe shutdown: it lost power")
         if more == 0:
             sentence = f"{name} counted no unsafe shutdown: it kept its power, nothing was tested"
-            return Proof("contradicted", sentence)
-        sentence = f"{name} counted {more} unsafe shutdowns: verify after each cut"
-        return Proof("attested" if attested else "none", sentence)
+            return PowerLoss("contradicted", sentence)
+        sentence = f"{name} counted {more} unsafe shutdowns; verify after each cut"
+        return PowerLoss("attested" if attested else "none", sentence)
     if attested:
-        return Proof("attested", "that the power was cut is known from whoever ran this")
+        return PowerLoss("attested", "you stated that the power was cut (--power-was-cut)")
     if before.get("boot_id") == after.get("boot_id"):
-        sentence = "the machine has not booted since, and no drive tells of lost power"
-        return Proof("none", sentence)
-    sentence = "the machine has booted since; that its drive lost power, nothing tells"
-    return Proof("none", sentence)
+        sentence = "the machine has not booted since, and no drive counts unsafe shutdowns"
+        return PowerLoss("none", sentence)
+    sentence = "the machine has booted since, but nothing shows that the drive lost power"
+    return PowerLoss("none", sentence)
 
 
 def flush_count(target: str, sys: Path = SYS) -> int | None:
-    """Flush requests that the target's drives have completed; None where that is not counted."""
-    if target.startswith(SCHEMES):
+    """Flush requests completed by the target's drives; None if the kernel does not count them."""
+    if target.startswith(NBD_SCHEMES):
         return None
     path = Path(target)
     tops = (device_at(path, sys),) if is_block_device(path) else devices_of_mount(mount_of(path))
     drives = {
-        layer.device.whole_disk: layer.device
+        layer.device.whole_disk
         for top in tops
         for layer in layers_under(top, sys)
         if layer.is_drive and layer.device.transport != "loop"
@@ -128,33 +128,33 @@ def flush_count(target: str, sys: Path = SYS) -> int | None:
     return sum(counts) if counts else None
 
 
-def _dropped(layer: Layer, drive: dict[str, Any] | None) -> list[str]:
-    """Why the kernel sends this device no flush."""
+def _suppressed_flushes(layer: Layer, drive: dict[str, Any] | None) -> list[str]:
+    """Why the kernel sends no flush to this device; empty if it does, or needs not."""
     device = layer.device
     if device.write_cache != "write through":
         return []
-    cached = None if drive is None else drive["volatile_cache"]
-    if cached is False:
-        return []  # the drive says that it has no volatile cache: there is nothing to flush
-    known = "though the drive says that it has one" if cached else "and the drive was not asked"
+    has_cache = None if drive is None else drive["volatile_cache"]
+    if has_cache is False:
+        return []  # the drive reports no volatile cache: there is nothing to flush
+    reported = "but the drive reports one" if has_cache else "and the drive could not be queried"
     believed = "the kernel believes that it has no volatile cache (queue/write_cache)"
-    return [f"{device.name}: {believed}, {known}: no flush is sent"]
+    return [f"{device.name}: {believed}, {reported}: no flush is sent"]
 
 
-def _counted(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, int] | None:
-    """The drive that counts unsafe shutdowns, and how many more they are now."""
-    earlier = {each["serial"] or each["name"]: each for each in before.get("drives", ())}
-    for each in after.get("drives", ()):
-        was = earlier.get(each["serial"] or each["name"], {}).get("unsafe_shutdowns")
-        if was is not None and each["unsafe_shutdowns"] is not None:
-            return each["name"], each["unsafe_shutdowns"] - was
+def _unsafe_shutdowns(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, int] | None:
+    """Name of the first drive that counts unsafe shutdowns, and the increase of its counter."""
+    earlier = {drive["serial"] or drive["name"]: drive for drive in before.get("drives", ())}
+    for drive in after.get("drives", ()):
+        count = earlier.get(drive["serial"] or drive["name"], {}).get("unsafe_shutdowns")
+        if count is not None and drive["unsafe_shutdowns"] is not None:
+            return drive["name"], drive["unsafe_shutdowns"] - count
     return None
 
 
-def _drive(device: BlockDevice, run: Run) -> dict[str, Any]:
-    """Counters and identity of a drive, as far as its tools are here."""
+def _drive_state(device: BlockDevice, run_tool: RunTool) -> dict[str, Any]:
+    """Identity and counters of a drive, from nvme-cli or smartctl if installed."""
     node = str(device.node)
-    found: dict[str, Any] = {
+    state: dict[str, Any] = {
         "name": device.name,
         "model": device.model,
         "serial": device.serial,
@@ -163,25 +163,25 @@ def _drive(device: BlockDevice, run: Run) -> dict[str, Any]:
         "power_cycles": None,
         "volatile_cache": None,
     }
-    if device.transport.startswith("nvme"):  # over a network, too
-        log = _json(run(["nvme", "smart-log", "--output-format=json", node]))
-        identity = _json(run(["nvme", "id-ctrl", "--output-format=json", node]))
-        found["unsafe_shutdowns"] = _count(log.get("unsafe_shutdowns"))
-        found["power_cycles"] = _count(log.get("power_cycles"))
+    if device.transport.startswith("nvme"):  # also over a network
+        log = _json(run_tool(["nvme", "smart-log", "--output-format=json", node]))
+        identity = _json(run_tool(["nvme", "id-ctrl", "--output-format=json", node]))
+        state["unsafe_shutdowns"] = _count(log.get("unsafe_shutdowns"))
+        state["power_cycles"] = _count(log.get("power_cycles"))
         if "vwc" in identity:
-            found["volatile_cache"] = bool(identity["vwc"] & 1)
-    if found["unsafe_shutdowns"] is None:
-        found.update(_smartctl(_json(run(["smartctl", "--json", "--all", node]))))
-    return found
+            state["volatile_cache"] = bool(identity["vwc"] & 1)
+    if state["unsafe_shutdowns"] is None:
+        state.update(_smartctl(_json(run_tool(["smartctl", "--json", "--all", node]))))
+    return state
 
 
 def _count(value: Any) -> int | None:
-    """A counter of 128 bits: nvme-cli before and after 2.3 prints a number, 2.3 itself a text."""
+    """A 128-bit counter: nvme-cli 2.3 prints a string, versions before and after it a number."""
     return int(value) if str(value).isdecimal() else None
 
 
 def _smartctl(report: dict[str, Any]) -> dict[str, Any]:
-    """The counters of smartctl's JSON, of NVMe and ATA drives."""
+    """The counters in smartctl's JSON, of NVMe and ATA drives."""
     log = report.get("nvme_smart_health_information_log", {})
     table = report.get("ata_smart_attributes", {}).get("table", [])
     raw = {row["id"]: row["raw"]["value"] for row in table}
@@ -196,14 +196,17 @@ def _smartctl(report: dict[str, Any]) -> dict[str, Any]:
 
 def _json(text: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(text or "{}")
+        decoded = json.loads(text or "{}")
     except json.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}
 
 
-def _run(command: list[str]) -> str | None:
-    """A tool's output; None where it is missing or hangs. Its status may tell of an old error."""
+def _run_tool(command: list[str]) -> str | None:
+    """Standard output; None if the tool is missing or hangs.
+
+    The exit status is ignored: smartctl's also reports errors in the drive's past.
+    """
     if shutil.which(command[0]) is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""The witness's journal: one append-only file a run, each record checked, durable when it says so.
+"""The witness's journal: one append-only file per run.
 
 A file is `MAGIC` and records: length (u32), type (u8), CRC-32 of type and payload (u32), payload.
-What a crash of the witness's machine left unfinished at the end is cut off when it is opened again.
+A record left incomplete by a crash of the witness's machine is truncated on the next open.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import msgspec
 
 from ssdlab.errors import UsageError
 from ssdlab.input_files import TABLE_BYTES_MOST, read_bytes
-from ssdlab.witness.ledger import ENTRY, Ledger, Told
+from ssdlab.witness.ledger import MESSAGE, Ledger, ReceivedMessages
+from ssdlab.witness.limits import SUFFIX
 
 MAGIC: Final = b"ssdlab witness journal 1\n"
-SUFFIX: Final = ".witness"
 EVENT, BATCH = 1, 2
 _HEAD: Final = struct.Struct("<IBI")
 _BATCH: Final = struct.Struct("<dIQ")
@@ -29,7 +29,7 @@ _BATCH: Final = struct.Struct("<dIQ")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages of a round, from message `number` on, and when they came."""
+    """Messages of a round, from message `number` on; `time_s`: arrival, seconds since 1970."""
 
     time_s: float
     round: int
@@ -39,14 +39,14 @@ class Batch:
     @property
     def end(self) -> int:
         """The number of the next message."""
-        return self.number + len(self.messages) // ENTRY.itemsize
+        return self.number + len(self.messages) // MESSAGE.itemsize
 
 
 Record = Batch | dict[str, Any]
 
 
 def pack(record: Record) -> bytes:
-    """A record as it lies in the file."""
+    """A record in the format of the file."""
     if isinstance(record, Batch):
         kind = BATCH
         head = _BATCH.pack(record.time_s, record.round, record.number)
@@ -57,7 +57,7 @@ def pack(record: Record) -> bytes:
 
 
 def unpack(data: bytes) -> Iterator[tuple[Record, int]]:
-    """Whole records (without `MAGIC`) and where each ends; stops at the first that is not whole."""
+    """Records and their end offsets (without `MAGIC`); stops at the first incomplete record."""
     at = 0
     while at + _HEAD.size <= len(data):
         length, kind, checksum = _HEAD.unpack_from(data, at)
@@ -73,37 +73,41 @@ def unpack(data: bytes) -> Iterator[tuple[Record, int]]:
 
 
 def read(path: Path) -> list[Record]:
-    """All whole records of a journal.
+    """All complete records of a journal.
 
     Raises:
-        UsageError: it cannot be read, or is none.
+        UsageError: the file cannot be read, or is not a journal.
     """
     try:
         data = read_bytes(path, TABLE_BYTES_MOST)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror})") from error
     if not data.startswith(MAGIC):
-        raise UsageError(f"{path} is no journal of a witness; give a *{SUFFIX} file")
+        raise UsageError(f"{path} is not a journal of a witness; give a *{SUFFIX} file")
     return [record for record, _ in unpack(data[len(MAGIC) :])]
 
 
 def ledger_of(records: list[Record]) -> Ledger:
     """The ledger of a run's records."""
     return Ledger(
-        Told(record.time_s, record.messages) for record in records if isinstance(record, Batch)
+        ReceivedMessages(record.time_s, record.messages)
+        for record in records
+        if isinstance(record, Batch)
     )
 
 
 def events(records: list[Record], name: str) -> list[dict[str, Any]]:
-    """The events of this name, in order."""
-    return [each for each in records if isinstance(each, dict) and each.get("event") == name]
+    """The events with this name, in order."""
+    return [
+        record for record in records if isinstance(record, dict) and record.get("event") == name
+    ]
 
 
 class Journal:
-    """A journal that is open for more; `append` and then `sync`: only then is it durable."""
+    """A journal open for appending. A record is durable after `sync`."""
 
     def __init__(self, path: Path) -> None:
-        """Opens it, or makes it; what is unfinished at its end is cut off."""
+        """Opens or creates the file; truncates an incomplete record at its end."""
         is_new = not path.exists() or path.stat().st_size < len(MAGIC)
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND, 0o644)
         self.path = path
@@ -117,38 +121,42 @@ class Journal:
             self.sync()
             _sync_folder(path.parent)
         else:
-            self._reread(path)
+            self._recover()
 
     def append(self, record: Record) -> None:
-        """Adds a record; it may yet be lost until `sync`."""
+        """Appends a record, which is not yet durable.
+
+        Raises:
+            OSError: the write failed, as on a full disk.
+        """
         data = pack(record)
         written = os.write(self._fd, data)
         if written != len(data):
             raise OSError(f"{self.path}: only {written} of {len(data)} bytes were written")
-        self._take(record)
+        self._apply(record)
 
     def sync(self) -> None:
-        """All that was appended survives a crash from here on."""
+        """Makes all appended records durable."""
         os.fdatasync(self._fd)
 
     def close(self) -> None:
-        """Closes the file; whoever still appends gets an error, and never another's file."""
+        """Closes the file. A later `append` fails: it must not reach a reused file descriptor."""
         fd, self._fd = self._fd, -1
         os.close(fd)
 
-    def _reread(self, path: Path) -> None:
-        data = path.read_bytes()
+    def _recover(self) -> None:
+        data = self.path.read_bytes()
         if not data.startswith(MAGIC):
-            raise UsageError(f"{path} is no journal of a witness; move it away")
-        whole = 0
+            raise UsageError(f"{self.path} is not a journal of a witness; move it away")
+        complete = 0
         for record, end in unpack(data[len(MAGIC) :]):
-            self._take(record)
-            whole = end
-        os.ftruncate(self._fd, len(MAGIC) + whole)
+            self._apply(record)
+            complete = end
+        os.ftruncate(self._fd, len(MAGIC) + complete)
         self.sync()
 
-    def _take(self, record: Record) -> None:
-        """What a record means for the next client: round, session, what it need not tell."""
+    def _apply(self, record: Record) -> None:
+        """Updates round, session and number of messages received."""
         if isinstance(record, Batch):
             self.received = record.end
         elif record.get("event") == "round":
@@ -158,7 +166,7 @@ class Journal:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new file's name survives a crash, too."""
+    """Makes the directory entry of a new file durable."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

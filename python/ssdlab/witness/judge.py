@@ -1,24 +1,23 @@
-"""The judge: what was found on a drive against the ledger, as kinds of failure.
+"""The judge: compares the sectors read from a drive with the ledger.
 
-Kinds of a request that was acknowledged as durable, the first that fits:
+Kinds of failure of a request that was acknowledged as durable; the first that applies:
 
-    unreadable      the drive answers with an error
-    corrupt         a sector bears marks of the run, and its checksum is wrong
-    misplaced       a sector lies where another belongs (a flying write)
-    torn            a part of the request is there, a part is not (a shorn write)
-    unserialisable  a later write of the same stream is there, which was issued only after this
-                    one's flush was acknowledged
-    lost            nothing of the run is in its place
+    unreadable      the read failed
+    corrupt         a sector has a damaged stamp: the checksum is wrong
+    misplaced       a sector holds another sector's stamp (a misdirected write)
+    torn            only a part of the request is there (a shorn write)
+    unserialisable  a later write of the same stream is there, which was issued only after the
+                    flush of this one had been acknowledged
+    lost            no stamp of the run is in its place
     stale           an older write of the run is in its place
 
-A request that was not acknowledged may be there, not be there, or be there in part: no alarm.
+A request that was not acknowledged may be there, partly there, or missing: that is not a failure.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -29,22 +28,23 @@ from ssdlab.witness.ledger import Ledger
 from ssdlab.witness.stamps import Sectors, State
 
 KINDS: Final = (*("unreadable", "corrupt", "misplaced", "torn", "unserialisable", "lost", "stale"),)
-SHOWN_MAX: Final = 100
-"""So many failures are told one by one; all are counted."""
-_NOBODY: Final = -1
-_LOOSE: Final = {
+FAILURES_MAX: Final = 100
+"""Failures listed one by one; all are counted."""
+_NO_REQUEST: Final = -1
+_KIND_OF_DAMAGE: Final = {
     State.BROKEN: "corrupt",
     State.ELSEWHERE: "misplaced",
     State.UNREADABLE: "unreadable",
 }
-"""Failures of sectors that nothing acknowledged: each sector counts."""
+"""Failures of sectors without an acknowledged write: counted by sector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A request that was not kept: `bad_sectors` of it, and its age at the witness's last message.
+    """An acknowledged request with `bad_sectors` missing or damaged sectors.
 
-    `age_s` is None where only stamps prove that it had been acknowledged.
+    `age_s`: seconds from its acknowledgement to the last message; None if only stamps show that it
+    was acknowledged.
     """
 
     kind: str
@@ -59,9 +59,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """Requests that were issued and not acknowledged: how many of them are there.
+    """Requests issued but not acknowledged, by how much of them is on the drive.
 
-    Those absent or there in part are near misses: they were in the buffer at the cut.
+    Those missing wholly or in part are near misses: they were in the buffer at the cut.
     """
 
     whole: int = 0
@@ -70,18 +70,18 @@ class InFlight:
 
     @property
     def requests(self) -> int:
-        """All of them."""
+        """All requests in flight."""
         return self.whole + self.part + self.absent
 
     @property
     def near_misses(self) -> int:
-        """Those that the cut took, wholly or in part."""
+        """Requests lost in the cut, wholly or in part."""
         return self.part + self.absent
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a look at all sectors of a run's region gave; `kinds` counts requests."""
+    """The result of reading all sectors of a run's region; `kinds` counts requests."""
 
     requests: int
     durable: int
@@ -92,110 +92,125 @@ class Judgement:
 
     @property
     def is_clean(self) -> bool:
-        """Whether all that was acknowledged is there."""
+        """Whether every acknowledged write is there."""
         return not self.kinds
+
+    def to_json(self) -> dict[str, Any]:
+        """The judgement as a JSON object."""
+        record = dataclasses.asdict(self)
+        totals = {"requests": self.in_flight.requests, "near_misses": self.in_flight.near_misses}
+        record["in_flight"] |= totals
+        return record
 
 
 @dataclass
-class _Seen:
-    """What the looks at windows of sectors left behind, by row of the ledger."""
+class _Evidence:
+    """Results of the windows read up to now; keys and indices are rows of the ledger."""
 
+    present: NDArray[np.int64]
+    """Sectors that hold the request."""
+    expected: NDArray[np.int64]
+    """Sectors whose newest issued write is the request."""
     bad: Counter[int] = field(default_factory=Counter)
+    """Sectors of acknowledged requests that hold neither it nor a newer one."""
     states: dict[int, set[int]] = field(default_factory=dict)
-    stray: set[int] = field(default_factory=set)
-    proven: dict[int, int] = field(default_factory=dict)
-    open_found: dict[int, tuple[int, int]] = field(default_factory=dict)
-    present: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    expected: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    loose: Counter[str] = field(default_factory=Counter)
+    """The states of those sectors."""
+    misplaced: set[int] = field(default_factory=set)
+    """Requests with a stamp in another sector."""
+    covered: dict[int, int] = field(default_factory=dict)
+    """By stream: the newest sequence that its stamps show to be acknowledged."""
+    undecided: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """State and generation by sector, where a stamp read later may raise the lower bound."""
+    damage: Counter[str] = field(default_factory=Counter)
+    """Kinds of failure of sectors without an acknowledged write."""
     sectors: int = 0
 
 
 class Judge:
-    """Looks at windows of sectors, in any order, each sector once; then concludes."""
+    """Checks windows of sectors, in any order, each sector once; then gives the judgement."""
 
     def __init__(self, ledger: Ledger, since_generation: int = 0) -> None:
-        """`since_generation`: where the round that is judged begins, for what was in flight."""
+        """`since_generation`: begin of the judged round; only its requests count as in flight."""
         self._ledger, self._since = ledger, since_generation
-        self._seen = _Seen(present=np.zeros(len(ledger), int), expected=np.zeros(len(ledger), int))
+        self._evidence = _Evidence(np.zeros(len(ledger), int), np.zeros(len(ledger), int))
 
-    def look(self, first: int, found: Sectors) -> None:
-        """Takes a window of sectors from `first` on."""
+    def check(self, first: int, window: Sectors) -> None:
+        """Checks a window of sectors from `first` on."""
         generations = self._ledger.requests["generation"]
-        lower, upper = self._ledger.bounds(first, len(found.states))
-        ours = found.states == State.OURS
-        floor = np.where(lower >= 0, generations[lower] if len(generations) else 0, 0)
-        broken = np.isin(found.states, (State.BROKEN, State.ELSEWHERE, State.UNREADABLE))
-        kept = np.where(lower >= 0, ours & (found.stamps["generation"] >= floor), ~broken)
-        self._seen.sectors += len(found.states)
-        self._count_present(found, upper)
-        self._note_proofs(found, ours)
-        self._note_open(first, found, np.flatnonzero((upper != lower) & kept))
-        self._note_bad(found, lower, np.flatnonzero(~kept))
+        lower, upper = self._ledger.bounds(first, len(window.states))
+        ours = window.states == State.OURS
+        oldest = np.where(lower >= 0, generations[lower] if len(generations) else 0, 0)
+        damaged = np.isin(window.states, tuple(_KIND_OF_DAMAGE))
+        kept = np.where(lower >= 0, ours & (window.stamps["generation"] >= oldest), ~damaged)
+        self._evidence.sectors += len(window.states)
+        self._count_present(window, upper)
+        self._record_covered(window, ours)
+        self._record_undecided(first, window, np.flatnonzero((upper != lower) & kept))
+        self._record_bad(window, lower, np.flatnonzero(~kept))
 
-    def conclude(self) -> Judgement:
-        """The judgement, once all sectors were looked at."""
-        ledger, seen = self._ledger, self._seen
-        proven = ledger.raise_by(seen.proven)
-        for row in proven:
-            self._judge_open(int(row))
-        failures = [self._failure(row) for row in sorted(seen.bad)]
-        kinds = Counter(failure.kind for failure in failures) + seen.loose
+    def judgement(self) -> Judgement:
+        """The judgement, after all sectors were checked."""
+        ledger, evidence = self._ledger, self._evidence
+        by_stamps = ledger.durable_by_stamps(evidence.covered)
+        for row in by_stamps:
+            self._check_undecided(int(row))
+        failures = [self._failure(row) for row in sorted(evidence.bad)]
+        kinds = Counter(failure.kind for failure in failures) + evidence.damage
         return Judgement(
             requests=len(ledger),
-            durable=int(ledger.durable.sum()) + len(proven),
-            sectors=seen.sectors,
+            durable=int(ledger.durable.sum()) + len(by_stamps),
+            sectors=evidence.sectors,
             kinds={kind: kinds[kind] for kind in KINDS if kinds[kind]},
-            failures=tuple(failures[:SHOWN_MAX]),
-            in_flight=self._in_flight(proven),
+            failures=tuple(failures[:FAILURES_MAX]),
+            in_flight=self._in_flight(by_stamps),
         )
 
-    def _count_present(self, found: Sectors, upper: NDArray[np.int64]) -> None:
-        """Counts the sectors of each request that are there, and those that might be."""
+    def _count_present(self, window: Sectors, upper: NDArray[np.int64]) -> None:
         generations = self._ledger.requests["generation"]
-        np.add.at(self._seen.expected, upper[upper >= 0], 1)
-        for state, counts in ((State.OURS, True), (State.ELSEWHERE, False)):
-            stamps = found.stamps["generation"][found.states == state]
+        np.add.at(self._evidence.expected, upper[upper >= 0], 1)
+        for state in (State.OURS, State.ELSEWHERE):
+            stamps = window.stamps["generation"][window.states == state]
             rows = np.searchsorted(generations, stamps)
             known = rows < len(generations)
             known[known] = generations[rows[known]] == stamps[known]
-            if counts:
-                np.add.at(self._seen.present, rows[known], 1)
+            if state == State.OURS:
+                np.add.at(self._evidence.present, rows[known], 1)
             else:
-                self._seen.stray.update(rows[known].tolist())
+                self._evidence.misplaced.update(rows[known].tolist())
 
-    def _note_proofs(self, found: Sectors, ours: NDArray[np.bool_]) -> None:
-        streams, covered = found.stamps["stream"][ours], found.stamps["covered"][ours]
+    def _record_covered(self, window: Sectors, ours: NDArray[np.bool_]) -> None:
+        streams, covered = window.stamps["stream"][ours], window.stamps["covered"][ours]
         for stream in np.unique(streams):
             newest = int(covered[streams == stream].max())
-            known = self._seen.proven.get(int(stream), 0)
-            self._seen.proven[int(stream)] = max(known, newest)
+            known = self._evidence.covered.get(int(stream), 0)
+            self._evidence.covered[int(stream)] = max(known, newest)
 
-    def _note_open(self, first: int, found: Sectors, where: NDArray[np.int64]) -> None:
-        """Keeps what was found between the bounds: stamps elsewhere may yet raise the lower."""
+    def _record_undecided(self, first: int, window: Sectors, where: NDArray[np.int64]) -> None:
         for at in where:
-            self._seen.open_found[int(first + at)] = (
-                int(found.states[at]),
-                int(found.stamps["generation"][at]),
+            self._evidence.undecided[int(first + at)] = (
+                int(window.states[at]),
+                int(window.stamps["generation"][at]),
             )
 
-    def _note_bad(self, found: Sectors, lower: NDArray[np.int64], where: NDArray[np.int64]) -> None:
+    def _record_bad(
+        self, window: Sectors, lower: NDArray[np.int64], where: NDArray[np.int64]
+    ) -> None:
         for at in where:
-            row, state = int(lower[at]), int(found.states[at])
-            if row == _NOBODY:
-                self._seen.loose[_LOOSE[State(state)]] += 1
+            row, state = int(lower[at]), int(window.states[at])
+            if row == _NO_REQUEST:
+                self._evidence.damage[_KIND_OF_DAMAGE[State(state)]] += 1
             else:
-                self._seen.bad[row] += 1
-                self._seen.states.setdefault(row, set()).add(state)
+                self._evidence.bad[row] += 1
+                self._evidence.states.setdefault(row, set()).add(state)
 
-    def _judge_open(self, row: int) -> None:
-        """A request that only stamps prove to be durable: are its sectors there, or newer?"""
+    def _check_undecided(self, row: int) -> None:
+        """Checks a request that only stamps show to be durable: is it there, or a newer one?"""
         request = self._ledger.requests[row]
         for sector in range(int(request["first"]), int(request["first"] + request["sectors"])):
-            state, generation = self._seen.open_found.get(sector, (State.OURS, 1 << 63))
+            state, generation = self._evidence.undecided.get(sector, (State.OURS, 1 << 63))
             if state != State.OURS or generation < request["generation"]:
-                self._seen.bad[row] += 1
-                self._seen.states.setdefault(row, set()).add(int(state))
+                self._evidence.bad[row] += 1
+                self._evidence.states.setdefault(row, set()).add(int(state))
 
     def _failure(self, row: int) -> Failure:
         request, since = self._ledger.requests[row], self._ledger.times_s[row]
@@ -207,46 +222,30 @@ class Judge:
             sequence=int(request["sequence"]),
             first=int(request["first"]),
             sectors=int(request["sectors"]),
-            bad_sectors=self._seen.bad[row],
+            bad_sectors=self._evidence.bad[row],
             age_s=age,
         )
 
     def _kind(self, row: int) -> str:
-        states, request = self._seen.states[row], self._ledger.requests[row]
+        states, request = self._evidence.states[row], self._ledger.requests[row]
         if State.UNREADABLE in states:
             return "unreadable"
         if State.BROKEN in states:
             return "corrupt"
-        if State.ELSEWHERE in states or row in self._seen.stray:
+        if State.ELSEWHERE in states or row in self._evidence.misplaced:
             return "misplaced"
-        if self._seen.present[row]:
+        if self._evidence.present[row]:
             return "torn"
-        if self._seen.proven.get(int(request["stream"]), 0) >= request["sequence"]:
+        if self._evidence.covered.get(int(request["stream"]), 0) >= request["sequence"]:
             return "unserialisable"
         return "stale" if State.OURS in states else "lost"
 
-    def _in_flight(self, proven: NDArray[np.int64]) -> InFlight:
-        ledger, seen = self._ledger, self._seen
+    def _in_flight(self, by_stamps: NDArray[np.int64]) -> InFlight:
+        ledger, evidence = self._ledger, self._evidence
         is_open = ~ledger.durable & (ledger.requests["generation"] >= self._since)
-        is_open[proven] = False
+        is_open[by_stamps] = False
         rows = np.flatnonzero(is_open)
-        present, expected = seen.present[rows], seen.expected[rows]
+        present, expected = evidence.present[rows], evidence.expected[rows]
         whole = int((present >= expected).sum())
         absent = int(((present == 0) & (expected > 0)).sum())
         return InFlight(whole=whole, part=len(rows) - whole - absent, absent=absent)
-
-
-def judge(ledger: Ledger, windows: Iterable[tuple[int, Sectors]], since: int = 0) -> Judgement:
-    """The judgement of all windows (first sector, what it holds)."""
-    judging = Judge(ledger, since)
-    for first, found in windows:
-        judging.look(first, found)
-    return judging.conclude()
-
-
-def as_record(judgement: Judgement) -> dict[str, Any]:
-    """The judgement as JSON has it."""
-    record = dataclasses.asdict(judgement)
-    in_flight = judgement.in_flight
-    record["in_flight"] |= {"requests": in_flight.requests, "near_misses": in_flight.near_misses}
-    return record

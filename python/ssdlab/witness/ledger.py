@@ -1,10 +1,10 @@
-"""The ledger: two bounds a sector, from what a writer told before the power went.
+"""The ledger: which write of each sector must be there after a cut, and which may be there.
 
 The lower bound of a sector is the newest write to it that an acknowledged flush covers: after a
-cut that write or a newer one must be there. The upper bound is the newest write that was issued:
-what lies between may be there or not. No write waits for the witness, for a message that the cut
-swallowed only makes a bound looser. Writes in flight never overlap (the writer sees to it), so the
-writes of one sector follow each other in the order of their generations.
+cut the sector must hold that write or a newer one. The upper bound is the newest write issued: it
+may or may not be there. Writes never wait for the witness, because a message lost in the cut only
+loosens a bound. The writer never has two overlapping writes in flight, so the generations of a
+sector's writes are in the order in which the drive got them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ssdlab.witness.stamps import SECTORS_MAX, Request
+from ssdlab.witness.limits import SECTORS_MAX
+from ssdlab.witness.stamps import Request
 
 ISSUED, FLUSHED = 1, 2
-ENTRY: Final = np.dtype(
+MESSAGE: Final = np.dtype(
     [
         ("kind", "<u4"),
         ("stream", "<u4"),
@@ -30,9 +31,9 @@ ENTRY: Final = np.dtype(
         ("sectors", "<u4"),
     ]
 )
-"""A message to the witness: a write was issued, or a stream is durable up to a sequence."""
+"""A message to the witness: a write is issued, or a stream is durable up to a sequence."""
 _PACKED: Final = struct.Struct("<IIQQQI")
-assert _PACKED.size == ENTRY.itemsize
+assert _PACKED.size == MESSAGE.itemsize
 
 ROUND_SHIFT: Final = 40
 STREAM_SHIFT: Final = 12
@@ -40,18 +41,18 @@ STREAMS_MAX: Final = 1 << STREAM_SHIFT
 
 
 def first_generation(round_number: int) -> int:
-    """Where a round's generations begin: above all of earlier rounds, told or not."""
+    """The number below a round's generations, above those of all earlier rounds."""
     return round_number << ROUND_SHIFT
 
 
 def stream_of(round_number: int, worker: int) -> int:
-    """The stream of a round's worker; no two rounds share one."""
+    """The stream of a round's worker, unique in the run."""
     assert 0 <= worker < STREAMS_MAX, f"worker {worker}"
     return round_number << STREAM_SHIFT | worker
 
 
 def issued(request: Request) -> bytes:
-    """The message that a request is about to be written."""
+    """The message: this request is about to be written."""
     return _PACKED.pack(
         *(ISSUED, request.stream, request.sequence),
         *(request.generation, request.first, request.sectors),
@@ -59,43 +60,42 @@ def issued(request: Request) -> bytes:
 
 
 def flushed(stream: int, sequence: int) -> bytes:
-    """The message that the drive acknowledged a stream up to a sequence as durable."""
+    """The message: the drive acknowledged a flush that covers a stream up to `sequence`."""
     return _PACKED.pack(FLUSHED, stream, sequence, 0, 0, 0)
 
 
-def entries(messages: bytes) -> NDArray[Any]:
-    """Messages as rows of `ENTRY`."""
-    return np.frombuffer(messages, dtype=ENTRY)
+def decode_messages(messages: bytes) -> NDArray[Any]:
+    """Messages as rows of `MESSAGE`."""
+    return np.frombuffer(messages, dtype=MESSAGE)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Messages that came together, and when (seconds since 1970, the witness's clock)."""
+class ReceivedMessages:
+    """Messages received together; `time_s` is in seconds since 1970, by the witness's clock."""
 
     time_s: float
     messages: bytes
 
 
 class Ledger:
-    """All requests of a run in the order of their generations, and what covers them.
+    """All requests of a run, sorted by generation, and which of them are durable.
 
-    `requests` has the columns of `ENTRY`, `durable` a bool a request; `times_s` is when a request
-    was told to be durable, NaN if never.
+    `requests` has the columns of `MESSAGE`, `durable` a bool for each request. `times_s` is when
+    the acknowledgement of a request's flush arrived, NaN if it never did.
     """
 
-    def __init__(self, told: Iterable[Told]) -> None:
-        """Reads the messages, in the order in which they came."""
-        batches = [(each.time_s, entries(each.messages)) for each in told]
-        rows = [batch for _, batch in batches] or [np.zeros(0, ENTRY)]
-        whole = np.concatenate(rows)
-        times = np.repeat([time for time, _ in batches], [len(batch) for _, batch in batches])
-        is_request = whole["kind"] == ISSUED
-        order = np.argsort(whole["generation"][is_request], kind="stable")
-        self.requests: NDArray[Any] = whole[is_request][order]
+    def __init__(self, received: Iterable[ReceivedMessages]) -> None:
+        """Reads the messages, in the order of their arrival."""
+        batches = [(batch.time_s, decode_messages(batch.messages)) for batch in received]
+        messages = np.concatenate([rows for _, rows in batches] or [np.zeros(0, MESSAGE)])
+        times = np.repeat([time for time, _ in batches], [len(rows) for _, rows in batches])
+        is_request = messages["kind"] == ISSUED
+        order = np.argsort(messages["generation"][is_request], kind="stable")
+        self.requests: NDArray[Any] = messages[is_request][order]
         self._by_begin = np.argsort(self.requests["first"], kind="stable")
         self._begins = self.requests["first"][self._by_begin].astype(np.int64)
         self.last_message_s = float(times[-1]) if len(times) else float("nan")
-        self._flushes = whole[~is_request]
+        self._flushes = messages[~is_request]
         self._flush_times = times[~is_request]
         self.times_s = self._durable_since()
         self.durable: NDArray[np.bool_] = ~np.isnan(self.times_s)
@@ -107,24 +107,26 @@ class Ledger:
         since = np.full(len(self.requests), np.nan)
         for stream in np.unique(self._flushes["stream"]):
             of_stream = self._flushes["stream"] == stream
-            reached = np.maximum.accumulate(self._flushes["sequence"][of_stream])
-            mine = np.flatnonzero(self.requests["stream"] == stream)
-            at = np.searchsorted(reached, self.requests["sequence"][mine])
-            covered = at < len(reached)
-            since[mine[covered]] = self._flush_times[of_stream][at[covered]]
+            flushed_up_to = np.maximum.accumulate(self._flushes["sequence"][of_stream])
+            rows = np.flatnonzero(self.requests["stream"] == stream)
+            at = np.searchsorted(flushed_up_to, self.requests["sequence"][rows])
+            covered = at < len(flushed_up_to)
+            since[rows[covered]] = self._flush_times[of_stream][at[covered]]
         return since
 
-    def raise_by(self, proven: dict[int, int]) -> NDArray[np.int64]:
-        """Requests (row numbers) that stamps prove to have been acknowledged, and no message.
+    def durable_by_stamps(self, covered: dict[int, int]) -> NDArray[np.int64]:
+        """Rows of requests whose acknowledgement is known from stamps only.
 
-        `proven` is a sequence a stream: a stamp that was issued after that acknowledgment was found
-        on the drive, though the message never came.
+        `covered` maps a stream to the newest `covered` of its stamps on the drive: the flush was
+        acknowledged, but the cut swallowed the message.
         """
-        limits = np.array([proven.get(int(s), 0) for s in self.requests["stream"]], dtype=np.uint64)
+        limits = np.array(
+            [covered.get(int(stream), 0) for stream in self.requests["stream"]], dtype=np.uint64
+        )
         return np.flatnonzero(~self.durable & (self.requests["sequence"] <= limits))
 
     def bounds(self, first: int, sectors: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Lower and upper bound of sectors, as row numbers of `requests`; -1 for none."""
+        """Lower and upper bound of each sector, as rows of `requests`; -1: no request."""
         lower, upper = np.full(sectors, -1), np.full(sectors, -1)
         for row, begin, end in self._overlapping(first, first + sectors):
             upper[begin:end] = row
@@ -133,7 +135,7 @@ class Ledger:
         return lower, upper
 
     def _overlapping(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Rows in order, and where in the window each begins and ends."""
+        """Rows of the requests that overlap a window, with their begin and end in the window."""
         low = np.searchsorted(self._begins, first - SECTORS_MAX + 1)
         near = np.sort(self._by_begin[low : np.searchsorted(self._begins, end)])
         begins = self.requests["first"][near].astype(np.int64)

@@ -1,7 +1,7 @@
-"""A served twin as the witness's target: a small client of the network block device protocol.
+"""A served twin as target: a small NBD client, which needs neither root nor a kernel driver.
 
-Enough of it to write, read and flush by several threads on one connection: newstyle negotiation
-with NBD_OPT_GO, simple replies, FLUSH and FUA. Source: doc/proto.md of the NBD project.
+Several threads share one connection. Supports fixed newstyle negotiation with NBD_OPT_GO, simple
+replies, NBD_CMD_FLUSH and FUA. Source: doc/proto.md of the NBD project.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from ssdlab.errors import DeviceFailure, TargetError
-from ssdlab.witness.stamps import SECTOR
-from ssdlab.witness.target import EACH, Sync
+from ssdlab.witness.limits import SECTOR, SYNC_PER_WRITE, Sync
 
-SCHEMES: Final = ("nbd://", "nbd+unix://")
 _GREETING: Final = struct.Struct(">8s8sH")
 _OPTION: Final = struct.Struct(">8sII")
-_REPLY: Final = struct.Struct(">QIII")
+_OPTION_REPLY: Final = struct.Struct(">QIII")
 _REQUEST: Final = struct.Struct(">IHHQQI")
-_ANSWER: Final = struct.Struct(">IIQ")
+_REQUEST_MAGIC: Final = 0x25609513
+_SIMPLE_REPLY: Final = struct.Struct(">IIQ")
+_SIMPLE_REPLY_MAGIC: Final = 0x67446698
 _OPT_GO, _REP_ACK, _REP_INFO, _INFO_EXPORT = 7, 1, 3, 0
 _READ, _WRITE, _CLOSE, _FLUSH = 0, 1, 2, 3
 _FUA: Final = 1
@@ -32,7 +32,7 @@ _HAS_FLUSH, _HAS_FUA = 1 << 2, 1 << 3
 
 @dataclass
 class _Pending:
-    """A command on its way."""
+    """A command without a reply yet."""
 
     done: threading.Event
     size: int = 0
@@ -41,33 +41,34 @@ class _Pending:
 
 
 class NbdTarget:
-    """A drive behind a network block device's socket, as `Target`."""
+    """An NBD export, as `Target`."""
 
     def __init__(self, uri: str, sync: Sync) -> None:
         """Connects.
 
         Raises:
-            TargetError: nobody serves there, or it takes no flush.
+            TargetError: no server answers, or the export supports no flush (FUA for dsync, fua).
         """
         self.block_bytes = SECTOR
-        self._sync = sync
+        self._fua = sync in SYNC_PER_WRITE
         self._pending: dict[int, _Pending] = {}
-        self._next = 0
+        self._last_cookie = 0
         self._guard = threading.Lock()
-        self._gone: str | None = None
+        self._failure: str | None = None
         try:
             self._socket = _connect(uri)
-            whole, flags = self._negotiate(unquote(urlsplit(uri).path.lstrip("/")))
+            size, flags = self._negotiate(unquote(urlsplit(uri).path.lstrip("/")))
         except OSError as error:
             raise TargetError(f"{uri} cannot be reached ({error.strerror or error})") from error
-        if not flags & _HAS_FLUSH or (sync in EACH and not flags & _HAS_FUA):
-            raise TargetError(f"{uri} takes no flush: nothing on it can be durable")
-        self.size_bytes = whole // SECTOR * SECTOR
-        threading.Thread(target=self._collect, name="nbd replies", daemon=True).start()
+        if not flags & _HAS_FLUSH or (self._fua and not flags & _HAS_FUA):
+            missing = "FUA" if flags & _HAS_FLUSH else "flush"
+            raise TargetError(f"{uri} supports no {missing}: no write to it can be made durable")
+        self.size_bytes = size // SECTOR * SECTOR
+        threading.Thread(target=self._receive_replies, name="nbd replies", daemon=True).start()
 
     def write(self, offset: int, data: memoryview) -> None:
         """As `Target.write`."""
-        self._command(_WRITE, offset, len(data), data, fua=self._sync in EACH)
+        self._command(_WRITE, offset, len(data), data, fua=self._fua)
 
     def flush(self) -> None:
         """As `Target.flush`."""
@@ -80,7 +81,7 @@ class NbdTarget:
     def close(self) -> None:
         """As `Target.close`."""
         with contextlib.suppress(OSError):
-            self._socket.sendall(_REQUEST.pack(0x25609513, 0, _CLOSE, 0, 0, 0))
+            self._socket.sendall(_REQUEST.pack(_REQUEST_MAGIC, 0, _CLOSE, 0, 0, 0))
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
@@ -96,71 +97,77 @@ class NbdTarget:
         pending = _Pending(threading.Event(), size if kind == _READ else 0)
         try:
             with self._guard:
-                if self._gone is not None:
-                    raise DeviceFailure(self._gone)
-                self._next += 1
-                self._pending[self._next] = pending
+                if self._failure is not None:
+                    raise DeviceFailure(self._failure)
+                self._last_cookie += 1
+                self._pending[self._last_cookie] = pending
                 flags = _FUA if fua else 0
-                head = _REQUEST.pack(0x25609513, flags, kind, self._next, offset, size)
+                head = _REQUEST.pack(_REQUEST_MAGIC, flags, kind, self._last_cookie, offset, size)
                 self._socket.sendall(head if data is None else head + bytes(data))
         except OSError as error:
-            raise DeviceFailure(f"the drive is gone ({error.strerror or error})") from error
+            raise DeviceFailure(_lost_connection(error)) from error
         pending.done.wait()
         if pending.error is not None:
             raise DeviceFailure(pending.error)
         return pending.data
 
-    def _collect(self) -> None:
-        """Takes replies until the drive is gone; then nobody waits any more."""
+    def _receive_replies(self) -> None:
+        """Completes commands until the connection is lost, then fails those still pending."""
         try:
             while True:
-                magic, error, cookie = _ANSWER.unpack(self._exactly(_ANSWER.size))
-                _require(magic == 0x67446698, "what came is no reply")
+                reply = self._receive_exactly(_SIMPLE_REPLY.size)
+                magic, error, cookie = _SIMPLE_REPLY.unpack(reply)
+                _require(magic == _SIMPLE_REPLY_MAGIC, "invalid reply")
                 pending = self._pending.pop(cookie)
                 if error:
-                    pending.error = f"the drive answered with error {error}"
+                    pending.error = f"the drive returned error {error}"
                 elif pending.size:
-                    pending.data = self._exactly(pending.size)
+                    pending.data = self._receive_exactly(pending.size)
                 pending.done.set()
         except OSError as error:
             with self._guard:
-                self._gone = f"the drive is gone ({error.strerror or error})"
+                self._failure = _lost_connection(error)
             for pending in list(self._pending.values()):
-                pending.error = self._gone
+                pending.error = self._failure
                 pending.done.set()
 
     def _negotiate(self, name: str) -> tuple[int, int]:
         """Size and flags of the export."""
-        magic, option_magic, _ = _GREETING.unpack(self._exactly(_GREETING.size))
-        _require((magic, option_magic) == (b"NBDMAGIC", b"IHAVEOPT"), "no such server")
+        magic, option_magic, _ = _GREETING.unpack(self._receive_exactly(_GREETING.size))
+        _require((magic, option_magic) == (b"NBDMAGIC", b"IHAVEOPT"), "not an NBD server")
         self._socket.sendall(struct.pack(">I", 3))  # fixed newstyle, no padding
         export = name.encode()
         body = struct.pack(">I", len(export)) + export + struct.pack(">H", 0)
         self._socket.sendall(_OPTION.pack(b"IHAVEOPT", _OPT_GO, len(body)) + body)
-        found = (0, 0)
+        export_info = (0, 0)
         while True:
-            _, _, kind, length = _REPLY.unpack(self._exactly(_REPLY.size))
-            payload = self._exactly(length)
+            head = self._receive_exactly(_OPTION_REPLY.size)
+            _, _, kind, length = _OPTION_REPLY.unpack(head)
+            payload = self._receive_exactly(length)
             if kind == _REP_ACK:
-                return found
+                return export_info
             _require(kind == _REP_INFO, f"the server refused the export {name!r}")
             if struct.unpack_from(">H", payload)[0] == _INFO_EXPORT:
                 _, size, flags = struct.unpack(">HQH", payload)
-                found = (size, flags)
+                export_info = (size, flags)
 
-    def _exactly(self, size: int) -> bytes:
+    def _receive_exactly(self, size: int) -> bytes:
         parts = bytearray()
         while len(parts) < size:
             part = self._socket.recv(size - len(parts))
             if not part:
-                raise OSError("the connection ended")
+                raise OSError("the server closed the connection")
             parts += part
         return bytes(parts)
 
 
-def _require(is_so: bool, why: str) -> None:
-    if not is_so:
-        raise OSError(why)
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise OSError(message)
+
+
+def _lost_connection(error: OSError) -> str:
+    return f"the connection to the drive was lost ({error.strerror or error})"
 
 
 def _connect(uri: str) -> socket.socket:

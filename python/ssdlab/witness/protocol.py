@@ -1,18 +1,18 @@
-"""The witness's protocol: frames, and a session that both sides prove by a shared secret.
+"""The witness's protocol: frames, authenticated in both directions by a shared secret.
 
-A frame is its length (u32), its type (u8), its payload, and once the session is proven 16 bytes of
-HMAC-SHA256 over direction, number, type and payload. So a stranger can neither claim that something
-is durable nor read what was, and a frame can be neither repeated nor left out. Nothing is secret:
-the frames are signed, not encrypted.
+A frame is length (u32), type (u8), payload and, after the handshake, 16 bytes of HMAC-SHA256 over
+direction, number, type and payload. A host without the secret can neither report a write as
+durable nor fetch a journal, and a frame cannot be replayed or dropped unnoticed. The frames are
+signed, not encrypted: anyone on the path can read them.
 
     client                                server
     HELLO  nonce                     ->
-                                     <-   CHALLENGE  nonce, proof that it knows the secret
-    PROOF  proof                     ->
-    BEGIN  what is asked (JSON)      ->
-                                     <-   WELCOME  the answer (JSON)
+                                     <-   CHALLENGE  nonce, HMAC with the secret
+    PROOF  HMAC with the secret      ->
+    BEGIN  request (JSON)            ->
+                                     <-   WELCOME  answer (JSON)
     BATCH  number, messages          ->
-                                     <-   DURABLE  number: all before is on the server's disk
+                                     <-   DURABLE  number: messages below it are on its disk
     EVENT  (JSON)                    ->
                                      <-   NOTED
     FETCH  run                       ->
@@ -37,13 +37,13 @@ from ssdlab.errors import UsageError
 from ssdlab.input_files import read_bytes
 
 PORT: Final = 5400
-"""diskchecker's, so that a firewall that let it through lets this through."""
+"""The port of diskchecker.pl: firewalls opened for it need no new rule."""
 VERSION: Final = b"ssdlab witness 1"
 NONCE_BYTES: Final = 16
 MAC_BYTES: Final = 16
 PAYLOAD_MAX: Final = 1 << 22
-SECRET_LEAST: Final = 16
-HANDSHAKE_S: Final = 10.0
+SECRET_BYTES_MIN: Final = 16
+HANDSHAKE_TIMEOUT_S: Final = 10.0
 _HEAD: Final = struct.Struct("<IB")
 NUMBER: Final = struct.Struct("<Q")
 
@@ -65,15 +65,15 @@ class Frame(enum.IntEnum):
     REFUSED = 12
 
 
-_KNOWN: Final = frozenset(int(each) for each in Frame)
+_FRAME_TYPES: Final = frozenset(int(frame) for frame in Frame)
 
 
 class ProtocolError(OSError):
-    """The other side broke the protocol, does not know the secret, or went away."""
+    """The peer broke the protocol, does not know the secret, or closed the connection."""
 
 
 class Session:
-    """Frames over a connected socket; signed once `greet` or `admit` has proven the other side.
+    """Frames over a connected socket, signed after the handshake.
 
     One thread may send while another receives.
     """
@@ -84,44 +84,44 @@ class Session:
         self._sent = self._received = 0
         self._is_client = True
 
-    def greet(self, secret: bytes) -> None:
-        """The client's side of the proof.
+    def client_handshake(self, secret: bytes) -> None:
+        """Authenticates both sides, as the client.
 
         Raises:
-            ProtocolError: the server does not know the secret, or is none.
+            ProtocolError: the server does not know the secret, or is not a witness.
         """
-        mine = os.urandom(NONCE_BYTES)
-        self._socket.settimeout(HANDSHAKE_S)
-        self.send(Frame.HELLO, VERSION + mine)
-        theirs, proof = _split(self.expect(Frame.CHALLENGE), NONCE_BYTES)
-        if not hmac.compare_digest(proof, _proof(secret, b"server", mine + theirs)):
+        own = os.urandom(NONCE_BYTES)
+        self._socket.settimeout(HANDSHAKE_TIMEOUT_S)
+        self.send(Frame.HELLO, VERSION + own)
+        challenge = self.expect(Frame.CHALLENGE)
+        nonces, digest = own + challenge[:NONCE_BYTES], challenge[NONCE_BYTES:]
+        if not hmac.compare_digest(digest, _digest(secret, b"server", nonces)):
             raise ProtocolError("the server does not know this secret")
-        self.send(Frame.PROOF, _proof(secret, b"client", mine + theirs))
-        self._begin(_proof(secret, b"session", mine + theirs), is_client=True)
+        self.send(Frame.PROOF, _digest(secret, b"client", nonces))
+        self._start_signing(_digest(secret, b"session", nonces), is_client=True)
 
-    def admit(self, secret: bytes) -> None:
-        """The server's side of the proof.
+    def server_handshake(self, secret: bytes) -> None:
+        """Authenticates both sides, as the server.
 
         Raises:
-            ProtocolError: the client does not know the secret, or is none.
+            ProtocolError: the client does not know the secret, or is not a witness's client.
         """
-        mine = os.urandom(NONCE_BYTES)
-        self._socket.settimeout(HANDSHAKE_S)
-        version, theirs = _split(self.expect(Frame.HELLO), len(VERSION))
-        if version != VERSION or len(theirs) != NONCE_BYTES:
-            raise ProtocolError("a client of another version")
-        self.send(Frame.CHALLENGE, mine + _proof(secret, b"server", theirs + mine))
-        if not hmac.compare_digest(
-            self.expect(Frame.PROOF), _proof(secret, b"client", theirs + mine)
-        ):
-            raise ProtocolError("a client that does not know the secret")
-        self._begin(_proof(secret, b"session", theirs + mine), is_client=False)
+        own = os.urandom(NONCE_BYTES)
+        self._socket.settimeout(HANDSHAKE_TIMEOUT_S)
+        hello = self.expect(Frame.HELLO)
+        if not hello.startswith(VERSION) or len(hello) != len(VERSION) + NONCE_BYTES:
+            raise ProtocolError("the client has another version of the protocol")
+        nonces = hello[len(VERSION) :] + own
+        self.send(Frame.CHALLENGE, own + _digest(secret, b"server", nonces))
+        if not hmac.compare_digest(self.expect(Frame.PROOF), _digest(secret, b"client", nonces)):
+            raise ProtocolError("the client does not know the secret")
+        self._start_signing(_digest(secret, b"session", nonces), is_client=False)
 
     def send(self, kind: Frame, payload: bytes = b"") -> None:
         """Sends a frame.
 
         Raises:
-            OSError: the connection is gone.
+            OSError: the connection is lost.
         """
         assert len(payload) <= PAYLOAD_MAX, f"{len(payload)} bytes in one frame"
         mac = self._mac(self._is_client, self._sent, kind, payload)
@@ -129,54 +129,54 @@ class Session:
         self._socket.sendall(_HEAD.pack(len(payload), kind) + payload + mac)
 
     def receive(self) -> tuple[Frame, bytes]:
-        """The next frame.
+        """Receives the next frame.
 
         Raises:
-            ProtocolError: the connection ended, or what came is no frame of this session.
-            OSError: the connection is gone.
+            ProtocolError: the peer closed the connection, or sent an invalid frame.
+            OSError: the connection is lost.
         """
-        length, number = _HEAD.unpack(self._exactly(_HEAD.size))
-        if length > PAYLOAD_MAX or number not in _KNOWN:
-            raise ProtocolError("what came is no frame of a witness")
-        payload = self._exactly(length)
-        mac = self._mac(not self._is_client, self._received, number, payload)
+        length, kind = _HEAD.unpack(self._receive_exactly(_HEAD.size))
+        if length > PAYLOAD_MAX or kind not in _FRAME_TYPES:
+            raise ProtocolError("received data that is not a frame of the witness's protocol")
+        payload = self._receive_exactly(length)
+        mac = self._mac(not self._is_client, self._received, kind, payload)
         self._received += 1
-        if not hmac.compare_digest(mac, self._exactly(len(mac))):
-            raise ProtocolError("a frame with a wrong signature")
-        return Frame(number), payload
+        if not hmac.compare_digest(mac, self._receive_exactly(len(mac))):
+            raise ProtocolError("a frame has a wrong signature")
+        return Frame(kind), payload
 
     def expect(self, kind: Frame) -> bytes:
-        """The payload of the next frame, which must be of this type.
+        """Receives a frame that must have this type; returns its payload.
 
         Raises:
-            UsageError: the server refused, and says why.
-            ProtocolError, OSError: as `receive`; another type.
+            UsageError: the server refused the request; the message is the reason.
+            ProtocolError, OSError: as `receive`; or a frame of another type.
         """
-        found, payload = self.receive()
-        if found == Frame.REFUSED:
+        received, payload = self.receive()
+        if received == Frame.REFUSED:
             raise UsageError(payload.decode("utf-8", "replace"))
-        if found != kind:
-            raise ProtocolError(f"a frame {found.name} where {kind.name} was due")
+        if received != kind:
+            raise ProtocolError(f"received a frame {received.name}, expected {kind.name}")
         return payload
 
-    def ask(self, kind: Frame, question: dict[str, Any], answer: Frame) -> dict[str, Any]:
-        """Sends JSON and takes JSON.
+    def request(self, kind: Frame, body: dict[str, Any], answer: Frame) -> dict[str, Any]:
+        """Sends a JSON object and receives one.
 
         Raises:
             UsageError: the server refused.
             ProtocolError, OSError: as `receive`.
         """
-        self.send(kind, msgspec.json.encode(question))
-        found: dict[str, Any] = msgspec.json.decode(self.expect(answer) or b"{}")
-        return found
+        self.send(kind, msgspec.json.encode(body))
+        response: dict[str, Any] = msgspec.json.decode(self.expect(answer) or b"{}")
+        return response
 
     def close(self) -> None:
-        """Ends the connection, also for a thread that waits in it."""
-        with contextlib.suppress(OSError):  # it may have ended already
+        """Closes the connection; a thread that waits in `receive` gets an error."""
+        with contextlib.suppress(OSError):  # the peer may have closed it
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def _begin(self, key: bytes, *, is_client: bool) -> None:
+    def _start_signing(self, key: bytes, *, is_client: bool) -> None:
         self._key, self._is_client = key, is_client
         self._sent = self._received = 0
         self._socket.settimeout(None)
@@ -187,21 +187,18 @@ class Session:
         head = struct.pack("<BQB", by_client, number, kind)
         return hmac.digest(self._key, head + payload, hashlib.sha256)[:MAC_BYTES]
 
-    def _exactly(self, size: int) -> bytes:
+    def _receive_exactly(self, size: int) -> bytes:
         parts = bytearray()
         while len(parts) < size:
             part = self._socket.recv(size - len(parts))
             if not part:
-                raise ProtocolError("the connection ended")
+                raise ProtocolError("the peer closed the connection")
             parts += part
         return bytes(parts)
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """A peer that lost its power is noticed within about half a minute; small frames leave at once.
-
-    Source: tcp(7).
-    """
+    """Detects a peer without power within 30 s; sends small frames at once. Source: tcp(7)."""
     if connection.family in {socket.AF_INET, socket.AF_INET6}:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -214,42 +211,53 @@ def keep_alive(connection: socket.socket) -> None:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Host and port of HOST or HOST:PORT; an IPv6 address stands in brackets if a port follows.
+    """Host and port of HOST or HOST:PORT; an IPv6 address with a port needs brackets.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the text is neither.
     """
     host, colon, port = text.rpartition(":")
     if not colon or (":" in host and not host.startswith("[")):
         host, port = text, str(PORT)
     if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
-        raise UsageError(f"{text!r} is no address: give HOST or HOST:PORT, such as 10.0.0.7:{PORT}")
+        raise UsageError(
+            f"{text!r} is not an address; give HOST or HOST:PORT, such as 10.0.0.7:{PORT}"
+        )
     return host.strip("[]"), int(port)
 
 
+def make_secret(path: Path) -> None:
+    """Writes a new secret that only its owner can read; an existing file is left as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(fd, "wb") as file:
+        file.write(os.urandom(32).hex().encode() + b"\n")
+
+
 def read_secret(path: Path) -> bytes:
-    """The shared secret of a file, without blanks at its ends.
+    """The shared secret in a file, without white space around it.
 
     Raises:
-        UsageError: it cannot be read, others may read it, or it is too short.
+        UsageError: the file cannot be read, other users can read it, or the secret is too short.
     """
     try:
         mode, secret = path.stat().st_mode, read_bytes(path).strip()
     except OSError as error:
         raise UsageError(
             f"--secret {path} cannot be read ({error.strerror}); copy the file that `ssdlab "
-            "witness serve` has made"
+            "witness serve` made"
         ) from error
     if mode & 0o077:
-        raise UsageError(f"--secret {path} can be read by others: chmod 600 {path}")
-    if len(secret) < SECRET_LEAST:
-        raise UsageError(f"--secret {path} holds {len(secret)} bytes; give {SECRET_LEAST} or more")
+        raise UsageError(f"--secret {path} can be read by other users; run chmod 600 {path}")
+    if len(secret) < SECRET_BYTES_MIN:
+        raise UsageError(
+            f"--secret {path} has {len(secret)} bytes; it needs {SECRET_BYTES_MIN} or more"
+        )
     return secret
 
 
-def _proof(secret: bytes, role: bytes, nonces: bytes) -> bytes:
+def _digest(secret: bytes, role: bytes, nonces: bytes) -> bytes:
     return hmac.digest(secret, VERSION + role + nonces, hashlib.sha256)
-
-
-def _split(payload: bytes, at: int) -> tuple[bytes, bytes]:
-    return payload[:at], payload[at:]

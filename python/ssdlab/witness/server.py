@@ -1,13 +1,10 @@
-"""The witness's server: takes what a drive acknowledged, and makes it durable before it says so.
+"""The witness's server: appends each message to a journal, and acknowledges it once it is durable.
 
-A thread a client. What arrives while the journal is being synced is synced together: no client
-waits for another's round trip, and no write on the drive waits for the server at all.
+One thread per client. The writes on the drive never wait for the server.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import socket
 import struct
 import threading
@@ -19,49 +16,49 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.errors import SsdlabError, UsageError
-from ssdlab.witness.journal import MAGIC, SUFFIX, Batch, Journal, unpack
-from ssdlab.witness.ledger import ENTRY, FLUSHED, entries
+from ssdlab.witness.journal import MAGIC, Batch, Journal, unpack
+from ssdlab.witness.ledger import FLUSHED, MESSAGE, decode_messages
+from ssdlab.witness.limits import RUN_NAME, SUFFIX
 from ssdlab.witness.protocol import NUMBER, Frame, ProtocolError, Session, keep_alive
 
-RUN_NAME: Final = re.compile(r"[0-9a-f]{32}")
-CHUNK: Final = 1 << 20
-Teller = Callable[[str], None]
+LOG_BYTES: Final = 1 << 20
+"""Payload of a LOG frame."""
 
 
-class Watch:
-    """Calls `reached` once a round, when so many acknowledged flushes have come in it."""
+class CutTrigger:
+    """Calls `cut` once a round, after `choose_count()` acknowledged flushes."""
 
-    def __init__(self, flushes: Callable[[], int], reached: Callable[[], None]) -> None:
-        self._next, self._reached = flushes, reached
+    def __init__(self, choose_count: Callable[[], int], cut: Callable[[], None]) -> None:
+        self._choose_count, self._cut = choose_count, cut
         self._left: int | None = None
 
-    def begin(self) -> None:
-        """A round begins."""
-        self._left = self._next()
+    def begin_round(self) -> None:
+        """Starts to count the flushes of a new round."""
+        self._left = self._choose_count()
 
     def count(self, messages: bytes) -> None:
-        """Messages have come."""
+        """Counts the flushes among messages just received."""
         if self._left is None:
             return
-        self._left -= int((entries(messages)["kind"] == FLUSHED).sum())
+        self._left -= int((decode_messages(messages)["kind"] == FLUSHED).sum())
         if self._left <= 0:
             self._left = None
-            self._reached()
+            self._cut()
 
 
 class Server:
-    """A running server; `stop` ends it."""
+    """A running server; `stop` ends it. `log` gets a line for each connection."""
 
     def __init__(self, folder: Path, secret: bytes, address: tuple[str, int]) -> None:
-        """Listens at once; port 0 takes a free one.
+        """Starts to listen; port 0 takes a free one.
 
         Raises:
-            OSError: the address or the folder cannot be had.
+            OSError: the address cannot be bound, or the folder cannot be created.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self._secret = folder, secret
-        self.tell: Teller = lambda _line: None
-        self.watch: Watch | None = None
+        self.log: Callable[[str], None] = lambda _line: None
+        self.cut_trigger: CutTrigger | None = None
         self._journals: dict[str, Journal] = {}
         self._guard = threading.Lock()
         self._sessions: set[Session] = set()
@@ -71,8 +68,8 @@ class Server:
         threading.Thread(target=self._accept, name="listener", daemon=True).start()
 
     def stop(self) -> None:
-        """Ends all connections; what was acknowledged is in the journals."""
-        # A thread that waits in accept() is woken by shutdown() alone.
+        """Closes all connections; acknowledged messages are in the journals."""
+        # Only shutdown() wakes a thread that waits in accept().
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         with self._guard:
@@ -98,16 +95,16 @@ class Server:
         with self._guard:
             self._sessions.add(session)
         try:
-            session.admit(self._secret)
+            session.server_handshake(self._secret)
             self._answer(session, name)
         except ProtocolError as error:
-            self.tell(f"{name}: {error}")
+            self.log(f"{name}: {error}")
         except SsdlabError as error:
             session.send(Frame.REFUSED, str(error).encode())
         except OSError as error:
-            self.tell(f"{name}: {error.strerror or error}")
+            self.log(f"{name}: {error.strerror or error}")
         except (msgspec.DecodeError, KeyError, TypeError, struct.error):
-            self.tell(f"{name}: what came is no frame of a witness")
+            self.log(f"{name}: received a frame with an invalid payload")
         finally:
             with self._guard:
                 self._sessions.discard(session)
@@ -119,72 +116,74 @@ class Server:
             self._send_journal(session, msgspec.json.decode(payload))
             return
         if kind != Frame.BEGIN:
-            raise ProtocolError(f"a frame {kind.name} where BEGIN was due")
-        asked = msgspec.json.decode(payload)
+            raise ProtocolError(f"received a frame {kind.name}, expected BEGIN")
+        request = msgspec.json.decode(payload)
         with self._guard:
-            journal = self._journal(asked["run"])
-            welcome = self._welcome(journal, asked)
-        session.send(Frame.WELCOME, msgspec.json.encode(welcome))
-        self.tell(f"{name}: run {asked['run'][:8]}, round {welcome['round']}, {asked['purpose']}")
-        self._take(session, journal, asked.get("session"))
+            journal = self._journal(request["run"])
+            answer = self._begin(journal, request)
+        session.send(Frame.WELCOME, msgspec.json.encode(answer))
+        self.log(f"{name}: run {request['run'][:8]}, round {answer['round']}, {request['purpose']}")
+        self._receive(session, journal, request.get("session"))
 
-    def _welcome(self, journal: Journal, asked: dict[str, Any]) -> dict[str, Any]:
-        """Begins a round, goes on with it, or lets a verifier in."""
-        if asked["purpose"] == "write":
+    def _begin(self, journal: Journal, request: dict[str, Any]) -> dict[str, Any]:
+        """Begins or resumes a round; a verifier gets the state only."""
+        if request["purpose"] == "write":
             if journal.is_closed:
-                raise UsageError("this run has lost data: its finding stands; begin a new run")
-            if asked["session"] != journal.session:
-                if asked["resumes"]:
-                    raise UsageError("another writer has begun a round of this run; start anew")
-                event = {"event": "round", "round": journal.rounds + 1, **asked}
+                raise UsageError(
+                    "this run is closed: its last verification found lost data; begin a new run"
+                )
+            if request["session"] != journal.session:
+                if request["resumes"]:
+                    raise UsageError("another writer has begun a round of this run; start again")
+                event = {"event": "round", "round": journal.rounds + 1, **request}
                 journal.append({**event, "time_s": time.time()})
                 journal.sync()
-                if self.watch is not None:
-                    self.watch.begin()
+                if self.cut_trigger is not None:
+                    self.cut_trigger.begin_round()
         return {"round": journal.rounds, "received": journal.received}
 
-    def _take(self, session: Session, journal: Journal, name: str | None) -> None:
-        """Journals what comes until the client goes."""
+    def _receive(self, session: Session, journal: Journal, name: str | None) -> None:
+        """Appends batches and events to the journal until the client disconnects."""
         while True:
             kind, payload = session.receive()
             with self._guard:
                 if name is not None and name != journal.session:
                     raise UsageError("another writer has begun a round of this run")
                 if kind == Frame.BATCH:
-                    self._take_batch(journal, payload)
+                    self._append_batch(journal, payload)
                 elif kind == Frame.EVENT:
                     event = {**msgspec.json.decode(payload), "time_s": time.time()}
                     journal.append({"round": journal.rounds, **event})
                 else:
-                    raise ProtocolError(f"a frame {kind.name} where messages were due")
+                    raise ProtocolError(f"received a frame {kind.name}, expected BATCH or EVENT")
             journal.sync()
             if kind == Frame.EVENT:
                 session.send(Frame.NOTED, b"{}")
             else:
                 session.send(Frame.DURABLE, NUMBER.pack(journal.received))
 
-    def _take_batch(self, journal: Journal, payload: bytes) -> None:
+    def _append_batch(self, journal: Journal, payload: bytes) -> None:
         (number,) = NUMBER.unpack_from(payload)
         messages = payload[NUMBER.size :]
-        if number != journal.received or len(messages) % ENTRY.itemsize:
-            raise ProtocolError(f"message {number} where {journal.received} was due")
+        if number != journal.received or len(messages) % MESSAGE.itemsize:
+            raise ProtocolError(f"received message {number}, expected {journal.received}")
         journal.append(Batch(time.time(), journal.rounds, number, messages))
-        if self.watch is not None:
-            self.watch.count(messages)
+        if self.cut_trigger is not None:
+            self.cut_trigger.count(messages)
 
     def _journal(self, run: str) -> Journal:
         if not RUN_NAME.fullmatch(run):
-            raise UsageError(f"{run!r} is no run: it has 32 hexadecimal digits")
+            raise UsageError(f"{run!r} is not a run; a run has 32 hexadecimal digits")
         if run not in self._journals:
             self._journals[run] = Journal(self.folder / f"{run}{SUFFIX}")
         return self._journals[run]
 
-    def _send_journal(self, session: Session, asked: dict[str, Any]) -> None:
-        path = self._find(asked.get("run"), asked.get("target"))
+    def _send_journal(self, session: Session, request: dict[str, Any]) -> None:
+        path = self._find(request.get("run"), request.get("target"))
         session.send(Frame.WELCOME, msgspec.json.encode({"run": path.stem}))
         data = path.read_bytes()[len(MAGIC) :]
-        for at in range(0, len(data), CHUNK):
-            session.send(Frame.LOG, data[at : at + CHUNK])
+        for at in range(0, len(data), LOG_BYTES):
+            session.send(Frame.LOG, data[at : at + LOG_BYTES])
         session.send(Frame.LOG, b"")
 
     def _find(self, run: str | None, target: str | None) -> Path:
@@ -194,27 +193,20 @@ class Server:
             if not RUN_NAME.fullmatch(run) or not path.exists():
                 raise UsageError(f"the witness has no run {run}; leave --run out for the newest")
             return path
-        begun = [(_beginning(path), path) for path in self.folder.glob(f"*{SUFFIX}")]
-        times = [(at["time_s"], path) for at, path in begun if target in {None, at.get("target")}]
+        first_rounds = [(_first_round(path), path) for path in self.folder.glob(f"*{SUFFIX}")]
+        times = [
+            (event["time_s"], path)
+            for event, path in first_rounds
+            if target in {None, event.get("target")}
+        ]
         if not times:
             raise UsageError(f"the witness has no run of {target}; give --run, or write first")
         return max(times)[1]
 
 
-def make_secret(path: Path) -> None:
-    """Makes a file with a new secret that its owner alone can read; one that is there stays."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    with os.fdopen(fd, "wb") as file:
-        file.write(os.urandom(32).hex().encode() + b"\n")
-
-
-def _beginning(path: Path) -> dict[str, Any]:
-    """How a journal's first round begins; of one that holds none yet, a time before all others."""
+def _first_round(path: Path) -> dict[str, Any]:
+    """The event that begins the first round; of an empty journal, one with time 0."""
     with path.open("rb") as file:
         head = file.read(len(MAGIC) + (1 << 16))[len(MAGIC) :]
-    first = next((each for each, _ in unpack(head)), None)
+    first = next((record for record, _ in unpack(head)), None)
     return first if isinstance(first, dict) else {"time_s": 0.0}

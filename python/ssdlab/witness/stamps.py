@@ -1,15 +1,16 @@
-"""Sector stamps: what each 512 bytes that the witness writes say about themselves.
+"""Sector stamps: the content of each 512 bytes that the witness writes.
 
-A stamp tells which request wrote the sector, where the sector belongs, and what its writer knew to
-be durable by then; the rest is noise, so that no drive can compress or share it. So a sector found
-after a power cut tells by itself whether it is whole, in its place, and how new.
+A stamp identifies the request that wrote the sector, the sector it belongs to, and the newest
+acknowledged request of the same stream. The rest is noise, so that a drive can neither compress nor
+deduplicate it. After a power cut each sector shows by itself whether it is intact, in its place,
+and which write it belongs to.
 
     bytes    0   8 magic            44   4 stream: one writer's order of requests
-             8  16 run              48   8 sequence: its number in that order, from 1
-            24   8 generation       56   8 covered: up to here the stream was acknowledged
-            32   8 sector           64   8 first: where the request begins
+             8  16 run              48   8 sequence: number in the stream, from 1
+            24   8 generation       56   8 covered: newest acknowledged sequence of the stream
+            32   8 sector           64   8 first: first sector of the request
             40   4 sectors          72 436 noise
-                                   508   4 CRC-32 of all before
+                                   508   4 CRC-32 of bytes 0 to 507
 """
 
 from __future__ import annotations
@@ -22,11 +23,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-SECTOR: Final = 512
+from ssdlab.witness.limits import SECTOR, SECTORS_MAX
+
 MAGIC: Final = b"SSDLABW1"
 RUN_BYTES: Final = 16
-SECTORS_MAX: Final = 2048
-"""The largest request: 1 MiB."""
 
 STAMP: Final = np.dtype(
     {
@@ -43,30 +43,30 @@ STAMP: Final = np.dtype(
 
 
 class State(enum.IntEnum):
-    """What a sector turned out to be, looked at alone."""
+    """The state of a sector, judged from its own content."""
 
     BLANK = 0
-    """Zeros."""
+    """All zeros."""
     OURS = 1
-    """A whole stamp of this run, in its place."""
+    """An intact stamp of this run, in its place."""
     ELSEWHERE = 2
-    """A whole stamp of this run that belongs to another sector."""
+    """An intact stamp of this run that belongs to another sector."""
     FOREIGN = 3
-    """A whole stamp of another run."""
+    """An intact stamp of another run."""
     BROKEN = 4
-    """It bears marks of this run, and its checksum is wrong."""
+    """The magic or the run matches, but the checksum is wrong."""
     OTHER = 5
-    """Nothing of this run: what was there before it, or noise."""
+    """No stamp: older data, or noise."""
     UNREADABLE = 6
-    """The drive answered with an error."""
+    """The read failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One write: `sectors` from `first` on, of a stream; `generation` rises from write to write.
+    """A write of `sectors` sectors from `first` on; `generation` rises with each write of a run.
 
-    `covered` is the newest sequence of the stream whose durability had been acknowledged when the
-    request was issued.
+    `covered` is the newest sequence of the stream that a flush had covered, and that the drive had
+    acknowledged, when the request was issued.
     """
 
     generation: int
@@ -79,16 +79,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Sectors:
-    """Sectors as they were read: states (uint8) and stamps, which mean something if whole."""
+    """Sectors as read: `states` (uint8) and `stamps`, which are valid only if intact."""
 
     states: NDArray[np.uint8]
     stamps: NDArray[Any]
 
 
 def encode(run: bytes, request: Request, into: memoryview | None = None) -> memoryview:
-    """The bytes of a request: `sectors` stamped sectors, in `into` if that is given.
+    """The stamped sectors of a request, written to `into` if given.
 
-    The noise follows from run and generation, so that the same request has the same bytes.
+    The noise is seeded by run and generation: the same request has the same bytes.
     """
     assert len(run) == RUN_BYTES, f"a run is {RUN_BYTES} bytes"
     assert 0 < request.sectors <= SECTORS_MAX, f"{request.sectors} sectors"
@@ -108,31 +108,31 @@ def encode(run: bytes, request: Request, into: memoryview | None = None) -> memo
 
 
 def checksums(data: memoryview | bytes) -> NDArray[np.uint32]:
-    """CRC-32 of each sector but its last four bytes."""
+    """CRC-32 of each sector without its last four bytes."""
     view = memoryview(data)
-    found = [zlib.crc32(view[at : at + SECTOR - 4]) for at in range(0, len(view), SECTOR)]
-    return np.array(found, dtype=np.uint32)
+    crcs = [zlib.crc32(view[at : at + SECTOR - 4]) for at in range(0, len(view), SECTOR)]
+    return np.array(crcs, dtype=np.uint32)
 
 
 def decode(run: bytes, first: int, data: memoryview | bytes) -> Sectors:
-    """What the sectors from `first` on hold."""
+    """States and stamps of the sectors from `first` on."""
     rows = np.frombuffer(data, dtype=STAMP)
     words = np.frombuffer(data, dtype="<u8").reshape(-1, SECTOR // 8)
-    here = first + np.arange(len(rows), dtype=np.uint64)
-    marked, own = rows["magic"] == MAGIC, rows["run"] == np.void(run)
-    whole = marked & (checksums(data) == rows["checksum"])
+    expected = first + np.arange(len(rows), dtype=np.uint64)
+    has_magic, has_run = rows["magic"] == MAGIC, rows["run"] == np.void(run)
+    intact = has_magic & (checksums(data) == rows["checksum"])
     states = np.full(len(rows), State.OTHER, dtype=np.uint8)
     states[~words.any(axis=1)] = State.BLANK
-    # A broken sector may have lost one of its marks; by chance nothing bears any.
-    states[~whole & (own | (marked & (rows["sector"] == here)))] = State.BROKEN
-    states[whole & ~own] = State.FOREIGN
-    states[whole & own] = State.ELSEWHERE
-    states[whole & own & (rows["sector"] == here)] = State.OURS
+    # Damage may have hit the magic or the run: one of them is enough to recognise a stamp.
+    states[~intact & (has_run | (has_magic & (rows["sector"] == expected)))] = State.BROKEN
+    states[intact & ~has_run] = State.FOREIGN
+    states[intact & has_run] = State.ELSEWHERE
+    states[intact & has_run & (rows["sector"] == expected)] = State.OURS
     return Sectors(states, rows)
 
 
 def unreadable(sectors: int) -> Sectors:
-    """Sectors that the drive did not give."""
+    """Sectors whose read failed."""
     return Sectors(
         np.full(sectors, State.UNREADABLE, dtype=np.uint8), np.zeros(sectors, dtype=STAMP)
     )

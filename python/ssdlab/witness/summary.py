@@ -1,7 +1,7 @@
-"""The report: what all looked-at cuts say together, and a verdict that says no more than that.
+"""Findings and verdict over all verified cuts.
 
-The unit is the cut: requests of one cut share its moment, so that a thousand requests lost or kept
-at once are one event.
+The unit is the cut: the requests of a cut share its moment, so a thousand requests lost or kept in
+one cut are one event.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ssdlab.stats.binomial import highest_proportion, proportion_bounds, trials_
 from ssdlab.witness.journal import Record, events
 
 Control = Literal["none", "negative", "positive"]
-ENOUGH: Final = 0.05
-"""Above this bound a verdict asks for more cuts."""
+LOSS_RATE_AIM: Final = 0.05
+"""While the upper bound of the loss rate is higher, the verdict says how many cuts are needed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One verification: of which round, with what proof that power was lost, and what it found."""
+class Verification:
+    """The result of verifying one round; `counts`: the drive is known to have lost power."""
 
     run: str
     round: int
@@ -33,12 +33,12 @@ class Look:
     requests: int
 
 
-def looks_of(run: str, records: list[Record]) -> list[Look]:
-    """All verifications of a run; of several of one round the first, for it saw the drive first."""
-    found: dict[int, Look] = {}
+def verifications_of(run: str, records: list[Record]) -> list[Verification]:
+    """The first verification of each round of a run: it read the drive first."""
+    by_round: dict[int, Verification] = {}
     for event in events(records, "verified"):
         judgement = event["judgement"]
-        look = Look(
+        verification = Verification(
             run=run,
             round=event["round"],
             control=event["control"],
@@ -49,25 +49,25 @@ def looks_of(run: str, records: list[Record]) -> list[Look]:
             near_misses=judgement["in_flight"]["near_misses"],
             requests=judgement["durable"],
         )
-        found.setdefault(event["round"], look)
-    return list(found.values())
+        by_round.setdefault(event["round"], verification)
+    return list(by_round.values())
 
 
-def summarize(looks: list[Look]) -> dict[str, Any]:
-    """Counts, bounds and a verdict, as `--json` has them: `findings`, `warnings`, `verdict`, `bad`.
+def summarize(verifications: list[Verification]) -> dict[str, Any]:
+    """Counts, bounds and verdict, with the keys of `--json`: findings, warnings, verdict, bad.
 
-    Findings: cuts, bad_cuts, loss_rate_per_cut (its 95 % interval; `high` alone without a loss),
-    loss_rate_per_request (as if requests in flight were independent, which they are not),
+    Findings: cuts, bad_cuts, loss_rate_per_cut (95 % interval; without a loss only `high`),
+    loss_rate_per_request (assumes that requests in flight are independent, which they are not),
     in_flight_mean, near_misses, kinds.
     """
-    cuts = [look for look in looks if look.control == "none" and look.counts]
-    bad = [look for look in cuts if look.kinds]
-    n, k = len(cuts), sum(look.in_flight for look in cuts)
-    kinds = sum((Counter(look.kinds) for look in cuts), Counter[str]())
+    cuts = [each for each in verifications if each.control == "none" and each.counts]
+    bad = [cut for cut in cuts if cut.kinds]
+    n, k = len(cuts), sum(cut.in_flight for cut in cuts)
+    kinds = sum((Counter(cut.kinds) for cut in cuts), Counter[str]())
     low, high = proportion_bounds(len(bad), n) if bad else (0.0, highest_proportion(0, n))
     findings = {
         "cuts": _finding(n, "", "cuts with proof that power was lost"),
-        "bad_cuts": _finding(len(bad), "", "of these, cuts after which something was missing"),
+        "bad_cuts": _finding(len(bad), "", "cuts after which acknowledged data was missing"),
         "loss_rate_per_cut": {
             "value": len(bad) / n if n else None,
             "unit": "",
@@ -80,83 +80,99 @@ def summarize(looks: list[Look]) -> dict[str, Any]:
             "unit": "",
             "low": None,
             "high": highest_proportion(0, k) if k and not bad else None,
-            "why": f"as if the {k} requests in flight were independent: an optimist's bound",
+            "why": f"optimistic: assumes that the {k} requests in flight are independent",
         },
         "in_flight_mean": _finding(k / n if n else None, "requests", "issued, not acknowledged"),
         "near_misses": _finding(
-            sum(look.near_misses for look in cuts), "requests", "in the buffer when power went"
+            sum(cut.near_misses for cut in cuts), "requests", "in the buffer when power was lost"
         ),
-        "kinds": _finding(dict(kinds), "requests", "what was missing, by kind"),
+        "kinds": _finding(dict(kinds), "requests", "missing or damaged, by kind"),
     }
-    warnings = _warnings(looks, cuts)
-    is_bad = bool(bad) or any(look.kinds for look in looks if look.control == "negative")
     return {
         "findings": findings,
-        "warnings": warnings,
-        "verdict": _verdict(cuts, bad, high, looks),
-        "bad": is_bad,
+        "warnings": _warnings(verifications, cuts),
+        "verdict": _verdict(cuts, bad, high, verifications),
+        "bad": bool(bad) or _loses_without_cut(verifications),
     }
 
 
-def _verdict(cuts: list[Look], bad: list[Look], high: float, looks: list[Look]) -> str:
-    if any(look.kinds for look in looks if look.control == "negative"):
-        return "Data was lost without a power cut: the software loses it; no drive can be judged."
+def _loses_without_cut(verifications: list[Verification]) -> bool:
+    return any(each.kinds for each in verifications if each.control == "negative")
+
+
+def _verdict(
+    cuts: list[Verification],
+    bad: list[Verification],
+    high: float,
+    verifications: list[Verification],
+) -> str:
+    if _loses_without_cut(verifications):
+        return (
+            "Data was lost without a power cut: the software loses it, so the drive cannot be "
+            "judged. Check the file system and its mount options."
+        )
     if not cuts:
-        return _without_proof(looks)
-    if bad and any(look.software for look in bad):
-        return f"{len(bad)} of {len(cuts)} cuts lost data, but flushes were not sent: software."
+        return _verdict_without_cuts(verifications)
+    if any(cut.software for cut in bad):
+        return f"{len(bad)} of {len(cuts)} cuts lost data, but the software sent no flushes."
     if bad:
         return (
-            f"It does not keep what it acknowledged: {len(bad)} of {len(cuts)} cuts lost data that "
-            "a flush had covered."
+            f"The drive does not keep what it acknowledged: {len(bad)} of {len(cuts)} cuts lost "
+            "data that a flush had covered."
         )
-    if not any(look.near_misses for look in cuts):
+    if not any(cut.near_misses for cut in cuts):
         return (
-            f"No loss in {len(cuts)} cuts, and no near miss: either power-loss protection or cuts "
-            f"at idle; at most {high:.2g} of cuts lose data (95 %)."
+            f"No loss in {len(cuts)} cuts, and no near miss: either the drive has power-loss "
+            f"protection, or it was idle at the cuts; at most {high:.2g} of cuts lose data (95 %)."
         )
     more = ""
-    if high > ENOUGH:
-        more = f"; {trials_for(ENOUGH)} clean cuts would say {ENOUGH:.0%}"
+    if high > LOSS_RATE_AIM:
+        more = f"; {trials_for(LOSS_RATE_AIM)} clean cuts would bound it at {LOSS_RATE_AIM:.0%}"
     return f"No loss in {len(cuts)} cuts: at most {high:.2g} of cuts lose data (95 %){more}."
 
 
-def _without_proof(looks: list[Look]) -> str:
-    """What is said where no cut counts: that nothing is missing shows nothing then."""
-    unproven = [look for look in looks if look.control == "none"]
-    missing = sum(bool(look.kinds) for look in unproven)
+def _verdict_without_cuts(verifications: list[Verification]) -> str:
+    unproven = [each for each in verifications if each.control == "none"]
+    missing = sum(bool(each.kinds) for each in unproven)
     if missing:
         return (
-            f"No verdict on the drive: data that a flush had covered is missing in {missing} of "
-            f"{len(unproven)} looks, but nothing shows that power was lost (--power-was-cut does)."
+            "No verdict on the drive: data that a flush had covered is missing in "
+            f"{missing} of {len(unproven)} verifications, but nothing shows that power was lost. "
+            "If you cut it, add --power-was-cut."
         )
     if unproven:
         return (
-            "No verdict: nothing is missing, which shows nothing without a cut, and nothing shows "
-            "that power was lost (a drive's own count would, or --power-was-cut)."
+            "No verdict: nothing is missing, but nothing shows that power was lost. If you cut it, "
+            "add --power-was-cut."
         )
     return "No verdict: there was no cut with proof that power was lost."
 
 
-def _warnings(looks: list[Look], cuts: list[Look]) -> list[str]:
-    found = []
-    unproven = [each for each in looks if each.control == "none" and not each.counts]
+def _warnings(verifications: list[Verification], cuts: list[Verification]) -> list[str]:
+    warnings = []
+    unproven = [each for each in verifications if each.control == "none" and not each.counts]
     if unproven:
-        found.append(f"{len(unproven)} looks had no proof that power was lost: they do not count.")
-    idle = [look for look in cuts if not look.in_flight]
-    if idle:
-        found.append(f"{len(idle)} cuts had nothing in flight: they say little.")
-    found += sorted({sentence for look in looks for sentence in look.software})
-    controls = {look.control: look for look in looks}
-    if cuts and "negative" not in controls:
-        found.append("No negative control: look once without a cut (--control negative).")
-    if cuts and "positive" not in controls:
-        found.append("No positive control: write once without flushes (--sync none), and cut.")
-    elif cuts and not controls["positive"].kinds:
-        found.append(
-            "The positive control lost nothing: the drive is protected, or the cuts come too late."
+        warnings.append(
+            f"{len(unproven)} verifications have no proof that power was lost and do not count; "
+            "if you cut it yourself, verify with --power-was-cut."
         )
-    return found
+    idle = [cut for cut in cuts if not cut.in_flight]
+    if idle:
+        warnings.append(
+            f"{len(idle)} cuts had nothing in flight and show little; cut while `write` runs."
+        )
+    warnings += sorted({sentence for each in verifications for sentence in each.software})
+    controls = {each.control: each for each in verifications}
+    if cuts and "negative" not in controls:
+        warnings.append("No negative control: verify once without a cut (--control negative).")
+    if cuts and "positive" not in controls:
+        warnings.append("No positive control: write once without flushes (--sync none), and cut.")
+    elif cuts and not controls["positive"].kinds:
+        warnings.append(
+            "The positive control lost nothing: the drive has power-loss protection, or the cuts "
+            "come too late; cut while `write` runs."
+        )
+    return warnings
 
 
 def _finding(value: Any, unit: str, why: str) -> dict[str, Any]:

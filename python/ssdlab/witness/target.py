@@ -1,7 +1,6 @@
-"""What the witness writes to: a file or a block device by direct I/O, or a served twin.
+"""Targets of the witness: a file or block device with direct I/O. For a served twin see `nbd.py`.
 
-A file and a block device are one class, for the same calls reach both; a twin that is served as a
-network block device needs no root and no kernel driver (`nbd.py`).
+One class serves files and block devices, because the system calls are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import mmap
 import os
 import threading
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.storage_stack.blockdev import is_block_device, size_of
@@ -20,52 +19,47 @@ from ssdlab.storage_stack.layers import devices_of_mount
 from ssdlab.storage_stack.mounts import mount_of
 from ssdlab.storage_stack.space import room_for
 from ssdlab.units import format_size
-from ssdlab.witness.stamps import SECTOR, SECTORS_MAX
+from ssdlab.witness.limits import SECTOR, SECTORS_MAX, Sync
 
-Sync = Literal["fsync", "fdatasync", "dsync", "fua", "none"]
-SYNCS: Final[tuple[Sync, ...]] = ("fsync", "fdatasync", "dsync", "fua", "none")
-"""How writes are made durable: a call after some of them, O_DSYNC, RWF_DSYNC a write, or not."""
-EACH: Final = frozenset({"dsync", "fua"})
-"""Those by which each write is durable when it returns."""
-BUFFER: Final = SECTORS_MAX * SECTOR
+BUFFER_BYTES: Final = SECTORS_MAX * SECTOR
 
 
 class Target(Protocol):
-    """What writers and verifiers need; each thread may call it. Sizes and offsets in bytes."""
+    """A region that threads write and read. Sizes and offsets are in bytes."""
 
     size_bytes: int
     block_bytes: int
 
     def write(self, offset: int, data: memoryview) -> None:
-        """Writes; durable if the target was opened so.
+        """Writes; durable on return if `sync` is dsync or fua.
 
         Raises:
-            DeviceFailure: the device did not take it.
+            DeviceFailure: the write failed.
         """
 
     def flush(self) -> None:
-        """All that was written before is durable.
+        """Makes all completed writes durable.
 
         Raises:
-            DeviceFailure: the device did not do it.
+            DeviceFailure: the flush failed.
         """
 
     def read(self, offset: int, size: int) -> memoryview:
-        """What stands there, from the device and not from memory.
+        """Reads from the device, not from the page cache.
 
         Raises:
-            DeviceFailure: the device did not give it.
+            DeviceFailure: the read failed.
         """
 
     def close(self) -> None:
-        """Ends."""
+        """Closes the target."""
 
 
 class PathTarget:
-    """A file or block device; direct I/O where there is such, else the page cache is dropped."""
+    """A file or block device, by direct I/O; without it, reads drop the page cache first."""
 
     def __init__(self, path: Path, sync: Sync, *, writes: bool = True) -> None:
-        """Opens it.
+        """Opens the file or device; a device to be written is opened exclusively.
 
         Raises:
             TargetError: it cannot be opened.
@@ -80,16 +74,16 @@ class PathTarget:
                 f"{path} cannot be opened ({error.strerror}): are you root?"
             ) from error
         self._sync = sync
-        self._own = threading.local()
-        self._is_device = is_block_device(path)
-        whole = size_of(path) if self._is_device else os.fstat(self._fd).st_size
-        least = SECTOR if self._is_device else _sector_under(path)
-        self.block_bytes = self._smallest_block(least) if self.is_direct else SECTOR
-        self.size_bytes = whole // self.block_bytes * self.block_bytes
+        self._thread = threading.local()
+        is_device = is_block_device(path)
+        size = size_of(path) if is_device else os.fstat(self._fd).st_size
+        sector = SECTOR if is_device else _sector_of_devices(path)
+        self.block_bytes = self._smallest_direct_block(sector) if self.is_direct else SECTOR
+        self.size_bytes = size // self.block_bytes * self.block_bytes
 
     def write(self, offset: int, data: memoryview) -> None:
         """As `Target.write`."""
-        buffer = self._aligned()
+        buffer = self._buffer()
         buffer[: len(data)] = data
         flags = os.RWF_DSYNC if self._sync == "fua" else 0
         try:
@@ -97,7 +91,7 @@ class PathTarget:
         except OSError as error:
             raise DeviceFailure(f"a write at byte {offset} failed: {error.strerror}") from error
         if written != len(data):
-            raise DeviceFailure(f"a write at byte {offset}: {written} of {len(data)} bytes")
+            raise DeviceFailure(f"a write at byte {offset} wrote {written} of {len(data)} bytes")
 
     def flush(self) -> None:
         """As `Target.flush`."""
@@ -108,8 +102,8 @@ class PathTarget:
             raise DeviceFailure(f"a flush failed: {error.strerror}") from error
 
     def read(self, offset: int, size: int) -> memoryview:
-        """As `Target.read`; the result is overwritten by the thread's next read or write."""
-        buffer = self._aligned()
+        """As `Target.read`; the thread's next read or write overwrites the result."""
+        buffer = self._buffer()
         if not self.is_direct:
             os.posix_fadvise(self._fd, offset, size, os.POSIX_FADV_DONTNEED)
         try:
@@ -117,41 +111,41 @@ class PathTarget:
         except OSError as error:
             raise DeviceFailure(f"a read at byte {offset} failed: {error.strerror}") from error
         if got != size:
-            raise DeviceFailure(f"a read at byte {offset}: {got} of {size} bytes")
+            raise DeviceFailure(f"a read at byte {offset} returned {got} of {size} bytes")
         return buffer[:size]
 
     def close(self) -> None:
         """As `Target.close`."""
         os.close(self._fd)
 
-    def _aligned(self) -> memoryview:
-        """The thread's own buffer: direct I/O wants whole pages."""
-        if not hasattr(self._own, "buffer"):
-            self._own.buffer = memoryview(mmap.mmap(-1, BUFFER))
-        buffer: memoryview = self._own.buffer
+    def _buffer(self) -> memoryview:
+        """The thread's buffer, aligned to pages for direct I/O."""
+        if not hasattr(self._thread, "buffer"):
+            self._thread.buffer = memoryview(mmap.mmap(-1, BUFFER_BYTES))
+        buffer: memoryview = self._thread.buffer
         return buffer
 
-    def _smallest_block(self, least: int) -> int:
-        """The device's sector: what direct I/O takes.
+    def _smallest_direct_block(self, sector: int) -> int:
+        """The smallest block that direct I/O accepts, at least `sector` bytes.
 
-        A read of a file tells only where something was written: of what was not, any size is read.
+        A trial read alone is not enough for a file: unwritten extents accept any size.
         """
-        for size in (each for each in (SECTOR, 4096) if each >= least):
+        for size in (each for each in (SECTOR, 4096) if each >= sector):
             try:
-                os.preadv(self._fd, [self._aligned()[:size]], size)
+                os.preadv(self._fd, [self._buffer()[:size]], size)
             except OSError as error:
                 if error.errno != errno.EINVAL:
                     raise TargetError(f"cannot be read ({error.strerror})") from error
             else:
                 return size
-        raise TargetError("direct I/O takes neither 512 nor 4096 bytes here")
+        raise TargetError("direct I/O accepts neither 512 nor 4096 bytes here")
 
 
-def require_free(path: Path, *, destroy_data: bool) -> None:
-    """Refuses a block device that holds something, unless that is meant.
+def require_unused(path: Path, *, destroy_data: bool) -> None:
+    """Refuses to overwrite a block device without --destroy-data, or one that is in use.
 
     Raises:
-        TargetError: not allowed, or in use.
+        TargetError: the reason.
     """
     if not destroy_data:
         raise TargetError(f"{path} is a block device and would lose its data: add --destroy-data")
@@ -161,27 +155,29 @@ def require_free(path: Path, *, destroy_data: bool) -> None:
 
 
 def make_file(path: Path, size_bytes: int) -> None:
-    """Makes a file of zeros with all its blocks; one that is there must have this size.
+    """Creates a file with all blocks allocated; an existing one must have this size.
 
     Raises:
-        TargetError: no room, or another file.
+        TargetError: no space, another size, or the file is in use.
     """
     if path.exists():
-        there = path.stat().st_size
-        if there != size_bytes:
+        existing = path.stat().st_size
+        if existing != size_bytes:
             raise TargetError(
-                f"{path} has {there} bytes and --size is {size_bytes}; give its size, or a path "
-                "that is free"
+                f"{path} has {existing} bytes and --size is {size_bytes}; give its size, or "
+                "another path"
             )
         if reasons := file_in_use(path):
             raise TargetError(f"{path} must not be overwritten: {reasons[0]}")
         return
     if room_for(path.parent, size_bytes) < size_bytes:
-        raise TargetError(f"{path.parent} has no room for {format_size(size_bytes)}: give --size")
+        raise TargetError(
+            f"{path.parent} has no space for {format_size(size_bytes)}; give a smaller --size"
+        )
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise TargetError(f"{path} cannot be made ({error.strerror})") from error
+        raise TargetError(f"{path} cannot be created ({error.strerror})") from error
     try:
         os.posix_fallocate(fd, 0, size_bytes)
         os.fsync(fd)
@@ -192,10 +188,10 @@ def make_file(path: Path, size_bytes: int) -> None:
         os.close(fd)
 
 
-def _sector_under(path: Path) -> int:
-    """The largest sector of the devices under a file; 512 bytes where none is known."""
+def _sector_of_devices(path: Path) -> int:
+    """The largest logical sector of the devices under a file; 512 bytes if unknown."""
     devices = devices_of_mount(mount_of(path))
-    return max([each.logical_sector or SECTOR for each in devices], default=SECTOR)
+    return max([device.logical_sector or SECTOR for device in devices], default=SECTOR)
 
 
 def _open(path: Path, flags: int) -> tuple[int, bool]:

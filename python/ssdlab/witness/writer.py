@@ -1,8 +1,8 @@
-"""The writer: threads that write stamped requests at random places, and tell the witness.
+"""The writer: threads that write stamped requests at random places, and report them to the witness.
 
-Each thread is a stream of its own. Before a write its message is queued, after a flush returned a
-message that the stream is durable up to here: that order is all that the ledger rests on. Writes in
-flight never overlap, so that the order of generations is the order on the drive.
+Each thread is a stream. It queues the message of a write before the write, and the message that the
+stream is durable after the flush returned: the ledger depends on this order. Writes in flight never
+overlap, so the order of generations is the order in which the drive gets the writes of a sector.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from ssdlab.errors import DeviceFailure, SsdlabError
-from ssdlab.witness.client import Link
+from ssdlab.witness.client import MessageSender
 from ssdlab.witness.ledger import STREAMS_MAX, first_generation, flushed, issued, stream_of
-from ssdlab.witness.stamps import SECTOR, SECTORS_MAX, Request, encode
-from ssdlab.witness.target import EACH, Sync, Target
+from ssdlab.witness.limits import SECTOR, SECTORS_MAX, SYNC_PER_WRITE, THREADS_MAX, Sync
+from ssdlab.witness.stamps import Request, encode
+from ssdlab.witness.target import Target
 
 FILL_FLUSH_EVERY: Final = 32
-TELL_EVERY_S: Final = 0.2
-THREADS_MAX: Final = 256
+PROGRESS_INTERVAL_S: Final = 0.2
 assert THREADS_MAX < STREAMS_MAX
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is written: sizes in bytes; `batch` is the most requests between two flushes.
+class WriteOptions:
+    """Options of a round, sizes in bytes; `batch`: most requests between two flushes.
 
-    `requests` ends the round, None for none: only the cut does.
+    `requests` ends the round; None: the round ends with the cut.
     """
 
     run: bytes
@@ -46,7 +47,7 @@ class Plan:
 
 @dataclass
 class Written:
-    """How a round went; `error` is what the device said when it went away."""
+    """Counts of a round; `error`: how the device failed."""
 
     requests: int = 0
     flushes: int = 0
@@ -54,80 +55,95 @@ class Written:
     error: str | None = None
 
 
-class Claims:
-    """The extents in flight, and the generations: an extent that overlaps one must wait."""
+class Extent(NamedTuple):
+    """A range of sectors."""
+
+    first: int
+    sectors: int
+
+
+class InFlightExtents:
+    """Extents in flight, and the generation counter: overlapping writes must wait."""
 
     def __init__(self, generation: int) -> None:
-        self._taken: dict[int, tuple[int, int]] = {}
+        self._extents: dict[int, Extent] = {}
         self._generation = generation
         self._guard = threading.Lock()
 
-    def take(self, first: int, sectors: int) -> int | None:
-        """The generation of a request that may go ahead; None where it overlaps another."""
+    def add(self, extent: Extent) -> int | None:
+        """The generation of a new request; None if the extent overlaps one in flight."""
+        end = extent.first + extent.sectors
         with self._guard:
-            if any(first < end and begin < first + sectors for begin, end in self._taken.values()):
-                return None
+            for other in self._extents.values():
+                if extent.first < other.first + other.sectors and other.first < end:
+                    return None
             self._generation += 1
-            self._taken[self._generation] = (first, first + sectors)
+            self._extents[self._generation] = extent
             return self._generation
 
-    def release(self, generation: int) -> None:
-        """The request has returned."""
+    def remove(self, generation: int) -> None:
+        """Removes a request that has completed or failed."""
         with self._guard:
-            del self._taken[generation]
+            del self._extents[generation]
 
 
 @dataclass
 class Writer:
-    """One round of writing; `link` takes the messages."""
+    """One round of writing; `sender` takes the messages."""
 
     target: Target
-    plan: Plan
-    link: Link
+    options: WriteOptions
+    sender: MessageSender
     written: Written = field(default_factory=Written)
 
     def __post_init__(self) -> None:
-        self._claims = Claims(first_generation(self.link.round))
+        self._in_flight = InFlightExtents(first_generation(self.sender.round))
         self._stop = threading.Event()
         self._guard = threading.Lock()
         self._failure: SsdlabError | None = None
+        self._sectors = self.target.size_bytes // SECTOR
 
-    def fill(self, tell: Callable[[float], None]) -> None:
-        """Stamps the whole region once, in order, so that nothing in it is unknown.
+    def fill(self, on_progress: Callable[[float], None]) -> None:
+        """Writes the whole region once, in order, so that each sector has a known write.
 
-        `tell` hears the share that is done.
+        `on_progress` gets the share written (0 to 1).
 
         Raises:
-            DeviceFailure: the device went away.
+            DeviceFailure: a write or flush failed.
         """
-        stream = stream_of(self.link.round, 0)
+        stream = stream_of(self.sender.round, 0)
         step = min(SECTORS_MAX, self._sectors)
         firsts = range(0, self._sectors, step)
         for sequence, first in enumerate(firsts, start=1):
-            sectors = min(step, self._sectors - first)
-            self._write(stream, sequence, (first, sectors))
+            extent = Extent(first, min(step, self._sectors - first))
+            self._write(stream, sequence, partial(Extent, *extent))
             if sequence % FILL_FLUSH_EVERY == 0 or sequence == len(firsts):
-                self._make_durable(stream, sequence)
-                tell(sequence / len(firsts))
+                self._flush(stream, sequence)
+                on_progress(sequence / len(firsts))
 
-    def run(self, tell: Callable[[Written], None], seconds: float = math.inf) -> Written:
-        """Writes until the plan's requests are written, the time is over or the device goes away.
+    def run(self, on_progress: Callable[[Written], None], seconds: float = math.inf) -> Written:
+        """Writes until the requests or the seconds are used up, or the device fails.
+
+        A device failure is returned in `error`: it is how a cut ends a round.
 
         Raises:
-            SsdlabError: the witness has refused; not that the device failed, which is `error`.
+            SsdlabError: the witness refused further messages.
             KeyboardInterrupt: after the threads have ended.
         """
         threads = [
-            threading.Thread(target=self._guarded, args=(worker,), daemon=True)
-            for worker in range(1, self.plan.threads + 1)
+            threading.Thread(target=self._run_worker, args=(worker,), daemon=True)
+            for worker in range(1, self.options.threads + 1)
         ]
         end = time.monotonic() + seconds
         for thread in threads:
             thread.start()
         try:
             while any(thread.is_alive() for thread in threads):
-                threads[0].join(TELL_EVERY_S) if threads[0].is_alive() else time.sleep(TELL_EVERY_S)
-                tell(self.written)
+                if threads[0].is_alive():
+                    threads[0].join(PROGRESS_INTERVAL_S)
+                else:
+                    time.sleep(PROGRESS_INTERVAL_S)
+                on_progress(self.written)
                 if time.monotonic() >= end:
                     self._stop.set()
         finally:
@@ -140,78 +156,65 @@ class Writer:
             raise self._failure
         return self.written
 
-    @property
-    def _sectors(self) -> int:
-        return self.target.size_bytes // SECTOR
-
-    def _guarded(self, worker: int) -> None:
+    def _run_worker(self, worker: int) -> None:
         try:
-            self._work(worker)
+            self._write_batches(worker)
         except SsdlabError as error:
             with self._guard:
                 self._failure = self._failure or error
             self._stop.set()
 
-    def _work(self, worker: int) -> None:
-        stream = stream_of(self.link.round, worker)
-        choose = random.Random(f"{self.plan.seed}/{self.link.round}/{worker}")
+    def _write_batches(self, worker: int) -> None:
+        stream = stream_of(self.sender.round, worker)
+        rng = random.Random(f"{self.options.seed}/{self.sender.round}/{worker}")
+        draw = self._extents(rng)
         sequence = covered = 0
-        most = 1 if self.plan.sync in EACH else self.plan.batch
+        batch_max = 1 if self.options.sync in SYNC_PER_WRITE else self.options.batch
         while not self._stop.is_set():
-            for _ in range(choose.randint(1, most)):
+            for _ in range(rng.randint(1, batch_max)):
                 sequence += 1
-                self._write(stream, sequence, self._place(choose), covered)
-            self._make_durable(stream, sequence)
+                self._write(stream, sequence, draw, covered)
+            self._flush(stream, sequence)
             covered = sequence
 
     def _write(
-        self,
-        stream: int,
-        sequence: int,
-        place: tuple[int, int] | Callable[[], tuple[int, int]],
-        covered: int = 0,
+        self, stream: int, sequence: int, draw: Callable[[], Extent], covered: int = 0
     ) -> None:
-        generation, (first, sectors) = self._claim(place)
-        request = Request(generation, stream, sequence, first, sectors, covered)
+        """Writes to an extent from `draw`, which is called again while it overlaps another."""
+        while (generation := self._in_flight.add(extent := draw())) is None:
+            pass
+        request = Request(generation, stream, sequence, *extent, covered)
         try:
-            data = encode(self.plan.run, request)
-            self.link.tell(issued(request))
-            self.target.write(first * SECTOR, data)
+            data = encode(self.options.run, request)
+            self.sender.send(issued(request))
+            self.target.write(extent.first * SECTOR, data)
         finally:
-            self._claims.release(generation)
+            self._in_flight.remove(generation)
         with self._guard:
             self.written.requests += 1
             self.written.write_bytes += len(data)
-            if self.plan.requests is not None and self.written.requests >= self.plan.requests:
+            requests = self.options.requests
+            if requests is not None and self.written.requests >= requests:
                 self._stop.set()
 
-    def _claim(
-        self, place: tuple[int, int] | Callable[[], tuple[int, int]]
-    ) -> tuple[int, tuple[int, int]]:
-        while True:
-            extent = place() if callable(place) else place
-            generation = self._claims.take(*extent)
-            if generation is not None:
-                return generation, extent
-
-    def _place(self, choose: random.Random) -> Callable[[], tuple[int, int]]:
-        """Draws extents: sizes spread evenly over their logarithm, offsets over the whole range."""
+    def _extents(self, rng: random.Random) -> Callable[[], Extent]:
+        """Draws extents: sizes log-uniform, offsets uniform over the region."""
         block = self.target.block_bytes // SECTOR
-        smallest = max(block, self.plan.smallest // SECTOR)
-        largest = min(self.plan.largest // SECTOR, self._sectors)
+        smallest = max(block, self.options.smallest // SECTOR)
+        largest = min(self.options.largest // SECTOR, self._sectors)
         low, high = math.log(smallest), math.log(largest + 1)
 
-        def draw() -> tuple[int, int]:
-            sectors = min(largest, int(math.exp(choose.uniform(low, high))))
+        def draw() -> Extent:
+            sectors = min(largest, int(math.exp(rng.uniform(low, high))))
             sectors = max(block, sectors // block * block)
             blocks = (self._sectors - sectors) // block
-            return choose.randint(0, blocks) * block, sectors
+            return Extent(rng.randint(0, blocks) * block, sectors)
 
         return draw
 
-    def _make_durable(self, stream: int, sequence: int) -> None:
-        if self.plan.sync not in EACH and self.plan.sync != "none":
+    def _flush(self, stream: int, sequence: int) -> None:
+        if self.options.sync not in SYNC_PER_WRITE and self.options.sync != "none":
             self.target.flush()
-        self.link.tell(flushed(stream, sequence))
+        self.sender.send(flushed(stream, sequence))
         with self._guard:
             self.written.flushes += 1

@@ -1,4 +1,4 @@
-"""Standard output that takes nothing, and files that never end: one line, never a traceback."""
+"""Unwritable standard output and endless input files: one line, never a traceback."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ def in_shell(executable: str, tmp_path: Path) -> Callable[..., subprocess.Comple
 
 @pytest.mark.parametrize("words", VERBS)
 @pytest.mark.parametrize(
-    ("redirection", "told"),
+    ("redirection", "message"),
     [(">/dev/full", "cannot be written (No space left on device)"), (">&-", "is closed")],
 )
-def test_no_room_on_standard_output_is_one_line_and_status_2(
+def test_an_unwritable_standard_output_is_one_line_and_status_2(
     words: tuple[str, ...],
     redirection: str,
-    told: str,
+    message: str,
     in_shell: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     done = in_shell(f'"$@" {redirection}', *words)
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
-    assert f"standard output {told}" in done.stderr
+    assert f"standard output {message}" in done.stderr
 
 
 @pytest.mark.parametrize("words", VERBS)
-def test_a_reader_that_goes_away_ends_it_by_sigpipe_and_silently(
+def test_a_closed_pipe_on_standard_output_ends_the_program_silently_by_sigpipe(
     words: tuple[str, ...], executable: str, tmp_path: Path
 ) -> None:
     reading, writing = os.pipe()
@@ -76,7 +76,7 @@ def test_a_reader_that_goes_away_ends_it_by_sigpipe_and_silently(
 
 
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "<&- 2>&-"])
-def test_messages_that_nobody_takes_do_not_stop_the_work(
+def test_an_unwritable_standard_error_does_not_stop_the_work(
     redirection: str, in_shell: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     done = in_shell(f'"$@" {redirection}', "run", "aging", TWIN, "--size", "16MiB", "--json")
@@ -86,32 +86,32 @@ def test_messages_that_nobody_takes_do_not_stop_the_work(
 
 @pytest.fixture
 def endless(tmp_path: Path) -> dict[str, Path]:
-    """Files that are no text of bounded size, by what the refusal says of them."""
-    found = {what: tmp_path / f"{number}.toml" for number, what in enumerate(ODD)}
-    found["is a character device"].symlink_to("/dev/zero")
-    os.mkfifo(found["is a FIFO"])
-    found["is a directory"].mkdir()
-    with found["at most"].open("wb") as file:
+    """Paths that are not regular files of bounded size, by the reason in the error."""
+    paths = {reason: tmp_path / f"{number}.toml" for number, reason in enumerate(REASONS)}
+    paths["is a character device"].symlink_to("/dev/zero")
+    os.mkfifo(paths["is a FIFO"])
+    paths["is a directory"].mkdir()
+    with paths["at most"].open("wb") as file:
         file.truncate(1 << 40)
-    return found
+    return paths
 
 
-ODD = ("is a character device", "is a FIFO", "is a directory", "at most")
-CASES = [(words, "is a FIFO") for words in READS] + [(READS[0], what) for what in ODD]
+REASONS = ("is a character device", "is a FIFO", "is a directory", "at most")
+CASES = [(words, "is a FIFO") for words in READS] + [(READS[0], reason) for reason in REASONS]
 
 
-@pytest.mark.parametrize(("words", "what"), CASES)
-def test_what_is_no_file_of_bounded_size_is_refused_and_not_read(
-    words: tuple[str, ...], what: str, endless: dict[str, Path], refused: Refused
+@pytest.mark.parametrize(("words", "reason"), CASES)
+def test_a_path_that_is_not_a_file_of_bounded_size_is_refused(
+    words: tuple[str, ...], reason: str, endless: dict[str, Path], refused: Refused
 ) -> None:
-    path = endless[what]
-    told = refused(*(word.format(path) for word in words))
-    assert what in told
-    assert str(path) in told
+    path = endless[reason]
+    message = refused(*(word.format(path) for word in words))
+    assert reason in message
+    assert str(path) in message
 
 
 @pytest.mark.parametrize("name", ["result.json", "steps.parquet"])
-def test_a_run_with_a_file_that_never_ends_is_refused(
+def test_a_run_folder_with_a_fifo_is_refused(
     name: str, ssdlab: Program, refused: Refused, tmp_path: Path
 ) -> None:
     out = tmp_path / "runs"

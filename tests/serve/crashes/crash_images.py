@@ -1,9 +1,9 @@
-"""All crash images of a file system on a twin, out of the log that the server writes.
+"""Checks crash images of a file system on a twin, made from the log of the server.
 
-Up to each write of the log a crash may leave: all of it; all but the second half of the last
-write; all but the first write since the last flush. What was flushed before, or written with FUA,
-is never lost. Each image is recovered as after a crash (e2fsck -p), must then be clean (e2fsck
--fn), and must hold what fsync had acknowledged before, which marks in the log say.
+A crash after a write of the log may leave: everything; everything without the second half of the
+last write; everything without the first write since the last flush. Writes that were flushed, or
+made with FUA, are never lost. Each image is recovered as after a crash (e2fsck -p), must then be
+clean (e2fsck -fn), and must have the data that fsync acknowledged, as marks in the log show.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PAGE: Final = 4096
 _ZEROS: Final = bytes(PAGE)
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 MADE: Final = "made"
-"""The mark behind mkfs and the first mount: before, there is nothing to recover."""
+"""The mark after mkfs and the first mount: earlier images are not checked."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One of a log in the format of dm-log-writes; a range in bytes."""
+    """An entry of a log in the format of dm-log-writes; offset and length in bytes."""
 
     offset: int
     length: int
@@ -37,12 +37,12 @@ class Entry:
 
     @property
     def may_be_lost(self) -> bool:
-        """Whether a crash before the next flush may undo it."""
+        """Whether a crash before the next flush may lose it."""
         return bool(self.length) and not self.flags & FUA
 
 
 def read_log(path: Path) -> Iterator[Entry]:
-    """Its entries, in order."""
+    """The entries of a log, in order."""
     with path.open("rb") as file:
         _, _, count = struct.unpack_from("<QQQ", file.read(SECTOR))
         for _ in range(count):
@@ -55,14 +55,14 @@ def read_log(path: Path) -> Iterator[Entry]:
 
 @dataclass
 class Workload:
-    """Files that are made durable one after the other, in a directory; `mark` names moments."""
+    """Writes files to a directory, each with fsync; `mark` writes a mark to the log."""
 
     point: Path
     mark: Callable[[str], object]
     seed: int = 1
 
     def run(self, rounds: int) -> None:
-        """Each round: a new file, a file replaced by a rename, a line at the end of another."""
+        """In each round: a new file, a file replaced by rename, an append to a third."""
         for number in range(rounds):
             self._write(f"file-{number}", content("file", number, self.seed))
             self.mark(f"file {number}")
@@ -91,14 +91,14 @@ class Workload:
 
 
 def content(name: str, number: int, seed: int) -> bytes:
-    """What a file of the workload holds."""
-    chance = random.Random(f"{name} {number} {seed}")
-    return chance.randbytes(chance.randrange(1, 40_000))
+    """The content of a file of the workload."""
+    rng = random.Random(f"{name} {number} {seed}")
+    return rng.randbytes(rng.randrange(1, 40_000))
 
 
 @dataclass
 class Images:
-    """Crash images that were checked, and what was wrong with some."""
+    """Counts of checked crash images, and a line for each bad one."""
 
     entries: int = 0
     checked: int = 0
@@ -107,65 +107,66 @@ class Images:
 
 
 class Checker:
-    """Makes and checks the crash images of a log, in a folder that should lie in memory."""
+    """Makes and checks the crash images of a log in a folder, preferably in memory."""
 
     def __init__(self, size_bytes: int, folder: Path, seed: int = 1) -> None:
-        self._flushed = bytearray(size_bytes)
+        self._durable = bytearray(size_bytes)
         self._touched: set[int] = set()
         self._image, self._folder, self._seed = folder / "image", folder / "dumped", seed
         self._folder.mkdir()
         self._acknowledged: dict[str, int] = {}
-        self.found = Images()
+        self.images = Images()
 
     def check(self, log: Path, every: int = 1) -> Images:
-        """All of them behind the mark `MADE`, or every so many."""
+        """Checks every `every`-th image after the mark `MADE`."""
         epoch: list[Entry] = []
-        turn, begun = 0, False
+        image, begun = 0, False
         for number, entry in enumerate(read_log(log)):
-            self.found.entries += 1
+            self.images.entries += 1
             if entry.flags & MARK:
                 begun = begun or entry.mark == MADE
-                kind, _, told = entry.mark.partition(" ")
-                if told:
-                    self._acknowledged[kind] = int(told)
+                kind, _, round_number = entry.mark.partition(" ")
+                if round_number:
+                    self._acknowledged[kind] = int(round_number)
             elif entry.flags & FLUSH:
                 self._keep(epoch)
                 epoch = []
             if not entry.length:
                 continue
-            for what, left in _left(epoch, entry):
-                turn += 1
-                if begun and turn % every == 0:
-                    self._check(f"entry {number}, {what}", left)
+            for loss, writes in _surviving(epoch, entry):
+                image += 1
+                if begun and image % every == 0:
+                    self._check(f"entry {number}, {loss}", writes)
             epoch.append(entry)
-        return self.found
+        return self.images
 
     def _keep(self, epoch: list[Entry]) -> None:
         for entry in epoch:
             end = entry.offset + len(entry.data)
-            self._flushed[entry.offset : end] = entry.data
+            self._durable[entry.offset : end] = entry.data
             self._touched.update(range(entry.offset // PAGE, -(-end // PAGE)))
 
-    def _check(self, what: str, left: list[Entry]) -> None:
-        self.found.checked += 1
-        self._make(left)
-        why = self._recovered() or self._differs()
-        if why:
-            self.found.bad.append(f"{what}: {why}")
+    def _check(self, name: str, writes: list[Entry]) -> None:
+        self.images.checked += 1
+        self._make_image(writes)
+        error = self._recover() or self._compare_files()
+        if error:
+            self.images.bad.append(f"{name}: {error}")
 
-    def _make(self, left: list[Entry]) -> None:
+    def _make_image(self, writes: list[Entry]) -> None:
         self._image.unlink(missing_ok=True)
         with self._image.open("xb", buffering=0) as file:
-            file.truncate(len(self._flushed))
-            view = memoryview(self._flushed)
+            file.truncate(len(self._durable))
+            view = memoryview(self._durable)
             for page in self._touched:
                 part = view[page * PAGE : (page + 1) * PAGE]
                 if part != _ZEROS:
                     os.pwrite(file.fileno(), part, page * PAGE)
-            for entry in left:
+            for entry in writes:
                 os.pwrite(file.fileno(), entry.data, entry.offset)
 
-    def _recovered(self) -> str:
+    def _recover(self) -> str:
+        """Runs e2fsck; returns its error."""
         for words, most in ((("-p",), 1), (("-f", "-n"), 0)):
             done = subprocess.run(
                 ["e2fsck", *words, str(self._image)], capture_output=True, text=True, check=False
@@ -174,8 +175,8 @@ class Checker:
                 return f"e2fsck {words}: {done.returncode} {done.stdout}{done.stderr}"
         return ""
 
-    def _differs(self) -> str:
-        """What of the acknowledged files is not there."""
+    def _compare_files(self) -> str:
+        """The first acknowledged file that is missing or differs."""
         files = [f"file-{n}" for n in range(self._acknowledged.get("file", -1) + 1)]
         names = [*files, "state", "log"]
         for name in names:
@@ -188,36 +189,36 @@ class Checker:
             text=True,
             check=True,
         )
-        self.found.marks_checked += len(files)
+        self.images.marks_checked += len(files)
         for number, name in enumerate(files):
             if self._read(name) != content("file", number, self._seed):
                 return f"{name} differs or is missing"
-        return self._state_differs() or self._log_differs()
+        return self._compare_state() or self._compare_log()
 
-    def _state_differs(self) -> str:
-        least = self._acknowledged.get("state")
-        if least is None:
+    def _compare_state(self) -> str:
+        last = self._acknowledged.get("state")
+        if last is None:
             return ""
-        self.found.marks_checked += 1
-        # A later one may be there before its rename is acknowledged.
-        known = [content("state", number, self._seed) for number in (least, least + 1)]
-        return "" if self._read("state") in known else f"state is not that of round {least}"
+        self.images.marks_checked += 1
+        # The next one may be there before its rename is acknowledged.
+        allowed = [content("state", number, self._seed) for number in (last, last + 1)]
+        return "" if self._read("state") in allowed else f"state is not that of round {last}"
 
-    def _log_differs(self) -> str:
+    def _compare_log(self) -> str:
         last = self._acknowledged.get("log")
         if last is None:
             return ""
-        self.found.marks_checked += 1
-        wanted = b"".join(content("log", number, self._seed) for number in range(last + 1))
-        return "" if self._read("log").startswith(wanted) else f"log lacks round {last}"
+        self.images.marks_checked += 1
+        expected = b"".join(content("log", number, self._seed) for number in range(last + 1))
+        return "" if self._read("log").startswith(expected) else f"log lacks round {last}"
 
     def _read(self, name: str) -> bytes:
         path = self._folder / name
         return path.read_bytes() if path.exists() else b""
 
 
-def _left(epoch: list[Entry], entry: Entry) -> Iterator[tuple[str, list[Entry]]]:
-    """What of the writes since the last flush a crash right behind `entry` may leave."""
+def _surviving(epoch: list[Entry], entry: Entry) -> Iterator[tuple[str, list[Entry]]]:
+    """The writes since the last flush that may survive a crash after `entry`."""
     yield "all", [*epoch, entry]
     if not entry.may_be_lost:
         return

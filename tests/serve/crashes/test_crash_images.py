@@ -1,4 +1,4 @@
-"""A file system on a twin, at crash points of its log: some of what bench/crash_images.py makes."""
+"""Crash images of a file system on a twin. bench/crash_images.py checks all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZE = 24 << 20
 
 @pytest.fixture
 def logged(serve: Serve, attach: Attach, mounted: Mounted, tmp_path: Path) -> Callable[[int], Path]:
-    """`logged(rounds)` -> the log of a workload on ext4; needs root and nbdfuse, else skips."""
+    """`logged(rounds)` -> the log of a workload on ext4; skips without root or nbdfuse."""
 
     def make(rounds: int) -> Path:
         need("mkfs.ext4", "e2fsck", "debugfs")
@@ -26,8 +26,8 @@ def logged(serve: Serve, attach: Attach, mounted: Mounted, tmp_path: Path) -> Ca
         point = mounted(attached.device, "ext4")
         with served.control as control:
             os.sync()
-            control.ask("mark", name=MADE)
-            Workload(point, lambda name: control.ask("mark", name=name)).run(rounds)
+            control.request("mark", name=MADE)
+            Workload(point, lambda name: control.request("mark", name=name)).run(rounds)
         unmount(point)
         attached.detach()
         served.stop()
@@ -36,19 +36,19 @@ def logged(serve: Serve, attach: Attach, mounted: Mounted, tmp_path: Path) -> Ca
     return make
 
 
-def test_no_crash_image_loses_what_was_acknowledged(
+def test_no_crash_image_loses_acknowledged_data(
     logged: Callable[[int], Path], tmp_path: Path
 ) -> None:
-    found = Checker(SIZE, tmp_path).check(logged(4), every=6)
-    assert found.bad == []
-    assert found.checked > 12
-    assert found.marks_checked > 20
+    images = Checker(SIZE, tmp_path).check(logged(4), every=6)
+    assert images.bad == []
+    assert images.checked > 12
+    assert images.marks_checked > 20
 
 
-def test_a_drive_that_loses_what_it_flushed_is_found(
+def test_a_drive_that_loses_flushed_data_is_detected(
     logged: Callable[[int], Path], tmp_path: Path
 ) -> None:
-    """Of the means themselves: a log without its flushes lets much more be lost."""
+    """Checks the checker: it drops the first write of each flush."""
     checker = Checker(SIZE, tmp_path)
     keep = checker._keep
     checker._keep = lambda epoch: keep(epoch[1:])  # type: ignore[method-assign]

@@ -20,7 +20,7 @@ from ssdlab.storage_stack.blockdev import device_named
 from ssdlab.storage_stack.in_use import file_in_use, in_use, recorded_uses
 from ssdlab.storage_stack.same_storage import siblings
 from ssdlab.target import Consent, parse_target
-from ssdlab.witness.target import make_file, require_free
+from ssdlab.witness.target import make_file, require_unused
 
 VIRTUAL = "devices/virtual/block"
 PCI = "devices/pci0/host{}/block"
@@ -170,10 +170,10 @@ def test_what_is_mounted_by_one_loop_device_cannot_be_destroyed_by_the_other(
     with pytest.raises(TargetError, match="shares bytes with"), open_for_run(run):
         pass
     with pytest.raises(TargetError, match="shares bytes with"):
-        require_free(second, destroy_data=True)
-    asked = DeviceOptions(HealOptions(dry_run=True), None)
+        require_unused(second, destroy_data=True)
+    options = DeviceOptions(HealOptions(dry_run=True), None)
     with pytest.raises(TargetError, match="shares bytes with"):
-        heal_device(second, asked, print)
+        heal_device(second, options, print)
 
 
 def test_a_sibling_that_nobody_uses_does_not_protect_a_free_device(

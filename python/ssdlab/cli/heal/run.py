@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ssdlab.cli.bar import shown
+from ssdlab.cli.bar import progress_bar
 from ssdlab.cli.heal.output import ProgressReporter, render
 from ssdlab.cli.output import write_out
 from ssdlab.errors import Interrupted, TargetError
@@ -37,7 +37,7 @@ def heal_files(paths: list[Path], options: HealOptions, *, json: bool, quiet: bo
         report.leftovers = _remove_leftovers(files)
     console = Console(stderr=True)
     for path in files:
-        with shown(console, f"heal {path}", quiet=quiet) as listener:
+        with progress_bar(console, f"heal {path}", quiet=quiet) as listener:
             outcome = heal_file(path, options, ProgressReporter(listener))
         _refuse_only_file(outcome, files)
         report.files.append(outcome)
@@ -57,7 +57,7 @@ def heal_device(
     if not options.heal.dry_run:
         _require_consent(device, in_place)
     started = time.monotonic()
-    with shown(Console(stderr=True), f"heal {device}", quiet=quiet) as listener:
+    with progress_bar(Console(stderr=True), f"heal {device}", quiet=quiet) as listener:
         outcome = whole.heal_device(device, options, ProgressReporter(listener))
     report = HealReport(version("ssdlab"), options.heal.dry_run, 0.0, [outcome], "")
     return _finish(report, started, json=json, quiet=quiet)

@@ -68,7 +68,9 @@ def fit(
     """
     sheet = sheet_of(read_results(results, model), hold_out or [])
     source = f"fit of {_named(sheet)}, {datetime.now(UTC):%Y-%m-%d}".replace('"', "")
-    with bar.shown(Console(stderr=True), f"fitting to {_named(sheet)}", quiet=quiet) as listener:
+    with bar.progress_bar(
+        Console(stderr=True), f"fitting to {_named(sheet)}", quiet=quiet
+    ) as listener:
         fitted = run_fit(profiles.load(start), sheet, source, _progress(listener))
     _save(out, fitted.profile)
     if json:

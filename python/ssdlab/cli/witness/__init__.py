@@ -1,1 +1,1 @@
-"""`ssdlab witness`: one file a sub-command."""
+"""`ssdlab witness`: one file per sub-command."""

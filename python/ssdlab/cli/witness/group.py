@@ -1,4 +1,4 @@
-"""The group of `ssdlab witness`'s commands."""
+"""`ssdlab witness`: the group of its sub-commands."""
 
 from __future__ import annotations
 
@@ -11,31 +11,28 @@ from ssdlab.cli.lazy import LazyGroup, Member
 
 
 class _Group(LazyGroup):
-    """The commands by name, in the order of the help."""
-
     members: ClassVar[Mapping[str, Member]] = {
         "report": Member(
             "ssdlab.cli.witness.report",
-            "Count the cuts, bound the rate of loss, give a verdict (status 1 if something was "
-            "lost).",
+            "Count the cuts, bound the loss rate, give a verdict (status 1 if data was lost).",
         ),
         "serve": Member(
             "ssdlab.cli.witness.serve",
-            "Remember, on a machine that keeps its power, what drives elsewhere acknowledge.",
+            "Record acknowledged writes of other machines, on a machine that keeps its power.",
         ),
         "verify": Member(
             "ssdlab.cli.witness.verify",
-            "Read the whole region back and say what is missing, and of what kind (status 1).",
+            "Read the region back and report missing or damaged writes (status 1).",
         ),
         "write": Member(
-            "ssdlab.cli.witness.write", "Write stamped requests at random until the power goes."
+            "ssdlab.cli.witness.write", "Write stamped requests at random until the power is cut."
         ),
     }
 
 
 app = typer.Typer(
     cls=_Group,
-    help="Does a drive keep what it said it kept? A second machine remembers, you cut the power.",
+    help="Does a drive keep what it acknowledged? A second machine records it, you cut the power.",
     epilog="Example: ssdlab witness serve --listen 0.0.0.0:5400",
     no_args_is_help=True,
     add_completion=False,
@@ -44,4 +41,4 @@ app = typer.Typer(
 
 @app.callback()
 def _witness() -> None:
-    """Does a drive keep what it said it kept? A second machine remembers, you cut the power."""
+    """Does a drive keep what it acknowledged? A second machine records it, you cut the power."""

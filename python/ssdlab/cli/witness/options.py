@@ -1,9 +1,9 @@
-"""The options that the witness's commands share, and how their targets are opened."""
+"""Options shared by the sub-commands of `ssdlab witness`, and opening the target."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
@@ -11,11 +11,13 @@ from rich.console import Console
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.storage_stack.blockdev import is_block_device
 from ssdlab.units import parse_size
-from ssdlab.witness.client import Witness
-from ssdlab.witness.nbd import SCHEMES, NbdTarget
+from ssdlab.witness.limits import NBD_SCHEMES, SECTOR, Sync
+from ssdlab.witness.nbd import NbdTarget
 from ssdlab.witness.protocol import parse_address, read_secret
-from ssdlab.witness.stamps import SECTOR
-from ssdlab.witness.target import PathTarget, Sync, Target
+from ssdlab.witness.target import PathTarget, Target
+
+if TYPE_CHECKING:
+    from ssdlab.witness.client import Witness
 
 FOLDER: Final = Path("ssdlab-witness")
 SECRET: Final = Path("secret")
@@ -27,35 +29,38 @@ TargetName = Annotated[
         help="A file, a block device (its data is lost), or the nbd: address of a served twin.",
     ),
 ]
-Server = Annotated[str, typer.Option(help="The witness: HOST or HOST:PORT.")]
-Secret = Annotated[Path, typer.Option(help="File with the secret that `serve` has made.")]
-Run = Annotated[str | None, typer.Option(help="The run; left out, the newest of this target.")]
+Server = Annotated[str, typer.Option(help="Address of the witness: HOST or HOST:PORT.")]
+Secret = Annotated[Path, typer.Option(help="File with the secret that `serve` made.")]
+Run = Annotated[str | None, typer.Option(help="The run [the newest of this target].")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 
-def witness_at(server: str, secret: Path) -> Witness:
-    """The witness of the options.
+def witness_from(server: str, secret: Path) -> Witness:
+    """The witness named by --server and --secret.
 
     Raises:
-        UsageError: no address, or no secret.
+        UsageError: the address is not valid, or the secret cannot be used.
     """
-    return Witness(parse_address(server), read_secret(secret))
+    address, key = parse_address(server), read_secret(secret)
+    from ssdlab.witness.client import Witness
+
+    return Witness(address, key)
 
 
-def named(target: str) -> str:
-    """The target as the witness knows it: a path from the root, an address as it is."""
-    return target if target.startswith(SCHEMES) else str(Path(target).resolve())
+def full_name(target: str) -> str:
+    """The target's name in the journal: an absolute path, or the nbd: address."""
+    return target if target.startswith(NBD_SCHEMES) else str(Path(target).resolve())
 
 
 def open_target(target: str, sync: Sync, size: int | None, *, writes: bool) -> Target:
-    """Opens it; `size` bounds the region.
+    """Opens a target; `size` limits the region, in bytes.
 
     Raises:
-        TargetError: it cannot be used, or is smaller.
+        TargetError: it cannot be used, or is smaller than `size`.
     """
     opened: Target
-    if target.startswith(SCHEMES):
+    if target.startswith(NBD_SCHEMES):
         opened = NbdTarget(target, sync)
     else:
         path = Path(target)
@@ -64,25 +69,25 @@ def open_target(target: str, sync: Sync, size: int | None, *, writes: bool) -> T
         opened = PathTarget(path, sync, writes=writes)
     if size is not None:
         if size > opened.size_bytes:
-            raise TargetError(f"{target} has {opened.size_bytes} bytes, fewer than --size asks for")
+            raise TargetError(f"{target} has {opened.size_bytes} bytes, less than --size {size}")
         opened.size_bytes = size // opened.block_bytes * opened.block_bytes
     if opened.size_bytes < SECTOR:
-        raise TargetError(f"{target} holds no sector")
+        raise TargetError(f"{target} is smaller than a sector ({SECTOR} bytes)")
     return opened
 
 
-def sectors(name: str, text: str) -> int:
-    """Bytes of a size that is made of whole sectors.
+def parse_sectors(option: str, text: str) -> int:
+    """A size in bytes that is a multiple of the sector.
 
     Raises:
         UsageError: it is not.
     """
     size = parse_size(text)
     if size <= 0 or size % SECTOR:
-        raise UsageError(f"--{name} is {text}; it may be a multiple of {SECTOR} B")
+        raise UsageError(f"--{option} is {text}; it must be a multiple of {SECTOR} B")
     return size
 
 
-def say(console: Console, line: str) -> None:
-    """A line for people, as it is."""
+def print_line(console: Console, line: str) -> None:
+    """Prints a line without markup, colours or line breaks."""
     console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`ssdlab witness report`: what all cuts of a witness's journals say together."""
+"""`ssdlab witness report`: findings and verdict over all cuts in a folder of journals."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from rich.table import Table
 
 from ssdlab.cli.output import write_out
 from ssdlab.cli.witness import options
-from ssdlab.cli.witness.options import FOLDER, named, say
+from ssdlab.cli.witness.options import FOLDER, full_name, print_line
 from ssdlab.errors import UsageError
-from ssdlab.records import encode_json
-from ssdlab.witness.journal import SUFFIX, Record, events, read
-from ssdlab.witness.summary import Look, looks_of, summarize
+from ssdlab.witness.limits import SUFFIX
 
 app = typer.Typer(add_completion=False)
 
@@ -31,22 +29,27 @@ def report(
     target: Annotated[str | None, typer.Option(help="Only runs of this target.")] = None,
     json: options.Json = False,
 ) -> int:
-    """Count the cuts, bound the rate of loss, give a verdict (status 1 if something was lost)."""
+    """Count the cuts, bound the loss rate, give a verdict (status 1 if data was lost)."""
+    from ssdlab.records import encode_json
+    from ssdlab.witness.journal import events, read
+    from ssdlab.witness.summary import summarize, verifications_of
+
     paths = sorted(journals.glob(f"*{SUFFIX}")) if journals.is_dir() else [journals]
-    looks: list[Look] = []
+    verifications = []
     targets: set[str] = set()
     for path in paths:
         records = read(path)
-        name = _target_of(records)
-        if target is None or name == named(target):
-            looks += looks_of(path.stem, records)
+        rounds = events(records, "round")
+        name = str(rounds[0]["target"]) if rounds else ""
+        if target is None or name == full_name(target):
+            verifications += verifications_of(path.stem, records)
             targets.add(name)
-    if not looks:
-        raise UsageError(f"{journals} holds no look at a drive; run `ssdlab witness verify` first")
-    summary = summarize(looks)
+    if not verifications:
+        raise UsageError(f"{journals} has no verification; run `ssdlab witness verify` first")
+    summary = summarize(verifications)
     if len(targets) > 1:
         summary["warnings"].append(
-            f"{len(targets)} targets are put together here: give --target for one of them."
+            f"The counts cover {len(targets)} targets; give --target for one of them."
         )
     if json:
         write_out(encode_json({"ssdlab": version("ssdlab"), "experiment": "witness", **summary}))
@@ -55,14 +58,9 @@ def report(
     return 1 if summary["bad"] else 0
 
 
-def _target_of(records: list[Record]) -> str:
-    rounds = events(records, "round")
-    return str(rounds[0]["target"]) if rounds else ""
-
-
 def _print(summary: dict[str, Any], targets: list[str]) -> None:
     console = Console()
-    say(console, ", ".join(targets))
+    print_line(console, ", ".join(targets))
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("finding", "value", "95 %", "why"):
         table.add_column(title, overflow="fold")
@@ -72,8 +70,8 @@ def _print(summary: dict[str, Any], targets: list[str]) -> None:
         table.add_row(name, _value(finding["value"]), bounds, finding["why"])
     console.print(table)
     for warning in summary["warnings"]:
-        say(console, f"warning: {warning}")
-    say(console, summary["verdict"])
+        print_line(console, f"warning: {warning}")
+    print_line(console, summary["verdict"])
 
 
 def _value(value: Any) -> str:

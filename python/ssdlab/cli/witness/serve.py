@@ -1,4 +1,4 @@
-"""`ssdlab witness serve`: remembers on this machine what another one's drive acknowledged."""
+"""`ssdlab witness serve`: records on this machine the writes that others' drives acknowledge."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from rich.console import Console
 
 from ssdlab.cli.output import write_out
 from ssdlab.cli.witness import options
-from ssdlab.cli.witness.options import FOLDER, SECRET, say
+from ssdlab.cli.witness.options import FOLDER, SECRET, print_line
 from ssdlab.errors import UsageError
-from ssdlab.records import encode_json
-from ssdlab.witness.journal import SUFFIX
-from ssdlab.witness.protocol import PORT, parse_address, read_secret
-from ssdlab.witness.server import Server, Watch, make_secret
+from ssdlab.witness.limits import SUFFIX
+from ssdlab.witness.protocol import PORT, make_secret, parse_address, read_secret
 
 app = typer.Typer(add_completion=False)
 
@@ -31,46 +29,64 @@ def serve(
     listen: Annotated[str, typer.Option(help="HOST:PORT to listen on.")] = f"127.0.0.1:{PORT}",
     out: Annotated[Path, typer.Option(help="Folder of the journals and the secret.")] = FOLDER,
     secret: Annotated[
-        Path | None, typer.Option(help="File with the secret [OUT/secret, made if missing].")
+        Path | None,
+        typer.Option(help="File with the secret [OUT/secret, created if it does not exist]."),
     ] = None,
     cut_after: Annotated[
-        str | None, typer.Option(metavar="N|N-M", help="Run --cut-command after so many flushes.")
+        str | None,
+        typer.Option(metavar="N|N-M", help="Run --cut-command after N (or N to M) flushes."),
     ] = None,
     cut_command: Annotated[
-        str | None, typer.Option(help="What cuts the power: of a relay, a switched socket ...")
+        str | None,
+        typer.Option(help="Program that cuts the power, with a relay or a switched socket."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the moments of N-M.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the choice from N-M.")] = 0,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Remember, on a machine that keeps its power, what drives elsewhere acknowledge.
+    """Record acknowledged writes of other machines, on a machine that keeps its power.
 
-    Runs until Ctrl-C. Its journals survive a crash of its own; copy its secret to the tested
-    machine. With --cut-command it cuts the power itself, once a round, in the midst of writing.
+    Runs until Ctrl-C. Copy its secret to the tested machine. The journals survive a crash of this
+    machine. With --cut-command it cuts the power itself, once per round, during the writes.
     """
     if (cut_after is None) != (cut_command is None):
-        raise UsageError("give --cut-after and --cut-command together, or none of them")
-    place = secret if secret is not None else out / SECRET
+        raise UsageError("give --cut-after and --cut-command together, or neither")
+    secret_file = secret if secret is not None else out / SECRET
     if secret is None:
-        make_secret(place)
-    address = parse_address(listen)
+        make_secret(secret_file)
+    address, key = parse_address(listen), read_secret(secret_file)
+    console = Console(stderr=True)
+    counts = None if cut_after is None else _parse_range(cut_after)
+    words = None if cut_command is None else shlex.split(cut_command)
+    if words == []:
+        raise UsageError("--cut-command is empty; give the program that cuts the power")
+    from ssdlab.records import encode_json
+    from ssdlab.witness.server import CutTrigger, Server
+
     try:
-        server = Server(out, read_secret(place), address)
+        server = Server(out, key, address)
     except OSError as error:
         raise UsageError(
-            f"--listen {listen}: cannot be had ({error.strerror}); give an address of this machine "
-            "and a port that is free"
+            f"--listen {listen}: cannot listen there ({error.strerror}); give an address of this "
+            "machine and a free port"
         ) from error
-    console = Console(stderr=True)
-    if cut_after is not None and cut_command is not None:
-        server.watch = _watch(cut_after, cut_command, seed, console)
+    if counts is not None and words is not None:
+        rng, (least, most) = random.Random(seed), counts
+        server.cut_trigger = CutTrigger(
+            lambda: rng.randint(least, most), lambda: _cut_power(words, console)
+        )
     if not quiet:
-        server.tell = lambda line: say(console, line)
+        server.log = lambda line: print_line(console, line)
         host, port = server.address
-        say(console, f"witness on {host}:{port}, journals in {out}, until Ctrl-C")
-        say(console, f"  copy {place} to the tested machine; there: ssdlab witness write TARGET")
+        print_line(console, f"witness on {host}:{port}, journals in {out}, until Ctrl-C")
+        print_line(
+            console,
+            f"  copy {secret_file} to the tested machine; there: ssdlab witness write TARGET",
+        )
     try:
-        _wait()
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600)
     finally:
         server.stop()
         if json:
@@ -79,30 +95,21 @@ def serve(
     return 0
 
 
-def _wait() -> None:
-    """Until Ctrl-C, which is how a witness ends in good order."""
-    with contextlib.suppress(KeyboardInterrupt):
-        while True:
-            time.sleep(3600)
-
-
-def _watch(after: str, command: str, seed: int, console: Console) -> Watch:
-    low, dash, high = after.partition("-")
+def _parse_range(text: str) -> tuple[int, int]:
+    """The bounds of N or N-M."""
+    low, dash, high = text.partition("-")
     bounds = (low, high if dash else low)
-    if not all(text.isascii() and text.isdecimal() and int(text) for text in bounds):
-        raise UsageError(f"--cut-after is {after!r}; it may be N or N-M, such as 50-500")
+    if not all(bound.isascii() and bound.isdecimal() and int(bound) for bound in bounds):
+        raise UsageError(f"--cut-after is {text!r}; it must be N or N-M, such as 50-500")
     least, most = int(bounds[0]), int(bounds[1])
     if least > most:
-        raise UsageError(f"--cut-after is {after!r}; the first number may not be the larger one")
-    words, choose = shlex.split(command), random.Random(seed)
-    if not words:
-        raise UsageError("--cut-command is empty; give the program that cuts the power")
+        raise UsageError(f"--cut-after is {text!r}; in N-M, N must not exceed M")
+    return least, most
 
-    def cut() -> None:
-        say(console, f"cutting the power: {command}")
-        try:
-            subprocess.Popen(words)
-        except OSError as error:
-            say(console, f"{words[0]} cannot be run ({error.strerror})")
 
-    return Watch(lambda: choose.randint(least, most), cut)
+def _cut_power(words: list[str], console: Console) -> None:
+    print_line(console, f"cutting the power: {shlex.join(words)}")
+    try:
+        subprocess.Popen(words)
+    except OSError as error:
+        print_line(console, f"{words[0]} cannot be run ({error.strerror})")

@@ -1,27 +1,26 @@
-"""`ssdlab witness verify`: after the cut: is all there that was acknowledged?"""
+"""`ssdlab witness verify`: after the cut, checks that every acknowledged write is there."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from ssdlab.cli.output import write_out
 from ssdlab.cli.witness import options
-from ssdlab.cli.witness.options import SECRET, named, open_target, say, witness_at
+from ssdlab.cli.witness.options import SECRET, full_name, open_target, print_line, witness_from
 from ssdlab.errors import UsageError
-from ssdlab.records import encode_json
-from ssdlab.witness.controls import Proof, describe, proof
-from ssdlab.witness.journal import events, ledger_of
-from ssdlab.witness.judge import Judgement, as_record
-from ssdlab.witness.summary import Control, looks_of, summarize
-from ssdlab.witness.verify import verify as look
+from ssdlab.witness.limits import SECTOR
+
+if TYPE_CHECKING:
+    from ssdlab.witness.judge import Judgement
 
 app = typer.Typer(add_completion=False)
 
 CONTROLS = ("none", "negative")
+FAILURES_PRINTED = 10
 
 
 @app.command(
@@ -35,33 +34,41 @@ def verify(
     secret: options.Secret = SECRET,
     run: options.Run = None,
     power_was_cut: Annotated[
-        bool, typer.Option("--power-was-cut", help="You saw to it; where no drive counts it.")
+        bool,
+        typer.Option(
+            "--power-was-cut", help="State that you cut the power, for drives that do not count it."
+        ),
     ] = False,
     control: Annotated[
-        str, typer.Option(help="none, or negative: the writer was killed, no power was cut.")
+        str, typer.Option(help="none, or negative: the writer was killed, the power was not cut.")
     ] = "none",
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Read the whole region back and say what is missing, and of what kind (status 1).
+    """Read the region back and report missing or damaged writes (status 1).
 
-    A look without proof that power was lost (unsafe shutdowns + 1, or --power-was-cut) is told but
-    not counted.
+    Counts as a cut only with proof that power was lost: one more unsafe shutdown in the drive's
+    SMART log, or --power-was-cut.
     """
     if control not in CONTROLS:
-        raise UsageError(f"--control is {control!r}; it may be one of {', '.join(CONTROLS)}")
-    witness, console = witness_at(server, secret), Console(stderr=True, quiet=quiet)
-    name, records = witness.records(run, named(target))
+        raise UsageError(f"--control is {control!r}; it must be one of {', '.join(CONTROLS)}")
+    witness, console = witness_from(server, secret), Console(stderr=True, quiet=quiet)
+    from ssdlab.records import encode_json
+    from ssdlab.witness.controls import describe, power_loss
+    from ssdlab.witness.journal import events, ledger_of
+    from ssdlab.witness.summary import summarize, verifications_of
+    from ssdlab.witness.verify import verify as verify_region
+
+    name, records = witness.fetch(run, full_name(target))
     rounds = events(records, "round")
     if not rounds:
         raise UsageError(f"the witness has no round of run {name}; write first")
     begun = rounds[-1]
-    known = describe(target)
-    shown = proof(begun["known"], known, attested=power_was_cut)
-    kind = "positive" if begun["plan"]["sync"] == "none" else control
+    state = describe(target)
+    proof = power_loss(begun["known"], state, attested=power_was_cut)
     opened = open_target(target, "fdatasync", begun["size_bytes"], writes=False)
     with console.status("") as status:
-        judgement = look(
+        judgement = verify_region(
             opened,
             bytes.fromhex(name),
             ledger_of(records),
@@ -71,60 +78,44 @@ def verify(
     opened.close()
     event = {
         "event": "verified",
-        "control": kind,
-        "proof": {"level": shown.level, "sentence": shown.sentence},
-        "software": [*begun["known"]["software"], *known["software"]],
-        "judgement": as_record(judgement),
+        "control": "positive" if begun["plan"]["sync"] == "none" else control,
+        "proof": {"level": proof.level, "sentence": proof.sentence},
+        "software": [*begun["known"]["software"], *state["software"]],
+        "judgement": judgement.to_json(),
     }
-    witness.note(name, event)
+    witness.record_event(name, event)
     event["round"] = begun["round"]
-    summary = summarize(looks_of(name, [*records, event]))
-    _tell(console, judgement, shown, summary)
+    summary = summarize(verifications_of(name, [*records, event]))
+    _print(console, judgement, proof.sentence, summary)
     if json:
-        write_out(encode_json(_result(name, named(target), event, summary)))
-    return _status(cast("Control", kind), judgement)
+        head = {"ssdlab": version("ssdlab"), "experiment": "witness", "target": full_name(target)}
+        body = {key: event[key] for key in ("round", "control", "proof", "judgement")}
+        result = {key: summary[key] for key in ("findings", "verdict", "warnings")}
+        write_out(encode_json({**head, "run": name, **body, **result}))
+    # A positive control writes without flushes: a loss is expected.
+    return 0 if judgement.is_clean or event["control"] == "positive" else 1
 
 
-def _status(control: Control, judgement: Judgement) -> int:
-    """1 where something is missing; a positive control is meant to lose."""
-    return 0 if judgement.is_clean or control == "positive" else 1
-
-
-def _tell(console: Console, judgement: Judgement, shown: Proof, summary: dict[str, Any]) -> None:
-    flight = judgement.in_flight
-    say(
+def _print(console: Console, judgement: Judgement, power: str, summary: dict[str, Any]) -> None:
+    in_flight = judgement.in_flight
+    print_line(
         console,
-        f"{judgement.durable} of {judgement.requests} requests were acknowledged as durable; in "
-        f"flight {flight.requests}, of which {flight.near_misses} did not reach the flash",
+        f"{judgement.durable} of {judgement.requests} requests were acknowledged as durable; "
+        f"{in_flight.requests} were in flight, of which {in_flight.near_misses} did not reach the "
+        "flash",
     )
     for kind, count in judgement.kinds.items():
-        say(console, f"  {kind}: {count}")
-    for failure in judgement.failures[:10]:
+        print_line(console, f"  {kind}: {count}")
+    for failure in judgement.failures[:FAILURES_PRINTED]:
         age = (
             "" if failure.age_s is None else f", acknowledged {failure.age_s:.3f} s before the end"
         )
-        say(
+        print_line(
             console,
-            f"  {failure.kind} at byte {failure.first * 512}: {failure.bad_sectors} of "
+            f"  {failure.kind} at byte {failure.first * SECTOR}: {failure.bad_sectors} of "
             f"{failure.sectors} sectors{age}",
         )
-    say(console, f"power: {shown.sentence}")
+    print_line(console, f"power: {power}")
     for warning in summary["warnings"]:
-        say(console, f"warning: {warning}")
-    say(console, summary["verdict"])
-
-
-def _result(
-    run: str, target: str, event: dict[str, Any], summary: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "ssdlab": version("ssdlab"),
-        "experiment": "witness",
-        "target": target,
-        "run": run,
-        "round": event["round"],
-        "control": event["control"],
-        "proof": event["proof"],
-        "judgement": event["judgement"],
-        **{key: summary[key] for key in ("findings", "verdict", "warnings")},
-    }
+        print_line(console, f"warning: {warning}")
+    print_line(console, summary["verdict"])

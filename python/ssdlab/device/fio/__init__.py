@@ -1,7 +1,4 @@
-"""fio's job files: read as jobs of ours, and ours printed as such.
-
-What is equal to what, and what cannot be said by one of the two, stands in `reading.py`.
-"""
+"""fio job files: converted to jobs and back. `reading.py` has the differences and limits."""
 
 from ssdlab.device.fio.reading import FioJob, parse_fio
 from ssdlab.device.fio.writing import to_fio

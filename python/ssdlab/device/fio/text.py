@@ -1,4 +1,4 @@
-"""The text of a fio job file: sections, option names and values in fio's units."""
+"""Parses a fio job file: sections, option names, and values in fio's units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALIASES: Final = {
     "wait_for_previous": "stonewall",
 }
 SILENT: Final = frozenset(("description", "group_reporting", "registerfiles", "thread"))
-"""They change what fio prints or how it runs, and no request."""
+"""Options that change fio's output or threads, but no request."""
 _WORDS: Final = (
     "blockalign bs bssplit buffer_compress_chunk buffer_compress_percentage buffered direct "
     "fdatasync filename fixedbufs fsync invalidate io_size iodepth ioengine log_avg_msec "
@@ -29,8 +29,8 @@ KNOWN: Final = frozenset(_WORDS.split())
 
 _SIZE: Final = re.compile(r"([0-9]{1,18})([a-z]*)")
 _SIZE_RULE: Final = "bytes, or a number and k, m, g, t (x1024) or kib, mib, gib, tib (x1000)"
-# fio's default is kb_base=1024, in which the units mean the opposite of what they say elsewhere.
-# What "ki" means without a "b" depends on fio's version.
+# With fio's default kb_base=1024, the units have swapped meanings: kb is 1024, kib is 1000.
+# The meaning of "ki" without "b" depends on fio's version.
 _BYTES: Final[dict[str, int]] = {
     "": 1,
     "b": 1,
@@ -48,124 +48,124 @@ _MICROSECONDS: Final[dict[str, int]] = {
 }
 
 
-def refusal(section: str, option: str, given: object, allowed: str) -> UsageError:
-    """The one line for what cannot be said: where, which option, what was given, what may be."""
-    return UsageError(f"fio job {section!r}: {option} is {given}; may be {allowed}")
+def fio_error(section: str, option: str, value: object, allowed: str) -> UsageError:
+    """The error for an option or value that cannot be converted."""
+    return UsageError(f"fio job {section!r}: {option} is {value}; it must be {allowed}")
 
 
-class Given:
-    """The options of one job, by fio's first name for each."""
+class JobSection:
+    """The options of one job, by fio's main name of each."""
 
-    def __init__(self, section: str, options: dict[str, str]) -> None:
-        """`options` were checked by name."""
-        self.section = section
+    def __init__(self, name: str, options: dict[str, str]) -> None:
+        """`options` has known names only."""
+        self.name = name
         self._options = options
 
     def __contains__(self, option: str) -> bool:
         return option in self._options
 
-    def refuse(self, option: str, allowed: str) -> UsageError:
-        """What to raise for the value of an option."""
-        return refusal(self.section, option, self._options.get(option, "left out"), allowed)
+    def error(self, option: str, allowed: str) -> UsageError:
+        """The error for the value of an option."""
+        return fio_error(self.name, option, self._options.get(option, "left out"), allowed)
 
     def text(self, option: str, default: str) -> str:
-        """Its value as it stands there."""
+        """The value as text."""
         return self._options.get(option, default)
 
     def choice(self, option: str, choices: tuple[str, ...]) -> str:
-        """One of these words; the first where the option is left out.
+        """One of the choices; the first is the default.
 
         Raises:
-            UsageError: another word.
+            UsageError: another value.
         """
         word = self._options.get(option, choices[0])
         if word not in choices:
-            raise self.refuse(option, " or ".join(choices))
+            raise self.error(option, " or ".join(choices))
         return word
 
     def flag(self, option: str, *, default: bool = False) -> bool:
-        """Whether it is 1, or stands there without a value.
+        """True for 1, or for an option without a value.
 
         Raises:
-            UsageError: neither 0 nor 1.
+            UsageError: the value is neither 0 nor 1.
         """
         value = self._options.get(option, str(int(default)))
         if value not in {"", "0", "1"}:
-            raise self.refuse(option, "0 or 1")
+            raise self.error(option, "0 or 1")
         return value != "0"
 
     def number(self, option: str, default: int, lowest: int = 0, highest: int = 1 << 62) -> int:
-        """A whole number without a unit.
+        """An integer without a unit.
 
         Raises:
-            UsageError: none, or out of range.
+            UsageError: not an integer, or out of range.
         """
         text = self._options.get(option, str(default))
         if not re.fullmatch("[0-9]{1,19}", text) or not lowest <= int(text) <= highest:
-            raise self.refuse(option, f"a whole number without a unit, {lowest} to {highest}")
+            raise self.error(option, f"a whole number without a unit, {lowest} to {highest}")
         return int(text)
 
     def size(self, option: str, default: int) -> int:
-        """Bytes.
+        """A size in bytes.
 
         Raises:
-            UsageError: no size: a percentage, a list for reads and writes, an unknown unit.
+            UsageError: a percentage, separate sizes for reads and writes, or an unknown unit.
         """
         if option not in self._options:
             return default
-        found = size_bytes(self._options[option])
-        if found is None:
-            raise self.refuse(option, _SIZE_RULE)
-        return found
+        size = size_bytes(self._options[option])
+        if size is None:
+            raise self.error(option, _SIZE_RULE)
+        return size
 
     def microseconds(self, option: str) -> int:
-        """A time; a number without a unit is seconds.
+        """A time in microseconds; a number without a unit is seconds.
 
         Raises:
-            UsageError: no time, or 0, which fio takes for no limit.
+            UsageError: not a time, or 0, which means no limit in fio.
         """
         match = _TIME.fullmatch(self._options[option].lower())
         scale = _MICROSECONDS.get(match[2]) if match else None
         if match is None or scale is None or int(match[1]) == 0:
-            raise self.refuse(option, "above 0: seconds, or a number and us, ms, s, m, h or d")
+            raise self.error(option, "above 0: seconds, or a number and us, ms, s, m, h or d")
         return int(match[1]) * scale
 
 
 def size_bytes(text: str) -> int | None:
-    """Bytes in a size as fio writes it; None if it is none."""
+    """Bytes of a size in fio's notation; None if it is not one."""
     match = _SIZE.fullmatch(text.lower())
     if match is None or match[2] not in _BYTES:
         return None
     return int(match[1]) * _BYTES[match[2]]
 
 
-def sections(text: str) -> Iterator[Given]:
-    """The jobs of a job file, each with what the [global] sections before it say.
+def sections(text: str) -> Iterator[JobSection]:
+    """The jobs of a job file, each with the options of the [global] section before it.
 
     Raises:
-        UsageError: an option that is not known, or a line that is none of fio's.
+        UsageError: an unknown option, or an invalid line.
     """
-    everywhere: dict[str, str] = {}
+    global_options: dict[str, str] = {}
     name: str | None = None
     options: dict[str, str] = {}
-    for line in (*map(_bare, text.splitlines()), "[]"):
+    for line in (*map(_without_comment, text.splitlines()), "[]"):
         if not (line.startswith("[") and line.endswith("]")):
             if line and name is None:
-                raise UsageError(f"fio job file: {line!r} stands before the first [section]")
+                raise UsageError(f"fio job file: {line!r} is before the first [section]")
             if line and name is not None:
                 _add(name, options, line)
             continue
         if name == "global":
-            everywhere = options
+            global_options = options
         elif name is not None:
-            yield Given(name, options)
-        name, options = line[1:-1], dict(everywhere)
+            yield JobSection(name, options)
+        name, options = line[1:-1], dict(global_options)
         if name.startswith("global") and name != "global":
-            raise UsageError(f"fio job file: [{name}]: a job's name may not begin with global")
+            raise UsageError(f"fio job file: [{name}]: a job's name must not begin with global")
 
 
-def _bare(line: str) -> str:
-    """Without comment and blanks; fio ends a line at either sign, wherever it stands."""
+def _without_comment(line: str) -> str:
+    """The line up to ; or #, stripped; in fio both begin a comment anywhere in a line."""
     return re.split("[;#]", line, maxsplit=1)[0].strip()
 
 
@@ -176,10 +176,11 @@ def _add(section: str, options: dict[str, str], line: str) -> None:
         return
     if option not in KNOWN:
         known = " ".join(sorted(KNOWN | SILENT))
-        raise refusal(section, written, value or "given", f"left out, as it is not among {known}")
+        allowed = f"left out; the supported options are {known}"
+        raise fio_error(section, written, value or "given", allowed)
     if "$" in value:
-        raise refusal(section, written, value, "a value without $: nothing is filled in")
-    # Two names of one choice: whichever comes last counts.
+        raise fio_error(section, written, value, "without $: variables are not expanded")
+    # Two names for one choice: the last one counts.
     for one, other in (("direct", "buffered"), ("rwmixread", "rwmixwrite")):
         if option in {one, other}:
             options.pop(one, None)

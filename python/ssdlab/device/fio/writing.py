@@ -1,4 +1,4 @@
-"""`to_fio`: a job of ours as a fio job file that asks for the same."""
+"""`to_fio`: converts a job to an equivalent fio job file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ssdlab.device.fio.reading import FioJob, parse_fio
-from ssdlab.device.fio.text import refusal
+from ssdlab.device.fio.text import fio_error
 from ssdlab.device.jobs import Job
 from ssdlab.device.kinds import Aligned, Compressible, FlushEvery, Rate, Strided, Zipf
 
@@ -14,54 +14,58 @@ Line = tuple[str, object]
 
 
 def to_fio(step: FioJob) -> str:
-    """The text of a fio job file, one section long, that `parse_fio` reads as this step.
+    """A fio job file with one section, which `parse_fio` converts back to this job.
 
-    `exclusive`, `writable` and the bounds of the options say nothing of requests and are left out,
-    as is the seed of content: fio has one seed for all.
+    `exclusive`, `writable` and the limits in the options do not affect requests and are left out,
+    as is the seed of the content: fio has one seed for everything.
 
     Raises:
-        UsageError: fio has no such job; one line that names what it cannot say.
+        UsageError: fio has no such job; the message names the field.
     """
     if not re.fullmatch(r"(?!global)[^\[\]\n\r;#]{1,200}", step.name) or step.name.strip() == "":
-        raise refusal(step.name, "name", repr(step.name), "a line without [ ] ; # and global first")
+        raise fio_error(
+            step.name, "name", repr(step.name), "a line without [ ] ; # and global first"
+        )
     lines = [*_requests(step), *_extent(step), *_opening(step)]
     text = "".join(f"{option}={value}\n" for option, value in lines)
     text = f"[{step.name}]\n{text}"
-    _prove(step, text)
+    _require_same(step, text)
     return text
 
 
-def _prove(step: FioJob, text: str) -> None:
-    """Reads it back: what fio has no word for, or another meaning, shows as a difference."""
-    [read] = parse_fio(text)
+def _require_same(step: FioJob, text: str) -> None:
+    """Reads the text back: a field that fio cannot express shows as a difference."""
+    [parsed] = parse_fio(text)
     for field in Job.__struct_fields__:
-        ours, said = getattr(step.job, field), getattr(read.job, field)
-        # Weights of lengths may be in another unit; they were looked at when they were printed.
-        if ours != said and field not in {"block_mix", "seed"}:
-            raise refusal(step.name, field, ours, f"{said}, as fio has it")
+        value, by_fio = getattr(step.job, field), getattr(parsed.job, field)
+        # `_lengths` checks the weights of lengths, which may be scaled.
+        if value != by_fio and field not in {"block_mix", "seed"}:
+            raise fio_error(step.name, field, value, f"{by_fio}, as in fio")
 
 
 def _requests(step: FioJob) -> Iterator[Line]:
     job = step.job
     if job.op == "flush" or job.trim_share or (job.read_share and job.op != "write"):
-        raise refusal(step.name, "op", job.op, "read, write, trim, or write with a read_share")
+        raise fio_error(step.name, "op", job.op, "read, write, trim, or write with a read_share")
     pattern = job.pattern
     in_order = pattern == "sequential" or isinstance(pattern, Strided)
     if job.read_share:
         if in_order:
-            raise refusal(step.name, "read_share", job.read_share, "0 in order: see parse_fio")
+            allowed = "0 for a pattern in order: see parse_fio"
+            raise fio_error(step.name, "read_share", job.read_share, allowed)
         yield "rw", "randrw"
         yield "rwmixread", round(job.read_share * 100)
     else:
         yield "rw", job.op if in_order else f"rand{job.op}"
     if job.hint != "none":
-        raise refusal(step.name, "hint", "given", "none: a job's hints are for twins")
+        raise fio_error(step.name, "hint", "given", "none: hints are for twins only")
     yield from _lengths(step)
     yield from _places(step)
     yield "iodepth", job.queue_depth
     yield from _arrival(step)
     if job.sync == "durable":
-        raise refusal(step.name, "sync", "durable", "none or flush; fio knows O_DSYNC only (dsync)")
+        allowed = "none or flush; for O_DSYNC use the option dsync"
+        raise fio_error(step.name, "sync", "durable", allowed)
     if isinstance(job.sync, FlushEvery):
         yield step.options.flush, job.sync.every
 
@@ -81,7 +85,7 @@ def _places(step: FioJob) -> Iterator[Line]:
         yield "zonerange", block
         yield "zoneskip", pattern.stride_bytes - block
     elif pattern not in {"sequential", "random_once"}:
-        raise refusal(step.name, "pattern", "extents", "another: fio has no list of extents")
+        raise fio_error(step.name, "pattern", "extents", "another: fio has no list of extents")
 
 
 def _lengths(step: FioJob) -> Iterator[Line]:
@@ -89,10 +93,10 @@ def _lengths(step: FioJob) -> Iterator[Line]:
     if not mix:
         yield "bs", step.job.block_bytes
         return
-    whole = sum(weight for _, weight in mix)
-    percents = [weight / whole * 100 for _, weight in mix]
+    total = sum(weight for _, weight in mix)
+    percents = [weight / total * 100 for _, weight in mix]
     if any(abs(percent - round(percent)) > 1e-9 for percent in percents):
-        raise refusal(step.name, "block_mix", mix, "weights that are whole percents of their sum")
+        raise fio_error(step.name, "block_mix", mix, "weights that are whole percents of their sum")
     pairs = zip(mix, percents, strict=True)
     yield "bssplit", ":".join(f"{size}/{round(percent)}" for (size, _), percent in pairs)
 
@@ -101,11 +105,11 @@ def _arrival(step: FioJob) -> Iterator[Line]:
     arrival, threads = step.job.arrival, step.job.threads
     if not isinstance(arrival, Rate):
         return
-    each = round(arrival.per_s / threads)
-    if each * threads != arrival.per_s:
-        allowed = f"a whole number for each of {threads} threads"
-        raise refusal(step.name, "arrival.rate.per_s", arrival.per_s, allowed)
-    yield "rate_iops", each
+    per_thread = round(arrival.per_s / threads)
+    if per_thread * threads != arrival.per_s:
+        allowed = f"an integer for each of {threads} threads"
+        raise fio_error(step.name, "arrival.rate.per_s", arrival.per_s, allowed)
+    yield "rate_iops", per_thread
     if arrival.poisson:
         yield "rate_process", "poisson"
 
@@ -113,8 +117,8 @@ def _arrival(step: FioJob) -> Iterator[Line]:
 def _extent(step: FioJob) -> Iterator[Line]:
     job = step.job
     parts = job.threads if job.pattern in {"sequential", "random_once"} else 1
-    length = _each(step, "length_bytes", parts)
-    amount = _each(step, "amount_bytes", job.threads)
+    length = _per_part(step, "length_bytes", parts)
+    amount = _per_part(step, "amount_bytes", job.threads)
     yield "offset", job.offset_bytes
     yield "size", length
     if parts > 1:
@@ -127,24 +131,24 @@ def _extent(step: FioJob) -> Iterator[Line]:
         if amount == 0:
             yield "time_based", 1
     elif amount == 0:
-        raise refusal(step.name, "amount_bytes", 0, "above 0, or 0 where seconds is given")
+        raise fio_error(step.name, "amount_bytes", 0, "above 0, or 0 with seconds")
     if job.threads > 1:
         yield "numjobs", job.threads
         yield "group_reporting", 1
 
 
-def _each(step: FioJob, field: str, parts: int) -> int:
-    """Of a field of the job, what each part of it has."""
+def _per_part(step: FioJob, field: str, parts: int) -> int:
+    """The share of each part or thread in a field of the job."""
     size = int(getattr(step.job, field))
     if size % parts:
-        raise refusal(step.name, field, size, f"a multiple of threads, {parts}")
+        raise fio_error(step.name, field, size, f"a multiple of threads, {parts}")
     return size // parts
 
 
 def _opening(step: FioJob) -> Iterator[Line]:
     options = step.options
     if options.batch:
-        raise refusal(step.name, "options", "batch", "without: fio has no equal")
+        raise fio_error(step.name, "options", "batch", "without batch, which fio does not have")
     yield "ioengine", "psync" if step.engine == "sync" else "io_uring"
     yield "thread", 1
     if step.engine == "io_uring":
@@ -165,7 +169,8 @@ def _opening(step: FioJob) -> Iterator[Line]:
         yield "stonewall", 1
     if step.filename is not None:
         if re.search(r"[\\;#$\n\r]", step.filename) or step.filename != step.filename.strip():
-            raise refusal(step.name, "filename", step.filename, "a path without \\ ; # $ or blanks")
+            allowed = "a path without \\ ; # $ and without blanks at its ends"
+            raise fio_error(step.name, "filename", step.filename, allowed)
         yield "filename", step.filename.replace(":", "\\:")
 
 
@@ -178,8 +183,8 @@ def _content(step: FioJob) -> Iterator[Line]:
     elif isinstance(content, Compressible):
         percent = round(100 - content.to * 100)
         if (100 - percent) / 100 != content.to:
-            raise refusal(step.name, "content", content.to, "a whole percent")
+            raise fio_error(step.name, "content", content.to, "a whole percent")
         yield "buffer_compress_percentage", percent
         yield "buffer_compress_chunk", 4096
     else:
-        raise refusal(step.name, "content", type(content).__name__, "compressible, or a word")
+        raise fio_error(step.name, "content", type(content).__name__, "compressible, or a word")

@@ -15,7 +15,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Final
 
-from ssdlab.device import Said
+from ssdlab.device import WriteHint
 from ssdlab.experiments.placement.workloads import LONGEST, MIB, Listing, Pieces, Work
 
 KIB: Final = 1 << 10
@@ -110,7 +110,7 @@ class FileSystem:
         first = blocks[run[0]]
         assert first is not None
         before = blocks[run[0] - 1] if run[0] else None
-        said: Said = "nothing" if before is None else {"after": before}
+        said: WriteHint = "nothing" if before is None else {"after": before}
         if first in self.stable:
             said = "overwrite"
         self.stable.update(block for number in run if (block := blocks[number]) is not None)

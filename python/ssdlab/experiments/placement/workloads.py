@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from ssdlab.device import Said
+from ssdlab.device import WriteHint
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
@@ -43,7 +43,7 @@ STEADY_WORK: Final = (
 
 Pieces = list[tuple[int, int]]
 """(offset, length) in bytes, in the order of the file."""
-Listing = list[tuple[int, int, Said]]
+Listing = list[tuple[int, int, WriteHint]]
 """(offset, length, what the write says) in the order of writing."""
 
 
@@ -109,7 +109,7 @@ class _Between:
         return [(at + part, min(LONGEST, length - part), "nothing") for part in parts]
 
 
-def _after(pieces: Pieces) -> Said:
+def _after(pieces: Pieces) -> WriteHint:
     return {"after": sum(pieces[-1]) - 1} if pieces else "nothing"
 
 

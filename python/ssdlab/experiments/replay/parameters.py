@@ -90,6 +90,6 @@ class Replay(Parameters):
         Raises:
             UsageError: as `trace_input`, or the trace cannot be read.
         """
-        from ssdlab.device import look_at
+        from ssdlab.device import read_trace_statistics
 
-        return look_at(self.trace_input())
+        return read_trace_statistics(self.trace_input())

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ssdlab.device import Blocks
+from ssdlab.device import DirectReader
 
 BLOCK: Final = 4096
 """Bytes that are told apart: no file system here frees less, few drives map less."""
@@ -42,7 +42,7 @@ class Tally:
         return self.blocks > 0 and self.old == 0
 
 
-def digests(source: Blocks, spans: Sequence[Span]) -> list[bytes]:
+def digests(source: DirectReader, spans: Sequence[Span]) -> list[bytes]:
     """One digest a block, in the order of the spans.
 
     Raises:
@@ -51,7 +51,7 @@ def digests(source: Blocks, spans: Sequence[Span]) -> list[bytes]:
     return [_digest(row) for piece in _rows(source, spans) for row in piece]
 
 
-def tally(source: Blocks, spans: Sequence[Span], known: Sequence[bytes]) -> Tally:
+def tally(source: DirectReader, spans: Sequence[Span], known: Sequence[bytes]) -> Tally:
     """Compares each block with zeros, with ones and with the digest of what was written there.
 
     Raises:
@@ -68,7 +68,7 @@ def tally(source: Blocks, spans: Sequence[Span], known: Sequence[bytes]) -> Tall
     return Tally(zeros, ones, old, at - zeros - ones - old)
 
 
-def _rows(source: Blocks, spans: Sequence[Span]) -> Iterator[npt.NDArray[np.uint8]]:
+def _rows(source: DirectReader, spans: Sequence[Span]) -> Iterator[npt.NDArray[np.uint8]]:
     for start, length in spans:
         for piece in source.pieces(start, length):
             yield np.frombuffer(piece, dtype=np.uint8).reshape(-1, BLOCK)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from ssdlab.device import Blocks, Job, discard, sync_file_system, trim_free
+from ssdlab.device import DirectReader, Job, discard, sync_file_system, trim_free
 from ssdlab.experiments.trim.blocks import Places, device_below, middle, places_of
 from ssdlab.experiments.trim.content import BLOCK, Span, Tally, digests, tally
 from ssdlab.experiments.trim.declared import Meters, bottom_of, devices_of, tell
@@ -44,7 +44,7 @@ class _Look:
     `source` is None where nothing can be looked at.
     """
 
-    source: Blocks | None = None
+    source: DirectReader | None = None
     spans: tuple[Span, ...] = ()
     known: Sequence[bytes] = ()
 
@@ -91,7 +91,7 @@ def on_device(session: RunSession, plan: Plan) -> None:
     path = Path(session.target.identity["path"])
     meters = _begin(session, passages_of_device(device_at(path), Roots(tables=read_tables())))
     _fill(session, plan)
-    with Blocks(path) as source:
+    with DirectReader(path) as source:
         spans = (middle(0, plan.size, _unit(meters.devices)),)
         look = _Look(source, spans, digests(source, spans))
         _control(session, look, meters)
@@ -146,11 +146,11 @@ def _look(
     if device is None or places.why_not:
         return _blind(session, "not-read", places.why_not)
     try:
-        source = stack.enter_context(Blocks(device.node))
+        source = stack.enter_context(DirectReader(device.node))
     except OSError as error:
         why = f"{device.node} cannot be opened for reading ({error.strerror}), which takes root"
         return _blind(session, "needs-root", why)
-    with Blocks(Path(f"/proc/self/fd/{file.fd}")) as content:
+    with DirectReader(Path(f"/proc/self/fd/{file.fd}")) as content:
         return _Look(source, places.on_device, digests(content, places.in_file))
 
 

@@ -1,7 +1,7 @@
-"""Blocks as a device gives them, read past the page cache, and two ways to ask for a discard.
+"""Discards (FITRIM, BLKDISCARD) and direct reads to check their effect.
 
-Reads are direct: a buffered read of a block device answers from its page cache, with content from
-before a discard. Source: ioctl_fitrim(2)'s structure in include/uapi/linux/fs.h; BLKDISCARD ibid.
+A buffered read would return the content from before a discard, out of the page cache.
+Source: include/uapi/linux/fs.h.
 """
 
 from __future__ import annotations
@@ -18,42 +18,41 @@ from typing import Final, Self
 
 _FITRIM: Final = 0xC0185879  # _IOWR('X', 121, struct fstrim_range)
 _BLKDISCARD: Final = 0x1277  # _IO(0x12, 119)
-_RANGE: Final = struct.Struct("=QQQ")  # start, length, least length
+_RANGE: Final = struct.Struct("=QQQ")  # struct fstrim_range: start, len, minlen
 _EXTENT: Final = struct.Struct("=QQ")
-_PIECE: Final = 1 << 20  # bytes read at once
+_PIECE_BYTES: Final = 1 << 20
 
 
-class Blocks:
-    """A file or block device opened for direct reads alone."""
+class DirectReader:
+    """A file or block device opened for direct reads."""
 
     def __init__(self, path: Path) -> None:
-        """Opens it.
+        """Opens the file or device.
 
         Raises:
-            OSError: it cannot be opened; PermissionError where that takes root.
+            OSError: it cannot be opened; PermissionError if root is required.
         """
         self._fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
-        self._room = mmap.mmap(-1, _PIECE)  # aligned to a page, as direct reads demand
+        self._buffer = mmap.mmap(-1, _PIECE_BYTES)  # page-aligned, for direct I/O
 
     def pieces(self, offset: int, length: int) -> Iterator[memoryview]:
-        """The bytes of a range, by pieces of up to 1 MiB that hold until the next is asked for.
+        """Reads a range in pieces of up to 1 MiB; each is valid until the next.
 
         Offset and length are multiples of the device's sector.
 
         Raises:
-            OSError: a read failed, or the range is beyond the end.
+            OSError: a read failed, or the range exceeds the device.
         """
         end = offset + length
         while offset < end:
-            room = memoryview(self._room)[: min(_PIECE, end - offset)]
-            got = os.preadv(self._fd, [room], offset)
+            buffer = memoryview(self._buffer)[: min(_PIECE_BYTES, end - offset)]
+            got = os.preadv(self._fd, [buffer], offset)
             if got <= 0:
                 raise OSError(f"nothing can be read at byte {offset}")
-            yield room[:got]
+            yield buffer[:got]
             offset += got
 
     def __enter__(self) -> Self:
-        """Itself."""
         return self
 
     def __exit__(
@@ -62,19 +61,17 @@ class Blocks:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Closes it."""
         os.close(self._fd)
 
 
 def trim_free(directory: Path, offset: int, length: int, least: int = 0) -> int:
-    """FITRIM: asks a file system to discard what is free within a range of its device.
+    """FITRIM: discards the free space of a file system within a range of its device, in bytes.
 
-    All in bytes; free pieces shorter than `least` are left out. Returns how many bytes it says it
-    discarded, which is no evidence: ext4 leaves out what it trimmed before in this mount, XFS
-    counts all that is free each time.
+    Skips free extents shorter than `least`. Returns the bytes that the file system reports, which
+    is no evidence: ext4 skips space it already trimmed in this mount, XFS reports all free space.
 
     Raises:
-        OSError: EPERM without root; EOPNOTSUPP or ENOTTY where it cannot discard.
+        OSError: EPERM without root; EOPNOTSUPP or ENOTTY if discard is not supported.
     """
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -88,7 +85,7 @@ def discard(path: Path, offset: int, length: int) -> None:
     """BLKDISCARD: discards a range of a block device; its content is lost.
 
     Raises:
-        OSError: EOPNOTSUPP where the device takes no discards.
+        OSError: EOPNOTSUPP if the device does not support discard.
     """
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
@@ -98,7 +95,7 @@ def discard(path: Path, offset: int, length: int) -> None:
 
 
 def sync_file_system(directory: Path) -> None:
-    """syncfs: waits until what was done in this file system alone is on its device.
+    """syncfs(2): writes all dirty data of this file system to its device.
 
     Raises:
         OSError: an I/O error.
