@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import shlex
 import time
@@ -150,21 +149,18 @@ def run(
     )
     server = serve(text, options)
     console = Console(stderr=True)
-    if not quiet:
-        _print_usage(console, server, options)
-    try:
-        _wait()
+    try:  # Ctrl-C may come as soon as the address is printed
+        if not quiet:
+            _print_usage(console, server, options)
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        pass
     finally:
         result = _stop(server, log, None if quiet else console)
         if json:
             write_out(encode_json(result))
     return 0
-
-
-def _wait() -> None:
-    with contextlib.suppress(KeyboardInterrupt):
-        while True:
-            time.sleep(3600)
 
 
 def _stop(server: Server, log: Path | None, console: Console | None) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import shlex
 import subprocess
@@ -75,18 +74,19 @@ def serve(
         server.cut_trigger = CutTrigger(
             lambda: rng.randint(least, most), lambda: _cut_power(words, console)
         )
-    if not quiet:
-        server.log = lambda line: print_line(console, line)
-        host, port = server.address
-        print_line(console, f"witness on {host}:{port}, journals in {out}, until Ctrl-C")
-        print_line(
-            console,
-            f"  copy {secret_file} to the tested machine; there: ssdlab witness write TARGET",
-        )
-    try:
-        with contextlib.suppress(KeyboardInterrupt):
-            while True:
-                time.sleep(3600)
+    try:  # Ctrl-C may come as soon as the address is printed
+        if not quiet:
+            server.log = lambda line: print_line(console, line)
+            host, port = server.address
+            print_line(console, f"witness on {host}:{port}, journals in {out}, until Ctrl-C")
+            print_line(
+                console,
+                f"  copy {secret_file} to the tested machine; there: ssdlab witness write TARGET",
+            )
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        pass
     finally:
         server.stop()
         if json:
