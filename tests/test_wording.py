@@ -12,7 +12,6 @@ from ssdlab.wording import (
     column,
     finding_interval,
     finding_value,
-    given,
     label,
     number,
     plain,

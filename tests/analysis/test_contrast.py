@@ -7,7 +7,7 @@ import math
 import pytest
 
 from ssdlab.analysis.cells import cells
-from ssdlab.analysis.contrast import of_findings, of_measures
+from ssdlab.analysis.contrast import compare_findings, compare_measures
 from ssdlab.records import Finding
 
 
@@ -21,7 +21,7 @@ def _row(seconds: list[float], written: float) -> dict[str, object]:
 
 def test_half_widths_of_two_bounded_findings_add_by_their_squares() -> None:
     first, second = _finding(100.0, 100 / 1.03, 103.0), _finding(200.0, 200 / 1.04, 208.0)
-    [row] = of_findings({"iops": first}, {"iops": second})
+    [row] = compare_findings({"iops": first}, {"iops": second})
     assert row.ratio == pytest.approx(2.0)
     width = math.hypot(math.log(1.03), math.log(1.04))
     assert row.low == pytest.approx(2 * math.exp(-width))
@@ -30,7 +30,7 @@ def test_half_widths_of_two_bounded_findings_add_by_their_squares() -> None:
 
 def test_words_and_what_one_run_lacks_have_no_ratio() -> None:
     first = {"steady": _finding(value=True), "iops": _finding(5.0), "waf": _finding(None)}
-    rows = of_findings(first, {"steady": _finding(value=False), "waf": _finding(2.0)})
+    rows = compare_findings(first, {"steady": _finding(value=False), "waf": _finding(2.0)})
     assert [(row.name, row.first, row.second, row.ratio) for row in rows] == [
         ("steady", True, False, None),
         ("iops", 5.0, None, None),
@@ -39,14 +39,14 @@ def test_words_and_what_one_run_lacks_have_no_ratio() -> None:
 
 
 def test_a_ratio_without_bounds_of_both_has_none() -> None:
-    [row] = of_findings({"iops": _finding(5.0, 4.0, 6.0)}, {"iops": _finding(10.0)})
+    [row] = compare_findings({"iops": _finding(5.0, 4.0, 6.0)}, {"iops": _finding(10.0)})
     assert (row.ratio, row.low, row.high) == (2.0, None, None)
 
 
 def test_rows_of_the_same_case_are_compared_with_their_repeats() -> None:
     first = [_row([1.0, 1.02, 1.01], 0.0), _row([2.0, 2.0, 2.0], 50.0)]
     second = [_row([2.0, 2.04, 2.02], 0.0), _row([3.0, 3.0, 3.0], 60.0)]
-    [row] = of_measures("aging", first, second)
+    [row] = compare_measures("aging", first, second)
     assert row.ratio == pytest.approx(2.0)
     assert row.low is not None
     assert row.high is not None

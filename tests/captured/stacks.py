@@ -10,9 +10,9 @@ from typing import Any, Final
 from machine import CapturedMachine
 from reports import Run, ata, nvme, programs
 
+from ssdlab.storage_stack.roots import Roots, Tables
 from ssdlab.storage_stack.snapshot import Probes, Sizes
-from ssdlab.storage_stack.trim import Roots
-from ssdlab.storage_stack.trim.tables import Tables, parse_tables
+from ssdlab.storage_stack.trim.tables import parse_tables
 
 VIRTUAL: Final = "devices/virtual/block"
 NONE: Final = {"queue/discard_max_bytes": "0", "queue/discard_granularity": "0"}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from plots.traces import stopped_by_seconds
 from ssdlab import profiles
 from ssdlab.device import Job, describe_twin, open_twin, run_job
-from ssdlab.stats.steady import Rule, Verdict, Watch
+from ssdlab.stats.steady import Rule, SteadyMonitor, Verdict
 
 SCOPE: Final = 1 << 30
 CACHE: Final = SCOPE // 4
@@ -46,7 +46,7 @@ class Trace:
 
     def looks(self, rule: Rule) -> list[Verdict]:
         """The verdicts after each round, whatever they say."""
-        watch = Watch(rule)
+        watch = SteadyMonitor(rule)
         columns = zip(self.seconds, self.written, strict=True)
         return [watch.verdict() for seconds, written in columns if watch.add(seconds, written)]
 

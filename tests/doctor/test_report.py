@@ -13,7 +13,7 @@ from ssdlab.doctor.report import Report, render, write_html
 from ssdlab.doctor.report.plot import columns
 from ssdlab.doctor.report.words import age
 from ssdlab.errors import UsageError
-from ssdlab.snapshot import Device, File, Health, Layer, Mounted, Piece, Snapshot
+from ssdlab.snapshot import Device, File, Health, Mounted, Piece, Snapshot, TrimLayer
 from ssdlab.warning import MeasurementWarning
 
 MIB = 1 << 20
@@ -41,9 +41,9 @@ def _report(*files: File) -> Report:
         health=health,
     )
     layers = (
-        Layer("schedule", "/data", "no", HOSTILE),
-        Layer("file system", "/data", "yes", "sends"),
-        Layer("drive", "sda", "no", HOSTILE),
+        TrimLayer("schedule", "/data", "no", HOSTILE),
+        TrimLayer("file system", "/data", "yes", "sends"),
+        TrimLayer("drive", "sda", "no", HOSTILE),
     )
     mount = Mounted("/data", "ext4", HOSTILE, (HOSTILE,), ("sda",), layers=layers)
     stack = Snapshot(HOSTILE, True, mounts=(mount,), devices=(drive,), files=files)
@@ -127,7 +127,7 @@ def test_a_page_without_maps_has_no_figures(tmp_path: Path) -> None:
 
 
 def test_a_page_never_takes_the_place_of_a_device(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no plain file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         write_html(_report(), Path("/dev/null"))
     with pytest.raises(UsageError, match="cannot be written"):
         write_html(_report(), tmp_path / "nowhere" / "page.html")

@@ -18,17 +18,17 @@ from ssdlab.heal.options import Wish
 from ssdlab.heal.refusal import no_room, refusal, way_of
 from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
-from ssdlab.storage_stack.file_info import FileSeen, look_at
+from ssdlab.storage_stack.file_info import FileInfo, read_file_info
 
 M = 1 << 20
 
 
 @pytest.fixture
-def seen(drive_directory: Path) -> FileSeen:
+def seen(drive_directory: Path) -> FileInfo:
     """A plain file on ext4, whatever the tests run on."""
     path = drive_directory / "file"
     path.write_bytes(b"x" * M)
-    found = look_at(path)
+    found = read_file_info(path)
     mount = replace(found.mount, fs_type="ext4", options=("rw",))
     extents = (Extent(0, M, M, ExtentFlag.LAST),)
     return replace(
@@ -63,7 +63,7 @@ def refused(path: Path, *, shared: bool = False) -> str | None:
     return None if found is None else found.code
 
 
-def test_a_plain_file_of_ones_own_is_not_refused(seen: FileSeen) -> None:
+def test_a_plain_file_of_ones_own_is_not_refused(seen: FileInfo) -> None:
     assert refusal(seen) is None
     assert way_of(seen) == "move extents"
 
@@ -82,7 +82,7 @@ def test_a_plain_file_of_ones_own_is_not_refused(seen: FileSeen) -> None:
     ],
 )
 def test_a_file_system_that_is_no_drive_of_this_machine_is_refused(
-    kind: str, code: str, seen: FileSeen
+    kind: str, code: str, seen: FileInfo
 ) -> None:
     found = refusal(replace(seen, mount=replace(seen.mount, fs_type=kind)))
     assert found is not None
@@ -102,7 +102,7 @@ def test_a_file_system_that_is_no_drive_of_this_machine_is_refused(
     ],
 )
 def test_an_attribute_that_forbids_it_is_named(
-    attribute: Attribute, code: str, seen: FileSeen
+    attribute: Attribute, code: str, seen: FileInfo
 ) -> None:
     found = refusal(replace(seen, attributes=seen.attributes | attribute))
     assert found is not None
@@ -120,14 +120,14 @@ def test_an_attribute_that_forbids_it_is_named(
     ],
 )
 def test_extents_that_cannot_be_moved_are_named(
-    flag: ExtentFlag, code: str, seen: FileSeen
+    flag: ExtentFlag, code: str, seen: FileInfo
 ) -> None:
     found = refusal(replace(seen, extents=(Extent(0, M, M, flag),)))
     assert found is not None
     assert found.code == code
 
 
-def test_what_is_not_ours_or_not_safe_is_refused(seen: FileSeen) -> None:
+def test_what_is_not_ours_or_not_safe_is_refused(seen: FileInfo) -> None:
     by_tables = replace(seen, attributes=Attribute(0), names=2)
     cases = {
         "not-a-file": replace(seen, is_plain=False),
@@ -145,7 +145,7 @@ def test_what_is_not_ours_or_not_safe_is_refused(seen: FileSeen) -> None:
     }
 
 
-def test_room_is_asked_for_what_is_in_hand_and_of_a_whole_copy_for_the_file(seen: FileSeen) -> None:
+def test_room_is_asked_for_what_is_in_hand_and_of_a_whole_copy_for_the_file(seen: FileInfo) -> None:
     big = replace(seen, size_bytes=1000 * M)
     space = replace(big.space, total_bytes=10_000 * M, free_bytes=150 * M)
     big = replace(big, space=space)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssdlab.stats.steady import Progress, Rule, Watch, first_steady, judge, rounds_of
+from ssdlab.stats.steady import Progress, Rule, SteadyMonitor, evaluate, first_steady, rounds_of
 
 INTERVALS = st.lists(
     st.tuples(st.floats(0.01, 100), st.integers(0, 10**6)), min_size=1, max_size=60
@@ -55,21 +55,21 @@ def test_a_stall_belongs_to_the_round_in_which_it_happens() -> None:
 
 
 def test_before_five_rounds_the_verdict_says_how_many_there_are() -> None:
-    verdict = judge(Progress([1.0] * 4, [10] * 4), Rule(10, 0))
+    verdict = evaluate(Progress([1.0] * 4, [10] * 4), Rule(10, 0))
     assert str(verdict) == "not attained: 4 rounds were measured, 5 are needed"
     assert (verdict.mean, verdict.low, verdict.cv, verdict.from_round) == (None,) * 4
-    assert not Watch(Rule(10, 0)).verdict().steady
+    assert not SteadyMonitor(Rule(10, 0)).verdict().steady
 
 
 def test_the_floor_is_named_with_its_numbers() -> None:
-    verdict = judge(Progress([1.0] * 60, [10**9] * 60), Rule(10 * 10**9, 20 * 10**9))
+    verdict = evaluate(Progress([1.0] * 60, [10**9] * 60), Rule(10 * 10**9, 20 * 10**9))
     assert str(verdict) == (
         "not attained: the last 5 rounds begin after 10 GB, the first that count after 20 GB"
     )
 
 
 def test_too_coarse_intervals_are_no_ground_for_a_verdict() -> None:
-    verdict = judge(Progress([1.0] * 10, [10] * 10), Rule(10, 0))
+    verdict = evaluate(Progress([1.0] * 10, [10] * 10), Rule(10, 0))
     assert [failure.code for failure in verdict.failures] == ["resolution"]
 
 
@@ -86,13 +86,13 @@ def test_too_coarse_intervals_are_no_ground_for_a_verdict() -> None:
 def test_the_bounds_are_those_of_snia(rates: list[float], codes: set[str]) -> None:
     """Excursion up to 20 % of the mean, the line's change up to 10 %; the past was at 100."""
     rounds = np.array([100.0] * 20 + rates)
-    verdict = judge(Progress(np.repeat(100 / rounds / 8, 8), [12.5] * 8 * 25), Rule(100, 0))
+    verdict = evaluate(Progress(np.repeat(100 / rounds / 8, 8), [12.5] * 8 * 25), Rule(100, 0))
     assert {failure.code for failure in verdict.failures} & {"excursion", "slope"} == codes
 
 
 def test_a_published_window_has_the_published_slope_and_is_within_the_bounds() -> None:
     rates = PUBLISHED_MEAN + PUBLISHED_SLOPE * np.array([-2.0, -1, 0, 1, 2])
-    verdict = judge(Progress(np.repeat(100 / rates / 8, 8), [12.5] * 40), Rule(100, 0))
+    verdict = evaluate(Progress(np.repeat(100 / rates / 8, 8), [12.5] * 40), Rule(100, 0))
     assert verdict.steady
     assert verdict.mean == pytest.approx(PUBLISHED_MEAN, rel=1e-5)
 
@@ -100,8 +100,8 @@ def test_a_published_window_has_the_published_slope_and_is_within_the_bounds() -
 @given(st.integers(1, 10**6), st.integers(0, 20))
 def test_rates_in_another_unit_get_the_same_verdict(scale: int, seed: int) -> None:
     seconds = np.random.default_rng(seed).uniform(0.8, 1.2, 200)
-    one = judge(Progress(seconds, np.full(200, 8.0)), Rule(64, 128))
-    other = judge(Progress(seconds, np.full(200, 8.0 * scale)), Rule(64 * scale, 128 * scale))
+    one = evaluate(Progress(seconds, np.full(200, 8.0)), Rule(64, 128))
+    other = evaluate(Progress(seconds, np.full(200, 8.0 * scale)), Rule(64 * scale, 128 * scale))
     assert (one.steady, one.rounds, one.from_round) == (
         other.steady,
         other.rounds,
@@ -114,7 +114,7 @@ def test_watching_round_by_round_ends_in_the_verdict_on_the_whole() -> None:
     seconds = np.random.default_rng(1).uniform(0.9, 1.1, 300)
     verdict = first_steady(seconds, [8.0] * 300, Rule(64, 640))
     until = int(np.ceil(verdict.rounds * 64 / 8))
-    assert verdict == judge(Progress(seconds[:until], [8.0] * until), Rule(64, 640))
+    assert verdict == evaluate(Progress(seconds[:until], [8.0] * until), Rule(64, 640))
     assert verdict.from_round == 10
 
 

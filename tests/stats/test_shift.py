@@ -13,17 +13,17 @@ from ssdlab.stats.interval import block_length, mean_interval
 
 def test_signed_ranks_of_six_pairs_are_those_of_the_printed_table() -> None:
     numerator = [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
-    found = shift.of_pairs(numerator, [1.0] * 6)
+    found = shift.from_pairs(numerator, [1.0] * 6)
     assert found is not None
     assert found.p == pytest.approx(2 / 64)  # all lean to one side
     assert (found.low, found.high) == pytest.approx((1.1, 1.6))
-    mixed = shift.of_pairs([0.99, *numerator[1:]], [1.0] * 6)
+    mixed = shift.from_pairs([0.99, *numerator[1:]], [1.0] * 6)
     assert mixed is not None
     assert mixed.p == pytest.approx(4 / 64)  # the smallest rank leans to the other
 
 
 def test_five_pairs_say_nothing() -> None:
-    assert shift.of_pairs([2.0] * 5, [1.0] * 5) is None
+    assert shift.from_pairs([2.0] * 5, [1.0] * 5) is None
 
 
 def test_equal_pairs_exceed_the_bounds_in_one_case_of_twenty_under_wild_noise() -> None:
@@ -31,7 +31,7 @@ def test_equal_pairs_exceed_the_bounds_in_one_case_of_twenty_under_wild_noise() 
     wrong = 0
     for _ in range(1000):
         numerator, denominator = np.exp(0.05 * generator.standard_t(1.5, (2, 20)))
-        found = shift.of_pairs(numerator, denominator)
+        found = shift.from_pairs(numerator, denominator)
         assert found is not None
         assert (found.p <= 0.05) == (not found.low <= 1 <= found.high)
         wrong += found.p <= 0.05
@@ -40,7 +40,7 @@ def test_equal_pairs_exceed_the_bounds_in_one_case_of_twenty_under_wild_noise() 
 
 def test_a_difference_within_the_margin_is_none() -> None:
     numerator = [1.005 + 0.0001 * at for at in range(20)]
-    plain, wide = (shift.of_pairs(numerator, [1.0] * 20, margin) for margin in (1.0, 1.01))
+    plain, wide = (shift.from_pairs(numerator, [1.0] * 20, margin) for margin in (1.0, 1.01))
     assert plain is not None
     assert wide is not None
     assert plain.p < 0.001
@@ -50,15 +50,15 @@ def test_a_difference_within_the_margin_is_none() -> None:
 
 def test_one_repeat_is_taken_to_scatter_as_the_others_do() -> None:
     many = [100.0, 101.0, 99.0, 100.5]
-    found = shift.of_repeats([110.0], many)
+    found = shift.from_repeats([110.0], many)
     assert found is not None
     assert found.low < 1.098 < found.high
     assert found.p < 0.05
-    assert shift.of_repeats([110.0], many[:2]) is None
+    assert shift.from_repeats([110.0], many[:2]) is None
 
 
 def test_an_error_from_run_to_run_widens_bounds_by_squares() -> None:
-    found = shift.of_bounds(1.2, 1.1, 1.2**2 / 1.1, scatter=0.05)
+    found = shift.from_bounds(1.2, 1.1, 1.2**2 / 1.1, scatter=0.05)
     width = math.hypot(math.log(1.2 / 1.1), 1.959964 * 0.05)
     assert found.low == pytest.approx(1.2 * math.exp(-width))
     assert found.high == pytest.approx(1.2 * math.exp(width))

@@ -7,7 +7,7 @@ import pytest
 
 from plots import traces
 from plots.traces import CACHE, FAST, GB, HOUR, SCOPE, SPARE, trace
-from ssdlab.stats.steady import Rule, Verdict, Watch, first_steady
+from ssdlab.stats.steady import Rule, SteadyMonitor, Verdict, first_steady
 
 RULE = Rule.of_drive(SCOPE, SPARE, CACHE)
 FLOOR_ROUND = -(-RULE.floor_bytes // RULE.round_bytes)  # the first that may be in a window
@@ -20,7 +20,7 @@ def _stopped(amounts: np.ndarray, rule: Rule = RULE) -> Verdict:
 
 def _looks(amounts: np.ndarray, rule: Rule = RULE) -> list[Verdict]:
     """The verdicts after each round of a run that goes on whatever they say."""
-    watch = Watch(rule)
+    watch = SteadyMonitor(rule)
     return [watch.verdict() for amount in amounts if watch.add(1.0, float(amount))]
 
 

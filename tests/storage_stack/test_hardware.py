@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ssdlab.storage_stack.blockdev import BlockDevice, device_named
+from ssdlab.storage_stack.blockdev import BlockDevice, device_by_name
 from ssdlab.storage_stack.health.hardware import Temperature, link_bytes_per_s, temperature
 
 PORT = "devices/pci0000:00/0000:00:1d.0"
@@ -15,7 +15,7 @@ NVME = f"{PORT}/0000:03:00.0/nvme/nvme0"
 
 
 def _device(captured: Any, name: str) -> BlockDevice:
-    device = device_named(name, captured.sys)
+    device = device_by_name(name, captured.sys)
     assert device is not None
     return device
 

@@ -7,14 +7,14 @@ from reports import ata, nvme, programs
 
 from ssdlab.snapshot import Health
 from ssdlab.storage_stack.blockdev import BlockDevice
-from ssdlab.storage_stack.health.report import health
+from ssdlab.storage_stack.health.report import read_health
 
 NVME = BlockDevice("nvme0n1", 259, 0, "nvme0n1", "nvme", 1 << 40)
 SATA = BlockDevice("sda", 8, 0, "sda", "sata", 1 << 40)
 
 
 def _nvme(report: object, others: object = None) -> Health | None:
-    return health(NVME, programs({"nvme0n1": report}, others))  # type: ignore[dict-item,arg-type]
+    return read_health(NVME, programs({"nvme0n1": report}, others))  # type: ignore[dict-item,arg-type]
 
 
 def test_an_nvme_drive_tells_wear_spare_errors_heat_and_its_cache() -> None:
@@ -61,7 +61,7 @@ def test_a_sas_drive_tells_its_wear_and_its_defects() -> None:
         "scsi_percentage_used_endurance_indicator": 31,
         "scsi_grown_defect_list": 4,
     }
-    found = health(SATA, programs({"sda": report}))
+    found = read_health(SATA, programs({"sda": report}))
     assert found is not None
     assert (found.worn, found.reallocated) == (31, 4)
 
@@ -102,7 +102,7 @@ def test_an_endurance_groups_counts_may_be_texts_as_nvme_cli_2_3_prints_them() -
 def test_a_sata_drive_tells_by_attributes_whatever_its_maker_calls_them() -> None:
     counts = {"Reallocate_NAND_Blk_Cnt": 3, "Reported_Uncorrect": 1, "CRC_Error_Count": 9}
     report = ata("X", cache=True, Unexpect_Power_Loss_Ct=4, Power_Loss_Cap_Test=1, **counts)
-    found = health(SATA, programs({"sda": report}))
+    found = read_health(SATA, programs({"sda": report}))
     assert found is not None
     assert (found.reallocated, found.media_errors, found.link_errors) == (3, 1, 9)
     assert (found.unsafe_shutdowns, found.cache_on, found.capacitor_tested) == (4, True, True)
@@ -113,10 +113,10 @@ def test_wear_is_read_from_statistics_or_an_attribute_where_nothing_better_is_th
     report = ata("X", Wear_Leveling_Count=120)
     del report["endurance_used"]
     report["ata_smart_attributes"]["table"][0]["value"] = 83
-    by_attribute = health(SATA, programs({"sda": report}))
+    by_attribute = read_health(SATA, programs({"sda": report}))
     rows = [{"name": "Percentage Used Endurance Indicator", "value": 21}]
     report["ata_device_statistics"] = {"pages": [{"table": rows}]}
-    by_page = health(SATA, programs({"sda": report}))
+    by_page = read_health(SATA, programs({"sda": report}))
     assert by_attribute is not None
     assert by_page is not None
     assert (by_attribute.worn, by_page.worn) == (17, 21)
@@ -125,7 +125,7 @@ def test_wear_is_read_from_statistics_or_an_attribute_where_nothing_better_is_th
 def test_an_attribute_that_fails_now_is_a_warning() -> None:
     report = ata("X", Reallocated_Sector_Ct=9)
     report["ata_smart_attributes"]["table"][0]["when_failed"] = "now"
-    found = health(SATA, programs({"sda": report}))
+    found = read_health(SATA, programs({"sda": report}))
     assert found is not None
     assert found.warnings == ("attribute Reallocated_Sector_Ct is below its threshold now",)
 

@@ -13,7 +13,7 @@ import btrfs_tools
 import pytest
 
 from ssdlab.errors import TargetError
-from ssdlab.storage_stack.blockdev import device_named
+from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.in_use import in_use, recorded_uses
 from ssdlab.storage_stack.mounts import mount_of
 
@@ -21,7 +21,7 @@ VIRTUAL = "devices/virtual/block"
 
 
 def _uses(captured: Any, name: str) -> list[str]:
-    device = device_named(name, captured.sys)
+    device = device_by_name(name, captured.sys)
     assert device is not None
     return recorded_uses(device, captured.proc, captured.sys)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ssdlab.storage_stack.blockdev import device_named
+from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.layers import (
     devices_of_mount,
     drives_of_mount,
@@ -30,7 +30,7 @@ def _raid_with_lvm_on_it(captured: Any) -> None:
 
 def test_the_layers_of_an_lvm_volume_on_a_raid_are_told_from_the_top_down(captured: Any) -> None:
     _raid_with_lvm_on_it(captured)
-    volume = device_named("dm-0", captured.sys)
+    volume = device_by_name("dm-0", captured.sys)
     assert volume is not None
     layers = layers_under(volume, captured.sys, captured.proc)
     told = [(layer.depth, layer.device.name, layer.is_drive) for layer in layers]
@@ -51,7 +51,7 @@ def test_a_drive_reached_by_two_ways_is_told_once(captured: Any) -> None:
     disk = captured.disk("sda", "8:0", "devices/pci0/ata1/host0/block")
     for index in (1, 2):
         captured.rests_on(array, captured.partition(disk, f"sda{index}", f"8:{index}"))
-    top = device_named("md0", captured.sys)
+    top = device_by_name("md0", captured.sys)
     assert top is not None
     layers = layers_under(top, captured.sys, captured.proc)
     assert [layer.device.name for layer in layers] == ["md0", "sda1", "sda", "sda2"]
@@ -88,7 +88,7 @@ def test_a_loop_device_rests_on_the_drive_of_its_backing_file(captured: Any) -> 
     captured.partition(disk, "sda1", "8:1")
     captured.disk("loop0", "7:0", VIRTUAL, {"loop/backing_file": "/srv/disk.img"})
     captured.mountinfo("22 1 8:1 / / rw - ext4 /dev/sda1 rw")
-    loop = device_named("loop0", captured.sys)
+    loop = device_by_name("loop0", captured.sys)
     assert loop is not None
     layers = layers_under(loop, captured.sys, captured.proc)
     assert [layer.device.name for layer in layers] == ["loop0", "sda1", "sda"]

@@ -166,7 +166,7 @@ def test_without_wipefs_nothing_is_known_and_that_is_an_error(
     loop_device: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = device_at(loop_device(16))
-    monkeypatch.setattr(module, "_SYSTEM", "")
+    monkeypatch.setattr(module, "_SBIN", "")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(TargetError, match=r"wipefs \(util-linux\).* is not installed"):
         signatures(device)
@@ -175,6 +175,6 @@ def test_without_wipefs_nothing_is_known_and_that_is_an_error(
 def test_a_device_that_cannot_be_read_is_an_error_in_one_line(
     captured: object, tmp_path: Path
 ) -> None:
-    with pytest.raises(TargetError, match="cannot be looked at for file systems") as error:
-        module._on(tmp_path / "none")
+    with pytest.raises(TargetError, match="cannot be checked for file systems") as error:
+        module._wipefs(tmp_path / "none")
     assert "\n" not in str(error.value)

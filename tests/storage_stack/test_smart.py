@@ -22,13 +22,13 @@ def _ata(**raw: int) -> dict[str, Any]:
     return {"smartctl": {"exit_status": 4}, "ata_smart_attributes": {"revision": 1, "table": rows}}
 
 
-def _asked(smartctl: object, ocp: object = None) -> smart.Written | None:
+def _asked(smartctl: object, ocp: object = None) -> smart.WriteCounters | None:
     def run(command: Sequence[str]) -> str | None:
         answer = smartctl if command[0] == "smartctl" else ocp
         assert command[-1] == "/dev/nvme0n1" or "/dev/nvme0n1" in command
         return answer if answer is None or isinstance(answer, str) else json.dumps(answer)
 
-    return smart.written(DRIVE, run)
+    return smart.read_write_counters(DRIVE, run)
 
 
 def test_a_data_centre_drive_counts_both_by_32_mib() -> None:
@@ -70,4 +70,4 @@ def test_where_nothing_is_told_there_is_nothing(printed: str | None) -> None:
 
 def test_a_program_that_is_not_there_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert smart.written(DRIVE) is None
+    assert smart.read_write_counters(DRIVE) is None

@@ -14,12 +14,12 @@ import pytest
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.snapshot import Snapshot, decode
 from ssdlab.storage_stack.mounts import mount_of
-from ssdlab.storage_stack.snapshot import Probes, file_record, largest, look
+from ssdlab.storage_stack.snapshot import Probes, file_record, largest, read_snapshot
 from ssdlab.storage_stack.trim import Roots
 
 
 def _looked(target: object) -> Snapshot:
-    return look(str(target), Roots(), Probes())
+    return read_snapshot(str(target), Roots(), Probes())
 
 
 def test_a_path_leads_to_its_mount_with_what_is_free_and_what_passes(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_file_is_told_by_its_extents_and_its_age(drive_directory: Path) -> Non
 
 
 def test_a_directory_is_no_file_and_what_is_not_there_is_none(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match="no plain file"):
+    with pytest.raises(TargetError, match="not a regular file"):
         file_record(tmp_path)
     with pytest.raises(TargetError, match="cannot be read"):
         file_record(tmp_path / "nowhere")
@@ -106,7 +106,7 @@ def test_multipath_usb_and_scsi_are_read_from_where_the_kernel_puts_them(capture
     names = {"dm/name": "mpatha", "dm/uuid": "mpath-36"}
     captured.rests_on(captured.disk("dm-0", "252:0", "devices/virtual/block", names), disk)
     roots = Roots(captured.sys, captured.proc, captured.etc, captured.run)
-    stack = look("/dev/mapper/mpatha", roots, Probes(as_root=False, run=lambda _: None))
+    stack = read_snapshot("/dev/mapper/mpatha", roots, Probes(as_root=False, run=lambda _: None))
     top, drive = stack.devices
     assert (top.layer, top.is_multipath, top.below) == ("multipath", True, ("sdb",))
     assert (drive.usb_id, drive.cache_type, drive.is_drive) == ("152d:0578", "write through", True)
@@ -123,7 +123,7 @@ def test_an_nvme_drive_over_a_network_is_asked_for_its_health(captured: Any) -> 
         run=lambda command: json.dumps(log) if command[0] == "smartctl" else None,
         installed=lambda _: True,
     )
-    (drive,) = look("/dev/nvme1n1", roots, probes).devices
+    (drive,) = read_snapshot("/dev/nvme1n1", roots, probes).devices
     assert drive.health is not None
     assert (drive.transport, drive.health.worn) == ("nvme-tcp", 7)
 
@@ -134,5 +134,5 @@ def test_a_file_system_that_is_mounted_at_two_places_is_told_once(captured: Any)
         "22 1 8:0 / / rw - ext4 /dev/sda rw", "23 22 8:0 /srv /srv rw - ext4 /dev/sda rw"
     )
     roots = Roots(captured.sys, captured.proc, captured.etc, captured.run)
-    stack = look("/dev/sda", roots, Probes(as_root=False, run=lambda _: None))
+    stack = read_snapshot("/dev/sda", roots, Probes(as_root=False, run=lambda _: None))
     assert [mount.mount_point for mount in stack.mounts] == ["/"]

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from ssdlab.storage_stack.blockdev import device_named
+from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.mounts import read_mounts
 from ssdlab.storage_stack.trim import (
-    Passage,
     Roots,
+    TrimLayer,
+    blocking_layer,
     discarded_bytes,
     discards_online,
-    passages_of_device,
-    passages_of_mount,
-    stopper,
+    trim_layers_of_device,
+    trim_layers_of_mount,
     used_bytes,
 )
 from ssdlab.storage_stack.trim.tables import parse_tables
@@ -31,13 +31,13 @@ def _roots(captured: Any, **more: Any) -> Roots:
     return Roots(captured.sys, captured.proc, root / "etc", root / "run", **more)
 
 
-def _rows(captured: Any, name: str, **more: Any) -> tuple[Passage, ...]:
-    device = device_named(name, captured.sys)
+def _rows(captured: Any, name: str, **more: Any) -> tuple[TrimLayer, ...]:
+    device = device_by_name(name, captured.sys)
     assert device is not None
-    return passages_of_device(device, _roots(captured, **more))
+    return trim_layers_of_device(device, _roots(captured, **more))
 
 
-def _told(rows: tuple[Passage, ...]) -> list[tuple[str, str, str]]:
+def _told(rows: tuple[TrimLayer, ...]) -> list[tuple[str, str, str]]:
     return [(row.layer, row.device, row.passes) for row in rows]
 
 
@@ -63,7 +63,7 @@ def test_lvm_on_luks_on_nvme_passes_where_luks_was_told_to(captured: Any) -> Non
     ]
     assert "allow_discards in its table" in rows[1].why
     assert "promises zeros" in rows[3].why
-    assert stopper(rows) is None
+    assert blocking_layer(rows) is None
 
 
 def test_luks_without_allow_discards_is_named_and_not_the_volume_above_it(captured: Any) -> None:
@@ -72,7 +72,7 @@ def test_luks_without_allow_discards_is_named_and_not_the_volume_above_it(captur
     assert [row.passes for row in rows] == ["no", "no", "yes", "yes"]
     assert (rows[0].of_below, rows[1].of_below) == (True, False)
     assert "dm-0 below takes none" in rows[0].why
-    stops = stopper(rows)
+    stops = blocking_layer(rows)
     assert stops is not None
     assert (stops.layer, stops.device) == ("dm-crypt", "dm-0")
     assert "allow_discards" in stops.why
@@ -80,7 +80,7 @@ def test_luks_without_allow_discards_is_named_and_not_the_volume_above_it(captur
 
 def test_where_the_drive_takes_none_luks_is_not_blamed(captured: Any) -> None:
     _encrypted(captured, NONE, NONE)
-    stops = stopper(_rows(captured, "dm-1"))
+    stops = blocking_layer(_rows(captured, "dm-1"))
     assert stops is not None
     assert (stops.layer, stops.device) == ("drive", "nvme0n1")
 
@@ -97,7 +97,7 @@ def test_a_mirror_passes_and_one_member_that_does_not_is_named(captured: Any) ->
     rows = _rows(captured, "md0")
     assert _told(rows) == [("md", "md0", "yes"), ("drive", "sda", "yes"), ("drive", "sdb", "no")]
     assert "raid1" in rows[0].why
-    stops = stopper(rows)
+    stops = blocking_layer(rows)
     assert stops is not None
     assert stops.device == "sdb"
 
@@ -109,7 +109,7 @@ def test_parity_passes_none_unless_its_module_was_told_that_zeros_are_safe(
     _array(captured, "raid5", NONE, {}, {})
     if told:
         _module(captured, told)
-    stops = stopper(_rows(captured, "md0"))
+    stops = blocking_layer(_rows(captured, "md0"))
     assert stops is not None
     assert (stops.layer, stops.device) == ("md", "md0")
     assert f"devices_handle_discard_safely=Y (now {told or 'not known'})" in stops.why
@@ -218,7 +218,7 @@ def test_below_a_loop_device_its_backing_file_s_file_system_is_told_too(captured
         ("partition", True),
         ("drive", True),
     ]
-    stops = stopper(rows)
+    stops = blocking_layer(rows)
     assert stops is not None
     assert (stops.layer, "makes no holes" in stops.why) == ("loop", True)
 
@@ -231,7 +231,7 @@ def test_what_lies_below_a_loop_device_s_file_does_not_stop_what_reaches_the_dev
     captured.mountinfo("22 1 259:0 / / rw - xfs /dev/nvme0n1 rw")
     rows = _rows(captured, "loop0")
     assert [row.passes for row in rows] == ["yes", "no", "yes", "no"]
-    assert stopper(rows) is None
+    assert blocking_layer(rows) is None
 
 
 def test_a_partition_off_the_drive_s_units_loses_a_little_at_its_ends(captured: Any) -> None:
@@ -258,9 +258,9 @@ def test_the_last_word_about_discard_among_the_options_counts(
     assert discards_online(read_mounts(captured.proc)[0], _roots(captured)) == online
 
 
-def _schedule(captured: Any, fs_type: str = "ext4") -> Passage:
+def _schedule(captured: Any, fs_type: str = "ext4") -> TrimLayer:
     captured.mountinfo(f"22 1 259:0 / /data rw - {fs_type} /dev/nvme0n1 rw")
-    return passages_of_mount(read_mounts(captured.proc)[0], _roots(captured))[0]
+    return trim_layers_of_mount(read_mounts(captured.proc)[0], _roots(captured))[0]
 
 
 def _systemd(captured: Any, fstab: str = "") -> Path:
@@ -311,7 +311,7 @@ def test_each_kind_of_file_system_sends_discards_or_not(
     captured: Any, fs_type: str, passes: str
 ) -> None:
     captured.mountinfo(f"22 1 0:40 / /data rw - {fs_type} source rw")
-    rows = passages_of_mount(read_mounts(captured.proc)[0], _roots(captured))
+    rows = trim_layers_of_mount(read_mounts(captured.proc)[0], _roots(captured))
     assert [row.passes for row in rows if row.layer == "file system"] == [passes]
 
 
@@ -319,14 +319,14 @@ def test_all_devices_of_a_btrfs_are_told(captured: Any) -> None:
     disks = [captured.disk(f"nvme{at}n1", f"259:{at}", f"devices/nvme{at}") for at in (0, 1)]
     captured.btrfs("uuid", *disks)
     captured.mountinfo("22 1 0:40 / /data rw - btrfs /dev/nvme0n1 rw")
-    rows = passages_of_mount(read_mounts(captured.proc)[0], _roots(captured))
+    rows = trim_layers_of_mount(read_mounts(captured.proc)[0], _roots(captured))
     assert [row.device for row in rows] == ["/data", "/data", "nvme0n1", "nvme1n1"]
 
 
 def test_discards_and_use_are_read_where_the_kernel_counts_them(captured: Any) -> None:
     line = "10 0 80 1 20 0 160 2 0 3 4 5 0 2048 6 7 8"
     disk = captured.disk("nvme0n1", "259:0", NVME, {"stat": line, "nuse": "1024"})
-    device = device_named("nvme0n1", captured.sys)
+    device = device_by_name("nvme0n1", captured.sys)
     assert device is not None
     assert discarded_bytes(device, captured.sys) == 2048 * 512
     assert used_bytes(device, captured.sys) == 1024 * 512
@@ -342,7 +342,7 @@ def test_what_a_loop_device_s_file_takes_is_what_is_in_use(captured: Any, tmp_pa
         file.truncate(1 << 20)
         file.write(b"x" * 65536)
     captured.disk("loop0", "7:0", VIRTUAL, {"loop/backing_file": str(image)})
-    device = device_named("loop0", captured.sys)
+    device = device_by_name("loop0", captured.sys)
     assert device is not None
     used = used_bytes(device, captured.sys)
     assert used is not None

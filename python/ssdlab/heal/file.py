@@ -24,7 +24,7 @@ from ssdlab.heal.progress import Remembered
 from ssdlab.heal.refusal import CHUNK_BYTES, Refusal, Way, changed, no_room, refusal, way_of
 from ssdlab.heal.speed import Speedometer
 from ssdlab.storage_stack.extents import merged
-from ssdlab.storage_stack.file_info import FileSeen, look_at
+from ssdlab.storage_stack.file_info import FileInfo, read_file_info
 
 PROBE_BYTES: Final = 16 << 20
 WHOLE: Final[Way] = "copy and exchange"
@@ -41,7 +41,7 @@ def heal_file(path: Path, wish: Wish, watch: Watch) -> FileOutcome:
     """
     result = FileOutcome(path=str(path))
     try:
-        return _healed(look_at(path), wish, watch, result)
+        return _healed(read_file_info(path), wish, watch, result)
     except TargetError as error:
         return _refused(result, Refusal("cannot-open", str(error)))
     except OSError as error:
@@ -50,7 +50,7 @@ def heal_file(path: Path, wish: Wish, watch: Watch) -> FileOutcome:
         ) from error
 
 
-def _healed(seen: FileSeen, wish: Wish, watch: Watch, result: FileOutcome) -> FileOutcome:
+def _healed(seen: FileInfo, wish: Wish, watch: Watch, result: FileOutcome) -> FileOutcome:
     result.file_system, result.size_bytes = seen.mount.fs_type, seen.size_bytes
     refused = refusal(seen, shared=wish.shared)
     way = way_of(seen)
@@ -81,7 +81,7 @@ class _Course:
     """The steps of one file, with what they found so far in `result`."""
 
     def __init__(
-        self, seen: FileSeen, way: Way, wish: Wish, watch: Watch, result: FileOutcome
+        self, seen: FileInfo, way: Way, wish: Wish, watch: Watch, result: FileOutcome
     ) -> None:
         self.seen, self.way, self.wish, self.watch, self.result = seen, way, wish, watch, result
         self.written = p.written_ranges(seen.extents or (), seen.size_bytes, seen.block_bytes)
@@ -165,7 +165,7 @@ class _Course:
         finally:
             rewriter.close()
         if whole and self.rewritten:
-            self.seen = look_at(self.seen.path)  # the copy has its name now
+            self.seen = read_file_info(self.seen.path)  # the copy has its name now
         self.remembered.forget()
 
     def _rewrite_part(self, rewriter: Rewriter, part: Range) -> None:
@@ -195,7 +195,7 @@ class _Course:
         was = p.touching(self.before, self.rewritten)
         self.after = p.replaced(self.before, self._measured(was, "reading what was rewritten"))
         self.result.after_mib_per_s = told.mib(p.overall(self.after))
-        self.result.extents_after = len(merged(look_at(self.seen.path).extents or ()))
+        self.result.extents_after = len(merged(read_file_info(self.seen.path).extents or ()))
 
     def _measured(self, pieces: Sequence[Piece], label: str) -> list[Piece]:
         """The same pieces as they read now: the best reading of those that still seem slow."""

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import Extent, ExtentFlag, all_flags
-from ssdlab.storage_stack.file_info import FileSeen
+from ssdlab.storage_stack.file_info import FileInfo
 from ssdlab.storage_stack.filesystem import (
     IN_PLACE,
     LOG_STRUCTURED,
@@ -32,7 +32,7 @@ class Refusal:
     sentence: str
 
 
-def way_of(seen: FileSeen) -> Way | None:
+def way_of(seen: FileInfo) -> Way | None:
     """How this file's blocks get a new place; None where no way is safe."""
     kind = seen.mount.fs_type
     if kind in _EXT and Attribute.EXTENTS in seen.attributes:
@@ -42,7 +42,7 @@ def way_of(seen: FileSeen) -> Way | None:
     return "copy and exchange" if kind in _MAY_BE_COPIED else None
 
 
-def refusal(seen: FileSeen, *, shared: bool = False) -> Refusal | None:
+def refusal(seen: FileInfo, *, shared: bool = False) -> Refusal | None:
     """The first reason why this file must not be rewritten, or None.
 
     `shared` allows blocks that other files or snapshots use too. Codes: not-a-file, memory, pseudo,
@@ -59,7 +59,7 @@ def refusal(seen: FileSeen, *, shared: bool = False) -> Refusal | None:
     return None
 
 
-def no_room(seen: FileSeen, rewritten_bytes: int, way: Way) -> Refusal | None:
+def no_room(seen: FileInfo, rewritten_bytes: int, way: Way) -> Refusal | None:
     """Whether the new copy has room beside the old one, and 1 % stays free.
 
     Moving and sharing need room for what is in hand; a whole copy for the whole file.
@@ -72,7 +72,7 @@ def no_room(seen: FileSeen, rewritten_bytes: int, way: Way) -> Refusal | None:
     return Refusal("no-room", f"{free} MiB are free; it takes {more} MiB and 1 %: make room")
 
 
-def changed(seen: FileSeen) -> Refusal | None:
+def changed(seen: FileInfo) -> Refusal | None:
     """Whether the file that was looked at is gone or shorter by now, as by log rotation.
 
     A longer one is no reason: what it had is healed as planned. Code: changed.
@@ -95,13 +95,13 @@ CHUNK_BYTES: Final = 32 << 20
 """So much is in hand at once."""
 
 
-def _kind(seen: FileSeen) -> Refusal | None:
+def _kind(seen: FileInfo) -> Refusal | None:
     if not seen.is_plain:
         return Refusal("not-a-file", "it is no plain file")
     return None
 
 
-def _mount(seen: FileSeen) -> Refusal | None:
+def _mount(seen: FileInfo) -> Refusal | None:
     kind, point = seen.mount.fs_type, seen.mount.mount_point
     for code, kinds, why in (
         ("memory", MEMORY, "lives in memory"),
@@ -118,7 +118,7 @@ def _mount(seen: FileSeen) -> Refusal | None:
     return None
 
 
-def _use(seen: FileSeen) -> Refusal | None:
+def _use(seen: FileInfo) -> Refusal | None:
     if seen.is_swap:
         return Refusal("swap", "it is swap space in use: the kernel writes to its blocks directly")
     return None
@@ -135,7 +135,7 @@ _ATTRIBUTES: Final = (
 )
 
 
-def _attribute(seen: FileSeen) -> Refusal | None:
+def _attribute(seen: FileInfo) -> Refusal | None:
     for attribute, code, sentence in _ATTRIBUTES:
         if attribute in seen.attributes:
             return Refusal(code, sentence)
@@ -144,7 +144,7 @@ def _attribute(seen: FileSeen) -> Refusal | None:
     return None
 
 
-def _permission(seen: FileSeen) -> Refusal | None:
+def _permission(seen: FileInfo) -> Refusal | None:
     if not seen.may_write:
         return Refusal("no-permission", "you may not write it, or it is another user's: use sudo")
     return None
@@ -158,7 +158,7 @@ _FLAGS: Final = (
 )
 
 
-def _layout(seen: FileSeen) -> Refusal | None:
+def _layout(seen: FileInfo) -> Refusal | None:
     way = way_of(seen)
     if way is None:
         return Refusal("no-way", f"no safe way is known for {seen.mount.fs_type}")
@@ -179,13 +179,13 @@ def _extents(extents: Sequence[Extent]) -> Refusal | None:
     return None
 
 
-def _journal(seen: FileSeen) -> Refusal | None:
+def _journal(seen: FileInfo) -> Refusal | None:
     if seen.has_journal is False:
         return Refusal("no-journal", "its file system has no journal: a power cut could lose data")
     return None
 
 
-def _shared(seen: FileSeen) -> Refusal | None:
+def _shared(seen: FileInfo) -> Refusal | None:
     if ExtentFlag.SHARED not in all_flags(seen.extents or ()):
         return None
     return Refusal(
@@ -195,6 +195,6 @@ def _shared(seen: FileSeen) -> Refusal | None:
     )
 
 
-_LOOKS: Final[tuple[Callable[[FileSeen], Refusal | None], ...]] = (
+_LOOKS: Final[tuple[Callable[[FileInfo], Refusal | None], ...]] = (
     _kind, _mount, _use, _attribute, _permission, _layout, _journal,
 )  # fmt: skip

@@ -25,7 +25,7 @@ from ssdlab.records import (
     Result,
     Run,
     make_folder,
-    read_begun,
+    read_recorded,
     read_run,
     run_name,
     utc_now,
@@ -121,7 +121,7 @@ def resume_request(folder: Path, consent: Consent) -> RunRequest:
         UsageError: it is complete, or not to be gone on with.
         TargetError: its target may not be opened.
     """
-    manifest, tables = read_begun(folder)
+    manifest, tables = read_recorded(folder)
     if manifest.outcome == "complete":
         raise UsageError(f"{folder} is complete; see it with: ssdlab report {folder}")
     if manifest.experiment not in EXPERIMENTS or not manifest.plan:

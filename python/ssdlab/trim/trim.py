@@ -17,17 +17,17 @@ from typing import Final
 
 from ssdlab.device import sync_file_system, trim_free
 from ssdlab.errors import TargetError
-from ssdlab.storage_stack.blockdev import BlockDevice, device_named
+from ssdlab.storage_stack.blockdev import BlockDevice, device_by_name
 from ssdlab.storage_stack.filesystem import PSEUDO, is_network
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.space import space_on
 from ssdlab.storage_stack.trim import (
-    Passage,
     Roots,
+    TrimLayer,
+    blocking_layer,
     discarded_bytes,
-    passages_of_mount,
     read_tables,
-    stopper,
+    trim_layers_of_mount,
     used_bytes,
 )
 
@@ -86,7 +86,7 @@ def trim(path: Path, *, force: bool = True) -> Trimmed:
     mount = mount_of(path)
     _check(mount)
     roots = Roots(tables=read_tables())
-    rows = passages_of_mount(mount, roots)
+    rows = trim_layers_of_mount(mount, roots)
     free = space_on(mount.mount_point).free_bytes_root
     devices = _devices(rows)
     before = {device.name: discarded_bytes(device) for device in devices}
@@ -100,7 +100,7 @@ def trim(path: Path, *, force: bool = True) -> Trimmed:
         passes=passes,
         forced=forced,
         layers=tuple(_sent(row, before, used) for row in rows if row.layer != "schedule"),
-        stops=_named(stopper(rows)),
+        stops=_named(blocking_layer(rows)),
         refused=refused,
     )
 
@@ -147,13 +147,13 @@ def _refused(mount: Mount, error: OSError) -> str:
     return f"the file system refused ({os.strerror(error.errno or 0)})"
 
 
-def _devices(rows: Sequence[Passage]) -> list[BlockDevice]:
-    found = (device_named(row.device) for row in rows)
+def _devices(rows: Sequence[TrimLayer]) -> list[BlockDevice]:
+    found = (device_by_name(row.device) for row in rows)
     return [device for device in found if device is not None]
 
 
-def _sent(row: Passage, before: dict[str, int | None], used: dict[str, int | None]) -> Sent:
-    device = device_named(row.device)
+def _sent(row: TrimLayer, before: dict[str, int | None], used: dict[str, int | None]) -> Sent:
+    device = device_by_name(row.device)
     now = None if device is None else discarded_bytes(device)
     then = before.get(row.device)
     return Sent(
@@ -172,5 +172,5 @@ def _is_bottom(row: Sent) -> bool:
     return row.layer in {"drive", "USB", "loop"} and not row.below_file
 
 
-def _named(row: Passage | None) -> str | None:
+def _named(row: TrimLayer | None) -> str | None:
     return None if row is None else f"{row.device} ({row.layer})"

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ssdlab.stats.binomial import highest_proportion, proportion_bounds, trials_for
+from ssdlab.stats.binomial import proportion_bounds, proportion_upper_bound, trials_needed
 from ssdlab.witness.journal import Record, events
 
 Control = Literal["none", "negative", "positive"]
@@ -64,7 +64,7 @@ def summarize(looks: list[Look]) -> dict[str, Any]:
     bad = [look for look in cuts if look.kinds]
     n, k = len(cuts), sum(look.in_flight for look in cuts)
     kinds = sum((Counter(look.kinds) for look in cuts), Counter[str]())
-    low, high = proportion_bounds(len(bad), n) if bad else (0.0, highest_proportion(0, n))
+    low, high = proportion_bounds(len(bad), n) if bad else (0.0, proportion_upper_bound(0, n))
     findings = {
         "cuts": _finding(n, "", "cuts with proof that power was lost"),
         "bad_cuts": _finding(len(bad), "", "of these, cuts after which something was missing"),
@@ -79,7 +79,7 @@ def summarize(looks: list[Look]) -> dict[str, Any]:
             "value": None,
             "unit": "",
             "low": None,
-            "high": highest_proportion(0, k) if k and not bad else None,
+            "high": proportion_upper_bound(0, k) if k and not bad else None,
             "why": f"as if the {k} requests in flight were independent: an optimist's bound",
         },
         "in_flight_mean": _finding(k / n if n else None, "requests", "issued, not acknowledged"),
@@ -117,7 +117,7 @@ def _verdict(cuts: list[Look], bad: list[Look], high: float, looks: list[Look]) 
         )
     more = ""
     if high > ENOUGH:
-        more = f"; {trials_for(ENOUGH)} clean cuts would say {ENOUGH:.0%}"
+        more = f"; {trials_needed(ENOUGH)} clean cuts would say {ENOUGH:.0%}"
     return f"No loss in {len(cuts)} cuts: at most {high:.2g} of cuts lose data (95 %){more}."
 
 

@@ -16,7 +16,7 @@ from ssdlab.errors import TargetError
 from ssdlab.heal.device.whole import DeviceWish, heal_device
 from ssdlab.heal.options import Wish as HealWish
 from ssdlab.runner.open_target import TargetOptions, open_for_run
-from ssdlab.storage_stack.blockdev import device_named
+from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.in_use import file_in_use, in_use, recorded_uses
 from ssdlab.storage_stack.same_storage import siblings
 from ssdlab.target import Consent, parse_target
@@ -27,7 +27,7 @@ PCI = "devices/pci0/host{}/block"
 
 
 def _uses(captured: Any, name: str) -> list[str]:
-    device = device_named(name, captured.sys)
+    device = device_by_name(name, captured.sys)
     assert device is not None
     return recorded_uses(device, captured.proc, captured.sys)
 
@@ -185,7 +185,7 @@ def test_a_sibling_that_nobody_uses_does_not_protect_a_free_device(
     if second is None:
         pytest.skip(f"no second loop device can be had here: {why}")
     try:
-        device = device_named(second.name)
+        device = device_by_name(second.name)
         assert device is not None
         assert [each.device.node for each in siblings(device)] == [first]
         assert in_use(second) == []

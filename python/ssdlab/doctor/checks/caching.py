@@ -156,7 +156,7 @@ def _through(drive: Device) -> Verdict:
 
 def _barrier(snapshot: Snapshot) -> Iterator[Verdict]:
     for mount in snapshot.mounts:
-        told = mount.doubts.get("no-barrier")
+        told = mount.warnings.get("no-barrier")
         if told is None:
             continue
         safe = [is_protected(drive.model) or _is_on(drive) is False for drive in snapshot.drives]

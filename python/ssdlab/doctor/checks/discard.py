@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ssdlab.doctor.checks.verdict import Severity, Verdict, is_hardware, is_rotating, named, place
-from ssdlab.snapshot import Device, Layer, Mounted, Snapshot
+from ssdlab.snapshot import Device, Mounted, Snapshot, TrimLayer
 
 _COSTS: Final = (
     "the drive keeps every block that was ever written as if it were needed, and collects with its "
@@ -68,7 +68,7 @@ def _version(kernel: str) -> tuple[int, ...]:
 
 
 def _of_stack(
-    snapshot: Snapshot, layers: tuple[Layer, ...], mount: Mounted | None
+    snapshot: Snapshot, layers: tuple[TrimLayer, ...], mount: Mounted | None
 ) -> Iterator[Verdict]:
     drives = [d for d in snapshot.drives if any(row.device == d.name for row in layers)]
     if not drives or all(is_rotating(drive) for drive in drives):
@@ -88,14 +88,14 @@ def _of_stack(
         yield _passes(snapshot, layers, schedule)
 
 
-def _stops(row: Layer, snapshot: Snapshot) -> bool:
+def _stops(row: TrimLayer, snapshot: Snapshot) -> bool:
     if row.passes != "no" or row.layer == "schedule" or row.of_below or row.below_file:
         return False
     device = snapshot.device(row.device)
     return device is None or not is_rotating(device)
 
 
-def _stopped(snapshot: Snapshot, row: Layer, mount: Mounted | None) -> Verdict:
+def _stopped(snapshot: Snapshot, row: TrimLayer, mount: Mounted | None) -> Verdict:
     device = snapshot.device(row.device)
     where = f"{row.device} ({row.layer})" if device is None else named(device)
     point = None if mount is None else mount.mount_point
@@ -127,7 +127,7 @@ def _spoken(layer: str) -> str:
     return words.get(layer, layer)
 
 
-def _cure(row: Layer, device: Device | None) -> tuple[str, str]:
+def _cure(row: TrimLayer, device: Device | None) -> tuple[str, str]:
     """The command, and what it risks."""
     if device is None:
         return "", ""
@@ -164,7 +164,7 @@ def _cure(row: Layer, device: Device | None) -> tuple[str, str]:
     return _cure_below(row, device)
 
 
-def _cure_below(row: Layer, device: Device) -> tuple[str, str]:
+def _cure_below(row: TrimLayer, device: Device) -> tuple[str, str]:
     if device.transport == "usb" and device.usb_id:
         maker, product = device.usb_id.split(":")
         rule = (
@@ -198,7 +198,7 @@ def _cure_below(row: Layer, device: Device) -> tuple[str, str]:
     return "", ""
 
 
-def _unknown(snapshot: Snapshot, rows: list[Layer]) -> Verdict:
+def _unknown(snapshot: Snapshot, rows: list[TrimLayer]) -> Verdict:
     told = "; ".join(f"{row.device} ({row.layer}): {row.why}" for row in rows)
     return Verdict(
         code="trim-unknown",
@@ -211,7 +211,7 @@ def _unknown(snapshot: Snapshot, rows: list[Layer]) -> Verdict:
     )
 
 
-def _never_asked(schedule: Layer, mount: Mounted | None, *, passes: bool) -> Verdict:
+def _never_asked(schedule: TrimLayer, mount: Mounted | None, *, passes: bool) -> Verdict:
     point = schedule.device if mount is None else mount.mount_point
     return Verdict(
         code="trim-never-asked",
@@ -228,7 +228,9 @@ def _never_asked(schedule: Layer, mount: Mounted | None, *, passes: bool) -> Ver
     )
 
 
-def _passes(snapshot: Snapshot, layers: tuple[Layer, ...], schedule: Layer | None) -> Verdict:
+def _passes(
+    snapshot: Snapshot, layers: tuple[TrimLayer, ...], schedule: TrimLayer | None
+) -> Verdict:
     asked = "" if schedule is None else f"; asked: {schedule.why}"
     names = ", ".join(row.device for row in layers if row.layer != "schedule")
     return Verdict(

@@ -30,7 +30,7 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
 
 
 def _full(mount: Mounted) -> Iterator[Verdict]:
-    if not mount.total_bytes or mount.free_bytes is None or "read-only" in mount.doubts:
+    if not mount.total_bytes or mount.free_bytes is None or "read-only" in mount.warnings:
         return
     used = 1 - mount.free_bytes / mount.total_bytes
     if used < FULL_WARN:

@@ -21,7 +21,7 @@ from ssdlab.errors import DeviceFailure
 from ssdlab.heal.methods.donor import Donor
 from ssdlab.heal.methods.rewriter import FRAGMENTED, Rewritten, open_seen
 from ssdlab.heal.pieces import Range
-from ssdlab.storage_stack.file_info import FileSeen
+from ssdlab.storage_stack.file_info import FileInfo
 
 _MOVE_EXT: Final = 0xC028660F  # _IOWR('f', 15, struct move_extent)
 _ARGUMENT: Final = struct.Struct("=LLQQQQ")  # reserved, donor, from, to, count, moved: in blocks
@@ -37,7 +37,7 @@ REST_S: Final = 0.02
 class MoveExtents:
     """A file of ext4 opened for rewriting."""
 
-    def __init__(self, seen: FileSeen) -> None:
+    def __init__(self, seen: FileInfo) -> None:
         """Opens it.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from ssdlab.errors import TargetError
 from ssdlab.heal.pieces import Range
-from ssdlab.storage_stack.file_info import FileSeen
+from ssdlab.storage_stack.file_info import FileInfo
 
 FRAGMENTED: Final = "free space is more fragmented than the file"
 
@@ -41,7 +41,7 @@ class Rewriter(Protocol):
         """Lets go of the file; nothing is left beside it."""
 
 
-def open_seen(seen: FileSeen, flags: int = 0) -> int:
+def open_seen(seen: FileInfo, flags: int = 0) -> int:
     """Opens the file that was looked at for reading and writing; its descriptor.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ssdlab.stats.falls import falls, first_fall, last_fall
+from ssdlab.stats.rate_drops import first_drop, last_drop, rate_drops
 from ssdlab.stats.steady import Progress
 
 Level = tuple[float, float]  # bytes, and bytes a second
@@ -24,7 +24,7 @@ def _curve(*levels: Level, step_s: float = 0.001, noise: float = 0.0) -> Progres
 
 
 def test_the_place_of_a_fall_is_found_between_intervals() -> None:
-    (fall,) = falls(_curve((333.3, 1000), (2000, 250)))
+    (fall,) = rate_drops(_curve((333.3, 1000), (2000, 250)))
     assert fall.at == pytest.approx(333.3, abs=1.0)
     assert fall.low < 333.3 < fall.high
     assert fall.before == pytest.approx(1000, rel=0.01)
@@ -33,54 +33,54 @@ def test_the_place_of_a_fall_is_found_between_intervals() -> None:
 
 def test_a_buffer_a_cache_and_the_flash_behind_are_two_falls() -> None:
     curve = _curve((100, 2000), (400, 600), (1500, 100))
-    places = [fall.at for fall in falls(curve)]
+    places = [fall.at for fall in rate_drops(curve)]
     assert places == [pytest.approx(100, abs=5), pytest.approx(500, abs=5)]
 
 
 def test_what_a_buffer_holds_is_what_was_taken_beyond_the_lower_rate() -> None:
     """64 bytes fill at 2000 and drain at 500 a second: full after 64 x 2000 / 1500 bytes."""
     curve = _curve((64 * 2000 / 1500, 2000), (1000, 500))
-    (fall,) = falls(curve)
-    assert fall.held == pytest.approx(64, rel=0.02)
+    (fall,) = rate_drops(curve)
+    assert fall.buffered == pytest.approx(64, rel=0.02)
 
 
 def test_the_level_behind_a_burst_tells_what_went_ahead_of_it() -> None:
     curve = _curve((64 * 2000 / 1500, 2000), (400, 500), (1000, 50))
-    assert falls(curve)[-1].ahead == pytest.approx(64, rel=0.02)
+    assert rate_drops(curve)[-1].ahead == pytest.approx(64, rel=0.02)
 
 
 def test_a_dip_that_ends_and_a_burst_between_jobs_are_no_falls() -> None:
     dip = _curve((500, 100), (10, 5), (1000, 100))
     burst = _curve((500, 100), (50, 2000), (1000, 100))
-    assert falls(dip) == ()
-    assert falls(burst) == ()
+    assert rate_drops(dip) == ()
+    assert rate_drops(burst) == ()
 
 
 def test_a_stall_on_the_way_does_not_hide_a_fall() -> None:
     curve = _curve((500, 1000), (2, 40), (500, 1000), (2000, 250))
-    (fall,) = falls(curve)
+    (fall,) = rate_drops(curve)
     assert fall.at == pytest.approx(1002, rel=0.02)
 
 
 def test_noise_has_no_fall_and_does_not_hide_one() -> None:
-    assert falls(_curve((3000, 1000), noise=0.8)) == ()
-    (fall,) = falls(_curve((1000, 1000), (2000, 250), noise=0.3))
+    assert rate_drops(_curve((3000, 1000), noise=0.8)) == ()
+    (fall,) = rate_drops(_curve((1000, 1000), (2000, 250), noise=0.3))
     assert fall.at == pytest.approx(1000, rel=0.05)
 
 
 def test_a_fall_that_is_early_in_a_long_writing_is_looked_for_closer() -> None:
     curve = _curve((10, 2000), (20_000, 500))
-    assert falls(curve) == ()
-    early = last_fall(curve)
+    assert rate_drops(curve) == ()
+    early = last_drop(curve)
     assert early is not None
     assert early.at == pytest.approx(10, rel=0.1)
 
 
 def test_the_first_fall_is_that_of_the_finest_look() -> None:
     curve = _curve((20, 2000), (5000, 600), (10_000, 100))
-    last = last_fall(curve)
+    last = last_drop(curve)
     assert last is not None
-    first = first_fall(curve, 0.9 * last.at)
+    first = first_drop(curve, 0.9 * last.at)
     assert first is not None
     assert first.at == pytest.approx(20, rel=0.1)
     assert last.at == pytest.approx(5020, rel=0.02)
@@ -88,10 +88,10 @@ def test_the_first_fall_is_that_of_the_finest_look() -> None:
 
 def test_a_gentle_step_is_no_fall() -> None:
     curve = _curve((1000, 1000), (2000, 850))
-    assert falls(curve) == ()
-    assert last_fall(curve) is None
+    assert rate_drops(curve) == ()
+    assert last_drop(curve) is None
 
 
 def test_nothing_written_has_no_falls() -> None:
-    assert falls(Progress([1.0], [0.0])) == ()
-    assert last_fall(Progress([], [])) is None
+    assert rate_drops(Progress([1.0], [0.0])) == ()
+    assert last_drop(Progress([], [])) is None
