@@ -12,6 +12,7 @@ from ssdlab.wording import (
     column,
     finding_interval,
     finding_value,
+    given,
     label,
     number,
     plain,

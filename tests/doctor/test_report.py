@@ -127,7 +127,7 @@ def test_a_page_without_maps_has_no_figures(tmp_path: Path) -> None:
 
 
 def test_a_page_never_takes_the_place_of_a_device(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not a regular file"):
+    with pytest.raises(UsageError, match="no plain file"):
         write_html(_report(), Path("/dev/null"))
     with pytest.raises(UsageError, match="cannot be written"):
         write_html(_report(), tmp_path / "nowhere" / "page.html")

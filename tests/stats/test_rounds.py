@@ -64,7 +64,7 @@ def test_before_five_rounds_the_verdict_says_how_many_there_are() -> None:
 def test_the_floor_is_named_with_its_numbers() -> None:
     verdict = evaluate(Progress([1.0] * 60, [10**9] * 60), Rule(10 * 10**9, 20 * 10**9))
     assert str(verdict) == (
-        "not attained: the last 5 rounds begin after 10 GB, the first that count after 20 GB"
+        "not attained: the last 5 rounds begin after 10 GB, but must begin after 20 GB"
     )
 
 

@@ -56,7 +56,7 @@ def test_what_is_not_there_is_an_error_in_one_line(tmp_path: Path) -> None:
 def test_a_snapshot_survives_its_way_through_json(tmp_path: Path) -> None:
     stack = _looked(tmp_path)
     assert decode(msgspec.json.encode(stack)) == stack
-    with pytest.raises(UsageError, match="no snapshot"):
+    with pytest.raises(UsageError, match="not a snapshot"):
         decode(b'{"target": 1}')
 
 

@@ -282,12 +282,12 @@ def test_without_option_and_timer_nothing_asks_for_discards(captured: Any) -> No
     ("fstab", "passes", "why"),
     [
         ("", "yes", "once a week"),
-        ("# nothing\n/dev/sda1 / ext4 defaults 0 1\n", "no", "what fstab names"),
+        ("# nothing\n/dev/sda1 / ext4 defaults 0 1\n", "no", "what fstab lists"),
         ("/dev/sda1 /data ext4 defaults,X-fstrim.notrim 0 1\n", "no", "X-fstrim.notrim"),
         ("/dev/sda1 /data ext4 defaults 0 1\n", "yes", "once a week"),
     ],
 )
-def test_the_timer_trims_what_fstab_names_where_it_names_anything(
+def test_the_timer_trims_only_entries_of_fstab_if_it_has_any(
     captured: Any, fstab: str, passes: str, why: str
 ) -> None:
     _systemd(captured, fstab)

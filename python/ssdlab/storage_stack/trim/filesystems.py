@@ -72,8 +72,8 @@ def discards_online(mount: Mount, roots: Roots = LIVE) -> str:
 def _is_scheduled(mount: Mount, roots: Roots) -> tuple[Passes, str]:
     online = discards_online(mount, roots)
     if online:
-        delay = ", with a delay of up to minutes" if online == "discard=async" else ""
-        return "yes", f"mounted with {online}: discards as files are deleted{delay}"
+        delay = ", with a delay of minutes" if online == "discard=async" else ""
+        return "yes", f"mounted with {online}: as files are deleted{delay}"
     if (roots.etc / "cron.weekly" / "fstrim").exists():
         return "yes", "a weekly cron job runs fstrim"
     without = "mounted without discard"
