@@ -1,4 +1,4 @@
-"""Two runs side by side: which rows belong together, and what their ratio's bounds are."""
+"""Comparison of two runs: matching of rows, ratios and their intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _row(seconds: list[float], written: float) -> dict[str, object]:
     return {"written_mib": written, "read_s": min(seconds), "read_s_all": seconds}
 
 
-def test_half_widths_of_two_bounded_findings_add_by_their_squares() -> None:
+def test_half_widths_of_two_findings_are_added_in_quadrature() -> None:
     first, second = _finding(100.0, 100 / 1.03, 103.0), _finding(200.0, 200 / 1.04, 208.0)
     [row] = compare_findings({"iops": first}, {"iops": second})
     assert row.ratio == pytest.approx(2.0)
@@ -28,7 +28,7 @@ def test_half_widths_of_two_bounded_findings_add_by_their_squares() -> None:
     assert row.high == pytest.approx(2 * math.exp(width))
 
 
-def test_words_and_what_one_run_lacks_have_no_ratio() -> None:
+def test_truth_values_and_missing_findings_have_no_ratio() -> None:
     first = {"steady": _finding(value=True), "iops": _finding(5.0), "waf": _finding(None)}
     rows = compare_findings(first, {"steady": _finding(value=False), "waf": _finding(2.0)})
     assert [(row.name, row.first, row.second, row.ratio) for row in rows] == [
@@ -38,7 +38,7 @@ def test_words_and_what_one_run_lacks_have_no_ratio() -> None:
     ]
 
 
-def test_a_ratio_without_bounds_of_both_has_none() -> None:
+def test_a_ratio_has_an_interval_only_if_both_findings_have_one() -> None:
     [row] = compare_findings({"iops": _finding(5.0, 4.0, 6.0)}, {"iops": _finding(10.0)})
     assert (row.ratio, row.low, row.high) == (2.0, None, None)
 
@@ -53,7 +53,7 @@ def test_rows_of_the_same_case_are_compared_with_their_repeats() -> None:
     assert row.low < 2.0 < row.high < 2.1
 
 
-def test_access_times_keep_their_own_repeats_and_unit() -> None:
+def test_access_times_have_their_own_repeats_and_unit() -> None:
     row = {"test": "access time", "op": "read", "unit": "us", "mean": 70.0}
     [cell] = cells("suite", [{**row, "us_all": [69.0, 71.0], "mib_per_s_all": [9.0, 9.0]}])
     assert (cell.label, cell.repeats, cell.unit) == ("access time, read", (69.0, 71.0), "us")

@@ -1,4 +1,4 @@
-"""Bounds of a proportion: known answers, scipy's own, and the rule of three."""
+"""Bounds of a proportion against published values, scipy and the rule of three."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ssdlab.stats.binomial import proportion_bounds, proportion_upper_bound, tri
 
 
 @pytest.mark.parametrize(("trials", "percent"), [(1, 95), (5, 45.07), (23, 12.21), (60, 4.870)])
-def test_clean_trials_bound_the_rate_as_published(trials: int, percent: float) -> None:
+def test_the_upper_bound_without_failures_is_as_published(trials: int, percent: float) -> None:
     assert 100 * proportion_upper_bound(0, trials) == pytest.approx(percent, rel=1e-3)
 
 
@@ -29,11 +29,11 @@ def test_the_rule_of_three_holds_for_many_trials() -> None:
 
 
 @given(st.floats(1e-4, 0.9))
-def test_so_many_clean_trials_bound_the_rate_and_one_fewer_does_not(proportion: float) -> None:
+def test_trials_needed_is_the_smallest_sufficient_number(proportion: float) -> None:
     trials = trials_needed(proportion)
     assert proportion_upper_bound(0, trials) <= proportion * (1 + 1e-9)
     assert proportion_upper_bound(0, trials - 1) > proportion * (1 - 1e-9)
 
 
-def test_without_trials_nothing_is_known() -> None:
+def test_without_trials_the_upper_bound_is_one() -> None:
     assert proportion_upper_bound(0, 0) == 1

@@ -1,4 +1,4 @@
-"""What a block device is: told from captured trees of drives that this machine has not got."""
+"""Block devices in captured sysfs trees, and real loop devices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IDENTITY = {
 }
 
 
-def test_an_nvme_drive_tells_who_it_is_and_what_its_queue_does(captured: Any) -> None:
+def test_an_nvme_drive_has_identity_queue_limits_and_transport(captured: Any) -> None:
     captured.disk("nvme0n1", "259:0", NVME, IDENTITY)
     device = device_by_name("nvme0n1", captured.sys)
     assert device is not None
@@ -43,7 +43,7 @@ def test_an_nvme_drive_tells_who_it_is_and_what_its_queue_does(captured: Any) ->
     assert (device.discard_max, device.discard_granularity) == (2147450880, 512)
 
 
-def test_a_partition_has_its_own_size_and_its_disk_s_identity(captured: Any) -> None:
+def test_a_partition_has_its_own_size_and_the_identity_of_its_disk(captured: Any) -> None:
     disk = captured.disk("nvme0n1", "259:0", NVME, IDENTITY)
     captured.partition(disk, "nvme0n1p2", "259:2", start=4096)
     captured.partition(disk, "nvme0n1p1", "259:1")
@@ -54,14 +54,14 @@ def test_a_partition_has_its_own_size_and_its_disk_s_identity(captured: Any) -> 
     whole = device_by_name("nvme0n1", captured.sys)
     assert whole is not None
     assert not whole.is_partition
-    assert [found.name for found in partitions_of(whole, captured.sys)] == [
+    assert [partition.name for partition in partitions_of(whole, captured.sys)] == [
         "nvme0n1p1",
         "nvme0n1p2",
     ]
     assert partitions_of(part, captured.sys) == ()
 
 
-def test_a_scsi_serial_number_is_read_from_its_binary_page(captured: Any) -> None:
+def test_a_scsi_serial_number_is_read_from_vpd_page_80(captured: Any) -> None:
     disk = captured.disk(
         "sda", "8:0", SATA, {"device/model": "Samsung SSD", "device/vendor": "ATA"}
     )
@@ -101,7 +101,7 @@ def test_a_scsi_serial_number_is_read_from_its_binary_page(captured: Any) -> Non
         ("odd0", "devices/platform/odd/block", {}, "unknown"),
     ],
 )
-def test_the_way_a_drive_is_attached_is_guessed_from_its_place_in_the_tree(
+def test_the_transport_is_guessed_from_the_path_in_sysfs(
     captured: Any, name: str, where: str, files: dict[str, str], transport: str
 ) -> None:
     captured.disk(name, "8:0", where, files)
@@ -125,16 +125,16 @@ def test_the_way_a_drive_is_attached_is_guessed_from_its_place_in_the_tree(
         ("sdb", f"{PCI}/usb2/2-1/host6/block", {}, ["usb"]),
     ],
 )
-def test_each_kind_of_device_raises_its_own_doubts(
+def test_each_kind_of_device_has_its_warnings(
     captured: Any, name: str, where: str, files: dict[str, str], codes: list[str]
 ) -> None:
     captured.disk(name, "8:0", where, files)
     device = device_by_name(name, captured.sys)
     assert device is not None
-    assert [doubt.code for doubt in device_warnings(device, captured.sys)] == codes
+    assert [warning.code for warning in device_warnings(device, captured.sys)] == codes
 
 
-def test_what_a_driver_does_not_tell_is_none_and_not_a_guess(captured: Any) -> None:
+def test_attributes_that_the_driver_does_not_report_are_none(captured: Any) -> None:
     disk = captured.disk("sda", "8:0", SATA)
     for name in ("queue/rotational", "queue/write_cache", "queue/discard_max_bytes", "size"):
         (disk / name).unlink()
@@ -144,11 +144,11 @@ def test_what_a_driver_does_not_tell_is_none_and_not_a_guess(captured: Any) -> N
     assert (device.discard_max, device.size, device.model) == (None, None, None)
 
 
-def test_a_device_mapper_name_leads_to_its_device(captured: Any) -> None:
+def test_a_device_mapper_name_is_resolved(captured: Any) -> None:
     captured.disk("dm-3", "252:3", "devices/virtual/block", {"dm/name": "vg-root"})
-    found = device_by_node("/dev/mapper/vg-root", captured.sys)
-    assert found is not None
-    assert found.name == "dm-3"
+    device = device_by_node("/dev/mapper/vg-root", captured.sys)
+    assert device is not None
+    assert device.name == "dm-3"
     assert device_by_node("/dev/mapper/vg-home", captured.sys) is None
     assert device_by_node("tmpfs", captured.sys) is None
 
@@ -159,13 +159,13 @@ def test_a_real_loop_device_has_the_size_of_its_file(loop_device: Callable[..., 
     assert size_of(path) == 16 << 20
     device = device_at(path)
     assert (device.node, device.size, device.transport) == (path, 16 << 20, "loop")
-    assert [doubt.code for doubt in device_warnings(device)] == ["page-cache-below"]
+    assert [warning.code for warning in device_warnings(device)] == ["page-cache-below"]
 
 
-def test_a_file_is_refused_as_a_device_by_name(tmp_path: Path) -> None:
+def test_a_regular_file_is_not_a_block_device(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert not is_block_device(tmp_path / "file")
     assert not is_block_device(tmp_path / "missing")
-    for ask in (size_of, device_at):
+    for function in (size_of, device_at):
         with pytest.raises(TargetError, match="file is not a block device"):
-            ask(tmp_path / "file")
+            function(tmp_path / "file")
