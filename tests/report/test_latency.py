@@ -36,8 +36,8 @@ def test_latencies_are_told_by_kind_and_only_as_far_as_requests_support_them() -
     assert found["read"].us.p999 is None
     assert found["flush"].us.p50 is None
     assert found["flush"].unsupported() == (
-        "p50 takes 23, p99 takes 1100, p99.9 takes 11000, p99.99 takes 110000 requests, "
-        "and 3 were made"
+        "p50 needs 23, p99 needs 1100, p99.9 needs 11000, p99.99 needs 110000 requests, "
+        "and the run made 3"
     )
     assert latencies_of_steps(tables, [0, 1]).requests == 2430
 

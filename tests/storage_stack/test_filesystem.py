@@ -109,7 +109,7 @@ def test_data_journal_as_a_superblock_default_is_detected(
     subprocess.run(["tune2fs", "-o", "journal_data", device], check=True, capture_output=True)
     subprocess.run(["mount", device, top], check=True)
     mount = mount_of(top)
-    assert mount.option("data") is None, "mountinfo tells it: this test has lost its point"
+    assert mount.option("data") is None, "this kernel shows the option in mountinfo"
     assert [warning.code for warning in mount_warnings(mount)] == ["data-journal"]
     assert _direct_write(top / "file") == 1 << 20
 

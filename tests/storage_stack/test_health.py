@@ -14,7 +14,8 @@ SATA = BlockDevice("sda", 8, 0, "sda", "sata", 1 << 40)
 
 
 def _nvme(report: object, others: object = None) -> Health | None:
-    return read_health(NVME, programs({"nvme0n1": report}, others))  # type: ignore[dict-item,arg-type]
+    run = programs({"nvme0n1": report}, others)  # type: ignore[dict-item,arg-type]
+    return read_health(NVME, run)
 
 
 def test_an_nvme_drive_reports_wear_spare_blocks_errors_and_temperature() -> None:

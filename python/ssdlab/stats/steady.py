@@ -10,7 +10,7 @@ collection) depends on them and not on time. The conditions:
 5. Change: levels between change points in that half, if any, differ by at most 5 % of the mean.
    (A line that changes by 10 % has halves that differ by 5 %.)
 6. Turns: the rate of the window is within 5 % of that of the half. This detects levels that
-   alternate too fast for condition 5, and each last longer than five rounds.
+   alternate too fast for condition 5 to separate, but last at least five rounds.
 
 Conditions 2 and 3 are those of the SNIA Performance Test Specification. If the window is longer
 than the last half, the window is used. docs/models/steadiness.md shows a trace for each

@@ -128,9 +128,9 @@ def device_by_node(node: str, sys: Path = SYS) -> BlockDevice | None:
     name = node.removeprefix("/dev/")
     if name == node:
         return None
-    found = device_by_name(name, sys)
-    if found is not None:
-        return found
+    device = device_by_name(name, sys)
+    if device is not None:
+        return device
     for entry in sorted((sys / "class" / "block").glob("dm-*")):
         if read_text(entry / "dm" / "name") == name.removeprefix("mapper/"):
             return device_by_name(entry.name, sys)

@@ -74,15 +74,15 @@ def siblings(device: BlockDevice, sys: Path = SYS) -> list[Sibling]:
     # A write to the device also writes to the devices that it is composed of.
     areas = [area_of(each, sys) for each in (device, *members)]
     below = {member.name for member in members}
-    found = []
+    result = []
     for entry in sorted((sys / "class" / "block").iterdir()):
         other = None if entry.name == device.name else device_by_name(entry.name, sys)
         if other is None:
             continue
         area = area_of(other, sys)
         if any(area.overlaps(own) for own in areas):
-            found.append(Sibling(other, _display_name(other, area, sys), other.name in below))
-    return found
+            result.append(Sibling(other, _display_name(other, area, sys), other.name in below))
+    return result
 
 
 def area_of(device: BlockDevice, sys: Path = SYS) -> Area:

@@ -171,9 +171,9 @@ def test_a_device_whose_sibling_is_mounted_is_never_overwritten(
         pass
     with pytest.raises(TargetError, match="shares bytes with"):
         require_free(second, destroy_data=True)
-    asked = DeviceWish(HealWish(dry_run=True), None)
+    options = DeviceWish(HealWish(dry_run=True), None)
     with pytest.raises(TargetError, match="shares bytes with"):
-        heal_device(second, asked, print)
+        heal_device(second, options, print)
 
 
 def test_an_unused_sibling_does_not_protect_a_free_device(
