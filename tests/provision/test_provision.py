@@ -20,14 +20,14 @@ def test_the_840_pro_has_685_percent_of_all_its_flash_spare() -> None:
     area = of_twin("samsung-840-pro").area
     assert (area.flash, area.visible) == (512 * GIB, 1_000_215_216 * 512)
     assert area.hidden == 37_645_623_296
-    assert f"{area.of_all:.2%}" == "6.85%"
-    assert f"{area.of_visible:.2%}" == "7.35%"
+    assert f"{area.spare:.2%}" == "6.85%"
+    assert f"{area.overprovisioning:.2%}" == "7.35%"
 
 
 def test_the_850_pro_has_76_percent_of_all_its_129_gib() -> None:
     area = area_of(129 * GIB, 128 * 10**9)
-    assert f"{area.of_all:.1%}" == "7.6%"
-    assert f"{area.of_visible:.1%}" == "8.2%"
+    assert f"{area.spare:.1%}" == "7.6%"
+    assert f"{area.overprovisioning:.1%}" == "8.2%"
 
 
 def test_a_quarter_of_all_flash_spare_leaves_three_quarters_in_whole_mib() -> None:
@@ -45,7 +45,7 @@ def test_less_flash_than_is_visible_is_no_drive() -> None:
 def test_a_real_drive_is_known_by_its_model_and_finds_its_twin() -> None:
     found = of_device(SDA, None, None)
     assert (found.area.flash, found.twin) == (512 * GIB, "samsung-840-pro")
-    assert f"{found.area.of_all:.2%}" == "6.85%"
+    assert f"{found.area.spare:.2%}" == "6.85%"
     assert of_device(SDA, 600 * GIB, "toshiba-xg5").area.flash == 600 * GIB
 
 

@@ -14,7 +14,7 @@ SECTOR = 512
 
 
 @dataclass(frozen=True)
-class Spare:
+class SpareArea:
     """Total flash and visible capacity of a drive, in bytes."""
 
     flash: int
@@ -30,12 +30,12 @@ class Spare:
         return self.flash - self.visible
 
     @property
-    def of_all(self) -> float:
+    def spare(self) -> float:
         """Hidden / all flash: spare."""
         return self.hidden / self.flash
 
     @property
-    def of_visible(self) -> float:
+    def overprovisioning(self) -> float:
         """Hidden / visible: overprovisioning."""
         return self.hidden / self.visible
 

@@ -91,7 +91,7 @@ def _subject(target: str | None, sizes: tuple[int | None, int | None], twin: str
 
 
 def _share(percent: float, subject: Subject) -> float:
-    least = 100 * subject.area.of_all
+    least = 100 * subject.area.spare
     if not least <= percent <= 90:
         raise UsageError(
             f"--spare is {percent:g} percent; it may be from {least:.4g}, what the drive hides "
@@ -114,8 +114,10 @@ def _object(
     said = f"{area.flash} bytes of flash ({subject.source}), {area.visible} visible"
     usable = f"so that {share:.4g} of all flash is spare"
     findings = {
-        "spare": Finding(area.of_all, "", None, None, f"hidden / all flash: {said}"),
-        "overprovisioning": Finding(area.of_visible, "", None, None, f"hidden / visible: {said}"),
+        "spare": Finding(area.spare, "", None, None, f"hidden / all flash: {said}"),
+        "overprovisioning": Finding(
+            area.overprovisioning, "", None, None, f"hidden / visible: {said}"
+        ),
         "usable_bytes": Finding(area.usable_for(share), "bytes", None, None, usable),
     }
     if len(found) > 1:
@@ -135,7 +137,7 @@ def _object(
 
 def _verdict(subject: Subject, found: Sequence[Gain]) -> str:
     area = subject.area
-    words = f"Spare: {area.of_all:.2%} of all flash (hidden / visible: {area.of_visible:.2%})"
+    words = f"Spare: {area.spare:.2%} of all flash (hidden / visible: {area.overprovisioning:.2%})"
     if len(found) > 1:
         times = found[-1].writes_per_s / found[0].writes_per_s
         words += f"; with {found[-1].spare:.0%} a full twin writes at random {times:.1f} x as fast"
@@ -163,8 +165,12 @@ def _print_arithmetic(subject: Subject, console: Console) -> None:
         ("flash", f"{area.flash}", f"{format_size(area.flash)}; {subject.source}"),
         ("visible", f"{area.visible}", f"{area.visible // SECTOR} sectors of {SECTOR} bytes"),
         ("hidden", f"{area.hidden}", format_size(area.hidden)),
-        ("spare", f"{area.of_all:.2%}", "hidden / ALL flash: as published tests give it"),
-        ("overprovisioning", f"{area.of_visible:.2%}", "hidden / visible: as data sheets give it"),
+        ("spare", f"{area.spare:.2%}", "hidden / ALL flash: as published tests give it"),
+        (
+            "overprovisioning",
+            f"{area.overprovisioning:.2%}",
+            "hidden / visible: as data sheets give it",
+        ),
     ):
         lines.add_row(name, Text(value, "bold", justify="right"), Text(plain(why), "dim"))
     console.print(lines)

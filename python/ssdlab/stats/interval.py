@@ -37,8 +37,8 @@ def log_difference(
 ) -> LogDifference | None:
     """The difference of mean logarithms with Welch's error (B. L. Welch, Biometrika 1947).
 
-    None if either has fewer than two repeats, or if all repeats are equal, as those of a twin: they
-    give no estimate of the error.
+    None if either has fewer than two repeats, or if neither varies, as with a twin: then the error
+    is unknown.
     """
     if min(len(numerator), len(denominator)) < 2:
         return None

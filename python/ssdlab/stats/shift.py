@@ -34,10 +34,10 @@ def from_pairs(
 ) -> Shift | None:
     """From pairs measured in turns, by the signed ranks of their log ratios.
 
-    The median of the means of all two pairs (Hodges and Lehmann, Annals of Mathematical Statistics
-    1963), with an interval from the exact distribution of signed ranks (F. Wilcoxon, Biometrics
-    1945). If the order within each pair was random, the error rate is 5 % for any noise: it need
-    not be normal or independent in time. None for fewer than `FEWEST_PAIRS`.
+    The median of the Walsh averages (Hodges and Lehmann, Annals of Mathematical Statistics 1963),
+    with an interval from the exact distribution of signed ranks (F. Wilcoxon, Biometrics 1945). If
+    the order within each pair was random, the error rate is 5 % for any noise: it need not be
+    normal or independent in time. None for fewer than `FEWEST_PAIRS`.
     """
     n = len(numerator)
     assert n == len(denominator), "pairs need sets of equal length"
@@ -61,7 +61,7 @@ def from_repeats(
     """From independent repeats, such as runs, by Welch's t-test of the logarithms.
 
     A single repeat on one side is assumed to have the variance of the other side, which then needs
-    at least three. None with fewer repeats, or if all repeats of a side are equal.
+    at least three. None with fewer repeats, or if the repeats do not vary.
     """
     difference = log_difference(numerator, denominator) or _one_against_many(numerator, denominator)
     return None if difference is None else from_difference(difference, margin)

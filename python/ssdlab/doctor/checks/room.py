@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ssdlab.analysis.spare import Spare
+from ssdlab.analysis.spare import SpareArea
 from ssdlab.doctor.checks.drives import flash_of
 from ssdlab.doctor.checks.verdict import Severity, Verdict, is_hardware, named, place
 from ssdlab.snapshot import Device, Mounted, Snapshot, Swap
@@ -57,15 +57,15 @@ def _spare(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
         return
     free = (drive.health and drive.health.unallocated_bytes) or 0
     flash = flash_of(drive.model, drive.size_bytes + free)
-    area = Spare(flash.size_bytes, drive.size_bytes)
+    area = SpareArea(flash.size_bytes, drive.size_bytes)
     also = f"; {format_size(free)} in no namespace" if free else ""
-    enough = area.of_all >= GOOD_SPARE
+    enough = area.spare >= GOOD_SPARE
     yield Verdict(
         code="spare",
         severity="good" if enough else "note",
         where=named(drive),
-        says=f"Hidden flash: about {area.of_all:.1%} of all of it "
-        f"({area.of_visible:.1%} of the visible).",
+        says=f"Hidden flash: about {area.spare:.1%} of all of it "
+        f"({area.overprovisioning:.1%} of the visible).",
         evidence=f"{format_size(drive.size_bytes)} visible; {format_size(flash.size_bytes)} of "
         f"flash ({flash.why}){also}",
         costs=""
@@ -74,7 +74,7 @@ def _spare(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
         "6.85 %, 32000 with 27 % on the twin of an 840 Pro",
         remedy="" if enough else f"ssdlab provision {drive.node}",
         proof=f"ssdlab run steady {place(snapshot)}",
-        value=round(area.of_all, 4),
+        value=round(area.spare, 4),
     )
 
 

@@ -2,8 +2,8 @@
 
 Sources: smartctl(8) and its JSON (smartmontools 7.0 and later; names of attributes in drivedb.h);
 NVMe base specification, SMART / Health log 02h, Identify Controller and feature 06h;
-nvme-id-ctrl(1), nvme-get-feature(1). smartctl's exit status is a bit mask that does not say
-whether its output is valid, so it is ignored.
+nvme-id-ctrl(1), nvme-get-feature(1). smartctl's exit status is a bit mask, often nonzero for
+a readable drive, so it is ignored.
 """
 
 from __future__ import annotations
