@@ -173,7 +173,7 @@ def _no_barrier(mount: Mount) -> MeasurementWarning | None:
     if not mount.has("nobarrier") and mount.option("barrier") not in {"0", "none", "off"}:
         return None
     sentence = (
-        "Barriers are off (nobarrier): fsync sends no flush to the drive, so it is cheap and does "
+        "Barriers are off: fsync sends no flush to the drive, so it is cheap and does "
         "not protect data; mount with barriers."
     )
     return MeasurementWarning("no-barrier", sentence)
