@@ -1,4 +1,4 @@
-"""A run's folder: what is written is read back, what is damaged is named."""
+"""Run folders: round trip, damaged files, missing files."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_what_was_written_is_read_back(folder: Path) -> None:
+def test_a_run_is_read_back_as_it_was_written(folder: Path) -> None:
     run = read_run(folder)
     assert (run.manifest, run.result) == (_manifest(), _result(folder))
     expected = _recording().tables()
@@ -124,11 +124,11 @@ def test_what_was_written_is_read_back(folder: Path) -> None:
     }
 
 
-def test_a_folder_holds_its_files_and_no_half_written_one(folder: Path) -> None:
+def test_a_folder_has_no_partial_files(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
 
 
-def test_steps_are_numbered_in_order_and_their_columns_carry_the_number() -> None:
+def test_steps_are_numbered_in_order_in_all_tables() -> None:
     tables = _recording().tables()
     assert tables["steps"]["step"].to_pylist() == [0, 1, 2]
     assert tables["intervals"]["step"].to_pylist() == [0, 0, 2, 2]
@@ -136,7 +136,7 @@ def test_steps_are_numbered_in_order_and_their_columns_carry_the_number() -> Non
     assert tables["interval_latency"]["step"].to_pylist() == [0]
 
 
-def test_a_column_that_a_step_does_not_have_is_null() -> None:
+def test_missing_columns_are_null() -> None:
     recording = Recording()
     recording.add(StepRow({"phase": "read"}, {"start_ns": [1], "requests": [2], "bytes": [3]}))
     tables = recording.tables()
@@ -151,20 +151,18 @@ def test_a_recording_without_steps_has_empty_tables_with_all_columns() -> None:
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_a_folder_without_one_of_its_files_is_refused_by_that_files_name(
-    folder: Path, name: str
-) -> None:
+def test_a_missing_file_is_named_in_the_error(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(UsageError, match=rf"not the folder of a finished run \(no {name}\)"):
         read_run(folder)
 
 
-def test_a_folder_from_before_there_were_observations_has_none(folder: Path) -> None:
+def test_observations_may_be_missing_as_in_older_versions(folder: Path) -> None:
     (folder / "observations.parquet").unlink()
     assert read_run(folder).tables["observations"].to_pylist() == []
 
 
-def test_observations_tell_after_which_step_they_were_made(folder: Path) -> None:
+def test_observations_have_the_number_of_steps_before_them(folder: Path) -> None:
     assert read_run(folder).tables["observations"].to_pylist() == [
         {"step": 3, "name": "temperature_c", "detail": "", "value": 41.5},
         {"step": 3, "name": "layer", "detail": "dm-crypt passes no TRIM", "value": None},
@@ -191,7 +189,7 @@ def test_a_results_folder_gives_its_finished_runs_oldest_first(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["", "missing", "a" * 300])
-def test_where_no_run_is_one_line_says_what_to_give(tmp_path: Path, name: str) -> None:
+def test_a_path_without_runs_is_refused_with_what_to_give(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="give"):
         find_runs(tmp_path / name)
 
@@ -205,16 +203,14 @@ def test_where_no_run_is_one_line_says_what_to_give(tmp_path: Path, name: str) -
         ("../../x.toml", "x-toml"),
     ],
 )
-def test_a_runs_name_begins_with_its_time_and_tells_what_was_measured(
-    target: str, word: str
-) -> None:
+def test_the_name_of_a_run_has_its_time_experiment_and_target(target: str, word: str) -> None:
     name = run_name("aging", target, STARTED)
     assert re.fullmatch(rf"20261121-101500-aging-{word}-[0-9a-f]{{4}}", name)
 
 
 @given(st.text(max_size=300))
 @example("x-" + 31 * "y")
-def test_any_target_gives_a_plain_short_folder_name(target: str) -> None:
+def test_any_target_gives_a_short_folder_name_of_letters_and_digits(target: str) -> None:
     word = re.fullmatch(
         r"20261121-101500-aging-([a-z0-9-]{1,32})-[0-9a-f]{4}",
         run_name("aging", target, STARTED),
@@ -234,7 +230,7 @@ def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None
             make_folder(results, "name")
 
 
-def test_a_folder_that_takes_no_more_is_refused_and_keeps_no_half_written_file(
+def test_a_full_file_system_is_an_error_and_leaves_no_partial_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, content: bytes) -> int:
@@ -247,20 +243,20 @@ def test_a_folder_that_takes_no_more_is_refused_and_keeps_no_half_written_file(
     assert list(folder.glob("*.part")) == []
 
 
-def test_a_file_name_that_is_no_text_is_stored_readably(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf_8_is_escaped(tmp_path: Path) -> None:
     made = make_folder(tmp_path, "one")
     odd = "/mnt/d\udcff"
     write_run(made, _manifest(odd), _recording(), _result(made, odd))
     assert read_run(made).result.target == read_run(made).manifest.target == "/mnt/d\\xff"
 
 
-def test_a_run_folder_may_have_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_run_folder_may_have_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
     made = make_folder(tmp_path / "r\udcff", "one")
     write_run(made, _manifest(), _recording(), _result(made))
     assert read_run(made).manifest == _manifest()
 
 
-def test_json_is_one_object_that_ends_with_its_line(folder: Path) -> None:
+def test_json_is_one_object_and_ends_with_a_newline(folder: Path) -> None:
     text = encode_json(read_run(folder).result)
     assert text.endswith("}\n")
     assert msgspec.json.decode(text)["findings"]["slowdown"] == {

@@ -1,4 +1,4 @@
-"""A TARGET and the consent to destroy it are parsed once, into types."""
+"""Parsing of targets and of the consent to overwrite a device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ssdlab.target import (
 SOURCES = Path(ssdlab.__file__).parent
 
 
-def test_a_text_is_a_twin_a_directory_or_a_block_device(tmp_path: Path) -> None:
+def test_a_target_is_a_twin_or_a_directory(tmp_path: Path) -> None:
     twin = parse_target("twin:toshiba-xg5", 1 << 30)
     assert twin == Twin("toshiba-xg5", 1 << 30)
     assert (str(twin), twin.label, twin.capacity_bytes) == (
@@ -51,12 +51,12 @@ def test_a_device_file_is_a_block_device(loop_device: Any) -> None:
         ("twin:toshiba-xg6", "did you mean toshiba-xg5?"),
     ],
 )
-def test_what_is_none_of_them_is_refused(text: str, reason: str) -> None:
+def test_any_other_target_is_refused(text: str, reason: str) -> None:
     with pytest.raises(TargetError, match=reason):
         parse_target(text)
 
 
-def test_only_a_twin_is_scaled(tmp_path: Path) -> None:
+def test_only_a_twin_can_be_scaled(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--capacity scales a twin"):
         parse_target(str(tmp_path), 1 << 30)
     with pytest.raises(TargetError, match="scaled to 1 B"):
@@ -64,7 +64,7 @@ def test_only_a_twin_is_scaled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "consent"),
+    ("value", "consent"),
     [
         (False, NO_CONSENT),
         ("", NO_CONSENT),
@@ -73,21 +73,19 @@ def test_only_a_twin_is_scaled(tmp_path: Path) -> None:
         (Path("/dev/sdz"), Consent(device="/dev/sdz")),
     ],
 )
-def test_consent_is_none_any_empty_device_or_a_named_one(given: Any, consent: Consent) -> None:
-    assert parse_consent(given) == consent
+def test_consent_is_none_any_empty_device_or_a_named_one(value: Any, consent: Consent) -> None:
+    assert parse_consent(value) == consent
     assert parse_consent(consent) == consent
     assert parse_consent(str(consent)) == consent
-    assert consent.given == bool(given)
+    assert consent.given == bool(value)
 
 
-def test_the_prefix_of_twins_is_known_in_one_place() -> None:
-    knowing = [path for path in SOURCES.rglob("*.py") if '"twin:"' in path.read_text()]
-    assert [path.name for path in knowing] == ["target.py"]
+def test_only_one_module_has_the_prefix_of_twins() -> None:
+    modules = [path for path in SOURCES.rglob("*.py") if '"twin:"' in path.read_text()]
+    assert [path.name for path in modules] == ["target.py"]
 
 
-def test_a_profile_is_read_and_described_once_a_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_profile_is_loaded_once_per_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     calls: list[str] = []
     load, describe = profiles.load, device.describe_twin
 

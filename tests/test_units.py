@@ -1,4 +1,4 @@
-"""Sizes and times: what people write is understood exactly, the rest is refused in one line."""
+"""Parsing and formatting of sizes and durations."""
 
 import pytest
 
@@ -18,10 +18,10 @@ from ssdlab.units import format_duration, format_size, parse_duration, parse_siz
         ("64 kB", 64_000),
         ("0", 0),
         ("0 MiB", 0),
-        ("0.1 GB", 10**8),  # a binary float would make this 100000000.00000001
+        ("0.1 GB", 10**8),  # as a float: 100000000.00000001
     ],
 )
-def test_a_size_is_read_as_its_exact_bytes(text: str, size_bytes: int) -> None:
+def test_a_size_is_parsed_to_exact_bytes(text: str, size_bytes: int) -> None:
     assert parse_size(text) == size_bytes
 
 
@@ -39,11 +39,11 @@ def test_a_size_is_read_as_its_exact_bytes(text: str, size_bytes: int) -> None:
         ("0", 0),
     ],
 )
-def test_a_time_is_read_as_seconds(text: str, seconds: float) -> None:
+def test_a_duration_is_parsed_to_seconds(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
 
 
-def test_a_bare_number_is_refused_with_an_example_of_what_to_write() -> None:
+def test_a_number_without_unit_is_refused_with_an_example() -> None:
     with pytest.raises(UsageError, match=r"'4096': a size needs a unit: 512MiB"):
         parse_size("4096")
     with pytest.raises(UsageError, match=r"'30': a time needs a unit: 30s"):
@@ -55,7 +55,7 @@ def test_a_bare_number_is_refused_with_an_example_of_what_to_write() -> None:
 @pytest.mark.parametrize(
     "text", ["", "-1 GiB", "4k", "1 Gib/s", "GiB", "1e3 B", "1,5 GB", "٤ KiB", "nan B", "0.3 KiB"]
 )
-def test_what_is_no_size_is_refused_in_one_line_that_names_it(text: str) -> None:
+def test_an_invalid_size_is_refused_and_quoted(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_size(text)
     assert repr(text) in str(refused.value)
@@ -63,13 +63,13 @@ def test_what_is_no_size_is_refused_in_one_line_that_names_it(text: str) -> None
 
 
 @pytest.mark.parametrize("text", ["", "-1 s", "1 fortnight", "s", "inf s", "1h,30min", "1 M"])
-def test_what_is_no_time_is_refused_in_one_line_that_names_the_units(text: str) -> None:
+def test_an_invalid_duration_is_refused_with_the_units(text: str) -> None:
     with pytest.raises(UsageError, match="ns us ms s min h d") as refused:
         parse_duration(text)
     assert repr(text) in str(refused.value)
 
 
-def test_a_number_of_ten_thousand_digits_is_refused_and_not_a_crash() -> None:
+def test_a_number_of_ten_thousand_digits_is_refused() -> None:
     with pytest.raises(UsageError):
         parse_size("9" * 10_000 + " B")
 
@@ -87,7 +87,7 @@ def test_a_number_of_ten_thousand_digits_is_refused_and_not_a_crash() -> None:
         (5000 << 60, "5000 EiB"),
     ],
 )
-def test_a_size_is_printed_in_binary_units_and_four_digits(size_bytes: int, text: str) -> None:
+def test_a_size_is_formatted_in_binary_units_and_four_digits(size_bytes: int, text: str) -> None:
     assert format_size(size_bytes) == text
 
 
@@ -109,10 +109,10 @@ def test_a_size_is_printed_in_binary_units_and_four_digits(size_bytes: int, text
         (270_000, "3 d 3 h"),
     ],
 )
-def test_a_time_is_printed_in_the_units_people_use(seconds: float, text: str) -> None:
+def test_a_duration_is_formatted_in_common_units(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
 
 
 @pytest.mark.parametrize("seconds", [0, 0.25, 1.5, 65, 7800, 270_000])
-def test_a_printed_time_can_be_read_back(seconds: float) -> None:
+def test_a_formatted_duration_can_be_parsed(seconds: float) -> None:
     assert parse_duration(format_duration(seconds)) == seconds

@@ -1,4 +1,4 @@
-"""Values as people read them."""
+"""Formatting of values, labels and findings."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_a_measured_number_has_three_digits(value: float, text: str) -> None:
     ("value", "text"),
     [(50.0, "50"), (6.25, "6.25"), (100, "100"), (0.001, "0.001"), (251.99609375, "252")],
 )
-def test_a_chosen_number_has_no_digit_too_many(value: float, text: str) -> None:
+def test_a_parameter_has_no_trailing_zeros(value: float, text: str) -> None:
     assert given(value) == text
 
 
-def test_numbers_below_one_another_have_equally_many_decimals() -> None:
+def test_numbers_of_a_column_have_the_same_number_of_decimals() -> None:
     assert column([1.9, 10.75, 100]) == ["1.90", "10.75", "100.00"]
     assert column([2158.1, 762.5, None, math.nan]) == ["2158", "762", "-", "-"]
     assert column([]) == []
@@ -72,11 +72,11 @@ def test_numbers_below_one_another_have_equally_many_decimals() -> None:
         ("odd_bytes", "many\n", "many\N{REPLACEMENT CHARACTER}"),
     ],
 )
-def test_a_value_gets_the_unit_of_its_name(key: str, value: Any, text: str) -> None:
+def test_a_value_has_the_unit_of_its_name(key: str, value: Any, text: str) -> None:
     assert quantity(key, value) == text
 
 
-def test_a_name_loses_its_unit_and_its_underscores() -> None:
+def test_a_label_has_no_unit_and_no_underscores() -> None:
     assert label("read_mib_per_s") == "Read"
     assert label("latency_us_p99") == "Latency p99"
     assert label("mount_point") == "Mount point"
@@ -96,16 +96,16 @@ def test_a_name_loses_its_unit_and_its_underscores() -> None:
         (Finding(2.0, "s", None, 2.5, ""), "2 s", "at most 2.50 s"),
     ],
 )
-def test_a_finding_has_its_unit_and_its_bounds(finding: Finding, value: str, interval: str) -> None:
+def test_a_finding_has_its_unit_and_interval(finding: Finding, value: str, interval: str) -> None:
     assert finding_value(finding) == value
     assert finding_interval(finding) == interval
 
 
-def test_text_from_outside_can_neither_steer_nor_turn_what_is_shown() -> None:
+def test_control_and_bidirectional_characters_are_replaced() -> None:
     assert plain("a\x1b[31m\n\u202eb\x9b") == "a\ufffd[31m\ufffd\ufffdb\ufffd"
     assert plain("Größe → 3") == "Größe → 3"
 
 
-def test_a_long_name_keeps_its_end() -> None:
+def test_a_long_text_is_cut_at_the_start() -> None:
     assert shorten("/srv/databases/mysql", 10) == "…ses/mysql"
     assert shorten("/mnt/data", 10) == "/mnt/data"

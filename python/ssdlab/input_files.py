@@ -1,7 +1,7 @@
-"""Reading what a user names: regular files of bounded size, so no read waits or fills the memory.
+"""Reads files given by users: regular files up to a size limit.
 
-A FIFO, a terminal or /dev/zero never ends, and a sparse file may claim any size. Files of /proc and
-/sys are read by `stack.pseudofile`.
+So a read neither blocks (a FIFO, a terminal) nor exhausts memory (/dev/zero, a sparse file).
+`storage_stack.pseudofile` reads /proc and /sys.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 from ssdlab.errors import UsageError
 from ssdlab.units import format_size
 
-TEXT_BYTES_MOST: Final = 64 << 20
-TABLE_BYTES_MOST: Final = 4 << 30
-"""Of recorded tables and of a witness's journals, which are read as a whole too."""
+MAX_TEXT_BYTES: Final = 64 << 20
+MAX_TABLE_BYTES: Final = 4 << 30
+"""For recorded tables and journals of the witness."""
 _CHUNK: Final = 16 << 20
 _KINDS: Final = (
     (stat.S_ISDIR, "a directory"),
@@ -27,27 +27,27 @@ _KINDS: Final = (
 )
 
 
-def read_bytes(path: Path, most_bytes: int = TEXT_BYTES_MOST) -> bytes:
+def read_bytes(path: Path, max_bytes: int = MAX_TEXT_BYTES) -> bytes:
     """The content of a regular file.
 
     Raises:
-        UsageError: it is no regular file, or larger than `most_bytes`.
+        UsageError: it is not a regular file, or larger than `max_bytes`.
         OSError: it cannot be read.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a FIFO would wait here
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a FIFO would block here
     try:
         status = os.fstat(fd)
         _require_regular(path, status)
         size, parts = status.st_size, []
-        while size <= most_bytes and (part := os.read(fd, _CHUNK)):
+        while size <= max_bytes and (part := os.read(fd, _CHUNK)):
             parts.append(part)
             size = max(size, sum(map(len, parts)))
     finally:
         os.close(fd)
-    if size > most_bytes:
+    if size > max_bytes:
         raise UsageError(
-            f"{path} has {format_size(size)}; at most {format_size(most_bytes)} are read here: is "
-            "it the right file?"
+            f"{path} has {format_size(size)}, more than the limit of {format_size(max_bytes)}; "
+            "check that it is the right file"
         )
     return b"".join(parts)
 
@@ -57,16 +57,16 @@ def read_text(path: Path) -> str:
 
     Raises:
         UsageError, OSError: as `read_bytes`.
-        UnicodeDecodeError: it is not in UTF-8.
+        UnicodeDecodeError: it is not UTF-8.
     """
     return read_bytes(path).decode()
 
 
 def require_regular(path: Path) -> None:
-    """Refuses what `read_bytes` would, for a file that is read piece by piece.
+    """Refuses what `read_bytes` refuses, for a file that is read in parts.
 
     Raises:
-        UsageError: it is there and no regular file.
+        UsageError: it exists and is not a regular file.
     """
     if path.exists():
         _require_regular(path, path.stat())
@@ -74,5 +74,5 @@ def require_regular(path: Path) -> None:
 
 def _require_regular(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "no file")
+        kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "not a file")
         raise UsageError(f"{path} is {kind}; give a regular file")

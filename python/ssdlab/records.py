@@ -1,16 +1,12 @@
-"""What a run leaves on disk: its columns and their units, written down once, and its folder.
+"""The run folder: tables with their columns and units, manifest and result.
 
-A run folder holds
-
-    manifest.json      who measured what, where, with which versions, seed and parameters
-    steps.parquet      one row a step: `STEPS`
-    intervals.parquet  what happened in each interval of each step: `INTERVALS`
-    interval_latency.parquet  how often each latency occurred in each interval: `INTERVAL_LATENCY`
-    latency.parquet    how often each latency occurred in each step: `LATENCY`
-    observations.parquet  what else was seen, and after which step: `OBSERVATIONS`
-    result.json        measures, findings, verdict, warnings: what `--json` prints
-
-Whoever reads a folder years later needs nothing but this module.
+manifest.json             target, host, versions, seed, parameters
+steps.parquet             one row per step: `STEPS`
+intervals.parquet         requests and bytes per interval of each step: `INTERVALS`
+interval_latency.parquet  latency histogram per interval: `INTERVAL_LATENCY`
+latency.parquet           latency histogram per step: `LATENCY`
+observations.parquet      other measurements between steps: `OBSERVATIONS`
+result.json               measures, findings, verdict, warnings: the output of `--json`
 """
 
 from __future__ import annotations
@@ -29,18 +25,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ssdlab.errors import UsageError
-from ssdlab.input_files import TABLE_BYTES_MOST, read_bytes
+from ssdlab.input_files import MAX_TABLE_BYTES, read_bytes
 from ssdlab.warning import MeasurementWarning
 
 STEPS: Final = pa.schema(
     [
-        ("step", pa.uint32()),  # number in the run, from 0
-        ("phase", pa.string()),  # fill, flush, read, overwrite, ...: the experiment's own words
-        ("stage", pa.uint32()),  # the same for steps that belong together, from 0
-        ("repeat", pa.uint32()),  # number among the equal steps of its stage, from 0
-        ("case", pa.string()),  # which of the experiment's cases: a mode, a test; "" for none
-        ("value", pa.float64()),  # what it varies, in the unit that its page names; null for none
-        ("rest_s", pa.float64()),  # seconds of rest right before it
+        ("step", pa.uint32()),  # number within the run, from 0
+        ("phase", pa.string()),  # fill, flush, read, overwrite, ...; set by the experiment
+        ("stage", pa.uint32()),  # equal for steps that belong together, from 0
+        ("repeat", pa.uint32()),  # number of the repeat within its stage, from 0
+        ("case", pa.string()),  # the experiment's case, such as a mode or a test; "" for none
+        ("value", pa.float64()),  # the varied parameter; its unit is in the experiment's page
+        ("rest_s", pa.float64()),  # idle time right before the step
         ("block_bytes", pa.uint64()),  # of each request; 0 for a flush or a rest
         ("queue_depth", pa.uint32()),
         ("start_ns", pa.uint64()),  # on the device's clock
@@ -48,58 +44,57 @@ STEPS: Final = pa.schema(
         ("requests", pa.uint64()),
         ("bytes", pa.uint64()),
         ("errors", pa.uint64()),
-        ("extents", pa.uint32()),  # fragments of the test file after it; null where none is
-        # The measuring host meanwhile, in seconds of CPU time; null where it was not looked at.
+        ("extents", pa.uint32()),  # extents of the test file after it; null without a file
+        # CPU time in seconds on the measuring host during the step; null if not measured.
         ("own_user_s", pa.float64()),  # of this process (getrusage)
         ("own_system_s", pa.float64()),
-        ("foreign_cpu_s", pa.float64()),  # of all others (/proc/stat, steps of 0.01 s)
-        ("stolen_cpu_s", pa.float64()),  # kept by the hypervisor
-        # What was asked, as the JSON text that the loop read; null in what an older version made.
-        ("job", pa.string()),
-        ("opened", pa.string()),  # how the drive was, as JSON; null for ssdlab's own way or a twin
-        ("engine", pa.string()),  # by which way: "twin", "io_uring direct registered_buffers", ...
-        ("unserved", pa.uint64()),  # requests of an open loop that should have started and did not
+        ("foreign_cpu_s", pa.float64()),  # of all other processes (/proc/stat; resolution 0.01 s)
+        ("stolen_cpu_s", pa.float64()),  # steal time
+        ("job", pa.string()),  # the workload job as JSON; null in runs of older versions
+        ("opened", pa.string()),  # open options as JSON; null for a twin or ssdlab's default
+        ("engine", pa.string()),  # "twin", "io_uring direct registered_buffers", ...
+        ("unserved", pa.uint64()),  # requests of an open loop that were due but not sent
     ]
 )
 INTERVALS: Final = pa.schema(
     [
         ("step", pa.uint32()),
-        ("start_ns", pa.uint64()),  # of the interval, on the device's clock
-        ("requests", pa.uint64()),  # that succeeded and ended in it
+        ("start_ns", pa.uint64()),  # on the device's clock
+        ("requests", pa.uint64()),  # completed successfully in the interval
         ("bytes", pa.uint64()),
         ("latency_ns_max", pa.uint64()),
-        # The same by kind; null in what was not recorded so finely.
+        # By operation; null if the run did not record them.
         ("reads", pa.uint64()),
         ("writes", pa.uint64()),
         ("trims", pa.uint64()),
         ("flushes", pa.uint64()),
         ("read_bytes", pa.uint64()),
         ("write_bytes", pa.uint64()),
-        ("errors", pa.uint64()),  # requests that failed in it
+        ("errors", pa.uint64()),  # failed requests
     ]
 )
 LATENCY: Final = pa.schema(
     [
         ("step", pa.uint32()),
-        ("latency_ns", pa.uint64()),  # upper end of the bucket; three digits
+        ("latency_ns", pa.uint64()),  # upper bound of the bucket; three digits
         ("count", pa.uint64()),
     ]
 )
 INTERVAL_LATENCY: Final = pa.schema(
     [
         ("step", pa.uint32()),
-        ("interval", pa.uint32()),  # row among the intervals of its step, from 0
+        ("interval", pa.uint32()),  # index within the intervals of its step, from 0
         ("op", pa.uint8()),  # read 0, write 1, trim 2, flush 3
-        ("latency_ns", pa.uint64()),  # as in LATENCY: rows of one latency may be added up
+        ("latency_ns", pa.uint64()),  # as in LATENCY; several rows may have the same latency
         ("count", pa.uint64()),
     ]
 )
 OBSERVATIONS: Final = pa.schema(
     [
-        ("step", pa.uint32()),  # steps recorded before it
-        ("name", pa.string()),  # temperature_c, waf, ...: a measure's name, with its unit
-        ("detail", pa.string()),  # in words; "" for none
-        ("value", pa.float64()),  # null where it is no number
+        ("step", pa.uint32()),  # number of steps recorded before the observation
+        ("name", pa.string()),  # temperature_c, waf, ...; ends in the unit
+        ("detail", pa.string()),  # text; "" for none
+        ("value", pa.float64()),  # null if not a number
     ]
 )
 _TABLES: Final = {
@@ -110,14 +105,14 @@ _TABLES: Final = {
     "observations": OBSERVATIONS,
 }
 _ROWS: Final = ("steps", "observations")
-"""Tables that grow by rows, the others by columns."""
+"""Tables recorded by rows; the others are recorded by columns."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A number or a fact that the measures support.
+    """A result of the analysis.
 
-    `low` and `high` bound the value (95 % interval), or are None where no interval is known.
-    `unit` is "x" for a ratio and "" for a fact. `why` is one sentence of evidence.
+    `low` and `high` are its 95 % interval, or None if not known. `unit` is "x" for a ratio and ""
+    for text or a truth value. `why` is the evidence in one sentence.
     """
 
     value: float | bool | str | None
@@ -128,7 +123,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What a run says: the JSON of the command line (design, section 5)."""
+    """The result of a run, as `--json` prints it."""
 
     ssdlab: str
     experiment: str
@@ -145,7 +140,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """Where a run comes from."""
+    """The origin of a run: target, host, versions, parameters."""
 
     run: str
     ssdlab: str
@@ -157,19 +152,19 @@ class Manifest(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
     versions: dict[str, str]  # python, kernel and libraries
     host: dict[str, Any]  # machine, processor, cores, memory
-    device: dict[str, Any]  # identity: a twin's model and geometry, or a drive and its stack
-    profile: str | None  # the TOML that the twin was made of
+    device: dict[str, Any]  # a twin's model and geometry, or a drive and its storage stack
+    profile: str | None  # the TOML of a twin
     outcome: str = "complete"  # or "interrupted", "failed"
     plan: dict[str, Any] = {}  # the experiment's plan and the target's options: for resuming
     wish: dict[str, Any] = {}
-    label: str = ""  # what its user called it
-    # Options as asked, by name; those with their default are left out. None: an older version.
+    label: str = ""  # set by the user
+    # Command-line options by name, without those at their default. None: an older version.
     options: dict[str, str | bool] | None = None
 
 
 @dataclass(frozen=True)
 class StepRow:
-    """One step: a row of `STEPS` without its number, and the columns of its outcome."""
+    """One step: a row of `STEPS` without its number, and columns for the other tables."""
 
     values: Mapping[str, Any]
     intervals: Mapping[str, Any] = field(default_factory=dict)
@@ -178,7 +173,7 @@ class StepRow:
 
 
 class Recording:
-    """The tables of a run while it is measured; step numbers are given in order."""
+    """Collects the tables of a run; numbers the steps in order."""
 
     def __init__(self) -> None:
         """No steps yet."""
@@ -188,8 +183,8 @@ class Recording:
     def add(self, row: StepRow) -> None:
         """Adds the next step.
 
-        `row.values` has the columns of `STEPS` but `step`; the others have those of their tables
-        as equally long arrays, or nothing. A column that is missing is null.
+        `row.values` has the columns of `STEPS` except `step`; the other fields are empty or have
+        the columns of their tables as arrays of equal length. Missing columns become null.
         """
         step = len(self._rows["steps"])
         self._rows["steps"].append({"step": step, **row.values})
@@ -199,7 +194,7 @@ class Recording:
                 parts.append(_numbered(step, columns, _TABLES[name]))
 
     def observe(self, name: str, value: float | None = None, detail: str = "") -> None:
-        """Adds a row of `OBSERVATIONS`."""
+        """Adds a row to `OBSERVATIONS`."""
         step = len(self._rows["steps"])
         row = {"step": step, "name": name, "detail": detail, "value": value}
         self._rows["observations"].append(row)
@@ -217,13 +212,13 @@ class Recording:
 
 def _numbered(step: int, columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     length = len(next(iter(columns.values())))
-    empty = dict.fromkeys(schema.names, [None] * length)
-    return pa.table({**empty, "step": [step] * length, **columns}, schema=schema)
+    nulls = dict.fromkeys(schema.names, [None] * length)
+    return pa.table({**nulls, "step": [step] * length, **columns}, schema=schema)
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run as read back from its folder."""
+    """A run that was read from its folder."""
 
     folder: Path
     manifest: Manifest
@@ -238,10 +233,10 @@ def run_name(experiment: str, label: str, started: datetime) -> str:
 
 
 def make_folder(results: Path, name: str) -> Path:
-    """Makes the folder of a new run below `results`.
+    """Creates the folder of a new run in `results`.
 
     Raises:
-        UsageError: it cannot be made or written there.
+        UsageError: the folder cannot be created.
     """
     folder = results / name
     try:
@@ -250,7 +245,7 @@ def make_folder(results: Path, name: str) -> Path:
         reason = error.strerror
         raise UsageError(
             f"{results}: no run folder can be made there ({reason}); give --out a directory "
-            "that you may write to"
+            "with write permission"
         ) from error
     return folder
 
@@ -258,10 +253,10 @@ def make_folder(results: Path, name: str) -> Path:
 def write_run(
     folder: Path, manifest: Manifest, recording: Recording, result: Result | None
 ) -> None:
-    """Writes a run; each file appears whole or not at all.
+    """Writes a run; each file is written atomically.
 
     Raises:
-        UsageError: the folder takes no more.
+        UsageError: the folder cannot be written.
     """
     try:
         write_whole(folder / "manifest.json", _json(manifest))
@@ -274,18 +269,18 @@ def write_run(
             partial.unlink(missing_ok=True)
         reason = error.strerror or str(error)
         raise UsageError(
-            f"{folder}: the run cannot be written there ({reason}); make room, or give --out "
+            f"{folder}: the run cannot be written there ({reason}); free some space, or give --out "
             "another directory"
         ) from error
 
 
 def read_run(folder: Path) -> Run:
-    """Reads a run back.
+    """Reads a finished run.
 
     Raises:
-        UsageError: the folder holds no complete run, or one of another layout.
+        UsageError: the folder has no finished run, or one in another format.
     """
-    manifest, tables = read_begun(folder)
+    manifest, tables = read_recorded(folder)
     path = folder / "result.json"
     _require(path)
     try:
@@ -295,98 +290,98 @@ def read_run(folder: Path) -> Run:
     return Run(folder, manifest, result, tables)
 
 
-def read_begun(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
-    """What a run has recorded, finished or not.
+def read_recorded(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
+    """The manifest and tables of a run, finished or not.
 
     Raises:
-        UsageError: the folder holds no run, or one of another layout.
+        UsageError: the folder has no run, or one in another format.
     """
-    tables = [name for name in _TABLES if name != "observations"]  # came later than the others
+    tables = [name for name in _TABLES if name != "observations"]  # older versions lack this one
     for name in ("manifest.json", *(f"{table}.parquet" for table in tables)):
         _require(folder / name)
     if (folder / "observations.parquet").exists():
         tables.append("observations")
     try:
         manifest = msgspec.json.decode(read_bytes(folder / "manifest.json"), type=Manifest)
-        found = {name: read_parquet(folder / f"{name}.parquet") for name in tables}
+        recorded = {name: read_parquet(folder / f"{name}.parquet") for name in tables}
     except (OSError, msgspec.MsgspecError, pa.ArrowException) as error:
         raise UsageError(f"{folder} holds a run that cannot be read: {error}") from error
-    return manifest, {"observations": OBSERVATIONS.empty_table(), **found}
+    return manifest, {"observations": OBSERVATIONS.empty_table(), **recorded}
 
 
 def _require(path: Path) -> None:
     if not path.exists():
         raise UsageError(
             f"{path.parent} is not the folder of a finished run (no {path.name}); give a folder "
-            "that `ssdlab run` made"
+            "that `ssdlab run` created"
         )
 
 
 def find_runs(path: Path) -> list[Path]:
-    """The run folder itself, or all finished runs right below a results folder, oldest first.
+    """The run folder itself, or all finished runs in a results folder, oldest first.
 
     Raises:
-        UsageError: there is none.
+        UsageError: `path` has no run.
     """
     try:
         if (path / "manifest.json").is_file():
             return [path]
-        found = sorted(manifest.parent for manifest in path.glob("*/result.json"))
+        folders = sorted(manifest.parent for manifest in path.glob("*/result.json"))
     except OSError as error:
-        raise UsageError(f"{path} cannot be looked into ({error.strerror}); give a run") from error
-    if not found:
+        raise UsageError(f"{path} cannot be read ({error.strerror}); give a run folder") from error
+    if not folders:
         raise UsageError(
-            f"{path} holds no run; give the folder of a run, or the folder that --out named"
+            f"{path} holds no run; give the folder of a run, or the results folder of --out"
         )
-    return found
+    return folders
 
 
 def encode_json(value: Any) -> str:
-    """Any record as indented JSON text."""
+    """A record as indented JSON text."""
     return _json(value).decode()
 
 
 def _json(value: Any) -> bytes:
     try:
         text = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a file name need not be text
-        text = msgspec.json.encode(_readable(msgspec.to_builtins(value)))
+    except UnicodeEncodeError:  # a file name that is not valid UTF-8
+        text = msgspec.json.encode(_escape_bytes(msgspec.to_builtins(value)))
     return msgspec.json.format(text, indent=2) + b"\n"
 
 
-def _readable(value: Any) -> Any:
-    r"""The same, with the bytes of file names that are no UTF-8 written as \xff."""
+def _escape_bytes(value: Any) -> Any:
+    r"""`value` with bytes that are not valid UTF-8 escaped as in \xff."""
     if isinstance(value, dict):
-        return {key: _readable(each) for key, each in value.items()}
+        return {key: _escape_bytes(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_readable(each) for each in value]
+        return [_escape_bytes(item) for item in value]
     if isinstance(value, str):
         return os.fsencode(value).decode("utf-8", "backslashreplace")
     return value
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file that appears whole or not at all."""
+    """Writes a file atomically: to a `.part` file that replaces `path`."""
     partial = path.with_suffix(path.suffix + ".part")
     partial.write_bytes(content)
     partial.replace(path)
 
 
 def write_parquet(path: Path, table: pa.Table) -> None:
-    """Writes a table, as `write_whole`."""
-    # Through memory: pyarrow takes no path that is not UTF-8, and a Python file would be read by
-    # threads of its own that may outlive the interpreter.
+    """Writes a table atomically."""
+    # Through memory: pyarrow rejects paths that are not UTF-8, and accesses Python files from its
+    # own threads, which may outlive the interpreter.
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     write_whole(path, sink.getvalue().to_pybytes())
 
 
 def read_parquet(path: Path) -> pa.Table:
-    """A table that `write_parquet` wrote."""
-    source = pa.BufferReader(read_bytes(path, TABLE_BYTES_MOST))
+    """Reads a table that `write_parquet` wrote."""
+    source = pa.BufferReader(read_bytes(path, MAX_TABLE_BYTES))
     return pq.read_table(source, use_threads=False, pre_buffer=False)
 
 
 def utc_now() -> datetime:
-    """The wall clock, for names and manifests only: nothing is measured with it."""
+    """The wall clock, for names and manifests; never for measurements."""
     return datetime.now(UTC)

@@ -1,7 +1,7 @@
-"""What was read of a storage stack, as plain records: JSON in and out, no conclusions.
+"""The state of a storage stack as plain records, to and from JSON.
 
-`stack.look` fills it, `analysis.doctor` judges it, `report.doctor` shows it: they meet here alone,
-so what was read on one machine can be judged on another. None: nothing told. Sizes are in bytes.
+`storage_stack.snapshot` fills a `Snapshot`, and `doctor` diagnoses it, maybe on another machine.
+None: not known. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from ssdlab.errors import UsageError
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a drive says of itself, in the words of smartctl and nvme-cli; `source` names them.
+    """A drive's SMART data; `source` names the programs that it is from.
 
-    Shares are in percent. `spare_blocks` is what is left of the reserve for worn blocks, and not
-    the hidden flash; below `spare_blocks_least` the drive warns. `cache_on` is its volatile write
-    cache. `hot_minutes` is time above the limit that the drive warns at.
+    `worn` is the percentage of the rated endurance used. `spare_blocks` is the remaining percentage
+    of the reserve for worn blocks, not the hidden flash; below `spare_blocks_least` the drive
+    warns. `cache_on`: the volatile write cache is enabled. `hot_minutes` is the time above the
+    drive's warning or critical temperature.
     """
 
     source: str
@@ -41,11 +42,12 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Device(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One block device. `below` are those it stands on; `is_drive`: none.
+    """One block device. `below` are the devices directly below; a drive has none.
 
-    `transport`, `write_cache`, `scheduler` as in `stack.blockdev`. `discard_max_hw_bytes` is what
-    its driver allows. `cache_type` is what the SCSI layer asked the disk. `drive_link` and
-    `best_link` are bytes a second, as negotiated and as both ends could.
+    `transport`, `write_cache` and `scheduler` are those of `storage_stack.blockdev`;
+    `discard_max_hw_bytes` is the driver's limit, `cache_type` that of the SCSI disk,
+    `off_by_bytes` the kernel's alignment_offset. `link_bytes_per_s` is the negotiated speed,
+    `best_link_bytes_per_s` the highest that both ends support.
     """
 
     name: str
@@ -94,13 +96,21 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def name_and_model(self) -> str:
-        """For people: "sda (Samsung SSD 840)"."""
+        """As in "sda (Samsung SSD 840)"."""
         words = " ".join(word for word in (self.vendor, self.model) if word)
         return f"{self.name} ({words})" if words and not self.mapped_name else self.name
 
 
-class Layer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether a TRIM passes one layer; the fields are those of `stack.trim.Passage`."""
+class TrimLayer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether one layer passes a TRIM.
+
+    `layer` is its kind: schedule, file system, partition, dm-crypt, LVM, thin pool, device mapper,
+    md, bcache, loop, USB or drive. The schedule is whether discards are triggered automatically.
+    `device` is a kernel name, or the mount point of a file system. `passes` is "yes", "no" or
+    "unknown", and `why` the evidence. `of_below`: it has no discards only because a device below
+    has none. `below_file`: it is below the backing file of a loop device, where a discard only
+    punches a hole in that file.
+    """
 
     layer: str
     device: str
@@ -111,10 +121,10 @@ class Layer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Mounted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A mounted file system; `free_bytes` is what an ordinary user may use.
+    """A mounted file system; `free_bytes` are those free for ordinary users.
 
-    `discards_online` is the option by which it discards as files are deleted, "" for none.
-    `devices` are those that it stands on directly. `doubts` are sentences by code.
+    `discards_online` is the mount option that discards when files are deleted, or "". `devices`
+    are those directly below. `warnings` are sentences by code.
     """
 
     mount_point: str
@@ -126,12 +136,12 @@ class Mounted(msgspec.Struct, frozen=True, omit_defaults=True):
     total_bytes: int | None = None
     free_bytes: int | None = None
     discards_online: str = ""
-    layers: tuple[Layer, ...] = ()
-    doubts: dict[str, str] = {}
+    layers: tuple[TrimLayer, ...] = ()
+    warnings: dict[str, str] = msgspec.field(default_factory=dict, name="doubts")
 
 
 class Swap(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A swap space and the drives below it."""
+    """A swap space and the drives under it."""
 
     name: str
     size_bytes: int
@@ -141,10 +151,10 @@ class Swap(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """One read of a map: where in the file, how much, and how long it took.
+    """One timed read of a read map: offset and length in the file, and its duration.
 
-    `extent` is the number of the file's fragment that it begins in, from 0, and `touched` how many
-    it has parts of.
+    `extent` is the index, from 0, of the extent that it begins in; `touched` is the number of
+    extents that it reads from.
     """
 
     offset: int
@@ -155,11 +165,11 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class File(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file: `extents` on the device after joining, `largest_bytes` the longest of them.
+    """A file: `extents` is the number of joined extents with data.
 
-    `written_days` since it was last changed; `cached_bytes` of it in the page cache;
-    `not_read` why there is no map of it; "" where there is one. `unsteady` is the share of the slow
-    pieces whose two fastest readings differ by half.
+    `written_days` is the time since the last change; `cached_bytes` those in the page cache.
+    `not_read` is the reason why the file has no read map, or "". `unsteady` is the fraction of the
+    slow pieces whose two fastest reads differ by half.
     """
 
     path: str
@@ -176,7 +186,7 @@ class File(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """What could not be read, why, and the command that reads it."""
+    """Information that could not be read, why, and the command that reads it."""
 
     what: str
     why: str
@@ -184,7 +194,7 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All that was read for one target. `layers` are those of a device without a mount."""
+    """The storage stack of one target. `layers` is for a device without a mount."""
 
     target: str
     as_root: bool
@@ -192,7 +202,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     memory_bytes: int | None = None
     mounts: tuple[Mounted, ...] = ()
     devices: tuple[Device, ...] = ()
-    layers: tuple[Layer, ...] = ()
+    layers: tuple[TrimLayer, ...] = ()
     swaps: tuple[Swap, ...] = ()
     files: tuple[File, ...] = ()
     lvm_discards: bool | None = None
@@ -200,21 +210,24 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def drives(self) -> tuple[Device, ...]:
-        """The devices at the bottom, of which nothing lies below."""
+        """The devices without another device below."""
         return tuple(device for device in self.devices if device.is_drive)
 
     def device(self, name: str) -> Device | None:
-        """The device of this kernel name."""
-        return next((each for each in self.devices if each.name == name), None)
+        """The device with this kernel name, or None."""
+        return next((device for device in self.devices if device.name == name), None)
 
 
 def decode(text: str | bytes) -> Snapshot:
     """A snapshot from its JSON text.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: the text is not a snapshot.
     """
     try:
         return msgspec.json.decode(text, type=Snapshot)
     except msgspec.MsgspecError as error:
-        raise UsageError(f"this is no snapshot of a storage stack: {error}") from error
+        raise UsageError(
+            f"this is not a snapshot of a storage stack ({error}); give one that "
+            "`ssdlab doctor --json` printed"
+        ) from error

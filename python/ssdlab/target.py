@@ -1,7 +1,7 @@
-"""A TARGET, parsed once: a twin, a directory or a block device, and what may be destroyed on it.
+"""A target (twin, directory or block device) and the consent to overwrite a device.
 
-The command line and the Python API parse what they are given into these types; nothing below them
-looks at the text again. The heavy imports are inside the functions: help needs none of them.
+The command line and the Python API parse their input into these types once. Heavy imports are
+inside functions, so that `--help` starts fast.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, Final
 from ssdlab.errors import TargetError, UsageError
 
 RESULTS: Final = Path("ssdlab-runs")
-"""The results folder, unless another one is given."""
+"""The default results folder."""
 SEED_MAX: Final = 2**53 - 1
-"""The largest whole number that every reader of JSON keeps exactly."""
+"""The largest integer that JSON readers with 64-bit floats represent exactly."""
 _TWIN: Final = "twin:"
 _ANY_EMPTY: Final = "any empty device"
 
 
 @dataclass(frozen=True)
 class Twin:
-    """A simulated drive: the name of a shipped profile or a profile file, scaled if given.
+    """A simulated drive: the name of a built-in profile or a profile file, maybe scaled.
 
-    The profile is read and described once for each object, when it is first needed.
+    The profile is loaded once per object, on first use.
     """
 
     profile: str
@@ -33,7 +33,7 @@ class Twin:
 
     @property
     def label(self) -> str:
-        """The profile, for names of files and plots."""
+        """The profile's name, for file names and plots."""
         return self.profile
 
     @cached_property
@@ -41,7 +41,7 @@ class Twin:
         """The profile's TOML.
 
         Raises:
-            TargetError: there is no such profile.
+            TargetError: the profile does not exist.
         """
         from ssdlab import profiles
 
@@ -52,7 +52,7 @@ class Twin:
         """Model, geometry and sizes in bytes.
 
         Raises:
-            TargetError: a wrong profile, or a capacity that it cannot have.
+            TargetError: an invalid profile, or a capacity that it cannot have.
         """
         from ssdlab.device import describe_twin
 
@@ -60,7 +60,7 @@ class Twin:
 
     @property
     def capacity_bytes(self) -> int:
-        """The capacity, scaled if asked."""
+        """The capacity, scaled if `scaled_to_bytes` is set."""
         return int(self.description["capacity_bytes"])
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Twin:
 
 @dataclass(frozen=True)
 class Directory:
-    """A directory in which a test file is made; `name` is as it was given."""
+    """A directory for a test file; `name` is the path as the user wrote it."""
 
     name: str
 
@@ -80,12 +80,12 @@ class Directory:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The path of the directory."""
         return Path(self.name)
 
     @property
     def capacity_bytes(self) -> None:
-        """None: its drive has other content."""
+        """None: the drive holds other files."""
 
     def __str__(self) -> str:
         return self.name
@@ -93,7 +93,7 @@ class Directory:
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """A block device, whose data is lost; `name` is its path as it was given."""
+    """A block device, which is overwritten; `name` is the path as the user wrote it."""
 
     name: str
 
@@ -104,12 +104,12 @@ class BlockDevice:
 
     @property
     def path(self) -> Path:
-        """Its device file."""
+        """The path of the device file."""
         return Path(self.name)
 
     @property
     def capacity_bytes(self) -> int:
-        """Bytes of the device, as the kernel reports them now.
+        """The size of the device in bytes.
 
         Raises:
             TargetError: it cannot be opened.
@@ -127,9 +127,9 @@ Target = Twin | Directory | BlockDevice
 
 @dataclass(frozen=True)
 class Consent:
-    """Which block device may be overwritten: none, any on which nothing is found, or `device`.
+    """Which block device may be overwritten: none, any without signatures, or `device`.
 
-    `device` may hold something; it must be the target itself.
+    `device` may have content, but it must be the target itself.
     """
 
     any_empty: bool = False
@@ -137,7 +137,7 @@ class Consent:
 
     @property
     def given(self) -> bool:
-        """Whether a block device may be overwritten at all."""
+        """Whether any block device may be overwritten."""
         return self.any_empty or bool(self.device)
 
     def __str__(self) -> str:
@@ -148,16 +148,16 @@ NO_CONSENT: Final = Consent()
 
 
 def parse_target(text: str, capacity_bytes: int | None = None) -> Target:
-    """The target that a text names; `capacity_bytes` scales a twin.
+    """The target that `text` names; `capacity_bytes` scales a twin.
 
     Raises:
         TargetError: no such profile, directory or device.
-        UsageError: a capacity for what is not a twin.
+        UsageError: a capacity for a target that is not a twin.
     """
     profile = text.removeprefix(_TWIN)
     if profile != text:
         twin = Twin(profile, capacity_bytes)
-        _ = twin.description  # a wrong profile is refused here
+        _ = twin.description  # refuses an invalid profile now
         return twin
     if capacity_bytes is not None:
         raise UsageError(
@@ -167,26 +167,26 @@ def parse_target(text: str, capacity_bytes: int | None = None) -> Target:
 
 
 def parse_profile(text: str) -> str:
-    """The profile's name or file of `twin:NAME`, or of NAME alone."""
+    """The profile name or file in `twin:NAME` or NAME."""
     return text.removeprefix(_TWIN)
 
 
 def is_twin(text: str) -> bool:
-    """Whether a text names a twin."""
+    """Whether `text` names a twin."""
     return text.startswith(_TWIN)
 
 
-def parse_consent(given: Consent | bool | str | Path) -> Consent:
-    """What `--destroy-data` allows: True for any empty device, or the path of one."""
-    if isinstance(given, Consent):
-        return given
-    if given is True or given == _ANY_EMPTY:
+def parse_consent(value: Consent | bool | str | Path) -> Consent:
+    """The value of `--destroy-data`: True for any empty device, or the path of one."""
+    if isinstance(value, Consent):
+        return value
+    if value is True or value == _ANY_EMPTY:
         return Consent(any_empty=True)
-    return Consent(device=str(given)) if given else NO_CONSENT
+    return Consent(device=str(value)) if value else NO_CONSENT
 
 
 def without_value(option: str) -> str:
-    """The option with the value that it has when none is given."""
+    """The option with the value that it has if the user gives none."""
     return f"{option}={_ANY_EMPTY}"
 
 
@@ -194,7 +194,7 @@ def _path_target(text: str) -> Directory | BlockDevice:
     from ssdlab.storage_stack.blockdev import is_block_device
 
     path = Path(text)
-    if not text:  # Path("") would be the working directory
+    if not text:  # Path("") is the working directory
         raise TargetError(
             "the target is empty; give a directory on the drive, a block device or twin:NAME"
         )
@@ -210,5 +210,5 @@ def _path_target(text: str) -> Directory | BlockDevice:
         return BlockDevice(text)
     raise TargetError(
         f"{path} is neither a directory nor a block device; give the directory it is in "
-        "(a test file is made there and removed again), or twin:NAME"
+        "(ssdlab creates a test file there and removes it), or twin:NAME"
     )

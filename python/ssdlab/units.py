@@ -1,4 +1,4 @@
-"""Sizes and times as people write them: "512MiB" to bytes, "1h 30min" to seconds, and back."""
+"""Parses and formats sizes and durations: "512MiB" as bytes, "1h 30min" as seconds."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SECONDS: Final = {
     "ns": Fraction(1, 10**9),
     "us": Fraction(1, 10**6),
     "µs": Fraction(1, 10**6),  # U+00B5, the micro sign
-    "μs": Fraction(1, 10**6),  # U+03BC, the Greek letter some keyboards give
+    "μs": Fraction(1, 10**6),  # U+03BC, the Greek letter mu
     "ms": Fraction(1, 10**3),
     "s": Fraction(_SECOND),
     "min": Fraction(_MINUTE),
     "h": Fraction(_HOUR),
     "d": Fraction(_DAY),
 }
-# 18 digits hold an exbibyte; the bound keeps int() away from its 4300-digit limit.
+# 18 digits are enough for an exbibyte. Without a limit, int() fails beyond 4300 digits.
 _NUMBER: Final = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
 _QUANTITY: Final = re.compile(rf"\s*({_NUMBER})\s*([^\W\d_]*)\s*")
 
@@ -36,9 +36,9 @@ _TIME_RULE: Final = "write a number and one of ns us ms s min h d, as in 30s or 
 
 
 def parse_size(text: str) -> int:
-    """Bytes in a size as a person writes it: "512MiB", "1.5 GB", "4096 B"; "0" is zero.
+    """Bytes in a size such as "512MiB", "1.5 GB" or "4096 B"; "0" needs no unit.
 
-    Upper and lower case are the same; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024.
+    Case does not matter; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024.
 
     Raises:
         UsageError: no unit, an unknown unit, a negative size, or a fraction of a byte.
@@ -60,18 +60,18 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds in a time as a person writes it: "30 s", "250us", "1h 30min"; "0" is zero.
+    """Seconds in a duration such as "30 s", "250us" or "1h 30min"; "0" needs no unit.
 
-    What `format_duration` prints is understood.
+    Accepts everything that `format_duration` returns.
 
     Raises:
         UsageError: no unit, an unknown unit, or a negative time.
     """
-    total, position, seen = Fraction(0), 0, False
+    total, position = Fraction(0), 0
     while match := _QUANTITY.match(text, position):
         total += _seconds(text, Fraction(match[1]), match[2])
-        position, seen = match.end(), True
-    if not seen or position != len(text):
+        position = match.end()
+    if not position or position != len(text):
         raise UsageError(f"{text!r} is not a time: {_TIME_RULE}")
     return float(total)
 
@@ -87,7 +87,7 @@ def _seconds(text: str, number: Fraction, unit: str) -> Fraction:
 
 
 def format_size(size_bytes: float) -> str:
-    """A size for people, in binary units and four digits: 1536 is "1.5 KiB"."""
+    """A size in binary units and four digits: 1536 is "1.5 KiB"."""
     sign, rest = ("-", -size_bytes) if size_bytes < 0 else ("", size_bytes)
     for power, unit in enumerate(_BINARY):
         digits = f"{rest / 1024**power:.4g}"
@@ -97,12 +97,12 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A time for people: "250 us", "1.5 s", "1 min 5 s", "2 h 10 min", "3 d 4 h".
+    """A duration: "250 us", "1.5 s", "1 min 5 s", "2 h 10 min", "3 d 4 h".
 
-    Below a minute three digits of one unit; above, two units rounded to the smaller one.
-    `seconds` is finite and not negative.
+    Below a minute, one unit with three digits; above, two units rounded to the smaller one.
+    `seconds` must be finite and not negative.
     """
-    assert 0 <= seconds < math.inf, f"not a time: {seconds}"
+    assert 0 <= seconds < math.inf, f"not a duration: {seconds}"
     if not seconds:
         return "0 s"
     if round(seconds, 1) < _MINUTE:

@@ -1,4 +1,4 @@
-"""A warning: a reason why a number that was measured may not mean what it seems to mean."""
+"""Warnings: reasons why a result may not be that of the drive."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import msgspec
 
 
 class MeasurementWarning(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One reason to distrust a measurement.
+    """One warning.
 
-    `code` is for scripts and never changes; `sentence` is for people. If it is `fatal`, nothing
-    about a drive can be measured (memory, network, read-only): such a target is refused.
+    `code` is for scripts and never changes; `sentence` states the cause and what to do. `fatal`:
+    the target has no drive to measure (memory, network, read-only), and is refused.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Values as people read them: names, numbers with units, findings and their intervals."""
+"""Formats labels, numbers with units, findings and intervals for output."""
 
 from __future__ import annotations
 
@@ -30,17 +30,20 @@ _UNITS: Final = {
 
 
 def plain(value: object) -> str:
-    """Text that cannot steer a terminal or break a page: no control or direction characters."""
+    """`value` as text, with control and bidirectional characters replaced.
+
+    So text from outside cannot control a terminal or break an HTML page.
+    """
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value))
 
 
 def shorten(text: str, length: int) -> str:
-    """`text` in at most `length` characters; its end tells more, so its start is cut."""
+    """`text` in at most `length` characters, cut at the start."""
     return text if len(text) <= length else "…" + text[1 - length :]
 
 
 def number(value: float) -> str:
-    """A number in three digits or more, never in powers of ten: 1.90, 10.7, 5050, 0.00012."""
+    """A measured number with at least three digits, without exponent: 1.90, 10.7, 5050."""
     if not math.isfinite(value):
         return NOTHING
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
@@ -49,7 +52,7 @@ def number(value: float) -> str:
 
 
 def given(value: float) -> str:
-    """A number as it was chosen: no more digits than it needs, no powers of ten: 50, 6.25."""
+    """A parameter without trailing zeros or exponent: 50, 6.25."""
     if not math.isfinite(value):
         return NOTHING
     digits = f"{value:.{max(2, decimals([value]))}f}"
@@ -57,7 +60,7 @@ def given(value: float) -> str:
 
 
 def decimals(values: Iterable[float]) -> int:
-    """Digits after the point that leave three digits to the smallest of `values` but zero."""
+    """Decimal places that show three digits of the smallest nonzero value."""
     sizes = [abs(value) for value in values if value and math.isfinite(value)]
     if not sizes:
         return 0
@@ -65,20 +68,20 @@ def decimals(values: Iterable[float]) -> int:
 
 
 def column(values: Iterable[float | None]) -> list[str]:
-    """Numbers below one another: all with the same digits after the point."""
-    kept = [None if value is None or not math.isfinite(value) else value for value in values]
-    digits = decimals([value for value in kept if value is not None])
-    return [NOTHING if value is None else f"{value:.{digits}f}" for value in kept]
+    """Numbers of a table column: all with the same number of decimal places."""
+    numbers = [None if value is None or not math.isfinite(value) else value for value in values]
+    digits = decimals([value for value in numbers if value is not None])
+    return [NOTHING if value is None else f"{value:.{digits}f}" for value in numbers]
 
 
 def unit_of(key: str) -> str:
-    """The unit at the end of a name, or "": `read_mib_per_s` is in MiB/s."""
+    """The unit at the end of a name: "MiB/s" for `read_mib_per_s`; "" if it has none."""
     match = _KEY.fullmatch(key)
     return _UNITS.get(match["unit"], match["unit"]) if match else ""
 
 
 def label(key: str, known: Mapping[str, str] | None = None) -> str:
-    """A name for people: `known[key]`, or the key's words without its unit."""
+    """A label: `known[key]`, or the words of the key without its unit."""
     if known and key in known:
         return known[key]
     match = _KEY.fullmatch(key)
@@ -88,7 +91,7 @@ def label(key: str, known: Mapping[str, str] | None = None) -> str:
 
 
 def quantity(key: str, value: Any) -> str:
-    """A parameter's or an identity's value with the unit that its name ends in."""
+    """A value with the unit in which its name ends."""
     if value is None or value == "":
         return UNKNOWN
     if isinstance(value, bool):
@@ -109,7 +112,7 @@ def _with_unit(unit: str, value: float) -> str:
 
 
 def finding_value(finding: Finding) -> str:
-    """What was found: "3.58x", "no", "32 KiB"."""
+    """A finding's value with its unit: "3.58x", "no", "32 KiB"."""
     value = finding.value
     if isinstance(value, bool | str) or value is None:
         return quantity("", value)
@@ -117,7 +120,7 @@ def finding_value(finding: Finding) -> str:
 
 
 def finding_interval(finding: Finding) -> str:
-    """The bounds of what was found, "3.40 to 3.70x", or "" where none are known."""
+    """The interval of a finding, such as "3.40 to 3.70x"; "" if it has none."""
     if finding.low is None and finding.high is None:
         return ""
     if finding.high is None:

@@ -1,6 +1,6 @@
-"""Programs of btrfs look at everybody's mounts, and give up at one whose server is gone.
+"""Runs btrfs programs, which read all mounts and fail at one whose server is gone.
 
-A test beside may cut a served drive's power just then: what that leaves is undone a moment later.
+Another test may cut the power of a served drive at that moment; its mount is removed soon after.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import time
 
 import pytest
 
-PATIENCE_S = 120
+TIMEOUT_S = 120
 _SERVER_GONE = "Transport endpoint is not connected"
-_in_the_way: list[str] = []
-"""What was waited for in vain: it is not waited for again."""
+_stale_mounts: list[str] = []
+"""The error after a timeout; later calls do not wait again."""
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program, of btrfs or not; skips where another's mount stays in its way."""
-    end = time.monotonic() + PATIENCE_S
+    """Runs a command; skips the test if a mount without a server remains."""
+    end = time.monotonic() + TIMEOUT_S
     while True:
         done = subprocess.run(
             command,
@@ -30,7 +30,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
         )
         if not done.returncode or _SERVER_GONE not in done.stderr:
             return done
-        if _in_the_way or time.monotonic() > end:
-            _in_the_way.append(done.stderr.strip())
-            pytest.skip(f"a mount is in the way of {command[0]}: {_in_the_way[0]}")
+        if _stale_mounts or time.monotonic() > end:
+            _stale_mounts.append(done.stderr.strip())
+            pytest.skip(f"{command[0]} fails at a mount without a server: {_stale_mounts[0]}")
         time.sleep(0.5)

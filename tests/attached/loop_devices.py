@@ -1,8 +1,7 @@
-"""Loop devices that nobody else has open: who searches for a free one may open one of ours.
+"""Attaches loop devices, and waits until no other process has them open.
 
-`losetup --find` asks for the number of a free device and then opens it. Where another program was
-faster, it has that one's device open for writing for a moment, and who must have it alone is
-refused.
+`losetup --find` gets the number of a free device and then opens it. If two run at once, the slower
+one briefly has the other's device open for writing, and an exclusive open of it fails.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-PATIENCE_S = 600
+TIMEOUT_S = 600
 
 
 def attach(image: Path, *flags: str) -> tuple[Path | None, str]:
-    """A loop device over a file, open in no other program; None and why where none can be had."""
+    """A loop device on a file, open in no other process; or None and the reason."""
     done = subprocess.run(
         ["losetup", "--find", "--show", *flags, str(image)],
         capture_output=True,
@@ -28,7 +27,7 @@ def attach(image: Path, *flags: str) -> tuple[Path | None, str]:
     if done.returncode:
         return None, done.stderr.strip()
     node = Path(done.stdout.strip())
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + TIMEOUT_S
     while openers := _open_in(node):
         assert time.monotonic() < end, f"{node} is open in {openers}"
         time.sleep(0.01)
@@ -36,17 +35,17 @@ def attach(image: Path, *flags: str) -> tuple[Path | None, str]:
 
 
 def _open_in(node: Path) -> list[str]:
-    """The numbers of the processes that have it open."""
+    """The ids of the processes that have the device open."""
     number = node.stat().st_rdev
-    found = []
+    openers = []
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it ended, or is another user's
+        with suppress(OSError):  # it ended, or belongs to another user
             if any(_is(number, descriptor) for descriptor in (process / "fd").iterdir()):
-                found.append(process.name)
-    return found
+                openers.append(process.name)
+    return openers
 
 
 def _is(number: int, descriptor: Path) -> bool:
-    with suppress(OSError):  # it was closed meanwhile, or its server is gone
+    with suppress(OSError):  # it was closed, or its server is gone
         return descriptor.stat().st_rdev == number
     return False

@@ -1,4 +1,4 @@
-"""A captured machine: the small part of /sys and /proc that the stack package reads."""
+"""A captured machine: the parts of /sys and /proc that `storage_stack` reads."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ QUEUE = {
 
 
 class CapturedMachine:
-    """Builds /sys and /proc as the kernel lays them out: real directories, links by number."""
+    """Builds /sys and /proc with the kernel's layout of directories and links."""
 
     def __init__(self, root: Path) -> None:
-        """Start with no devices, one mount and no swap."""
+        """A machine with one mount, no devices and no swap."""
         self.sys = root / "sys"
         self.proc = root / "proc"
         self.etc = root / "etc"
@@ -34,7 +34,7 @@ class CapturedMachine:
     def disk(
         self, name: str, number: str, where: str, files: Mapping[str, str] | None = None
     ) -> Path:
-        """A whole disk of 1 GiB in /sys/`where`/`name`, with a flash drive's queue and `files`."""
+        """A disk of 1 GiB in /sys/`where`/`name` with the queue of an SSD, and `files`."""
         directory = self.sys / where / name
         self._write(directory, {"dev": number, "size": "2097152", **QUEUE, **(files or {})})
         (directory / "holders").mkdir()
@@ -52,7 +52,7 @@ class CapturedMachine:
         return directory
 
     def rests_on(self, upper: Path, lower: Path) -> None:
-        """Make `upper` a holder of `lower`, and `lower` a slave of `upper`."""
+        """Makes `upper` a holder of `lower`, and `lower` a slave of `upper`."""
         (upper / "slaves" / lower.name).symlink_to(lower)
         (lower / "holders" / upper.name).symlink_to(upper)
 
@@ -64,20 +64,20 @@ class CapturedMachine:
             (directory / member.name).symlink_to(member)
 
     def mountinfo(self, *lines: str) -> None:
-        """Replace all mounts."""
+        """Replaces all mounts."""
         (self.proc / "self" / "mountinfo").write_text("".join(f"{line}\n" for line in lines))
 
     def swaps(self, *lines: str) -> None:
-        """Replace all swap spaces."""
+        """Replaces all swap spaces."""
         head = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
         (self.proc / "swaps").write_text(head + "".join(f"{line}\n" for line in lines))
 
     def files(self, where: str, texts: Mapping[str, str]) -> None:
-        """Write small files below `where`: "sys/...", "proc/...", "etc/...", "run/..."."""
+        """Writes files in `where`: "sys/...", "proc/...", "etc/..." or "run/..."."""
         self._write(self.sys.parent / where, texts)
 
     def weekly_trim(self, fstab: str = "") -> None:
-        """A machine run by systemd whose fstrim.timer is enabled."""
+        """Adds systemd with fstrim.timer enabled."""
         wants = self.etc / "systemd/system/timers.target.wants"
         wants.mkdir(parents=True)
         (wants / "fstrim.timer").symlink_to("/usr/lib/systemd/system/fstrim.timer")

@@ -1,4 +1,4 @@
-"""What smartctl and nvme-cli print of a drive, as small as it tells the same."""
+"""Minimal output of smartctl and nvme-cli."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Run = Callable[[Sequence[str]], str | None]
 
 
 def nvme(model: str, **log: Any) -> dict[str, Any]:
-    """A healthy NVMe drive's `smartctl --json -x`, but for `log`."""
+    """`smartctl --json -x` of a healthy NVMe drive, updated with `log`."""
     healthy = {
         "critical_warning": 0,
         "temperature": 38,
@@ -32,12 +32,12 @@ def nvme(model: str, **log: Any) -> dict[str, Any]:
 
 
 def ata(model: str, *, cache: bool | None = None, **raw: Any) -> dict[str, Any]:
-    """A SATA drive's `smartctl --json -x`: attributes by name and raw value."""
+    """`smartctl --json -x` of a SATA drive, with attributes by name and raw value."""
     rows = [
         {"id": at, "name": name, "value": 100, "when_failed": "", "raw": {"value": value}}
         for at, (name, value) in enumerate(raw.items(), 1)
     ]
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "model_name": model,
         "smart_status": {"passed": True},
         "temperature": {"current": 33},
@@ -45,23 +45,24 @@ def ata(model: str, *, cache: bool | None = None, **raw: Any) -> dict[str, Any]:
         "endurance_used": {"current_percent": 9},
         "ata_smart_attributes": {"table": rows},
     }
-    return found if cache is None else {**found, "write_cache": {"enabled": cache}}
+    return report if cache is None else {**report, "write_cache": {"enabled": cache}}
 
 
 def programs(
     smartctl: Mapping[str, Mapping[str, Any]], others: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Run:
-    """Starts no program: answers `smartctl` by the device's name, and others by their words.
+    """A replacement for running programs.
 
-    `others` are by the command without its device, as in "nvme id-ctrl".
+    Returns `smartctl` output by device name, and that of `others` by the command before the device,
+    as in "nvme id-ctrl".
     """
 
     def run(command: Sequence[str]) -> str | None:
         name = next(word for word in command if word.startswith("/dev/")).removeprefix("/dev/")
         if command[0] == "smartctl":
-            found = smartctl.get(name)
+            output = smartctl.get(name)
         else:
-            found = (others or {}).get(" ".join(command[: command.index(f"/dev/{name}")]))
-        return None if found is None else json.dumps(found)
+            output = (others or {}).get(" ".join(command[: command.index(f"/dev/{name}")]))
+        return None if output is None else json.dumps(output)
 
     return run

@@ -1,4 +1,4 @@
-"""Storage stacks as machines have them: each builds its /sys and /proc and says what was asked."""
+"""Storage stacks of typical machines: each function builds /sys and /proc."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 from machine import CapturedMachine
 from reports import Run, ata, nvme, programs
 
+from ssdlab.storage_stack.roots import Roots, Tables
 from ssdlab.storage_stack.snapshot import Probes, Sizes
-from ssdlab.storage_stack.trim import Roots
-from ssdlab.storage_stack.trim.tables import Tables, parse_tables
+from ssdlab.storage_stack.trim.tables import parse_tables
 
 VIRTUAL: Final = "devices/virtual/block"
 NONE: Final = {"queue/discard_max_bytes": "0", "queue/discard_granularity": "0"}
@@ -21,17 +21,17 @@ _HALF_FULL: Final = Sizes(4096, 400 * GIB, 210 * GIB)
 
 
 def sectors(size_bytes: int) -> dict[str, str]:
-    """The file `size` of a device."""
+    """The sysfs attribute `size` of a device."""
     return {"size": str(size_bytes // 512)}
 
 
 def nvme_path(number: int) -> str:
-    """Where an NVMe disk is in /sys."""
+    """The directory of an NVMe drive in /sys."""
     return f"devices/pci0000:00/0000:0{number + 1}:00.0/nvme/nvme{number}"
 
 
 def sata_path(port: int) -> str:
-    """Where the disk of a SATA port is in /sys."""
+    """The directory of the drive at a SATA port in /sys."""
     return f"devices/pci0000:00/0000:00:17.0/ata{port}/host{port}/target{port}:0:0/block"
 
 
@@ -52,7 +52,7 @@ NVME: Final = {
 
 @dataclass(frozen=True)
 class Stack:
-    """What is asked of a machine, and what cannot be read from its files."""
+    """The target of a snapshot, and the results of programs and system calls."""
 
     target: str
     run: Run = field(default_factory=lambda: programs({}))
@@ -62,7 +62,7 @@ class Stack:
     has_smartctl: bool = True
 
     def probes(self) -> Probes:
-        """As this machine would answer."""
+        """The probes of this machine."""
         return Probes(
             as_root=self.as_root,
             kernel="6.8.0",
@@ -76,7 +76,7 @@ class Stack:
 
 
 def roots_of(machine: CapturedMachine, stack: Stack) -> Roots:
-    """Where its files are."""
+    """The directories and tables of the machine."""
     return Roots(machine.sys, machine.proc, machine.etc, machine.run, stack.tables)
 
 
@@ -84,7 +84,7 @@ Builder = Callable[[CapturedMachine], Stack]
 
 
 def _laptop(machine: CapturedMachine, limits: Mapping[str, str]) -> Run:
-    """ext4 on an LVM volume in a LUKS container on an NVMe partition, swap beside it."""
+    """ext4 and swap on LVM volumes in a LUKS container on an NVMe partition."""
     disk = machine.disk("nvme0n1", "259:0", nvme_path(0), NVME)
     part = machine.partition(disk, "nvme0n1p3", "259:3", 1_050_624)
     names = {"dm/name": "cryptroot", "dm/uuid": "CRYPT-LUKS2-5e-cryptroot"}
@@ -105,18 +105,18 @@ def _laptop(machine: CapturedMachine, limits: Mapping[str, str]) -> Run:
 
 
 def laptop(machine: CapturedMachine) -> Stack:
-    """A laptop whose LUKS container was opened without discards."""
+    """A laptop whose LUKS container is open without discards."""
     return Stack("/", _laptop(machine, NONE), tables={"cryptroot": ("crypt",)})
 
 
 def laptop_open(machine: CapturedMachine) -> Stack:
-    """The same with discards let through."""
+    """The same with allow_discards."""
     words = {"cryptroot": ("crypt", "allow_discards")}
     return Stack("/home", _laptop(machine, {}), tables=words)
 
 
 def laptop_off(machine: CapturedMachine) -> Stack:
-    """The same with a container of old (LUKS1), and a volume that begins 1 KiB beside a page."""
+    """The same with LUKS1, and a volume that begins 1 KiB off a page."""
     tables = parse_tables(
         "cryptroot: 0 974608384 crypt aes-xts-plain64 0000 0 259:3 2056 1 allow_discards\n"
         "vg-root: 0 838860800 linear 252:0 386\n"
@@ -125,7 +125,7 @@ def laptop_off(machine: CapturedMachine) -> Stack:
 
 
 def laptop_as_user(machine: CapturedMachine) -> Stack:
-    """The same, asked by an ordinary user."""
+    """The same, read by an ordinary user."""
     _laptop(machine, {})
     return Stack("/home", as_root=False)
 
@@ -138,7 +138,7 @@ def _array(machine: CapturedMachine, level: str, count: int, files: Mapping[str,
 
 
 def raid1(machine: CapturedMachine) -> Stack:
-    """A mirror of which one member is missing; nothing asks for a TRIM."""
+    """A mirror with a missing member and no scheduled TRIM."""
     _array(machine, "raid1", 1, {"md/degraded": "1", "md/sync_action": "idle", "queue/fua": "0"})
     machine.mountinfo("22 1 9:0 / /srv rw - ext4 /dev/md0 rw")
     report = ata("Samsung SSD 860 EVO 500GB", cache=True, Total_LBAs_Written=10**10)
@@ -146,7 +146,7 @@ def raid1(machine: CapturedMachine) -> Stack:
 
 
 def raid5(machine: CapturedMachine) -> Stack:
-    """Parity over three drives, whose module was not told that TRIM is safe; it resyncs."""
+    """RAID 5 on three drives without devices_handle_discard_safely; it resyncs."""
     _array(machine, "raid5", 3, {"md/degraded": "0", "md/sync_action": "resync", **NONE})
     path = "sys/module/raid456/parameters"
     machine.files(path, {"devices_handle_discard_safely": "N"})
@@ -167,13 +167,13 @@ def _usb(machine: CapturedMachine, speed: str, files: Mapping[str, str]) -> None
 
 
 def usb(machine: CapturedMachine) -> Stack:
-    """An enclosure at USB 2 whose bridge passes no UNMAP."""
+    """An enclosure on USB 2 whose bridge passes no UNMAP."""
     _usb(machine, "480", {"device/scsi_disk/6:0:0:0/provisioning_mode": "full", **NONE})
     return Stack("/media/backup")
 
 
 def usb_unmap(machine: CapturedMachine) -> Stack:
-    """An enclosure that passes UNMAP, mounted by hand: the timer leaves it out."""
+    """An enclosure that passes UNMAP, mounted manually: the timer skips it."""
     _usb(machine, "10000", {"device/scsi_disk/6:0:0:0/provisioning_mode": "unmap"})
     return Stack("/media/backup")
 
@@ -231,7 +231,7 @@ def loop(machine: CapturedMachine) -> Stack:
 
 
 def zram(machine: CapturedMachine) -> Stack:
-    """Swap in memory and swap on the drive, which is in use."""
+    """Swap on zram and swap on the drive, both in use."""
     disk = machine.disk("sda", "8:0", sata_path(1), {**SATA, "queue/scheduler": "[bfq] none"})
     machine.partition(disk, "sda1", "8:1")
     machine.partition(disk, "sda2", "8:2", 526_336)
@@ -268,7 +268,7 @@ def btrfs(machine: CapturedMachine) -> Stack:
 
 
 def multipath(machine: CapturedMachine) -> Stack:
-    """A drive of a storage network to which one path is left."""
+    """A SAN drive with one remaining path."""
     files = {"dm/name": "mpatha", "dm/uuid": "mpath-3600508b4000156d7", **sectors(2 * 10**12)}
     top = machine.disk("dm-0", "252:0", VIRTUAL, files)
     where = "devices/platform/host3/session1/target3:0:0/3:0:0:0/block"
@@ -279,7 +279,7 @@ def multipath(machine: CapturedMachine) -> Stack:
 
 
 def full(machine: CapturedMachine) -> Stack:
-    """An ext4 that is nearly full, of 1 KiB blocks, mounted without discards and barriers."""
+    """A nearly full ext4 with 1 KiB blocks, mounted without discards and barriers."""
     disk = machine.disk("sda", "8:0", sata_path(1), {**SATA, "queue/write_cache": "write through"})
     machine.partition(disk, "sda1", "8:1")
     machine.mountinfo("22 1 8:1 / / rw,nodiscard - ext4 /dev/sda1 rw,nobarrier")
@@ -288,7 +288,7 @@ def full(machine: CapturedMachine) -> Stack:
 
 
 def misaligned(machine: CapturedMachine) -> Stack:
-    """A partition table of old: the first begins at sector 63, the second off a flash page."""
+    """An old partition table: one partition begins at sector 63, the other off a flash page."""
     disk = machine.disk("sda", "8:0", sata_path(1), {**SATA, "queue/write_cache": "write through"})
     machine.partition(disk, "sda1", "8:1", 63)
     machine.partition(disk, "sda2", "8:2", 1_048_584)
@@ -300,13 +300,13 @@ def misaligned(machine: CapturedMachine) -> Stack:
 
 
 def memory(machine: CapturedMachine) -> Stack:
-    """A file system in memory."""
+    """A tmpfs."""
     machine.mountinfo("22 1 0:40 / /tmp rw - tmpfs tmpfs rw")
     return Stack("/tmp")
 
 
 def rotating(machine: CapturedMachine) -> Stack:
-    """A disk that turns."""
+    """A rotating disk."""
     files = {**SATA, **NONE, "device/model": "ST4000DM004", "queue/rotational": "1"}
     machine.disk("sda", "8:0", sata_path(1), {**files, **sectors(4 * 10**12)})
     machine.mountinfo("22 1 8:0 / /big rw - ext4 /dev/sda rw")
@@ -316,7 +316,7 @@ def rotating(machine: CapturedMachine) -> Stack:
 
 
 def no_flush(machine: CapturedMachine) -> Stack:
-    """A volume over a drive with a volatile cache, on which somebody switched flushes off."""
+    """A volume with flushes switched off, on a drive with a volatile cache."""
     disk = machine.disk("sda", "8:0", sata_path(1), SATA)
     names = {"dm/name": "vg-db", "dm/uuid": "LVM-1", "queue/write_cache": "write through"}
     machine.rests_on(machine.disk("dm-0", "252:0", VIRTUAL, names), disk)
@@ -325,8 +325,8 @@ def no_flush(machine: CapturedMachine) -> Stack:
 
 
 STACKS: Final[dict[str, Builder]] = {
-    each.__name__: each
-    for each in (
+    builder.__name__: builder
+    for builder in (
         *(laptop, laptop_open, laptop_off, laptop_as_user, raid1, raid5, usb, usb_unmap, hba),
         *(
             protected,

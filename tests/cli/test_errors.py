@@ -127,7 +127,7 @@ def test_memory_is_no_drive(
     refused: Refused, make_filesystem: Callable[..., Path], kind: str
 ) -> None:
     top = make_filesystem(kind, 64)
-    assert f"is {kind}: it lives in memory" in refused("run", "aging", top)
+    assert f"is {kind}, which is in memory" in refused("run", "aging", top)
 
 
 def test_a_data_journal_is_refused(refused: Refused, make_filesystem: Callable[..., Path]) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from plots.traces import stopped_by_seconds
 from ssdlab import profiles
 from ssdlab.device import Job, describe_twin, open_twin, run_job
-from ssdlab.stats.steady import Rule, Verdict, Watch
+from ssdlab.stats.steady import Rule, SteadyMonitor, Verdict
 
 SCOPE: Final = 1 << 30
 CACHE: Final = SCOPE // 4
@@ -45,7 +45,7 @@ class Trace:
 
     def verdicts(self, rule: Rule) -> list[Verdict]:
         """The verdict after each round."""
-        watch = Watch(rule)
+        watch = SteadyMonitor(rule)
         columns = zip(self.seconds, self.written, strict=True)
         return [watch.verdict() for seconds, written in columns if watch.add(seconds, written)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssdlab.doctor.checks import Verdict, judge
-from ssdlab.snapshot import Device, Layer, Mounted, Snapshot
+from ssdlab.snapshot import Device, Mounted, Snapshot, TrimLayer
 
 
 def _verdicts(
@@ -15,9 +15,9 @@ def _verdicts(
     array = Device("md0", "/dev/md0", "md", "md", array_level=level, below=("nvme0n1",))
     crypt = Device("dm-0", "/dev/dm-0", "dm-crypt", "dm-crypt", below=("md0",))
     layers = (
-        Layer("dm-crypt", "dm-0", passes, "", of_below=passes == "no"),
-        Layer("md", "md0", passes, ""),
-        Layer("drive", "nvme0n1", "yes", ""),
+        TrimLayer("dm-crypt", "dm-0", passes, "", of_below=passes == "no"),
+        TrimLayer("md", "md0", passes, ""),
+        TrimLayer("drive", "nvme0n1", "yes", ""),
     )
     mount = Mounted("/srv", "ext4", "/dev/dm-0", block_bytes=block, layers=layers)
     stack = Snapshot("/srv", True, kernel=kernel, mounts=(mount,), devices=(crypt, array, drive))

@@ -13,7 +13,7 @@ from ssdlab.doctor.report import Report, render, write_html
 from ssdlab.doctor.report.plot import columns
 from ssdlab.doctor.report.words import age
 from ssdlab.errors import UsageError
-from ssdlab.snapshot import Device, File, Health, Layer, Mounted, Piece, Snapshot
+from ssdlab.snapshot import Device, File, Health, Mounted, Piece, Snapshot, TrimLayer
 from ssdlab.warning import MeasurementWarning
 
 MIB = 1 << 20
@@ -41,9 +41,9 @@ def _report(*files: File) -> Report:
         health=health,
     )
     layers = (
-        Layer("schedule", "/data", "no", HOSTILE),
-        Layer("file system", "/data", "yes", "sends"),
-        Layer("drive", "sda", "no", HOSTILE),
+        TrimLayer("schedule", "/data", "no", HOSTILE),
+        TrimLayer("file system", "/data", "yes", "sends"),
+        TrimLayer("drive", "sda", "no", HOSTILE),
     )
     mount = Mounted("/data", "ext4", HOSTILE, (HOSTILE,), ("sda",), layers=layers)
     stack = Snapshot(HOSTILE, True, mounts=(mount,), devices=(drive,), files=files)

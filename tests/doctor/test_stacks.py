@@ -18,7 +18,7 @@ from stacks import STACKS, roots_of
 from ssdlab.doctor.checks import Verdict, findings, judge, summary
 from ssdlab.doctor.report import Report, render
 from ssdlab.snapshot import Snapshot
-from ssdlab.storage_stack.snapshot import look
+from ssdlab.storage_stack.snapshot import read_snapshot
 from ssdlab.warning import MeasurementWarning
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
@@ -73,7 +73,7 @@ def read_stack(tmp_path: Path) -> ReadStack:
     def read(name: str) -> Snapshot:
         machine = CapturedMachine(tmp_path / name)
         stack = STACKS[name](machine)
-        return look(stack.target, roots_of(machine, stack), stack.probes())
+        return read_snapshot(stack.target, roots_of(machine, stack), stack.probes())
 
     return read
 

@@ -18,17 +18,17 @@ from ssdlab.heal.options import HealOptions
 from ssdlab.heal.refusal import method_for, no_space, refusal
 from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
-from ssdlab.storage_stack.file_info import FileSeen, look_at
+from ssdlab.storage_stack.file_info import FileInfo, read_file_info
 
 M = 1 << 20
 
 
 @pytest.fixture
-def info(drive_directory: Path) -> FileSeen:
+def info(drive_directory: Path) -> FileInfo:
     """A regular file on ext4, on whatever file system the tests run."""
     path = drive_directory / "file"
     path.write_bytes(b"x" * M)
-    actual = look_at(path)
+    actual = read_file_info(path)
     mount = replace(actual.mount, fs_type="ext4", options=("rw",))
     extents = (Extent(0, M, M, ExtentFlag.LAST),)
     return replace(
@@ -63,7 +63,7 @@ def refused(path: Path, *, shared: bool = False) -> str | None:
     return None if reason is None else reason.code
 
 
-def test_an_ordinary_file_is_not_refused(info: FileSeen) -> None:
+def test_an_ordinary_file_is_not_refused(info: FileInfo) -> None:
     assert refusal(info) is None
     assert method_for(info) == "move extents"
 
@@ -82,7 +82,7 @@ def test_an_ordinary_file_is_not_refused(info: FileSeen) -> None:
     ],
 )
 def test_file_systems_that_cannot_be_healed_are_refused(
-    kind: str, code: str, info: FileSeen
+    kind: str, code: str, info: FileInfo
 ) -> None:
     reason = refusal(replace(info, mount=replace(info.mount, fs_type=kind)))
     assert reason is not None
@@ -102,7 +102,7 @@ def test_file_systems_that_cannot_be_healed_are_refused(
     ],
 )
 def test_attributes_that_forbid_a_rewrite_are_refused(
-    attribute: Attribute, code: str, info: FileSeen
+    attribute: Attribute, code: str, info: FileInfo
 ) -> None:
     reason = refusal(replace(info, attributes=info.attributes | attribute))
     assert reason is not None
@@ -120,14 +120,14 @@ def test_attributes_that_forbid_a_rewrite_are_refused(
     ],
 )
 def test_extents_that_cannot_be_moved_are_refused(
-    flag: ExtentFlag, code: str, info: FileSeen
+    flag: ExtentFlag, code: str, info: FileInfo
 ) -> None:
     reason = refusal(replace(info, extents=(Extent(0, M, M, flag),)))
     assert reason is not None
     assert reason.code == code
 
 
-def test_files_that_are_not_safe_to_rewrite_are_refused(info: FileSeen) -> None:
+def test_files_that_are_not_safe_to_rewrite_are_refused(info: FileInfo) -> None:
     without_extents = replace(info, attributes=Attribute(0), names=2)
     cases = {
         "not-a-file": replace(info, is_plain=False),
@@ -146,7 +146,7 @@ def test_files_that_are_not_safe_to_rewrite_are_refused(info: FileSeen) -> None:
 
 
 def test_moving_needs_space_for_a_chunk_sharing_for_the_ranges_copying_for_the_file(
-    info: FileSeen,
+    info: FileInfo,
 ) -> None:
     big = replace(info, size_bytes=1000 * M)
     space = replace(big.space, total_bytes=10_000 * M, free_bytes=150 * M)

@@ -20,14 +20,14 @@ def test_the_840_pro_has_685_percent_of_all_its_flash_spare() -> None:
     area = info_of_twin("samsung-840-pro").area
     assert (area.flash, area.visible) == (512 * GIB, 1_000_215_216 * 512)
     assert area.hidden == 37_645_623_296
-    assert f"{area.of_all:.2%}" == "6.85%"
-    assert f"{area.of_visible:.2%}" == "7.35%"
+    assert f"{area.spare:.2%}" == "6.85%"
+    assert f"{area.overprovisioning:.2%}" == "7.35%"
 
 
 def test_the_850_pro_has_76_percent_of_all_its_129_gib() -> None:
     area = area_of(129 * GIB, 128 * 10**9)
-    assert f"{area.of_all:.1%}" == "7.6%"
-    assert f"{area.of_visible:.1%}" == "8.2%"
+    assert f"{area.spare:.1%}" == "7.6%"
+    assert f"{area.overprovisioning:.1%}" == "8.2%"
 
 
 def test_a_quarter_of_all_flash_spare_leaves_three_quarters_in_whole_mib() -> None:
@@ -45,7 +45,7 @@ def test_less_flash_than_visible_capacity_is_refused() -> None:
 def test_a_drives_flash_and_twin_are_found_by_its_model() -> None:
     info = info_of_device(SDA, None, None)
     assert (info.area.flash, info.twin) == (512 * GIB, "samsung-840-pro")
-    assert f"{info.area.of_all:.2%}" == "6.85%"
+    assert f"{info.area.spare:.2%}" == "6.85%"
     assert info_of_device(SDA, 600 * GIB, "toshiba-xg5").area.flash == 600 * GIB
 
 

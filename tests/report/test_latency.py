@@ -1,4 +1,4 @@
-"""Percentiles in every report: told by step, null where too few requests support them."""
+"""Percentiles in every report: by step, and null with too few requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ssdlab.analysis.latency import by_group, of_all, of_kinds
+from ssdlab.analysis.latency import latencies_by_group, latencies_by_op, latencies_of_steps
 from ssdlab.records import Recording, StepRow
 from ssdlab.report import render
 from ssdlab.report.latency import ROWS_ON_TERMINAL, by_kind, by_step
@@ -30,21 +30,21 @@ def _recording(blocks: list[int]) -> Recording:
 
 def test_latencies_are_told_by_kind_and_only_as_far_as_requests_support_them() -> None:
     tables = _recording([4096, 8192]).tables()
-    found = of_kinds(tables, [0])
+    found = latencies_by_op(tables, [0])
     assert list(found) == ["read", "flush"]
     assert (found["read"].requests, found["read"].us.p50, found["read"].us.p99) == (1212, 10, 10)
     assert found["read"].us.p999 is None
     assert found["flush"].us.p50 is None
     assert found["flush"].unsupported() == (
-        "p50 takes 23, p99 takes 1100, p99.9 takes 11000, p99.99 takes 110000 requests, "
-        "and 3 were made"
+        "p50 needs 23, p99 needs 1100, p99.9 needs 11000, p99.99 needs 110000 requests, "
+        "and the run made 3"
     )
-    assert of_all(tables, [0, 1]).requests == 2430
+    assert latencies_of_steps(tables, [0, 1]).requests == 2430
 
 
 def test_steps_of_a_group_are_added_up_and_others_left_out() -> None:
     tables = _recording([4096] * 3).tables()
-    found = by_group(tables, {0: 1, 2: 1})
+    found = latencies_by_group(tables, {0: 1, 2: 1})
     assert {key: each.requests for key, each in found.items()} == {
         (1, "read"): 2424,
         (1, "flush"): 6,
@@ -54,7 +54,7 @@ def test_steps_of_a_group_are_added_up_and_others_left_out() -> None:
 def test_what_was_not_recorded_by_kind_is_told_as_a_whole(make_run: Any) -> None:
     tables = dict(_recording([4096]).tables())
     tables["interval_latency"] = tables["interval_latency"].slice(0, 0)
-    found = by_group(tables, {0: 0})
+    found = latencies_by_group(tables, {0: 0})
     assert [(key, each.requests) for key, each in found.items()] == [((0, ""), 1215)]
     assert "all" in by_step(make_run())[0].rows[0]
 
@@ -100,7 +100,7 @@ def test_any_histogram_gives_what_its_own_percentiles_are() -> None:
     recording.add(
         StepRow({"phase": "read"}, {}, {}, {**fine, "latency_ns": latencies, "count": counts})
     )
-    [found] = of_kinds(recording.tables(), [0]).values()
+    [found] = latencies_by_op(recording.tables(), [0]).values()
     shares = [0.5, 0.9, 0.99, 0.999, 0.9999]
     exact = np.quantile(values, shares, method="inverted_cdf") / 1e3
     assert list(found.us) == pytest.approx(list(exact))

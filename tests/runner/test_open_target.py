@@ -152,7 +152,7 @@ def test_a_file_system_in_memory_is_refused(
     make_filesystem: Callable[..., Path], kind: str
 ) -> None:
     top = make_filesystem(kind, 64)
-    assert "lives in memory" in _refusal(top)
+    assert "which is in memory" in _refusal(top)
     assert list(top.iterdir()) == []
 
 

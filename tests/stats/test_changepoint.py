@@ -1,4 +1,4 @@
-"""Change points: how often they are seen where there are none, and found where there are."""
+"""Change points: false alarm rate, detection rate and location."""
 
 from __future__ import annotations
 
@@ -23,50 +23,48 @@ def _noise(count: int, rho: float, series: int, seed: int = 1) -> Numbers:
 
 
 def _stepped(count: int, at: int, series: int, rho: float = 0.0) -> Numbers:
-    """A level of 100 with 3 % noise that rises by 10 % at a point."""
+    """Rows with a level of 100 and 3 % noise that rises by 10 % at index `at`."""
     level = np.where(np.arange(count) < at, 100.0, 110.0)
     return np.asarray(level + 3 * _noise(count, rho, series))
 
 
 @pytest.mark.parametrize("count", POINTS)
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.6, 0.8])
-def test_fewer_than_one_in_twenty_series_without_a_change_is_said_to_have_one(
-    count: int, rho: float
-) -> None:
+def test_the_false_alarm_rate_is_below_five_percent(count: int, rho: float) -> None:
     series = 100 + 3 * _noise(count, rho, 300)
     assert sum(bool(change_points(x)) for x in series) < 0.05 * 300
 
 
-def test_a_long_correlated_series_without_a_change_has_none() -> None:
+def test_the_false_alarm_rate_of_a_long_correlated_series_is_below_five_percent() -> None:
     series = 100 + 3 * _noise(250, 0.8, 200)
     assert sum(bool(change_points(x)) for x in series) < 0.05 * 200
 
 
 @pytest.mark.parametrize("count", POINTS)
-def test_a_rise_by_a_tenth_under_noise_of_three_per_cent_is_found_where_it_is(count: int) -> None:
+def test_a_rise_by_ten_percent_in_three_percent_noise_is_found_and_located(count: int) -> None:
     at = count // 2
-    found = [change_points(x) for x in _stepped(count, at, 200)]
-    hits = [changes[0] for changes in found if len(changes) == 1]
+    results = [change_points(x) for x in _stepped(count, at, 200)]
+    hits = [changes[0] for changes in results if len(changes) == 1]
     assert len(hits) >= (0.8 if count == 30 else 0.95) * 200
     assert np.mean([abs(hit.at - at) <= 2 for hit in hits]) > 0.95
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5])
-def test_the_interval_of_the_step_holds_it_in_nine_of_ten_series(rho: float) -> None:
-    found = [change_points(x) for x in _stepped(128, 50, 300, rho)]
-    hits = [changes[0] for changes in found if len(changes) == 1]
+def test_the_interval_of_the_step_covers_it_in_ninety_percent(rho: float) -> None:
+    results = [change_points(x) for x in _stepped(128, 50, 300, rho)]
+    hits = [changes[0] for changes in results if len(changes) == 1]
     assert len(hits) > 200
     assert np.mean([hit.low <= 10 <= hit.high for hit in hits]) >= 0.9
 
 
-def test_a_change_that_is_undone_does_not_hide_from_the_test() -> None:
+def test_a_change_that_reverses_is_found() -> None:
     level = np.where((np.arange(128) // 32) % 2 == 0, 100.0, 115.0)
     changes = change_points(level + 3 * _noise(128, 0.0, 1)[0])
     assert [change.at for change in changes] == [32, 64, 96]
     assert [round(change.step / 15) for change in changes] == [1, -1, 1]
 
 
-def test_a_cliff_a_hundred_times_the_noise_does_not_pass_for_correlation() -> None:
+def test_a_cliff_of_a_hundred_times_the_noise_is_not_mistaken_for_correlation() -> None:
     series = np.where(np.arange(64) < 40, 500.0, 100.0) + _noise(64, 0.0, 1)[0]
     (change,) = change_points(series)
     assert change.at == 40
@@ -75,13 +73,13 @@ def test_a_cliff_a_hundred_times_the_noise_does_not_pass_for_correlation() -> No
     assert change.p_value <= 0.002
 
 
-def test_one_outlier_is_no_change() -> None:
+def test_a_single_outlier_is_not_a_change() -> None:
     series = 100 + _noise(64, 0.0, 1)[0]
     series[20] = 1000
     assert change_points(series) == ()
 
 
-def test_a_level_that_repeats_to_the_last_bits_has_no_change() -> None:
+def test_rounding_errors_are_not_a_change() -> None:
     assert change_points([0.1 + 0.2, 0.3] * 20) == ()
 
 
@@ -96,7 +94,7 @@ def test_too_short_a_series_is_refused() -> None:
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.4, 0.8])
-def test_correlation_is_estimated_to_a_tenth_despite_two_steps(rho: float) -> None:
+def test_correlation_is_estimated_within_a_tenth_despite_two_steps(rho: float) -> None:
     estimates = []
     for noise in _noise(1000, rho, 50):
         noise[300:] += 20
@@ -106,9 +104,7 @@ def test_correlation_is_estimated_to_a_tenth_despite_two_steps(rho: float) -> No
 
 
 @given(st.floats(0.01, 1e9), st.floats(-1e3, 1e3), st.integers(0, 50))
-def test_units_and_zero_points_change_the_step_alone(
-    scale: float, offset: float, seed: int
-) -> None:
+def test_scaling_and_offset_only_scale_the_step(scale: float, offset: float, seed: int) -> None:
     x = np.where(np.arange(60) < 30, 0.0, 5.0) + _noise(60, 0.0, 1, seed)[0]
     plain, scaled = change_points(x), change_points(scale * (x + offset))
     assert [(c.at, c.p_value) for c in plain] == [(c.at, c.p_value) for c in scaled]
@@ -117,7 +113,7 @@ def test_units_and_zero_points_change_the_step_alone(
 
 
 @given(st.integers(0, 50), st.integers(15, 45))
-def test_backwards_the_same_change_is_seen_the_other_way_round(seed: int, at: int) -> None:
+def test_a_reversed_series_has_the_reversed_change(seed: int, at: int) -> None:
     x = np.where(np.arange(60) < at, 0.0, 6.0) + _noise(60, 0.0, 1, seed)[0]
     forth, back = change_points(x), change_points(x[::-1])
     assert [c.at for c in forth] == [60 - c.at for c in reversed(back)]

@@ -1,4 +1,4 @@
-"""Quantiles of histograms: nearest rank, how many samples they take, and their intervals."""
+"""Quantiles of histograms: nearest rank, number of samples needed, intervals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_quantile_is_the_nearest_rank_of_the_samples(samples: list[int], q: fl
 
 
 @given(SAMPLES, st.integers(2, 1000))
-def test_counting_every_sample_many_times_moves_no_quantile(samples: list[int], times: int) -> None:
+def test_multiplying_all_counts_changes_no_quantile(samples: list[int], times: int) -> None:
     values, counts = _histogram(samples)
     for q in (0.0, 0.1, 0.5, 0.99, 1.0):
         repeated = quantile(values, [times * count for count in counts], q)
@@ -45,27 +45,27 @@ def test_empty_buckets_are_never_a_quantile() -> None:
 
 
 @pytest.mark.parametrize(("q", "count"), [(0.99, 1100), (0.999, 11_000), (0.9999, 110_000)])
-def test_a_high_percentile_takes_eleven_samples_beyond_it(q: float, count: int) -> None:
+def test_a_high_percentile_needs_eleven_samples_above_it(q: float, count: int) -> None:
     assert samples_needed(q) == count
     assert quantile_supported(count, q)
     assert not quantile_supported(count - 1, q)
 
 
 @given(st.decimals("0.0001", "0.9999", places=4))
-def test_the_count_that_is_needed_is_the_first_that_suffices(q: float) -> None:
+def test_samples_needed_is_the_smallest_sufficient_count(q: float) -> None:
     needed = samples_needed(float(q))
     assert quantile_supported(needed, float(q))
     assert not quantile_supported(needed - 1, float(q))
 
 
 @given(st.integers(1, 10**6))
-def test_low_and_high_percentiles_take_about_as_many_samples(count: int) -> None:
+def test_low_and_high_percentiles_need_about_the_same_number_of_samples(count: int) -> None:
     for q in ("0.001", "0.01", "0.25"):
         low, high = quantile_supported(count, float(q)), quantile_supported(count + 2, 1 - float(q))
         assert high >= low
 
 
-def test_no_samples_support_nothing_and_one_supports_the_extremes() -> None:
+def test_one_sample_is_enough_for_the_extremes_only() -> None:
     assert not quantile_supported(0, 0.5)
     assert quantile_supported(1, 1.0)
 
@@ -76,52 +76,52 @@ def test_percentiles_are_the_nearest_ranks_to_four_nines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "told"),
+    ("count", "supported"),
     [(0, 0), (21, 0), (22, 0), (23, 1), (109, 1), (110, 2), (1100, 3), (11_000, 4), (109_999, 4)],
 )
-def test_a_percentile_that_too_few_samples_support_is_not_told(count: int, told: int) -> None:
+def test_a_percentile_with_too_few_samples_is_none(count: int, supported: int) -> None:
     values, counts = ([1.0, 5.0], [count - 1, 1]) if count else ([], [])
-    found = percentiles(values, counts)
-    assert [value is not None for value in found] == [True] * told + [False] * (5 - told)
+    is_present = [value is not None for value in percentiles(values, counts)]
+    assert is_present == [True] * supported + [False] * (5 - supported)
 
 
 @given(SAMPLES, st.integers(1, 10**6))
-def test_percentiles_never_descend_and_a_larger_sample_tells_no_fewer(
+def test_percentiles_ascend_and_a_larger_sample_has_no_fewer(
     samples: list[int], times: int
 ) -> None:
     values, counts = _histogram(samples)
     few, many = percentiles(values, counts), percentiles(values, [times * n for n in counts])
-    told = [value for value in many if value is not None]
-    assert told == sorted(told)
+    present = [value for value in many if value is not None]
+    assert present == sorted(present)
     assert isinstance(few, Percentiles)
     assert all(one == other for one, other in zip(few, many, strict=True) if one is not None)
 
 
-def test_the_interval_of_the_median_of_ten_is_that_of_the_tables() -> None:
-    """The 2nd to the 9th of ten hold the median with 97.9 % (Conover, Practical Nonparametric)."""
+def test_the_interval_of_the_median_of_ten_is_as_in_the_tables() -> None:
+    """From the 2nd to the 9th: 97.9 % (Conover, Practical Nonparametric Statistics)."""
     assert quantile_interval(range(1, 11), [1] * 10, 0.5) == (2, 9)
 
 
-def test_too_few_samples_bound_a_high_percentile_from_below_alone() -> None:
+def test_too_few_samples_bound_a_high_percentile_only_from_below() -> None:
     low, high = quantile_interval(range(1, 101), [1] * 100, 0.99)
     assert low == 97
     assert high is None
 
 
-def test_the_interval_holds_the_true_percentile_as_often_as_it_says() -> None:
+def test_the_interval_has_its_nominal_coverage() -> None:
     generator = np.random.default_rng(2)
-    truth, held = -np.log(0.01), 0
+    truth, covered = -np.log(0.01), 0
     for _ in range(500):
         samples = np.sort(generator.exponential(size=2000))
         low, high = quantile_interval(samples, [1] * 2000, 0.99)
         assert low is not None
         assert high is not None
-        held += low <= truth <= high
-    assert 0.93 * 500 <= held <= 0.99 * 500
+        covered += low <= truth <= high
+    assert 0.93 * 500 <= covered <= 0.99 * 500
 
 
 @given(SAMPLES, st.floats(0.01, 0.99))
-def test_the_interval_lies_around_the_quantile(samples: list[int], q: float) -> None:
+def test_the_interval_contains_the_quantile(samples: list[int], q: float) -> None:
     histogram = _histogram(samples)
     low, high = quantile_interval(*histogram, q)
     assert low is None or low <= quantile(*histogram, q)

@@ -1,4 +1,4 @@
-"""A captured machine for each test."""
+"""Fixture: a captured machine."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from machine import CapturedMachine
 
 @pytest.fixture
 def captured(tmp_path: Path) -> CapturedMachine:
-    """A machine with no block devices yet."""
+    """A machine without block devices."""
     return CapturedMachine(tmp_path / "captured")

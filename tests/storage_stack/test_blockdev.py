@@ -1,4 +1,4 @@
-"""What a block device is: told from captured trees of drives that this machine has not got."""
+"""Block devices in captured sysfs trees, and real loop devices."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from ssdlab.errors import TargetError
 from ssdlab.storage_stack.blockdev import (
     device_at,
-    device_called,
-    device_named,
-    device_numbered,
+    device_by_name,
+    device_by_node,
+    device_by_number,
     is_block_device,
     partitions_of,
     size_of,
@@ -30,11 +30,11 @@ IDENTITY = {
 }
 
 
-def test_an_nvme_drive_tells_who_it_is_and_what_its_queue_does(captured: Any) -> None:
+def test_an_nvme_drive_has_identity_queue_limits_and_transport(captured: Any) -> None:
     captured.disk("nvme0n1", "259:0", NVME, IDENTITY)
-    device = device_named("nvme0n1", captured.sys)
+    device = device_by_name("nvme0n1", captured.sys)
     assert device is not None
-    assert device == device_numbered(259, 0, captured.sys)
+    assert device == device_by_number(259, 0, captured.sys)
     assert (device.model, device.serial) == ("KXG50ZNV512G TOSHIBA", "68DS10ZYTXXX")
     assert (device.firmware, device.vendor, device.transport) == ("AAGA4102", None, "nvme")
     assert (device.size, device.logical_sector, device.physical_sector) == (1 << 30, 512, 4096)
@@ -43,30 +43,30 @@ def test_an_nvme_drive_tells_who_it_is_and_what_its_queue_does(captured: Any) ->
     assert (device.discard_max, device.discard_granularity) == (2147450880, 512)
 
 
-def test_a_partition_has_its_own_size_and_its_disk_s_identity(captured: Any) -> None:
+def test_a_partition_has_its_own_size_and_the_identity_of_its_disk(captured: Any) -> None:
     disk = captured.disk("nvme0n1", "259:0", NVME, IDENTITY)
     captured.partition(disk, "nvme0n1p2", "259:2", start=4096)
     captured.partition(disk, "nvme0n1p1", "259:1")
-    part = device_numbered(259, 2, captured.sys)
+    part = device_by_number(259, 2, captured.sys)
     assert part is not None
     assert (part.size, part.start, part.whole_disk) == (512 << 20, 4096 * 512, "nvme0n1")
     assert (part.is_partition, part.model, part.transport) == (True, "KXG50ZNV512G TOSHIBA", "nvme")
-    whole = device_named("nvme0n1", captured.sys)
+    whole = device_by_name("nvme0n1", captured.sys)
     assert whole is not None
     assert not whole.is_partition
-    assert [found.name for found in partitions_of(whole, captured.sys)] == [
+    assert [partition.name for partition in partitions_of(whole, captured.sys)] == [
         "nvme0n1p1",
         "nvme0n1p2",
     ]
     assert partitions_of(part, captured.sys) == ()
 
 
-def test_a_scsi_serial_number_is_read_from_its_binary_page(captured: Any) -> None:
+def test_a_scsi_serial_number_is_read_from_vpd_page_80(captured: Any) -> None:
     disk = captured.disk(
         "sda", "8:0", SATA, {"device/model": "Samsung SSD", "device/vendor": "ATA"}
     )
     (disk / "device" / "vpd_pg80").write_bytes(b"\x00\x80\x00\x08S3X1NB0K")
-    device = device_named("sda", captured.sys)
+    device = device_by_name("sda", captured.sys)
     assert device is not None
     assert (device.serial, device.vendor) == ("S3X1NB0K", "ATA")
 
@@ -101,11 +101,11 @@ def test_a_scsi_serial_number_is_read_from_its_binary_page(captured: Any) -> Non
         ("odd0", "devices/platform/odd/block", {}, "unknown"),
     ],
 )
-def test_the_way_a_drive_is_attached_is_guessed_from_its_place_in_the_tree(
+def test_the_transport_is_guessed_from_the_path_in_sysfs(
     captured: Any, name: str, where: str, files: dict[str, str], transport: str
 ) -> None:
     captured.disk(name, "8:0", where, files)
-    device = device_named(name, captured.sys)
+    device = device_by_name(name, captured.sys)
     assert device is not None
     assert device.transport == transport
     assert device.vendor is None
@@ -125,32 +125,32 @@ def test_the_way_a_drive_is_attached_is_guessed_from_its_place_in_the_tree(
         ("sdb", f"{PCI}/usb2/2-1/host6/block", {}, ["usb"]),
     ],
 )
-def test_each_kind_of_device_raises_its_own_doubts(
+def test_each_kind_of_device_has_its_warnings(
     captured: Any, name: str, where: str, files: dict[str, str], codes: list[str]
 ) -> None:
     captured.disk(name, "8:0", where, files)
-    device = device_named(name, captured.sys)
+    device = device_by_name(name, captured.sys)
     assert device is not None
-    assert [doubt.code for doubt in device_warnings(device, captured.sys)] == codes
+    assert [warning.code for warning in device_warnings(device, captured.sys)] == codes
 
 
-def test_what_a_driver_does_not_tell_is_none_and_not_a_guess(captured: Any) -> None:
+def test_attributes_that_the_driver_does_not_report_are_none(captured: Any) -> None:
     disk = captured.disk("sda", "8:0", SATA)
     for name in ("queue/rotational", "queue/write_cache", "queue/discard_max_bytes", "size"):
         (disk / name).unlink()
-    device = device_named("sda", captured.sys)
+    device = device_by_name("sda", captured.sys)
     assert device is not None
     assert (device.rotational, device.write_cache) == (None, None)
     assert (device.discard_max, device.size, device.model) == (None, None, None)
 
 
-def test_a_device_mapper_name_leads_to_its_device(captured: Any) -> None:
+def test_a_device_mapper_name_is_resolved(captured: Any) -> None:
     captured.disk("dm-3", "252:3", "devices/virtual/block", {"dm/name": "vg-root"})
-    found = device_called("/dev/mapper/vg-root", captured.sys)
-    assert found is not None
-    assert found.name == "dm-3"
-    assert device_called("/dev/mapper/vg-home", captured.sys) is None
-    assert device_called("tmpfs", captured.sys) is None
+    device = device_by_node("/dev/mapper/vg-root", captured.sys)
+    assert device is not None
+    assert device.name == "dm-3"
+    assert device_by_node("/dev/mapper/vg-home", captured.sys) is None
+    assert device_by_node("tmpfs", captured.sys) is None
 
 
 def test_a_real_loop_device_has_the_size_of_its_file(loop_device: Callable[..., Path]) -> None:
@@ -159,13 +159,13 @@ def test_a_real_loop_device_has_the_size_of_its_file(loop_device: Callable[..., 
     assert size_of(path) == 16 << 20
     device = device_at(path)
     assert (device.node, device.size, device.transport) == (path, 16 << 20, "loop")
-    assert [doubt.code for doubt in device_warnings(device)] == ["page-cache-below"]
+    assert [warning.code for warning in device_warnings(device)] == ["page-cache-below"]
 
 
-def test_a_file_is_refused_as_a_device_by_name(tmp_path: Path) -> None:
+def test_a_regular_file_is_not_a_block_device(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert not is_block_device(tmp_path / "file")
     assert not is_block_device(tmp_path / "missing")
-    for ask in (size_of, device_at):
+    for function in (size_of, device_at):
         with pytest.raises(TargetError, match="file is not a block device"):
-            ask(tmp_path / "file")
+            function(tmp_path / "file")

@@ -1,4 +1,4 @@
-"""The page cache: two system calls must agree, and silence is not taken for an answer."""
+"""Page cache residency by cachestat and mincore."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE = mmap.PAGESIZE
 
 @pytest.fixture
 def file(make_filesystem: Callable[..., Path]) -> Iterator[int]:
-    """4 MiB on ext4, on the drive and not in the page cache; without readahead."""
+    """4 MiB on ext4, written back and dropped from the page cache; without readahead."""
     fd = os.open(make_filesystem("ext4", 64) / "file", os.O_RDWR | os.O_CREAT)
     os.pwrite(fd, os.urandom(4 * MIB), 0)
     os.fsync(fd)
@@ -32,7 +32,7 @@ def _by_mincore(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("source", ["cachestat", "mincore"])
-def test_just_the_pages_read_are_resident(
+def test_only_the_pages_that_were_read_are_resident(
     file: int, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if source == "mincore":
@@ -49,7 +49,7 @@ def test_just_the_pages_read_are_resident(
 
 
 @pytest.mark.parametrize("chunk", [PAGE, 3 * PAGE, MIB])
-def test_mapping_in_chunks_misses_and_doubles_nothing(
+def test_mapping_in_chunks_counts_each_page_once(
     file: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for page in (0, 2, 3, 100, 1023):
@@ -70,7 +70,7 @@ def test_direct_io_leaves_nothing_in_the_page_cache(file: int) -> None:
     assert cache.resident_bytes(file) == 0
 
 
-def test_a_short_file_is_resident_by_its_bytes_and_not_by_its_page(tmp_path: Path) -> None:
+def test_a_short_file_counts_its_bytes_and_not_a_whole_page(tmp_path: Path) -> None:
     (tmp_path / "short").write_bytes(b"x" * 100)
     fd = os.open(tmp_path / "short", os.O_RDWR)
     assert cache.resident_bytes(fd) == 100
@@ -78,7 +78,7 @@ def test_a_short_file_is_resident_by_its_bytes_and_not_by_its_page(tmp_path: Pat
 
 
 @pytest.mark.parametrize("source", ["cachestat", "mincore"])
-def test_a_block_device_can_be_asked_as_well(
+def test_residency_of_a_block_device(
     loop_device: Callable[..., Path], source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if source == "mincore":
@@ -91,7 +91,7 @@ def test_a_block_device_can_be_asked_as_well(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
-def test_a_user_who_neither_owns_nor_writes_a_file_gets_no_answer_rather_than_a_wrong_one(
+def test_residency_is_none_for_a_user_without_ownership_or_write_permission(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "root's"
@@ -103,10 +103,10 @@ def test_a_user_who_neither_owns_nor_writes_a_file_gets_no_answer_rather_than_a_
     _by_mincore(monkeypatch)
     os.seteuid(65_534)
     try:
-        lie = cache.resident_pages_mincore(fd, 0, MIB)
-        answer = cache.resident_bytes(fd)
+        by_mincore = cache.resident_pages_mincore(fd, 0, MIB)
+        resident = cache.resident_bytes(fd)
     finally:
         os.seteuid(0)
         os.close(fd)
-    assert lie == MIB // PAGE, "mincore is honest to strangers here: this test lost its point"
-    assert answer is None
+    assert by_mincore == MIB // PAGE, "this kernel's mincore is accurate for all users"
+    assert resident is None

@@ -1,4 +1,4 @@
-"""Where a file's bytes are: counted on files whose layout is known because the test made it."""
+"""FIEMAP on files whose layout is known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ssdlab.storage_stack.extents import (
 MIB = 1 << 20
 BLOCK = 4096
 TRIES = 10
-"""Another program may have all that is dirty written just then, by sync."""
+"""Another program may call sync and write the dirty pages first."""
 _FICLONE = 0x40049409
 ON_DRIVES = pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
 LAST, UNWRITTEN, NONE = ExtentFlag.LAST, ExtentFlag.UNWRITTEN, ExtentFlag(0)
@@ -39,7 +39,7 @@ def opened(path: Path) -> Iterator[int]:
 
 
 @ON_DRIVES
-def test_holes_and_preallocated_bytes_are_unwritten_and_written_ones_are_not(
+def test_holes_and_preallocated_bytes_are_unwritten(
     make_filesystem: Callable[..., Path], kind: str
 ) -> None:
     with opened(make_filesystem(kind, 64) / "file") as fd:
@@ -55,7 +55,7 @@ def test_holes_and_preallocated_bytes_are_unwritten_and_written_ones_are_not(
 
 
 @ON_DRIVES
-def test_data_still_in_the_page_cache_is_delayed_until_asked_to_be_written(
+def test_dirty_data_is_delayed_until_sync_writes_it(
     make_filesystem: Callable[..., Path], kind: str
 ) -> None:
     top = make_filesystem(kind, 64)
@@ -70,10 +70,10 @@ def test_data_still_in_the_page_cache_is_delayed_until_asked_to_be_written(
             assert sum(extent.length for extent in after) == MIB
         if ExtentFlag.DELALLOC in all_flags(before):
             return
-    pytest.fail("it was never delayed")
+    pytest.fail("no extent had delayed allocation")
 
 
-def test_a_file_of_more_extents_than_one_call_returns_is_read_whole(
+def test_a_file_with_more_extents_than_one_call_returns_is_read_completely(
     make_filesystem: Callable[..., Path],
 ) -> None:
     pieces = 2500
@@ -84,14 +84,14 @@ def test_a_file_of_more_extents_than_one_call_returns_is_read_whole(
         assert extents is not None
         assert [extent.logical for extent in extents] == [n * 2 * BLOCK for n in range(pieces)]
         assert [LAST in extent.flags for extent in extents].count(True) == 1
-        some = read_extents(fd, 2 * BLOCK, 4 * BLOCK)
-        assert some is not None
-        assert [extent.logical // BLOCK for extent in some] == [2, 4]
+        part = read_extents(fd, 2 * BLOCK, 4 * BLOCK)
+        assert part is not None
+        assert [extent.logical // BLOCK for extent in part] == [2, 4]
         assert unwritten_bytes(fd) == (pieces - 1) * BLOCK
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs"])  # on btrfs an address is logical
-def test_an_address_is_where_the_bytes_are_on_the_device(
+def test_physical_addresses_point_to_the_data_on_the_device(
     make_filesystem: Callable[..., Path], kind: str, tmp_path: Path
 ) -> None:
     content = os.urandom(MIB)
@@ -142,7 +142,7 @@ def test_a_small_file_on_btrfs_is_reported_as_inline(make_filesystem: Callable[.
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "ramfs"])
-def test_a_file_system_without_fiemap_gives_none(
+def test_without_fiemap_the_extents_are_none(
     make_filesystem: Callable[..., Path], kind: str
 ) -> None:
     with opened(make_filesystem(kind, 1) / "file") as fd:
@@ -151,7 +151,7 @@ def test_a_file_system_without_fiemap_gives_none(
         assert unwritten_bytes(fd) is None
 
 
-def test_a_bad_descriptor_is_an_error_and_not_no_answer() -> None:
+def test_a_bad_descriptor_raises_an_error() -> None:
     with pytest.raises(OSError, match="Bad file descriptor"):
         read_extents(ctypes.c_int(-1).value + 10_000)
 
@@ -167,7 +167,7 @@ def test_a_bad_descriptor_is_an_error_and_not_no_answer() -> None:
         (Extent(0, 0, 10, ExtentFlag.DELALLOC), Extent(10, 10, 10, ExtentFlag.DELALLOC), False),
     ],
 )
-def test_neighbours_are_joined_only_if_they_continue_in_file_and_on_device(
+def test_extents_are_joined_only_if_contiguous_in_file_and_on_device(
     left: Extent, right: Extent, joined: bool
 ) -> None:
     expected = (Extent(0, left.physical, 20, right.flags),) if joined else (left, right)

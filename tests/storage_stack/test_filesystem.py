@@ -1,4 +1,4 @@
-"""What a file system does to a measurement: told for every kind, and checked on real ones."""
+"""Warnings about file systems and attributes, in captured trees and on real file systems."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ from ssdlab.storage_stack.mounts import mount_of, read_mounts
         ("rw - reiser5 /dev/sda rw", ["unknown-filesystem"]),
     ],
 )
-def test_each_kind_of_file_system_raises_its_own_doubts(
+def test_each_kind_of_file_system_has_its_warnings(
     captured: Any, line: str, codes: list[str]
 ) -> None:
     captured.mountinfo(f"22 1 8:0 / /mnt {line}")
-    found = mount_warnings(read_mounts(captured.proc)[0], captured.proc, captured.sys)
-    assert [doubt.code for doubt in found] == codes
+    warnings = mount_warnings(read_mounts(captured.proc)[0], captured.proc, captured.sys)
+    assert [warning.code for warning in warnings] == codes
 
 
-def test_only_what_has_no_drive_or_no_room_to_write_is_fatal(captured: Any) -> None:
+def test_only_mounts_without_a_drive_or_write_access_are_fatal(captured: Any) -> None:
     kinds = {"tmpfs": True, "nfs": True, "squashfs": True, "btrfs": False, "overlay": False}
     for kind, fatal in kinds.items():
         captured.mountinfo(f"22 1 0:30 / /mnt rw - {kind} x rw")
-        found = mount_warnings(read_mounts(captured.proc)[0], captured.proc, captured.sys)
-        assert [doubt.fatal for doubt in found] == [fatal], kind
+        warnings = mount_warnings(read_mounts(captured.proc)[0], captured.proc, captured.sys)
+        assert [warning.fatal for warning in warnings] == [fatal], kind
 
 
 def _direct_write(path: Path) -> int | None:
-    """Write 1 MiB with O_DIRECT and tell how much of it the page cache holds then."""
+    """Writes 1 MiB with O_DIRECT; returns the bytes of it in the page cache."""
     fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_DIRECT)
     try:
         with mmap.mmap(-1, 1 << 20) as block:
@@ -84,7 +84,7 @@ def _direct_write(path: Path) -> int | None:
         ("ramfs", "", ["memory"], None),
     ],
 )
-def test_the_doubts_about_a_real_file_system_agree_with_what_direct_io_does_on_it(
+def test_warnings_about_a_real_file_system_agree_with_its_direct_io(
     make_filesystem: Callable[..., Path],
     kind: str,
     mount_options: str,
@@ -92,7 +92,7 @@ def test_the_doubts_about_a_real_file_system_agree_with_what_direct_io_does_on_i
     cached: int | None,
 ) -> None:
     top = make_filesystem(kind, 64, mount_options=mount_options)
-    assert [doubt.code for doubt in mount_warnings(mount_of(top))] == codes
+    assert [warning.code for warning in mount_warnings(mount_of(top))] == codes
     if cached is not None:
         try:
             assert _direct_write(top / "file") == cached
@@ -100,7 +100,7 @@ def test_the_doubts_about_a_real_file_system_agree_with_what_direct_io_does_on_i
             pytest.skip(f"{kind} refuses O_DIRECT here: {error}")
 
 
-def test_data_journal_is_seen_where_only_the_superblock_asks_for_it(
+def test_data_journal_as_a_superblock_default_is_detected(
     make_filesystem: Callable[..., Path],
 ) -> None:
     top = make_filesystem("ext4", 64)
@@ -109,8 +109,8 @@ def test_data_journal_is_seen_where_only_the_superblock_asks_for_it(
     subprocess.run(["tune2fs", "-o", "journal_data", device], check=True, capture_output=True)
     subprocess.run(["mount", device, top], check=True)
     mount = mount_of(top)
-    assert mount.option("data") is None, "mountinfo tells it: this test has lost its point"
-    assert [doubt.code for doubt in mount_warnings(mount)] == ["data-journal"]
+    assert mount.option("data") is None, "this kernel shows the option in mountinfo"
+    assert [warning.code for warning in mount_warnings(mount)] == ["data-journal"]
     assert _direct_write(top / "file") == 1 << 20
 
 
@@ -139,7 +139,9 @@ def test_an_attribute_of_a_directory_is_doubted_though_its_mount_is_plain(
     if changed.returncode:
         pytest.skip(f"this root may not set the attribute: {changed.stderr.strip()}")
     assert attribute in (attributes_of(directory) or Attribute(0))
-    assert [(doubt.code, doubt.fatal) for doubt in attribute_warnings(directory)] == [(code, fatal)]
+    assert [(warning.code, warning.fatal) for warning in attribute_warnings(directory)] == [
+        (code, fatal)
+    ]
 
 
 def test_a_new_file_inherits_the_attributes_that_its_directory_was_asked_about(
@@ -148,7 +150,7 @@ def test_a_new_file_inherits_the_attributes_that_its_directory_was_asked_about(
     top = make_filesystem("btrfs", 128)
     subprocess.run(["chattr", "+c", top], check=True)
     (top / "file").touch()
-    assert [doubt.code for doubt in attribute_warnings(top / "file")] == ["compressed"]
+    assert [warning.code for warning in attribute_warnings(top / "file")] == ["compressed"]
 
 
 def test_a_file_system_without_attributes_has_none(make_filesystem: Callable[..., Path]) -> None:

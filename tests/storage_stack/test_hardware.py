@@ -1,4 +1,4 @@
-"""The link's speed and the temperature of a drive, on machines as the kernel shows them."""
+"""Link speed and temperature of drives in captured sysfs trees."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ssdlab.storage_stack.blockdev import BlockDevice, device_named
+from ssdlab.storage_stack.blockdev import BlockDevice, device_by_name
 from ssdlab.storage_stack.health.hardware import Temperature, link_bytes_per_s, temperature
 
 PORT = "devices/pci0000:00/0000:00:1d.0"
@@ -15,7 +15,7 @@ NVME = f"{PORT}/0000:03:00.0/nvme/nvme0"
 
 
 def _device(captured: Any, name: str) -> BlockDevice:
-    device = device_named(name, captured.sys)
+    device = device_by_name(name, captured.sys)
     assert device is not None
     return device
 
@@ -36,7 +36,7 @@ def _write(directory: Path, **texts: str) -> None:
         ("32.0 GT/s PCIe", "2", 7877),
     ],
 )
-def test_an_nvme_drive_has_the_speed_and_width_of_its_own_function_and_not_its_ports(
+def test_an_nvme_link_has_the_speed_and_width_of_the_drive_and_not_of_its_port(
     captured: Any, speed: str, width: str, megabytes: int
 ) -> None:
     captured.disk("nvme0n1", "259:0", NVME)
@@ -59,7 +59,7 @@ def test_an_nvme_drive_below_its_subsystem_is_found_by_its_controller(captured: 
     assert found == pytest.approx(3.938e9, rel=0.001)
 
 
-def test_a_partition_has_its_disks_link_and_a_slow_sata_port_shows(captured: Any) -> None:
+def test_a_partition_has_the_sata_link_speed_of_its_disk(captured: Any) -> None:
     disk = captured.disk("sda", "8:0", "devices/pci0000:00/0000:00:1f.2/ata3/host2/block")
     captured.partition(disk, "sda1", "8:1")
     assert link_bytes_per_s(_device(captured, "sda"), captured.sys) is None
@@ -72,7 +72,7 @@ def test_a_partition_has_its_disks_link_and_a_slow_sata_port_shows(captured: Any
 @pytest.mark.parametrize(
     ("speed", "megabytes"), [("480", 60), ("5000", 500), ("10000", 1212), ("20000", 2424)]
 )
-def test_a_usb_drive_has_the_speed_of_its_own_device_and_not_its_hubs(
+def test_a_usb_link_has_the_speed_of_the_drive_and_not_of_its_hub(
     captured: Any, speed: str, megabytes: int
 ) -> None:
     bus = "devices/pci0000:00/0000:00:14.0/usb2"
@@ -84,7 +84,7 @@ def test_a_usb_drive_has_the_speed_of_its_own_device_and_not_its_hubs(
     assert found == pytest.approx(megabytes * 1e6, rel=0.001)
 
 
-def test_a_virtual_disk_tells_neither_speed_nor_temperature(captured: Any) -> None:
+def test_a_virtual_disk_has_neither_link_speed_nor_temperature(captured: Any) -> None:
     captured.disk("vda", "254:0", "devices/pci0000:00/0000:00:04.0/virtio1/block")
     device = _device(captured, "vda")
     assert link_bytes_per_s(device, captured.sys) is None
@@ -101,7 +101,7 @@ def test_the_temperature_is_that_of_the_first_sensor_with_its_limit(
     assert temperature(device, captured.sys) == Temperature(41.85, 81.85)
 
 
-def test_a_limit_that_is_not_told_is_none_and_zero_is_none_too(captured: Any) -> None:
+def test_a_limit_of_zero_is_ignored(captured: Any) -> None:
     disk = captured.disk("sda", "8:0", "devices/pci0000:00/0000:00:1f.2/ata3/host2/block")
     _write(disk / "device/hwmon/hwmon2", temp1_input="30000", temp1_max="0", temp1_crit="70000")
     assert temperature(_device(captured, "sda"), captured.sys) == Temperature(30.0, 70.0)

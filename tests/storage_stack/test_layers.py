@@ -1,4 +1,4 @@
-"""What lies under a device or a mount, down to the drives."""
+"""The layers under a device or a mount, down to the drives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ssdlab.storage_stack.blockdev import device_named
+from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.layers import (
     devices_of_mount,
     drives_of_mount,
@@ -19,7 +19,7 @@ VIRTUAL = "devices/virtual/block"
 
 
 def _raid_with_lvm_on_it(captured: Any) -> None:
-    """dm-0 (an LVM volume) on md0 on the partitions sda1 and sdb1."""
+    """dm-0 (an LVM volume) on md0 on partitions sda1 and sdb1."""
     volume = captured.disk("dm-0", "252:0", VIRTUAL, {"dm/name": "vg-root", "dm/uuid": "LVM-x"})
     array = captured.disk("md0", "9:0", VIRTUAL)
     captured.rests_on(volume, array)
@@ -28,13 +28,14 @@ def _raid_with_lvm_on_it(captured: Any) -> None:
         captured.rests_on(array, captured.partition(disk, f"{name}1", f"8:{16 * index + 1}"))
 
 
-def test_the_layers_of_an_lvm_volume_on_a_raid_are_told_from_the_top_down(captured: Any) -> None:
+def test_the_layers_of_an_lvm_volume_on_a_raid_are_in_order_from_the_top_down(
+    captured: Any,
+) -> None:
     _raid_with_lvm_on_it(captured)
-    volume = device_named("dm-0", captured.sys)
+    volume = device_by_name("dm-0", captured.sys)
     assert volume is not None
     layers = layers_under(volume, captured.sys, captured.proc)
-    told = [(layer.depth, layer.device.name, layer.is_drive) for layer in layers]
-    assert told == [
+    assert [(layer.depth, layer.device.name, layer.is_drive) for layer in layers] == [
         (0, "dm-0", False),
         (1, "md0", False),
         (2, "sda1", False),
@@ -46,19 +47,19 @@ def test_the_layers_of_an_lvm_volume_on_a_raid_are_told_from_the_top_down(captur
     assert [drive.name for drive in drives] == ["sda", "sdb"]
 
 
-def test_a_drive_reached_by_two_ways_is_told_once(captured: Any) -> None:
+def test_a_drive_on_two_paths_is_listed_once(captured: Any) -> None:
     array = captured.disk("md0", "9:0", VIRTUAL)
     disk = captured.disk("sda", "8:0", "devices/pci0/ata1/host0/block")
     for index in (1, 2):
         captured.rests_on(array, captured.partition(disk, f"sda{index}", f"8:{index}"))
-    top = device_named("md0", captured.sys)
+    top = device_by_name("md0", captured.sys)
     assert top is not None
     layers = layers_under(top, captured.sys, captured.proc)
     assert [layer.device.name for layer in layers] == ["md0", "sda1", "sda", "sda2"]
     assert [drive.name for drive in drives_under(top, captured.sys, captured.proc)] == ["sda"]
 
 
-def test_a_mount_stands_on_the_drives_under_its_device(captured: Any) -> None:
+def test_the_drives_of_a_mount_are_those_under_its_device(captured: Any) -> None:
     _raid_with_lvm_on_it(captured)
     captured.mountinfo("22 1 252:0 / / rw - ext4 /dev/mapper/vg-root rw")
     mount = read_mounts(captured.proc)[0]
@@ -66,7 +67,7 @@ def test_a_mount_stands_on_the_drives_under_its_device(captured: Any) -> None:
     assert [drive.name for drive in drives] == ["sda", "sdb"]
 
 
-def test_a_btrfs_mount_stands_on_all_its_devices_although_it_names_one(captured: Any) -> None:
+def test_the_devices_of_a_btrfs_mount_are_all_its_members(captured: Any) -> None:
     disks = [
         captured.disk(f"nvme{index}n1", f"259:{index}", f"devices/pci0/nvme/nvme{index}")
         for index in range(3)
@@ -77,24 +78,24 @@ def test_a_btrfs_mount_stands_on_all_its_devices_although_it_names_one(captured:
     assert [device.name for device in devices] == ["nvme0n1", "nvme2n1"]
 
 
-def test_a_mount_without_a_device_stands_on_no_drive(captured: Any) -> None:
+def test_a_mount_without_a_device_has_no_drive(captured: Any) -> None:
     captured.mountinfo("22 1 0:40 / /a rw - tmpfs tmpfs rw", "23 1 0:41 / /b rw - nfs host:/x rw")
     for mount in read_mounts(captured.proc):
         assert drives_of_mount(mount, captured.sys, captured.proc) == ()
 
 
-def test_a_loop_device_rests_on_the_drive_of_its_backing_file(captured: Any) -> None:
+def test_below_a_loop_device_is_the_drive_of_its_backing_file(captured: Any) -> None:
     disk = captured.disk("sda", "8:0", "devices/pci0/ata1/host0/block")
     captured.partition(disk, "sda1", "8:1")
     captured.disk("loop0", "7:0", VIRTUAL, {"loop/backing_file": "/srv/disk.img"})
     captured.mountinfo("22 1 8:1 / / rw - ext4 /dev/sda1 rw")
-    loop = device_named("loop0", captured.sys)
+    loop = device_by_name("loop0", captured.sys)
     assert loop is not None
     layers = layers_under(loop, captured.sys, captured.proc)
     assert [layer.device.name for layer in layers] == ["loop0", "sda1", "sda"]
 
 
-def test_a_real_mount_leads_through_its_loop_device_to_the_drive_of_the_image(
+def test_a_real_mount_on_a_loop_device_leads_to_the_drive_of_its_image(
     make_filesystem: Callable[..., Path], tmp_path: Path
 ) -> None:
     for kind in ("ext4", "btrfs"):

@@ -1,4 +1,4 @@
-"""Which mount holds a path: also where prefixes and device numbers mislead."""
+"""The mount of a path, also where prefixes and device numbers are ambiguous."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def test_a_btrfs_subvolume_is_found_although_its_device_number_is_in_no_mount(
 ) -> None:
     top = make_filesystem("btrfs", 128)
     subprocess.run(["btrfs", "-q", "subvolume", "create", top / "sub"], check=True)
-    mount = mount_of(top / "sub" / "to" / "be" / "made")
+    mount = mount_of(top / "sub" / "not" / "yet" / "there")
     device = (top / "sub").stat().st_dev
     assert device != os.makedev(mount.major, mount.minor)
     assert (mount.mount_point, mount.fs_type) == (top, "btrfs")
 
 
-def test_a_mount_hidden_below_a_later_one_is_not_taken_for_it(
+def test_a_mount_covered_by_a_later_one_is_not_confused_with_it(
     make_filesystem: Callable[..., Path],
 ) -> None:
     outer, inner = make_filesystem("btrfs", 128), make_filesystem("tmpfs", 1)
@@ -83,7 +83,7 @@ def test_a_mount_hidden_below_a_later_one_is_not_taken_for_it(
     assert (found.fs_type, found.mount_point) == ("btrfs", inner)
 
 
-def test_a_bind_mount_and_a_link_into_it_lead_to_the_same_mount(
+def test_a_bind_mount_and_a_link_into_it_have_the_same_mount(
     make_filesystem: Callable[..., Path], tmp_path: Path
 ) -> None:
     top = make_filesystem("ext4", 16)
@@ -102,22 +102,22 @@ def test_a_bind_mount_and_a_link_into_it_lead_to_the_same_mount(
 
 
 @pytest.mark.parametrize("lines", [["23 22 0:21 / /proc rw - proc proc rw"], None])
-def test_a_path_on_no_mount_that_is_seen_keeps_its_device_and_is_doubted(
+def test_a_path_whose_mount_is_not_listed_keeps_its_device_and_has_a_warning(
     captured: Any, tmp_path: Path, lines: list[str] | None
 ) -> None:
     if lines is None:
         (captured.proc / "self" / "mountinfo").unlink()
     else:
         captured.mountinfo(*lines)  # as in a chroot
-    found = mount_of(tmp_path / "to" / "be" / "made", captured.proc)
+    mount = mount_of(tmp_path / "not" / "yet" / "there", captured.proc)
     number = tmp_path.stat().st_dev
-    assert (found.major, found.minor) == (os.major(number), os.minor(number))
-    assert tmp_path.is_relative_to(found.mount_point)
-    (warning,) = mount_warnings(found, captured.proc, captured.sys)
+    assert (mount.major, mount.minor) == (os.major(number), os.minor(number))
+    assert tmp_path.is_relative_to(mount.mount_point)
+    (warning,) = mount_warnings(mount, captured.proc, captured.sys)
     assert (warning.code, warning.fatal) == ("unseen-mount", False)
 
 
-def test_without_mountinfo_nobody_says_that_nothing_is_mounted(captured: Any) -> None:
+def test_without_mountinfo_reading_the_mounts_is_an_error(captured: Any) -> None:
     (captured.proc / "self" / "mountinfo").unlink()
     with pytest.raises(TargetError, match="mount /proc"):
         read_mounts(captured.proc)

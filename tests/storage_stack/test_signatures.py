@@ -1,4 +1,4 @@
-"""What a block device holds: each kind that the tools here can make, and each alone is found."""
+"""Signatures on block devices, each kind by itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MADE = {
     "crypto_LUKS": ("cryptsetup", "luksFormat", "-q", "--key-file=/etc/hostname"),
     "LVM2_member": ("pvcreate", "-qq", "-y"),
 }
-"""By libblkid's word, what makes one."""
+"""By libblkid's name: the command that creates one."""
 
 
 def _table(entries: bytes) -> bytes:
@@ -42,12 +42,12 @@ def _table(entries: bytes) -> bytes:
 
 
 def mbr(start: int = 2048, count: int = 65536) -> bytes:
-    """A partition table of one Linux partition, in sectors."""
+    """An MBR with one Linux partition; `start` and `count` in sectors."""
     return _table(struct.pack("<B3sB3sII", 0, b"\0\2\0", 0x83, b"\xfe\xff\xff", start, count))
 
 
 def gpt(sectors: int) -> dict[int, bytes]:
-    """By offset: a protective MBR and an empty GPT at the start, without its copy at the end."""
+    """By offset: a protective MBR and an empty GPT, without the backup GPT at the end."""
     entries = bytes(128 * 128)
     guard = _table(struct.pack("<B3sB3sII", 0, b"\0\2\0", 0xEE, b"\xff\xff\xff", 1, sectors - 1))
     fields = (b"EFI PART", 0x10000, 92, 0, 0, 1, sectors - 1, 34, sectors - 34, b"\7" * 16, 2)
@@ -58,7 +58,7 @@ def gpt(sectors: int) -> dict[int, bytes]:
 
 
 def _raid_1_2() -> bytes:
-    """A superblock of Linux RAID, version 1.2, at 4 KiB."""
+    """A Linux RAID superblock, version 1.2, for offset 4 KiB."""
     fields = struct.pack("<IIII", 0xA92B4EFC, 1, 0, 0) + b"\1" * 16 + b"box:0".ljust(32, b"\0")
     return (fields + bytes(64) + struct.pack("<QQQ", 2048, 0, 8)).ljust(1024, b"\0")
 
@@ -69,7 +69,7 @@ WRITTEN: dict[str, dict[int, bytes]] = {
     "crypto_LUKS": {0: b"LUKS\xba\xbe\0\1".ljust(592, b"\0")},
     "linux_raid_member": {4096: _raid_1_2()},
 }
-"""By libblkid's word, bytes at offsets that make one where no tool is at hand."""
+"""By libblkid's name: bytes by offset, for formats that need no tool."""
 
 
 def _write(device: Path, parts: dict[int, bytes]) -> None:
@@ -83,15 +83,13 @@ def _write(device: Path, parts: dict[int, bytes]) -> None:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_what_a_tool_makes_is_found_by_its_name(
-    loop_device: Callable[..., Path], kind: str
-) -> None:
+def test_a_format_made_by_its_tool_is_found(loop_device: Callable[..., Path], kind: str) -> None:
     tool, *options = MADE[kind]
     if shutil.which(tool) is None:
         pytest.skip(f"needs {tool}, which is not installed")
     device = loop_device(300)
     subprocess.run([tool, *options, str(device)], check=True, capture_output=True)
-    assert kind in [found.kind for found in signatures(device_at(device))]
+    assert kind in [signature.kind for signature in signatures(device_at(device))]
 
 
 @pytest.mark.parametrize("kind", WRITTEN)
@@ -101,10 +99,10 @@ def test_a_partition_table_and_a_member_of_luks_or_raid_are_found(
     device = loop_device(64)
     assert signatures(device_at(device)) == []
     _write(device, WRITTEN[kind])
-    assert kind in [found.kind for found in signatures(device_at(device))]
+    assert kind in [signature.kind for signature in signatures(device_at(device))]
 
 
-def test_two_on_one_device_are_both_told_with_their_labels(
+def test_two_signatures_on_one_device_are_both_found_with_their_labels(
     loop_device: Callable[..., Path],
 ) -> None:
     device = loop_device(64)
@@ -115,7 +113,7 @@ def test_two_on_one_device_are_both_told_with_their_labels(
     assert str(found[0]) == f"ext4 'data' on {device}"
 
 
-def test_random_bytes_are_no_signature(loop_device: Callable[..., Path]) -> None:
+def test_random_bytes_have_no_signature(loop_device: Callable[..., Path]) -> None:
     device = loop_device(16)
     _write(device, {0: os.urandom(16 * MIB)})
     assert signatures(device_at(device)) == []
@@ -137,12 +135,14 @@ def partitioned(loop_device: Callable[..., Path]) -> Iterator[tuple[Path, Path]]
         subprocess.run(["partx", "--delete", device], check=True)
 
 
-def test_what_a_partition_holds_is_told_of_its_disk_too(partitioned: tuple[Path, Path]) -> None:
+def test_the_signatures_of_a_partition_are_also_those_of_its_disk(
+    partitioned: tuple[Path, Path],
+) -> None:
     device, partition = partitioned
     subprocess.run(["mkfs.ext4", "-q", partition], check=True)
-    kinds = {(found.node, found.kind) for found in signatures(device_at(device))}
+    kinds = {(each.node, each.kind) for each in signatures(device_at(device))}
     assert kinds == {(device, "dos"), (partition, "ext4")}
-    assert [found.kind for found in signatures(device_at(partition))] == ["ext4"]
+    assert [signature.kind for signature in signatures(device_at(partition))] == ["ext4"]
 
 
 def test_a_mounted_partition_protects_its_whole_disk(
@@ -162,11 +162,11 @@ def test_a_mounted_partition_protects_its_whole_disk(
     assert in_use(device) == []
 
 
-def test_without_wipefs_nothing_is_known_and_that_is_an_error(
+def test_without_wipefs_the_signatures_are_an_error(
     loop_device: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = device_at(loop_device(16))
-    monkeypatch.setattr(module, "_SYSTEM", "")
+    monkeypatch.setattr(module, "_SBIN", "")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(TargetError, match=r"wipefs \(util-linux\).* is not installed"):
         signatures(device)
@@ -175,6 +175,6 @@ def test_without_wipefs_nothing_is_known_and_that_is_an_error(
 def test_a_device_that_cannot_be_read_is_an_error_in_one_line(
     captured: object, tmp_path: Path
 ) -> None:
-    with pytest.raises(TargetError, match="cannot be looked at for file systems") as error:
-        module._on(tmp_path / "none")
+    with pytest.raises(TargetError, match="cannot be checked for file systems") as error:
+        module._wipefs(tmp_path / "none")
     assert "\n" not in str(error.value)

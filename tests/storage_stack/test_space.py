@@ -1,4 +1,4 @@
-"""Room: an ordinary user's, less what must stay free."""
+"""Free space of ordinary users, minus the space that must stay free."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_five_percent_or_one_gib_stays_free_whichever_is_more(
     assert Space(int(total_gib * GIB), free, free).usable_bytes == usable_gib * GIB
 
 
-def test_room_is_what_is_wanted_or_all_that_may_be_used(
+def test_room_is_at_most_the_usable_bytes(
     make_filesystem: Callable[..., Path],
 ) -> None:
     top = make_filesystem("ext4", 3 << 10)
@@ -34,7 +34,7 @@ def test_room_is_what_is_wanted_or_all_that_may_be_used(
     assert room_for(top, 3 * GIB) == usable
 
 
-def test_what_ext4_reserves_for_root_is_not_room(make_filesystem: Callable[..., Path]) -> None:
+def test_blocks_reserved_for_root_are_not_usable(make_filesystem: Callable[..., Path]) -> None:
     plain = space_on(make_filesystem("ext4", 64, mkfs_options="-m 0"))
     space = space_on(make_filesystem("ext4", 64, mkfs_options="-m 20"))
     assert space.free_bytes_root == plain.free_bytes_root
@@ -42,6 +42,6 @@ def test_what_ext4_reserves_for_root_is_not_room(make_filesystem: Callable[..., 
     assert reserved == pytest.approx(0.2 * 64 * 2**20, rel=0.01)
 
 
-def test_a_missing_path_is_named(tmp_path: Path) -> None:
+def test_a_missing_path_is_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="nowhere"):
         space_on(tmp_path / "nowhere")

@@ -1,1 +1,1 @@
-"""From records to findings: one file for each question."""
+"""Helpers that turn records into findings; pure functions without I/O."""

@@ -1,7 +1,7 @@
-"""`Cell`: one measured number of an experiment, named so that other runs have the same one.
+"""`Cell`: one measured value of an experiment, with a key that is the same in other runs.
 
-An experiment's `measures` are rows: some columns identify the case, others are what was measured.
-`Columns` says which is which, so that two runs, or a drive and its twin, are compared case by case.
+A row of an experiment's `measures` has columns that identify a case and columns with measured
+values. `Columns` lists them, so that two runs, or a drive and its twin, can be compared by case.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cell:
-    """A case, the name of what was measured of it, its value and its repeats (maybe none).
+    """One measured value; `repeats` are its single measurements, maybe empty.
 
-    `case` are the values of the columns that `Columns.case` names, in order. `unit` is that of the
-    row, empty where the name ends in it.
+    `case` has the values of the columns `Columns.case`. `name` is the measured column; `unit` is
+    "" if the name ends in the unit.
     """
 
     case: tuple[str | float, ...]
@@ -27,12 +27,12 @@ class Cell:
 
     @property
     def key(self) -> tuple[tuple[str | float, ...], str]:
-        """What is the same in another run."""
+        """The identity of the cell, for comparing runs."""
         return self.case, self.name
 
     @property
     def label(self) -> str:
-        """The case in words: `random 4k, read`."""
+        """The case as text: `random 4k, read`."""
         return ", ".join(
             word if isinstance(word, str) else f"{word:.6g}" for word in self.case if word != ""
         )
@@ -40,9 +40,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of an experiment's rows: those of the case, and each of its measured ones.
+    """The columns of an experiment that identify a case, and those with measured values.
 
-    `repeats` names the column that lists the repeats of a measured one, where there is such.
+    `repeats` maps a measured column to the column with its single measurements.
     """
 
     case: tuple[str, ...]
@@ -51,27 +51,27 @@ class Columns:
 
 
 def cells(columns: Columns | None, measures: Iterable[Mapping[str, Any]]) -> list[Cell]:
-    """The cells of a run's `measures`, in order; values that are not numbers are left out.
+    """The cells of a run's `measures`, in order, without those that have no number.
 
-    `columns` are those of the run's experiment (`COLUMNS` in its module `analysis`); None, and no
-    cells, if its rows are points of a curve and its findings say it all.
+    `columns` are `COLUMNS` of the experiment's module `analysis`. None: its rows are not cases but
+    points of a curve, and give no cells.
     """
     if columns is None:
         return []
-    return [cell for row in measures for cell in _of_row(row, columns)]
+    return [cell for row in measures for cell in _row_cells(row, columns)]
 
 
-def _of_row(row: Mapping[str, Any], columns: Columns) -> Iterator[Cell]:
-    case = tuple(_word(row.get(name, "")) for name in columns.case)
+def _row_cells(row: Mapping[str, Any], columns: Columns) -> Iterator[Cell]:
+    case = tuple(_case_value(row.get(name, "")) for name in columns.case)
     for name in columns.measured:
         value = row.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            listed = row.get(columns.repeats.get(name, ""))
+            repeats = row.get(columns.repeats.get(name, ""))
             unit = str(row.get("unit", ""))
-            if unit == "us":  # a suite's access times
-                listed = row.get("us_all")
-            yield Cell(case, name, float(value), tuple(map(float, listed or ())), unit)
+            if unit == "us":  # access times of the suite
+                repeats = row.get("us_all")
+            yield Cell(case, name, float(value), tuple(map(float, repeats or ())), unit)
 
 
-def _word(value: Any) -> str | float:
+def _case_value(value: Any) -> str | float:
     return float(value) if isinstance(value, int | float) else str(value)

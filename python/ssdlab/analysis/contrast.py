@@ -1,4 +1,4 @@
-"""Two runs of the same experiment side by side: ratios, with bounds where both runs have some."""
+"""Compares two runs of one experiment: ratios, with an interval if both runs have one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from ssdlab.stats.interval import ratio_interval
 
 @dataclass(frozen=True)
 class Contrast:
-    """A finding or a cell of both runs; `ratio` is the second over the first, with its bounds.
+    """A finding or a cell of both runs; `ratio` is second / first, `low` to `high` its interval.
 
-    `name` is that of the finding or of the measured column, `case` that of the row, empty for a
-    finding. A value is None where a run does not have it; then, and for words and truth values,
-    there is no ratio.
+    `name` is the finding or the measured column, `case` the cell's case ("" for a finding). A value
+    is None if its run does not have it. `ratio` is None for missing values, text and truth values.
     """
 
     name: str
@@ -31,60 +30,57 @@ class Contrast:
     high: float | None = None
 
 
-def of_findings(first: Mapping[str, Finding], second: Mapping[str, Finding]) -> list[Contrast]:
-    """A row for each finding of either run, in order."""
-    found = []
+def compare_findings(first: Mapping[str, Finding], second: Mapping[str, Finding]) -> list[Contrast]:
+    """One row for each finding of either run, in order."""
+    rows = []
     for name in dict.fromkeys([*first, *second]):
-        one, other = first.get(name), second.get(name)
-        unit = next(each.unit for each in (one, other) if each is not None)
-        below, above = (None if each is None else each.value for each in (one, other))
-        found.append(Contrast(name, "", unit, below, above, *_of_bounds(one, other)))
-    return found
+        pair = first.get(name), second.get(name)
+        unit = next(finding.unit for finding in pair if finding is not None)
+        one, other = (None if finding is None else finding.value for finding in pair)
+        rows.append(Contrast(name, "", unit, one, other, *_ratio_of_findings(*pair)))
+    return rows
 
 
-def of_measures(
+def compare_measures(
     columns: Columns | None,
     first: Sequence[Mapping[str, Any]],
     second: Sequence[Mapping[str, Any]],
 ) -> list[Contrast]:
-    """A row for each case that both runs measured, in the order of the first."""
+    """One row for each case that both runs measured, in the order of the first run."""
     others = {cell.key: cell for cell in cells(columns, second)}
     pairs = [(cell, others.get(cell.key)) for cell in cells(columns, first)]
-    return [_of_cells(one, other) for one, other in pairs if other is not None]
+    return [_compare_cells(one, other) for one, other in pairs if other is not None]
 
 
-def _of_cells(one: Cell, other: Cell) -> Contrast:
+def _compare_cells(one: Cell, other: Cell) -> Contrast:
     if not one.value > 0 or not other.value > 0:
         return Contrast(one.name, one.label, one.unit, one.value, other.value)
     ratio = other.value / one.value
-    bounds = ratio_interval(other.repeats, one.repeats) if _positive(one, other) else None
+    is_positive = all(value > 0 for value in (*one.repeats, *other.repeats))
+    bounds = ratio_interval(other.repeats, one.repeats) if is_positive else None
     low, high = (None, None) if bounds is None else (min(bounds[0], ratio), max(bounds[1], ratio))
     return Contrast(one.name, one.label, one.unit, one.value, other.value, ratio, low, high)
 
 
-def _positive(*several: Cell) -> bool:
-    return all(value > 0 for cell in several for value in cell.repeats)
-
-
-def _of_bounds(
+def _ratio_of_findings(
     one: Finding | None, other: Finding | None
 ) -> tuple[float | None, float | None, float | None]:
-    """Ratio and bounds: the logarithms' half widths add as the roots of their squares do."""
+    """Ratio and interval: half widths of the logarithms are added in quadrature."""
     if one is None or other is None:
         return None, None, None
-    below, above = _positive_number(one.value), _positive_number(other.value)
-    if below is None or above is None:
+    first, second = _positive_number(one.value), _positive_number(other.value)
+    if first is None or second is None:
         return None, None, None
-    ratio, widths = above / below, [_half_widths(one), _half_widths(other)]
-    if widths[0] is None or widths[1] is None:
+    ratio, first_widths, second_widths = second / first, _half_widths(one), _half_widths(other)
+    if first_widths is None or second_widths is None:
         return ratio, None, None
-    down = math.hypot(widths[1][0], widths[0][1])
-    up = math.hypot(widths[1][1], widths[0][0])
+    down = math.hypot(second_widths[0], first_widths[1])
+    up = math.hypot(second_widths[1], first_widths[0])
     return ratio, ratio * math.exp(-down), ratio * math.exp(up)
 
 
 def _half_widths(finding: Finding) -> tuple[float, float] | None:
-    """Of the logarithm, below and above the value; None where it has no bounds above zero."""
+    """Of the logarithm, below and above the value; None without positive bounds."""
     value, low, high = (_positive_number(x) for x in (finding.value, finding.low, finding.high))
     if value is None or low is None or high is None:
         return None

@@ -1,4 +1,4 @@
-"""What an analysis gets and what it gives, whatever the experiment."""
+"""Input and output of every analysis: `Evidence` and `Conclusion`."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import pyarrow as pa
 
 from ssdlab.records import Finding
 
-DOUBTFUL: Final = frozenset(
+_DOUBTFUL: Final = frozenset(
     {
         *("page-cache-below", "page-cache", "extents-unknown", "layout-changed"),
         *("ceiling", "link-speed", "unwritten"),
     }
 )
-"""Warnings after which a number may be another thing's than the drive's."""
+"""Warnings after which a result may not be that of the drive."""
 ENDINGS: Final = {"interrupted": "Interrupted", "failed": "Failed", "complete": "Ended"}
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a run recorded.
+    """The records of a run.
 
-    `tables` are those of `records`, `parameters` and `outcome` as in its manifest; `warnings` are
-    the codes of its warnings.
+    `tables` are those of `records`; `parameters` and `outcome` are those of the manifest;
+    `warnings` are the codes of the warnings.
     """
 
     tables: Mapping[str, pa.Table]
@@ -35,19 +35,19 @@ class Evidence:
     virtual: bool = False
 
     def steps(self, phase: str | None = None) -> list[dict[str, Any]]:
-        """The rows of `STEPS` in order, of one phase or of all."""
+        """The rows of `STEPS` in order, of one phase or all."""
         rows: list[dict[str, Any]] = self.tables["steps"].to_pylist()
         return [row for row in rows if phase is None or row["phase"] == phase]
 
     def observed(self, name: str) -> list[dict[str, Any]]:
-        """The rows of `OBSERVATIONS` with a name, in order."""
+        """The rows of `OBSERVATIONS` with this name, in order."""
         rows: list[dict[str, Any]] = self.tables["observations"].to_pylist()
         return [row for row in rows if row["name"] == name]
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What the evidence supports: rows for the JSON's `measures`, findings, one sentence."""
+    """The result of an analysis: rows of `measures`, findings, and the verdict in one sentence."""
 
     measures: list[dict[str, Any]]
     findings: dict[str, Finding] = field(default_factory=dict)
@@ -55,12 +55,12 @@ class Conclusion:
 
 
 def seconds_of(step: Mapping[str, Any]) -> float:
-    """How long a step took, in seconds of the drive's clock."""
+    """The duration of a step in seconds, on the device's clock."""
     return float(step["end_ns"] - step["start_ns"]) / 1e9
 
 
 def qualified(sentence: str, warnings: frozenset[str]) -> str:
-    """The sentence; with warnings that shake it, it must not stand alone."""
-    if DOUBTFUL.intersection(warnings):
+    """The sentence; marked as doubtful if a warning says that it may not be the drive."""
+    if _DOUBTFUL.intersection(warnings):
         return f"{sentence.rstrip('.')}; doubtful, see the warnings."
     return sentence

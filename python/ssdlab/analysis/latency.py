@@ -1,4 +1,4 @@
-"""Percentiles of latency as they were recorded: by step, by kind of request."""
+"""Latency percentiles of steps, by operation."""
 
 from __future__ import annotations
 
@@ -15,86 +15,89 @@ from ssdlab.stats.quantile import Percentiles, percentiles, samples_needed
 
 Column: TypeAlias = npt.NDArray[Any]
 OPS: Final = ("read", "write", "trim", "flush")
-"""By the number that the column `op` has."""
+"""Indexed by the values of the column `op`."""
 SHARES: Final = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
-"""The percentiles that are told, by the last part of a column's name."""
+"""Reported percentiles by the suffix of their column."""
 
 
 @dataclass(frozen=True)
 class Latencies:
-    """How many requests there were, and their percentiles in us; None where too few support one."""
+    """Number of requests, and percentiles in us; None with too few requests for a percentile."""
 
     requests: int
     us: Percentiles
 
     def columns(self) -> dict[str, float | None]:
-        """`latency_us_p50` and so on."""
+        """The percentiles by column name: `latency_us_p50` and so on."""
         return {f"latency_us_{name}": getattr(self.us, name) for name in SHARES}
 
     def unsupported(self) -> str | None:
-        """The percentiles that are None and how many requests they take; None where none is."""
+        """The missing percentiles and the requests that they need; None if none is missing."""
         missing = [name for name in SHARES if getattr(self.us, name) is None]
         if not missing:
             return None
-        takes = ", ".join(f"{told(name)} takes {samples_needed(SHARES[name])}" for name in missing)
-        return f"{takes} requests, and {self.requests} were made"
+        needs = ", ".join(
+            f"{percentile_label(name)} needs {samples_needed(SHARES[name])}" for name in missing
+        )
+        return f"{needs} requests, and the run made {self.requests}"
 
 
-def told(name: str) -> str:
-    """A percentile for people: "p99.99"."""
+def percentile_label(name: str) -> str:
+    """The label of a percentile: "p99.99" for "p9999"."""
     return f"p{SHARES[name] * 100:g}"
 
 
-def of_kinds(tables: Mapping[str, pa.Table], steps: Iterable[int]) -> dict[str, Latencies]:
-    """The latencies of some steps together, by kind of request, in the order of `OPS`."""
-    return {op: each for (_, op), each in by_group(tables, dict.fromkeys(steps, 0)).items()}
+def latencies_by_op(tables: Mapping[str, pa.Table], steps: Iterable[int]) -> dict[str, Latencies]:
+    """The latencies of the steps together, by operation, in the order of `OPS`."""
+    groups = latencies_by_group(tables, dict.fromkeys(steps, 0))
+    return {op: latencies for (_, op), latencies in groups.items()}
 
 
-def by_group(
+def latencies_by_group(
     tables: Mapping[str, pa.Table], groups: Mapping[int, int]
 ) -> dict[tuple[int, str], Latencies]:
-    """The latencies of the steps of each group together, by kind of request, both in order.
+    """The latencies of the steps of each group together, by operation, both in order.
 
-    `groups` has a group for each step that counts. What was not recorded by kind is of kind "".
+    `groups` maps a step to its group; other steps are ignored. The operation is "" if the run did
+    not record latencies by operation.
     """
     table = tables["interval_latency"]
-    kinds: tuple[str, ...] = OPS
+    ops: tuple[str, ...] = OPS
     if not len(table):
-        table, kinds = tables["latency"], ("",)
-    steps = table["step"].to_numpy()
-    wanted = np.isin(steps, np.array(list(groups), dtype=np.int64))
-    keys, values, counts = _columns(table, wanted, groups)
+        table, ops = tables["latency"], ("",)
+    selected = np.isin(table["step"].to_numpy(), np.array(list(groups), dtype=np.int64))
+    keys, values, counts = _columns(table, selected, groups)
     order = np.lexsort((values, keys))
     keys, values, counts = keys[order], values[order], counts[order]
     edges = np.flatnonzero(np.diff(keys, prepend=-1))
     return {
-        (int(keys[start]) // len(OPS), kinds[int(keys[start]) % len(OPS)]): _latencies(
+        (int(keys[start]) // len(OPS), ops[int(keys[start]) % len(OPS)]): _latencies(
             values[start:stop], counts[start:stop]
         )
         for start, stop in zip(edges, [*edges[1:], len(keys)], strict=True)
     }
 
 
-def of_all(tables: Mapping[str, pa.Table], steps: Iterable[int]) -> Latencies:
-    """The latencies of all requests of some steps together."""
+def latencies_of_steps(tables: Mapping[str, pa.Table], steps: Iterable[int]) -> Latencies:
+    """The latencies of all requests of the steps together."""
     table = tables["latency"]
     rows = table.filter(pc.is_in(table["step"], pa.array(list(steps), pa.uint32())))
     return _latencies(rows["latency_ns"].to_numpy(), rows["count"].to_numpy())
 
 
 def _columns(
-    table: pa.Table, wanted: Column, groups: Mapping[int, int]
+    table: pa.Table, selected: Column, groups: Mapping[int, int]
 ) -> tuple[Column, Column, Column]:
-    """Of the wanted rows: group and kind as one number, the latency, how often it was."""
-    found, places = np.unique(table["step"].to_numpy()[wanted], return_inverse=True)
-    group = np.array([groups[int(step)] for step in found], dtype=np.int64)[places]
-    kind = table["op"].to_numpy()[wanted] if "op" in table.column_names else 0
-    keys = group * len(OPS) + kind
-    return keys, table["latency_ns"].to_numpy()[wanted], table["count"].to_numpy()[wanted]
+    """Of the selected rows: group and operation as one key, latency in ns, count."""
+    steps, inverse = np.unique(table["step"].to_numpy()[selected], return_inverse=True)
+    group = np.array([groups[int(step)] for step in steps], dtype=np.int64)[inverse]
+    op = table["op"].to_numpy()[selected] if "op" in table.column_names else 0
+    keys = group * len(OPS) + op
+    return keys, table["latency_ns"].to_numpy()[selected], table["count"].to_numpy()[selected]
 
 
 def _latencies(latency_ns: Column, count: Column) -> Latencies:
-    values, places = np.unique(latency_ns, return_inverse=True)
+    values, inverse = np.unique(latency_ns, return_inverse=True)
     counts = np.zeros(len(values), dtype=np.int64)
-    np.add.at(counts, places, count.astype(np.int64))
+    np.add.at(counts, inverse, count.astype(np.int64))
     return Latencies(int(counts.sum()), percentiles(values / 1e3, counts))

@@ -1,9 +1,9 @@
-"""Write amplification and spare area, each from the other, and from what writes cost.
+"""Write amplification from spare area and the reverse, and write amplification from write costs.
 
-Uniform writes at random over all that is visible. `alpha` is flash that holds data over visible
-capacity; spare is hidden / all = 1 - 1 / alpha, overprovisioning hidden / visible = alpha - 1.
-Which victim a drive collects is not known; the closed form is that of the oldest, which is greedy's
-limit for large superblocks: docs/models/collection.md has it beside the others.
+For uniform random writes over the visible capacity. `alpha` is flash / visible capacity: spare
+(hidden / all) is 1 - 1 / alpha, and overprovisioning (hidden / visible) is alpha - 1. A drive's
+victim policy is not known. The closed form is that of FIFO (the oldest superblock), which is the
+limit of greedy for large superblocks; docs/models/collection.md compares it with other policies.
 """
 
 from __future__ import annotations
@@ -11,65 +11,69 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-UNITS_A_PAGE: Final = 4
-"""Mapping units of 4 KiB in a page of 16 KiB, as of most drives since 2013."""
+UNITS_PER_PAGE: Final = 4
+"""Mapping units of 4 KiB in a page of 16 KiB, as in most drives since 2013."""
 BY_POLICY: Final = (0.87, 1.33)
-"""WAF of other victims over the closed form, at spares of 5 to 40 %: greedy with superblocks of 64
-units is 0.87 to 0.99 of it, the emptiest of three picked at random 1.14 to 1.18, of two 1.26 to
-1.33. Real superblocks have thousands of units."""
+"""WAF of other victim policies over the closed form, at 5 to 40 % spare: greedy with superblocks of
+64 units is 0.87 to 0.99 of it, the emptiest of three random ones 1.14 to 1.18, of two 1.26 to 1.33.
+Real superblocks have thousands of units."""
 
 
 class Bracket(NamedTuple):
-    """A value between two bounds."""
+    """A value with its bounds."""
 
     value: float
     low: float
     high: float
 
 
-def waf_of(alpha: float) -> float:
-    """WAF when the oldest superblock is the victim, from alpha above 1.
+def waf_from_alpha(alpha: float) -> float:
+    """WAF if the oldest superblock is the victim; `alpha` > 1.
 
-    A = alpha / (alpha + W(-alpha exp(-alpha))), W Lambert's (Xiang and Kurkoski, arXiv 1110.4245).
+    A = alpha / (alpha + W(-alpha exp(-alpha))) with Lambert's W (Xiang and Kurkoski, arXiv
+    1110.4245).
     """
     from scipy.special import lambertw
 
-    assert alpha > 1, f"flash for {alpha} of what is visible collects nothing"
+    assert alpha > 1, f"alpha is {alpha}: without spare, nothing can be collected"
     return alpha / (alpha + float(lambertw(-alpha * math.exp(-alpha)).real))
 
 
-def alpha_of(waf: float) -> float:
-    """The inverse: A = 1 / (1 - exp(-alpha / A)) solved for alpha, from a WAF above 1."""
-    assert waf > 1, f"a WAF of {waf} says nothing of spare"
+def alpha_from_waf(waf: float) -> float:
+    """The inverse: A = 1 / (1 - exp(-alpha / A)) solved for alpha; `waf` > 1."""
+    assert waf > 1, f"WAF is {waf}: the spare area cannot be derived from it"
     return -waf * math.log1p(-1 / waf)
 
 
-def spare_of(alpha: float) -> float:
+def spare_from_alpha(alpha: float) -> float:
     """Hidden flash / all flash."""
     return 1 - 1 / alpha
 
 
 def waf_from_costs(steady: float, alone: float, read: float) -> Bracket | None:
-    """WAF from seconds a byte: of steady writes, of the same with nothing to move, of reads.
+    """WAF from seconds per byte: steady writes, writes without relocation, random 4 KiB reads.
 
-    A byte of the host that carries WAF - 1 moved bytes with it costs WAF programs and the senses
-    for what is moved. If senses cost nothing, WAF is steady / alone: the high bound. If each takes
-    its die as long as a read at random of the host's does, `read` a byte of such a 4 KiB request,
-    it is (steady / alone + r) / (1 + r), r = senses a moved unit x read / alone: the low bound.
-    The value is the geometric mean. None where steady writes are no dearer than those alone.
+    A host byte costs WAF programs, and the senses of the WAF - 1 relocated bytes. If senses are
+    free, WAF is steady / alone: the upper bound. If a sense occupies its die as long as a random
+    host read, WAF is (steady / alone + r) / (1 + r) with r = senses per relocated unit x read /
+    alone: the lower bound. The value is their geometric mean. None if steady writes do not cost
+    more than writes without relocation.
     """
     ratio = steady / alone
     if ratio <= 1:
         return None
     waf = ratio
-    for _ in range(20):  # fewer units of a victim are valid at a lower WAF, and share senses less
-        share = senses_a_move(1 - 1 / waf) * read / alone
+    for _ in range(20):  # at a lower WAF a victim has fewer valid units, and a sense yields fewer
+        share = senses_per_unit(1 - 1 / waf) * read / alone
         waf = (ratio + share) / (1 + share)
     return Bracket(math.sqrt(waf * ratio), waf, ratio)
 
 
-def senses_a_move(valid: float, units: int = UNITS_A_PAGE) -> float:
-    """Senses for a valid unit where a share of a victim is valid, anywhere: one for each page."""
+def senses_per_unit(valid: float, units: int = UNITS_PER_PAGE) -> float:
+    """Senses per relocated unit if the fraction `valid` of a victim's units is valid.
+
+    One sense reads all valid units of a page; valid units are at random positions.
+    """
     if valid <= 0:
         return 1.0
     return (1 - (1 - valid) ** units) / (units * valid)

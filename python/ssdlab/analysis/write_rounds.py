@@ -1,4 +1,4 @@
-"""Rounds of a write load: a row each, with rates, latencies and what the drive counted."""
+"""Rounds of a write load: rates, latencies and write counters, one row per round."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ssdlab.stats.quantile import percentiles
 from ssdlab.stats.steady import Progress
 
 MIB: Final = 1 << 20
-COUNTS_MOST: Final = 0.02
-"""A count's step may be this share of what was written between two looks, or WAF is not told."""
+_COUNTER_STEP_MAX: Final = 0.02
+"""WAF is reported if the counters' resolution is at most this fraction of the bytes written."""
 _US: Final = 1000.0
 
 Columns = tuple[list[float], list[float]]
-"""Seconds and bytes of intervals, equally long."""
+"""Seconds and bytes of intervals; both lists have the same length."""
 
 
 def rows(evidence: Evidence) -> list[dict[str, Any]]:
-    """A row a round of any part: round, spare_percent, written_mib, iops, latencies, waf ..."""
-    found: list[dict[str, Any]] = []
+    """One row per round of each stage: round, spare_percent, written_mib, iops, latencies, waf."""
+    result: list[dict[str, Any]] = []
     written: dict[int, int] = {}
     for step in evidence.steps("round"):
         seconds = seconds_of(step)
@@ -33,7 +33,7 @@ def rows(evidence: Evidence) -> list[dict[str, Any]]:
             continue
         stage = step["stage"]
         written[stage] = written.get(stage, 0) + step["bytes"]
-        found.append(
+        result.append(
             {
                 "round": step["repeat"],
                 "spare_percent": round(100 * (step["value"] or 0.0), 6),
@@ -45,14 +45,14 @@ def rows(evidence: Evidence) -> list[dict[str, Any]]:
                 "waf": waf_between(evidence, step["step"], step["step"] + 1),
             }
         )
-    return found
+    return result
 
 
 def _latency(table: pa.Table, step: int) -> dict[str, float | None]:
-    found = _columns_of(table, step, ("latency_ns", "count"))
-    order = np.argsort(found[0])
-    values, counts = found[0][order].astype(np.float64) / _US, found[1][order].astype(np.int64)
-    told = percentiles(values, counts)
+    latency_ns, count = _columns_of(table, step, ("latency_ns", "count"))
+    order = np.argsort(latency_ns)
+    values, counts = latency_ns[order].astype(np.float64) / _US, count[order].astype(np.int64)
+    quantiles = percentiles(values, counts)
     names = ("latency_us_mean", "latency_us_sd", "latency_us_p50", "latency_us_p99")
     if not counts.sum():
         return dict.fromkeys((*names, "latency_us_p999"), None)
@@ -61,56 +61,56 @@ def _latency(table: pa.Table, step: int) -> dict[str, float | None]:
     return {
         "latency_us_mean": mean,
         "latency_us_sd": spread,
-        "latency_us_p50": told.p50,
-        "latency_us_p99": told.p99,
-        "latency_us_p999": told.p999,
+        "latency_us_p50": quantiles.p50,
+        "latency_us_p99": quantiles.p99,
+        "latency_us_p999": quantiles.p999,
     }
 
 
 def waf_between(evidence: Evidence, first: int, last: int) -> float | None:
-    """Flash writes over host writes as the drive counted them, from before step `first` on.
+    """Flash writes / host writes of the steps from `first` to before `last`, by drive counters.
 
-    To before step `last`. None where it was not looked at, or counts too coarsely.
+    None if the counters were not read, or their resolution is too coarse.
     """
-    looks = [
-        _look(evidence, name, at)
+    counters = [
+        _counter(evidence, name, at)
         for name in ("host_write_bytes", "flash_write_bytes", "write_count_step_bytes")
         for at in (first, last)
     ]
-    if any(look is None for look in looks):
+    if any(value is None for value in counters):
         return None
-    host_0, host_1, flash_0, flash_1, _, count_step = (look or 0.0 for look in looks)
+    host_0, host_1, flash_0, flash_1, _, count_step = (value or 0.0 for value in counters)
     host, flash = host_1 - host_0, flash_1 - flash_0
-    if host <= 0 or flash <= 0 or count_step > COUNTS_MOST * host:
+    if host <= 0 or flash <= 0 or count_step > _COUNTER_STEP_MAX * host:
         return None
     return flash / host
 
 
-def _look(evidence: Evidence, name: str, step: int) -> float | None:
-    """The last value noted when so many steps were recorded."""
-    found = [row["value"] for row in evidence.observed(name) if row["step"] == step]
-    return found[-1] if found else None
+def _counter(evidence: Evidence, name: str, step: int) -> float | None:
+    """The last value observed before step `step`."""
+    values = [row["value"] for row in evidence.observed(name) if row["step"] == step]
+    return values[-1] if values else None
 
 
-def counted_by(evidence: Evidence) -> str:
-    """Who counted flash writes: "the twin's counters", "smartctl, ..."; "" for nobody."""
-    found = evidence.observed("flash_write_bytes")
-    return str(found[-1]["detail"]) if found else ""
+def counter_source(evidence: Evidence) -> str:
+    """The source of the flash write counter: "the twin's counters", "smartctl, ..."; or ""."""
+    rows = evidence.observed("flash_write_bytes")
+    return str(rows[-1]["detail"]) if rows else ""
 
 
 def progress(evidence: Evidence, steps: Sequence[dict[str, Any]]) -> Progress:
-    """Bytes against seconds through steps one after the other, the time between them left out."""
+    """Bytes over time of consecutive steps, without the time between them."""
     return joined([intervals(evidence, step) for step in steps])
 
 
 def joined(columns: Sequence[Columns]) -> Progress:
-    """Steps' intervals one after the other."""
+    """The intervals of several steps, concatenated."""
     seconds = [length for lengths, _ in columns for length in lengths]
     return Progress(seconds, [amount for _, amounts in columns for amount in amounts])
 
 
 def intervals(evidence: Evidence, step: dict[str, Any]) -> Columns:
-    """Seconds and bytes of a step's intervals; one without bytes counts to the one before it."""
+    """Seconds and bytes of a step's intervals; gaps between intervals count to the earlier one."""
     starts, amounts = _columns_of(evidence.tables["intervals"], step["step"], ("start_ns", "bytes"))
     spans = np.diff(np.append(starts.astype(np.int64), step["end_ns"]))
     kept = spans > 0
@@ -118,6 +118,6 @@ def intervals(evidence: Evidence, step: dict[str, Any]) -> Columns:
 
 
 def _columns_of(table: pa.Table, step: int, names: Sequence[str]) -> list[NDArray[np.uint64]]:
-    """A step's rows of some columns; by NumPy, for Arrow would start threads of its own."""
-    chosen = table["step"].to_numpy() == step
-    return [table[name].to_numpy()[chosen] for name in names]
+    """Columns of a step; with NumPy, since Arrow would start threads of its own."""
+    selected = table["step"].to_numpy() == step
+    return [table[name].to_numpy()[selected] for name in names]

@@ -21,7 +21,7 @@ from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.input_files import read_bytes
 from ssdlab.records import encode_json
 from ssdlab.snapshot import File, Snapshot, Unread, decode
-from ssdlab.storage_stack.snapshot import Probes, file_record, largest, look
+from ssdlab.storage_stack.snapshot import Probes, file_record, largest, read_snapshot
 from ssdlab.storage_stack.trim import Roots, read_tables
 from ssdlab.units import format_size, parse_size
 from ssdlab.warning import MeasurementWarning
@@ -111,7 +111,7 @@ def _recorded(path: Path) -> Snapshot:
 
 def _read(options: _MapOptions, *, quiet: bool) -> Snapshot:
     probes = Probes()
-    stack = look(options.target, Roots(tables=read_tables()), probes)
+    stack = read_snapshot(options.target, Roots(tables=read_tables()), probes)
     unread = list(stack.unread)
     paths = _select_files(options, stack, unread, quiet=quiet)
     records = _file_records(options, paths, unread, quiet=quiet)

@@ -2,7 +2,7 @@
 
 By what the sides are:
 
-- measured in turns: pairs of turns (`stats.shift.of_pairs`);
+- measured in turns: pairs of turns (`stats.shift.from_pairs`);
 - several runs: the runs are the repeats, in pairs where they are such;
 - a run each: what the run itself tells of its error, by repeats or by blocks of its intervals. On
   a real clock another run of the same drive differs by more than that: `RUN_TO_RUN` is added.
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 
-from ssdlab.analysis.contrast import Contrast, of_findings, of_measures
+from ssdlab.analysis.contrast import Contrast, compare_findings, compare_measures
 from ssdlab.analysis.evidence import seconds_of
 from ssdlab.comparison.side import TURNS, Side, in_pairs
 from ssdlab.experiments.registry import EXPERIMENTS, cells_of
@@ -69,7 +69,7 @@ def _of_turns(first: Run, other: Run) -> list[Number]:
         shared = sorted(below[key].keys() & above[key].keys())
         one, two = ([side[key][turn] for turn in shared] for side in (below, above))
         if len(shared) >= shift.FEWEST_PAIRS:
-            judged, how = shift.of_pairs(two, one, MARGIN), f"{len(shared)} pairs of turns"
+            judged, how = shift.from_pairs(two, one, MARGIN), f"{len(shared)} pairs of turns"
             found.append(_number(key, (_OF_TURNS[key[1]], one, two), judged, how))
     return found
 
@@ -105,10 +105,10 @@ def _repeats(one: list[float], two: list[float], *, paired: bool) -> tuple[Shift
     if min(*one, *two) <= 0:
         return None, "a value of zero has no ratio"
     if not paired:
-        return shift.of_repeats(two, one, MARGIN), f"{len(one)} and {len(two)} runs"
+        return shift.from_repeats(two, one, MARGIN), f"{len(one)} and {len(two)} runs"
     if len(one) >= shift.FEWEST_PAIRS + 2:
-        return shift.of_pairs(two, one, MARGIN), f"{len(one)} pairs of runs"
-    return shift.of_paired_repeats(two, one, MARGIN), f"{len(one)} pairs of runs"
+        return shift.from_pairs(two, one, MARGIN), f"{len(one)} pairs of runs"
+    return shift.from_paired_repeats(two, one, MARGIN), f"{len(one)} pairs of runs"
 
 
 def _values(run: Run) -> dict[Key, tuple[str, float]]:
@@ -143,9 +143,9 @@ def _number(
 def _of_one_run(first: Side, other: Side) -> list[Number]:
     one, two = first.runs[0], other.runs[0]
     experiment = one.manifest.experiment
-    found = of_findings(one.result.findings, two.result.findings)
+    found = compare_findings(one.result.findings, two.result.findings)
     if experiment != TURNS:
-        found += of_measures(
+        found += compare_measures(
             EXPERIMENTS[experiment].columns, one.result.measures, two.result.measures
         )
     rates = [_rates(run) for run in (one, two)]
@@ -164,7 +164,7 @@ def _judged(contrast: Contrast, scatter: float, *, same_seed: bool) -> Number:
         if same_seed:
             return Number(contrast, None, "a run each in virtual time, same seed", exact=True)
         return Number(contrast, None, "a run each, and nothing tells their error")
-    judged = shift.of_bounds(contrast.ratio, contrast.low, contrast.high, scatter, MARGIN)
+    judged = shift.from_bounds(contrast.ratio, contrast.low, contrast.high, scatter, MARGIN)
     bounded = replace(contrast, low=judged.low, high=judged.high)
     allowed = f", and {RUN_TO_RUN:.0%} from run to run allowed for" if scatter else ""
     return Number(bounded, judged.p, f"a run each{allowed}")

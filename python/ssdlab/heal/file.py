@@ -52,7 +52,7 @@ from ssdlab.heal.refusal import (
 from ssdlab.heal.resume import CompletedRanges
 from ssdlab.heal.speed import ReadSpeedMeter
 from ssdlab.storage_stack.extents import merged
-from ssdlab.storage_stack.file_info import FileSeen, look_at
+from ssdlab.storage_stack.file_info import FileInfo, read_file_info
 
 PROBE_BYTES: Final = 16 << 20
 WHOLE_FILE: Final[Method] = "copy and exchange"
@@ -69,7 +69,7 @@ def heal_file(path: Path, options: HealOptions, progress: ProgressCallback) -> F
     """
     result = FileOutcome(path=str(path))
     try:
-        return _heal(look_at(path), options, progress, result)
+        return _heal(read_file_info(path), options, progress, result)
     except TargetError as error:
         return _refuse(result, Refusal("cannot-open", str(error)))
     except OSError as error:
@@ -79,7 +79,7 @@ def heal_file(path: Path, options: HealOptions, progress: ProgressCallback) -> F
 
 
 def _heal(
-    info: FileSeen, options: HealOptions, progress: ProgressCallback, result: FileOutcome
+    info: FileInfo, options: HealOptions, progress: ProgressCallback, result: FileOutcome
 ) -> FileOutcome:
     result.file_system, result.size_bytes = info.mount.fs_type, info.size_bytes
     reason = refusal(info, shared=options.shared)
@@ -112,7 +112,7 @@ class _FileHeal:
 
     def __init__(
         self,
-        info: FileSeen,
+        info: FileInfo,
         method: Method,
         options: HealOptions,
         progress: ProgressCallback,
@@ -203,7 +203,7 @@ class _FileHeal:
         finally:
             rewriter.close()
         if whole and self.rewritten:
-            self.info = look_at(self.info.path)  # the copy has the file's name now
+            self.info = read_file_info(self.info.path)  # the copy has the file's name now
         self.completed.clear()
 
     def _rewrite_part(self, rewriter: Rewriter, part: Range) -> None:
@@ -233,7 +233,7 @@ class _FileHeal:
         old = overlapping_pieces(self.before, self.rewritten)
         self.after = update_pieces(self.before, self._measured(old, "reading what was rewritten"))
         self.result.after_mib_per_s = mib_per_s(average_speed(self.after))
-        self.result.extents_after = len(merged(look_at(self.info.path).extents or ()))
+        self.result.extents_after = len(merged(read_file_info(self.info.path).extents or ()))
 
     def _measured(self, pieces: Sequence[Piece], label: str) -> list[Piece]:
         """The same pieces measured now; slow ones several times, with the best reading."""

@@ -1,4 +1,4 @@
-"""Whether a file may be rewritten, and by which method: decided from its `FileSeen` alone."""
+"""Whether a file may be rewritten, and by which method: decided from its `FileInfo` alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import Extent, ExtentFlag, all_flags
-from ssdlab.storage_stack.file_info import FileSeen
+from ssdlab.storage_stack.file_info import FileInfo
 from ssdlab.storage_stack.filesystem import (
     IN_PLACE,
     LOG_STRUCTURED,
@@ -34,7 +34,7 @@ class Refusal(msgspec.Struct, frozen=True):
     sentence: str
 
 
-def method_for(info: FileSeen) -> Method | None:
+def method_for(info: FileInfo) -> Method | None:
     """How this file can be rewritten; None if no safe method is known."""
     kind = info.mount.fs_type
     if kind in _EXT and Attribute.EXTENTS in info.attributes:
@@ -44,7 +44,7 @@ def method_for(info: FileSeen) -> Method | None:
     return "copy and exchange" if kind in _MAY_BE_COPIED else None
 
 
-def refusal(info: FileSeen, *, shared: bool = False) -> Refusal | None:
+def refusal(info: FileInfo, *, shared: bool = False) -> Refusal | None:
     """The first reason why this file must not be rewritten, or None.
 
     `shared` allows blocks that other files or snapshots use too. Codes: not-a-file, memory, pseudo,
@@ -61,7 +61,7 @@ def refusal(info: FileSeen, *, shared: bool = False) -> Refusal | None:
     return None
 
 
-def no_space(info: FileSeen, rewritten_bytes: int, method: Method) -> Refusal | None:
+def no_space(info: FileInfo, rewritten_bytes: int, method: Method) -> Refusal | None:
     """Refuses if the new blocks would leave less than 1 % of the file system free. Code: no-room.
 
     Moving extents needs space for one chunk, sharing for all rewritten bytes, copying for the file.
@@ -78,7 +78,7 @@ def no_space(info: FileSeen, rewritten_bytes: int, method: Method) -> Refusal | 
     )
 
 
-def changed(info: FileSeen) -> Refusal | None:
+def changed(info: FileInfo) -> Refusal | None:
     """Refuses a file that was replaced or truncated since, as by log rotation. Code: changed.
 
     A file that grew is healed as planned, up to its old size.
@@ -97,13 +97,13 @@ def changed(info: FileSeen) -> Refusal | None:
     return Refusal("changed", f"{what} during the heal; no data is lost: run heal again")
 
 
-def _kind(info: FileSeen) -> Refusal | None:
+def _kind(info: FileInfo) -> Refusal | None:
     if not info.is_plain:
         return Refusal("not-a-file", "it is not a regular file")
     return None
 
 
-def _mount(info: FileSeen) -> Refusal | None:
+def _mount(info: FileInfo) -> Refusal | None:
     kind, point = info.mount.fs_type, info.mount.mount_point
     for code, kinds, what in (
         ("memory", MEMORY, "a file system in memory"),
@@ -120,7 +120,7 @@ def _mount(info: FileSeen) -> Refusal | None:
     return None
 
 
-def _swap(info: FileSeen) -> Refusal | None:
+def _swap(info: FileInfo) -> Refusal | None:
     if info.is_swap:
         return Refusal(
             "swap", "it is active swap space: the kernel writes to its blocks directly; swapoff"
@@ -139,7 +139,7 @@ _ATTRIBUTES: Final = (
 )
 
 
-def _attribute(info: FileSeen) -> Refusal | None:
+def _attribute(info: FileInfo) -> Refusal | None:
     for attribute, code, sentence in _ATTRIBUTES:
         if attribute in info.attributes:
             return Refusal(code, sentence)
@@ -148,7 +148,7 @@ def _attribute(info: FileSeen) -> Refusal | None:
     return None
 
 
-def _permission(info: FileSeen) -> Refusal | None:
+def _permission(info: FileInfo) -> Refusal | None:
     if not info.may_write:
         return Refusal(
             "no-permission", "you may not write it, or it belongs to another user: use sudo"
@@ -164,7 +164,7 @@ _FLAGS: Final = (
 )
 
 
-def _layout(info: FileSeen) -> Refusal | None:
+def _layout(info: FileInfo) -> Refusal | None:
     method = method_for(info)
     if method is None:
         return Refusal("no-way", f"no safe method is known for {info.mount.fs_type}")
@@ -187,13 +187,13 @@ def _extents(extents: Sequence[Extent]) -> Refusal | None:
     return None
 
 
-def _journal(info: FileSeen) -> Refusal | None:
+def _journal(info: FileInfo) -> Refusal | None:
     if info.has_journal is False:
         return Refusal("no-journal", "its file system has no journal: a power cut could lose data")
     return None
 
 
-def _shared(info: FileSeen) -> Refusal | None:
+def _shared(info: FileInfo) -> Refusal | None:
     if ExtentFlag.SHARED not in all_flags(info.extents or ()):
         return None
     return Refusal(
@@ -203,6 +203,6 @@ def _shared(info: FileSeen) -> Refusal | None:
     )
 
 
-_CHECKS: Final[tuple[Callable[[FileSeen], Refusal | None], ...]] = (
+_CHECKS: Final[tuple[Callable[[FileInfo], Refusal | None], ...]] = (
     _kind, _mount, _swap, _attribute, _permission, _layout, _journal,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ssdlab import profiles
-from ssdlab.analysis.spare import Spare
+from ssdlab.analysis.spare import SpareArea
 from ssdlab.device import Drive, Job, Outcome, describe_twin, open_twin, run_job
 from ssdlab.doctor.checks.drives import flash_of, published
 from ssdlab.errors import Interrupted, TargetError
@@ -37,7 +37,7 @@ class DriveInfo:
     transport: str
     node: str
     sector: int
-    area: Spare
+    area: SpareArea
     source: str
     twin: str | None
     unpartitioned: int | None = None
@@ -108,7 +108,7 @@ def info_of_device(device: BlockDevice, flash: int | None, twin: str | None) -> 
     )
 
 
-def area_of(flash: int, visible: int) -> Spare:
+def area_of(flash: int, visible: int) -> SpareArea:
     """The spare of a drive with these sizes in bytes.
 
     Raises:
@@ -119,7 +119,7 @@ def area_of(flash: int, visible: int) -> Spare:
             f"{flash} bytes of flash cannot show {visible} bytes: give --flash all flash of the "
             "drive, such as 512GiB, at least its visible capacity"
         )
-    return Spare(flash, visible)
+    return SpareArea(flash, visible)
 
 
 def twin_like(model: str) -> str | None:

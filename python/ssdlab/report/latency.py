@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ssdlab.analysis.latency import SHARES, Latencies, by_group, told
+from ssdlab.analysis.latency import SHARES, Latencies, latencies_by_group, percentile_label
 from ssdlab.records import Run
 from ssdlab.view import Column, Table
 from ssdlab.wording import NOTHING, column, given, plain
@@ -52,7 +52,7 @@ def _rows(run: Run, key: Callable[[Mapping[str, Any]], tuple[str, ...]]) -> _Row
     keys = {row["step"]: key(row) for row in steps}
     order = list(dict.fromkeys(keys.values()))
     groups = {step: order.index(each) for step, each in keys.items()}
-    found = by_group(run.tables, groups)
+    found = latencies_by_group(run.tables, groups)
     return [(order[group], op, each) for (group, op), each in found.items()]
 
 
@@ -62,7 +62,7 @@ def _cut(heads: list[Column], rows: _Rows, most: int) -> tuple[Table, int]:
 
 def _table(heads: list[Column], rows: _Rows) -> Table:
     columns = [*heads, Column("Kind", numeric=False), Column("Requests")]
-    columns += [Column(told(name), "us") for name in SHARES]
+    columns += [Column(percentile_label(name), "us") for name in SHARES]
     texts = [column(getattr(each.us, name) for _, _, each in rows) for name in SHARES]
     cells = [
         (*key, op or "all", str(each.requests), *(text[at] for text in texts))

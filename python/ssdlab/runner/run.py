@@ -24,7 +24,7 @@ from ssdlab.records import (
     Result,
     Run,
     make_folder,
-    read_begun,
+    read_recorded,
     read_run,
     run_name,
     utc_now,
@@ -122,7 +122,7 @@ def resume_request(
         UsageError: it is complete, or its experiment is unknown.
         TargetError: its target may not be opened.
     """
-    manifest, tables = read_begun(folder)
+    manifest, tables = read_recorded(folder)
     if manifest.outcome == "complete":
         raise UsageError(f"{folder} is complete; see it with: ssdlab report {folder}")
     experiment = experiments.get(manifest.experiment)

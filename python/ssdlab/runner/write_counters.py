@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ssdlab.runner.session import RunSession
-from ssdlab.storage_stack.blockdev import device_named
+from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.health import smart
 
 HOST: Final = "host_write_bytes"
@@ -37,18 +37,18 @@ class WriteCounters:
             self.session.observe(FLASH, float(found.flash_bytes), found.source)
             self.session.observe(STEP, float(found.step_bytes), found.source)
 
-    def _of_twin(self) -> smart.Written | None:
+    def _of_twin(self) -> smart.WriteCounters | None:
         counters = self.session.target.drive.counters()
         if counters is None:
             return None
         host, waf = counters["host_write_bytes"], counters["waf"]
         flash = 0 if waf is None else round(waf * host)
-        return smart.Written(host, flash, _TWIN_STEP, "the twin's counters")
+        return smart.WriteCounters(host, flash, _TWIN_STEP, "the twin's counters")
 
-    def _of_drive(self) -> smart.Written | None:
+    def _of_drive(self) -> smart.WriteCounters | None:
         """Of the drive below; of several at once nothing is said."""
         drives = self.session.target.identity.get("drives", ())
         if len(drives) != 1:
             return None
-        device = device_named(drives[0]["name"])
-        return None if device is None else smart.written(device)
+        device = device_by_name(drives[0]["name"])
+        return None if device is None else smart.read_write_counters(device)

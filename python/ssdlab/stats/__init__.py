@@ -1,1 +1,1 @@
-"""Statistics: numbers in, numbers out."""
+"""Statistics on plain numbers; no I/O, no records."""

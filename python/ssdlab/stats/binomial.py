@@ -1,4 +1,4 @@
-"""Binomial proportions: what so many failures in so many trials say about the rate of failure."""
+"""Confidence bounds of a failure rate from a number of failures and trials."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ def proportion_bounds(failures: int, trials: int, confidence: float = 0.95) -> t
     return _lower(failures, trials, tail), _upper(failures, trials, tail)
 
 
-def highest_proportion(failures: int, trials: int, confidence: float = 0.95) -> float:
-    """The exact one-sided upper bound of a proportion; 1 without trials.
+def proportion_upper_bound(failures: int, trials: int, confidence: float = 0.95) -> float:
+    """The exact one-sided upper bound of a proportion; 1 if `trials` is 0.
 
-    Without a failure it is 1 - (1 - confidence) ** (1 / trials), at 95 % about 3 / trials (the rule
-    of three).
+    For 0 failures it is 1 - (1 - confidence) ** (1 / trials), at 95 % about 3 / trials (rule of
+    three).
     """
     _check(failures, trials, confidence)
     return _upper(failures, trials, 1 - confidence)
 
 
-def trials_for(proportion: float, confidence: float = 0.95) -> int:
-    """How many trials without a failure bound the proportion by this."""
+def trials_needed(proportion: float, confidence: float = 0.95) -> int:
+    """Trials without a failure that make `proportion` the upper bound."""
     assert 0 < proportion < 1, f"a proportion of {proportion}"
     return math.ceil(math.log(1 - confidence) / math.log1p(-proportion))
 

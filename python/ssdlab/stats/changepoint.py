@@ -1,20 +1,20 @@
-"""Change points: does the level of a short, noisy, autocorrelated series change, and where?
+"""Change points: whether and where the level of a short, noisy, correlated series changes.
 
 *Whether* is decided by the self-normalised CUSUM of Shao and Zhang (JASA 2010). In a window of m
-points split after the k-th, with S the running sum of what deviates from the window's mean,
+points split after the k-th, with S the cumulative sum of deviations from the window's mean,
 
     G(k) = m S(k)^2 / (L(k) + R(k))
 
-where L and R are the sums of squares of the running sums inside the two parts, each less its own
-line. The scale of the noise and, in long series, its autocorrelation cancel: no variance has to
-be estimated across a step. In short series the autocorrelation does not quite cancel, so the
-p-value is read off the same statistic of simulated AR(1) noise of the same length, whose lag-1
-correlation is estimated by differences: a step, however high, spoils only the one that spans it.
+where L and R are the sums of squares of the cumulative sums in the two parts, each minus its own
+straight line. The scale of the noise and, in long series, its autocorrelation cancel, so no
+variance is estimated across a step. In short series the autocorrelation does not cancel fully, so
+the p-value is taken from the same statistic of simulated AR(1) noise of the same length. Its lag-1
+correlation is estimated from differences: a step affects only the one difference across it.
 
 Windows are the whole series, overlapping halves, quarters and eighths (seeded binary segmentation:
-Kovacs, Li, Buehlmann, Munk, Biometrika 2023), so that one change does not hide another; of those
-that are significant the narrowest speaks first (Baranowski, Chen, Fryzlewicz, JRSS B 2019).
-*Where* is the split with the least squares between the neighbouring change points.
+Kovacs, Li, Buehlmann, Munk, Biometrika 2023), so that one change does not hide another. Of the
+significant windows the narrowest is used first (Baranowski, Chen, Fryzlewicz, JRSS B 2019).
+*Where* is the least-squares split between the neighbouring change points.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from ssdlab.stats.interval import student_quantile
 Numbers = NDArray[np.float64]
 
 FEWEST_POINTS: Final = 30
-_NARROWEST: Final = 24  # points: below, G has so heavy a tail that it proves nothing
-_DEEPEST: Final = 4  # widths: whole, halves, quarters, eighths
+_MIN_WIDTH: Final = 24  # points; in narrower windows the tail of G is too heavy
+_WIDTHS: Final = 4  # whole, halves, quarters, eighths
 _NULL_SERIES: Final = 1999  # p-values down to 1 in 2000
-_NULL_SEED: Final = 20100  # one fixed table: a p-value is a function of the series alone
+_NULL_SEED: Final = 20100  # fixed, so that a p-value depends on the series only
 _RHO_STEP: Final = 0.05
 _RHO_MAX: Final = 0.95
-# Rounding, not noise: a twin's rates repeat to the last few bits.
+# Relative rounding error: a twin's rates repeat except for the last bits.
 _ROUNDING: Final = 1e-9
 
 
@@ -48,10 +48,9 @@ _ROUNDING: Final = 1e-9
 class ChangePoint:
     """One change of level.
 
-    `at` is the index of the first point of the new level. `before` and `after` are the means from
-    the previous and up to the next change point; `step` is their difference, `low` to `high` its
-    interval given the location. `p_value` is that of any such window in the whole series (the
-    choice among all windows is paid for).
+    `at` is the index of the first point of the new level. `before` and `after` are the means since
+    the previous and until the next change point; `step` is their difference, `low` to `high` its
+    interval for this location. `p_value` is corrected for the choice among all windows.
     """
 
     at: int
@@ -72,32 +71,32 @@ class _Window(NamedTuple):
 def change_points(
     series: Sequence[float] | Numbers, significance: float = 0.01, confidence: float = 0.95
 ) -> tuple[ChangePoint, ...]:
-    """The changes of level of a series, in order; empty where none is significant.
+    """The significant changes of level of a series, in order.
 
-    Expects at least `FEWEST_POINTS` finite numbers, equally spaced in whatever they follow (bytes,
-    seconds). Changes closer than an eighth of the series (or 24 points) are seen as one. A pure
-    trend is none: its G is 30 whatever its slope, below the 1 % level at any length.
+    `series` has at least `FEWEST_POINTS` finite numbers at equal distances (in bytes or seconds).
+    Changes closer than an eighth of the series (or 24 points) are merged. A linear trend is not a
+    change: its G is 30 for any slope, below the 1 % level for any length.
     """
     x = np.asarray(series, dtype=np.float64)
-    assert x.ndim == 1, f"a series has one axis: {x.ndim}"
+    assert x.ndim == 1, f"{x.ndim} dimensions: a series has one"
     assert len(x) >= FEWEST_POINTS, f"{len(x)} points: {FEWEST_POINTS} are needed"
-    assert np.isfinite(x).all(), "a series is finite"
+    assert np.isfinite(x).all(), "a series must be finite"
     spread = float(np.ptp(x))
     if spread <= _ROUNDING * float(np.abs(x).max()):
         return ()
     scaled = (x - x.mean()) / spread
     rho = lag1_correlation(scaled)
-    found = _narrowest_first(_significant(scaled, rho, significance))
-    return _described(x, _relocated(scaled, found), rho, confidence)
+    windows = _narrowest_first(_significant(scaled, rho, significance))
+    return _describe(x, _locate(scaled, windows), rho, confidence)
 
 
 def lag1_correlation(series: Numbers) -> float:
     """Lag-1 correlation of the noise around a piecewise constant level, from 0 to 0.95.
 
     For AR(1) the mean square of x[t+2] - x[t] is (1 + rho) times that of x[t+1] - x[t]. The largest
-    fifth of both is left out: steps, dips and outliers do not matter while they are few. One
-    standard error of the estimate, about 1 / sqrt(n), is added: to believe in less correlation
-    than there is makes false alarms. Negative correlation counts as none.
+    fifth of both is omitted, which removes a few steps, dips and outliers. One standard error of
+    the estimate, about 1 / sqrt(n), is added, since underestimating the correlation causes false
+    alarms. Negative correlation counts as 0.
     """
     one, two = (_trimmed_square(series[lag:] - series[:-lag]) for lag in (1, 2))
     if one <= (_ROUNDING * float(np.ptp(series))) ** 2:
@@ -106,52 +105,51 @@ def lag1_correlation(series: Numbers) -> float:
 
 
 def _trimmed_square(differences: Numbers) -> float:
-    kept = np.sort(differences**2)[: math.ceil(0.8 * len(differences))]
-    return float(kept.mean())
+    return float(np.sort(differences**2)[: math.ceil(0.8 * len(differences))].mean())
 
 
 def _significant(x: Numbers, rho: float, significance: float) -> list[_Window]:
     widths = _widths(len(x))
     null = _null_maxima(len(x), math.ceil(rho / _RHO_STEP - 1e-9))
-    found = []
+    windows = []
     for width, maxima in zip(widths, null, strict=True):
         for start in _starts(len(x), width):
-            largest = _largest(x[None, start : start + width])[0]
-            exceeded = len(maxima) - int(np.searchsorted(maxima, largest))
-            # Bonferroni over the widths; inside a width the table holds maxima over its windows.
+            statistic = _max_g(x[None, start : start + width])[0]
+            exceeded = len(maxima) - int(np.searchsorted(maxima, statistic))
+            # Bonferroni over the widths; for one width the table has maxima over its windows.
             p_value = min(1.0, len(widths) * (1 + exceeded) / (1 + len(maxima)))
             if p_value <= significance:
-                found.append(_Window(start, start + width, p_value))
-    return found
+                windows.append(_Window(start, start + width, p_value))
+    return windows
 
 
 def _widths(count: int) -> list[int]:
-    halved = [count >> depth for depth in range(_DEEPEST)]
-    return [width for width in halved if width >= _NARROWEST or width == count]
+    halved = [count >> depth for depth in range(_WIDTHS)]
+    return [width for width in halved if width >= _MIN_WIDTH or width == count]
 
 
 def _starts(count: int, width: int) -> list[int]:
-    """Starts of overlapping windows: neighbours share half; the last ends with the series."""
+    """Starts of windows that overlap by half; the last one ends with the series."""
     steps = max(1, round(2 * (count - width) / width)) if width < count else 0
     return [round(step * (count - width) / max(1, steps)) for step in range(steps + 1)]
 
 
-def _largest(rows: Numbers) -> Numbers:
-    """The largest G(k) of each row; parts have a tenth of the points, at least four."""
+def _max_g(rows: Numbers) -> Numbers:
+    """The largest G(k) of each row; each part has at least a tenth of the points, and four."""
     width = rows.shape[1]
     margin = max(4, width // 10)
     centred = rows - rows.mean(axis=1, keepdims=True)
     sums = np.cumsum(centred, axis=1)
     left = _bridge_squares(sums)
     right = _bridge_squares(np.cumsum(centred[:, ::-1], axis=1))[:, ::-1]
-    # left[:, k-1] belongs to the first k points, right[:, k] to all but the first k.
+    # left[:, k-1] is for the first k points, right[:, k] for the others.
     within = left[:, :-1] + right[:, 1:]
     ratio = width * sums[:, :-1] ** 2 / np.maximum(within, _ROUNDING**2)
     return np.asarray(ratio[:, margin - 1 : width - margin].max(axis=1))
 
 
 def _bridge_squares(sums: Numbers) -> Numbers:
-    """For each k: the sum over t <= k of (S(t) - S(k) t/k)^2, expanded into running sums."""
+    """For each k: the sum over t <= k of (S(t) - S(k) t/k)^2, from cumulative sums."""
     t = np.arange(1.0, sums.shape[1] + 1)
     slope = sums / t
     squares = np.cumsum(sums**2, axis=1) - 2 * slope * np.cumsum(t * sums, axis=1)
@@ -160,12 +158,12 @@ def _bridge_squares(sums: Numbers) -> Numbers:
 
 @lru_cache(maxsize=64)
 def _null_maxima(count: int, rho_steps: int) -> tuple[Numbers, ...]:
-    """Sorted maxima of G over each width's windows, for AR(1) noise without a change."""
+    """For each width, the sorted maxima of G over its windows, for AR(1) noise without change."""
     noise = ar1_noise(np.random.default_rng(_NULL_SEED), (_NULL_SERIES, count), rho_steps / 20)
     return tuple(
         np.sort(
             np.max(
-                [_largest(noise[:, start : start + width]) for start in _starts(count, width)],
+                [_max_g(noise[:, start : start + width]) for start in _starts(count, width)],
                 axis=0,
             )
         )
@@ -176,14 +174,14 @@ def _null_maxima(count: int, rho_steps: int) -> tuple[Numbers, ...]:
 def ar1_noise(generator: np.random.Generator, shape: tuple[int, int], rho: float) -> Numbers:
     """Rows of stationary Gaussian AR(1) noise of unit variance: x[t] = rho x[t-1] + e[t]."""
     noise = generator.standard_normal(shape)
-    fresh = math.sqrt(1 - rho**2)
+    innovation = math.sqrt(1 - rho**2)
     for t in range(1, shape[1]):
-        noise[:, t] = rho * noise[:, t - 1] + fresh * noise[:, t]
+        noise[:, t] = rho * noise[:, t - 1] + innovation * noise[:, t]
     return noise
 
 
 def _narrowest_first(windows: list[_Window]) -> list[_Window]:
-    """Disjoint windows, each the narrowest significant one around its change."""
+    """Disjoint windows, each the narrowest significant window of its change."""
     kept: list[_Window] = []
     for window in sorted(windows, key=lambda w: (w.stop - w.start, w.p_value, w.start)):
         if all(window.stop <= other.start or other.stop <= window.start for other in kept):
@@ -191,54 +189,54 @@ def _narrowest_first(windows: list[_Window]) -> list[_Window]:
     return sorted(kept, key=lambda w: w.start)
 
 
-def _relocated(x: Numbers, windows: list[_Window]) -> list[tuple[int, float]]:
-    """Location and p-value of each change: first inside its window, then between neighbours."""
-    places = [w.start + _best_split(x[w.start : w.stop]) for w in windows]
-    edges = [0, *places, len(x)]
+def _locate(x: Numbers, windows: list[_Window]) -> list[tuple[int, float]]:
+    """Location and p-value of each change: first within its window, then between neighbours."""
+    edges = [0, *(w.start + _best_split(x[w.start : w.stop]) for w in windows), len(x)]
     for number in range(1, len(edges) - 1):
         start, stop = edges[number - 1], edges[number + 1]
         edges[number] = start + _best_split(x[start:stop])
-    return [(place, w.p_value) for place, w in zip(edges[1:-1], windows, strict=True)]
+    return [(at, w.p_value) for at, w in zip(edges[1:-1], windows, strict=True)]
 
 
 def _best_split(x: Numbers) -> int:
-    """Points before the split that leaves the least squares; at least two on either side."""
+    """Points before the least-squares split; at least two on each side."""
     k = np.arange(1, len(x))
     sums = np.cumsum(x - x.mean())[:-1]
     gain = sums**2 / (k * (len(x) - k))
     return 2 + int(np.argmax(gain[1:-1]))
 
 
-def _described(
-    x: Numbers, places: list[tuple[int, float]], rho: float, confidence: float
+def _describe(
+    x: Numbers, locations: list[tuple[int, float]], rho: float, confidence: float
 ) -> tuple[ChangePoint, ...]:
-    if not places:
+    if not locations:
         return ()
-    edges = [0, *(place for place, _ in places), len(x)]
+    edges = [0, *(at for at, _ in locations), len(x)]
     parts = [x[start:stop] for start, stop in pairwise(edges)]
     freedom = max(1.0, sum(map(len, parts)) * (1 - rho) / (1 + rho) - len(parts))
     margin = student_quantile(0.5 + confidence / 2, freedom)
-    return tuple(_changes(parts, places, rho, margin))
+    return tuple(_changes(parts, locations, rho, margin))
 
 
 def _changes(
-    parts: list[Numbers], places: list[tuple[int, float]], rho: float, margin: float
+    parts: list[Numbers], locations: list[tuple[int, float]], rho: float, margin: float
 ) -> Iterator[ChangePoint]:
-    """Each change with the interval of its step: the mean of n AR(1) points counts for n' of them.
+    """Each change with the interval of its step.
 
-    n' = n (1 - rho) / (1 + rho), the first order of the variance of such a mean.
+    n points of AR(1) noise count as n (1 - rho) / (1 + rho) independent ones, which is the variance
+    of their mean to first order.
     """
     independent = (1 - rho) / (1 + rho)
     squares = [float(np.sum((part - part.mean()) ** 2)) for part in parts]
     counts = [max(1.0, len(part) * independent) for part in parts]
-    for number, (place, p_value) in enumerate(places):
+    for number, (at, p_value) in enumerate(locations):
         left, right = number, number + 1
         points = len(parts[left]) + len(parts[right])
         variance = (squares[left] + squares[right]) / max(1.0, points * independent - 2)
-        variance *= independent  # squares were summed over all points, not the independent ones
+        variance *= independent  # the squares were summed over all points
         error = math.sqrt(variance * (1 / counts[left] + 1 / counts[right]))
         before, after = float(parts[left].mean()), float(parts[right].mean())
         step = after - before
         yield ChangePoint(
-            place, before, after, step, step - margin * error, step + margin * error, p_value
+            at, before, after, step, step - margin * error, step + margin * error, p_value
         )

@@ -1,4 +1,4 @@
-"""Intervals: what a few repeats say about a ratio, and a series about its mean."""
+"""Confidence intervals of the ratio of two sets of repeats, and of the mean of a series."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class LogDifference(NamedTuple):
-    """A mean difference of logarithms, its standard error, and that one's degrees of freedom."""
+    """A difference of mean logarithms, its standard error and degrees of freedom."""
 
     mean: float
     error: float
@@ -21,15 +21,15 @@ class LogDifference(NamedTuple):
 def ratio_interval(
     numerator: Sequence[float], denominator: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float] | None:
-    """Bounds of the ratio of two positive quantities, each measured several times.
+    """Interval of the ratio of geometric means of two positive quantities, from repeats of each.
 
-    Of the ratio of geometric means, by `log_difference`; None where that is.
+    None if `log_difference` is None.
     """
-    found = log_difference(numerator, denominator)
-    if found is None:
+    difference = log_difference(numerator, denominator)
+    if difference is None:
         return None
-    margin = student_quantile(0.5 + confidence / 2, found.freedom) * found.error
-    return math.exp(found.mean - margin), math.exp(found.mean + margin)
+    margin = student_quantile(0.5 + confidence / 2, difference.freedom) * difference.error
+    return math.exp(difference.mean - margin), math.exp(difference.mean + margin)
 
 
 def log_difference(
@@ -37,8 +37,8 @@ def log_difference(
 ) -> LogDifference | None:
     """The difference of mean logarithms with Welch's error (B. L. Welch, Biometrika 1947).
 
-    None where one of them has fewer than two repeats, and where no repeat differs from another:
-    exact repeats (a twin's) say nothing about an error.
+    None if either has fewer than two repeats, or if neither varies, as with a twin: then the error
+    is unknown.
     """
     if min(len(numerator), len(denominator)) < 2:
         return None
@@ -51,7 +51,7 @@ def log_difference(
         errors.append(square)
         freedoms.append(len(logs) - 1)
     error = sum(errors)
-    if error < 1e-24:  # rounding of equal logarithms, far below any clock's resolution
+    if error < 1e-24:  # rounding of equal logarithms
         return None
     freedom = error**2 / sum(e**2 / f for e, f in zip(errors, freedoms, strict=True))
     return LogDifference(means[0] - means[1], math.sqrt(error), freedom)
@@ -60,41 +60,39 @@ def log_difference(
 def median_ratio_interval(
     numerator: Sequence[float], denominator: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float] | None:
-    """Bounds of the ratio of two positive quantities whose repeats have wild outliers.
+    """Interval of the ratio of two positive quantities whose repeats have outliers.
 
-    Of all ratios of one repeat to another in order, those at the ends of what chance would leave
-    (L. E. Moses, in Walker and Lev, Statistical Inference 1953; by the rank sum's normal
-    approximation): no assumption about how repeats scatter. None where so few repeats support no
-    such bounds (three and three do not, four and four do), and where none differs from another.
+    Order statistics of all pairwise ratios (L. E. Moses, in Walker and Lev, Statistical Inference
+    1953; normal approximation of the rank sum). Assumes no distribution. None with too few repeats
+    (3 and 3 are too few, 4 and 4 are enough), or if all repeats are equal.
     """
     n, m = len(numerator), len(denominator)
     if min(n, m) == 0 or len({*numerator}) == len({*denominator}) == 1:
         return None
     ratios = np.sort(np.divide.outer(np.asarray(numerator), np.asarray(denominator)).ravel())
     deviation = math.sqrt(n * m * (n + m + 1) / 12)
-    left_out = math.floor(n * m / 2 - _normal_quantile(0.5 + confidence / 2) * deviation)
-    if left_out < 1:
+    excluded = math.floor(n * m / 2 - _normal_quantile(0.5 + confidence / 2) * deviation)
+    if excluded < 1:
         return None
-    return float(ratios[left_out - 1]), float(ratios[-left_out])
+    return float(ratios[excluded - 1]), float(ratios[-excluded])
 
 
 def mean_interval(
     series: Sequence[float] | NDArray[np.float64], block: int, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Bounds of the long-run mean of a positive series whose neighbours are correlated.
+    """Interval of the long-run mean of a positive series with autocorrelation.
 
-    The moving-block bootstrap draws blocks of `block` neighbours until they are as long as the
-    series. The variance of the mean of such draws needs no drawing: it is that of the means of all
-    overlapping blocks, times block / n (Kuensch, Annals of Statistics 1989), and here block / (n -
-    block), which is free of bias for independent numbers. The bounds are Student's on the
-    logarithm, with 1.5 (n / block - 1) degrees of freedom (overlapping batch means: Meketon and
-    Schmeiser, Winter Simulation Conference 1984). Correlation must end within a block. At least
-    two blocks; equal numbers give bounds equal to them.
+    The variance of the mean is that of the means of all overlapping blocks of `block` numbers,
+    times block / n, as in the moving-block bootstrap (Kuensch, Annals of Statistics 1989); here
+    times block / (n - block), which is unbiased for independent numbers. The interval is Student's
+    on the logarithm, with 1.5 (n / block - 1) degrees of freedom (overlapping batch means: Meketon
+    and Schmeiser, Winter Simulation Conference 1984). Correlation must end within a block, and the
+    series must have at least two blocks. Equal numbers give an interval of width 0.
     """
     x = np.asarray(series, dtype=np.float64)
     assert block >= 1, f"a block of {block}"
     assert len(x) >= 2 * block, f"{len(x)} numbers are fewer than two blocks of {block}"
-    assert (x > 0).all(), "a positive series"
+    assert (x > 0).all(), "the series must be positive"
     mean = float(x.mean())
     means = np.lib.stride_tricks.sliding_window_view(x, block).mean(axis=1)
     error = math.sqrt(float(np.mean((means / mean - 1) ** 2)) * block / (len(x) - block))
@@ -103,11 +101,11 @@ def mean_interval(
 
 
 def block_length(series: Sequence[float] | NDArray[np.float64]) -> int:
-    """How long the blocks of `mean_interval` should be: past the end of the correlation.
+    """The block length for `mean_interval`: longer than the correlation of the series.
 
-    The first lag from which five autocorrelations in a row are no more than chance would leave
-    (D. N. Politis and H. White, Econometric Reviews 2004, there as the window's half), twice; at
-    least the cube root of the length, at most a tenth of it.
+    Twice the first lag from which five consecutive autocorrelations are not significant
+    (D. N. Politis and H. White, Econometric Reviews 2004); at least the cube root of the length, at
+    most a tenth of it.
     """
     x = np.asarray(series, dtype=np.float64)
     n, y = len(x), x - x.mean()
@@ -115,16 +113,16 @@ def block_length(series: Sequence[float] | NDArray[np.float64]) -> int:
     longest = max(1, n // 10)
     if not power:
         return 1
-    chance, quiet, lag = 2 * math.sqrt(math.log10(n) / n), 0, 0
+    threshold, quiet, lag = 2 * math.sqrt(math.log10(n) / n), 0, 0
     while quiet < 5 and lag < longest:
         lag += 1
-        quiet = quiet + 1 if abs(float(y[lag:] @ y[:-lag])) / power < chance else 0
-    ends = lag - quiet if quiet == 5 else longest
-    return int(min(longest, max(2 * ends, round(n ** (1 / 3)), 1)))
+        quiet = quiet + 1 if abs(float(y[lag:] @ y[:-lag])) / power < threshold else 0
+    end = lag - quiet if quiet == 5 else longest
+    return int(min(longest, max(2 * end, round(n ** (1 / 3)), 1)))
 
 
 def student_quantile(probability: float, freedom: float) -> float:
-    """Student's t below which a value lies with this probability; degrees need not be whole."""
+    """Quantile of Student's t with `freedom` degrees of freedom, which may be fractional."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, probability))

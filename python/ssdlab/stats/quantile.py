@@ -1,4 +1,4 @@
-"""Quantiles of a histogram: the value, its interval, and how many samples it takes."""
+"""Quantiles of a histogram, their intervals, and the number of samples that they need."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# More samples than this must lie beyond a quantile. With eleven, their number scatters by 30 %.
+# A quantile needs more samples than this beyond it. With 11, their number varies by 30 %.
 _BEYOND: Final = 10
 
 
 class Bounds(NamedTuple):
-    """The interval of a quantile; None where no sample bounds it."""
+    """The interval of a quantile; a bound is None with too few samples."""
 
     low: float | None
     high: float | None
 
 
 class Percentiles(NamedTuple):
-    """The percentiles that are told of a latency; None where too few samples support one."""
+    """The reported latency percentiles; None with too few samples."""
 
     p50: float | None
     p90: float | None
@@ -37,10 +37,9 @@ _SHARES: Final = (0.5, 0.9, 0.99, 0.999, 0.9999)
 def percentiles(
     values: Sequence[float] | NDArray[np.float64], counts: Sequence[int] | NDArray[np.int64]
 ) -> Percentiles:
-    """The percentiles of a histogram, as `quantile` takes it or without any sample.
+    """The percentiles of a histogram (see `quantile`; may be empty), in the unit of the values.
 
-    A percentile beyond which there are not more than ten samples is None, not the largest value:
-    see `quantile_supported`. In the unit of the values.
+    A percentile with ten or fewer samples beyond it is None (`quantile_supported`).
     """
     count = int(np.sum(counts, dtype=np.int64))
     return Percentiles(
@@ -56,20 +55,20 @@ def quantile(
     counts: Sequence[int] | NDArray[np.int64],
     q: float,
 ) -> float:
-    """The least value that at least the share `q` of all samples does not exceed.
+    """The quantile `q` by nearest rank: the smallest value with a fraction >= q of samples <= it.
 
-    `values` ascend, `counts[i]` samples have the value `values[i]` (in an HDR histogram the upper
-    end of a bucket: three digits, so up to 0.1 % too high). This is the nearest-rank definition, a
-    value that was measured; q from 0 (the least) to 1 (the largest). At least one sample.
+    `counts[i]` samples have the value `values[i]`; `values` ascend. In an HDR histogram a value is
+    the upper bound of a bucket with three digits, so up to 0.1 % too high. `q` is from 0 (the
+    smallest value) to 1 (the largest). At least one sample.
     """
-    total = np.cumsum(_checked(values, counts))
+    total = np.cumsum(_check_counts(values, counts))
     return _at_rank(values, total, _rank(int(total[-1]), q))
 
 
 def quantile_supported(count: int, q: float) -> bool:
-    """Whether `count` samples say something of this quantile: more than ten lie beyond it.
+    """Whether `count` samples are enough for this quantile: more than ten on each side of it.
 
-    Beyond is above for q of a half or more, else below: p99.99 takes 110 000 samples.
+    p99.99 needs 110 000 samples. The minimum (0) and maximum (1) need one.
     """
     assert count >= 0, f"{count} samples"
     if not count:
@@ -79,10 +78,10 @@ def quantile_supported(count: int, q: float) -> bool:
 
 
 def samples_needed(q: float) -> int:
-    """The least count from which `quantile_supported` holds, for q between 0 and 1."""
-    assert 0 < q < 1, f"an extreme ({q}) is supported by any sample"
+    """The smallest count for which `quantile_supported` is true, for q between 0 and 1."""
+    assert 0 < q < 1, f"q = {q}: the minimum and maximum need one sample"
     share = Fraction(repr(float(q)))
-    # count - ceil(q count) and ceil(q count) - 1 grow with count, by steps of one.
+    # count - ceil(q count) and ceil(q count) - 1 grow with count, in steps of one.
     above = math.ceil((_BEYOND + 1) / (1 - share))
     below = math.floor((_BEYOND + 1) / share) + 1
     return max(above, below)
@@ -94,17 +93,17 @@ def quantile_interval(
     q: float,
     confidence: float = 0.95,
 ) -> Bounds:
-    """Bounds of the quantile of what the samples are drawn from, by order statistics.
+    """Interval of the quantile of the sampled distribution, from order statistics.
 
-    How many of n samples lie below the true quantile is binomial (n, q), whatever the distribution
-    (W. R. Thompson, Annals of Mathematical Statistics 1936). A bound is None where n is too small
-    for one. It holds for independent samples: of one run, whose requests wait for one another, the
-    truth lies farther off; compare runs for that.
+    The number of samples below the true quantile is binomial (n, q) for any distribution
+    (W. R. Thompson, Annals of Mathematical Statistics 1936). A bound is None if n is too small.
+    Valid for independent samples. Latencies within one run are correlated, so their true interval
+    is wider: compare several runs.
     """
     from scipy.stats import binom
 
-    assert 0 < q < 1, f"an extreme ({q}) has no interval"
-    total = np.cumsum(_checked(values, counts))
+    assert 0 < q < 1, f"q = {q}: the minimum and maximum have no interval"
+    total = np.cumsum(_check_counts(values, counts))
     count, tail = int(total[-1]), (1 - confidence) / 2
     low, high = int(binom.ppf(tail, count, q)), int(binom.ppf(1 - tail, count, q)) + 1
     return Bounds(
@@ -113,14 +112,14 @@ def quantile_interval(
     )
 
 
-def _checked(
+def _check_counts(
     values: Sequence[float] | NDArray[np.float64], counts: Sequence[int] | NDArray[np.int64]
 ) -> NDArray[np.int64]:
     amounts = np.asarray(counts, dtype=np.int64)
-    assert len(values) == len(amounts), "a count for each value"
-    assert (np.diff(np.asarray(values)) > 0).all(), "values ascend"
-    assert (amounts >= 0).all(), "counts are not negative"
-    assert amounts.sum() > 0, "no samples have no quantile"
+    assert len(values) == len(amounts), "values and counts must have equal lengths"
+    assert (np.diff(np.asarray(values)) > 0).all(), "values must ascend"
+    assert (amounts >= 0).all(), "counts must not be negative"
+    assert amounts.sum() > 0, "a quantile needs at least one sample"
     return amounts
 
 
@@ -131,6 +130,6 @@ def _at_rank(
 
 
 def _rank(count: int, q: float) -> int:
-    """The sample, from 1, that is the quantile. Exact: as floats 0.9999 x 110000 is off by one."""
-    assert 0 <= q <= 1, f"a share of {q}"
+    """The rank, from 1, of the quantile. Exact: in floats, 0.9999 x 110000 is off by one."""
+    assert 0 <= q <= 1, f"q = {q}"
     return max(1, math.ceil(Fraction(repr(float(q))) * count))

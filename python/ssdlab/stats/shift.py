@@ -1,9 +1,7 @@
-"""Shifts: how many times one set of numbers is another, with bounds and a chance of error.
+"""Ratio of two sets of measurements with a 95 % interval and a p-value.
 
-Every function answers the same question in its own way, on logarithms: by which factor is the
-numerator more than the denominator? `p` is the chance of an estimate so far out, or further,
-though the true factor lies within 1 / margin to margin; the bounds hold the factor in 95 % of
-cases.
+Each function estimates numerator / denominator on logarithms, by another method. The null
+hypothesis is that the true ratio is between 1 / margin and margin.
 """
 
 from __future__ import annotations
@@ -18,12 +16,12 @@ from numpy.typing import NDArray
 from ssdlab.stats.interval import LogDifference, log_difference, student_quantile
 
 FEWEST_PAIRS: Final = 6
-"""Five pairs that all lean to one side are chance in one case of sixteen."""
+"""With five pairs, the smallest possible p-value is 1/16."""
 _TAIL: Final = 0.025
 
 
 class Shift(NamedTuple):
-    """A factor, its 95 % bounds, and the chance that it is within the margin all the same."""
+    """A ratio, its 95 % interval and its p-value."""
 
     ratio: float
     low: float
@@ -31,51 +29,50 @@ class Shift(NamedTuple):
     p: float
 
 
-def of_pairs(
+def from_pairs(
     numerator: Sequence[float], denominator: Sequence[float], margin: float = 1.0
 ) -> Shift | None:
-    """Of pairs that were measured in turns: by the signed ranks of the pairs' logarithms.
+    """From pairs measured in turns, by the signed ranks of their log ratios.
 
-    The median of all means of two pairs' ratios (Hodges and Lehmann, Annals of Mathematical
-    Statistics 1963), its bounds from the exact distribution of the signed ranks (F. Wilcoxon,
-    Biometrics 1945). Where chance chose who of a pair came first, equal sides exceed the bounds in
-    5 % of cases whatever the noise is like: it need be neither normal nor independent in time.
-    None for fewer than `FEWEST_PAIRS`.
+    The median of the Walsh averages (Hodges and Lehmann, Annals of Mathematical Statistics 1963),
+    with an interval from the exact distribution of signed ranks (F. Wilcoxon, Biometrics 1945). If
+    the order within each pair was random, the error rate is 5 % for any noise: it need not be
+    normal or independent in time. None for fewer than `FEWEST_PAIRS`.
     """
     n = len(numerator)
-    assert n == len(denominator), "each has its partner"
+    assert n == len(denominator), "pairs need sets of equal length"
     if n < FEWEST_PAIRS:
         return None
     d = np.log(np.asarray(numerator, dtype=np.float64) / np.asarray(denominator, np.float64))
     rows, columns = np.triu_indices(n)
     means = np.sort((d[rows] + d[columns]) / 2)
     below = _signed_rank_below(n)
-    left_out = int(np.searchsorted(below, _TAIL, side="right"))  # sums that chance rarely gives
+    excluded = int(np.searchsorted(below, _TAIL, side="right"))
     middle, edge = float(np.median(means)), math.log(margin)
     against = np.sum(means <= edge) if middle > 0 else np.sum(means >= -edge)
     p = min(1.0, 2 * float(below[int(against)]))
-    bounds = (float(np.exp(means[left_out - 1])), float(np.exp(means[-left_out])))
+    bounds = (float(np.exp(means[excluded - 1])), float(np.exp(means[-excluded])))
     return Shift(math.exp(middle), *bounds, p)
 
 
-def of_repeats(
+def from_repeats(
     numerator: Sequence[float], denominator: Sequence[float], margin: float = 1.0
 ) -> Shift | None:
-    """Of independent repeats, runs above all: Welch's t of the logarithms.
+    """From independent repeats, such as runs, by Welch's t-test of the logarithms.
 
-    Where one side has a single repeat, that is taken to scatter as the other side's do (three at
-    least). None for fewer, and where nothing scatters.
+    A single repeat on one side is assumed to have the variance of the other side, which then needs
+    at least three. None with fewer repeats, or if the repeats do not vary.
     """
-    found = log_difference(numerator, denominator) or _one_against_many(numerator, denominator)
-    return None if found is None else of_difference(found, margin)
+    difference = log_difference(numerator, denominator) or _one_against_many(numerator, denominator)
+    return None if difference is None else from_difference(difference, margin)
 
 
-def of_paired_repeats(
+def from_paired_repeats(
     numerator: Sequence[float], denominator: Sequence[float], margin: float = 1.0
 ) -> Shift | None:
-    """Of pairs, too few for their ranks: Student's t of the pairs' logarithms. At least two."""
+    """From two or more pairs, too few for `from_pairs`, by the t-test of their log ratios."""
     n = len(numerator)
-    assert n == len(denominator), "each has its partner"
+    assert n == len(denominator), "pairs need sets of equal length"
     if n < 2:
         return None
     d = [math.log(above / below) for above, below in zip(numerator, denominator, strict=True)]
@@ -83,15 +80,15 @@ def of_paired_repeats(
     square = math.fsum((x - mean) ** 2 for x in d) / (n - 1) / n
     if square < 1e-24:
         return None
-    return of_difference(LogDifference(mean, math.sqrt(square), n - 1), margin)
+    return from_difference(LogDifference(mean, math.sqrt(square), n - 1), margin)
 
 
-def of_bounds(
+def from_bounds(
     ratio: float, low: float, high: float, scatter: float = 0.0, margin: float = 1.0
 ) -> Shift:
-    """Of a factor whose 95 % bounds are known; `scatter` is one more error of its logarithm.
+    """From a ratio with a known 95 % interval; `scatter` is an additional error of its logarithm.
 
-    The errors add as their squares do, on each side of its own.
+    The errors are added in quadrature, separately on each side.
     """
     normal = student_quantile(1 - _TAIL, math.inf)
     down = math.hypot(math.log(ratio / low), normal * scatter)
@@ -101,25 +98,24 @@ def of_bounds(
     return Shift(ratio, ratio * math.exp(-down), ratio * math.exp(up), p)
 
 
-def of_difference(found: LogDifference, margin: float = 1.0) -> Shift:
-    """Of a mean difference of logarithms with its error."""
-    wide = student_quantile(1 - _TAIL, found.freedom) * found.error
-    low, high = math.exp(found.mean - wide), math.exp(found.mean + wide)
-    p = _two_sided(abs(found.mean), found.error, found.freedom, margin)
-    return Shift(math.exp(found.mean), low, high, p)
+def from_difference(difference: LogDifference, margin: float = 1.0) -> Shift:
+    """From a difference of mean logarithms."""
+    mean, error, freedom = difference
+    width = student_quantile(1 - _TAIL, freedom) * error
+    p = _two_sided(abs(mean), error, freedom, margin)
+    return Shift(math.exp(mean), math.exp(mean - width), math.exp(mean + width), p)
 
 
-def holm(chances: Sequence[float]) -> list[float]:
-    """Chances of error, adjusted for there being several: S. Holm, Scand. J. Statistics 1979.
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted for multiple tests (S. Holm, Scand. J. Statistics 1979).
 
-    Where those at or below 5 % are believed, not one is wrong in 95 % of cases, however they
-    depend on one another.
+    Controls the family-wise error rate for any dependence between the tests.
     """
-    order = sorted(range(len(chances)), key=lambda at: chances[at])
-    adjusted, least = [1.0] * len(chances), 0.0
-    for rank, at in enumerate(order):
-        least = max(least, min(1.0, (len(chances) - rank) * chances[at]))
-        adjusted[at] = least
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    adjusted, smallest = [1.0] * len(p_values), 0.0
+    for rank, index in enumerate(order):
+        smallest = max(smallest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = smallest
     return adjusted
 
 
@@ -149,7 +145,7 @@ def _one_against_many(
 
 
 def _signed_rank_below(n: int) -> NDArray[np.float64]:
-    """The chance of a sum of signed ranks of at most 0, 1, 2 ... n (n + 1) / 2, of n pairs."""
+    """Cumulative distribution of the signed-rank sum of n pairs, for 0 to n (n + 1) / 2."""
     chance = np.zeros(n * (n + 1) // 2 + 1)
     chance[0] = 1.0
     for rank in range(1, n + 1):

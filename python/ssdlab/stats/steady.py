@@ -1,20 +1,20 @@
-"""Steadiness: has a drive under a write load come to its lasting speed, and what is that speed?
+"""Steady state: whether a drive under a write load has reached it, and its rate there.
 
-Time is counted in bytes written, for what changes inside a drive (cache, spare, collection)
-changes with them; by seconds, the faster a drive is the less of it a rule sees. The rule:
+Progress is measured in bytes written, since the state of a drive (cache, spare area, garbage
+collection) depends on them and not on time. The conditions:
 
 1. The window, the last five rounds of `round_bytes` each, begins after `floor_bytes`.
-2. Excursion: the rounds' rates differ by at most 20 % of their mean.
+2. Excursion: the rates of its rounds differ by at most 20 % of their mean.
 3. Slope: their least-squares line changes by at most 10 % of the mean from first to last.
-4. Drift: the line through the last half of everything written changes by at most 10 % too.
+4. Drift: the line through the last half of all bytes written changes by at most 10 % too.
 5. Change: levels between change points in that half, if any, differ by at most 5 % of the mean.
    (A line that changes by 10 % has halves that differ by 5 %.)
-6. Turns: the window's rate is within 5 % of the half's. This is for levels that take turns so fast
-   that 5 sees noise, and so slowly that five rounds lie in one.
+6. Turns: the rate of the window is within 5 % of that of the half. This detects levels that
+   alternate too fast for condition 5 to separate, but last at least five rounds.
 
-2 and 3 are those of the SNIA Performance Test Specification. Where the window is longer than the
-last half, the window is looked at. Which trace needs which condition, and what no rule can know:
-docs/models/steadiness.md.
+Conditions 2 and 3 are those of the SNIA Performance Test Specification. If the window is longer
+than the last half, the window is used. docs/models/steadiness.md shows a trace for each
+condition, and the limits of any such rule.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ Numbers = NDArray[np.float64]
 WINDOW: Final = 5  # rounds
 EXCURSION: Final = 0.20
 SLOPE: Final = 0.10
-MATERIAL: Final = 0.05  # of the mean, between levels
-# Points that the last half is cut into, as many as its intervals allow: few sizes, so that the
-# tables of p-values are made once.
+MATERIAL: Final = 0.05  # of the mean: the smallest relevant difference of levels
+# The last half is cut into as many points as its intervals allow. Only three sizes, since each
+# needs a table of p-values.
 _POINTS: Final = (128, 64, 32)
-_PARTS: Final = 8  # of a round, for the interval of the mean
+_PARTS: Final = 8  # per round, for the interval of the mean
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a verdict needs to know of the drive: bytes in a round, and bytes before any window."""
+    """Bytes of a round, and bytes written before the first window."""
 
     round_bytes: int
     floor_bytes: int
 
     def __post_init__(self) -> None:
-        """A round has bytes; the floor may be none (and then nothing guards a first plateau)."""
-        assert self.round_bytes > 0, f"a round of {self.round_bytes} bytes"
-        assert self.floor_bytes >= 0, f"a floor of {self.floor_bytes} bytes"
+        """`floor_bytes` may be 0; then an initial plateau may pass as steady state."""
+        assert self.round_bytes > 0, f"round_bytes is {self.round_bytes}"
+        assert self.floor_bytes >= 0, f"floor_bytes is {self.floor_bytes}"
 
     @classmethod
     def of_drive(cls, scope: int, spare: int, cache: int) -> Rule:
-        """The rule for bytes in scope (what the load writes to), spare area and write cache.
+        """The rule for `scope` (the region that the load writes), spare area and cache, in bytes.
 
-        By the time all three are written once, each flash block has been filled; the floor is
-        twice that, so that the first pass is outside of the last half. A window of five rounds
-        rewrites the scope once: collection has been everywhere in it.
+        After writing all three once, every flash block has been filled. The floor is twice that, so
+        that the first pass is not in the last half. A window of five rounds rewrites the scope
+        once, so that garbage collection has reached all of it.
         """
         return cls(max(1, scope // WINDOW), 2 * (scope + spare + cache))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A condition that does not hold: a word for scripts, its number and limit, a sentence."""
+    """A violated condition: code for scripts, value, limit, sentence."""
 
     code: str  # rounds, floor, excursion, slope, resolution, drift, change, turns
     value: float
@@ -76,11 +76,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Steady or not, and the numbers of the last five rounds (None while there are fewer).
+    """Whether the state is steady, and the rates of the last five rounds (None if fewer).
 
-    Rates are bytes a second. `mean` is the window's bytes over its seconds, so a stall counts with
-    all its time; `low` to `high` is its 95 % interval; `cv` is that of the rounds' rates.
-    `from_round` is the number, from 0, of the first round of the window, None if not steady.
+    Rates are in bytes per second. `mean` is the window's bytes / seconds, which includes stalls;
+    `low` to `high` is its 95 % interval; `cv` is the coefficient of variation of the rounds' rates.
+    `from_round` is the first round of the window, from 0; None if not steady.
     """
 
     rounds: int
@@ -93,53 +93,53 @@ class Verdict:
 
     @property
     def steady(self) -> bool:
-        """Whether every condition holds."""
+        """Whether all conditions hold."""
         return not self.failures
 
     def __str__(self) -> str:
-        """One line: "steady from round 9" or "not attained: ..." with what fails."""
+        """One line: "steady from round 9", or "not attained: ..." with the violated conditions."""
         if self.steady:
             return f"steady from round {self.from_round}"
         return "not attained: " + "; ".join(failure.sentence for failure in self.failures)
 
 
 class Progress:
-    """Bytes written against seconds: running sums of intervals, straight lines in between."""
+    """Bytes written over time: cumulative sums of intervals, with linear interpolation."""
 
     def __init__(
         self, seconds: Sequence[float] | Numbers, written: Sequence[float] | Numbers
     ) -> None:
-        """From equally long columns: length of each interval in seconds, and bytes written in it.
+        """From the length of each interval in seconds (> 0) and the bytes written in it.
 
-        An interval lasts more than no time; it may be without bytes (a stall).
+        The bytes of an interval may be 0 (a stall). Both columns have the same length.
         """
         lengths = np.asarray(seconds, dtype=np.float64)
         amounts = np.asarray(written, dtype=np.float64)
-        assert lengths.shape == amounts.shape, "two columns of one length"
-        assert lengths.ndim == 1, f"a column has one axis: {lengths.ndim}"
-        assert (lengths > 0).all(), "an interval lasts more than no time"
-        assert (amounts >= 0).all(), "bytes are not unwritten"
+        assert lengths.shape == amounts.shape, "columns must have equal lengths"
+        assert lengths.ndim == 1, f"{lengths.ndim} dimensions: a column has one"
+        assert (lengths > 0).all(), "intervals must be longer than 0 s"
+        assert (amounts >= 0).all(), "bytes must not be negative"
         self._seconds = np.concatenate(([0.0], np.cumsum(lengths)))
         self._bytes = np.concatenate(([0.0], np.cumsum(amounts)))
 
     @property
     def written(self) -> float:
-        """Bytes, all intervals together."""
+        """Total bytes of all intervals."""
         return float(self._bytes[-1])
 
     def between(self, start: float, stop: float, parts: int) -> Numbers:
-        """Seconds that each of `parts` equal shares of the bytes from `start` to `stop` took."""
+        """Seconds of each of `parts` equal parts of the bytes from `start` to `stop`."""
         marks = np.linspace(start, stop, parts + 1)
         return np.diff(np.interp(marks, self._bytes, self._seconds))
 
     def intervals_between(self, start: float, stop: float) -> int:
-        """How many intervals with bytes end inside these bytes: how fine they can be cut."""
+        """The number of intervals with bytes that end in this range: its resolution."""
         ends = np.unique(self._bytes[1:])
         return int(np.count_nonzero((ends > start) & (ends <= stop)))
 
 
 def rounds_of(progress: Progress, round_bytes: int) -> Numbers:
-    """Seconds of each complete round; an interval across an end is shared by its bytes."""
+    """Seconds of each complete round; an interval across a boundary is split by bytes."""
     complete = int(progress.written // round_bytes)
     return progress.between(0.0, float(complete * round_bytes), complete) if complete else _NONE
 
@@ -147,11 +147,11 @@ def rounds_of(progress: Progress, round_bytes: int) -> Numbers:
 _NONE: Final = np.empty(0)
 
 
-def judge(progress: Progress, rule: Rule) -> Verdict:
-    """The verdict on everything written so far; an incomplete last round is in no window.
+def evaluate(progress: Progress, rule: Rule) -> Verdict:
+    """The verdict on all bytes written so far, without an incomplete last round.
 
-    For intervals of at most an eighth of a round; with fewer than 32 in the last half no change
-    point can be looked for, and the state is not attained.
+    Intervals should be at most an eighth of a round. With fewer than 32 in the last half, change
+    points cannot be detected, and the state is not attained.
     """
     seconds = rounds_of(progress, rule.round_bytes)
     count = len(seconds)
@@ -177,29 +177,29 @@ def judge(progress: Progress, rule: Rule) -> Verdict:
 def first_steady(
     seconds: Sequence[float] | Numbers, written: Sequence[float] | Numbers, rule: Rule
 ) -> Verdict:
-    """The verdict with which a run would have stopped; that on all of it if it would not have."""
-    watch = Watch(rule)
-    verdict = watch.verdict()
+    """The first steady verdict of a run, at which it would stop; else the last verdict."""
+    monitor = SteadyMonitor(rule)
+    verdict = monitor.verdict()
     for length, amount in zip(seconds, written, strict=True):
-        if watch.add(length, amount):
-            verdict = watch.verdict()
+        if monitor.add(length, amount):
+            verdict = monitor.verdict()
             if verdict.steady:
                 break
     return verdict
 
 
-class Watch:
-    """Steadiness while measuring: add intervals; after each round ask for the verdict."""
+class SteadyMonitor:
+    """Evaluates a running load: add intervals, and get the verdict after each round."""
 
     def __init__(self, rule: Rule) -> None:
-        """Nothing written yet."""
+        """Starts without intervals."""
         self._rule = rule
         self._seconds: list[float] = []
         self._bytes: list[float] = []
         self._written = 0.0
 
     def add(self, seconds: float, written: float) -> bool:
-        """Adds an interval of that length with so many bytes; whether a round is now complete."""
+        """Adds an interval with `written` bytes; returns whether it completes a round."""
         before = self._written // self._rule.round_bytes
         self._seconds.append(seconds)
         self._bytes.append(written)
@@ -207,15 +207,15 @@ class Watch:
         return self._written // self._rule.round_bytes > before
 
     def verdict(self) -> Verdict:
-        """The verdict on everything added so far."""
-        return judge(Progress(self._seconds, self._bytes), self._rule)
+        """The verdict on all intervals so far."""
+        return evaluate(Progress(self._seconds, self._bytes), self._rule)
 
 
 def _floor(start: float, floor: int) -> Iterator[Failure]:
     if start < floor:
         sentence = (
             f"the last {WINDOW} rounds begin after {_gigabytes(start)}, "
-            f"the first that count after {_gigabytes(floor)}"
+            f"but must begin after {_gigabytes(floor)}"
         )
         yield Failure("floor", start, floor, sentence)
 
@@ -225,15 +225,15 @@ def _snia(rates: Numbers) -> Iterator[Failure]:
     excursion = float(np.ptp(rates)) / mean
     if excursion > EXCURSION:
         sentence = f"the last {WINDOW} rounds differ by {excursion:.1%} of their mean"
-        yield Failure("excursion", excursion, EXCURSION, f"{sentence}, allowed are {EXCURSION:.0%}")
+        yield Failure("excursion", excursion, EXCURSION, f"{sentence} (limit {EXCURSION:.0%})")
     slope = _line(rates)
     if slope > SLOPE:
-        sentence = f"their line changes by {slope:.1%} of the mean, allowed are {SLOPE:.0%}"
+        sentence = f"their linear fit changes by {slope:.1%} of the mean (limit {SLOPE:.0%})"
         yield Failure("slope", slope, SLOPE, sentence)
 
 
 def _line(rates: Numbers) -> float:
-    """Change of the least-squares line from the first to the last rate, relative to the mean."""
+    """Change of the least-squares line from first to last, relative to the mean."""
     t = np.arange(len(rates)) - (len(rates) - 1) / 2
     gradient = float(t @ rates) / float(t @ t)
     return abs(gradient) * (len(rates) - 1) / float(rates.mean())
@@ -246,25 +246,23 @@ def _history(progress: Progress, window_start: float, mean: float) -> Iterator[F
     intervals = progress.intervals_between(start, stop)
     points = next((n for n in _POINTS if n <= intervals), None)
     if points is None:
-        sentence = f"{intervals} intervals in the last half are too few to look for change points"
-        yield Failure("resolution", intervals, _POINTS[-1], f"{sentence}: {_POINTS[-1]} are needed")
+        sentence = f"the last half has {intervals} intervals: change points need {_POINTS[-1]}"
+        yield Failure("resolution", intervals, _POINTS[-1], sentence)
         return
-    share = (stop - start) / points
-    rates = share / progress.between(start, stop, points)
+    size = (stop - start) / points
+    rates = size / progress.between(start, stop, points)
     drift = _line(rates)
     if drift > SLOPE:
-        sentence = f"the line through the last half changes by {drift:.1%} of the mean"
-        yield Failure("drift", drift, SLOPE, f"{sentence}, allowed are {SLOPE:.0%}")
-    yield from _change(rates, start, share)
-    apart = mean / ((stop - start) / progress.between(start, stop, 1)[0]) - 1
-    if abs(apart) > MATERIAL:
-        sentence = (
-            f"the last {WINDOW} rounds are {apart:+.1%} off the last half of what was written"
-        )
-        yield Failure("turns", abs(apart), MATERIAL, f"{sentence}, allowed are {MATERIAL:.0%}")
+        sentence = f"the linear fit of the last half changes by {drift:.1%} of the mean"
+        yield Failure("drift", drift, SLOPE, f"{sentence} (limit {SLOPE:.0%})")
+    yield from _change(rates, start, size)
+    deviation = mean / ((stop - start) / progress.between(start, stop, 1)[0]) - 1
+    if abs(deviation) > MATERIAL:
+        sentence = f"the last {WINDOW} rounds differ from the last half by {deviation:+.1%}"
+        yield Failure("turns", abs(deviation), MATERIAL, f"{sentence} (limit {MATERIAL:.0%})")
 
 
-def _change(rates: Numbers, start: float, share: float) -> Iterator[Failure]:
+def _change(rates: Numbers, start: float, size: float) -> Iterator[Failure]:
     changes = change_points(rates)
     levels = [change.before for change in changes] + [change.after for change in changes[-1:]]
     span = (max(levels) - min(levels)) / float(rates.mean()) if levels else 0.0
@@ -272,7 +270,7 @@ def _change(rates: Numbers, start: float, share: float) -> Iterator[Failure]:
         largest = max(changes, key=lambda change: abs(change.step))
         sentence = (
             f"in the last half the rate changed by {largest.step / largest.before:+.0%} "
-            f"after {_gigabytes(start + largest.at * share)} (p = {largest.p_value:.2g})"
+            f"after {_gigabytes(start + largest.at * size)} (p = {largest.p_value:.2g})"
         )
         yield Failure("change", span, MATERIAL, sentence)
 

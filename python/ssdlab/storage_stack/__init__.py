@@ -1,22 +1,21 @@
-"""What lies between a file and the flash: mounts, file systems, extents, cache, devices; read-only.
+"""The Linux storage stack between a file and the flash. Everything here is read-only.
 
-One module a question:
-
-    mounts          which mount holds a path?
-    filesystem      what does its kind mean for a measurement?
-    attributes      what do this file's own attributes mean?
-    space           how much of it may a test use?
-    extents         where on the device are the bytes of a file, and which are there at all?
-    cache           how much of a file is in the page cache?
-    blockdev        what is this block device?
-    layers          which devices lie under it, down to the drives?
-    device_warnings   what does the kind of a drive mean for a measurement?
-    trim            whether a TRIM passes each layer, and what was sent to it
-    in_use          why must this block device not be destroyed?
-    same_storage    which other block devices reach the same bytes?
-    signatures      what does it hold?
-    file.seen       what is one file, its mount and its place?
-    hardware        how fast is its link, how warm is it?
+    mounts           which mount holds a path
+    filesystem       warnings about a file system and its mount options
+    attributes       warnings about a file's own attributes (chattr)
+    space            free space, and how much of it a test may use
+    extents          where a file's bytes are on the device (FIEMAP)
+    cache            how much of a file is in the page cache
+    file_info        one file: attributes, extents, mount, drives
+    blockdev         one block device: size, identity, queue limits, transport
+    device_warnings  warnings about the kind of a device
+    layers           the devices under a mount or device, down to the drives
+    in_use           reasons not to overwrite a block device
+    same_storage     other block devices that reach the same bytes
+    signatures       file systems, partition tables and RAID members on a device
+    trim             whether each layer passes a TRIM; discard counters
+    health           SMART, link speed, temperature
+    snapshot         all of the above for one target, as one record
 
 The roots of /proc and /sys are parameters everywhere, so that captured trees can be examined.
 """

@@ -1,6 +1,7 @@
-"""What a file's own attributes (chattr) do to a measurement; a mount's options do not tell them.
+"""Warnings about a file's own attributes (chattr), which do not show in the mount options.
 
-A new file inherits those of its directory, so ask about the directory before making a test file.
+A new file inherits the attributes of its directory: check the directory before you create a test
+file.
 Source: ioctl_iflags(2), include/uapi/linux/fs.h.
 """
 
@@ -17,12 +18,12 @@ from typing import Final
 from ssdlab.errors import TargetError
 from ssdlab.warning import MeasurementWarning
 
-_FS_IOC_GETFLAGS: Final = 0x80086601  # the kernel writes an int although its number says long
+_FS_IOC_GETFLAGS: Final = 0x80086601  # writes an int; the number says long
 _UNSUPPORTED: Final = (errno.ENOTTY, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class Attribute(enum.IntFlag):
-    """Attributes that matter here (FS_*_FL)."""
+    """The inode flags that affect a measurement (FS_*_FL)."""
 
     COMPRESSED = 0x4
     IMMUTABLE = 0x10
@@ -30,63 +31,63 @@ class Attribute(enum.IntFlag):
     NO_COMPRESSION = 0x400
     ENCRYPTED = 0x800
     JOURNAL_DATA = 0x4000
-    EXTENTS = 0x8_0000  # ext4: mapped by extents, not by ext2's tables
+    EXTENTS = 0x8_0000  # ext4: mapped by extents, not by ext2's indirect blocks
     VERITY = 0x10_0000
     NO_COPY_ON_WRITE = 0x80_0000
     DAX = 0x200_0000
     INLINE_DATA = 0x1000_0000
 
 
-_MEANING: Final = (
-    (
-        Attribute.IMMUTABLE,
-        MeasurementWarning("immutable", "chattr +i: it cannot be written.", fatal=True),
+_WARNINGS: Final = {
+    Attribute.IMMUTABLE: MeasurementWarning(
+        "immutable",
+        "It has chattr +i (immutable) and cannot be written: remove the attribute with chattr -i.",
+        fatal=True,
     ),
-    (
-        Attribute.APPEND_ONLY,
-        MeasurementWarning("append-only", "chattr +a: no overwriting.", fatal=True),
+    Attribute.APPEND_ONLY: MeasurementWarning(
+        "append-only",
+        "It has chattr +a (append-only), so data cannot be overwritten: remove the attribute with "
+        "chattr -a.",
+        fatal=True,
     ),
-    (
-        Attribute.VERITY,
-        MeasurementWarning("verity", "fs-verity: it cannot be written.", fatal=True),
+    Attribute.VERITY: MeasurementWarning(
+        "verity", "It has fs-verity, which makes it read-only: use another file.", fatal=True
     ),
-    (
-        Attribute.JOURNAL_DATA,
-        MeasurementWarning(
-            "data-journal", "chattr +j: direct I/O silently goes through the page cache."
-        ),
+    Attribute.JOURNAL_DATA: MeasurementWarning(
+        "data-journal",
+        "With chattr +j (data journalling), ext4 silently turns direct I/O into page-cache I/O: "
+        "remove the attribute with chattr -j.",
     ),
-    (
-        Attribute.COMPRESSED,
-        MeasurementWarning(
-            "compressed", "chattr +c: the drive gets fewer bytes than were written."
-        ),
+    Attribute.COMPRESSED: MeasurementWarning(
+        "compressed",
+        "With chattr +c, the file system compresses, so the drive gets fewer bytes than the test "
+        "writes: remove the attribute with chattr -c.",
     ),
-    (
-        Attribute.ENCRYPTED,
-        MeasurementWarning(
-            "encrypted", "fscrypt: direct I/O may go through the page cache, and costs CPU."
-        ),
+    Attribute.ENCRYPTED: MeasurementWarning(
+        "encrypted",
+        "fscrypt encrypts its files, which uses CPU time, and direct I/O may fall back to the page "
+        "cache: use a directory that is not encrypted.",
     ),
-    (
-        Attribute.DAX,
-        MeasurementWarning("dax", "chattr +x: mapped straight to memory; there is no block I/O."),
+    Attribute.DAX: MeasurementWarning(
+        "dax",
+        "With chattr +x (DAX), files are mapped directly to memory and the test does no block I/O: "
+        "remove the attribute with chattr -x.",
     ),
-    (
-        Attribute.INLINE_DATA,
-        MeasurementWarning("inline", "The data is in the inode: it has no blocks of its own."),
+    Attribute.INLINE_DATA: MeasurementWarning(
+        "inline",
+        "The data is inline in the inode and has no blocks of its own: use a larger file.",
     ),
-)
+}
 
 
 def attributes_of(path: Path) -> Attribute | None:
-    """Attributes of an existing file or directory; None: this file system has none.
+    """Attributes of an existing file or directory; None if its file system has no attributes.
 
     Raises:
         TargetError: it cannot be opened for reading.
     """
     try:
-        # O_NONBLOCK: a FIFO must not hang us.
+        # O_NONBLOCK: opening a FIFO must not hang.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise TargetError(f"{path} cannot be opened for reading ({error.strerror})") from error
@@ -102,7 +103,7 @@ def attributes_of(path: Path) -> Attribute | None:
 
 
 def attribute_warnings(path: Path) -> list[MeasurementWarning]:
-    """Warnings about a measurement on this file, or on one made in this directory.
+    """Warnings about a measurement on this file, or on a new file in this directory.
 
     Codes: immutable, append-only, verity (fatal), data-journal, compressed, encrypted, dax,
     inline.
@@ -111,4 +112,4 @@ def attribute_warnings(path: Path) -> list[MeasurementWarning]:
         TargetError: it cannot be opened for reading.
     """
     attributes = attributes_of(path) or Attribute(0)
-    return [warning for attribute, warning in _MEANING if attribute in attributes]
+    return [warning for attribute, warning in _WARNINGS.items() if attribute in attributes]

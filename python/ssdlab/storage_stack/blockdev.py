@@ -1,7 +1,7 @@
-"""What a block device is: size, identity, queue limits, and the way it is attached.
+"""One block device from sysfs: size, identity, queue limits, transport.
 
-Source: Documentation/ABI/stable/sysfs-block. Trap: `write_cache` is what the kernel believes (root
-can change it), not evidence about the drive; `rotational` of a virtual disk is often wrong.
+Source: Documentation/ABI/stable/sysfs-block. Caution: `write_cache` is the kernel's setting
+(root can change it), not evidence about the drive; `rotational` of a virtual disk is often wrong.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ssdlab.errors import TargetError
 from ssdlab.storage_stack.pseudofile import read_int, read_text
 
 SYS = Path("/sys")
-SECTOR: Final = 512  # sysfs counts in 512 bytes, whatever the device's sector is
+SECTOR: Final = 512  # the unit of sysfs, independent of the device's sector size
 _BLKGETSIZE64: Final = 0x80081272
 
 
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """One block device as sysfs shows it; a partition has its whole disk's identity and queue.
+    """One block device; a partition has the identity and queue of its whole disk.
 
-    None: the kernel does not say. Sizes are in bytes; `start` is where a partition begins on
-    its disk; `scheduler` is the one in force; `write_cache` is "write back" or "write through";
-    `discard_max` 0 means that no TRIM passes. `transport` is a guess: nvme, nvme-tcp, nvme-rdma,
-    sata, sas, usb, iscsi, scsi, virtio, xen, hyper-v, mmc, nbd, pmem, loop, ram, dm, dm-crypt,
-    dm-lvm, md, bcache, or unknown.
+    None: the kernel does not report it. Sizes are in bytes; `start` is a partition's offset on its
+    disk; `scheduler` is the active one; `write_cache` is "write back" or "write through";
+    `discard_max` 0 means no discards. `transport` is a guess: nvme, nvme-tcp, nvme-rdma, sata,
+    sas, usb, iscsi, scsi, virtio, xen, hyper-v, mmc, nbd, pmem, loop, ram, dm, dm-crypt, dm-lvm,
+    md, bcache, or unknown.
     """
 
     name: str
@@ -56,17 +56,17 @@ class BlockDevice:
 
     @property
     def node(self) -> Path:
-        """Its usual device file."""
+        """The device file that udev creates, such as /dev/sda1."""
         return Path("/dev") / self.name.replace("!", "/")
 
     @property
     def is_partition(self) -> bool:
-        """Whether it is a part of another device."""
+        """Whether this is a partition of `whole_disk`."""
         return self.name != self.whole_disk
 
 
 def is_block_device(path: Path) -> bool:
-    """Whether `path` is (or links to) a block device; False if it does not exist."""
+    """Whether `path` is, or links to, a block device; False if it does not exist."""
     try:
         return stat.S_ISBLK(path.stat().st_mode)
     except OSError:
@@ -74,7 +74,7 @@ def is_block_device(path: Path) -> bool:
 
 
 def size_of(path: Path) -> int:
-    """Size of a block device in bytes, as the kernel knows it now (BLKGETSIZE64).
+    """Size of a block device in bytes (BLKGETSIZE64).
 
     Raises:
         TargetError: not a block device, or it cannot be opened for reading.
@@ -89,11 +89,11 @@ def size_of(path: Path) -> int:
             os.close(fd)
     except OSError as error:
         reason = error.strerror
-        raise TargetError(f"{path} cannot be opened ({reason}): are you root?") from error
+        raise TargetError(f"{path} cannot be opened ({reason}); try as root") from error
 
 
 def device_at(path: Path, sys: Path = SYS) -> BlockDevice:
-    """The block device behind a device file, by its number (so links and odd names do not matter).
+    """The block device of a device file, by its major and minor number; links are followed.
 
     Raises:
         TargetError: not a block device, or not in `sys`.
@@ -101,52 +101,52 @@ def device_at(path: Path, sys: Path = SYS) -> BlockDevice:
     if not is_block_device(path):
         raise TargetError(f"{path} is not a block device: give one, such as /dev/nvme0n1")
     number = path.stat().st_rdev
-    device = device_numbered(os.major(number), os.minor(number), sys)
+    device = device_by_number(os.major(number), os.minor(number), sys)
     if device is None:
-        raise TargetError(f"{path}: the kernel has no such device: is it plugged in?")
+        raise TargetError(f"{path}: the kernel has no such device; check that it is plugged in")
     return device
 
 
-def device_numbered(major: int, minor: int, sys: Path = SYS) -> BlockDevice | None:
-    """The block device with this number; None if there is none (0:N is never one)."""
+def device_by_number(major: int, minor: int, sys: Path = SYS) -> BlockDevice | None:
+    """The block device with this number, or None; major 0 is never a block device."""
     directory = sys / "dev" / "block" / f"{major}:{minor}"
     return _device(directory.resolve()) if directory.exists() else None
 
 
-def device_named(name: str, sys: Path = SYS) -> BlockDevice | None:
-    """The block device with this kernel name (sda1, nvme0n1, dm-0); None if there is none."""
+def device_by_name(name: str, sys: Path = SYS) -> BlockDevice | None:
+    """The block device with this kernel name (sda1, nvme0n1, dm-0), or None."""
     directory = sys / "class" / "block" / name.replace("/", "!")
     return _device(directory.resolve()) if directory.exists() else None
 
 
-def device_called(node: str, sys: Path = SYS) -> BlockDevice | None:
-    """The block device that the text of a device file names: "/dev/sda1", "/dev/mapper/vg-root".
+def device_by_node(node: str, sys: Path = SYS) -> BlockDevice | None:
+    """The block device of a path such as "/dev/sda1" or "/dev/mapper/vg-root", or None.
 
-    For sources of mounts and swap. Kernel and device-mapper names are looked up in `sys`; other
-    links (/dev/disk/by-id/...) are followed if they exist here. None if it names none.
+    For the sources of mounts and swap. Kernel and device-mapper names are looked up in `sys`, so
+    captured trees work; other links (/dev/disk/by-id/...) are followed on this machine.
     """
     name = node.removeprefix("/dev/")
     if name == node:
         return None
-    found = device_named(name, sys)
-    if found is not None:
-        return found
+    device = device_by_name(name, sys)
+    if device is not None:
+        return device
     for entry in sorted((sys / "class" / "block").glob("dm-*")):
         if read_text(entry / "dm" / "name") == name.removeprefix("mapper/"):
-            return device_named(entry.name, sys)
+            return device_by_name(entry.name, sys)
     if not is_block_device(Path(node)):
         return None
     number = Path(node).stat().st_rdev
-    return device_numbered(os.major(number), os.minor(number), sys)
+    return device_by_number(os.major(number), os.minor(number), sys)
 
 
 def directory_of(device: BlockDevice, sys: Path = SYS) -> Path:
-    """Its sysfs directory, links resolved."""
+    """The device's sysfs directory, links resolved."""
     return (sys / "dev" / "block" / f"{device.major}:{device.minor}").resolve()
 
 
 def partitions_of(device: BlockDevice, sys: Path = SYS) -> tuple[BlockDevice, ...]:
-    """Its partitions, by name; none for a partition."""
+    """The partitions of a whole disk, by name; empty for a partition."""
     directory = directory_of(device, sys)
     parts = [entry.parent for entry in directory.glob("*/partition")]
     return tuple(_device(part) for part in sorted(parts))
@@ -194,7 +194,8 @@ def _flag(path: Path) -> bool | None:
 
 def _vendor(whole: Path) -> str | None:
     vendor = read_text(whole / "device" / "vendor")
-    return None if vendor is None or vendor.startswith("0x") else vendor  # virtio's PCI number
+    # virtio reports a PCI vendor id here, such as 0x1af4.
+    return None if vendor is None or vendor.startswith("0x") else vendor
 
 
 def _serial(whole: Path) -> str | None:
@@ -209,7 +210,7 @@ def _serial(whole: Path) -> str | None:
 
 
 def _scheduler(text: str | None) -> str | None:
-    """The bracketed one of "none [mq-deadline] kyber"; a lone word has no brackets."""
+    """The active one, in brackets: "none [mq-deadline] kyber"; a single name has no brackets."""
     if text is None:
         return None
     chosen = [word[1:-1] for word in text.split() if word.startswith("[")]
@@ -227,7 +228,7 @@ _BY_NAME: Final = (
     ("pmem", "pmem"),
     ("xvd", "xen"),
 )
-# A part of the path through the device tree; the nearest to the disk comes first where two fit.
+# Part of the sysfs path. Where two match, the one nearer to the disk comes first.
 _BY_PATH: Final = (
     ("/usb", "usb"),
     ("/session", "iscsi"),
@@ -240,7 +241,7 @@ _BY_PATH: Final = (
 
 
 def transport_of(whole: Path) -> str:
-    """How a whole disk is attached, guessed from its resolved sysfs directory."""
+    """The transport of a whole disk, guessed from its resolved sysfs directory."""
     name = whole.name
     if name.startswith("nvme"):
         fabric = read_text(whole / "device" / "transport")

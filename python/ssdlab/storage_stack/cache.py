@@ -1,8 +1,8 @@
-"""How many bytes of a file are in the page cache: the proof that a read bypassed it.
+"""How many bytes of a file are in the page cache, to check that direct reads bypassed it.
 
-Two sources: the system call cachestat(2) (Linux 6.5), else mincore(2) over a mapping of the file.
-Trap: to whoever neither owns the file nor may write it, mincore says that all of it is resident
-(and newer cachestat refuses); that is reported as None, "the kernel does not say".
+Uses cachestat(2) (Linux 6.5), or else mincore(2) on a mapping of the file. Caution: for a user who
+neither owns the file nor may write it, mincore reports every page as resident, and newer kernels
+refuse cachestat. Both give None here.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import mmap
 import os
 import stat
 import struct
+import sys
 from typing import Final
 
-_SYS_CACHESTAT: Final = 451  # the same on all architectures but Alpha
-_CHUNK: Final = 1 << 30  # bytes mapped at once by the slow way; a multiple of every page size
+_SYS_CACHESTAT: Final = 451  # on all architectures except Alpha
+_CHUNK: Final = 1 << 30  # bytes mapped at a time for mincore; a multiple of every page size
 _BLKGETSIZE64: Final = 0x80081272
 _NO_ADDRESS: Final = ctypes.c_void_p(-1).value
-_NOT_THERE: Final = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES)
+_REFUSED: Final = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES)
 
 
 def resident_bytes(fd: int, offset: int = 0, length: int | None = None) -> int | None:
     """Bytes of [offset, offset + length) of an open file or block device in the page cache.
 
-    To its end without `length`. Counts whole pages, never more than the range. None: the kernel
-    does not tell this user (neither owner nor writer of the file). The descriptor must be
-    readable where cachestat is missing.
+    Without `length`, up to the end of the file. Counts whole pages, but at most the range. None if
+    the user neither owns the file nor may write it. Without cachestat, `fd` must be readable.
 
     Raises:
         OSError: neither system call works on this descriptor.
@@ -38,22 +38,22 @@ def resident_bytes(fd: int, offset: int = 0, length: int | None = None) -> int |
         return 0
     pages = resident_pages_cachestat(fd, offset, end - offset)
     if pages is None:
-        if not _may_ask(fd):
+        if not _mincore_is_reliable(fd):
             return None
         pages = resident_pages_mincore(fd, offset, end - offset)
     return min(pages * mmap.PAGESIZE, end - offset)
 
 
 def resident_pages_cachestat(fd: int, offset: int, length: int) -> int | None:
-    """Pages of the range in the page cache by cachestat(2); None where the call is refused."""
-    assert length > 0, "cachestat takes a length of 0 for all of the file"
+    """Pages of the range in the page cache by cachestat(2); None if unsupported or refused."""
+    assert length > 0, "to cachestat, length 0 means the whole file"
     libc = ctypes.CDLL(None, use_errno=True)
     wanted = ctypes.create_string_buffer(struct.pack("=QQ", offset, length), 16)
     answer = ctypes.create_string_buffer(5 * 8)  # cached, dirty, writeback, evicted, recently
     if libc.syscall(ctypes.c_long(_SYS_CACHESTAT), fd, wanted, answer, 0) == 0:
         return int(struct.unpack("=5Q", answer.raw)[0])
     number = ctypes.get_errno()
-    if number in _NOT_THERE:
+    if number in _REFUSED:
         return None
     raise OSError(number, f"cachestat: {os.strerror(number)}")
 
@@ -84,8 +84,8 @@ def _mincore(fd: int, start: int, length: int) -> int:
         libc.munmap(address, length)
 
 
-def _may_ask(fd: int) -> bool:
-    """The kernel's rule for an honest mincore: owner, privileged, or may write the file."""
+def _mincore_is_reliable(fd: int) -> bool:
+    """The kernel's rule (can_do_mincore): root, owner, or write permission."""
     if os.geteuid() in (0, os.fstat(fd).st_uid):
         return True
     return os.access(f"/proc/self/fd/{fd}", os.W_OK, effective_ids=True)
@@ -96,4 +96,4 @@ def _size(fd: int) -> int:
     if not stat.S_ISBLK(status.st_mode):
         return status.st_size
     answer = fcntl.ioctl(fd, _BLKGETSIZE64, bytes(8))
-    return int.from_bytes(answer, "little" if struct.pack("=H", 1)[0] else "big")
+    return int.from_bytes(answer, sys.byteorder)

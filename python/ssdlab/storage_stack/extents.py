@@ -1,9 +1,9 @@
-"""Where the bytes of a file are on its device: FIEMAP, in pure Python.
+"""Where the bytes of a file are on its device (FIEMAP).
 
-Source: Documentation/filesystems/fiemap.rst and include/uapi/linux/fiemap.h. Traps: without
-FIEMAP_FLAG_SYNC, written data may still be "delayed" with no address; on btrfs an address is
-logical (the chunk tree maps it on); `physical` is relative to the file system's device, not to
-the disk a partition is on.
+Source: Documentation/filesystems/fiemap.rst and include/uapi/linux/fiemap.h. Caution: without
+FIEMAP_FLAG_SYNC, written data may still wait for delayed allocation and have no address. On btrfs
+an address is logical (the chunk tree maps it). `physical` is an offset in the file system's
+device, which may be a partition.
 """
 
 from __future__ import annotations
@@ -18,37 +18,39 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 _FS_IOC_FIEMAP: Final = 0xC020660B  # _IOWR('f', 11, struct fiemap of 32 bytes)
-_HEADER: Final = struct.Struct("=QQLLLL")  # start, length, flags, mapped, room, reserved
+_HEADER: Final = struct.Struct("=QQLLLL")  # start, length, flags, mapped, capacity, reserved
 _EXTENT: Final = struct.Struct("=QQQ16xL12x")  # logical, physical, length, flags
 _SYNC: Final = 0x1
-_PAGE: Final = 1024  # extents asked for in one call: 56 KiB
+_EXTENTS_PER_CALL: Final = 1024  # 56 KiB
 _UNSUPPORTED: Final = (errno.EOPNOTSUPP, errno.ENOTTY, errno.ENOSYS)
 
 
 class ExtentFlag(enum.IntFlag):
-    """What the kernel says about an extent (FIEMAP_EXTENT_*)."""
+    """Flags of an extent (FIEMAP_EXTENT_*)."""
 
     LAST = 0x1
-    UNKNOWN = 0x2  # no address known
-    DELALLOC = 0x4  # not on the device yet
+    UNKNOWN = 0x2  # the address is not known
+    DELALLOC = 0x4  # waits for delayed allocation: no address yet
     ENCODED = 0x8  # compressed: cannot be read by address
     ENCRYPTED = 0x80
     NOT_ALIGNED = 0x100
     INLINE = 0x200  # in a metadata block
-    TAIL = 0x400  # shares a block with other files
+    TAIL = 0x400  # shares a block with the data of other files
     UNWRITTEN = 0x800  # allocated, never written: reads as zeros without touching the flash
     MERGED = 0x1000
-    SHARED = 0x2000  # with another file or a snapshot: a write goes elsewhere
+    SHARED = 0x2000  # with another file or a snapshot: a write goes to a new address
 
 
-_NOT_THERE: Final = ExtentFlag.UNWRITTEN | ExtentFlag.DELALLOC | ExtentFlag.UNKNOWN
-_NO_PLACE: Final = ExtentFlag.UNKNOWN | ExtentFlag.DELALLOC | ExtentFlag.ENCODED | ExtentFlag.INLINE
-_OF_THE_LIST: Final = ExtentFlag.LAST | ExtentFlag.MERGED
+_NO_DATA: Final = ExtentFlag.UNWRITTEN | ExtentFlag.DELALLOC | ExtentFlag.UNKNOWN
+_UNADDRESSED: Final = (
+    ExtentFlag.UNKNOWN | ExtentFlag.DELALLOC | ExtentFlag.ENCODED | ExtentFlag.INLINE
+)
+_LIST_FLAGS: Final = ExtentFlag.LAST | ExtentFlag.MERGED
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A run of a file's bytes: `logical` in the file, `physical` on its device; all in bytes."""
+    """`length` bytes at `logical` in the file and `physical` on the device; all in bytes."""
 
     logical: int
     physical: int
@@ -57,45 +59,45 @@ class Extent:
 
     @property
     def end(self) -> int:
-        """First byte of the file after the extent."""
+        """Offset of the first byte of the file after the extent."""
         return self.logical + self.length
 
     @property
     def is_written(self) -> bool:
-        """Whether a read of it must fetch data: not unwritten, delayed or without address."""
-        return not self.flags & _NOT_THERE
+        """Whether reading it reads the device: not unwritten, delayed or without address."""
+        return not self.flags & _NO_DATA
 
 
 def read_extents(
     fd: int, offset: int = 0, length: int | None = None, *, sync: bool = True
 ) -> tuple[Extent, ...] | None:
-    """Extents that touch [offset, offset + length) of the file, by rising `logical`.
+    """Extents that overlap [offset, offset + length) of the file, by ascending `logical`.
 
-    To the end of the file without `length`. The first and last may stick out of the range. Holes
-    are what no extent covers. `sync` writes delayed data out first. None: this file system
-    cannot tell (no FIEMAP: tmpfs, many network and FUSE ones).
+    Without `length`, up to the end of the file. The first and last extent may extend beyond the
+    range. Holes have no extent. `sync` first writes delayed data to the device. None if the file
+    system has no FIEMAP (tmpfs, many network and FUSE file systems).
 
     Raises:
-        OSError: the kernel refuses for another reason (a bad descriptor, an I/O error).
+        OSError: any other error, such as a bad descriptor or an I/O error.
     """
     end = (1 << 63) - 1 if length is None else offset + length
-    found: list[Extent] = []
+    extents: list[Extent] = []
     position = offset
     while position < end:
-        page = _one_page(fd, position, end - position, sync=sync)
-        if page is None:
+        batch = _fiemap(fd, position, end - position, sync=sync)
+        if batch is None:
             return None
-        found += page
-        if not page or ExtentFlag.LAST in page[-1].flags:
+        extents += batch
+        if not batch or ExtentFlag.LAST in batch[-1].flags:
             break
-        assert page[-1].end > position, f"FIEMAP does not advance at {position}: {page[-1]}"
-        position, sync = page[-1].end, False
-    return tuple(found)
+        assert batch[-1].end > position, f"FIEMAP does not advance at {position}: {batch[-1]}"
+        position, sync = batch[-1].end, False
+    return tuple(extents)
 
 
-def _one_page(fd: int, start: int, length: int, *, sync: bool) -> list[Extent] | None:
-    request = bytearray(_HEADER.size + _PAGE * _EXTENT.size)
-    _HEADER.pack_into(request, 0, start, length, _SYNC if sync else 0, 0, _PAGE, 0)
+def _fiemap(fd: int, start: int, length: int, *, sync: bool) -> list[Extent] | None:
+    request = bytearray(_HEADER.size + _EXTENTS_PER_CALL * _EXTENT.size)
+    _HEADER.pack_into(request, 0, start, length, _SYNC if sync else 0, 0, _EXTENTS_PER_CALL, 0)
     try:
         fcntl.ioctl(fd, _FS_IOC_FIEMAP, request, True)
     except OSError as error:
@@ -111,14 +113,14 @@ def _one_page(fd: int, start: int, length: int, *, sync: bool) -> list[Extent] |
 
 
 def merged(extents: Iterable[Extent]) -> tuple[Extent, ...]:
-    """Join neighbours that continue each other in the file and on the device, with equal flags.
+    """Join extents that are adjacent in the file and on the device and have equal flags.
 
-    File systems split what lies together (ext4 at 128 MiB); joined, the count is the number of
-    fragments. Extents without a true address (delayed, compressed, inline) stay single.
+    File systems split contiguous data (ext4 at 128 MiB); after joining, the count is the number of
+    fragments. Extents without a real address (delayed, compressed, inline) are not joined.
     """
     joined: list[Extent] = []
     for extent in extents:
-        if joined and _continues(joined[-1], extent):
+        if joined and _are_contiguous(joined[-1], extent):
             whole = joined[-1].length + extent.length
             joined[-1] = replace(joined[-1], length=whole, flags=extent.flags)
         else:
@@ -126,21 +128,21 @@ def merged(extents: Iterable[Extent]) -> tuple[Extent, ...]:
     return tuple(joined)
 
 
-def _continues(left: Extent, right: Extent) -> bool:
+def _are_contiguous(left: Extent, right: Extent) -> bool:
     return (
         right.logical == left.end
         and right.physical == left.physical + left.length
-        and left.flags & ~_OF_THE_LIST == right.flags & ~_OF_THE_LIST
-        and not left.flags & _NO_PLACE
+        and left.flags & ~_LIST_FLAGS == right.flags & ~_LIST_FLAGS
+        and not left.flags & _UNADDRESSED
     )
 
 
 def unwritten_bytes(fd: int, offset: int = 0, length: int | None = None) -> int | None:
-    """Bytes of the range that hold no data on the device: holes and never-written extents.
+    """Bytes of the range without data on the device: holes and unwritten extents.
 
-    To the end of the file without `length`; a range beyond the end counts as a hole. Such bytes
-    read as zeros without touching the flash. Delayed data is written out first. None: this file
-    system cannot tell, so warn.
+    They read as zeros without touching the flash. Without `length`, up to the end of the file; a
+    range beyond the end counts as a hole. Delayed data is written to the device first. None if the
+    file system has no FIEMAP: the caller must warn.
 
     Raises:
         OSError: as `read_extents`.
@@ -162,7 +164,7 @@ def _written_within(extents: Iterable[Extent], start: int, end: int) -> int:
 
 
 def all_flags(extents: Iterable[Extent]) -> ExtentFlag:
-    """Every flag that any of the extents carries, to ask e.g. `ExtentFlag.SHARED in ...`."""
+    """The union of the extents' flags."""
     flags = ExtentFlag(0)
     for extent in extents:
         flags |= extent.flags

@@ -1,4 +1,4 @@
-"""What is known about one file before it is touched: its kind, its mount, its place; read-only.
+"""One file: attributes, extents, mount, free space, drives; read-only.
 
 Source: Documentation/ABI/testing/sysfs-fs-ext4 (journal_task), fs/xfs/libxfs/xfs_fs.h
 (XFS_IOC_FSGEOMETRY), proc(5) of /proc/swaps.
@@ -16,7 +16,7 @@ from typing import Final
 
 from ssdlab.errors import TargetError
 from ssdlab.storage_stack.attributes import Attribute, attributes_of
-from ssdlab.storage_stack.blockdev import BlockDevice, device_numbered
+from ssdlab.storage_stack.blockdev import SYS, BlockDevice, device_by_number
 from ssdlab.storage_stack.extents import Extent, read_extents
 from ssdlab.storage_stack.filesystem import live_options
 from ssdlab.storage_stack.layers import drives_of_mount
@@ -24,19 +24,18 @@ from ssdlab.storage_stack.mounts import PROC, Mount, mount_of
 from ssdlab.storage_stack.pseudofile import read_text, unescape
 from ssdlab.storage_stack.space import Space, space_on
 
-SYS: Final = Path("/sys")
 _XFS_GEOMETRY: Final = 0x8100_587E  # _IOR('X', 126, struct xfs_fsop_geom of 256 bytes)
-_XFS_FLAGS_AT: Final = 92
+_XFS_FLAGS_OFFSET: Final = 92
 _XFS_REFLINK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class FileSeen:
-    """One file as it was when looked at; sizes in bytes.
+class FileInfo:
+    """The state of one file; sizes in bytes.
 
-    `extents` is None where the file system does not tell them. `has_journal` and `shares_blocks`
-    (whether files of this file system can share blocks, XFS and btrfs) are None where that is no
-    question. `mount.options` are those in force.
+    `names` is the number of hard links. `extents` is None without FIEMAP. `has_journal` is for
+    ext2, ext3 and ext4; `shares_blocks` (files can share blocks: reflinks) for XFS and btrfs; both
+    are None on other file systems. `mount.options` are the live options.
     """
 
     path: Path
@@ -57,11 +56,11 @@ class FileSeen:
     drives: tuple[BlockDevice, ...]
 
 
-def look_at(path: Path, proc: Path = PROC, sys: Path = SYS) -> FileSeen:
-    """Looks at a file; symbolic links are followed. What is still in memory is written out first.
+def read_file_info(path: Path, proc: Path = PROC, sys: Path = SYS) -> FileInfo:
+    """Reads the state of a file; follows symbolic links, and writes its dirty pages first.
 
     Raises:
-        TargetError: it is not there or cannot be opened.
+        TargetError: it does not exist or cannot be opened.
     """
     try:
         resolved = path.resolve(strict=True)
@@ -72,8 +71,8 @@ def look_at(path: Path, proc: Path = PROC, sys: Path = SYS) -> FileSeen:
     mount = mount_of(resolved, proc)
     options = live_options(mount, proc, sys)
     is_plain = stat.S_ISREG(status.st_mode)
-    extents, shares = _inside(resolved, mount) if is_plain else (None, None)
-    return FileSeen(
+    extents, shares = _read_layout(resolved, mount) if is_plain else (None, None)
+    return FileInfo(
         path=resolved,
         inode=status.st_ino,
         device_number=status.st_dev,
@@ -94,12 +93,12 @@ def look_at(path: Path, proc: Path = PROC, sys: Path = SYS) -> FileSeen:
 
 
 def swap_files(proc: Path = PROC) -> frozenset[str]:
-    """Paths of all swap space in use."""
+    """Paths of all active swap files and devices."""
     lines = (read_text(proc / "swaps") or "").splitlines()[1:]
     return frozenset(unescape(line.split()[0]) for line in lines if line)
 
 
-def _inside(path: Path, mount: Mount) -> tuple[tuple[Extent, ...] | None, bool | None]:
+def _read_layout(path: Path, mount: Mount) -> tuple[tuple[Extent, ...] | None, bool | None]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
@@ -119,13 +118,13 @@ def _shares_blocks(fd: int, mount: Mount) -> bool | None:
         answer = fcntl.ioctl(fd, _XFS_GEOMETRY, bytes(256))
     except OSError:
         return False
-    return bool(struct.unpack_from("=L", answer, _XFS_FLAGS_AT)[0] & _XFS_REFLINK)
+    return bool(struct.unpack_from("=L", answer, _XFS_FLAGS_OFFSET)[0] & _XFS_REFLINK)
 
 
 def _has_journal(mount: Mount, sys: Path) -> bool | None:
-    """Of ext2, 3 and 4; the kernel names the journal's thread, or "<none>"."""
+    """For ext2, 3 and 4: journal_task names the journal's thread, or is "<none>"."""
     if not mount.fs_type.startswith("ext"):
         return None
-    device = device_numbered(mount.major, mount.minor, sys)
+    device = device_by_number(mount.major, mount.minor, sys)
     task = None if device is None else read_text(sys / "fs" / "ext4" / device.name / "journal_task")
     return task is not None and task != "<none>"

@@ -1,7 +1,8 @@
-"""What the kind of a file system does to the meaning of a read-after-random-write measurement.
+"""Warnings about the file system under a test file, and sets of file systems by kind.
 
-The measurement in mind: write a file, overwrite it at random places with direct I/O, and read it
-again; what got slower is blamed on the drive. Each warning is a way in which that blame is wrong.
+ssdlab writes a file, overwrites it at random offsets with direct I/O, reads it again, and
+attributes a slower read to the drive. Each warning here is a case in which the file system may be
+the cause instead.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from ssdlab.storage_stack.blockdev import SYS
 from ssdlab.storage_stack.mounts import PROC, UNSEEN, Mount
 from ssdlab.storage_stack.pseudofile import read_text
 from ssdlab.warning import MeasurementWarning
-
-SYS = Path("/sys")
 
 MEMORY: Final = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 NETWORK: Final = frozenset(
@@ -35,47 +35,47 @@ _EXT: Final = frozenset({"ext2", "ext3", "ext4"})
 
 
 def mount_warnings(mount: Mount, proc: Path = PROC, sys: Path = SYS) -> list[MeasurementWarning]:
-    """Warnings about a read-after-random-write measurement on this mount; the worst first.
+    """Warnings about a measurement on this mount; fatal ones first.
 
     Codes: memory, pseudo, network, read-only (these are fatal); stacked, data-journal,
     log-structured, copy-on-write, compressed, no-barrier, dax, synchronous, unknown-filesystem,
     unseen-mount.
     """
-    seen = replace(mount, options=live_options(mount, proc, sys))
-    found = [warning for examine in _EXAMINERS if (warning := examine(seen)) is not None]
-    return sorted(found, key=lambda warning: not warning.fatal)
+    live = replace(mount, options=live_options(mount, proc, sys))
+    warnings = [warning for check in _CHECKS if (warning := check(live)) is not None]
+    return sorted(warnings, key=lambda warning: not warning.fatal)
 
 
 def live_options(mount: Mount, proc: Path = PROC, sys: Path = SYS) -> tuple[str, ...]:
-    """Options in force: those of mountinfo and, on ext4, those only /proc/fs/ext4 tells.
+    """The options of mountinfo and, on ext2 to ext4, those of /proc/fs/ext4.
 
-    mountinfo hides what equals the default in the superblock, so `tune2fs -o journal_data`
-    puts data=journal in force and it is not seen there (tried on Linux 6.18).
+    mountinfo omits options that equal the superblock's defaults: after `tune2fs -o journal_data`,
+    it does not show data=journal (checked on Linux 6.18).
     """
     if mount.fs_type not in _EXT:
         return mount.options
     link = sys / "dev" / "block" / f"{mount.major}:{mount.minor}"
     text = read_text(proc / "fs" / "ext4" / link.resolve().name / "options") or ""
-    # "rw" and "ro" tell of the super block there; the mount's own first word stays the first.
+    # "rw" or "ro" in this file is the superblock's, not the mount's.
     return (*mount.options, *text.split())
 
 
 def is_network(fs_type: str) -> bool:
-    """Whether the drive is behind another machine's or the host's file system."""
+    """Whether the drive is behind the file system of another machine or of a virtual host."""
     return fs_type in NETWORK or fs_type in {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs"}
 
 
 def _memory(mount: Mount) -> MeasurementWarning | None:
     if mount.fs_type not in MEMORY:
         return None
-    sentence = f"{mount.mount_point} is {mount.fs_type}: it lives in memory and is not on a drive."
+    sentence = f"{mount.mount_point} is {mount.fs_type}, which is in memory and not on a drive."
     return MeasurementWarning("memory", sentence, fatal=True)
 
 
 def _pseudo(mount: Mount) -> MeasurementWarning | None:
     if mount.fs_type not in PSEUDO:
         return None
-    sentence = f"{mount.mount_point} is {mount.fs_type}: it holds no files, the kernel makes them."
+    sentence = f"{mount.mount_point} is {mount.fs_type}, a file system of the kernel without data."
     return MeasurementWarning("pseudo", sentence, fatal=True)
 
 
@@ -83,8 +83,8 @@ def _network(mount: Mount) -> MeasurementWarning | None:
     if not is_network(mount.fs_type):
         return None
     sentence = (
-        f"{mount.mount_point} is {mount.fs_type}: the drive is behind another machine or the host, "
-        "whose cache and network would be measured."
+        f"{mount.mount_point} is {mount.fs_type}: the drive belongs to another machine or the "
+        "host, and the test would measure the network and that machine's cache."
     )
     return MeasurementWarning("network", sentence, fatal=True)
 
@@ -92,7 +92,7 @@ def _network(mount: Mount) -> MeasurementWarning | None:
 def _read_only(mount: Mount) -> MeasurementWarning | None:
     if not mount.has("ro") and mount.fs_type not in READ_ONLY:
         return None
-    sentence = f"{mount.mount_point} is mounted read-only: no test file can be written."
+    sentence = f"{mount.mount_point} is mounted read-only, so no test file can be written."
     return MeasurementWarning("read-only", sentence, fatal=True)
 
 
@@ -102,8 +102,9 @@ def _stacked(mount: Mount) -> MeasurementWarning | None:
         return None
     below = mount.option("upperdir") or mount.source
     sentence = (
-        f"{mount.fs_type} stands on another file system ({below}): its own cost and cache are part "
-        "of each number, and whether direct I/O reaches the drive depends on what is below."
+        f"{mount.fs_type} is stacked on another file system ({below}): results include its "
+        "overhead and cache, and direct I/O may not reach the drive; use a directory on the lower "
+        "file system."
     )
     return MeasurementWarning("stacked", sentence)
 
@@ -112,8 +113,9 @@ def _data_journal(mount: Mount) -> MeasurementWarning | None:
     if mount.fs_type not in _EXT or mount.option("data") != "journal":
         return None
     sentence = (
-        "data=journal: ext4 silently turns direct I/O into page-cache I/O and writes data twice, "
-        "so reads come from memory and random writes reach the drive as a log."
+        "With data=journal, ext4 silently turns direct I/O into page-cache I/O and writes data "
+        "twice: reads come from memory, and random writes reach the drive as a log; mount it with "
+        "data=ordered."
     )
     return MeasurementWarning("data-journal", sentence)
 
@@ -122,8 +124,8 @@ def _log_structured(mount: Mount) -> MeasurementWarning | None:
     if mount.fs_type not in LOG_STRUCTURED:
         return None
     sentence = (
-        f"{mount.fs_type} is log-structured: random overwrites reach the drive in sequence and the "
-        "file itself is scattered, so what slows down is its layout as much as the flash."
+        f"{mount.fs_type} is log-structured: random overwrites reach the drive sequentially and "
+        "fragment the file, so slower reads may be due to its layout; compare with ext4 or XFS."
     )
     return MeasurementWarning("log-structured", sentence)
 
@@ -132,22 +134,22 @@ def _copy_on_write(mount: Mount) -> MeasurementWarning | None:
     if mount.fs_type not in COPY_ON_WRITE or mount.has("nodatacow"):
         return None
     sentence = (
-        f"{mount.fs_type} copies on write: each overwrite goes to a new address, so the file "
-        "itself is fragmented and the drive sees another pattern than the one asked for"
+        f"{mount.fs_type} copies on write: each overwrite goes to a new address, which fragments "
+        "the file and changes the access pattern that the drive sees"
     )
-    own_cache = "; ZFS also reads from its own cache (ARC), direct I/O or not"
-    return MeasurementWarning(
-        "copy-on-write", sentence + (own_cache if mount.fs_type == "zfs" else "") + "."
-    )
+    if mount.fs_type == "zfs":
+        sentence += ", and ZFS also serves direct reads from its own cache (ARC)"
+    remedy = "chattr +C on the directory, " if mount.fs_type == "btrfs" else ""
+    return MeasurementWarning("copy-on-write", f"{sentence}: use {remedy}ext4 or XFS.")
 
 
 def _compressed(mount: Mount) -> MeasurementWarning | None:
-    how = _compression(mount)
-    if how is None:
+    cause = _compression(mount)
+    if cause is None:
         return None
     sentence = (
-        f"{how}: the drive gets fewer bytes than were written, and direct I/O may fall back to "
-        "the page cache; only random data is measured truly."
+        f"{cause}: the drive gets fewer bytes than the test writes, and direct I/O may fall back "
+        "to the page cache; mount without compression, or rely only on tests with random data."
     )
     return MeasurementWarning("compressed", sentence)
 
@@ -162,27 +164,38 @@ def _compression(mount: Mount) -> str | None:
         value = mount.option(name)
         if value is not None and value not in {"no", "none", "off"}:
             return f"{mount.fs_type} compresses ({name}={value})"
-    return "zfs compresses unless told not to" if mount.fs_type == "zfs" else None
+    return (
+        "zfs compresses unless its dataset has compression=off" if mount.fs_type == "zfs" else None
+    )
 
 
 def _no_barrier(mount: Mount) -> MeasurementWarning | None:
     if not mount.has("nobarrier") and mount.option("barrier") not in {"0", "none", "off"}:
         return None
-    sentence = "Barriers are off: fsync sends no flush, so it costs little and protects nothing."
+    sentence = (
+        "Barriers are off: fsync sends no flush to the drive, so it is cheap and does "
+        "not protect data; mount with barriers."
+    )
     return MeasurementWarning("no-barrier", sentence)
 
 
 def _dax(mount: Mount) -> MeasurementWarning | None:
     if mount.option("dax") not in {"", "always"}:
         return None
-    sentence = "dax: files are mapped straight to persistent memory; there is no block I/O."
+    sentence = (
+        "With the mount option dax, files are mapped directly to persistent memory and the test "
+        "does no block I/O: mount with dax=never."
+    )
     return MeasurementWarning("dax", sentence)
 
 
 def _synchronous(mount: Mount) -> MeasurementWarning | None:
     if not mount.has("sync"):
         return None
-    sentence = "sync: each write waits for the drive, so writes are slower than the drive is."
+    sentence = (
+        "With the mount option sync, each write waits for the drive, so writes are slower than the "
+        "drive: mount without it."
+    )
     return MeasurementWarning("synchronous", sentence)
 
 
@@ -190,8 +203,8 @@ def _unseen(mount: Mount) -> MeasurementWarning | None:
     if mount.fs_type != UNSEEN:
         return None
     sentence = (
-        f"{mount.mount_point} lies on no mount that this process sees (/proc/self/mountinfo), as "
-        "in a chroot: the kind of file system and its options are unknown."
+        f"The mount of {mount.mount_point} is not in /proc/self/mountinfo, as in a chroot, so its "
+        "file system and options are unknown: run ssdlab where the mount is listed."
     )
     return MeasurementWarning("unseen-mount", sentence)
 
@@ -201,11 +214,14 @@ def _unknown(mount: Mount) -> MeasurementWarning | None:
     is_fuse = mount.fs_type.startswith("fuse")
     if mount.fs_type in known or is_fuse or is_network(mount.fs_type) or mount.fs_type == UNSEEN:
         return None
-    sentence = f"ssdlab does not know {mount.fs_type}: where it puts overwritten data is unknown."
+    sentence = (
+        f"ssdlab does not know {mount.fs_type}, so where it writes overwritten data is unknown: "
+        "compare with ext4 or XFS."
+    )
     return MeasurementWarning("unknown-filesystem", sentence)
 
 
-_EXAMINERS: Final[tuple[Callable[[Mount], MeasurementWarning | None], ...]] = (
+_CHECKS: Final[tuple[Callable[[Mount], MeasurementWarning | None], ...]] = (
     *(_memory, _pseudo, _network, _read_only),
     *(_stacked, _data_journal, _log_structured, _copy_on_write, _compressed),
     *(_no_barrier, _dax, _synchronous, _unknown, _unseen),

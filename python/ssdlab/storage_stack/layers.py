@@ -1,7 +1,7 @@
-"""Which devices lie under a mount or a device, layer by layer, down to the drives themselves.
+"""The devices under a mount or a device, layer by layer, down to the drives.
 
-A partition lies on its disk; device-mapper, md and bcache devices on their slaves; a loop device
-on the file system of its backing file; a btrfs file system on all its devices.
+Below a partition is its disk; below a device-mapper, md or bcache device its slaves; below a loop
+device the file system of its backing file; below a btrfs file system all its members.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 from ssdlab.storage_stack.blockdev import (
     SYS,
     BlockDevice,
-    device_called,
-    device_named,
-    device_numbered,
+    device_by_name,
+    device_by_node,
+    device_by_number,
     directory_of,
 )
 from ssdlab.storage_stack.mounts import PROC, Mount, longest_prefix, read_mounts
@@ -23,7 +23,7 @@ from ssdlab.storage_stack.pseudofile import read_text
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One device and its place: `depth` 0 is the top, `is_drive` says that nothing lies below."""
+    """One device of a stack: `depth` 0 is the top; `is_drive` means that no device is below."""
 
     device: BlockDevice
     depth: int
@@ -31,13 +31,13 @@ class Layer:
 
 
 def devices_of_mount(mount: Mount, sys: Path = SYS) -> tuple[BlockDevice, ...]:
-    """Block devices a mount stands on: one, several (btrfs), none (tmpfs, nfs, overlay).
+    """The block devices of a mount: one, several (btrfs), or none (tmpfs, NFS, overlay, ZFS).
 
-    ZFS pools are not resolved (their members are known to ZFS alone): none.
+    Members of a ZFS pool are not resolved, since sysfs does not list them.
     """
-    device = device_numbered(mount.major, mount.minor, sys)
+    device = device_by_number(mount.major, mount.minor, sys)
     if device is None:
-        device = device_called(mount.source, sys)
+        device = device_by_node(mount.source, sys)
     if device is None:
         return ()
     if mount.fs_type == "btrfs":
@@ -46,52 +46,52 @@ def devices_of_mount(mount: Mount, sys: Path = SYS) -> tuple[BlockDevice, ...]:
 
 
 def btrfs_members(device: BlockDevice, sys: Path = SYS) -> tuple[BlockDevice, ...]:
-    """All devices of the mounted btrfs file system that `device` belongs to; none if to none."""
+    """All members of the mounted btrfs file system on `device`; empty if it has none."""
     for entry in sorted((sys / "fs" / "btrfs").glob(f"*/devices/{device.name}")):
         names = sorted(member.name for member in entry.parent.iterdir())
-        return tuple(found for name in names if (found := device_named(name, sys)))
+        return tuple(member for name in names if (member := device_by_name(name, sys)))
     return ()
 
 
 def layers_under(device: BlockDevice, sys: Path = SYS, proc: Path = PROC) -> tuple[Layer, ...]:
     """`device` and everything under it, from the top down, depth first; each device once."""
-    found: list[Layer] = []
-    _descend(device, 0, found, sys=sys, proc=proc)
-    return tuple(found)
+    layers: dict[str, Layer] = {}
 
+    def descend(upper: BlockDevice, depth: int) -> None:
+        if upper.name in layers:
+            return
+        below = directly_below(upper, sys, proc)
+        layers[upper.name] = Layer(upper, depth, is_drive=not below)
+        for lower in below:
+            descend(lower, depth + 1)
 
-def _descend(device: BlockDevice, depth: int, found: list[Layer], *, sys: Path, proc: Path) -> None:
-    if any(layer.device.name == device.name for layer in found):
-        return
-    below = directly_below(device, sys, proc)
-    found.append(Layer(device, depth, is_drive=not below))
-    for lower in below:
-        _descend(lower, depth + 1, found, sys=sys, proc=proc)
+    descend(device, 0)
+    return tuple(layers.values())
 
 
 def directly_below(
     device: BlockDevice, sys: Path = SYS, proc: Path = PROC
 ) -> tuple[BlockDevice, ...]:
-    """What a device stands on: its disk, its members, the devices of its backing file; or none."""
+    """The devices directly below: its disk, its slaves, or the devices of its backing file."""
     if device.is_partition:
-        whole = device_named(device.whole_disk, sys)
+        whole = device_by_name(device.whole_disk, sys)
         return () if whole is None else (whole,)
     backing = _backing(device, sys)
     if backing is not None:
-        lower = device_called(backing, sys)
+        lower = device_by_node(backing, sys)
         if lower is not None:
             return (lower,)
         mount = backing_mount(device, sys, proc)
         return () if mount is None else devices_of_mount(mount, sys)
     slaves = directory_of(device, sys) / "slaves"
     names = sorted(entry.name for entry in slaves.iterdir()) if slaves.is_dir() else []
-    return tuple(found for name in names if (found := device_named(name, sys)))
+    return tuple(lower for name in names if (lower := device_by_name(name, sys)))
 
 
 def backing_mount(device: BlockDevice, sys: Path = SYS, proc: Path = PROC) -> Mount | None:
-    """The mount that holds a loop device's backing file; None where it has no such file."""
+    """The mount of a loop device's backing file; None if the device is backed by no file."""
     backing = _backing(device, sys)
-    if backing is None or device_called(backing, sys) is not None:
+    if backing is None or device_by_node(backing, sys) is not None:
         return None
     return longest_prefix(Path(backing), read_mounts(proc), None)
 
@@ -103,15 +103,15 @@ def _backing(device: BlockDevice, sys: Path) -> str | None:
 def drives_under(
     device: BlockDevice, sys: Path = SYS, proc: Path = PROC
 ) -> tuple[BlockDevice, ...]:
-    """The drives at the bottom of `device`: itself if nothing lies below; several for a RAID."""
+    """The drives under `device`: the device itself if it is one, several for a RAID."""
     layers = layers_under(device, sys, proc)
     return tuple(layer.device for layer in layers if layer.is_drive)
 
 
 def drives_of_mount(mount: Mount, sys: Path = SYS, proc: Path = PROC) -> tuple[BlockDevice, ...]:
-    """The drives at the bottom of a mount, each once; none where it stands on no block device."""
-    found: dict[str, BlockDevice] = {}
+    """The drives under a mount, each once; empty if the mount has no block device."""
+    drives: dict[str, BlockDevice] = {}
     for device in devices_of_mount(mount, sys):
         for drive in drives_under(device, sys, proc):
-            found.setdefault(drive.name, drive)
-    return tuple(found.values())
+            drives.setdefault(drive.name, drive)
+    return tuple(drives.values())

@@ -1,4 +1,4 @@
-"""Which mount holds a path: the kernel's own answer, or the longest prefix in mountinfo.
+"""The mount that holds a path: by the kernel's mount id, or by the longest prefix in mountinfo.
 
 Source: proc(5), /proc/pid/mountinfo and /proc/pid/fdinfo.
 """
@@ -14,17 +14,16 @@ from ssdlab.storage_stack.pseudofile import unescape
 
 PROC = Path("/proc")
 UNSEEN = "unseen"
-"""The kind of a file system whose mount this process cannot see."""
+"""`fs_type` of a mount that this process cannot see."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
     """One line of mountinfo.
 
-    `options` holds the options of the mount first, then those of the file system ("ro" among
-    the first is this mount's, among the second the file system's). `source` is what was
-    mounted: a device path, "tmpfs", "host:/export" ... `major` is 0 where the file system made
-    its own device number (btrfs, tmpfs, nfs ...); `source` then tells the device, if any.
+    `options` holds the options of the mount, then those of the superblock; "ro" may be in either.
+    `source` is a device path, "tmpfs", "host:/export" ... `major` is 0 for anonymous device numbers
+    (btrfs, tmpfs, NFS ...); `source` then names the device, if any.
     """
 
     mount_id: int
@@ -49,21 +48,21 @@ class Mount:
 
 
 def read_mounts(proc: Path = PROC) -> tuple[Mount, ...]:
-    """All mounts this process can see, in the kernel's order (a later one covers an earlier).
+    """All mounts in this process's namespace, in the kernel's order (later ones cover earlier).
 
     Raises:
-        TargetError: there is no mountinfo.
+        TargetError: mountinfo cannot be read.
     """
     try:
         text = (proc / "self" / "mountinfo").read_text("utf-8", "surrogateescape")
     except OSError as error:
         reason = f"{error.filename} cannot be read ({error.strerror})"
-        raise TargetError(f"{reason}, so what is mounted is unknown: mount /proc") from error
-    return tuple(_parsed(line) for line in text.split("\n") if line)
+        raise TargetError(f"{reason}, so the mounts are unknown: mount /proc") from error
+    return tuple(_parse(line) for line in text.split("\n") if line)
 
 
-def _parsed(line: str) -> Mount:
-    # A field may be empty (a source of ""), so the separator is one blank and not white space.
+def _parse(line: str) -> Mount:
+    # Split at single spaces: a field may be empty (a source of "").
     before, _, after = line.partition(" - ")
     mount_id, _, number, _, point, options = before.split(" ")[:6]
     fs_type, source, super_options = after.split(" ")[:3]
@@ -80,13 +79,12 @@ def _parsed(line: str) -> Mount:
 
 
 def mount_of(path: Path, proc: Path = PROC) -> Mount:
-    """The mount that holds `path`, or will: of a path yet to be made, its nearest parent counts.
+    """The mount that holds `path`, or its nearest existing parent if it does not exist yet.
 
-    Symbolic links are followed. Asks the kernel for the mount id (exact, also for bind mounts,
-    mounts on top of mounts and btrfs subvolumes); in a captured `proc` that cannot answer, the
-    longest mount point that is a prefix wins, among those with the path's device number if any.
-    In a chroot no mount may be listed that holds it: the answer then has the kind `UNSEEN` and the
-    device number that stat(2) gives.
+    Follows symbolic links. Uses the mount id of fdinfo, which is exact for bind mounts, stacked
+    mounts and btrfs subvolumes. A captured `proc` has no fdinfo: there the longest mount point that
+    is a prefix wins, preferably one with the path's device number. In a chroot the mount may not be
+    listed: the result then has `fs_type` UNSEEN and the device number from stat(2).
 
     Raises:
         TargetError: the path cannot be reached.
@@ -94,14 +92,13 @@ def mount_of(path: Path, proc: Path = PROC) -> Mount:
     existing = _nearest_existing(path)
     try:
         mounts = read_mounts(proc)
-    except TargetError:  # no /proc: the path is there all the same
+    except TargetError:  # no /proc
         mounts = ()
     mount_id = _mount_id(existing, proc)
     for mount in mounts:
         if mount.mount_id == mount_id:
             return mount
-    found = longest_prefix(existing, mounts, existing.stat().st_dev)
-    return found or _unseen(existing)
+    return longest_prefix(existing, mounts, existing.stat().st_dev) or _unseen(existing)
 
 
 def _unseen(path: Path) -> Mount:
@@ -113,9 +110,10 @@ def _unseen(path: Path) -> Mount:
 
 
 def longest_prefix(path: Path, mounts: tuple[Mount, ...], device: int | None) -> Mount | None:
-    """The last of the mounts with the longest mount point above `path` (absolute, resolved).
+    """The mount with the longest mount point that is a prefix of `path` (absolute, resolved).
 
-    Mounts whose number is `device` (a st_dev) are preferred; None if nothing is above.
+    Of equal ones the last; mounts with the device number `device` (st_dev) are preferred. None if
+    no mount matches.
     """
     above = [mount for mount in mounts if path.is_relative_to(mount.mount_point)]
     same = [m for m in above if device is not None and os.makedev(m.major, m.minor) == device]
@@ -133,15 +131,17 @@ def _nearest_existing(path: Path) -> Path:
             if candidate.exists():
                 return candidate
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
-        raise TargetError(f"{path} cannot be reached ({error}): give a path you may use") from error
-    raise TargetError(f"{path} does not exist, nor any directory above it: give an existing one")
+        raise TargetError(f"{path} cannot be reached ({error}): give an accessible path") from error
+    raise TargetError(f"{path} and its parents do not exist: give an existing path")
 
 
 def _mount_id(path: Path, proc: Path) -> int | None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError as error:
-        raise TargetError(f"{path} cannot be opened ({error.strerror})") from error
+        raise TargetError(
+            f"{path} cannot be opened ({error.strerror}): give an accessible path"
+        ) from error
     try:
         text = (proc / "self" / "fdinfo" / str(descriptor)).read_text()
     except OSError:

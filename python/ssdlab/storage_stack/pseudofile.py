@@ -1,4 +1,4 @@
-"""Read one small file of /sys or /proc: its text, a number, or None where the kernel has none."""
+"""Read small files of /sys and /proc as text or numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def read_text(path: Path) -> str | None:
-    """The text without surrounding blanks and NULs; None if absent, unreadable or empty.
+    """The text without surrounding white space and NULs; None if absent, unreadable or empty.
 
-    Reading an attribute may fail for the driver's own reasons (EINVAL, ENXIO, EIO), so every
-    OSError means "the kernel does not say".
+    Drivers return various errors for attributes that they do not support (EINVAL, ENXIO, EIO), so
+    any OSError gives None.
     """
     try:
         text = path.read_bytes().decode("utf-8", "replace").strip(" \t\n\0")
@@ -22,7 +22,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_int(path: Path) -> int | None:
-    """The decimal number in the file; None if there is none."""
+    """The decimal number in the file; None if it has no number."""
     text = read_text(path)
     try:
         return None if text is None else int(text)
@@ -31,5 +31,5 @@ def read_int(path: Path) -> int | None:
 
 
 def unescape(text: str) -> str:
-    r"""Undo the kernel's octal escapes (`\040` is a blank) in /proc/mounts and /proc/swaps."""
+    r"""Undo the kernel's octal escapes (`\040` is a space) in /proc/mounts and /proc/swaps."""
     return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)

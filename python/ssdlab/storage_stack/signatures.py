@@ -1,9 +1,8 @@
-"""What a block device holds: file systems, partition tables, members of RAID, LVM, LUKS, swap.
+"""Signatures on a block device: file systems, partition tables, RAID, LVM, LUKS, swap.
 
-Asked of `wipefs` without an order to wipe, which opens the device for reading only: it tells all
-that libblkid finds, each with its checks, and is part of util-linux, as mount is. A table of magic
-numbers of ours would be older than every new file system. Where wipefs is missing nothing is known,
-and that must count as if something were there.
+Uses `wipefs --no-act`, which opens the device read-only and lists everything that libblkid detects.
+It is part of util-linux, like mount, and knows more formats than a table of our own would. Without
+wipefs the content is unknown, which must be treated like a device with content.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ import msgspec
 from ssdlab.errors import TargetError
 from ssdlab.storage_stack.blockdev import SYS, BlockDevice, partitions_of
 
-_SYSTEM: Final = "/usr/sbin:/sbin"
-"""Where wipefs is; an ordinary user's PATH may lack it."""
+_SBIN: Final = "/usr/sbin:/sbin"
+"""The directories of wipefs, which an ordinary user's PATH may lack."""
 _COLUMNS: Final = "DEVICE,OFFSET,TYPE,USAGE,LABEL"
 _TIMEOUT_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One that was found: on which device file, what libblkid calls it, and its label if any."""
+    """A signature on the device file `node`: libblkid's name for it, and its label."""
 
     node: Path
     kind: str
     label: str | None = None
 
     def __str__(self) -> str:
-        """For people: "ext4 'data' on /dev/sda1"."""
-        named = f" {self.label!r}" if self.label else ""
-        return f"{self.kind}{named} on {self.node}"
+        """As in "ext4 'data' on /dev/sda1"."""
+        label = f" {self.label!r}" if self.label else ""
+        return f"{self.kind}{label} on {self.node}"
 
 
 class _Row(msgspec.Struct):
@@ -50,19 +49,19 @@ class _Listing(msgspec.Struct):
 
 
 def signatures(device: BlockDevice, sys: Path = SYS) -> list[Signature]:
-    """All signatures on a device and on its partitions.
+    """All signatures on a device and its partitions.
 
     Raises:
-        TargetError: they cannot be looked for: no wipefs, or the device cannot be read.
+        TargetError: wipefs is not installed, or cannot read the device.
     """
     nodes = [device.node, *(part.node for part in partitions_of(device, sys))]
-    return [found for node in nodes for found in _on(node)]
+    return [signature for node in nodes for signature in _wipefs(node)]
 
 
-def _on(node: Path) -> list[Signature]:
-    tool = shutil.which("wipefs", path=f"{os.environ.get('PATH', '')}:{_SYSTEM}")
+def _wipefs(node: Path) -> list[Signature]:
+    tool = shutil.which("wipefs", path=f"{os.environ.get('PATH', '')}:{_SBIN}")
     if tool is None:
-        raise TargetError("wipefs (util-linux), which looks for file systems, is not installed")
+        raise TargetError("wipefs (util-linux), which checks for file systems, is not installed")
     try:
         done = subprocess.run(
             [tool, "--no-act", "--json", "--output", _COLUMNS, str(node)],
@@ -73,8 +72,8 @@ def _on(node: Path) -> list[Signature]:
         )
         rows = msgspec.json.decode(done.stdout or b"{}", type=_Listing).signatures
     except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
-        said = getattr(error, "stderr", None) or str(error).encode()
-        reason = said.decode("utf-8", "replace").strip()
-        raise TargetError(f"{node} cannot be looked at for file systems ({reason})") from error
-    found = [Signature(node, row.type, row.label) for row in rows]
-    return list(dict.fromkeys(found))  # a GPT has two, a superblock may have copies
+        text = getattr(error, "stderr", None) or str(error).encode()
+        reason = text.decode("utf-8", "replace").strip()
+        raise TargetError(f"{node} cannot be checked for file systems ({reason})") from error
+    # Copies count once: a GPT has two headers, a file system may have several superblocks.
+    return list(dict.fromkeys(Signature(node, row.type, row.label) for row in rows))

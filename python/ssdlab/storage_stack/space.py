@@ -1,4 +1,4 @@
-"""How much room a file system has, and how much of it a test may use."""
+"""Free space of a file system, and how much of it a test may use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEPT_BYTES: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Bytes of one file system: all, free for an ordinary user, free for root."""
+    """Bytes of one file system: total, free for ordinary users, free for root."""
 
     total_bytes: int
     free_bytes: int
@@ -23,19 +23,19 @@ class Space:
 
     @property
     def kept_bytes(self) -> int:
-        """What must stay free: 5 % of the file system or 1 GiB, whichever is more."""
+        """Bytes that a test leaves free: 5 % of the file system or 1 GiB, whichever is more."""
         return max(self.total_bytes * KEPT_PERCENT // 100, KEPT_BYTES)
 
     @property
     def usable_bytes(self) -> int:
-        """What a test may use; 0 on a file system without room beyond what must stay free."""
+        """Bytes that a test may use; 0 if no more than `kept_bytes` are free."""
         return max(0, self.free_bytes - self.kept_bytes)
 
 
 def space_on(path: Path) -> Space:
     """Space of the file system that holds `path` (an existing file or directory).
 
-    Quotas are not seen, and a thin device below may have less than its file system believes.
+    Ignores quotas. A thin-provisioned device below may have less space than its file system shows.
 
     Raises:
         TargetError: the path cannot be reached.
@@ -44,7 +44,9 @@ def space_on(path: Path) -> Space:
         stat = os.statvfs(path)
     except OSError as error:
         reason = error.strerror
-        raise TargetError(f"{path}: its free space is unknown ({reason}): give a path") from error
+        raise TargetError(
+            f"{path}: its free space cannot be read ({reason}); give an existing path"
+        ) from error
     return Space(
         total_bytes=stat.f_blocks * stat.f_frsize,
         free_bytes=stat.f_bavail * stat.f_frsize,
@@ -53,9 +55,7 @@ def space_on(path: Path) -> Space:
 
 
 def room_for(path: Path, wanted_bytes: int) -> int:
-    """How many of `wanted_bytes` a test may use on the file system of `path`.
-
-    Less than `wanted_bytes` (down to 0) where more would eat into the space that stays free.
+    """Bytes that a test may use on the file system of `path`: at most `wanted_bytes`, at least 0.
 
     Raises:
         TargetError: the path cannot be reached.

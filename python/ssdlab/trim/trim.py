@@ -16,17 +16,17 @@ from typing import Final
 
 from ssdlab.device import sync_file_system, trim_free
 from ssdlab.errors import TargetError
-from ssdlab.storage_stack.blockdev import device_named
+from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.filesystem import PSEUDO, is_network
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.space import space_on
 from ssdlab.storage_stack.trim import (
-    Passage,
     Roots,
+    TrimLayer,
+    blocking_layer,
     discarded_bytes,
-    passages_of_mount,
     read_tables,
-    stopper,
+    trim_layers_of_mount,
     used_bytes,
 )
 
@@ -85,9 +85,9 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
     mount = mount_of(path)
     _require_on_drive(mount)
     roots = Roots(tables=read_tables())
-    rows = passages_of_mount(mount, roots)
+    rows = trim_layers_of_mount(mount, roots)
     free = space_on(mount.mount_point).free_bytes_root
-    devices = [d for d in (device_named(row.device) for row in rows) if d is not None]
+    devices = [d for d in (device_by_name(row.device) for row in rows) if d is not None]
     before = {device.name: discarded_bytes(device) for device in devices}
     used = {device.name: used_bytes(device) for device in devices}
     sync_file_system(mount.mount_point)
@@ -99,7 +99,7 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
         passes=passes,
         forced=forced,
         layers=tuple(_layer_result(row, before, used) for row in rows if row.layer != "schedule"),
-        stops=_describe(stopper(rows)),
+        stops=_describe(blocking_layer(rows)),
         refused=refused,
     )
 
@@ -147,9 +147,9 @@ def _refused(mount: Mount, error: OSError) -> str:
 
 
 def _layer_result(
-    row: Passage, before: dict[str, int | None], used: dict[str, int | None]
+    row: TrimLayer, before: dict[str, int | None], used: dict[str, int | None]
 ) -> LayerResult:
-    device = device_named(row.device)
+    device = device_by_name(row.device)
     discarded = None if device is None else discarded_bytes(device)
     discarded_before = before.get(row.device)
     return LayerResult(
@@ -170,5 +170,5 @@ def _is_bottom(layer: LayerResult) -> bool:
     return layer.layer in {"drive", "USB", "loop"} and not layer.below_file
 
 
-def _describe(row: Passage | None) -> str | None:
+def _describe(row: TrimLayer | None) -> str | None:
     return None if row is None else f"{row.device} ({row.layer})"

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.errors import UsageError
-from ssdlab.input_files import TABLE_BYTES_MOST, read_bytes
+from ssdlab.input_files import MAX_TABLE_BYTES, read_bytes
 from ssdlab.witness.ledger import MESSAGE, Ledger, ReceivedMessages
 from ssdlab.witness.limits import SUFFIX
 
@@ -79,7 +79,7 @@ def read(path: Path) -> list[Record]:
         UsageError: the file cannot be read, or is not a journal.
     """
     try:
-        data = read_bytes(path, TABLE_BYTES_MOST)
+        data = read_bytes(path, MAX_TABLE_BYTES)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror})") from error
     if not data.startswith(MAGIC):

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ssdlab.stats.binomial import highest_proportion, proportion_bounds, trials_for
+from ssdlab.stats.binomial import proportion_bounds, proportion_upper_bound, trials_needed
 from ssdlab.witness.journal import Record, events
 
 Control = Literal["none", "negative", "positive"]
@@ -64,7 +64,7 @@ def summarize(verifications: list[Verification]) -> dict[str, Any]:
     bad = [cut for cut in cuts if cut.kinds]
     n, k = len(cuts), sum(cut.in_flight for cut in cuts)
     kinds = sum((Counter(cut.kinds) for cut in cuts), Counter[str]())
-    low, high = proportion_bounds(len(bad), n) if bad else (0.0, highest_proportion(0, n))
+    low, high = proportion_bounds(len(bad), n) if bad else (0.0, proportion_upper_bound(0, n))
     findings = {
         "cuts": _finding(n, "", "cuts with proof that power was lost"),
         "bad_cuts": _finding(len(bad), "", "cuts after which acknowledged data was missing"),
@@ -79,7 +79,7 @@ def summarize(verifications: list[Verification]) -> dict[str, Any]:
             "value": None,
             "unit": "",
             "low": None,
-            "high": highest_proportion(0, k) if k and not bad else None,
+            "high": proportion_upper_bound(0, k) if k and not bad else None,
             "why": f"optimistic: assumes that the {k} requests in flight are independent",
         },
         "in_flight_mean": _finding(k / n if n else None, "requests", "issued, not acknowledged"),
@@ -127,7 +127,7 @@ def _verdict(
         )
     more = ""
     if high > LOSS_RATE_AIM:
-        more = f"; {trials_for(LOSS_RATE_AIM)} clean cuts would bound it at {LOSS_RATE_AIM:.0%}"
+        more = f"; {trials_needed(LOSS_RATE_AIM)} clean cuts would bound it at {LOSS_RATE_AIM:.0%}"
     return f"No loss in {len(cuts)} cuts: at most {high:.2g} of cuts lose data (95 %){more}."
 
 

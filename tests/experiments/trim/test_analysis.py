@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -11,14 +10,14 @@ import pytest
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.experiments.trim.analysis import conclude
 from ssdlab.records import Recording
-from ssdlab.storage_stack.trim import Passage
+from ssdlab.storage_stack.trim import TrimLayer
 
 SIZE = 8.0
 YES = (
-    Passage("schedule", "/data", "no", "nobody asks"),
-    Passage("file system", "/data", "yes", "ext4"),
-    Passage("thin pool", "dm-1", "unknown", "its table"),
-    Passage("drive", "sda", "yes", "limits"),
+    TrimLayer("schedule", "/data", "no", "nobody asks"),
+    TrimLayer("file system", "/data", "yes", "ext4"),
+    TrimLayer("thin pool", "dm-1", "unknown", "its table"),
+    TrimLayer("drive", "sda", "yes", "limits"),
 )
 STOPPED = "md0 (md)"
 
@@ -32,7 +31,7 @@ def _concluded(
     """`end` is what the blocks read as in the end, `sent` MiB by device; `more` observations."""
     recording = Recording()
     for row in YES:
-        recording.observe("passes", None, msgspec.json.encode(asdict(row)).decode())
+        recording.observe("passes", None, msgspec.json.encode(msgspec.structs.asdict(row)).decode())
     if stops:
         recording.observe("stops", detail=stops)
     if end is None:

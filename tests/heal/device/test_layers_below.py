@@ -10,8 +10,9 @@ from stacks import SATA, VIRTUAL, sata_path
 
 from ssdlab.errors import TargetError
 from ssdlab.heal.device.refusal import require_rewritable
-from ssdlab.storage_stack.blockdev import device_named
-from ssdlab.storage_stack.trim.tables import Tables, parse_tables
+from ssdlab.storage_stack.blockdev import device_by_name
+from ssdlab.storage_stack.roots import Tables
+from ssdlab.storage_stack.trim.tables import parse_tables
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def machine(tmp_path: Path) -> CapturedMachine:
 
 
 def refusal(machine: CapturedMachine, name: str, tables: Tables) -> str:
-    device = device_named(name, machine.sys)
+    device = device_by_name(name, machine.sys)
     assert device is not None
     with pytest.raises(TargetError) as refused:
         require_rewritable(device, machine.sys, machine.proc, tables)
@@ -55,7 +56,7 @@ def test_a_volume_that_shares_space_or_has_parity_is_refused(
 
 def test_a_linear_volume_on_a_plain_drive_is_accepted(machine: CapturedMachine) -> None:
     upper(machine, "dm-0", {"dm/name": "vg-a", "dm/uuid": "LVM-1"})
-    device = device_named("dm-0", machine.sys)
+    device = device_by_name("dm-0", machine.sys)
     assert device is not None
     tables = parse_tables("vg-a: 0 100 linear 8:0 2048")
     require_rewritable(device, machine.sys, machine.proc, tables)

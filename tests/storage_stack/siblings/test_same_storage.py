@@ -1,4 +1,4 @@
-"""One storage under two device files: whatever uses the one protects the other."""
+"""Two device files for one storage: a user of one protects the other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ssdlab.errors import TargetError
 from ssdlab.heal.device.whole import heal_device
 from ssdlab.heal.options import DeviceOptions, HealOptions
 from ssdlab.runner.open_target import TargetOptions, open_for_run
-from ssdlab.storage_stack.blockdev import device_named
+from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.in_use import file_in_use, in_use, recorded_uses
 from ssdlab.storage_stack.same_storage import siblings
 from ssdlab.target import Consent, parse_target
@@ -27,15 +27,15 @@ PCI = "devices/pci0/host{}/block"
 
 
 def _uses(captured: Any, name: str) -> list[str]:
-    device = device_named(name, captured.sys)
+    device = device_by_name(name, captured.sys)
     assert device is not None
     return recorded_uses(device, captured.proc, captured.sys)
 
 
 def _path(captured: Any, name: str, minor: int, **files: str) -> Path:
-    told = {name.replace("_", "/"): text for name, text in files.items()}
-    made: Path = captured.disk(name, f"8:{minor}", PCI.format(minor), told)
-    return made
+    attributes = {name.replace("_", "/"): text for name, text in files.items()}
+    directory: Path = captured.disk(name, f"8:{minor}", PCI.format(minor), attributes)
+    return directory
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_disk_by_two_paths_is_protected_by_a_mount_of_the_other_path(
     assert reason.endswith("and /dev/sdb1 is mounted at /home (ext4): umount it first")
 
 
-def test_disks_of_one_model_with_other_serial_numbers_are_two_disks(captured: Any) -> None:
+def test_disks_of_one_model_with_different_serial_numbers_are_different(captured: Any) -> None:
     _path(captured, "sda", 0, device_model="M", device_serial="S1")
     _path(captured, "sdb", 16, device_model="M", device_serial="S2")
     captured.mountinfo("22 1 8:16 / /home rw - ext4 /dev/sdb rw")
@@ -67,7 +67,7 @@ def test_disks_of_one_model_with_other_serial_numbers_are_two_disks(captured: An
     assert len(_uses(captured, "sdb")) == 1
 
 
-def test_a_partition_of_the_other_path_protects_what_it_overlaps_and_no_more(
+def test_a_partition_on_the_other_path_protects_only_overlapping_partitions(
     captured: Any,
 ) -> None:
     disks = [_path(captured, name, at, wwid="naa.5") for name, at in (("sda", 0), ("sdb", 16))]
@@ -79,7 +79,7 @@ def test_a_partition_of_the_other_path_protects_what_it_overlaps_and_no_more(
     assert _uses(captured, "sda2") == []
 
 
-def test_a_multipath_device_is_free_although_it_holds_both_paths(captured: Any) -> None:
+def test_an_unused_multipath_device_is_free(captured: Any) -> None:
     paths = [_path(captured, name, at, wwid="naa.5") for name, at in (("sda", 0), ("sdb", 16))]
     top = captured.disk("dm-0", "252:0", VIRTUAL, {"dm/name": "mpatha"})
     for path in paths:
@@ -88,7 +88,7 @@ def test_a_multipath_device_is_free_although_it_holds_both_paths(captured: Any) 
     assert any("sda is a part of dm-0" in reason for reason in _uses(captured, "sda"))
 
 
-def test_a_third_path_that_was_mounted_protects_the_multipath_device(captured: Any) -> None:
+def test_a_mounted_path_protects_the_multipath_device(captured: Any) -> None:
     first = _path(captured, "sda", 0, wwid="naa.5")
     _path(captured, "sdb", 16, wwid="naa.5")
     top = captured.disk("dm-0", "252:0", VIRTUAL, {"dm/name": "mpatha"})
@@ -97,7 +97,7 @@ def test_a_third_path_that_was_mounted_protects_the_multipath_device(captured: A
     assert len(_uses(captured, "dm-0")) == 1
 
 
-def test_two_logical_volumes_on_one_partition_are_two_storages(captured: Any) -> None:
+def test_two_logical_volumes_on_one_partition_are_different_storage(captured: Any) -> None:
     disk = _path(captured, "sda", 0, wwid="naa.5")
     part = disk / "sda2"
     captured.partition(disk, "sda2", "8:2")
@@ -119,7 +119,7 @@ def test_a_loop_device_on_a_member_of_a_volume_group_is_not_free(captured: Any) 
 
 
 @pytest.mark.parametrize(("offset", "is_free"), [("0", False), (str(1 << 30), True)])
-def test_two_loop_devices_share_what_their_offsets_and_sizes_share(
+def test_two_loop_devices_on_one_file_are_siblings_if_their_ranges_overlap(
     captured: Any, tmp_path: Path, offset: str, *, is_free: bool
 ) -> None:
     image = tmp_path / "image"
@@ -127,8 +127,8 @@ def test_two_loop_devices_share_what_their_offsets_and_sizes_share(
     other = tmp_path / "hard link"
     other.hardlink_to(image)
     captured.disk("loop3", "7:3", VIRTUAL, {"loop/backing_file": f"{image}", "loop/offset": "0"})
-    told = {"loop/backing_file": f"{other}", "loop/offset": offset}
-    captured.disk("loop4", "7:4", VIRTUAL, told)
+    attributes = {"loop/backing_file": f"{other}", "loop/offset": offset}
+    captured.disk("loop4", "7:4", VIRTUAL, attributes)
     captured.mountinfo("22 1 7:3 / /home rw - ext4 /dev/loop3 rw")
     assert (_uses(captured, "loop4") == []) is is_free
 
@@ -144,18 +144,18 @@ def pair(
     with ExitStack() as undo:
         second, why = loop_devices.attach(image)
         if second is None:
-            pytest.skip(f"no second loop device can be had here: {why}")
+            pytest.skip(f"cannot attach a second loop device: {why}")
         undo.callback(subprocess.run, ["losetup", "--detach", str(second)], check=True)
         yield point, image, first, second
 
 
 def _nodes(image: Path) -> list[Path]:
-    words = ["losetup", "--associated", str(image), "--noheadings", "--output", "NAME"]
-    told = subprocess.run(words, check=True, capture_output=True, text=True)
-    return [Path(line.strip()) for line in told.stdout.splitlines()]
+    command = ["losetup", "--associated", str(image), "--noheadings", "--output", "NAME"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [Path(line.strip()) for line in done.stdout.splitlines()]
 
 
-def test_what_is_mounted_by_one_loop_device_cannot_be_destroyed_by_the_other(
+def test_a_device_whose_sibling_is_mounted_is_never_overwritten(
     pair: tuple[Path, Path, Path, Path],
 ) -> None:
     point, image, first, second = pair
@@ -176,18 +176,18 @@ def test_what_is_mounted_by_one_loop_device_cannot_be_destroyed_by_the_other(
         heal_device(second, options, print)
 
 
-def test_a_sibling_that_nobody_uses_does_not_protect_a_free_device(
+def test_an_unused_sibling_does_not_protect_a_free_device(
     loop_device: Callable[..., Path], tmp_path: Path
 ) -> None:
     first = loop_device(16)
     (image,) = tmp_path.glob("image-*")
     second, why = loop_devices.attach(image)
     if second is None:
-        pytest.skip(f"no second loop device can be had here: {why}")
+        pytest.skip(f"cannot attach a second loop device: {why}")
     try:
-        device = device_named(second.name)
+        device = device_by_name(second.name)
         assert device is not None
-        assert [each.device.node for each in siblings(device)] == [first]
+        assert [sibling.device.node for sibling in siblings(device)] == [first]
         assert in_use(second) == []
         script = f"f = open({str(image)!r}, 'r+b', buffering=0); print(flush=True); input()"
         with subprocess.Popen(
@@ -203,7 +203,7 @@ def test_a_sibling_that_nobody_uses_does_not_protect_a_free_device(
         subprocess.run(["losetup", "--detach", str(second)], check=True)
 
 
-def test_a_backing_file_is_not_overwritten_as_a_file(
+def test_the_backing_file_of_a_loop_device_is_not_overwritten(
     loop_device: Callable[..., Path], tmp_path: Path
 ) -> None:
     device = loop_device(16)

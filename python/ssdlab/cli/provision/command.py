@@ -96,7 +96,7 @@ def _info_of_sizes(flash: int, visible: int, twin: str | None) -> DriveInfo:
 
 
 def _share(percent: float, info: DriveInfo) -> float:
-    least = 100 * info.area.of_all
+    least = 100 * info.area.spare
     if not least <= percent <= 90:
         raise UsageError(
             f"--spare is {percent:g} percent; it must be from {least:.4g}, which the drive already "

@@ -53,8 +53,10 @@ def _object(result: Result) -> dict[str, Any]:
     sizes = f"{area.flash} bytes of flash ({drive.source}), {area.visible} visible"
     usable = f"so that {share:.4g} of all flash is spare"
     findings = {
-        "spare": Finding(area.of_all, "", None, None, f"hidden / all flash: {sizes}"),
-        "overprovisioning": Finding(area.of_visible, "", None, None, f"hidden / visible: {sizes}"),
+        "spare": Finding(area.spare, "", None, None, f"hidden / all flash: {sizes}"),
+        "overprovisioning": Finding(
+            area.overprovisioning, "", None, None, f"hidden / visible: {sizes}"
+        ),
         "usable_bytes": Finding(area.usable_for(share), "bytes", None, None, usable),
     }
     if len(gains) > 1:
@@ -74,7 +76,7 @@ def _object(result: Result) -> dict[str, Any]:
 
 def _verdict(drive: DriveInfo, gains: Sequence[Gain]) -> str:
     area = drive.area
-    text = f"Spare: {area.of_all:.2%} of all flash (hidden / visible: {area.of_visible:.2%})"
+    text = f"Spare: {area.spare:.2%} of all flash (hidden / visible: {area.overprovisioning:.2%})"
     if len(gains) > 1:
         factor = gains[-1].writes_per_s / gains[0].writes_per_s
         text += f"; with {gains[-1].spare:.0%}, random writes to a full twin are {factor:.1f} x"
@@ -103,8 +105,8 @@ def _print_sizes(drive: DriveInfo, console: Console) -> None:
         ("flash", f"{area.flash}", f"{format_size(area.flash)}; {drive.source}"),
         ("visible", f"{area.visible}", f"{area.visible // SECTOR} sectors of {SECTOR} bytes"),
         ("hidden", f"{area.hidden}", format_size(area.hidden)),
-        ("spare", f"{area.of_all:.2%}", "hidden / ALL flash, as in published tests"),
-        ("overprovisioning", f"{area.of_visible:.2%}", "hidden / visible, as in data sheets"),
+        ("spare", f"{area.spare:.2%}", "hidden / ALL flash, as in published tests"),
+        ("overprovisioning", f"{area.overprovisioning:.2%}", "hidden / visible, as in data sheets"),
     ):
         lines.add_row(name, Text(value, "bold", justify="right"), Text(plain(why), "dim"))
     console.print(lines)

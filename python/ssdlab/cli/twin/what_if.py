@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from ssdlab import profiles
-from ssdlab.analysis.contrast import Contrast, of_findings, of_measures
+from ssdlab.analysis.contrast import Contrast, compare_findings, compare_measures
 from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.cli.run.group import app as experiments
@@ -118,8 +118,10 @@ def _words(run: str) -> list[str]:
 
 def _asked(changes: list[Change], runs: list[Run]) -> WhatIf:
     first, second = (run.result for run in runs[:2])
-    contrasts = of_findings(first.findings, second.findings)
-    contrasts += of_measures(EXPERIMENTS[first.experiment].columns, first.measures, second.measures)
+    contrasts = compare_findings(first.findings, second.findings)
+    contrasts += compare_measures(
+        EXPERIMENTS[first.experiment].columns, first.measures, second.measures
+    )
     return WhatIf([_said(each) for each in changes], (runs[0], runs[1]), contrasts)
 
 

@@ -30,7 +30,7 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
 
 def _no_drive(snapshot: Snapshot) -> Iterator[Verdict]:
     for mount in snapshot.mounts:
-        reason = next((mount.doubts[code] for code in _NO_DRIVE if code in mount.doubts), None)
+        reason = next((mount.warnings[code] for code in _NO_DRIVE if code in mount.warnings), None)
         if snapshot.drives or reason is None:
             continue
         yield Verdict(

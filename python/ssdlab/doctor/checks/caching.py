@@ -157,7 +157,7 @@ def _through(drive: Device) -> Verdict:
 
 def _barrier(snapshot: Snapshot) -> Iterator[Verdict]:
     for mount in snapshot.mounts:
-        sentence = mount.doubts.get("no-barrier")
+        sentence = mount.warnings.get("no-barrier")
         if sentence is None:
             continue
         safe = [is_protected(drive.model) or _is_on(drive) is False for drive in snapshot.drives]

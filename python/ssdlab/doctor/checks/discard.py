@@ -14,7 +14,7 @@ from ssdlab.doctor.checks.verdict import (
     is_hardware,
     is_rotating,
 )
-from ssdlab.snapshot import Device, Layer, Mounted, Snapshot
+from ssdlab.snapshot import Device, Mounted, Snapshot, TrimLayer
 
 _COSTS: Final = (
     "the drive treats every block ever written as valid data, so garbage collection has only the "
@@ -77,7 +77,7 @@ def _version(kernel: str) -> tuple[int, ...]:
 
 
 def _of_stack(
-    snapshot: Snapshot, layers: tuple[Layer, ...], mount: Mounted | None
+    snapshot: Snapshot, layers: tuple[TrimLayer, ...], mount: Mounted | None
 ) -> Iterator[Verdict]:
     drives = [d for d in snapshot.drives if any(row.device == d.name for row in layers)]
     if not drives or all(is_rotating(drive) for drive in drives):
@@ -97,14 +97,14 @@ def _of_stack(
         yield _passes(snapshot, layers, schedule)
 
 
-def _stops(row: Layer, snapshot: Snapshot) -> bool:
+def _stops(row: TrimLayer, snapshot: Snapshot) -> bool:
     if row.passes != "no" or row.layer == "schedule" or row.of_below or row.below_file:
         return False
     device = snapshot.device(row.device)
     return device is None or not is_rotating(device)
 
 
-def _stopped(snapshot: Snapshot, row: Layer, mount: Mounted | None) -> Verdict:
+def _stopped(snapshot: Snapshot, row: TrimLayer, mount: Mounted | None) -> Verdict:
     device = snapshot.device(row.device)
     where = f"{row.device} ({row.layer})" if device is None else device_label(device)
     point = None if mount is None else mount.mount_point
@@ -136,7 +136,7 @@ def _layer_name(layer: str) -> str:
     return words.get(layer, layer)
 
 
-def _remedy(row: Layer, device: Device | None) -> tuple[str, str]:
+def _remedy(row: TrimLayer, device: Device | None) -> tuple[str, str]:
     """The command, and its risk."""
     if device is None:
         return "", ""
@@ -173,7 +173,7 @@ def _remedy(row: Layer, device: Device | None) -> tuple[str, str]:
     return _remedy_below(row, device)
 
 
-def _remedy_below(row: Layer, device: Device) -> tuple[str, str]:
+def _remedy_below(row: TrimLayer, device: Device) -> tuple[str, str]:
     if device.transport == "usb" and device.usb_id:
         maker, product = device.usb_id.split(":")
         rule = (
@@ -207,7 +207,7 @@ def _remedy_below(row: Layer, device: Device) -> tuple[str, str]:
     return "", ""
 
 
-def _unknown(snapshot: Snapshot, rows: list[Layer]) -> Verdict:
+def _unknown(snapshot: Snapshot, rows: list[TrimLayer]) -> Verdict:
     reasons = "; ".join(f"{row.device} ({row.layer}): {row.why}" for row in rows)
     return Verdict(
         code="trim-unknown",
@@ -220,7 +220,7 @@ def _unknown(snapshot: Snapshot, rows: list[Layer]) -> Verdict:
     )
 
 
-def _never_issued(schedule: Layer, mount: Mounted | None, *, passes: bool) -> Verdict:
+def _never_issued(schedule: TrimLayer, mount: Mounted | None, *, passes: bool) -> Verdict:
     point = schedule.device if mount is None else mount.mount_point
     return Verdict(
         code="trim-never-asked",
@@ -235,7 +235,9 @@ def _never_issued(schedule: Layer, mount: Mounted | None, *, passes: bool) -> Ve
     )
 
 
-def _passes(snapshot: Snapshot, layers: tuple[Layer, ...], schedule: Layer | None) -> Verdict:
+def _passes(
+    snapshot: Snapshot, layers: tuple[TrimLayer, ...], schedule: TrimLayer | None
+) -> Verdict:
     issued = "" if schedule is None else f"; issued: {schedule.why}"
     names = ", ".join(row.device for row in layers if row.layer != "schedule")
     return Verdict(

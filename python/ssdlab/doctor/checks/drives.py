@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ssdlab.analysis.spare import SECTOR, Spare
+from ssdlab.analysis.spare import SECTOR, SpareArea
 
 GIB: Final = 1 << 30
 
@@ -36,8 +36,8 @@ class Flash:
 
 
 _KNOWN: Final = (
-    (re.compile(r"850 PRO 128", re.IGNORECASE), Spare(129 * GIB, 128 * 10**9)),
-    (re.compile(r"840 PRO.*512", re.IGNORECASE), Spare(512 * GIB, 1_000_215_216 * SECTOR)),
+    (re.compile(r"850 PRO 128", re.IGNORECASE), SpareArea(129 * GIB, 128 * 10**9)),
+    (re.compile(r"840 PRO.*512", re.IGNORECASE), SpareArea(512 * GIB, 1_000_215_216 * SECTOR)),
 )
 
 
@@ -46,7 +46,7 @@ def is_protected(model: str | None) -> bool:
     return bool(model and _PROTECTED.search(model))
 
 
-def published(model: str | None) -> Spare | None:
+def published(model: str | None) -> SpareArea | None:
     """Flash and visible capacity of a model from a published test; None for other models."""
     return next((area for pattern, area in _KNOWN if model and pattern.search(model)), None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ssdlab.analysis.spare import Spare
+from ssdlab.analysis.spare import SpareArea
 from ssdlab.doctor.checks.drives import flash_of
 from ssdlab.doctor.checks.verdict import (
     Severity,
@@ -36,7 +36,7 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
 
 
 def _full(mount: Mounted) -> Iterator[Verdict]:
-    if not mount.total_bytes or mount.free_bytes is None or "read-only" in mount.doubts:
+    if not mount.total_bytes or mount.free_bytes is None or "read-only" in mount.warnings:
         return
     used = 1 - mount.free_bytes / mount.total_bytes
     if used < FULL_WARN:
@@ -63,15 +63,15 @@ def _spare(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
         return
     free = (drive.health and drive.health.unallocated_bytes) or 0
     flash = flash_of(drive.model, drive.size_bytes + free)
-    area = Spare(flash.size_bytes, drive.size_bytes)
+    area = SpareArea(flash.size_bytes, drive.size_bytes)
     also = f"; {format_size(free)} not in any namespace" if free else ""
-    enough = area.of_all >= GOOD_SPARE
+    enough = area.spare >= GOOD_SPARE
     yield Verdict(
         code="spare",
         severity="good" if enough else "note",
         where=device_label(drive),
-        says=f"Hidden flash: about {area.of_all:.1%} of all flash "
-        f"({area.of_visible:.1%} of the visible capacity).",
+        says=f"Hidden flash: about {area.spare:.1%} of all flash "
+        f"({area.overprovisioning:.1%} of the visible capacity).",
         evidence=f"{format_size(drive.size_bytes)} visible; {format_size(flash.size_bytes)} of "
         f"flash ({flash.why}){also}",
         costs=""
@@ -80,7 +80,7 @@ def _spare(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
         "with 27 % on the twin of an 840 Pro",
         remedy="" if enough else f"ssdlab provision {drive.node}",
         proof=f"ssdlab run steady {experiment_target(snapshot)}",
-        value=round(area.of_all, 4),
+        value=round(area.spare, 4),
     )
 
 

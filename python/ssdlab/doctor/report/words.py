@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ssdlab.snapshot import Device, File, Layer, Mounted, Snapshot
+from ssdlab.snapshot import Device, File, Mounted, Snapshot, TrimLayer
 from ssdlab.units import format_size
 from ssdlab.wording import plain
 
@@ -50,7 +50,7 @@ def schedule(snapshot: Snapshot) -> list[str]:
     ]
 
 
-def _mount_row(mount: Mounted, row: Layer | None) -> Row:
+def _mount_row(mount: Mounted, row: TrimLayer | None) -> Row:
     parts = [f"{mount.fs_type} on {mount.source}"]
     parts += [", ".join(option for option in mount.options if option in _SHOWN_OPTIONS)]
     if mount.total_bytes and mount.free_bytes is not None:
@@ -61,7 +61,7 @@ def _mount_row(mount: Mounted, row: Layer | None) -> Row:
 
 
 def _device_rows(
-    snapshot: Snapshot, tops: tuple[str, ...] | list[str], layers: dict[str, Layer]
+    snapshot: Snapshot, tops: tuple[str, ...] | list[str], layers: dict[str, TrimLayer]
 ) -> Iterator[Row]:
     seen: set[str] = set()
     pending = list(tops)
@@ -75,7 +75,7 @@ def _device_rows(
         yield Row(device.layer, name, _description(device), _trim(layers.get(device.name)))
 
 
-def _trim(row: Layer | None) -> str:
+def _trim(row: TrimLayer | None) -> str:
     if row is None:
         return ""
     if row.passes == "no":

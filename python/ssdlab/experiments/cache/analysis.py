@@ -18,7 +18,7 @@ import numpy as np
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified
 from ssdlab.analysis.write_rounds import progress
 from ssdlab.records import Finding
-from ssdlab.stats.falls import Fall, first_fall, last_fall
+from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop
 from ssdlab.stats.steady import Progress
 from ssdlab.units import format_duration
 
@@ -43,8 +43,8 @@ class Writing:
     case: str
     rest_s: float | None
     curve: Progress
-    last: Fall | None
-    first: Fall | None
+    last: RateDrop | None
+    first: RateDrop | None
 
     @property
     def taken(self) -> float:
@@ -55,7 +55,7 @@ class Writing:
     def held(self) -> float:
         """Bytes that a buffer took, as far as this writing shows one."""
         fall = self.first or self.last
-        return 0.0 if fall is None else fall.held
+        return 0.0 if fall is None else fall.buffered
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ def writings(evidence: Evidence) -> list[Writing]:
 
 def _writing(evidence: Evidence, case: str, steps: Sequence[dict[str, Any]]) -> Writing:
     curve = progress(evidence, steps)
-    last = last_fall(curve)
-    first = None if last is None else first_fall(curve, _BEFORE * last.at)
+    last = last_drop(curve)
+    first = None if last is None else first_drop(curve, _BEFORE * last.at)
     return Writing(case, steps[0]["value"], curve, last, first)
 
 
@@ -131,7 +131,7 @@ def _none(first: Writing) -> tuple[dict[str, Finding], str]:
     return found, f"No fall was seen: {why}."
 
 
-def _findings(written: Sequence[Writing], last: Fall) -> dict[str, Finding]:
+def _findings(written: Sequence[Writing], last: RateDrop) -> dict[str, Finding]:
     rested = [each for each in written if each.case == "rested"]
     shown = _refill(rested, _taken(written[0], written[1]))
     sizes = _sizes(written[0], written[1], shown)
@@ -153,7 +153,7 @@ def _findings(written: Sequence[Writing], last: Fall) -> dict[str, Finding]:
 
 def _taken(first: Writing, later: Writing) -> float:
     """What was taken at first, looked at as closely as a later and shorter writing is."""
-    fall = last_fall(first.curve, later.curve.written)
+    fall = last_drop(first.curve, later.curve.written)
     return first.taken if fall is None else fall.at
 
 
@@ -164,11 +164,11 @@ def _sizes(first: Writing, flushed: Writing, refill: Finding) -> _Sizes:
     if flushed.last is not None and flushed.taken >= BACK * _taken(first, flushed):
         why = f"{at}, and again right after a flush: a buffer's work"
         return _Sizes(flushed.held, None, why, f"{why}, and no cache's")
-    unmoved = flushed.held < _SHOWS * first.last.held
+    unmoved = flushed.held < _SHOWS * first.last.buffered
     if unmoved and first.first is None and _drains(first.last, refill):
         why = f"{at}; a rest no longer than programming them takes gives them back"
-        return _Sizes(first.last.held, None, f"{why}: a buffer that a flush leaves full", why)
-    known = first.first.held if first.first is not None else 0.0
+        return _Sizes(first.last.buffered, None, f"{why}: a buffer that a flush leaves full", why)
+    known = first.first.buffered if first.first is not None else 0.0
     honest = flushed.held >= known / 2 and flushed.held > 0
     buffer = flushed.held if honest else known
     seen = "right after a flush" if honest else "before the first kink (a flush leaves it full)"
@@ -176,9 +176,9 @@ def _sizes(first: Writing, flushed: Writing, refill: Finding) -> _Sizes:
     return _Sizes(buffer, first.taken - buffer, why, f"{at}, of which the buffer had its part")
 
 
-def _drains(fall: Fall, refill: Finding) -> bool:
+def _drains(fall: RateDrop, refill: Finding) -> bool:
     soon = isinstance(refill.value, float) and refill.value <= _DRAINS * fall.at / fall.after
-    return soon and fall.held <= _BUFFER_MOST
+    return soon and fall.buffered <= _BUFFER_MOST
 
 
 def _buffer(written: Sequence[Writing], sizes: _Sizes) -> Finding:
@@ -226,7 +226,7 @@ def _refill(rested: Sequence[Writing], taken: float) -> Finding:
     return Finding((low * high) ** 0.5, "s", low, high, why)
 
 
-def _sentence(found: dict[str, Finding], last: Fall) -> str:
+def _sentence(found: dict[str, Finding], last: RateDrop) -> str:
     buffer, cache, refill = (found[name].value for name in ("buffer_mib", "slc_mib", "refill_s"))
     behind = f"{last.after / MIB:.4g} MiB/s behind it"
     said = f"a buffer of {buffer:.4g} MiB" if isinstance(buffer, float) else "no buffer told apart"

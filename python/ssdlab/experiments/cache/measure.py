@@ -15,7 +15,7 @@ from typing import Any, Final
 from ssdlab.device import Job
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.runner.session import RunSession, Step
-from ssdlab.stats.falls import last_fall
+from ssdlab.stats.rate_drops import last_drop
 from ssdlab.stats.steady import Progress
 from ssdlab.target import Target
 
@@ -122,16 +122,16 @@ def measure(session: RunSession, plan: Plan) -> None:
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
     first = _first(session, plan)
     session.flush()
-    fall = last_fall(first)
+    fall = last_drop(first)
     if fall is None:
         session.expect({})
         return
     places = _Places(plan.size, min(plan.size, max(SIZE_MIN, round(AGAIN * fall.at) // MIB * MIB)))
     # Of as many bytes as are written later: small sizes depend on how closely they are looked at.
-    fall = last_fall(first, float(places.length)) or fall
+    fall = last_drop(first, float(places.length)) or fall
     session.expect({"fill": float(places.length * (plan.write_bytes // plan.size - 1))})
     flushed = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
-    soon = last_fall(Progress(*session.run(flushed, places.job(1)).columns()))
+    soon = last_drop(Progress(*session.run(flushed, places.job(1)).columns()))
     session.flush(1)
     if soon is None or soon.high < BACK * fall.low:
         if places.count < 2:
@@ -216,7 +216,7 @@ def _rests(session: RunSession, plan: Plan, taken: float, places: _Places) -> No
             value=rest_s,
             rest_s=rest_s,
         )
-        fall = last_fall(Progress(*session.run(step, places.job(stage)).columns()))
+        fall = last_drop(Progress(*session.run(step, places.job(stage)).columns()))
         session.flush(stage)
         if fall is None or fall.at >= BACK * taken:
             enough = min(enough, rest_s)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
-from ssdlab.analysis.latency import by_group
+from ssdlab.analysis.latency import latencies_by_group
 from ssdlab.records import Finding
 
 MIB: Final = 1 << 20
@@ -81,7 +81,7 @@ def _mixed_rows(evidence: Evidence, states: list[str]) -> list[Row]:
     steps = evidence.steps("mixed")
     if not steps:
         return []
-    latencies = by_group(evidence.tables, {step["step"]: step["step"] for step in steps})
+    latencies = latencies_by_group(evidence.tables, {step["step"]: step["step"] for step in steps})
     counted = _counted(evidence)
     rows = []
     for step in steps:

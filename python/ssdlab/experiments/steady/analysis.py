@@ -16,14 +16,14 @@ from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, s
 from ssdlab.analysis.write_amplification import (
     BY_POLICY,
     Bracket,
-    alpha_of,
-    spare_of,
+    alpha_from_waf,
+    spare_from_alpha,
+    waf_from_alpha,
     waf_from_costs,
-    waf_of,
 )
 from ssdlab.analysis.write_rounds import (
     Columns,
-    counted_by,
+    counter_source,
     intervals,
     joined,
     progress,
@@ -31,8 +31,8 @@ from ssdlab.analysis.write_rounds import (
     waf_between,
 )
 from ssdlab.records import Finding
-from ssdlab.stats.falls import Fall, last_fall
-from ssdlab.stats.steady import WINDOW, Progress, Rule, Verdict, judge
+from ssdlab.stats.rate_drops import RateDrop, last_drop
+from ssdlab.stats.steady import WINDOW, Progress, Rule, Verdict, evaluate
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -97,7 +97,7 @@ def _part(evidence: Evidence, stage: int, steps: list[dict[str, Any]]) -> Part:
         steps=steps,
         curve=curve,
         rule=rule,
-        verdict=judge(curve, rule),
+        verdict=evaluate(curve, rule),
         steady_from=_from_round(columns, rule),
     )
 
@@ -106,7 +106,7 @@ def _from_round(columns: Sequence[Columns], rule: Rule) -> int | None:
     """Back from the end, as long as the state was steady after each round."""
     found = None
     for count in range(len(columns), 0, -1):
-        verdict = judge(joined(columns[:count]), rule)
+        verdict = evaluate(joined(columns[:count]), rule)
         if not verdict.steady:
             break
         found = verdict.from_round
@@ -144,7 +144,7 @@ def _inside(evidence: Evidence, part: Part) -> dict[str, Finding]:
         nothing = Finding(None, "%", None, None, why_not)
         return {**found, "hidden_spare": nothing, "overprovisioning": nothing}
     scope = _scope(part)
-    percent = [100 * spare_of(1 + each / scope) for each in hidden]
+    percent = [100 * spare_from_alpha(1 + each / scope) for each in hidden]
     low, high = percent[1], percent[2]
     second = "" if curve.value is None else _second(evidence, part)
     why = (
@@ -164,14 +164,14 @@ def _inside(evidence: Evidence, part: Part) -> dict[str, Finding]:
     }
 
 
-def spare_fall(evidence: Evidence, part: Part) -> tuple[Fall | None, str]:
+def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
     """The fall at which collection begins; or None, and why."""
     asked = evidence.parameters
     if asked.get("drive_mib") is None or asked["region_mib"] < 0.99 * asked["drive_mib"]:
         return None, "the region is not the whole drive: how much else is free is not known"
     if asked["pattern"] != "random":
         return None, "only uniform writes at random tell where collection begins"
-    last = last_fall(part.curve, _LOOKED_AT * _scope(part))
+    last = last_drop(part.curve, _LOOKED_AT * _scope(part))
     if last is None:
         return None, f"the rate did not fall within {_LOOKED_AT:g} times the region"
     if part.curve.written < last.at + _scope(part):
@@ -184,7 +184,7 @@ def _scope(part: Part) -> float:
     return float(part.rule.round_bytes * WINDOW)
 
 
-def _hidden(fall: Fall, part: Part) -> Bracket:
+def _hidden(fall: RateDrop, part: Part) -> Bracket:
     """Bytes programmed before collection began: those written less those in the buffer."""
     least = 1e-4 * _scope(part)
     values = (max(least, each - fall.ahead) for each in (fall.at, fall.low, fall.high))
@@ -197,11 +197,11 @@ def _counted_waf(evidence: Evidence, part: Part) -> Finding | None:
     waf = waf_between(evidence, window[0]["step"], window[-1]["step"] + 1)
     if waf is None:
         return None
-    why = f"{counted_by(evidence)}, over the last {len(window)} rounds"
+    why = f"{counter_source(evidence)}, over the last {len(window)} rounds"
     return Finding(waf, "", None, None, why)
 
 
-def _waf_of_curve(evidence: Evidence, part: Part, fall: Fall | None) -> Finding:
+def _waf_of_curve(evidence: Evidence, part: Part, fall: RateDrop | None) -> Finding:
     """Without any count: from what writes cost, or from the spare by the closed form.
 
     Costs know nothing of how victims are chosen, but need writes that the flash limits: where
@@ -227,9 +227,9 @@ def _waf_of_curve(evidence: Evidence, part: Part, fall: Fall | None) -> Finding:
     return Finding(None, "", None, None, why)
 
 
-def _by_form(fall: Fall, part: Part) -> Bracket:
+def _by_form(fall: RateDrop, part: Part) -> Bracket:
     hidden, scope = _hidden(fall, part), _scope(part)
-    waf, high, low = (waf_of(1 + each / scope) for each in hidden)
+    waf, high, low = (waf_from_alpha(1 + each / scope) for each in hidden)
     return Bracket(waf, low * BY_POLICY[0], high * BY_POLICY[1])
 
 
@@ -257,7 +257,7 @@ def _second(evidence: Evidence, part: Part) -> str:
     costs = _by_costs(evidence, part)
     if costs is None or costs.low <= 1:
         return ""
-    low, high = (100 * spare_of(alpha_of(waf)) for waf in (costs.high, costs.low))
+    low, high = (100 * spare_from_alpha(alpha_from_waf(waf)) for waf in (costs.high, costs.low))
     return f"; the steady rate fits {low:.3g} to {high:.3g} % if the emptiest is collected"
 
 

@@ -20,7 +20,7 @@ from ssdlab.errors import UsageError
 from ssdlab.experiments.steady.parameters import DEPTH, REGION_MIN, Steady
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.runner.write_counters import WriteCounters
-from ssdlab.stats.steady import WINDOW, Rule, Watch
+from ssdlab.stats.steady import WINDOW, Rule, SteadyMonitor
 from ssdlab.target import Target
 from ssdlab.units import format_size
 
@@ -295,7 +295,11 @@ def _trim(session: RunSession, plan: Plan, stage: int, case: str = "") -> None:
 
 def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> None:
     share = plan.shares[stage]
-    rule, watch, odometer = plan.rule(share), Watch(plan.rule(share)), WriteCounters(session)
+    rule, watch, odometer = (
+        plan.rule(share),
+        SteadyMonitor(plan.rule(share)),
+        WriteCounters(session),
+    )
     odometer.read()
     seconds = filled.seconds * rule.round_bytes / max(1, filled.bytes)
     for number in range(plan.rounds_most):

@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
 from ssdlab.runner.session import RunSession
-from ssdlab.storage_stack.blockdev import BlockDevice, device_named
-from ssdlab.storage_stack.trim import Passage, discarded_bytes, stopper, used_bytes
+from ssdlab.storage_stack.blockdev import BlockDevice, device_by_name
+from ssdlab.storage_stack.trim import TrimLayer, blocking_layer, discarded_bytes, used_bytes
 
 MIB: Final = 1 << 20
 _VALUES: Final = {"yes": 1.0, "no": 0.0, "unknown": None}
 
 
-def tell(session: RunSession, rows: Sequence[Passage]) -> None:
+def tell(session: RunSession, rows: Sequence[TrimLayer]) -> None:
     """Observes `passes` for each layer, and `stops` for the layer that says it lets none through.
 
-    A layer's detail is JSON with the fields of `Passage`.
+    A layer's detail is JSON with the fields of `TrimLayer`.
     """
     for row in rows:
-        detail = msgspec.json.encode(asdict(row)).decode()
+        detail = msgspec.json.encode(msgspec.structs.asdict(row)).decode()
         session.observe("passes", _VALUES[row.passes], detail)
-    stops = stopper(rows)
+    stops = blocking_layer(rows)
     if stops is not None:
         session.observe("stops", detail=f"{stops.device} ({stops.layer})")
 
 
-def devices_of(rows: Sequence[Passage]) -> list[BlockDevice]:
+def devices_of(rows: Sequence[TrimLayer]) -> list[BlockDevice]:
     """The devices of the rows down to a loop device; below that its file stands between."""
     names = [row.device for row in rows if not row.below_file]
-    return [found for name in names if (found := device_named(name)) is not None]
+    return [found for name in names if (found := device_by_name(name)) is not None]
 
 
-def bottom_of(rows: Sequence[Passage]) -> list[str]:
+def bottom_of(rows: Sequence[TrimLayer]) -> list[str]:
     """Names of the drives among the rows; a loop device counts as one."""
     kinds = {"drive", "USB", "loop"}
     return [row.device for row in rows if row.layer in kinds and not row.below_file]

@@ -25,12 +25,12 @@ from ssdlab.storage_stack.blockdev import BlockDevice, device_at
 from ssdlab.storage_stack.extents import merged, read_extents
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.trim import (
-    Passage,
     Roots,
+    TrimLayer,
     discards_online,
-    passages_of_device,
-    passages_of_mount,
     read_tables,
+    trim_layers_of_device,
+    trim_layers_of_mount,
 )
 from ssdlab.units import format_size
 
@@ -63,7 +63,7 @@ def in_directory(session: RunSession, plan: Plan) -> None:
     assert file is not None
     directory, mount = file.path.parent, mount_of(file.path)
     file.path.unlink()  # it lives on while it is open: whatever ends us, no file is left behind
-    rows = passages_of_mount(mount, Roots(tables=read_tables()))
+    rows = trim_layers_of_mount(mount, Roots(tables=read_tables()))
     meters = _begin(session, rows)
     _fill(session, plan)
     with ExitStack() as stack:
@@ -89,7 +89,7 @@ def on_device(session: RunSession, plan: Plan) -> None:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
     path = Path(session.target.identity["path"])
-    meters = _begin(session, passages_of_device(device_at(path), Roots(tables=read_tables())))
+    meters = _begin(session, trim_layers_of_device(device_at(path), Roots(tables=read_tables())))
     _fill(session, plan)
     with DirectReader(path) as source:
         spans = (middle(0, plan.size, _unit(meters.devices)),)
@@ -100,7 +100,7 @@ def on_device(session: RunSession, plan: Plan) -> None:
         _end(session, meters)
 
 
-def _begin(session: RunSession, rows: Sequence[Passage]) -> Meters:
+def _begin(session: RunSession, rows: Sequence[TrimLayer]) -> Meters:
     """Observes what is declared, and starts to count."""
     tell(session, rows)
     for row in rows:

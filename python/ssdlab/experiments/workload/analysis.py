@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
-from ssdlab.analysis.latency import OPS, Latencies, of_all, of_kinds
+from ssdlab.analysis.latency import OPS, Latencies, latencies_by_op, latencies_of_steps
 from ssdlab.records import Finding
 from ssdlab.stats.interval import mean_interval
 from ssdlab.units import format_duration
@@ -39,7 +39,7 @@ def rows_of(tables: Mapping[str, pa.Table], step: Mapping[str, Any]) -> list[dic
     intervals = tables["intervals"]
     mine = intervals.filter(pc.equal(intervals["step"], step["step"]))
     seconds = seconds_of(step)
-    found = of_kinds(tables, [step["step"]])
+    found = latencies_by_op(tables, [step["step"]])
     rows = []
     for op in (op for op in OPS if op in found):
         moved = _bytes(mine, op)
@@ -89,7 +89,7 @@ def _findings(
             f"{moved / MIB:.6g} MiB in {format_duration(seconds)}",
         ),
     }
-    latencies = of_all(tables, [step["step"] for step in steps])
+    latencies = latencies_of_steps(tables, [step["step"] for step in steps])
     return {**found, **_percentiles(latencies, what)}
 
 

@@ -34,7 +34,7 @@ from ssdlab.heal.methods.rewriter import RewriteResult
 from ssdlab.heal.pieces import Range, intersection, merge
 from ssdlab.storage_stack.blockdev import SYS, BlockDevice
 from ssdlab.storage_stack.filesystem import live_options
-from ssdlab.storage_stack.in_use import uses_beside_mounts
+from ssdlab.storage_stack.in_use import uses_except_mounts
 from ssdlab.storage_stack.layers import devices_of_mount, layers_under
 from ssdlab.storage_stack.mounts import PROC, Mount, mount_of, read_mounts
 from ssdlab.storage_stack.pseudofile import read_text, unescape
@@ -79,7 +79,7 @@ def require_freezable(device: BlockDevice, mount: Mount, kind: str, journal: Pat
                 f"{where} and contains {path}, which is needed while it is frozen: boot another "
                 "system, and heal it unmounted"
             )
-    for reason in (*_swap_files(mount), *uses_beside_mounts(device)):
+    for reason in (*_swap_files(mount), *uses_except_mounts(device)):
         raise TargetError(f"{device.node} was left unchanged: {reason}")
 
 

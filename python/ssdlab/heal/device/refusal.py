@@ -13,7 +13,7 @@ from ssdlab.heal.device.journal import JOURNAL_BYTES
 from ssdlab.storage_stack.blockdev import (
     SYS,
     BlockDevice,
-    device_named,
+    device_by_name,
     directory_of,
     partitions_of,
 )
@@ -21,10 +21,10 @@ from ssdlab.storage_stack.filesystem import COPY_ON_WRITE, is_network
 from ssdlab.storage_stack.layers import backing_mount, drives_of_mount, drives_under, layers_under
 from ssdlab.storage_stack.mounts import PROC, mount_of
 from ssdlab.storage_stack.pseudofile import read_text
+from ssdlab.storage_stack.roots import Tables
 from ssdlab.storage_stack.signatures import signatures
 from ssdlab.storage_stack.space import space_on
 from ssdlab.storage_stack.trim import read_tables
-from ssdlab.storage_stack.trim.tables import Tables
 
 _PARITY: Final = frozenset({"raid4", "raid5", "raid6"})
 _STRIPE: Final = "a power cut while a stripe is written could damage the rest of the stripe"
@@ -123,7 +123,7 @@ def _reasons(device: BlockDevice, tables: Tables, sys: Path, proc: Path) -> Iter
     name, here = device.name, directory_of(device, sys)
     if device.read_only:
         yield f"{name} is read-only"
-    whole = device_named(device.whole_disk, sys)
+    whole = device_by_name(device.whole_disk, sys)
     queue = directory_of(whole, sys) / "queue" if whole else here / "queue"
     if read_text(queue / "zoned") not in {None, "none"}:
         yield f"{name} is zoned: its zones can only be written in order"

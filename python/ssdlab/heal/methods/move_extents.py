@@ -22,7 +22,7 @@ from ssdlab.errors import DeviceFailure
 from ssdlab.heal.methods.donor import Donor
 from ssdlab.heal.methods.rewriter import FRAGMENTED, RewriteResult, open_same_file
 from ssdlab.heal.pieces import Range
-from ssdlab.storage_stack.file_info import FileSeen
+from ssdlab.storage_stack.file_info import FileInfo
 
 _MOVE_EXT: Final = 0xC028660F  # _IOWR('f', 15, struct move_extent)
 _ARGUMENT: Final = struct.Struct("=LLQQQQ")  # reserved, donor, from, to, count, moved: in blocks
@@ -38,7 +38,7 @@ RETRY_DELAY_S: Final = 0.02
 class MoveExtents:
     """An ext4 file opened for rewriting."""
 
-    def __init__(self, info: FileSeen) -> None:
+    def __init__(self, info: FileInfo) -> None:
         """Opens the file.
 
         Raises:

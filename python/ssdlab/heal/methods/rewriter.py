@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from ssdlab.errors import TargetError
 from ssdlab.heal.pieces import Range
-from ssdlab.storage_stack.file_info import FileSeen
+from ssdlab.storage_stack.file_info import FileInfo
 
 FRAGMENTED: Final = "free space is more fragmented than the file"
 
@@ -41,7 +41,7 @@ class Rewriter(Protocol):
         """Closes the file; no other file is left behind."""
 
 
-def open_same_file(info: FileSeen, flags: int = 0) -> int:
+def open_same_file(info: FileInfo, flags: int = 0) -> int:
     """Opens the file that `info` describes for reading and writing; returns the descriptor.
 
     Raises:

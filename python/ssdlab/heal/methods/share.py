@@ -22,7 +22,7 @@ from ssdlab.errors import DeviceFailure
 from ssdlab.heal.methods.donor import Donor
 from ssdlab.heal.methods.rewriter import FRAGMENTED, RewriteResult, open_same_file
 from ssdlab.heal.pieces import Range, total_bytes
-from ssdlab.storage_stack.file_info import FileSeen
+from ssdlab.storage_stack.file_info import FileInfo
 
 _FIDEDUPERANGE: Final = 0xC018_9436  # _IOWR(0x94, 54, struct file_dedupe_range)
 _SOURCE: Final = struct.Struct("=QQHHL")  # offset, length, count of targets, reserved
@@ -43,7 +43,7 @@ class CopiedRange:
 class Share:
     """A file opened for rewriting, on a file system whose files can share blocks."""
 
-    def __init__(self, info: FileSeen) -> None:
+    def __init__(self, info: FileInfo) -> None:
         """Opens the file.
 
         Raises:

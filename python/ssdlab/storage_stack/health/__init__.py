@@ -1,1 +1,1 @@
-"""What a drive tells of itself: temperature, link, what it counts of its own writing."""
+"""The state of a drive: SMART, write counters, link speed, temperature."""

@@ -1,9 +1,9 @@
-"""What the hardware tells beside its blocks: how fast a drive's link is, how warm it is.
+"""Link speed and temperature of a drive, from sysfs.
 
 Source: Documentation/ABI/testing/sysfs-bus-pci (current_link_speed, current_link_width), sysfs-ata
 (sata_spd), sysfs-bus-usb (speed); hwmon: Documentation/hwmon/sysfs-interface, drivetemp, and the
-NVMe driver's own sensors. Link speeds are those of the payload's encoding, before protocol: no
-transfer can be faster.
+NVMe driver's own sensors. Link speeds account for the line code (8b/10b, 128b/130b) but not for
+protocol overhead: an upper bound of throughput.
 """
 
 from __future__ import annotations
@@ -11,32 +11,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ssdlab.storage_stack.blockdev import SYS, BlockDevice, directory_of
 from ssdlab.storage_stack.pseudofile import read_int, read_text
 
-_PCIE_LINES: Final = {2.5: 0.8, 5.0: 0.8}
-"""Share of a lane's transfers that are payload up to 5 GT/s: 8 bits in 10; above, 128 in 130."""
+_PCIE_CODE_RATE: Final = {2.5: 0.8, 5.0: 0.8}
+"""Code rate by GT/s: 8b/10b up to 5 GT/s; faster links use 128b/130b."""
 _NUMBER: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)")
 _SENSORS: Final = ("hwmon*", "hwmon/hwmon*", "device/hwmon/hwmon*")
-"""Where a drive's sensors are below its `device`: nvme, drivetemp, nvme before Linux 5.15."""
+"""Sensors below a drive's `device`: of nvme, drivetemp, and nvme before Linux 5.15."""
 
 
 @dataclass(frozen=True, slots=True)
 class Temperature:
-    """Of a drive, in degrees Celsius; `limit` is where it begins to protect itself, if it says."""
+    """Degrees Celsius; `limit` is the drive's warning temperature, else its critical one."""
 
     celsius: float
     limit: float | None
 
 
 def link_bytes_per_s(device: BlockDevice, sys: Path = SYS) -> float | None:
-    """What the drive's link can carry each way in bytes a second; None where nothing tells."""
-    directory = _whole(device, sys)
+    """Link speed in bytes per second for each direction; None if not known."""
+    directory = _disk_directory(device, sys)
     if device.transport == "nvme":
-        return _pcie(directory)
+        return next(_pcie_speeds(directory, "current"), None)
     if device.transport == "sata":
         return _sata(directory, sys)
     if device.transport == "usb":
@@ -45,30 +46,28 @@ def link_bytes_per_s(device: BlockDevice, sys: Path = SYS) -> float | None:
 
 
 def best_link_bytes_per_s(device: BlockDevice, sys: Path = SYS) -> float | None:
-    """What the drive and its port together could carry, were the link at its best; None: not told.
-
-    Of PCIe what both say of themselves, of SATA the limit of the link's hardware.
-    """
-    directory = _whole(device, sys)
+    """The highest link speed that the drive and its port both support; None if not known."""
+    directory = _disk_directory(device, sys)
     if device.transport == "nvme":
-        return _pcie_at_best(directory)
+        # The lower maximum of the drive's function and the port above it.
+        return min(islice(_pcie_speeds(directory, "max"), 2), default=None)
     if device.transport == "sata":
         return _sata(directory, sys, "hw_sata_spd_limit")
     return None
 
 
 def temperature(device: BlockDevice, sys: Path = SYS) -> Temperature | None:
-    """How warm the drive is, by its first sensor; None where it has none."""
-    for place in _sensors(_whole(device, sys) / "device"):
-        found = read_int(place / "temp1_input")
-        if found is not None:
-            limits = (read_int(place / name) for name in ("temp1_max", "temp1_crit"))
-            limit = next((each for each in limits if each), None)
-            return Temperature(found / 1000, None if limit is None else limit / 1000)
+    """The temperature of the drive's first sensor; None if it has none."""
+    for sensor in _sensors(_disk_directory(device, sys) / "device"):
+        millidegrees = read_int(sensor / "temp1_input")
+        if millidegrees is not None:
+            limits = (read_int(sensor / name) for name in ("temp1_max", "temp1_crit"))
+            limit = next(filter(None, limits), None)
+            return Temperature(millidegrees / 1000, None if limit is None else limit / 1000)
     return None
 
 
-def _whole(device: BlockDevice, sys: Path) -> Path:
+def _disk_directory(device: BlockDevice, sys: Path) -> Path:
     directory = directory_of(device, sys)
     return directory.parent if device.is_partition else directory
 
@@ -78,26 +77,16 @@ def _sensors(device: Path) -> Iterator[Path]:
         yield from sorted(device.glob(pattern))
 
 
-def _pcie(directory: Path) -> float | None:
-    return next(_pcie_ends(directory, "current"), None)
-
-
-def _pcie_at_best(directory: Path) -> float | None:
-    """The weaker of the drive's function and the port right above it."""
-    ends = [found for found, _ in zip(_pcie_ends(directory, "max"), range(2), strict=False)]
-    return min(ends, default=None)
-
-
-def _pcie_ends(directory: Path, which: str) -> Iterator[float]:
-    """Of the drive's own function first, then of what is above it, towards the processor."""
-    # With multipath the disk hangs below its subsystem, and the controllers are links there.
+def _pcie_speeds(directory: Path, which: str) -> Iterator[float]:
+    """Speeds of the drive's own PCIe function first, then of each bridge above it."""
+    # With NVMe multipath the disk is below its subsystem, which has links to its controllers.
     controllers = sorted((directory / "device").glob("nvme[0-9]*"))
-    for path in (directory, *(each.resolve() for each in controllers)):
+    for path in (directory, *(controller.resolve() for controller in controllers)):
         for above in path.parents:
             speed = _first_number(read_text(above / f"{which}_link_speed"))
             width = _first_number(read_text(above / f"{which}_link_width"))
             if speed and width:
-                yield speed * 1e9 / 8 * _PCIE_LINES.get(speed, 128 / 130) * width
+                yield speed * 1e9 / 8 * _PCIE_CODE_RATE.get(speed, 128 / 130) * width
 
 
 def _sata(directory: Path, sys: Path, which: str = "sata_spd") -> float | None:
@@ -105,16 +94,16 @@ def _sata(directory: Path, sys: Path, which: str = "sata_spd") -> float | None:
         if match := re.fullmatch(r"ata([0-9]+)", part):
             text = read_text(sys / "class" / "ata_link" / f"link{match[1]}" / which)
             speed = _first_number(text)
-            return speed * 1e9 / 8 * 0.8 if speed else None  # 8 bits in 10
+            return speed * 1e9 / 8 * 0.8 if speed else None  # 8b/10b
     return None
 
 
 def _usb(directory: Path) -> float | None:
-    for place in directory.parents:
-        if (place / "idVendor").exists():
-            speed = _first_number(read_text(place / "speed"))  # in Mbit/s
-            share = 1.0 if speed and speed <= 480 else 0.8 if speed == 5000 else 128 / 132
-            return speed * 1e6 / 8 * share if speed else None
+    for parent in directory.parents:
+        if (parent / "idVendor").exists():
+            speed = _first_number(read_text(parent / "speed"))  # in Mbit/s
+            code_rate = 1.0 if speed and speed <= 480 else 0.8 if speed == 5000 else 128 / 132
+            return speed * 1e6 / 8 * code_rate if speed else None
     return None
 
 

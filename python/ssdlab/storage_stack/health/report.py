@@ -1,9 +1,9 @@
-"""What a drive says of itself, from the JSON of smartctl and nvme-cli: `snapshot.Health`.
+"""A drive's health (`snapshot.Health`) from the JSON of smartctl and nvme-cli.
 
 Sources: smartctl(8) and its JSON (smartmontools 7.0 and later; names of attributes in drivedb.h);
 NVMe base specification, SMART / Health log 02h, Identify Controller and feature 06h;
-nvme-id-ctrl(1), nvme-get-feature(1). smartctl's exit status is a set of bits: what it printed is
-read whatever it is.
+nvme-id-ctrl(1), nvme-get-feature(1). smartctl's exit status is a bit mask, often nonzero for
+a readable drive, so it is ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from ssdlab.snapshot import Health
 from ssdlab.storage_stack.blockdev import BlockDevice
-from ssdlab.storage_stack.health.smart import Runner, decoded, get, started, written_in
+from ssdlab.storage_stack.health.smart import (
+    Runner,
+    WriteCounters,
+    get,
+    parse_json_object,
+    read_counters_in,
+    run_program,
+)
 
 _WARNINGS: Final = (
     (0x01, "the spare blocks are below their threshold"),
@@ -23,8 +30,8 @@ _WARNINGS: Final = (
     (0x10, "the backup of the volatile memory has failed (its capacitors)"),
     (0x20, "the persistent memory region is unreliable or read-only"),
 )
-"""Bits of the log's critical warning."""
-_WORN_LEFT: Final = frozenset(
+"""Bits of Critical Warning in the SMART / Health log."""
+_LIFE_LEFT: Final = frozenset(
     {"Wear_Leveling_Count", "Media_Wearout_Indicator", "SSD_Life_Left", "Percent_Lifetime_Remain"}
     | {"Remaining_Lifetime_Perc", "Ave_Block-Erase_Count", "Percent_Life_Remaining"}
 )
@@ -41,60 +48,62 @@ _LOST_POWER: Final = ("Unsafe_Shutdown_Count", "Unexpect_Power_Loss_Ct", "POR_Re
 _CAPACITOR: Final = ("Power_Loss_Cap_Test", "Power_Loss_Protection")
 
 
-def health(device: BlockDevice, run: Runner | None = None) -> Health | None:
-    """What a drive says of itself; None where it, or the programs that ask, say nothing.
+def read_health(device: BlockDevice, run: Runner = run_program) -> Health | None:
+    """The drive's health; None if smartctl is missing or gets no data from the drive.
 
-    `run` starts a program and returns what it printed, for tests.
+    `run` runs a command and returns its standard output.
     """
-    start = started if run is None else run
-    report = decoded(start(("smartctl", "--json", "-x", str(device.node))))
-    if report is None or not _says_anything(report):
+    report = parse_json_object(run(("smartctl", "--json", "-x", str(device.node))))
+    if report is None or not _has_health(report):
         return None
     log = report.get("nvme_smart_health_information_log")
     if isinstance(log, dict):
-        return _of_nvme(report, log, device, start)
-    return _of_ata(report, device, start)
+        return _nvme_health(report, log, device, run)
+    return _ata_health(report, device, run)
 
 
-def _says_anything(report: dict[str, Any]) -> bool:
+def _has_health(report: dict[str, Any]) -> bool:
     known = ("smart_status", "nvme_smart_health_information_log", "ata_smart_attributes")
     return any(isinstance(report.get(name), dict) for name in known)
 
 
-def _of_nvme(
-    report: dict[str, Any], log: dict[str, Any], device: BlockDevice, start: Runner
+def _nvme_health(
+    report: dict[str, Any], log: dict[str, Any], device: BlockDevice, run: Runner
 ) -> Health:
-    bits = _whole(log.get("critical_warning")) or 0
-    control = decoded(start(("nvme", "id-ctrl", str(device.node), "-o", "json"))) or {}
-    cache = _whole(control.get("vwc"))
-    counted = written_in(report, device, start)
+    bits = _int(log.get("critical_warning")) or 0
+    command = ("nvme", "id-ctrl", str(device.node), "-o", "json")
+    controller = parse_json_object(run(command)) or {}
+    cache = _int(controller.get("vwc"))
+    counters = read_counters_in(report, device, run)
     return Health(
-        source="smartctl and nvme-cli" if control else "smartctl",
+        source="smartctl and nvme-cli" if controller else "smartctl",
         passed=_flag(get(report, "smart_status", "passed")),
         warnings=tuple(words for bit, words in _WARNINGS if bits & bit),
         worn=_number(log.get("percentage_used")),
         spare_blocks=_number(log.get("available_spare")),
         spare_blocks_least=_number(log.get("available_spare_threshold")),
-        media_errors=_whole(log.get("media_errors")),
+        media_errors=_int(log.get("media_errors")),
         temperature_c=_number(log.get("temperature")),
         hot_minutes=_sum(log, ("warning_temp_time", "critical_comp_time")),
-        power_on_hours=_whole(log.get("power_on_hours")),
-        unsafe_shutdowns=_whole(log.get("unsafe_shutdowns")),
-        host_bytes=None if counted is None else counted.host_bytes,
-        flash_bytes=_flash_bytes(counted, device, start),
-        cache_on=False if cache is not None and not cache & 1 else _nvme_cache(device, start),
-        unallocated_bytes=_first((report.get("nvme_unallocated_capacity"), control.get("unvmcap"))),
+        power_on_hours=_int(log.get("power_on_hours")),
+        unsafe_shutdowns=_int(log.get("unsafe_shutdowns")),
+        host_bytes=None if counters is None else counters.host_bytes,
+        flash_bytes=None if counters is None else _flash_bytes(counters, device, run),
+        cache_on=False if cache is not None and not cache & 1 else _nvme_cache_is_on(device, run),
+        unallocated_bytes=_first_int(
+            (report.get("nvme_unallocated_capacity"), controller.get("unvmcap"))
+        ),
     )
 
 
-def _nvme_cache(device: BlockDevice, start: Runner) -> bool | None:
-    """Whether the cache that is there is on: feature 06h, bit 0 (WCE); None where nothing tells.
+def _nvme_cache_is_on(device: BlockDevice, run: Runner) -> bool | None:
+    """Whether the volatile write cache is enabled: feature 06h, bit 0 (WCE); None if not known.
 
-    nvme-cli prints the number by the name of the value asked for, or with its verbose option the
-    bit in words; older ones print no JSON here, and tell nothing.
+    nvme-cli prints the value under one of several names, or the bit in words in verbose mode.
+    Older versions print no JSON for this command.
     """
     command = ("nvme", "get-feature", str(device.node), "-f", "6", "-o", "json")
-    for name, value in (decoded(start(command)) or {}).items():
+    for name, value in (parse_json_object(run(command)) or {}).items():
         if name == "Volatile Write Cache Enable (WCE)":
             return {"Enabled": True, "Disabled": False}.get(value)
         if name.lower() in {"current", "value", "result"}:
@@ -104,70 +113,68 @@ def _nvme_cache(device: BlockDevice, start: Runner) -> bool | None:
 
 
 def _numeral(value: Any) -> int | None:
-    """A whole number, or the text of one: 1, "0x00000001"."""
+    """An integer, or the text of one: 1, "0x00000001"."""
     try:
-        return int(value, 0) if isinstance(value, str) else _whole(value)
+        return int(value, 0) if isinstance(value, str) else _int(value)
     except ValueError:
         return None
 
 
-def _flash_bytes(counted: Any, device: BlockDevice, start: Runner) -> int | None:
-    """The flash writes of the OCP log, else host writes by the endurance group's ratio."""
-    if counted is None or counted.flash_bytes is not None:
-        return None if counted is None else int(counted.flash_bytes)
+def _flash_bytes(counters: WriteCounters, device: BlockDevice, run: Runner) -> int | None:
+    """Flash writes of the OCP log, else host writes times media / host of the endurance group."""
+    if counters.flash_bytes is not None:
+        return counters.flash_bytes
     command = ("nvme", "endurance-log", str(device.node), "--group-id=1", "-o", "json")
-    log = decoded(start(command)) or {}
-    # nvme-cli 2.3 prints counters of 128 bits as texts.
+    log = parse_json_object(run(command)) or {}
+    # nvme-cli 2.3 prints 128-bit counters as strings.
     host, media = _numeral(log.get("data_units_written")), _numeral(log.get("media_units_written"))
     if not host or not media:
         return None
-    return int(counted.host_bytes * media / host)
+    return int(counters.host_bytes * media / host)
 
 
-def _of_ata(report: dict[str, Any], device: BlockDevice, start: Runner) -> Health:
+def _ata_health(report: dict[str, Any], device: BlockDevice, run: Runner) -> Health:
     rows = get(report, "ata_smart_attributes", "table")
     table = {row["name"]: row for row in rows or [] if isinstance(row, dict) and row.get("name")}
-    counted = written_in(report, device, start)
+    counters = read_counters_in(report, device, run)
     return Health(
         source="smartctl",
         passed=_flag(get(report, "smart_status", "passed")),
-        warnings=tuple(_failing(table)),
-        worn=_ata_worn(report, table),
+        warnings=tuple(
+            f"attribute {name} is below its threshold now"
+            for name, row in table.items()
+            if row.get("when_failed") == "now"
+        ),
+        worn=_ata_wear(report, table),
         spare_blocks=_number(get(report, "spare_available", "current_percent")),
         spare_blocks_least=_number(get(report, "spare_available", "threshold_percent")),
         media_errors=_raw(table, _MEDIA),
         pending=_raw(table, _PENDING),
-        reallocated=_first((_raw(table, _REALLOCATED), report.get("scsi_grown_defect_list"))),
+        reallocated=_first_int((_raw(table, _REALLOCATED), report.get("scsi_grown_defect_list"))),
         link_errors=_raw(table, _LINK),
         temperature_c=_number(get(report, "temperature", "current")),
-        power_on_hours=_whole(get(report, "power_on_time", "hours")),
+        power_on_hours=_int(get(report, "power_on_time", "hours")),
         unsafe_shutdowns=_raw(table, _LOST_POWER),
-        host_bytes=None if counted is None else counted.host_bytes,
-        flash_bytes=None if counted is None else counted.flash_bytes,
+        host_bytes=None if counters is None else counters.host_bytes,
+        flash_bytes=None if counters is None else counters.flash_bytes,
         cache_on=_flag(get(report, "write_cache", "enabled")),
         capacitor_tested=any(name in table for name in _CAPACITOR),
     )
 
 
-def _failing(table: dict[str, Any]) -> Iterable[str]:
-    for name, row in table.items():
-        if row.get("when_failed") == "now":
-            yield f"attribute {name} is below its threshold now"
-
-
-def _ata_worn(report: dict[str, Any], table: dict[str, Any]) -> float | None:
-    """Percent of the rated endurance: a standard page of ATA or SCSI, else a maker's attribute."""
-    said = _number(get(report, "endurance_used", "current_percent"))
-    if said is not None:
-        return said
+def _ata_wear(report: dict[str, Any], table: dict[str, Any]) -> float | None:
+    """Percent of the rated endurance: a standard ATA or SCSI page, else a vendor's attribute."""
+    wear = _number(get(report, "endurance_used", "current_percent"))
+    if wear is not None:
+        return wear
     for page in get(report, "ata_device_statistics", "pages") or []:
         for row in get(page, "table") or []:
             if get(row, "name") == "Percentage Used Endurance Indicator":
                 return _number(get(row, "value"))
-    said = _number(report.get("scsi_percentage_used_endurance_indicator"))
-    if said is not None:
-        return said
-    for name in sorted(_WORN_LEFT & set(table)):
+    wear = _number(report.get("scsi_percentage_used_endurance_indicator"))
+    if wear is not None:
+        return wear
+    for name in sorted(_LIFE_LEFT & set(table)):
         left = _number(table[name].get("value"))
         if left is not None and 0 <= left <= 100:
             return 100 - left
@@ -175,25 +182,25 @@ def _ata_worn(report: dict[str, Any], table: dict[str, Any]) -> float | None:
 
 
 def _raw(table: dict[str, Any], names: Iterable[str]) -> int | None:
-    return _first(get(table.get(name), "raw", "value") for name in names)
+    return _first_int(get(table.get(name), "raw", "value") for name in names)
 
 
-def _first(values: Iterable[Any]) -> int | None:
-    return next((found for value in values if (found := _whole(value)) is not None), None)
+def _first_int(values: Iterable[Any]) -> int | None:
+    return next((number for value in values if (number := _int(value)) is not None), None)
 
 
 def _sum(log: dict[str, Any], names: Iterable[str]) -> int | None:
-    found = [number for name in names if (number := _whole(log.get(name))) is not None]
-    return sum(found) if found else None
+    numbers = [number for name in names if (number := _int(log.get(name))) is not None]
+    return sum(numbers) if numbers else None
 
 
-def _whole(value: Any) -> int | None:
+def _int(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _number(value: Any) -> float | None:
-    found = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if found else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else None
 
 
 def _flag(value: Any) -> bool | None:

@@ -1,8 +1,7 @@
-"""What a drive counts of its own writing (SMART): bytes from the host, bytes to the flash.
+"""A drive's counters of host writes and flash writes (SMART).
 
-Read by `smartctl --json` (smartmontools) and, for the flash writes of an NVMe drive, by the OCP log
-of nvme-cli; nothing is read where the programs or the counters are not there. Most client drives
-count what the host wrote and keep their flash writes to themselves. Sources: smartctl(8), names of
+From `smartctl --json` (smartmontools) and, for the flash writes of an NVMe drive, the OCP log of
+nvme-cli. Most client drives report host writes but not flash writes. Sources: smartctl(8), names of
 attributes in drivedb.h; nvme-ocp-smart-add-log(1), OCP Datacenter NVMe SSD Specification, log C0h.
 """
 
@@ -19,11 +18,11 @@ import msgspec
 from ssdlab.storage_stack.blockdev import BlockDevice
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-_NVME_UNIT: Final = 512_000  # NVMe base specification: thousands of 512 bytes
-_PAGE: Final = 16 * KIB  # of counts of pages only the ratio matters
+_NVME_UNIT: Final = 512_000  # NVMe base specification: 1000 units of 512 bytes
+_PAGE: Final = 16 * KIB  # assumed: of page counters only the ratio matters
 _TIMEOUT_S: Final = 20.0
 
-# Names of attributes and the bytes that one count stands for; the first that is there is taken.
+# Attributes and the bytes per count; the first one that the drive has is used.
 _HOST: Final = (
     ("Host_Program_Page_Count", _PAGE),
     ("Host_Writes_32MiB", 32 * MIB),
@@ -40,16 +39,16 @@ _FLASH: Final = (
     ("Total_NAND_Writes_GiB", GIB),
     ("Flash_Writes_GiB", GIB),
 )
-_BACKGROUND: Final = "Bckgnd_Program_Page_Cnt"  # pages on top of those for the host
+_BACKGROUND: Final = "Bckgnd_Program_Page_Cnt"  # pages in addition to those of the host
 
 Runner = Callable[[Sequence[str]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """Bytes since the drive was made; `flash_bytes` None where it does not tell.
+class WriteCounters:
+    """Bytes written over the drive's life; `flash_bytes` is None if the drive does not report it.
 
-    `step_bytes` is what the coarser of the two counts in: a difference is as exact as that.
+    `step_bytes` is the resolution of the coarser counter.
     """
 
     host_bytes: int
@@ -58,42 +57,57 @@ class Written:
     source: str
 
 
-def written(device: BlockDevice, run: Runner | None = None) -> Written | None:
-    """What a drive says it has written; None where it, or the programs that ask, say nothing.
+def run_program(command: Sequence[str]) -> str | None:
+    """Standard output of a command, whatever its exit status; None if it cannot be run.
 
-    `run` starts a program and returns what it printed, for tests.
+    Without sufficient rights, smartctl and nvme print no counters.
     """
-    start = started if run is None else run
-    report = decoded(start(("smartctl", "--json", "-A", str(device.node))))
-    return None if report is None else written_in(report, device, start)
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout
 
 
-def written_in(report: dict[str, Any], device: BlockDevice, start: Runner) -> Written | None:
-    """The same from a report of smartctl that was read before; `start` asks nvme-cli for more."""
+def read_write_counters(device: BlockDevice, run: Runner = run_program) -> WriteCounters | None:
+    """The drive's write counters; None if smartctl is missing or the drive reports none.
+
+    `run` runs a command and returns its standard output.
+    """
+    report = parse_json_object(run(("smartctl", "--json", "-A", str(device.node))))
+    return None if report is None else read_counters_in(report, device, run)
+
+
+def read_counters_in(
+    report: dict[str, Any], device: BlockDevice, run: Runner
+) -> WriteCounters | None:
+    """The write counters in a report of smartctl; `run` may run nvme-cli for flash writes."""
     log = report.get("nvme_smart_health_information_log")
     if isinstance(log, dict):
-        return _of_nvme(log, device, start)
+        return _nvme_counters(log, device, run)
     table = get(report, "ata_smart_attributes", "table")
-    return _of_ata(table) if isinstance(table, list) else None
+    return _ata_counters(table) if isinstance(table, list) else None
 
 
-def _of_nvme(log: dict[str, Any], device: BlockDevice, start: Runner) -> Written | None:
+def _nvme_counters(log: dict[str, Any], device: BlockDevice, run: Runner) -> WriteCounters | None:
     units = log.get("data_units_written")
     if not isinstance(units, int):
         return None
-    extended = decoded(start(("nvme", "ocp", "smart-add-log", str(device.node), "-o", "json")))
-    flash = None if extended is None else _whole(_physical(extended))
-    words = "smartctl" if flash is None else "smartctl and the OCP log of nvme-cli"
-    return Written(units * _NVME_UNIT, flash, _NVME_UNIT, words)
+    command = ("nvme", "ocp", "smart-add-log", str(device.node), "-o", "json")
+    ocp_log = parse_json_object(run(command)) or {}
+    # The key depends on the version of nvme-cli.
+    older = ocp_log.get("physical_media_units_written")
+    flash = _uint128(ocp_log.get("Physical media units written", older))
+    source = "smartctl" if flash is None else "smartctl and the OCP log of nvme-cli"
+    return WriteCounters(units * _NVME_UNIT, flash, _NVME_UNIT, source)
 
 
-def _physical(extended: dict[str, Any]) -> Any:
-    spoken, plain = "Physical media units written", "physical_media_units_written"
-    return extended.get(spoken, extended.get(plain))
-
-
-def _whole(value: Any) -> int | None:
-    """A count of 128 bits as nvme-cli prints it: one number, or a high and a low half."""
+def _uint128(value: Any) -> int | None:
+    """A 128-bit counter as nvme-cli prints it: one number, or a high and a low half."""
     if isinstance(value, int):
         return value
     if isinstance(value, dict) and isinstance(value.get("lo"), int):
@@ -101,7 +115,7 @@ def _whole(value: Any) -> int | None:
     return None
 
 
-def _of_ata(table: list[Any]) -> Written | None:
+def _ata_counters(table: list[Any]) -> WriteCounters | None:
     raw = {
         row["name"]: row["raw"]["value"]
         for row in table
@@ -117,41 +131,26 @@ def _of_ata(table: list[Any]) -> Written | None:
     host_bytes = raw[host[0]] * host[1]
     if host[0] == "Host_Program_Page_Count":
         flash_bytes = host_bytes + raw[_BACKGROUND] * _PAGE
-        return Written(host_bytes, flash_bytes, _PAGE, f"smartctl, {host[0]} and {_BACKGROUND}")
+        source = f"smartctl, {host[0]} and {_BACKGROUND}"
+        return WriteCounters(host_bytes, flash_bytes, _PAGE, source)
     flash = next(((name, unit) for name, unit in _FLASH if name in raw), None)
     if flash is None:
-        return Written(host_bytes, None, host[1], f"smartctl, {host[0]}")
-    words = f"smartctl, {host[0]} and {flash[0]}"
-    return Written(host_bytes, raw[flash[0]] * flash[1], max(host[1], flash[1]), words)
+        return WriteCounters(host_bytes, None, host[1], f"smartctl, {host[0]}")
+    source = f"smartctl, {host[0]} and {flash[0]}"
+    return WriteCounters(host_bytes, raw[flash[0]] * flash[1], max(host[1], flash[1]), source)
 
 
 def get(value: Any, *names: str) -> Any:
-    """What lies below these names in a JSON object; None where nothing does."""
+    """The value at a path of keys in a JSON object, or None."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def decoded(text: str | None) -> dict[str, Any] | None:
-    """The JSON object that a program printed; None: it printed none."""
+def parse_json_object(text: str | None) -> dict[str, Any] | None:
+    """The JSON object in `text`; None if it is something else."""
     try:
-        found = msgspec.json.decode(text) if text else None
+        value = msgspec.json.decode(text) if text else None
     except msgspec.DecodeError:
         return None
-    return found if isinstance(found, dict) else None
-
-
-def started(command: Sequence[str]) -> str | None:
-    """What a program printed, whatever its status (smartctl's is a set of bits); None: not there.
-
-    Where it needs more rights than the user has, it prints no counters.
-    """
-    if shutil.which(command[0]) is None:
-        return None
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout
+    return value if isinstance(value, dict) else None

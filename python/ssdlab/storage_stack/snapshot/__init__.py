@@ -1,14 +1,14 @@
-"""The whole stack under a path or a device, read into one `snapshot.Snapshot`; read-only.
+"""Reads the storage stack under a path or a device into one `ssdlab.snapshot.Snapshot`.
 
-target     which mounts and devices a target means
+target     the mounts and devices of a target, and the snapshot itself
 devices    one block device as a record
-machine    swap, memory, what LVM was told
+machine    swap, memory, LVM's discard setting
 files      layout and age of files
-probes     what is asked of programs and system calls; a captured machine brings its own
+probes     programs and system calls, which a captured machine replaces
 """
 
 from ssdlab.storage_stack.snapshot.files import file_record, largest
 from ssdlab.storage_stack.snapshot.probes import Probes, Sizes
-from ssdlab.storage_stack.snapshot.target import look
+from ssdlab.storage_stack.snapshot.target import read_snapshot
 
-__all__ = ["Probes", "Sizes", "file_record", "largest", "look"]
+__all__ = ["Probes", "Sizes", "file_record", "largest", "read_snapshot"]

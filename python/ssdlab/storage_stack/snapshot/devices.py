@@ -1,4 +1,4 @@
-"""One block device as a record: its queue, its place in the stack, what it says of itself."""
+"""One block device as a `snapshot.Device`: queue, position in the stack, link, temperature."""
 
 from __future__ import annotations
 
@@ -15,33 +15,32 @@ from ssdlab.storage_stack.health.hardware import (
 )
 from ssdlab.storage_stack.layers import directly_below, layers_under
 from ssdlab.storage_stack.pseudofile import read_int, read_text
+from ssdlab.storage_stack.roots import Roots
 from ssdlab.storage_stack.trim.counters import used_bytes
-from ssdlab.storage_stack.trim.devices import device_row
-from ssdlab.storage_stack.trim.passage import Roots
+from ssdlab.storage_stack.trim.devices import device_layer
 from ssdlab.storage_stack.trim.tables import data_starts
 
 
 def devices_under(tops: Iterable[BlockDevice], roots: Roots) -> list[Device]:
-    """Each device under `tops` and themselves once, from the top down."""
-    found: dict[str, Device] = {}
+    """`tops` and the devices under them, each once, from the top down; without their health."""
+    devices: dict[str, Device] = {}
     for top in tops:
         for layer in layers_under(top, roots.sys, roots.proc):
-            if layer.device.name not in found:
-                found[layer.device.name] = described(layer.device, roots, layer.depth)
-    return list(found.values())
+            if layer.device.name not in devices:
+                devices[layer.device.name] = _record(layer.device, roots, layer.depth)
+    return list(devices.values())
 
 
-def described(device: BlockDevice, roots: Roots, depth: int = 0) -> Device:
-    """One device, without its health."""
+def _record(device: BlockDevice, roots: Roots, depth: int) -> Device:
     below = directly_below(device, roots.sys, roots.proc)
     directory = directory_of(device, roots.sys)
     whole = directory.parent if device.is_partition else directory
     uuid = read_text(directory / "dm" / "uuid") or ""
-    row = device_row(device, below, roots)
+    layer = device_layer(device, below, roots).layer
     return Device(
         name=device.name,
         node=str(device.node),
-        layer="multipath" if uuid.startswith("mpath-") else row.layer,
+        layer="multipath" if uuid.startswith("mpath-") else layer,
         transport=device.transport,
         depth=depth,
         is_drive=not below,
@@ -61,8 +60,8 @@ def described(device: BlockDevice, roots: Roots, depth: int = 0) -> Device:
         data_starts_bytes=data_starts(roots.tables.get(mapped or "", ())),
         used_bytes=used_bytes(device, roots.sys),
         **_queue(device, whole),
-        **_kind(directory),
-        **_attached(device, whole, roots),
+        **_kind_specific(directory),
+        **_hardware(device, whole, roots),
     )
 
 
@@ -84,12 +83,12 @@ def _queue(device: BlockDevice, whole: Path) -> dict[str, Any]:
 
 
 def _scsi(whole: Path, name: str) -> str | None:
-    found = (read_text(path) for path in sorted((whole / "device" / "scsi_disk").glob(f"*/{name}")))
-    return next((text for text in found if text), None)
+    paths = sorted((whole / "device" / "scsi_disk").glob(f"*/{name}"))
+    return next(filter(None, map(read_text, paths)), None)
 
 
-def _kind(directory: Path) -> dict[str, Any]:
-    """What only one kind of device has: an offset that is off, a file below, members missing."""
+def _kind_specific(directory: Path) -> dict[str, Any]:
+    """Attributes of partitions, loop devices and md arrays."""
     direct = read_int(directory / "loop" / "dio")
     return {
         "off_by_bytes": read_int(directory / "alignment_offset"),
@@ -101,23 +100,23 @@ def _kind(directory: Path) -> dict[str, Any]:
     }
 
 
-def _attached(device: BlockDevice, whole: Path, roots: Roots) -> dict[str, Any]:
+def _hardware(device: BlockDevice, whole: Path, roots: Roots) -> dict[str, Any]:
     if device.is_partition:
         return {}
-    warm = temperature(device, roots.sys)
+    sensor = temperature(device, roots.sys)
     return {
         "usb_id": _usb_id(whole) if device.transport == "usb" else None,
         "link_bytes_per_s": link_bytes_per_s(device, roots.sys),
         "best_link_bytes_per_s": best_link_bytes_per_s(device, roots.sys),
-        "temperature_c": None if warm is None else warm.celsius,
-        "temperature_limit_c": None if warm is None else warm.limit,
+        "temperature_c": None if sensor is None else sensor.celsius,
+        "temperature_limit_c": None if sensor is None else sensor.limit,
     }
 
 
 def _usb_id(whole: Path) -> str | None:
-    """The bridge's maker and product, as a udev rule needs them: "152d:0578"."""
-    for place in whole.parents:
-        maker, product = read_text(place / "idVendor"), read_text(place / "idProduct")
-        if maker and product:
-            return f"{maker}:{product}"
+    """Vendor and product id of the USB bridge: "152d:0578"."""
+    for parent in whole.parents:
+        vendor, product = read_text(parent / "idVendor"), read_text(parent / "idProduct")
+        if vendor and product:
+            return f"{vendor}:{product}"
     return None

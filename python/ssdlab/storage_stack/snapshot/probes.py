@@ -1,6 +1,6 @@
-"""What cannot be read from files of /sys and /proc: sizes of file systems, programs, rights.
+"""Programs and system calls that a snapshot needs besides /sys and /proc.
 
-A captured machine brings its own answers.
+For a captured machine, pass other `Probes`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ssdlab.storage_stack.health.smart import Runner, started
-from ssdlab.storage_stack.mounts import PROC
-from ssdlab.storage_stack.trim.passage import Roots
+from ssdlab.storage_stack.health.smart import Runner, run_program
 
 
 class Sizes(NamedTuple):
-    """Of a file system, in bytes: its block, all of it, what is free for an ordinary user."""
+    """Bytes of a file system: block size, total, free for ordinary users."""
 
     block: int
     total: int
@@ -27,7 +25,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(mount_point: Path) -> Sizes | None:
-    """By statvfs; None where it cannot be reached."""
+    """From statvfs; None on error."""
     try:
         stat = os.statvfs(mount_point)
     except OSError:
@@ -42,15 +40,10 @@ def is_installed(program: str) -> bool:
 
 @dataclass(frozen=True)
 class Probes:
-    """How to ask; by default this machine is asked."""
+    """By default, of this machine."""
 
     as_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     kernel: str = field(default_factory=platform.release)
     sizes: Callable[[Path], Sizes | None] = sizes_of
-    run: Runner = started
+    run: Runner = run_program
     installed: Callable[[str], bool] = is_installed
-
-
-def is_live(roots: Roots) -> bool:
-    """Whether this machine is read, and not a captured one."""
-    return roots.proc == PROC

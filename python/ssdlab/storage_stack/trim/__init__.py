@@ -1,31 +1,33 @@
-"""Whether a TRIM passes the layers under a path: what each declares, and what was sent to each.
+"""Whether each layer under a path passes a TRIM, and how many bytes were discarded on each.
 
-    passage       the row that is given for each layer, and where the answers are read
-    under         the rows of a mount or a device, from the top down; which layer stops a TRIM
-    filesystems   does the file system send discards, and does anything ask it to?
-    devices       does this device pass them on?
-    tables        what only a device-mapper table tells
-    counters      how much was sent to a device, and how much of it is in use
+    stack         the layers of a mount or device, from the top down; which layer blocks a TRIM
+    filesystems   whether a file system sends discards, and what triggers them
+    devices       whether a device passes discards
+    tables        the parts of device-mapper tables that sysfs does not show
+    counters      bytes discarded on a device, and bytes in use
 
-What is declared is not what happens: a drive may take a TRIM and do nothing. `ssdlab run trim`
-looks.
+These are declarations: a drive may accept a TRIM and ignore it. `ssdlab run trim` measures that.
 """
 
+from ssdlab.snapshot import TrimLayer
+from ssdlab.storage_stack.roots import Roots
 from ssdlab.storage_stack.trim.counters import discarded_bytes, used_bytes
 from ssdlab.storage_stack.trim.filesystems import discards_online
-from ssdlab.storage_stack.trim.passage import Passage, Passes, Roots
+from ssdlab.storage_stack.trim.stack import (
+    blocking_layer,
+    trim_layers_of_device,
+    trim_layers_of_mount,
+)
 from ssdlab.storage_stack.trim.tables import read_tables
-from ssdlab.storage_stack.trim.under import passages_of_device, passages_of_mount, stopper
 
 __all__ = [
-    "Passage",
-    "Passes",
     "Roots",
+    "TrimLayer",
+    "blocking_layer",
     "discarded_bytes",
     "discards_online",
-    "passages_of_device",
-    "passages_of_mount",
     "read_tables",
-    "stopper",
+    "trim_layers_of_device",
+    "trim_layers_of_mount",
     "used_bytes",
 ]

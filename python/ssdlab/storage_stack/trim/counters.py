@@ -1,7 +1,7 @@
-"""What was sent to a device as discards, and how much of it is in use, by others' accounts.
+"""Bytes discarded on a device, and bytes in use, as the kernel or the drive counts them.
 
-Source: Documentation/block/stat.rst: field 14 is sectors discarded, in 512 bytes. It tells that
-requests reached the device's driver, from whomever; not what the device did with them.
+Source: Documentation/block/stat.rst: field 14 is sectors discarded, of 512 bytes. It counts the
+requests of all programs that reached the driver, not what the device did with them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final
 from ssdlab.storage_stack.blockdev import SECTOR, SYS, BlockDevice, directory_of
 from ssdlab.storage_stack.pseudofile import read_int, read_text
 
-_READS: Final = 0  # fields, counted from 0
+_READS: Final = 0  # field numbers from 0
 _WRITES: Final = 4
 _DISCARD_SECTORS: Final = 13
 
 
 def discarded_bytes(device: BlockDevice, sys: Path = SYS) -> int | None:
-    """Bytes discarded on this device or partition since it came.
+    """Bytes discarded on this device or partition since it was attached.
 
-    None where the kernel does not count them (before Linux 4.19), or counts nothing at all here:
-    some devices made of others have never done a read by their own account.
+    None before Linux 4.19, and for devices without I/O statistics: some stacked devices always
+    report 0 reads and 0 writes.
     """
     words = (read_text(directory_of(device, sys) / "stat") or "").split()
     if len(words) <= _DISCARD_SECTORS or words[_READS] == words[_WRITES] == "0":
@@ -30,10 +30,10 @@ def discarded_bytes(device: BlockDevice, sys: Path = SYS) -> int | None:
 
 
 def used_bytes(device: BlockDevice, sys: Path = SYS) -> int | None:
-    """Bytes that are allocated for a device: of a loop device's file, or by an NVMe drive's count.
+    """Bytes allocated: of a loop device's backing file, or an NVMe namespace's utilisation (NUSE).
 
-    None elsewhere, and where the file cannot be looked at. A drive may report its whole capacity
-    always (NVMe: NUSE equals NCAP), and may count late.
+    None for other devices, or if the file cannot be read. A drive may always report its capacity
+    (NUSE equals NCAP), and may update the value late.
     """
     directory = directory_of(device, sys)
     backing = read_text(directory / "loop" / "backing_file")

@@ -1,25 +1,28 @@
-"""Does a block device pass discards on? By its queue's limits, and by what its kind adds to them.
+"""Whether a block device passes discards, by its queue limits and its kind.
 
 Source: Documentation/ABI/stable/sysfs-block (discard_max_bytes: 0 means no discards; root may set
 it below discard_max_hw_bytes), Documentation/admin-guide/md.rst, drivers/scsi/sd.c.
-`discard_zeroes_data` is always 0 since Linux 4.12 and says nothing; `write_zeroes_unmap_max_bytes`
-(6.17) is above 0 only where zeros are promised.
+`discard_zeroes_data` is always 0 since Linux 4.12. `write_zeroes_unmap_max_bytes` (Linux 6.17) is
+above 0 only if a device that unmaps guarantees zeros.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
+from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import BlockDevice, directory_of
 from ssdlab.storage_stack.pseudofile import read_int, read_text
-from ssdlab.storage_stack.trim.passage import Passage, Passes, Roots
+from ssdlab.storage_stack.roots import Roots
 from ssdlab.units import format_size
 
+Passes = Literal["yes", "no", "unknown"]
+
 _PARITY: Final = frozenset({"raid4", "raid5", "raid6"})
-_SAFELY: Final = "module/raid456/parameters/devices_handle_discard_safely"
-_KINDS: Final = {
+_ZEROES_PARAMETER: Final = "module/raid456/parameters/devices_handle_discard_safely"
+_LAYER_NAMES: Final = {
     "dm": "device mapper",
     "dm-crypt": "dm-crypt",
     "dm-lvm": "LVM",
@@ -28,7 +31,7 @@ _KINDS: Final = {
     "loop": "loop",
     "usb": "USB",
 }
-_WHY_NONE: Final = {
+_NO_DISCARDS: Final = {
     "dm-crypt": "opened without allow_discards (cryptsetup --allow-discards, or crypttab: discard)",
     "loop": "the file system of its backing file makes no holes, or the loop device is read-only",
     "virtio": "the host offers no discards to this virtual disk",
@@ -36,24 +39,25 @@ _WHY_NONE: Final = {
 _COMPOSED: Final = frozenset({"dm", "dm-crypt", "dm-lvm", "md", "bcache"})
 
 
-def device_row(device: BlockDevice, below: Sequence[BlockDevice], roots: Roots) -> Passage:
-    """One device's row; `below` are the devices that it stands on directly."""
+def device_layer(device: BlockDevice, below: Sequence[BlockDevice], roots: Roots) -> TrimLayer:
+    """The layer of one device; `below` are the devices directly below it."""
     if device.is_partition:
-        return Passage("partition", device.name, "yes", _partition(device))
-    layer = _layer(device, roots)
+        return TrimLayer("partition", device.name, "yes", _partition(device))
+    layer = _layer_name(device, roots)
     passes, why = _by_limits(device, roots)
-    of_below = passes == "no" and _is_of_below(device, below)
+    of_below = passes == "no" and _is_limited_by_below(device, below)
     if of_below:
-        why = f"offers none, since {_names(below)} below takes none"
+        names = ", ".join(lower.name for lower in below if lower.discard_max == 0)
+        why = f"offers none, since {names} below takes none"
     if passes == "yes" and layer == "thin pool":
         passes, why = _thin_pool(device, roots)
-    return Passage(layer, device.name, passes, why, of_below=of_below)
+    return TrimLayer(layer, device.name, passes, why, of_below=of_below)
 
 
-def _layer(device: BlockDevice, roots: Roots) -> str:
+def _layer_name(device: BlockDevice, roots: Roots) -> str:
     if device.transport.startswith("dm") and _is_thin_pool(device, roots):
         return "thin pool"
-    return _KINDS.get(device.transport, "drive")
+    return _LAYER_NAMES.get(device.transport, "drive")
 
 
 def _is_thin_pool(device: BlockDevice, roots: Roots) -> bool:
@@ -76,16 +80,12 @@ def _partition(device: BlockDevice) -> str:
     return "passes what its disk takes"
 
 
-def _is_of_below(device: BlockDevice, below: Sequence[BlockDevice]) -> bool:
-    """Device-mapper takes what all of its devices take, md what any does."""
+def _is_limited_by_below(device: BlockDevice, below: Sequence[BlockDevice]) -> bool:
+    """Device-mapper supports discards if all of its devices do, md if any does."""
     if device.transport not in _COMPOSED or not below:
         return False
     without = [lower.discard_max == 0 for lower in below]
     return all(without) if device.transport == "md" else any(without)
-
-
-def _names(below: Sequence[BlockDevice]) -> str:
-    return ", ".join(lower.name for lower in below if lower.discard_max == 0)
 
 
 def _by_limits(device: BlockDevice, roots: Roots) -> tuple[Passes, str]:
@@ -104,29 +104,29 @@ def _by_limits(device: BlockDevice, roots: Roots) -> tuple[Passes, str]:
 
 
 def _why_none(device: BlockDevice, directory: Path, roots: Roots) -> str:
-    """The reason by its kind, with the remedy where there is one."""
+    """Why a device of this kind has no discards, with the remedy if there is one."""
     if device.transport == "md":
         return _array(directory, roots)
-    if device.transport in _WHY_NONE:
-        return _WHY_NONE[device.transport]
-    told = [*_scsi(directory), *_ata(directory)]
-    also = f" ({', '.join(told)})" if told else ""
+    if device.transport in _NO_DISCARDS:
+        return _NO_DISCARDS[device.transport]
+    details = [*_scsi(directory), *_ata(directory)]
+    suffix = f" ({', '.join(details)})" if details else ""
     if device.transport == "usb":
-        return f"the USB bridge passes none on{also}; a udev rule may set provisioning_mode=unmap"
+        return f"the USB bridge passes none on{suffix}; a udev rule may set provisioning_mode=unmap"
     if device.rotational:
-        return f"a rotating disk takes none{also}"
-    return f"takes no discards: discard_max_bytes is 0{also}"
+        return f"a rotating disk takes none{suffix}"
+    return f"takes no discards: discard_max_bytes is 0{suffix}"
 
 
 def _array(directory: Path, roots: Roots) -> str:
     level = read_text(directory / "md" / "level") or "md"
-    told = read_text(roots.sys / _SAFELY)
-    if level in _PARITY and told != "Y":
+    setting = read_text(roots.sys / _ZEROES_PARAMETER)
+    if level in _PARITY and setting != "Y":
         return (
             f"{level} passes none unless raid456.devices_handle_discard_safely=Y "
-            f"(now {told or 'not known'}): parity needs zeros where was trimmed"
+            f"(now {setting or 'not known'}): parity needs trimmed blocks to read as zeros"
         )
-    return f"{level} passes none: a unit of its members' discards is larger than its stripe"
+    return f"{level} passes none: its members' discard granularity is larger than its stripe"
 
 
 def _why_some(device: BlockDevice, directory: Path, roots: Roots) -> str:
@@ -134,14 +134,13 @@ def _why_some(device: BlockDevice, directory: Path, roots: Roots) -> str:
     if device.discard_granularity:
         parts.append(f"in units of {format_size(device.discard_granularity)}")
     if device.transport == "dm-crypt":
-        said = "allow_discards in its table" if "allow_discards" in _table(device, roots) else ""
-        parts += [said] if said else []
+        parts += ["allow_discards in its table"] * ("allow_discards" in _table(device, roots))
     if device.transport == "md":
         parts.append(read_text(directory / "md" / "level") or "level not known")
     if device.transport == "loop":
         parts.append(f"as holes in {read_text(directory / 'loop' / 'backing_file')}")
     if device.transport == "virtio":
-        parts.append("what the host does with them is not seen")
+        parts.append("what the host does with them is not known")
     if read_int(directory / "queue" / "write_zeroes_unmap_max_bytes"):
         parts.append("promises zeros when it unmaps")
     return "; ".join([", ".join(parts[:2]), *parts[2:], *_scsi(directory), *_ata(directory)])
@@ -150,11 +149,14 @@ def _why_some(device: BlockDevice, directory: Path, roots: Roots) -> str:
 def _thin_pool(device: BlockDevice, roots: Roots) -> tuple[Passes, str]:
     words = _table(device, roots)
     if not words:
-        return "unknown", "a thin pool frees its own blocks; its table tells the rest, to root only"
+        return (
+            "unknown",
+            "a thin pool frees its own blocks; run as root to see whether it passes discards down",
+        )
     for word in ("ignore_discard", "no_discard_passdown"):
         if word in words:
             return "no", f"{word} in its table: freed in the pool, and not on the drive below"
-    return "yes", "frees its blocks and passes that down, but for blocks that snapshots share"
+    return "yes", "frees its blocks and passes discards down, except blocks shared with snapshots"
 
 
 def _scsi(directory: Path) -> list[str]:
@@ -164,7 +166,7 @@ def _scsi(directory: Path) -> list[str]:
 
 
 def _ata(directory: Path) -> list[str]:
-    """libata's word: unsupported, unqueued, queued, or forced to one of these."""
+    """libata's state: unsupported, unqueued, queued, forced_unsupported or forced_unqueued."""
     for parent in directory.parents:
         if parent.name[:3] == "ata" and parent.name[3:].isdigit():
             texts = [read_text(path) for path in parent.glob("link*/dev*/ata_device/dev*/trim")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, seconds_of
-from ssdlab.analysis.latency import of_all
+from ssdlab.analysis.latency import latencies_of_steps
 from ssdlab.records import Finding
 
 MIB: Final = 1 << 20
@@ -18,7 +18,7 @@ def conclude(evidence: Evidence) -> Conclusion:
         return Conclusion([], {}, f"{ENDINGS[evidence.outcome]} before all was measured.")
     last = written[-1]
     wafs = [row["value"] for row in evidence.observed("waf") if row["step"] == last["step"] + 1]
-    latency = of_all(evidence.tables, [step["step"] for step in probes]).columns()
+    latency = latencies_of_steps(evidence.tables, [step["step"] for step in probes]).columns()
     found = {
         "write_iops": _finding(_rate(last, "requests"), "/s", "of the second half's writes"),
         "waf": _finding(wafs[0] if wafs else None, "", "of the second half's writes"),

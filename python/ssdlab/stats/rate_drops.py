@@ -1,0 +1,198 @@
+"""Rate drops: after how many bytes the rate of a write load drops to a new, lower level.
+
+That happens when a drive's buffer, SLC cache or spare area is full. In the curve of seconds over
+bytes a constant rate is a straight line, and a drop is a kink, located at the intersection of two
+lines and so more precisely than by intervals. A temporary dip is not a drop, nor is a burst after
+an idle time: after a drop the rate stays below all earlier rates (by running medians).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssdlab.stats.steady import Progress
+
+Numbers = NDArray[np.float64]
+
+MIN_FACTOR: Final = 1.25
+"""A smaller decrease is not a drop."""
+STEEP_FACTOR: Final = 1.4
+"""The least decrease when a buffer or cache is full."""
+_SLICES: Final = 400  # equal parts of the bytes
+_MEDIAN: Final = 5  # slices in the running median
+_WIDTH: Final = 6  # slices within which a drop happens
+_MIN_INTERVALS: Final = 3  # between two drops, since an interval across a kink has a mixed rate
+_MIN_GAP: Final = 3  # slices between the candidates of two drops
+_SAMPLES: Final = 20  # slices on each side of a drop, to compare the rates
+_QUANTILE: Final = 0.8  # this fraction before a drop is faster than the same fraction after it
+_CANDIDATES: Final = 201  # positions of a kink that are fitted
+_ZOOM: Final = 4.0
+_ZOOMS: Final = 6
+
+
+@dataclass(frozen=True)
+class RateDrop:
+    """A drop after `at` bytes, from `before` to `after` bytes per second.
+
+    `low` to `high` is the interval of `at`. `ahead` are the bytes above the line of the rate
+    `before`, which a faster buffer has taken (written = ahead + before x seconds). `seconds` is
+    the time of the drop.
+    """
+
+    at: float
+    low: float
+    high: float
+    before: float
+    after: float
+    ahead: float
+    seconds: float
+
+    @property
+    def buffered(self) -> float:
+        """Bytes written beyond what the lower rate drained in that time: the buffer's size."""
+        return max(0.0, self.at - self.after * self.seconds)
+
+
+def rate_drops(progress: Progress, stop: float | None = None) -> tuple[RateDrop, ...]:
+    """The drops within the first `stop` bytes, in order; empty if too little was written."""
+    stop = progress.written if stop is None else min(stop, progress.written)
+    if stop <= 0 or progress.intervals_between(0.0, stop) < 4 * _WIDTH:
+        return ()
+    marks = np.linspace(0.0, stop, _SLICES + 1)
+    seconds = np.concatenate(([0.0], np.cumsum(progress.between(0.0, stop, _SLICES))))
+    drops: list[int] = []
+    for slice_number in _candidates(np.diff(seconds)):
+        level = (float(marks[drops[-1]]) if drops else 0.0, float(marks[slice_number]))
+        is_resolved = not drops or progress.intervals_between(*level) >= _MIN_INTERVALS
+        if is_resolved and _is_slower_after(progress, *level):
+            drops.append(slice_number)
+    edges = [0, *drops, _SLICES]
+    result = []
+    for number in range(1, len(edges) - 1):
+        around = slice(edges[number - 1], min(edges[number + 1], 2 * edges[number] + _WIDTH) + 1)
+        result.append(_fit_drop(marks[around], seconds[around], marks[edges[number]]))
+    return tuple(result)
+
+
+def _candidates(cost: Numbers) -> list[int]:
+    """Slices at which the running median of the cost rises above all earlier ones."""
+    smooth = _running_median(cost)
+    highest = np.maximum.accumulate(smooth)
+    candidates: list[int] = []
+    last = -_MIN_GAP
+    for at in range(2, len(cost) - _WIDTH):
+        if float(np.median(smooth[at : at + _WIDTH])) < MIN_FACTOR * highest[at - 1]:
+            continue
+        if at - last >= _MIN_GAP:
+            candidates.append(at)
+        last = at
+    return [_steepest(smooth, at) for at in candidates]
+
+
+def _is_slower_after(progress: Progress, start: float, at: float) -> bool:
+    """Whether most slices after `at` are slower than most of those from `start` to `at`.
+
+    Noise also has drops, but there the faster slices after one are as fast as the slower ones
+    before it.
+    """
+    edge = (at - start) / _SAMPLES
+    stop = min(progress.written, 2 * at - start)
+    if stop <= at + 2 * edge:
+        return False
+    before = progress.between(start, at - edge, _SAMPLES) / (at - edge - start)
+    after = progress.between(at + edge, stop, _SAMPLES) / (stop - at - edge)
+    return float(np.quantile(before, _QUANTILE)) < float(np.quantile(after, 1 - _QUANTILE))
+
+
+def _running_median(cost: Numbers) -> Numbers:
+    padded = np.pad(cost, _MEDIAN // 2, mode="edge")
+    return np.median(np.lib.stride_tricks.sliding_window_view(padded, _MEDIAN), axis=1)
+
+
+def _steepest(smooth: Numbers, at: int) -> int:
+    """The slice near the candidate `at` with the largest rise before it."""
+    start, stop = max(1, at - 2), min(len(smooth) - 1, at + _WIDTH)
+    steps = np.diff(np.log(smooth[start - 1 : stop]))
+    return start + int(np.argmax(steps))
+
+
+def _fit_drop(marks: Numbers, seconds: Numbers, near: float) -> RateDrop:
+    """Fits the kink of the curve around `near`; the level before it begins at the first mark."""
+    start, size = float(marks[0]), float(marks[1] - marks[0])  # size: bytes of a slice
+    level = marks >= start + min(3 * size, (near - start) / 3)  # skips a burst at the start
+    x, t = marks[level], seconds[level]
+    reach = max(3 * size, (near - float(x[0])) / 4)
+    within = x <= near + max(2 * _WIDTH * size, (near - float(x[0])) / 2)
+    kinks = np.linspace(max(float(x[0]), near - reach), near + reach, _CANDIDATES)
+    errors = np.array([_residual(x[within], t[within], float(kink)) for kink in kinks])
+    best = int(np.argmin(errors))
+    # The 95 % region of one least-squares parameter, for independent errors.
+    freedom = max(1, int(np.count_nonzero(within)) - 4)
+    region = kinks[errors <= errors[best] * (1 + 3.84 / freedom)]
+    at = float(kinks[best])
+    before, after = x <= at - size, (x >= at + size) & within
+    slope, offset = _fit_line(x, t, before)
+    return RateDrop(
+        at=at,
+        low=min(float(region[0]), at - size),
+        high=max(float(region[-1]), at + size),
+        before=1 / slope,
+        after=1 / _fit_line(x, t, after)[0],
+        ahead=max(0.0, -offset / slope),
+        seconds=float(np.interp(at, marks, seconds)),
+    )
+
+
+def _residual(x: Numbers, t: Numbers, kink: float) -> float:
+    """The residual sum of squares of two lines that meet at `kink`."""
+    columns = np.stack((np.ones_like(x), x - kink, np.maximum(0.0, x - kink)), axis=1)
+    fitted, *_ = np.linalg.lstsq(columns, t, rcond=None)
+    return float(np.sum((columns @ fitted - t) ** 2))
+
+
+def _fit_line(x: Numbers, t: Numbers, selected: NDArray[np.bool_]) -> tuple[float, float]:
+    """Slope and offset of the least-squares line; with all points if fewer than 2 are selected."""
+    used = selected if np.count_nonzero(selected) >= 2 else np.ones_like(selected)
+    slope, offset = np.polyfit(x[used], t[used], 1)
+    return max(float(slope), 1e-15), float(offset)
+
+
+def last_drop(progress: Progress, stop: float | None = None) -> RateDrop | None:
+    """The last drop by `STEEP_FACTOR` or more within the first `stop` bytes, or None.
+
+    If it is among the first slices, the search is repeated on fewer bytes at a higher resolution.
+    """
+    stop, drop = progress.written if stop is None else min(stop, progress.written), None
+    for _ in range(_ZOOMS):
+        steep = _steep_drops(progress, stop)
+        if steep:
+            drop = steep[-1]
+            break
+        stop /= _ZOOM
+    if drop is None or drop.at > stop / _ZOOM:
+        return drop
+    finer = _steep_drops(progress, _ZOOM * drop.at)
+    same = [each for each in finer if drop.low <= each.at <= drop.high]
+    return same[-1] if same else drop
+
+
+def first_drop(progress: Progress, stop: float) -> RateDrop | None:
+    """The first drop by `STEEP_FACTOR` or more before `stop`, at the highest resolution."""
+    drop = None
+    for _ in range(_ZOOMS):
+        steep = _steep_drops(progress, stop)
+        if steep:
+            drop = steep[0]
+        elif drop is not None:
+            break
+        stop /= _ZOOM
+    return drop
+
+
+def _steep_drops(progress: Progress, stop: float) -> list[RateDrop]:
+    drops = rate_drops(progress, stop)
+    return [drop for drop in drops if drop.before >= STEEP_FACTOR * drop.after]

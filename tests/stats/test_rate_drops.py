@@ -1,0 +1,97 @@
+"""Rate drops on synthetic curves, and curves without one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ssdlab.stats.rate_drops import first_drop, last_drop, rate_drops
+from ssdlab.stats.steady import Progress
+
+Level = tuple[float, float]  # bytes, bytes per second
+
+
+def _curve(*levels: Level, step_s: float = 0.001, noise: float = 0.0) -> Progress:
+    """A load with consecutive levels, in intervals of `step_s`."""
+    marks = np.concatenate(([0.0], np.cumsum([size for size, _ in levels])))
+    times = np.concatenate(([0.0], np.cumsum([size / rate for size, rate in levels])))
+    ends = np.append(np.arange(step_s, times[-1], step_s), times[-1])
+    written = np.diff(np.interp(np.concatenate(([0.0], ends)), times, marks))
+    seconds = np.diff(np.concatenate(([0.0], ends)))
+    factors = np.random.default_rng(1).lognormal(0.0, noise, len(seconds)) if noise else 1.0
+    kept = seconds > 1e-12
+    return Progress((seconds * factors)[kept], written[kept])
+
+
+def test_a_drop_is_located_more_precisely_than_by_intervals() -> None:
+    (drop,) = rate_drops(_curve((333.3, 1000), (2000, 250)))
+    assert drop.at == pytest.approx(333.3, abs=1.0)
+    assert drop.low < 333.3 < drop.high
+    assert drop.before == pytest.approx(1000, rel=0.01)
+    assert drop.after == pytest.approx(250, rel=0.01)
+
+
+def test_a_buffer_and_a_cache_give_two_drops() -> None:
+    curve = _curve((100, 2000), (400, 600), (1500, 100))
+    places = [drop.at for drop in rate_drops(curve)]
+    assert places == [pytest.approx(100, abs=5), pytest.approx(500, abs=5)]
+
+
+def test_the_buffer_size_is_the_bytes_beyond_the_lower_rate() -> None:
+    """64 bytes fill at 2000/s and drain at 500/s: full after 64 x 2000 / 1500 bytes."""
+    curve = _curve((64 * 2000 / 1500, 2000), (1000, 500))
+    (drop,) = rate_drops(curve)
+    assert drop.buffered == pytest.approx(64, rel=0.02)
+
+
+def test_the_bytes_of_an_initial_burst_are_ahead_of_the_level() -> None:
+    curve = _curve((64 * 2000 / 1500, 2000), (400, 500), (1000, 50))
+    assert rate_drops(curve)[-1].ahead == pytest.approx(64, rel=0.02)
+
+
+def test_a_temporary_dip_and_a_burst_are_not_drops() -> None:
+    dip = _curve((500, 100), (10, 5), (1000, 100))
+    burst = _curve((500, 100), (50, 2000), (1000, 100))
+    assert rate_drops(dip) == ()
+    assert rate_drops(burst) == ()
+
+
+def test_a_stall_does_not_hide_a_drop() -> None:
+    curve = _curve((500, 1000), (2, 40), (500, 1000), (2000, 250))
+    (drop,) = rate_drops(curve)
+    assert drop.at == pytest.approx(1002, rel=0.02)
+
+
+def test_noise_has_no_drop_and_does_not_hide_one() -> None:
+    assert rate_drops(_curve((3000, 1000), noise=0.8)) == ()
+    (drop,) = rate_drops(_curve((1000, 1000), (2000, 250), noise=0.3))
+    assert drop.at == pytest.approx(1000, rel=0.05)
+
+
+def test_an_early_drop_in_a_long_write_is_found_at_a_higher_resolution() -> None:
+    curve = _curve((10, 2000), (20_000, 500))
+    assert rate_drops(curve) == ()
+    early = last_drop(curve)
+    assert early is not None
+    assert early.at == pytest.approx(10, rel=0.1)
+
+
+def test_the_first_drop_is_found_at_the_highest_resolution() -> None:
+    curve = _curve((20, 2000), (5000, 600), (10_000, 100))
+    last = last_drop(curve)
+    assert last is not None
+    first = first_drop(curve, 0.9 * last.at)
+    assert first is not None
+    assert first.at == pytest.approx(20, rel=0.1)
+    assert last.at == pytest.approx(5020, rel=0.02)
+
+
+def test_a_small_decrease_is_not_a_drop() -> None:
+    curve = _curve((1000, 1000), (2000, 850))
+    assert rate_drops(curve) == ()
+    assert last_drop(curve) is None
+
+
+def test_a_load_without_writes_has_no_drops() -> None:
+    assert rate_drops(Progress([1.0], [0.0])) == ()
+    assert last_drop(Progress([], [])) is None
