@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Final, TypeAlias
 
-from ssdlab.charts import Bar, Shares
+from ssdlab.charts import Axis, Chart, Mark, stroke, text_above
 from ssdlab.experiments.trim.parameters import Trim
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import plain, quantity
+from ssdlab.wording import given, plain, quantity
 
 _WHENS: Final = {
     "written": "while they were the file's",
@@ -19,8 +20,12 @@ _WHENS: Final = {
 _PARTS: Final = {"zeros": "zeros", "ones": "FFh", "old": "as written", "other": "neither"}
 _WAFS: Final = {"waf_full": "other half full", "waf_trimmed": "other half trimmed"}
 _WAF_ROLES: Final = {"the host's": "read", "relocation": "aged"}
+_BLOCKS: Final = "MiB of the marked blocks"
 _WRITES: Final = "flash writes for each host write"
 _ROLES: Final = {"as written": "aged", "zeros": "run2", "FFh": "run1", "neither": "fill"}
+
+_Bar: TypeAlias = tuple[str, Mapping[str, float]]
+"""A name, and the size of each part."""
 
 
 def _table(run: Run) -> Table:
@@ -48,11 +53,11 @@ def _observed(run: Run) -> dict[str, float]:
     return {row["name"]: row["value"] for row in rows if row["value"] is not None}
 
 
-def _held(run: Run, prefix: str = "") -> list[Bar]:
+def _held(run: Run, prefix: str = "") -> list[_Bar]:
     """What the marked blocks read as, at each look."""
     found = _observed(run)
     return [
-        Bar(
+        (
             f"{prefix}{words}",
             {part: found.get(f"{kind}_{when}_mib", 0.0) for kind, part in _PARTS.items()},
         )
@@ -60,36 +65,49 @@ def _held(run: Run, prefix: str = "") -> list[Bar]:
     ]
 
 
-def _last(run: Run, number: int) -> list[Bar]:
-    """The last look, if there was one."""
-    return [bar for bar in _held(run, f"{number}: ") if any(bar.parts.values())][-1:]
-
-
-def _worth(run: Run, prefix: str = "") -> list[Bar]:
+def _worth(run: Run) -> list[_Bar]:
     """Flash writes for each host write on a twin, with and without room."""
     found = _observed(run)
     return [
-        Bar(f"{prefix}{words}", {"the host's": 1.0, "relocation": found[name] - 1.0})
+        (words, {"the host's": 1.0, "relocation": found[name] - 1.0})
         for name, words in _WAFS.items()
         if name in found
     ]
 
 
+def _chart(name: str, across: str, roles: Mapping[str, str], stacks: Sequence[_Bar]) -> Chart:
+    """The bars from the top down, each with its parts in the order of `roles`."""
+    kept = [(label, parts) for label, parts in stacks if sum(parts.values()) > 0]
+    marks: list[Mark] = []
+    for at, (label, parts) in enumerate(kept):
+        marks.append(text_above((0, -at), label))
+        ends = accumulate((max(0.0, parts.get(part, 0.0)) for part in roles), initial=0.0)
+        for (part, role), (start, end) in zip(roles.items(), pairwise(ends), strict=True):
+            if end > start:
+                marks.append(stroke([(start, -at), (end, -at)], role, part, thickness=19))
+    title = "; ".join(
+        f"{label}: " + ", ".join(f"{given(size)} {part}" for part, size in parts.items() if size)
+        for label, parts in kept
+    )
+    longest = max((sum(parts.values()) for _, parts in kept), default=1.0)
+    x = Axis(across, limits=(0, longest * 1.02))
+    y = Axis(limits=(0.4 - len(kept), 0.7), ticks=())
+    return Chart(name, x, y, marks, title, height=46 * len(kept) + 14)
+
+
 def _pictures(run: Run, at: int) -> list[Picture]:
-    held = Shares(f"trim-{at}", "MiB of the marked blocks", _ROLES, _held(run))
-    worth = Shares(f"trim-worth-{at}", _WRITES, _WAF_ROLES, _worth(run))
     return [
         *drawn(
             "What the marked blocks read as",
             "Read from the device itself, past the page cache. Where the last bar is as written, "
             "no discard had an effect.",
-            held.svg,
+            _chart(f"trim-{at}", _BLOCKS, _ROLES, _held(run)).svg,
         ),
         *drawn(
             "What a random write costs with half of the drive trimmed",
             "One half of a full drive is overwritten at random; the other half is full, then "
             "trimmed. What it gives up is room to collect in.",
-            worth.svg,
+            _chart(f"trim-worth-{at}", _WRITES, _WAF_ROLES, _worth(run)).svg,
         ),
     ]
 
@@ -97,10 +115,12 @@ def _pictures(run: Run, at: int) -> list[Picture]:
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     if len(runs) < 2:
         return []
-    bars = [bar for number, run in enumerate(runs, first) for bar in _last(run, number)]
-    held = Shares(f"trims-{first}", "MiB of the marked blocks", _ROLES, bars)
+    looks = [_held(run, f"{number}: ") for number, run in enumerate(runs, first)]
+    last = [bar for held in looks for bar in [bar for bar in held if any(bar[1].values())][-1:]]
     return drawn(
-        "What the marked blocks read as in the end", "The last look of each run.", held.svg
+        "What the marked blocks read as in the end",
+        "The last look of each run.",
+        _chart(f"trims-{first}", _BLOCKS, _ROLES, last).svg,
     )
 
 
