@@ -25,7 +25,6 @@ from ssdlab.charts import (
     stairs,
     values,
 )
-from ssdlab.experiments.aging.readings import file_mib, readings
 from ssdlab.experiments.aging.parameters import Aging
 from ssdlab.experiments.aging.readings import file_mib, readings
 from ssdlab.records import Run
