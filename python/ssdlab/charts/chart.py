@@ -80,7 +80,7 @@ class Axis:
                 ticks = [ticks[at] for at in apart(places, [self.text(tick) for tick in ticks])]
             axis.set_major_locator(FixedLocator(ticks))
         elif self.log:
-            room = pane.bbox.width / 45 if which == "x" else pane.bbox.height / 18
+            room = pane.bbox.width / 45 if which == "x" else pane.bbox.height / 24
             axis.set_major_locator(self._locator(high / low, room))
         axis.set_minor_locator(NullLocator())
         if self.log or self.ticks is not None:

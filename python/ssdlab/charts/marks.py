@@ -63,7 +63,7 @@ def dots(points: Sequence[Point], colour: str, legend: str = "", kind: Kind = "f
     face, edge = ("paper", colour) if kind == "hollow" else (colour, "paper")
     looks: dict[str, Any] = {"color": LIGHT[face], "edgecolor": LIGHT[edge]}
     looks |= (
-        {"s": 17, "lw": 0, "alpha": 0.4} if kind == "faint" else {"s": 58, "lw": 1, "zorder": 3}
+        {"s": 17, "lw": 0, "alpha": 0.4} if kind == "faint" else {"s": 72, "lw": 1, "zorder": 3}
     )
     return Mark(lambda pane: pane.scatter(*_columns(points), **looks), colour, points, legend)
 
@@ -125,7 +125,7 @@ def rule(
 
 def text_above(point: Point, text: str) -> Mark:
     """Text that starts above a point."""
-    return Mark(lambda pane: note(pane, text, point, (0, 12), "ink"), "ink", [point])
+    return Mark(lambda pane: note(pane, text, point, (0, 14), "ink"), "ink", [point])
 
 
 def values(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Final, TypeAlias
+from typing import Final
 
 from ssdlab.charts import Axis, Chart, Mark, stroke, text_above
 from ssdlab.experiments.trim.parameters import Trim
@@ -24,8 +25,13 @@ _BLOCKS: Final = "MiB of the marked blocks"
 _WRITES: Final = "flash writes for each host write"
 _ROLES: Final = {"as written": "aged", "zeros": "run2", "FFh": "run1", "neither": "fill"}
 
-_Bar: TypeAlias = tuple[str, Mapping[str, float]]
-"""A name, and the size of each part."""
+
+@dataclass(frozen=True)
+class _Bar:
+    """A stacked bar: the size of each part by its name."""
+
+    label: str
+    parts: Mapping[str, float]
 
 
 def _table(run: Run) -> Table:
@@ -57,7 +63,7 @@ def _held(run: Run, prefix: str = "") -> list[_Bar]:
     """What the marked blocks read as, at each look."""
     found = _observed(run)
     return [
-        (
+        _Bar(
             f"{prefix}{words}",
             {part: found.get(f"{kind}_{when}_mib", 0.0) for kind, part in _PARTS.items()},
         )
@@ -69,27 +75,27 @@ def _worth(run: Run) -> list[_Bar]:
     """Flash writes for each host write on a twin, with and without room."""
     found = _observed(run)
     return [
-        (words, {"the host's": 1.0, "relocation": found[name] - 1.0})
+        _Bar(words, {"the host's": 1.0, "relocation": found[name] - 1.0})
         for name, words in _WAFS.items()
         if name in found
     ]
 
 
-def _chart(name: str, across: str, roles: Mapping[str, str], stacks: Sequence[_Bar]) -> Chart:
+def _chart(name: str, across: str, roles: Mapping[str, str], bars: Sequence[_Bar]) -> Chart:
     """The bars from the top down, each with its parts in the order of `roles`."""
-    kept = [(label, parts) for label, parts in stacks if sum(parts.values()) > 0]
+    kept = [bar for bar in bars if sum(bar.parts.values()) > 0]
     marks: list[Mark] = []
-    for at, (label, parts) in enumerate(kept):
-        marks.append(text_above((0, -at), label))
-        ends = accumulate((max(0.0, parts.get(part, 0.0)) for part in roles), initial=0.0)
+    for at, bar in enumerate(kept):
+        marks.append(text_above((0, -at), bar.label))
+        ends = accumulate((max(0.0, bar.parts.get(part, 0.0)) for part in roles), initial=0.0)
         for (part, role), (start, end) in zip(roles.items(), pairwise(ends), strict=True):
             if end > start:
                 marks.append(stroke([(start, -at), (end, -at)], role, part, thickness=19))
     title = "; ".join(
-        f"{label}: " + ", ".join(f"{given(size)} {part}" for part, size in parts.items() if size)
-        for label, parts in kept
+        f"{bar.label}: " + ", ".join(f"{given(v)} {part}" for part, v in bar.parts.items() if v)
+        for bar in kept
     )
-    longest = max((sum(parts.values()) for _, parts in kept), default=1.0)
+    longest = max((sum(bar.parts.values()) for bar in kept), default=1.0)
     x = Axis(across, limits=(0, longest * 1.02))
     y = Axis(limits=(0.4 - len(kept), 0.7), ticks=())
     return Chart(name, x, y, marks, title, height=46 * len(kept) + 14)
@@ -116,7 +122,7 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     if len(runs) < 2:
         return []
     looks = [_held(run, f"{number}: ") for number, run in enumerate(runs, first)]
-    last = [bar for held in looks for bar in [bar for bar in held if any(bar[1].values())][-1:]]
+    last = [bar for held in looks for bar in [bar for bar in held if any(bar.parts.values())][-1:]]
     return drawn(
         "What the marked blocks read as in the end",
         "The last look of each run.",
