@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ssdlab.charts.canvas import NARROW, WIDE, Size
+from ssdlab.charts import NARROW, WIDE, Size
 from ssdlab.records import Run
 
 

@@ -1,34 +1,47 @@
-"""Figures as SVG: each function takes runs and gives an `<svg>` element, or "" for nothing."""
+"""Charts as SVG elements for HTML pages: `Chart` is the axes, marks are what it draws."""
 
-from ssdlab.charts.canvas import NARROW, WIDE, Size
-from ssdlab.charts.curve import read_time, read_time_curve
-from ssdlab.charts.dots import Dot, Row, dots
-from ssdlab.charts.forest import Ratio, forest
-from ssdlab.charts.latency import latency_histogram, overwrite_latency
-from ssdlab.charts.lines import Chart, Line, lines
-from ssdlab.charts.scatter import Spot, scatter
-from ssdlab.charts.shares import Bar, Shares
-from ssdlab.charts.timeline import over_time
+from ssdlab.charts.chart import Axis, Chart, Row, stacked
+from ssdlab.charts.marks import (
+    Line,
+    Mark,
+    area,
+    bars,
+    dots,
+    rule,
+    stairs,
+    stroke,
+    text_above,
+    values,
+)
+from ssdlab.charts.rows import Case, Ratio, Value, forest, values_by_case
+from ssdlab.charts.svg import NARROW, PALETTE, RUN_ROLES, WIDE, Size, run_colour
+from ssdlab.charts.throughput import over_time
 
 __all__ = [
     "NARROW",
+    "PALETTE",
+    "RUN_ROLES",
     "WIDE",
-    "Bar",
+    "Axis",
+    "Case",
     "Chart",
-    "Dot",
     "Line",
+    "Mark",
     "Ratio",
     "Row",
-    "Shares",
     "Size",
-    "Spot",
+    "Value",
+    "area",
+    "bars",
     "dots",
     "forest",
-    "latency_histogram",
-    "lines",
     "over_time",
-    "overwrite_latency",
-    "read_time",
-    "read_time_curve",
-    "scatter",
+    "rule",
+    "run_colour",
+    "stacked",
+    "stairs",
+    "stroke",
+    "text_above",
+    "values",
+    "values_by_case",
 ]

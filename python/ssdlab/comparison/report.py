@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Ratio
+from ssdlab.charts import Ratio, forest
 from ssdlab.comparison.sense import NONE_SHOWN
 from ssdlab.comparison.verdict import NOT_JUDGED, Compared, Comparison, Judged
 from ssdlab.records import Run
@@ -96,9 +95,7 @@ class SideBySide:
             f"{plain(other.side.name)} against {first}",
             "Each number's ratio with its 95 % interval. Right of 1 is more, left of it less; of "
             "times and of amplification less is better. Grey: no difference shown.",
-            lambda size: figure.forest(
-                f"compare-{at}", f"{plain(other.side.name)} / {first}", rows[:DRAWN], size
-            ),
+            forest(f"compare-{at}", f"{plain(other.side.name)} / {first}", rows[:DRAWN]).svg,
         )
 
     def _ratio(self, judged: Judged) -> Ratio:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
+from ssdlab.charts import over_time
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.wording import NOTHING, label, number, plain, unit_of
@@ -52,7 +52,7 @@ def _pictures(run: Run, at: int) -> list[Picture]:
     return drawn(
         "Throughput through the run",
         "Everything the drive did, in order; dotted lines are rests.",
-        lambda size: figure.over_time(run, at, size),
+        over_time(run, at).svg,
     )
 
 

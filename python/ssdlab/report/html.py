@@ -13,8 +13,7 @@ from typing import Final
 import jinja2
 from markupsafe import Markup
 
-from ssdlab.charts.canvas import PALETTE, role_of
-from ssdlab.charts.curve import run_colour
+from ssdlab.charts import PALETTE, run_colour
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import view_of
 from ssdlab.records import Run
@@ -178,7 +177,7 @@ def _section(run: Run, number: int, view: View) -> _Section:
     latency, latency_left = by_step(run)
     return _Section(
         number=number,
-        colour=role_of(run_colour(number)),
+        colour=run_colour(number),
         target=plain(manifest.target),
         virtual=manifest.virtual,
         summary=summary(run),

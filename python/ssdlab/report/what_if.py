@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ssdlab import charts as figure
 from ssdlab.analysis.contrast import Contrast
-from ssdlab.charts import Ratio
+from ssdlab.charts import Ratio, forest
 from ssdlab.records import Run
 from ssdlab.report.several import bounds, named, shown, warnings_of
 from ssdlab.view import Column, Picture, Table, drawn
@@ -64,7 +63,7 @@ class WhatIf:
             "What the changes make of each number",
             "Right of 1 is more, left of it less; of times and of amplification less is better. "
             "Lines are 95 % intervals.",
-            lambda size: figure.forest("what-if", "changed / as is", rows[:DRAWN], size),
+            forest("what-if", "changed / as is", rows[:DRAWN]).svg,
         )
 
     def _ratio(self, each: Contrast) -> Ratio:

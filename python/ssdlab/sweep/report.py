@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Spot
+from ssdlab.charts import Axis, Chart, dots
 from ssdlab.sweep.analysis.sensitivity import Effect
 from ssdlab.sweep.analysis.summary import NUMBERS, Point, Summary
 from ssdlab.view import Column, Picture, Table, drawn
@@ -92,9 +93,7 @@ class SweepPage:
             for picture in drawn(
                 f"{_AXES[up]} against {_AXES[across]}",
                 "Each spot is a point of the sweep, the mean of its repeats.",
-                lambda size, a=across, u=up: figure.scatter(  # type: ignore[misc]
-                    f"sweep-{a}-{u}", (_AXES[a], _AXES[u]), self._spots(a, u), size
-                ),
+                self._chart(across, up).svg,
             )
         ]
 
@@ -122,12 +121,31 @@ class SweepPage:
         ]
         return Table(tuple(columns), tuple(rows))
 
-    def _spots(self, across: str, up: str) -> list[Spot]:
-        return [
-            Spot(each.means[across], each.means[up], each.best, _told(each))
-            for each in self.summary.points
-            if across in each.means and up in each.means
+    def _chart(self, across: str, up: str) -> Chart:
+        """The points; those that are beaten by none stand out."""
+        points = [
+            point
+            for point in self.summary.points
+            if all(math.isfinite(point.means.get(name, math.nan)) for name in (across, up))
         ]
+        groups = [(False, "muted", "others"), (True, "run1", "beaten by none")]
+        marks = []
+        for is_best, role, legend in groups:
+            places = [(p.means[across], p.means[up]) for p in points if p.best == is_best]
+            if places:
+                marks.append(dots(places, role, legend, "large" if is_best else "faint"))
+        best = "; ".join(
+            f"{_told(p)}: {given(p.means[across])}, {given(p.means[up])}" for p in points if p.best
+        )
+        title = f"{_AXES[up]} against {_AXES[across]}; beaten by none: {best}"
+        x, y = (Axis(_AXES[n], limits=_limits([p.means[n] for p in points])) for n in (across, up))
+        return Chart(f"sweep-{across}-{up}", x, y, marks, title, height=252, grid="both")
+
+
+def _limits(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    room = 0.06 * (high - low) or 0.05 * high or 1.0
+    return low - room, high + room
 
 
 def _share(effect: Effect | None) -> str:

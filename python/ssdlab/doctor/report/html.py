@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssdlab.charts.readmap import ReadMap, Spot
+from ssdlab.charts import Axis, Chart, bars, rule
 from ssdlab.doctor.checks.files import SLOW, reference_mib_per_s, slowdown, speed
 from ssdlab.doctor.report.page import Report
+from ssdlab.doctor.report.plot import MIB
 from ssdlab.doctor.report.words import SEVERITY_WORDS, file_line, rows, schedule
 from ssdlab.report.html import environment, put
 from ssdlab.snapshot import File
@@ -55,9 +56,25 @@ def _maps(report: Report) -> list[Picture]:
     return pictures
 
 
-def _map(file: File, reference: float, number: int) -> ReadMap:
-    spots = [Spot(piece.offset, piece.length, speed(piece)) for piece in file.pieces]
-    return ReadMap(f"map-{number}", file.path, spots, file.size_bytes, reference, SLOW * reference)
+def _map(file: File, reference: float, number: int) -> Chart:
+    """The speed of each piece by its place; sampled pieces are drawn wide enough to be visible."""
+    least = file.size_bytes / 300
+    spots = [
+        (piece.offset / MIB, (piece.offset + max(piece.length, least)) / MIB, speed(piece))
+        for piece in file.pieces
+    ]
+    groups = [(False, "read", "as fast as usual"), (True, "aged", "slow")]
+    marks = [rule(y=reference, dash=(4, 3))]
+    for is_slow, role, legend in groups:
+        kept = [spot for spot in spots if (spot[2] < SLOW * reference) is is_slow]
+        if kept:
+            spans = [(left, right) for left, right, _ in kept]
+            marks.append(bars(spans, [height for _, _, height in kept], role, legend))
+    x = Axis("place in the file, MiB", limits=(0, file.size_bytes / MIB))
+    highest = max([reference, *(height for _, _, height in spots)])
+    y = Axis("read speed, MiB/s", limits=(0, 1.15 * highest))
+    title = f"Read speed by place in {plain(file.path)}"
+    return Chart(f"map-{number}", x, y, marks, title, height=150)
 
 
 def _caption(file: File, reference: float) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Chart, Line
+from ssdlab.charts import Axis, Chart, Line, Mark, over_time, rule
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.records import Run
 from ssdlab.units import format_duration
@@ -52,32 +51,35 @@ def _lines(run: Run, prefix: str = "") -> list[Line]:
     ]
 
 
-def _marks(run: Run) -> list[tuple[float, str]]:
+def _rules(run: Run) -> list[Mark]:
     found = run.result.findings
     buffer, cache = (
         found[name].value if name in found else None for name in ("buffer_mib", "slc_mib")
     )
-    marks = [(buffer, "buffer")] if isinstance(buffer, float) else []
+    rules = [rule(buffer, label="buffer")] if isinstance(buffer, float) else []
     if isinstance(cache, float):
         held = buffer if isinstance(buffer, float) else 0.0
-        marks.append((cache + held, "SLC cache"))
-    return marks
+        rules.append(rule(cache + held, label="SLC cache"))
+    return rules
+
+
+def _speeds(name: str, marks: Sequence[Line | Mark]) -> Chart:
+    return Chart(name, Axis("written, MiB", log=True), Axis("speed, MiB/s", log=True), marks)
 
 
 def _pictures(run: Run, at: int) -> list[Picture]:
-    chart = Chart(f"cache-{at}", "written, MiB", "speed, MiB/s", True, True, _marks(run))
     return [
         *drawn(
             "Speed while more and more is written",
             "A line a writing. Where a line steps down, something is full: first the buffer, then "
             "the SLC cache. The rest before a writing decides how far right its last step is.",
-            lambda size: figure.lines(chart, _lines(run), size),
+            _speeds(f"cache-{at}", [*_lines(run), *_rules(run)]).svg,
         ),
         *_given_back(run, at),
         *drawn(
             "Throughput through the run",
             "Everything the drive did, in order; dotted lines are rests.",
-            lambda size: figure.over_time(run, at, size),
+            over_time(run, at).svg,
         ),
     ]
 
@@ -93,21 +95,21 @@ def _given_back(run: Run, at: int) -> list[Picture]:
         if row.get("rest_s") and row["write_mib_per_s"] > 1.4 * lasting.value
     ]
     last = {rest_s: max(mib for each, mib in points if each == rest_s) for rest_s, _ in points}
-    chart = Chart(f"cache-rest-{at}", "rest before, s", "taken at speed, MiB", True)
+    x, y = Axis("rest before, s", log=True), Axis("taken at speed, MiB")
+    chart = Chart(f"cache-rest-{at}", x, y, [Line("taken", list(last.items()))])
     return drawn(
         "What a rest gives back",
         "How much the drive took before its lasting speed, after rests of that length.",
-        lambda size: figure.lines(chart, [Line("taken", list(last.items()))], size),
+        chart.svg,
     )
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    chart = Chart(f"caches-{first}", "written, MiB", "speed, MiB/s", True, True)
-    together = [_lines(run, f"{number}: ")[:1] for number, run in enumerate(runs, first)]
+    lines = [line for at, run in enumerate(runs, first) for line in _lines(run, f"{at}: ")[:1]]
     return drawn(
         "How much each takes at speed",
         "The first writing of each run.",
-        lambda size: figure.lines(chart, [line for lines in together for line in lines], size),
+        _speeds(f"caches-{first}", lines).svg,
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Dot, Row
+from ssdlab.charts import Case, Value, over_time, values_by_case
 from ssdlab.experiments.fsync.parameters import Fsync
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
@@ -76,26 +75,26 @@ def _rows(run: Run) -> list[dict[str, Any]]:
     return [row for row in run.result.measures if positive(row.get("write_mib_per_s"))]
 
 
-def _speeds(runs: Sequence[tuple[str, Run]]) -> list[Row]:
-    found: dict[str, list[Dot]] = {}
+def _speeds(runs: Sequence[tuple[str, Run]]) -> list[Case]:
+    found: dict[str, list[Value]] = {}
     for prefix, run in runs:
         for row in _rows(run):
             series = prefix or f"{row['in_flight']} in flight"
             faint = row.get("write_mib_per_s_all") or ()
             if not prefix or row["in_flight"] == 1:
-                dot = Dot(series, row["write_mib_per_s"], None, faint)
+                dot = Value(series, row["write_mib_per_s"], None, faint)
                 found.setdefault(row["mode"], []).append(dot)
-    return [Row(mode, dots, mode == _TRAP) for mode, dots in found.items()]
+    return [Case(mode, dots, mode == _TRAP) for mode, dots in found.items()]
 
 
-def _syncs(run: Run) -> list[Row]:
-    found: dict[str, list[Dot]] = {}
+def _syncs(run: Run) -> list[Case]:
+    found: dict[str, list[Value]] = {}
     for row in _rows(run):
         middle, late = (positive(row.get(key)) for key in ("sync_us_p50", "sync_us_p99"))
         if middle is not None:
             series = f"{row['in_flight']} in flight"
-            found.setdefault(row["mode"], []).append(Dot(series, middle, late))
-    return [Row(mode, dots) for mode, dots in found.items()]
+            found.setdefault(row["mode"], []).append(Value(series, middle, late))
+    return [Case(mode, dots) for mode, dots in found.items()]
 
 
 def _pictures(run: Run, at: int) -> list[Picture]:
@@ -105,18 +104,18 @@ def _pictures(run: Run, at: int) -> list[Picture]:
             "Writing with nothing, fsync, fdatasync or O_DSYNC after each write",
             "Large dots are medians, faint ones all repeats; the further left, the more each "
             f"write waits.{hollow}",
-            lambda size: figure.dots(f"fsync-speed-{at}", _SHOWN, _speeds([("", run)]), size),
+            values_by_case(f"fsync-speed-{at}", _SHOWN, _speeds([("", run)])).svg,
         ),
         *drawn(
             "How long a sync took",
             "From the median (dot) to the one in a hundred that took longest (end of the line).",
-            lambda size: figure.dots(f"fsync-sync-{at}", "time of a sync, us", _syncs(run), size),
+            values_by_case(f"fsync-sync-{at}", "time of a sync, us", _syncs(run)).svg,
         ),
         *drawn(
             "Throughput through the run",
             "Everything that was asked, in order; what lies higher than the drive's link was "
             "answered from memory.",
-            lambda size: figure.over_time(run, at, size),
+            over_time(run, at).svg,
         ),
     ]
 
@@ -130,7 +129,7 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     return drawn(
         "What it costs to have each write kept",
         "One request after the other: the distance from none to the others is the penalty.",
-        lambda size: figure.dots(f"fsyncs-{first}", _SHOWN, _speeds(named), size),
+        values_by_case(f"fsyncs-{first}", _SHOWN, _speeds(named)).svg,
     )
 
 

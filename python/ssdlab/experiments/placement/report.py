@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Chart, Line
+from ssdlab.charts import Axis, Chart, Line
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
 from ssdlab.wording import NOTHING, given, plain, quantity
@@ -94,50 +93,49 @@ def _halving(probed: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _pictures(run: Run, at: int) -> list[Picture]:
-    sizes = _doublings(f"placement-{at}", "grown by, KiB", "read, % of contiguous", log_up=False)
-    stripe = _doublings(f"placement-stripe-{at}", "multiples of, KiB", "4 KiB reads, MiB/s")
-    gaps = _doublings(f"placement-gaps-{at}", "pieces", "time for 8 MiB, ms")
     kinds = ("equal gaps", "random gaps")
     laws = [Line(kind, _law(run, f"pieces, {kind}", "degree", "read_ms")) for kind in kinds]
     probed = _law(run, "stripe probe", "alignment_kib", "read_mib_per_s")
     probe = [Line("striped", probed), Line("halved each time", _halving(probed))]
+    speed = Axis("4 KiB reads, MiB/s", log=True)
+    time = Axis("time for 8 MiB, ms", log=True)
     return [
         *drawn(
             "A file that grew by small and large pieces",
             "Gaps of 32 to 1024 KiB between the pieces, on a fresh drive. Below a page only what "
             "is packed stays level. Of lines that lie on each other the last one is seen.",
-            lambda size: figure.lines(sizes, _by_size(run), size),
+            _grown(f"placement-{at}", _by_size(run)).svg,
         ),
         *drawn(
             "The law of the stripe",
             "Reads of 4 KiB, 32 at a time, at multiples of so many KiB: from twice the chunk on "
             "each doubling leaves half of the dies, until there is one.",
-            lambda size: figure.lines(stripe, probe, size),
+            Chart(f"placement-stripe-{at}", _doublings("multiples of, KiB"), speed, probe).svg,
         ),
         *drawn(
             "Gaps that are equal, and gaps at random",
             "The same file of 8 MiB in more and more pieces, 8 MiB apart. Equal gaps are a "
             "multiple of the stripe: as soon as a piece is shorter than that, the same dies have "
             "all of them. Random gaps hit all dies.",
-            lambda size: figure.lines(gaps, laws, size),
+            Chart(f"placement-gaps-{at}", _doublings("pieces"), time, laws).svg,
         ),
     ]
 
 
-def _doublings(name: str, across: str, up: str, *, log_up: bool = True) -> Chart:
-    return Chart(name, across, up, log_across=True, log_up=log_up, doublings=True)
+def _doublings(label: str) -> Axis:
+    return Axis(label, log=True, base=2)
+
+
+def _grown(name: str, lines: Sequence[Line]) -> Chart:
+    return Chart(name, _doublings("grown by, KiB"), Axis("read, % of contiguous"), lines)
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    across, up = "grown by, KiB", "read, % of contiguous"
-    chart = _doublings(f"placements-{first}", across, up, log_up=False)
-    together = [
-        line for number, run in enumerate(runs, first) for line in _by_size(run, f"{number}: ")
-    ]
+    lines = [line for at, run in enumerate(runs, first) for line in _by_size(run, f"{at}: ")]
     return drawn(
         "Files that grew by pieces",
         "Gaps at random, fresh drives; a line a placement and run.",
-        lambda size: figure.lines(chart, together, size),
+        _grown(f"placements-{first}", lines).svg,
     )
 
 

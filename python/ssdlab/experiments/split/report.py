@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Chart, Line
+from ssdlab.charts import Axis, Chart, Line, over_time
 from ssdlab.experiments.split.parameters import Split
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
@@ -51,36 +50,33 @@ def _at(run: Run, depth: int) -> list[dict[str, Any]]:
     return [row for row in run.result.measures if row["queue_depth"] == depth]
 
 
+def _chart(name: str, lines: Sequence[Line]) -> Chart:
+    x = Axis("size of a command, KiB", log=True)
+    return Chart(name, x, Axis("time for the same bytes, ms", log=True), lines)
+
+
 def _pictures(run: Run, at: int) -> list[Picture]:
-    chart = Chart(
-        f"split-{at}", "size of a command, KiB", "time for the same bytes, ms", True, True
-    )
     return [
         *drawn(
             "Time to read the same bytes by smaller and smaller commands",
             "The line is the median of the repeats, faint points are all of them. Where it is "
             "level, splitting is free.",
-            lambda size: figure.lines(chart, _lines(run), size),
+            _chart(f"split-{at}", _lines(run)).svg,
         ),
         *drawn(
             "Throughput through the run",
             "Everything the drive did, in order.",
-            lambda size: figure.over_time(run, at, size),
+            over_time(run, at).svg,
         ),
     ]
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    chart = Chart(
-        f"splits-{first}", "size of a command, KiB", "time for the same bytes, ms", True, True
-    )
-    together = [
-        line for number, run in enumerate(runs, first) for line in _lines(run, f"{number}: ")
-    ]
+    lines = [line for at, run in enumerate(runs, first) for line in _lines(run, f"{at}: ")]
     return drawn(
         "What splitting costs",
         "The same bytes read by smaller and smaller commands; a pair of lines a run.",
-        lambda size: figure.lines(chart, together, size),
+        _chart(f"splits-{first}", lines).svg,
     )
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
 from ssdlab.analysis.evidence import Evidence
-from ssdlab.charts import Chart, Line
+from ssdlab.charts import Axis, Chart, Line, Mark, over_time, rule
 from ssdlab.experiments.steady.analysis import Part, parts_of, spare_fall
 from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.records import Run
@@ -99,24 +98,27 @@ def _curves(run: Run, prefix: str = "") -> list[Line]:
     return [_curve(part, prefix + _named(part), region) for part in _parts(run)]
 
 
-def _marks(run: Run) -> list[tuple[float, str]]:
+def _rules(run: Run) -> list[Mark]:
     """Where the first part's last fall is, and where its steady window begins."""
     parts = _parts(run)
     if not parts:
         return []
     first, region = parts[0], 2**20 * (positive(run.result.parameters.get("region_mib")) or 1.0)
-    marks = []
+    rules = []
     fall, _ = spare_fall(_evidence(run), first)
     if fall is not None:
-        marks.append((fall.at / region, "collection begins"))
+        rules.append(rule(fall.at / region, label="collection begins"))
     if first.steady_from is not None:
-        marks.append((first.steady_from * first.rule.round_bytes / region, "steady"))
-    return marks
+        rules.append(rule(first.steady_from * first.rule.round_bytes / region, label="steady"))
+    return rules
+
+
+def _rates(name: str, marks: Sequence[Line | Mark]) -> Chart:
+    x = Axis("written at random, times the region")
+    return Chart(name, x, Axis("requests/s", log=True), marks)
 
 
 def _pictures(run: Run, at: int) -> list[Picture]:
-    across = "written at random, times the region"
-    rate = Chart(f"steady-{at}", across, "requests/s", log_up=True, marks=_marks(run))
     return [
         *drawn(
             "Requests a second while more and more is written",
@@ -124,7 +126,7 @@ def _pictures(run: Run, at: int) -> list[Picture]:
             f"and where the first window of {WINDOW} steady rounds begins. What lies left of the "
             "first is a fresh drive's rate and does not last. Spikes stand where a round ends "
             "and the next begins.",
-            lambda size: figure.lines(rate, _curves(run), size),
+            _rates(f"steady-{at}", [*_curves(run), *_rules(run)]).svg,
         ),
         *_latency(run, at),
         *_amplification(run, at),
@@ -132,7 +134,7 @@ def _pictures(run: Run, at: int) -> list[Picture]:
         *drawn(
             "Throughput through the run",
             "Everything the drive did, in order, with the fill and the gauges.",
-            lambda size: figure.over_time(run, at, size),
+            over_time(run, at).svg,
         ),
     ]
 
@@ -144,22 +146,22 @@ def _by_round(run: Run, name: str) -> list[tuple[float, float]]:
 
 
 def _latency(run: Run, at: int) -> list[Picture]:
-    chart = Chart(f"steady-latency-{at}", "round", "latency, us", log_up=True)
     lines = [Line(words, _by_round(run, f"latency_us_{name}")) for name, words in _LATENCIES]
     return drawn(
         "How long requests took, round by round",
         "Half of the requests took at most p50, one in a hundred longer than p99, one in a "
         "thousand longer than p99.9. A mean that is steady may have a tail that is not.",
-        lambda size: figure.lines(chart, lines, size),
+        Chart(f"steady-latency-{at}", Axis("round"), Axis("latency, us", log=True), lines).svg,
     )
 
 
 def _amplification(run: Run, at: int) -> list[Picture]:
-    chart = Chart(f"steady-waf-{at}", "round", "flash writes per host write (WAF)")
+    lines = [Line("WAF", _by_round(run, "waf"))]
+    y = Axis("flash writes per host write (WAF)")
     return drawn(
         "What each byte costs the flash",
         "As the drive itself counts it: 1 while it is fresh, then what collection moves is added.",
-        lambda size: figure.lines(chart, [Line("WAF", _by_round(run, "waf"))], size),
+        Chart(f"steady-waf-{at}", Axis("round"), y, lines).svg,
     )
 
 
@@ -168,25 +170,20 @@ def _gain(run: Run, at: int) -> list[Picture]:
     points = [(share, iops) for share, iops in found if iops is not None]
     if len(points) < 2:
         return []
-    chart = Chart(f"steady-gain-{at}", "of the region unused, %", "lasting requests/s")
+    x, y = Axis("of the region unused, %"), Axis("lasting requests/s")
     return drawn(
         "What leaving a part unused brings",
         "The lasting rate where that share of the region was trimmed and then left alone.",
-        lambda size: figure.lines(chart, [Line("lasting rate", points)], size),
+        Chart(f"steady-gain-{at}", x, y, [Line("lasting rate", points)]).svg,
     )
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    chart = Chart(
-        f"steadies-{first}", "written at random, times the region", "requests/s", log_up=True
-    )
-    together = [
-        line for number, run in enumerate(runs, first) for line in _curves(run, f"{number}: ")
-    ]
+    lines = [line for at, run in enumerate(runs, first) for line in _curves(run, f"{at}: ")]
     return drawn(
         "How long the first rate lasts, and what comes of it",
         "A line a run and share of spare; on the left each is fresh.",
-        lambda size: figure.lines(chart, together, size),
+        _rates(f"steadies-{first}", lines).svg,
     )
 
 

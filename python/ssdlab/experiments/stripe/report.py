@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Chart, Line
+from ssdlab.charts import Axis, Chart, Line, Mark, over_time, rule
 from ssdlab.experiments.stripe.parameters import Stripe
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
@@ -62,48 +61,50 @@ def _line(run: Run, key: str, label: str, faint: str = "") -> Line:
     return Line(label, points, beside)
 
 
-def _marks(run: Run) -> list[tuple[float, str]]:
+def _rules(run: Run) -> list[Mark]:
     found = run.result.findings
-    marks = []
+    rules = []
     for name, word in (("chunk_kib", "chunk"), ("stripe_kib", "stripe")):
         place = positive(found[name].value) if name in found else None
         if place is not None:
-            marks.append((place, f"{word} {given(place)} KiB"))
-    return marks
+            rules.append(rule(place, label=f"{word} {given(place)} KiB"))
+    return rules
 
 
 def _pictures(run: Run, at: int) -> list[Picture]:
-    across, marks = "alignment, KiB", _marks(run)
-    rates = Chart(f"stripe-{at}", across, "random reads, MiB/s", True, True, marks)
-    spreads = Chart(f"queues-{at}", across, "spread of latencies", True, False, marks)
+    rules = _rules(run)
+    rates = Chart(f"stripe-{at}", _ALIGNMENT, _RATE, [_line(run, *_RATES), *rules])
+    spread = Axis("spread of latencies")
+    spreads = Chart(f"queues-{at}", _ALIGNMENT, spread, [_line(run, *_SPREADS), *rules])
     return [
         *drawn(
             "Random reads at multiples of an alignment",
             "The line is the median at powers of two; faint points are single readings and other "
             "multiples. Reads slow down from twice the chunk on, and are slowest from the stripe "
             "on, where all of them meet on one unit.",
-            lambda size: figure.lines(rates, [_line(run, *_RATES)], size),
+            rates.svg,
         ),
         *drawn(
             "How far latencies lie apart",
             "The span from the tenth to the ninetieth percentile, over the median. Near zero, all "
             "reads wait in one queue: that of one unit, or of something that all reads share.",
-            lambda size: figure.lines(spreads, [_line(run, *_SPREADS)], size),
+            spreads.svg,
         ),
         *drawn(
             "Throughput through the run",
             "Everything the drive did, in order.",
-            lambda size: figure.over_time(run, at, size),
+            over_time(run, at).svg,
         ),
     ]
 
 
+_ALIGNMENT: Final = Axis("alignment, KiB", log=True)
+_RATE: Final = Axis("random reads, MiB/s", log=True)
 _RATES: Final = ("read_mib_per_s", "random reads", "read_mib_per_s_all")
 _SPREADS: Final = ("latency_spread", "spread")
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    chart = Chart(f"stripes-{first}", "alignment, KiB", "random reads, MiB/s", True, True)
     named = [
         (f"{number}: {run.result.target.removeprefix('twin:')}", run)
         for number, run in enumerate(runs, first)
@@ -112,7 +113,7 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     return drawn(
         "Random reads at multiples of an alignment",
         "Each drive falls from twice its chunk on to its stripe.",
-        lambda size: figure.lines(chart, together, size),
+        Chart(f"stripes-{first}", _ALIGNMENT, _RATE, together).svg,
     )
 
 

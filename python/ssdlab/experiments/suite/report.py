@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Dot, Row
+from ssdlab.charts import Case, Value, over_time, values_by_case
 from ssdlab.experiments.suite.parameters import Suite
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
@@ -61,15 +60,15 @@ def _all(row: dict[str, Any]) -> list[float]:
     return [value for value in map(positive, listed) if value is not None]
 
 
-def _rows(runs: Sequence[tuple[str, Run]], op: str | None = None) -> list[Row]:
-    found: dict[str, list[Dot]] = {}
+def _rows(runs: Sequence[tuple[str, Run]], op: str | None = None) -> list[Case]:
+    found: dict[str, list[Value]] = {}
     for prefix, run in runs:
         for row in run.result.measures:
             mean = positive(row.get("mean"))
             if mean is not None and row.get("unit") == "MiB/s" and op in {None, row["op"]}:
-                dot = Dot(prefix or row["op"], mean, None, _all(row))
+                dot = Value(prefix or row["op"], mean, None, _all(row))
                 found.setdefault(row["test"], []).append(dot)
-    return [Row(test, dots) for test, dots in found.items()]
+    return [Case(test, dots) for test, dots in found.items()]
 
 
 def _pictures(run: Run, at: int) -> list[Picture]:
@@ -78,12 +77,12 @@ def _pictures(run: Run, at: int) -> list[Picture]:
             "The tests and their runs",
             "Large dots are means, faint ones the runs. Zeros stand apart from random data where "
             "the controller compresses.",
-            lambda size: figure.dots(f"suite-{at}", _SHOWN, _rows([("", run)]), size),
+            values_by_case(f"suite-{at}", _SHOWN, _rows([("", run)])).svg,
         ),
         *drawn(
             "Throughput through the run",
             "Everything the drive did, in order.",
-            lambda size: figure.over_time(run, at, size),
+            over_time(run, at).svg,
         ),
     ]
 
@@ -97,7 +96,7 @@ def _together(runs: Sequence[Run], first: int, op: str) -> list[Picture]:
     return drawn(
         f"All runs, {op}",
         "The further right, the faster.",
-        lambda size: figure.dots(f"suites-{op}-{first}", _SHOWN, _rows(named, op), size),
+        values_by_case(f"suites-{op}-{first}", _SHOWN, _rows(named, op)).svg,
     )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Final
 
-from ssdlab.charts import Bar, Shares
+from ssdlab.charts import Axis, Chart, Mark, stroke, text_above
 from ssdlab.experiments.trim.parameters import Trim
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import plain, quantity
+from ssdlab.wording import given, plain, quantity
 
 _WHENS: Final = {
     "written": "while they were the file's",
@@ -19,8 +21,17 @@ _WHENS: Final = {
 _PARTS: Final = {"zeros": "zeros", "ones": "FFh", "old": "as written", "other": "neither"}
 _WAFS: Final = {"waf_full": "other half full", "waf_trimmed": "other half trimmed"}
 _WAF_ROLES: Final = {"the host's": "read", "relocation": "aged"}
+_BLOCKS: Final = "MiB of the marked blocks"
 _WRITES: Final = "flash writes for each host write"
 _ROLES: Final = {"as written": "aged", "zeros": "run2", "FFh": "run1", "neither": "fill"}
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """A stacked bar: the size of each part by its name."""
+
+    label: str
+    parts: Mapping[str, float]
 
 
 def _table(run: Run) -> Table:
@@ -48,11 +59,11 @@ def _observed(run: Run) -> dict[str, float]:
     return {row["name"]: row["value"] for row in rows if row["value"] is not None}
 
 
-def _held(run: Run, prefix: str = "") -> list[Bar]:
+def _held(run: Run, prefix: str = "") -> list[_Bar]:
     """What the marked blocks read as, at each look."""
     found = _observed(run)
     return [
-        Bar(
+        _Bar(
             f"{prefix}{words}",
             {part: found.get(f"{kind}_{when}_mib", 0.0) for kind, part in _PARTS.items()},
         )
@@ -60,36 +71,49 @@ def _held(run: Run, prefix: str = "") -> list[Bar]:
     ]
 
 
-def _last(run: Run, number: int) -> list[Bar]:
-    """The last look, if there was one."""
-    return [bar for bar in _held(run, f"{number}: ") if any(bar.parts.values())][-1:]
-
-
-def _worth(run: Run, prefix: str = "") -> list[Bar]:
+def _worth(run: Run) -> list[_Bar]:
     """Flash writes for each host write on a twin, with and without room."""
     found = _observed(run)
     return [
-        Bar(f"{prefix}{words}", {"the host's": 1.0, "relocation": found[name] - 1.0})
+        _Bar(words, {"the host's": 1.0, "relocation": found[name] - 1.0})
         for name, words in _WAFS.items()
         if name in found
     ]
 
 
+def _chart(name: str, across: str, roles: Mapping[str, str], bars: Sequence[_Bar]) -> Chart:
+    """The bars from the top down, each with its parts in the order of `roles`."""
+    kept = [bar for bar in bars if sum(bar.parts.values()) > 0]
+    marks: list[Mark] = []
+    for at, bar in enumerate(kept):
+        marks.append(text_above((0, -at), bar.label))
+        ends = accumulate((max(0.0, bar.parts.get(part, 0.0)) for part in roles), initial=0.0)
+        for (part, role), (start, end) in zip(roles.items(), pairwise(ends), strict=True):
+            if end > start:
+                marks.append(stroke([(start, -at), (end, -at)], role, part, thickness=19))
+    title = "; ".join(
+        f"{bar.label}: " + ", ".join(f"{given(v)} {part}" for part, v in bar.parts.items() if v)
+        for bar in kept
+    )
+    longest = max((sum(bar.parts.values()) for bar in kept), default=1.0)
+    x = Axis(across, limits=(0, longest * 1.02))
+    y = Axis(limits=(0.4 - len(kept), 0.7), ticks=())
+    return Chart(name, x, y, marks, title, height=46 * len(kept) + 14)
+
+
 def _pictures(run: Run, at: int) -> list[Picture]:
-    held = Shares(f"trim-{at}", "MiB of the marked blocks", _ROLES, _held(run))
-    worth = Shares(f"trim-worth-{at}", _WRITES, _WAF_ROLES, _worth(run))
     return [
         *drawn(
             "What the marked blocks read as",
             "Read from the device itself, past the page cache. Where the last bar is as written, "
             "no discard had an effect.",
-            held.svg,
+            _chart(f"trim-{at}", _BLOCKS, _ROLES, _held(run)).svg,
         ),
         *drawn(
             "What a random write costs with half of the drive trimmed",
             "One half of a full drive is overwritten at random; the other half is full, then "
             "trimmed. What it gives up is room to collect in.",
-            worth.svg,
+            _chart(f"trim-worth-{at}", _WRITES, _WAF_ROLES, _worth(run)).svg,
         ),
     ]
 
@@ -97,10 +121,12 @@ def _pictures(run: Run, at: int) -> list[Picture]:
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     if len(runs) < 2:
         return []
-    bars = [bar for number, run in enumerate(runs, first) for bar in _last(run, number)]
-    held = Shares(f"trims-{first}", "MiB of the marked blocks", _ROLES, bars)
+    looks = [_held(run, f"{number}: ") for number, run in enumerate(runs, first)]
+    last = [bar for held in looks for bar in [bar for bar in held if any(bar.parts.values())][-1:]]
     return drawn(
-        "What the marked blocks read as in the end", "The last look of each run.", held.svg
+        "What the marked blocks read as in the end",
+        "The last look of each run.",
+        _chart(f"trims-{first}", _BLOCKS, _ROLES, last).svg,
     )
 
 

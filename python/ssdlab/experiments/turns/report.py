@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Chart, Line
+from ssdlab.charts import Axis, Chart, Line
 from ssdlab.experiments import generic_report as generic
 from ssdlab.records import Run
 from ssdlab.view import Method, Picture, drawn
@@ -57,11 +56,11 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
         for at, run in enumerate(runs, first)
         for line in _lines(run.result.measures, f"{at}: ")
     ]
-    chart = Chart(f"turns-{first}", "turn", "requests a second", False, True)
+    rate = Axis("requests a second", log=True)
     return drawn(
         "Turn by turn",
         "The rate of each turn. What moves all lines alike is the machine and not a side.",
-        lambda size: figure.lines(chart, lines, size),
+        Chart(f"turns-{first}", Axis("turn"), rate, lines).svg,
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab import charts as figure
-from ssdlab.charts import Chart, Line
+from ssdlab.charts import Axis, Chart, Line, over_time
 from ssdlab.experiments.workload.parameters import Workload
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
@@ -48,8 +47,9 @@ def _lines(rows: Sequence[dict[str, Any]], prefix: str = "") -> list[Line]:
     return found
 
 
-def _chart(name: str) -> Chart:
-    return Chart(name, "one request in so many takes longer", "latency, us", True, True)
+def _chart(name: str, lines: Sequence[Line]) -> Chart:
+    x = Axis("one request in so many takes longer", log=True)
+    return Chart(name, x, Axis("latency, us", log=True), lines)
 
 
 def _pictures(run: Run, at: int) -> list[Picture]:
@@ -58,12 +58,12 @@ def _pictures(run: Run, at: int) -> list[Picture]:
             "How long requests took",
             "Half of them took longer than the first point of a line, one in a hundred longer "
             "than the second, and so on as far as the number of requests supports it.",
-            lambda size: figure.lines(_chart(f"workload-{at}"), _lines(run.result.measures), size),
+            _chart(f"workload-{at}", _lines(run.result.measures)).svg,
         ),
         *drawn(
             "Throughput through the run",
             "Everything the drive did, in order: first the region was written where it is read.",
-            lambda size: figure.over_time(run, at, size),
+            over_time(run, at).svg,
         ),
     ]
 
@@ -77,7 +77,7 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     return drawn(
         "How long requests took",
         "The percentiles of each job and kind of request, all runs together.",
-        lambda size: figure.lines(_chart(f"workloads-{first}"), together, size),
+        _chart(f"workloads-{first}", together).svg,
     )
 
 

@@ -1,38 +1,25 @@
-"""The throughput of a whole run over the device's time, step by step."""
+"""The throughput of a whole run over the busy time of the drive."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ssdlab.charts.canvas import (
-    MUTED,
-    PALETTE,
-    WIDE,
-    Margins,
-    Plate,
-    Size,
-    axes,
-    draw,
-    name_axes,
-    tick,
-)
+from ssdlab.charts.chart import Axis, Chart
+from ssdlab.charts.marks import Mark, area, rule, stairs
+from ssdlab.charts.svg import PALETTE
 from ssdlab.records import Run
 from ssdlab.units import format_duration
-from ssdlab.wording import plain
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-_POINTS: Final = 1500  # more cannot be told apart; neighbours are joined beyond
+_POINTS: Final = 1500  # neighbouring intervals are joined so that there are at most so many
 _PHASES: Final = {"fill": "first write", "overwrite": "random writes", "read": "reads"}
 _MIB: Final = 1 << 20
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A step laid on the axis of the device's busy time."""
+    """A step on the axis of the drive's busy time."""
 
     phase: str
     start_s: float
@@ -41,21 +28,23 @@ class _Piece:
     speeds: list[float]  # MiB/s between the edges
 
 
-def over_time(run: Run, at: int = 1, size: Size = WIDE) -> str:
-    """Throughput in each interval against the device's time with the rests cut out, as SVG.
-
-    Empty where no interval was kept.
-    """
+def over_time(run: Run, at: int = 1) -> Chart:
+    """Throughput of each interval against the drive's time with the rests cut out."""
     pieces, rests = _lay_out(run)
-    if not any(any(piece.speeds) for piece in pieces):
-        return ""
-    plate = Plate(
-        f"over-time-{at}-{size.name}",
-        f"Throughput over {format_duration(pieces[-1].end_s)} of writing and reading",
-        size.width,
-        size.width * (0.42 if not size.narrow else 0.8),
-    )
-    return draw(plate, lambda figure: _paint(figure, pieces, rests))
+    busy = [piece for piece in pieces if any(piece.speeds)]
+    speeds = [speed for piece in busy for speed in piece.speeds if speed > 0]
+    low, end = min(speeds, default=1.0) / 1.6, pieces[-1].end_s if pieces else 0.0
+    marks: list[Mark] = []
+    for piece in busy:
+        colour = piece.phase if piece.phase in PALETTE else "run3"
+        shown = [max(speed, low) for speed in piece.speeds]
+        points = list(zip(piece.edges_s, [*shown, shown[-1]], strict=True))
+        marks.append(area([(piece.start_s, low), (piece.end_s, low)], colour))
+        marks.append(stairs(points, colour, _PHASES.get(piece.phase, piece.phase)))
+    marks += [rule(x=rest, dash=(1, 2)) for rest in rests] if busy else []
+    x = Axis("busy time of the drive, s (rests cut out)", limits=(0, end or 1.0))
+    title = f"Throughput over {format_duration(end)} of writing and reading"
+    return Chart(f"over-time-{at}", x, Axis("throughput, MiB/s", log=True), marks, title)
 
 
 def _lay_out(run: Run) -> tuple[list[_Piece], list[float]]:
@@ -109,41 +98,3 @@ def _speeds(rows: list[dict[str, Any]], end: int, joined: int) -> tuple[list[int
         total / _MIB / (span / 1e9) if span else 0.0
         for total, span in zip(sums, spans, strict=True)
     ]
-
-
-def _paint(figure: Figure, pieces: list[_Piece], rests: list[float]) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    pane = axes(figure, Margins(48, 20, 62, 52))
-    name_axes(pane, "busy time of the drive, s (rests cut out)", "throughput, MiB/s", lift=36)
-    speeds = [speed for piece in pieces for speed in piece.speeds if speed > 0]
-    low, high = min(speeds, default=1.0), max(speeds, default=1.0)
-    pane.set_yscale("log")
-    pane.set_ylim(low / 1.6, high * 1.6)
-    pane.set_xlim(0, pieces[-1].end_s or 1.0)
-    pane.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 60 else (1,)))
-    pane.yaxis.set_minor_locator(NullLocator())
-    pane.yaxis.set_major_formatter(FuncFormatter(tick))
-    named = set()
-    for piece in pieces:
-        if not any(piece.speeds):
-            continue
-        colour = PALETTE.get(piece.phase, PALETTE["run3"])[0]
-        pane.axvspan(piece.start_s, piece.end_s, color=colour, alpha=0.12, lw=0)
-        name = None if piece.phase in named else _PHASES.get(piece.phase, plain(piece.phase))
-        named.add(piece.phase)
-        shown = [max(speed, low / 1.6) for speed in piece.speeds]
-        pane.step(
-            piece.edges_s, [*shown, shown[-1]], where="post", color=colour, lw=1.7, label=name
-        )
-    for rest in rests:
-        pane.axvline(rest, color=MUTED, lw=0.8, ls=(0, (1, 2)))
-    pane.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.01, 1.0),
-        ncols=3,
-        labelcolor="linecolor",
-        handlelength=0.8,
-        columnspacing=1.2,
-        borderaxespad=0.2,
-    )

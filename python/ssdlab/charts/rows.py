@@ -1,0 +1,93 @@
+"""Named cases as rows over a logarithmic axis: values that are decades apart, and ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ssdlab.charts.chart import Axis, Chart, Row
+from ssdlab.charts.marks import Mark, dots, rule, stroke
+from ssdlab.charts.svg import run_colour
+from ssdlab.wording import given, plain
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of one of the series; an interval extends to `until`, `repeats` are faint."""
+
+    series: str
+    value: float
+    until: float | None = None
+    repeats: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row with its values; those of a hollow one must not be compared with the others."""
+
+    label: str
+    values: Sequence[Value]
+    hollow: bool = False
+
+
+def values_by_case(name: str, across: str, cases: Sequence[Case]) -> Chart:
+    """A row for each case, a colour for each series; the axis spans a decade at least."""
+    rows = [(case, [value for value in case.values if _is_drawable(value)]) for case in cases]
+    rows = [(case, values) for case, values in rows if values]
+    series = list(dict.fromkeys(plain(value.series) for _, values in rows for value in values))
+    marks: list[Mark] = []
+    for y, (case, values) in enumerate(rows):
+        for value in values:
+            label = plain(value.series)
+            colour = run_colour(series.index(label) + 1)
+            if value.until and math.isfinite(value.until):
+                marks.append(stroke([(value.value, y), (value.until, y)], colour))
+            marks.append(dots([(x, y) for x in value.repeats], colour))
+            legend = label * (len(series) > 1)
+            marks.append(
+                dots([(value.value, y)], colour, legend, "hollow" if case.hollow else "large")
+            )
+    title = "; ".join(
+        f"{case.label} " + ", ".join(f"{given(value.value)} ({value.series})" for value in values)
+        for case, values in rows
+    )
+    names = [Row(case.label, case.hollow) for case, _ in rows]
+    x = Axis(across, log=True, least=10)
+    return Chart(name, x, Axis(), marks, f"{across}: {title}", names, grid="both")
+
+
+def _is_drawable(value: Value) -> bool:
+    return all(math.isfinite(x) and x > 0 for x in (value.value, *value.repeats))
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio with its bounds, if it has any; `shown`: the difference is more than chance."""
+
+    label: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    shown: bool = False
+
+
+def forest(name: str, across: str, ratios: Sequence[Ratio]) -> Chart:
+    """Ratios as rows around a line at 1, which is in the middle of at least 10 %."""
+    kept = [ratio for ratio in ratios if math.isfinite(ratio.value) and ratio.value > 0]
+    marks: list[Mark] = [rule(x=1, dash=(1, 0))]
+    words, ends = [], [1 / 1.05, 1.05]
+    for y, ratio in enumerate(kept):
+        colour = "run1" if ratio.shown else "muted"
+        bounds = ""
+        if ratio.low and ratio.high:
+            marks.append(stroke([(ratio.low, y), (ratio.high, y)], colour))
+            bounds = f" ({given(ratio.low)} to {given(ratio.high)})"
+            ends += [ratio.low, ratio.high]
+        marks.append(dots([(ratio.value, y)], colour, kind="large"))
+        ends.append(ratio.value)
+        words.append(f"{plain(ratio.label)} {given(ratio.value)}{bounds}")
+    room = (max(ends) / min(ends)) ** 0.06
+    x = Axis(across, log=True, limits=(min(ends) / room, max(ends) * room))
+    rows = [Row(ratio.label, not ratio.shown) for ratio in kept]
+    return Chart(name, x, Axis(), marks, f"{across}: {'; '.join(words)}", rows, grid="x")
