@@ -79,8 +79,7 @@ Pace = Annotated[
 VerifyPeer = Annotated[
     bool,
     typer.Option(
-        "--tls-verify-peer",
-        help="Accept only clients with a certificate of ca-cert.pem.",
+        "--tls-verify-peer", help="Accept only clients with a certificate of ca-cert.pem."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object when it ends.")]

@@ -98,9 +98,8 @@ def ledger_of(records: list[Record]) -> Ledger:
 
 def events(records: list[Record], name: str) -> list[dict[str, Any]]:
     """The events with this name, in order."""
-    return [
-        record for record in records if isinstance(record, dict) and record.get("event") == name
-    ]
+    dicts = (record for record in records if isinstance(record, dict))
+    return [event for event in dicts if event.get("event") == name]
 
 
 class Journal:

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.witness.limits import SECTOR, SYNC_PER_WRITE, Sync
+from ssdlab.witness.protocol import receive_exactly
 
 _GREETING: Final = struct.Struct(">8s8sH")
 _OPTION: Final = struct.Struct(">8sII")
@@ -152,13 +153,7 @@ class NbdTarget:
                 export_info = (size, flags)
 
     def _receive_exactly(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            part = self._socket.recv(size - len(parts))
-            if not part:
-                raise OSError("the server closed the connection")
-            parts += part
-        return bytes(parts)
+        return receive_exactly(self._socket, size)
 
 
 def _require(condition: bool, message: str) -> None:

@@ -188,13 +188,22 @@ class Session:
         return hmac.digest(self._key, head + payload, hashlib.sha256)[:MAC_BYTES]
 
     def _receive_exactly(self, size: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            part = self._socket.recv(size - len(parts))
-            if not part:
-                raise ProtocolError("the peer closed the connection")
-            parts += part
-        return bytes(parts)
+        return receive_exactly(self._socket, size)
+
+
+def receive_exactly(connection: socket.socket, size: int) -> bytes:
+    """Receives `size` bytes.
+
+    Raises:
+        ProtocolError, OSError: the peer closed the connection, or it is lost.
+    """
+    received = bytearray()
+    while len(received) < size:
+        part = connection.recv(size - len(received))
+        if not part:
+            raise ProtocolError("the peer closed the connection")
+        received += part
+    return bytes(received)
 
 
 def keep_alive(connection: socket.socket) -> None:

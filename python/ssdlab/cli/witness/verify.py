@@ -107,14 +107,10 @@ def _print(console: Console, judgement: Judgement, power: str, summary: dict[str
     for kind, count in judgement.kinds.items():
         print_line(console, f"  {kind}: {count}")
     for failure in judgement.failures[:FAILURES_PRINTED]:
-        age = (
-            "" if failure.age_s is None else f", acknowledged {failure.age_s:.3f} s before the end"
-        )
-        print_line(
-            console,
-            f"  {failure.kind} at byte {failure.first * SECTOR}: {failure.bad_sectors} of "
-            f"{failure.sectors} sectors{age}",
-        )
+        known = failure.age_s is not None
+        age = f", acknowledged {failure.age_s:.3f} s before the end" if known else ""
+        sectors = f"{failure.bad_sectors} of {failure.sectors} sectors"
+        print_line(console, f"  {failure.kind} at byte {failure.first * SECTOR}: {sectors}{age}")
     print_line(console, f"power: {power}")
     for warning in summary["warnings"]:
         print_line(console, f"warning: {warning}")
