@@ -1,4 +1,4 @@
-"""`ssdlab run fsync` and `ssdlab run suite` as scripts see them."""
+"""`ssdlab run fsync` and `ssdlab run suite`: JSON, terminal and HTML output."""
 
 from __future__ import annotations
 
@@ -13,36 +13,40 @@ Program = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ("--size", "16MiB", "--capacity", "1GiB", "--quick")
 
 
-def _json(ssdlab: Program, *words: object) -> dict[str, Any]:
-    done = ssdlab("run", *words, "--json", "--quiet")
+def _json(ssdlab: Program, *arguments: object) -> dict[str, Any]:
+    done = ssdlab("run", *arguments, "--json", "--quiet")
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
-def test_fsync_has_the_promised_columns_and_findings(ssdlab: Program) -> None:
+def test_fsync_has_the_documented_columns_and_findings(ssdlab: Program) -> None:
     result = _json(ssdlab, "fsync", "twin:toshiba-xg5", *SMALL)
-    promised = {"mode", "read_mib_per_s", "write_mib_per_s", "sync_us_p50", "sync_us_p99"}
-    assert all(promised <= set(row) for row in result["measures"])
+    columns = {"mode", "read_mib_per_s", "write_mib_per_s", "sync_us_p50", "sync_us_p99"}
+    assert all(columns <= set(row) for row in result["measures"])
     assert result["findings"]["class"]["value"] == "volatile"
     assert result["findings"]["penalty"]["value"] > 2
 
 
-def test_a_data_sheet_is_one_of_three_words(ssdlab: Program, refused: Callable[..., str]) -> None:
-    words = ("fsync", "twin:toshiba-xg5", *SMALL)
-    told = _json(ssdlab, *words, "--data-sheet", "protected")
-    assert told["parameters"]["data_sheet"] == "protected"
-    assert "--data-sheet" in refused("run", *words, "--data-sheet", "good")
+def test_data_sheet_accepts_only_its_three_values(
+    ssdlab: Program, refused: Callable[..., str]
+) -> None:
+    arguments = ("fsync", "twin:toshiba-xg5", *SMALL)
+    result = _json(ssdlab, *arguments, "--data-sheet", "protected")
+    assert result["parameters"]["data_sheet"] == "protected"
+    assert "--data-sheet" in refused("run", *arguments, "--data-sheet", "good")
 
 
-def test_suite_has_the_promised_columns_and_finding(ssdlab: Program) -> None:
+def test_suite_has_the_documented_columns_and_finding(ssdlab: Program) -> None:
     result = _json(ssdlab, "suite", "twin:intel-s3510-480", *SMALL)
-    promised = {"test", "op", "mib_per_s_all", "mean", "error", "error_percent"}
-    assert all(promised <= set(row) for row in result["measures"])
+    columns = {"test", "op", "mib_per_s_all", "mean", "error", "error_percent"}
+    assert all(columns <= set(row) for row in result["measures"])
     assert result["findings"]["content_sensitive"]["value"] is False
 
 
-def test_both_are_shown_on_the_terminal_and_as_one_page(ssdlab: Program, tmp_path: Path) -> None:
+def test_both_are_reported_on_the_terminal_and_on_one_html_page(
+    ssdlab: Program, tmp_path: Path
+) -> None:
     for name in ("fsync", "suite"):
         done = ssdlab("run", name, "twin:toshiba-xg5", *SMALL, "--quiet", "--out", tmp_path)
         assert done.returncode == 0, done.stderr
@@ -58,19 +62,18 @@ def test_both_are_shown_on_the_terminal_and_as_one_page(ssdlab: Program, tmp_pat
     assert "Faster with zeros" in text
 
 
-def test_a_buffered_step_is_exported_to_fio_as_what_it_was(
+def test_a_buffered_step_is_exported_to_fio_as_buffered_psync(
     ssdlab: Program, drive_directory: Path, tmp_path: Path
 ) -> None:
-    """Through the page cache by pread and pwrite, where the other steps are direct."""
-    words = ("run", "suite", drive_directory, "--size", "16MiB", "--quick", "--quiet", "--json")
-    done = ssdlab(*words, "--out", tmp_path / "runs")
+    arguments = ("run", "suite", drive_directory, "--size", "16MiB", "--quick", "--quiet", "--json")
+    done = ssdlab(*arguments, "--out", tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     text = ssdlab("report", tmp_path / "runs", "--fio").stdout
     sections = {
         head: dict(line.split("=", 1) for line in lines.splitlines() if "=" in line)
         for head, lines in re.findall(r"^\[\d+-(.*?)\]\n((?:\w.*\n)*)", text, re.MULTILINE)
     }
-    said = {name: (each["ioengine"], each["direct"]) for name, each in sections.items()}
-    assert said["read buffered"] == ("psync", "0")
-    assert said["read sequential"] == ("io_uring", "1")
+    engines = {name: (each["ioengine"], each["direct"]) for name, each in sections.items()}
+    assert engines["read buffered"] == ("psync", "0")
+    assert engines["read sequential"] == ("io_uring", "1")
     assert "zero_buffers" in sections["write sequential zeros"]

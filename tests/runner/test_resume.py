@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ssdlab.device import Job
 from ssdlab.errors import Interrupted
 from ssdlab.experiments.aging.analysis import measures
-from ssdlab.experiments.aging.measure import Plan, _in_order, measure
+from ssdlab.experiments.aging.measure import Plan, measure
 from ssdlab.records import Recording
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
@@ -63,7 +64,7 @@ def test_finished_reads_are_taken_over_and_what_prepares_the_file_is_done_again(
     assert [row["end_ns"] for row in after[:4]] == [row["end_ns"] for row in before]
     assert len(after) == 6
     assert len(measures(whole.tables()["steps"], 2)) == 3
-    assert {"reading it, stage 2 of 2"} == {label for label in heard if "reading" in label}
+    assert {"reading the file, stage 2 of 2"} == {label for label in heard if "reading" in label}
     assert any("writing 16 MiB" in label for label in heard)
 
 
@@ -102,7 +103,8 @@ def test_a_recorded_outcome_has_the_percentiles_of_the_measured_one(
         first.run_plan(measure, small_plan)
     resume = ResumeState(first.recording.tables(), keeps_state=True)
     step = Step("fill", "", "fill")
-    job = _in_order("write", small_plan.size, depth=4)
+    size = small_plan.size
+    job = Job(op="write", length_bytes=size, block_bytes=MIB, amount_bytes=size, queue_depth=4)
     known = resume.take(step, job)
     assert known is not None
     row = _steps(first.recording, "fill")[0]

@@ -222,7 +222,7 @@ def _fsync(profile: str, results: Measured) -> Conclusion:
     session = _filled(profile, plan.size)
     for mode in fsync.TWIN_MODES:
         for in_flight in fsync.IN_FLIGHT:
-            fsync.mix(session, plan, (mode, in_flight, 0), session.target.drive)
+            fsync.mix(session, plan, session.target.drive, mode, in_flight)
     done = fsync_analysis.conclude(evidence_of(session, plan))
     found = {cell.key: cell.value for cell in cells_of("fsync", done.measures)}
     flush = found.get((("direct fsync", 1.0), "sync_us_p50"))

@@ -1,4 +1,4 @@
-"""`ssdlab run fragments`: its options, its JSON, and how it refuses."""
+"""`ssdlab run fragments`: options, JSON, errors."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def test_the_result_has_slowdowns_and_causes_by_depth(ssdlab: Program) -> None:
     assert {row["degree"] for row in result["measures"]} == {1, 64}
 
 
-def test_gaps_order_and_host_can_be_chosen(ssdlab: Program) -> None:
-    chosen = ("--gaps", "random", "--order", "file", "--no-host")
-    done = ssdlab("run", "fragments", "twin:wd-sn850", *SMALL, *chosen, "--json", "--quiet")
+def test_the_options_for_gaps_order_and_host_take_effect(ssdlab: Program) -> None:
+    options = ("--gaps", "random", "--order", "file", "--no-host")
+    done = ssdlab("run", "fragments", "twin:wd-sn850", *SMALL, *options, "--json", "--quiet")
     result = json.loads(done.stdout)
-    asked = result["parameters"]
-    assert (asked["gaps"], asked["order"]) == (["random"], "file")
-    assert asked["twin_host_per_command_us"] == 0
+    parameters = result["parameters"]
+    assert (parameters["gaps"], parameters["order"]) == (["random"], "file")
+    assert parameters["twin_host_per_command_us"] == 0
     assert "slowdown_depth_32" in result["findings"]
 
 
-def test_the_report_names_the_command_that_starts_it_again(ssdlab: Program, tmp_path: Path) -> None:
+def test_the_report_shows_the_command_that_repeats_the_run(ssdlab: Program, tmp_path: Path) -> None:
     folder, page = tmp_path / "runs", tmp_path / "page.html"
     ssdlab("run", "fragments", "twin:wd-sn850", *SMALL, "--out", folder, "--quiet")
     done = ssdlab("report", folder, "--html", page)
@@ -42,4 +42,4 @@ def test_the_report_names_the_command_that_starts_it_again(ssdlab: Program, tmp_
 
 def test_a_distance_without_gaps_is_refused(refused: Callable[..., str]) -> None:
     line = refused("run", "fragments", "twin:wd-sn850", "--distance", "32KiB")
-    assert "--distance is 32 KiB; it may be a multiple of 4 KiB above 32 KiB" in line
+    assert "--distance is 32 KiB; it must be a multiple of 4 KiB above 32 KiB" in line

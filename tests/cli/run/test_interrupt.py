@@ -1,4 +1,4 @@
-"""Signals to the real program: it keeps what it has, says 3, and leaves no test file."""
+"""Signals to the real program: it keeps the records, exits with 3, and removes the test file."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from ssdlab import profiles
 from ssdlab.records import read_run
 
 Started = Callable[..., subprocess.Popen[str]]
-# The last rest is of hours: no run is over before its signal comes, however late that is.
-WORDS = ("--size", "16MiB", "--json", "--rest", "30d")
-# Rests of 1 to 3 s instead of 10 to 30: where it is to go on after the first one.
+# The last rest is so long that no run ends before its signal arrives.
+OPTIONS = ("--size", "16MiB", "--json", "--rest", "30d")
+# Rests of 1 to 3 s instead of 10 to 30, for tests that wait for more than one.
 SHORT_RESTS = "--quick"
-PATIENCE_S = 600
+TIMEOUT_S = 600
 
 
-def _as_from_a_terminal() -> None:
-    """Whoever runs the tests may ignore signals, and children inherit that."""
+def _default_signals() -> None:
+    """Resets signals that the tests' parent may ignore, which children inherit."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
 def started(executable: str, tmp_path: Path) -> Iterator[Started]:
-    """`started(target...)` -> a run that goes on for days; killed with the test."""
+    """`started(target...)` -> a run that would last for days; killed at the end of the test."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(*targets: object, **more: Any) -> subprocess.Popen[str]:
-        command = [executable, "run", "aging", *map(str, targets), *WORDS]
+        command = [executable, "run", "aging", *map(str, targets), *OPTIONS]
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        pipes |= {"preexec_fn": _as_from_a_terminal, **more}
-        place = tmp_path / "working-directory"
-        place.mkdir(exist_ok=True)
-        processes.append(subprocess.Popen(command, text=True, cwd=place, **pipes))
+        pipes |= {"preexec_fn": _default_signals, **more}
+        folder = tmp_path / "working-directory"
+        folder.mkdir(exist_ok=True)
+        processes.append(subprocess.Popen(command, text=True, cwd=folder, **pipes))
         return processes[-1]
 
     yield start
@@ -52,20 +52,20 @@ def started(executable: str, tmp_path: Path) -> Iterator[Started]:
         process.communicate()
 
 
-def _wait_for(process: subprocess.Popen[str], words: str) -> None:
+def _wait_for(process: subprocess.Popen[str], text: str) -> None:
     assert process.stderr is not None
-    seen = []
+    lines = []
     for line in process.stderr:
-        seen.append(line)
-        if words in line:
+        lines.append(line)
+        if text in line:
             return
-    pytest.fail(f"it never said {words!r}: {''.join(seen)}")
+    pytest.fail(f"{text!r} was not printed: {''.join(lines)}")
 
 
 def _stop(process: subprocess.Popen[str], number: int) -> dict[str, Any]:
-    """Sends a signal; the JSON that the program ends with."""
+    """Sends a signal; returns the JSON that the program prints before it exits."""
     process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    stdout, stderr = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 3, stderr
     assert "Traceback" not in stderr
     result: dict[str, Any] = json.loads(stdout)
@@ -73,11 +73,11 @@ def _stop(process: subprocess.Popen[str], number: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_run_with_what_it_has_and_without_its_file(
+def test_after_a_signal_the_records_are_kept_and_the_file_is_removed(
     started: Started, drive_directory: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     process = started(drive_directory, SHORT_RESTS)
-    _wait_for(process, "reading it, stage 0")
+    _wait_for(process, "reading the file, stage 0")
     assert len(list(drive_directory.iterdir())) == 1
     result = _stop(process, number)
     assert list(drive_directory.iterdir()) == []
@@ -87,21 +87,21 @@ def test_a_signal_ends_a_run_with_what_it_has_and_without_its_file(
     assert {"fill", "flush"} <= set(run.tables["steps"]["phase"].to_pylist())
 
 
-def test_after_a_kill_the_next_run_removes_the_file_and_says_so(
+def test_after_a_kill_the_next_run_removes_the_file_and_warns(
     started: Started, drive_directory: Path
 ) -> None:
     killed = started(drive_directory)
     _wait_for(killed, "resting")
     killed.kill()
     killed.communicate()
-    (left,) = drive_directory.iterdir()
+    (leftover,) = drive_directory.iterdir()
     following = started(drive_directory)
     _wait_for(following, "resting")
-    assert not left.exists()
+    assert not leftover.exists()
     assert len(list(drive_directory.iterdir())) == 1
     result = _stop(following, signal.SIGINT)
-    told = [warning for warning in result["warnings"] if warning["code"] == "leftover"]
-    assert left.name in told[0]["sentence"]
+    warnings = [each for each in result["warnings"] if each["code"] == "leftover"]
+    assert leftover.name in warnings[0]["sentence"]
     assert list(drive_directory.iterdir()) == []
 
 
@@ -120,7 +120,7 @@ def test_a_second_run_leaves_the_file_of_the_first_alone(
     assert list(drive_directory.iterdir()) == []
 
 
-def test_of_several_targets_those_after_the_interrupted_one_are_not_begun(
+def test_targets_after_the_interrupted_one_are_not_started(
     started: Started, drive_directory: Path, tmp_path: Path
 ) -> None:
     process = started(drive_directory, "twin:toshiba-xg5")
@@ -130,18 +130,18 @@ def test_of_several_targets_those_after_the_interrupted_one_are_not_begun(
     assert len(list((tmp_path / "working-directory" / "ssdlab-runs").iterdir())) == 1
 
 
-def test_a_signal_before_anything_is_measured_is_one_line(started: Started) -> None:
+def test_a_signal_during_start_up_prints_one_line(started: Started) -> None:
     process = started("twin:toshiba-xg5")
-    maps, until = Path(f"/proc/{process.pid}/maps"), time.monotonic() + PATIENCE_S
+    maps, until = Path(f"/proc/{process.pid}/maps"), time.monotonic() + TIMEOUT_S
     while "numpy" not in maps.read_text():  # the experiment's module is being imported
         assert time.monotonic() < until
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    stdout, stderr = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, stdout, stderr) == (3, "", "ssdlab: interrupted\n")
 
 
-def test_a_scripts_background_job_can_be_interrupted_too(
+def test_a_background_job_of_a_script_can_be_interrupted(
     started: Started, drive_directory: Path
 ) -> None:
     ignored = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}
@@ -151,9 +151,7 @@ def test_a_scripts_background_job_can_be_interrupted_too(
     assert list(drive_directory.iterdir()) == []
 
 
-def test_under_nohup_a_closed_terminal_does_not_end_a_run(
-    started: Started, drive_directory: Path
-) -> None:
+def test_under_nohup_a_hangup_does_not_end_a_run(started: Started, drive_directory: Path) -> None:
     nohup = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
     process = started(drive_directory, SHORT_RESTS, **nohup)
     _wait_for(process, "resting")
@@ -162,7 +160,7 @@ def test_under_nohup_a_closed_terminal_does_not_end_a_run(
     _stop(process, signal.SIGINT)
 
 
-def test_on_a_terminal_there_is_a_bar_whatever_the_target_is_called(
+def test_on_a_terminal_there_is_a_progress_bar_whatever_the_target_is_called(
     executable: str, tmp_path: Path
 ) -> None:
     odd = tmp_path / "[" / "red].toml"
@@ -172,18 +170,18 @@ def test_on_a_terminal_there_is_a_bar_whatever_the_target_is_called(
     try:
         ours, theirs = pty.openpty()
     except OSError as error:
-        pytest.skip(f"no pseudo-terminal can be had here: {error.strerror}")
+        pytest.skip(f"cannot open a pseudo-terminal: {error.strerror}")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, cwd=tmp_path) as process:
         os.close(theirs)
-        seen = b""
+        output = b""
         try:
             while block := os.read(ours, 65536):
-                seen += block
+                output += block
         except OSError:  # the other end is closed
             pass
         stdout, _ = process.communicate()
     os.close(ours)
-    assert process.returncode == 0, seen
+    assert process.returncode == 0, output
     assert json.loads(stdout)["target"] == f"twin:{odd}"
-    assert re.search(rb"\d+ % .*left", seen)
-    assert b"Traceback" not in seen
+    assert re.search(rb"\d+ % .*left", output)
+    assert b"Traceback" not in output

@@ -1,4 +1,4 @@
-"""From steps to findings: hand-made steps whose answers can be worked out on paper."""
+"""Analysis of aging, on hand-made steps whose results can be calculated by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pytest
 
-from ssdlab.experiments.aging.analysis import findings, measures, verdict, whole
+from ssdlab.experiments.aging.analysis import complete_stages, findings, measures, verdict
 from ssdlab.records import STEPS, Finding
 from ssdlab.stats.interval import ratio_interval
 
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 
 def _table(stages: Iterable[tuple[int, list[float]]], rest_s: float = 10.0) -> pa.Table:
-    """Steps of stages, each with MiB written before it and its reads' seconds."""
+    """A steps table; a stage is the MiB written before it and its read times in seconds."""
     rows = []
     for stage, (written_mib, reads) in enumerate(stages):
         phase = "overwrite" if stage else "fill"
@@ -24,8 +24,8 @@ def _table(stages: Iterable[tuple[int, list[float]]], rest_s: float = 10.0) -> p
         for repeat, seconds in enumerate(reads):
             read = {"phase": "read", "stage": stage, "repeat": repeat, "rest_s": rest_s}
             rows.append({**read, "start_ns": 5, "end_ns": 5 + round(seconds * 1e9), "bytes": MIB})
-    whole = [{**dict.fromkeys(STEPS.names), "step": n, **row} for n, row in enumerate(rows)]
-    return pa.Table.from_pylist(whole, schema=STEPS)
+    numbered = [{**dict.fromkeys(STEPS.names), "step": n, **row} for n, row in enumerate(rows)]
+    return pa.Table.from_pylist(numbered, schema=STEPS)
 
 
 FRESH = (4096, [2.0, 2.1, 2.2])
@@ -33,10 +33,10 @@ AGED = [FRESH, (50, [2.5, 2.4, 2.6]), (200, [6.6, 6.4, 6.5])]
 
 
 def _verdict(table: pa.Table, *, outcome: str = "complete") -> str:
-    return verdict(findings(table, 3), whole(measures(table, 3), 3), outcome=outcome)
+    return verdict(findings(table, 3), complete_stages(measures(table, 3), 3), outcome)
 
 
-def test_amounts_add_up_without_the_fill_and_the_best_of_three_reads_counts() -> None:
+def test_written_amounts_exclude_the_fill_and_the_best_of_three_reads_counts() -> None:
     assert measures(_table(AGED), 3) == [
         {"written_mib": 0.0, "read_s": 2.0, "read_s_all": [2.0, 2.1, 2.2]},
         {"written_mib": 50.0, "read_s": 2.4, "read_s_all": [2.5, 2.4, 2.6]},
@@ -44,13 +44,13 @@ def test_amounts_add_up_without_the_fill_and_the_best_of_three_reads_counts() ->
     ]
 
 
-def test_a_read_after_a_long_rest_is_no_measure_of_its_stage() -> None:
+def test_the_read_after_the_long_rest_does_not_count() -> None:
     table = _table([FRESH, (50, [6.0, 6.1, 6.2, 1.9])])
     assert measures(table, 3)[1]["read_s_all"] == [6.0, 6.1, 6.2]
     assert findings(table, 3)["slowdown"].value == pytest.approx(3.0)
 
 
-def test_the_slowdown_is_the_last_best_read_over_the_first_with_its_interval() -> None:
+def test_slowdown_is_the_last_best_read_time_divided_by_the_first() -> None:
     slowdown = findings(_table(AGED), 3)["slowdown"]
     assert slowdown.value == pytest.approx(3.2)
     assert slowdown.unit == "x"
@@ -61,7 +61,7 @@ def test_the_slowdown_is_the_last_best_read_over_the_first_with_its_interval() -
     assert "250 MiB" in slowdown.why
 
 
-def test_the_bounds_hold_the_value_even_where_the_best_reads_are_far_from_the_means() -> None:
+def test_the_bounds_include_the_value_even_if_the_best_reads_are_far_from_the_means() -> None:
     table = _table([(64, [1.0, 3.0, 3.0]), (50, [3.0, 3.0, 3.0])])
     slowdown = findings(table, 3)["slowdown"]
     assert slowdown.value == pytest.approx(3.0)
@@ -77,18 +77,18 @@ def test_single_reads_give_a_slowdown_without_bounds() -> None:
 
 
 @pytest.mark.parametrize("stages", [[], [FRESH], [FRESH, (50, [])], [FRESH, (50, [6.0, 6.1])]])
-def test_nothing_is_found_before_the_file_was_read_often_enough_fresh_and_aged(
+def test_without_enough_reads_fresh_and_aged_there_is_no_finding(
     stages: list[tuple[int, list[float]]],
 ) -> None:
     table = _table(stages)
     assert findings(table, 3) == {}
-    assert "too little to tell" in _verdict(table, outcome="interrupted")
+    assert "before there were enough reads" in _verdict(table, outcome="interrupted")
 
 
 @pytest.mark.parametrize(
-    ("reads", "heals"),
+    ("reads", "recovered"),
     [
-        ([6.0, 5.0, 4.0], True),  # half of the added 4 s are gone
+        ([6.0, 5.0, 4.0], True),  # half of the added 4 s is gone
         ([6.0, 5.0, 4.1], False),
         ([6.0, 6.0, 6.0], False),
         ([6.0, 6.0, 6.0, 2.0], True),  # the long rest did it
@@ -96,32 +96,30 @@ def test_nothing_is_found_before_the_file_was_read_often_enough_fresh_and_aged(
         ([2.09, 2.0, 1.9], False),  # nothing to recover from
     ],
 )
-def test_rest_heals_where_it_takes_away_half_of_the_added_time(
-    reads: list[float], heals: bool
+def test_a_drive_recovers_if_rest_removes_half_of_the_added_time(
+    reads: list[float], recovered: bool
 ) -> None:
-    recovers = findings(_table([FRESH, (50, reads)]), 3)["recovers"]
-    assert recovers.value is heals
-    assert recovers.unit == ""
-    assert recovers.why
+    finding = findings(_table([FRESH, (50, reads)]), 3)["recovers"]
+    assert finding.value is recovered
+    assert finding.unit == ""
+    assert finding.why
 
 
-def test_the_evidence_of_recovery_names_the_rest_in_all() -> None:
+def test_the_reason_for_recovers_names_the_total_rest() -> None:
     table = _table([FRESH, (50, [6.0, 6.0, 6.0])], rest_s=20.0)
-    assert "1 min of rest in all" in findings(table, 3)["recovers"].why
+    assert "1 min of rest in total" in findings(table, 3)["recovers"].why
 
 
 @pytest.mark.parametrize(
     ("aged", "words"),
     [
-        ([2.05, 2.06, 2.07], "does not slow reads"),
-        ([1.5, 1.5, 1.5], "does not slow reads"),
+        ([2.05, 2.06, 2.07], "do not slow reads"),
+        ([1.5, 1.5, 1.5], "do not slow reads"),
         ([6.6, 6.4, 6.5], "3.20 times slower"),
-        ([2.2, 2.9, 9.0], "No slowdown shown"),
+        ([2.2, 2.9, 9.0], "No significant slowdown"),
     ],
 )
-def test_the_verdict_is_one_sentence_that_says_what_was_found(
-    aged: list[float], words: str
-) -> None:
+def test_the_verdict_is_one_sentence(aged: list[float], words: str) -> None:
     sentence = _verdict(_table([FRESH, (50, aged)]))
     assert words in sentence
     assert sentence.endswith(".")
@@ -129,12 +127,12 @@ def test_the_verdict_is_one_sentence_that_says_what_was_found(
     assert "interrupted" not in sentence
 
 
-def test_the_verdict_tells_whether_rest_heals() -> None:
-    assert "; rest heals it" in _verdict(_table([FRESH, (50, [6.6, 6.4, 6.5, 2.1])]))
-    assert "rest does not heal it" in _verdict(_table(AGED))
+def test_the_verdict_says_whether_idle_time_helps() -> None:
+    assert "; idle time restores the speed" in _verdict(_table([FRESH, (50, [6.6, 6.4, 6.5, 2.1])]))
+    assert "idle time does not restore the speed" in _verdict(_table(AGED))
 
 
-def test_an_interrupted_run_is_judged_by_its_whole_stages_and_says_that_it_is_not_whole() -> None:
+def test_the_verdict_of_an_interrupted_run_uses_complete_stages_and_says_interrupted() -> None:
     table = _table([FRESH, (50, [6.2, 6.0, 6.1]), (200, [9.0])])
     sentence = _verdict(table, outcome="interrupted")
     assert "3.00 times slower" in sentence
@@ -144,27 +142,23 @@ def test_an_interrupted_run_is_judged_by_its_whole_stages_and_says_that_it_is_no
     assert [len(row["read_s_all"]) for row in measures(table, 3)] == [3, 3, 1]
 
 
-def test_findings_are_what_the_contract_names() -> None:
-    found = findings(_table(AGED), 3)
-    assert list(found) == ["slowdown", "recovers"]
-    assert all(isinstance(finding, Finding) for finding in found.values())
+def test_the_findings_are_slowdown_and_recovers() -> None:
+    results = findings(_table(AGED), 3)
+    assert list(results) == ["slowdown", "recovers"]
+    assert all(isinstance(finding, Finding) for finding in results.values())
 
 
-def test_a_verdict_that_a_warning_undermines_does_not_stand_alone() -> None:
+def test_a_warning_about_what_was_measured_qualifies_the_verdict() -> None:
     table = _table(AGED)
-    plain = verdict(
-        findings(table, 3), measures(table, 3), outcome="complete", warnings=["virtual"]
-    )
-    doubted = verdict(
-        findings(table, 3), measures(table, 3), outcome="complete", warnings=["page-cache-below"]
-    )
-    assert "doubtful" not in plain
-    assert doubted.endswith("; doubtful, see the warnings.")
+    results, rows = findings(table, 3), measures(table, 3)
+    assert "doubtful" not in verdict(results, rows, "complete", ["virtual"])
+    qualified = verdict(results, rows, "complete", ["page-cache-below"])
+    assert qualified.endswith("; doubtful, see the warnings.")
 
 
-def test_storage_that_is_faster_in_between_is_said_to_drift() -> None:
+def test_storage_that_reads_faster_in_between_has_no_clear_slowdown() -> None:
     table = _table([FRESH, (50, [1.7, 1.7, 1.8]), (200, [2.6, 2.7, 2.6])])
-    assert "drifts by itself" in _verdict(table)
+    assert "changes by itself" in _verdict(table)
     assert findings(table, 3)["recovers"].value is False
     steady = _table([FRESH, (50, [1.95, 1.97, 1.96]), (200, [2.6, 2.7, 2.6])])
     assert "1.30 times slower" in _verdict(steady)

@@ -1,4 +1,4 @@
-"""The aging experiment, whole: on scaled twins, real file systems and a real block device."""
+"""Complete runs of aging on scaled twins, real file systems and a loop device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 from ssdlab.errors import Interrupted, TargetError, UsageError
 from ssdlab.experiments.aging import analysis
-from ssdlab.experiments.aging.measure import Plan, measure, plan
+from ssdlab.experiments.aging.measure import Plan, measure
+from ssdlab.experiments.aging.measure import plan as make_plan
 from ssdlab.experiments.aging.parameters import Aging
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
@@ -36,46 +37,46 @@ def _steps(session: RunSession) -> list[dict[str, Any]]:
     return rows
 
 
-def _run(options: TargetOptions, chosen: Plan) -> RunSession:
+def _run(options: TargetOptions, plan: Plan) -> RunSession:
     with open_for_run(options) as opened:
         session = RunSession(opened)
-        session.run_plan(measure, chosen)
+        session.run_plan(measure, plan)
     return session
 
 
-def _interrupted(options: TargetOptions, chosen: Plan, listener: Listener) -> RunSession:
-    """A run that Ctrl-C ended; the exception goes through the open site, as it does in earnest."""
+def _interrupted(options: TargetOptions, plan: Plan, listener: Listener) -> RunSession:
+    """Runs until Ctrl-C; the exception leaves the open target, as in the program."""
     sessions: list[RunSession] = []
     with contextlib.suppress(KeyboardInterrupt, Interrupted), open_for_run(options) as opened:
         sessions.append(RunSession(opened, listener))
-        sessions[0].run_plan(measure, chosen)
+        sessions[0].run_plan(measure, plan)
     return sessions[0]
 
 
 def _codes(opened: OpenTarget) -> set[str]:
-    """The doubts of the experiment itself, without those about this machine and its drive."""
+    """Codes of the experiment's own warnings, without those about this machine and its drive."""
     machine = {"virtual", "rotational", "page-cache-below", "composed", "usb", "network"}
     machine |= {"busy-host", "stolen-time", "ceiling", "link-speed", "cliff", "thermal"}
     return {warning.code for warning in opened.warnings} - machine
 
 
-def test_the_published_plan_has_its_published_numbers() -> None:
-    whole = plan(Aging(), Directory("."), 0)
-    assert whole.parameters()["size_mib"] == 4096
-    assert whole.parameters()["amounts_mib"] == [50, 200, 800, 4000]
-    assert list(whole.rests_s) == [10, 20, 30]
+def test_the_default_plan_is_the_published_one() -> None:
+    plan = make_plan(Aging(), Directory("."), 0)
+    assert plan.parameters()["size_mib"] == 4096
+    assert plan.parameters()["amounts_mib"] == [50, 200, 800, 4000]
+    assert list(plan.rests_s) == [10, 20, 30]
 
 
-def test_a_quick_plan_is_smaller_and_rests_a_tenth() -> None:
-    quick = plan(Aging(quick=True), Directory("."), 0)
+def test_a_quick_plan_has_a_smaller_file_and_a_tenth_of_the_rests() -> None:
+    quick = make_plan(Aging(quick=True), Directory("."), 0)
     assert quick.size == 512 * MIB
     assert list(quick.rests_s) == [1, 2, 3]
-    assert plan(Aging(size="1GiB", quick=True), Directory("."), 0).size == 1 << 30
+    assert make_plan(Aging(size="1GiB", quick=True), Directory("."), 0).size == 1 << 30
 
 
 @pytest.mark.parametrize("size_mib", [16, 17, 512, 1000, 4096, 1 << 20])
 def test_amounts_scale_with_the_file_in_whole_blocks(size_mib: int) -> None:
-    scaled = plan(Aging(size=size_mib * MIB), Directory("."), 0)
+    scaled = make_plan(Aging(size=size_mib * MIB), Directory("."), 0)
     for amount, published in zip(scaled.amounts, (50, 200, 800, 4000), strict=True):
         assert amount % 4096 == 0
         assert amount == pytest.approx(published / 4096 * size_mib * MIB, abs=4096)
@@ -83,19 +84,18 @@ def test_amounts_scale_with_the_file_in_whole_blocks(size_mib: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, MIB, 16 * MIB - 1, 16 * MIB + 1])
-def test_a_size_that_is_too_small_or_not_whole_is_wrong_use(size: int) -> None:
+def test_a_size_that_is_too_small_or_not_in_whole_mib_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match=r"--size is .*a multiple of 1 MiB, at least 16 MiB"):
-        plan(Aging(size=size), Directory("."), 0)
+        make_plan(Aging(size=size), Directory("."), 0)
 
 
-def test_a_rest_of_more_than_a_year_is_wrong_use() -> None:
+def test_a_rest_of_more_than_a_year_is_refused() -> None:
     with pytest.raises(UsageError, match="--rest is 366d; it may be up to 365 d"):
-        plan(Aging(rest="366d"), Directory("."), 0)
+        make_plan(Aging(rest="366d"), Directory("."), 0)
 
 
 def test_the_steps_come_in_the_order_of_the_method(small_plan: Plan) -> None:
-    chosen = replace(small_plan, long_rest_s=5.0)
-    steps = _steps(_run(_twin(), chosen))
+    steps = _steps(_run(_twin(), replace(small_plan, long_rest_s=5.0)))
     order = [(step["phase"], step["stage"], step["repeat"]) for step in steps]
     assert order == [
         *[("fill", 0, 0), ("flush", 0, 0), ("read", 0, 0), ("read", 0, 1)],
@@ -106,7 +106,7 @@ def test_the_steps_come_in_the_order_of_the_method(small_plan: Plan) -> None:
     assert [step["rest_s"] for step in steps if step["phase"] == "read"][-3:] == [0.0, 0.01, 5.0]
 
 
-def test_each_step_asks_what_the_method_says(small_plan: Plan) -> None:
+def test_each_step_has_the_block_size_depth_and_amount_of_the_method(small_plan: Plan) -> None:
     for step in _steps(_run(_twin(), small_plan)):
         block, depth, amount = {
             "fill": (MIB, 4, 16 * MIB),
@@ -125,20 +125,20 @@ def test_steps_follow_each_other_in_time_with_their_rests_between(small_plan: Pl
         assert after["end_ns"] > after["start_ns"]
 
 
-def test_a_client_drive_slows_down_with_every_amount_and_a_data_centre_drive_does_not() -> None:
-    chosen = plan(Aging(size="64MiB"), Directory("."), 0)
+def test_a_client_drive_slows_down_with_every_amount_but_a_data_centre_drive_does_not() -> None:
+    plan = make_plan(Aging(size="64MiB"), Directory("."), 0)
     reads = {}
     for name in TWINS:
-        steps = _run(_twin(name), chosen).recording.tables()["steps"]
+        steps = _run(_twin(name), plan).recording.tables()["steps"]
         reads[name] = [row["read_s"] for row in analysis.measures(steps, 3)]
-    client, centre = reads[TWINS[0]], reads[TWINS[1]]
+    client, data_centre = reads[TWINS[0]], reads[TWINS[1]]
     assert client == sorted(client)
     assert len(set(client)) == 5
     assert 2.5 < client[-1] / client[0] < 4.5
-    assert centre[-1] / centre[0] < 1.05
+    assert data_centre[-1] / data_centre[0] < 1.05
 
 
-def test_one_seed_gives_one_run_and_another_seed_another(small_plan: Plan) -> None:
+def test_the_same_seed_gives_the_same_run(small_plan: Plan) -> None:
     def tables(seed: int) -> dict[str, Any]:
         session = _run(_twin(), replace(small_plan, seed=seed))
         return {name: t.to_pylist() for name, t in session.recording.tables().items()}
@@ -150,7 +150,7 @@ def test_one_seed_gives_one_run_and_another_seed_another(small_plan: Plan) -> No
 HOST = ("own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s")
 
 
-def test_a_twins_steps_have_no_load_of_a_host_and_raise_no_doubt_about_one(
+def test_the_steps_of_a_twin_record_no_host_load_and_no_warning_about_it(
     small_plan: Plan,
 ) -> None:
     with open_for_run(_twin()) as opened:
@@ -174,43 +174,43 @@ def test_every_interval_of_every_step_is_recorded_with_its_latencies(small_plan:
         assert {row["op"] for row in rows} == {op}
 
 
-def test_a_listener_hears_of_every_step_and_of_the_end(small_plan: Plan) -> None:
-    heard: list[Report] = []
+def test_a_listener_gets_reports_of_every_step_and_of_the_end(small_plan: Plan) -> None:
+    reports: list[Report] = []
     with open_for_run(_twin()) as opened:
-        RunSession(opened, heard.append).run_plan(measure, small_plan)
-    labels = list(dict.fromkeys(report.label.split(" ")[0] for report in heard))
+        RunSession(opened, reports.append).run_plan(measure, small_plan)
+    labels = list(dict.fromkeys(report.label.split(" ")[0] for report in reports))
     assert labels == ["writing", "reading", "resting", "overwriting"]
-    assert heard[-1].run_share == 1.0
-    assert heard[-1].left_s == 0.0
+    assert reports[-1].run_share == 1.0
+    assert reports[-1].left_s == 0.0
 
 
 @pytest.mark.parametrize(
-    ("words", "phases"),
+    ("label", "phases"),
     [
         ("writing", set()),
         ("resting", {"fill", "flush", "read"}),
-        ("reading it, stage 0", {"fill", "flush"}),
+        ("reading the file, stage 0", {"fill", "flush"}),
         ("overwriting", {"fill", "flush", "read"}),
-        ("reading it, stage 1", {"fill", "flush", "read", "overwrite"}),
+        ("reading the file, stage 1", {"fill", "flush", "read", "overwrite"}),
     ],
 )
-def test_ctrl_c_leaves_what_was_measured_and_no_file(
+def test_ctrl_c_keeps_the_complete_steps_and_removes_the_file(
     drive_directory: Path,
     small_plan: Plan,
     ctrl_c_at: Callable[[str], Listener],
-    words: str,
+    label: str,
     phases: set[str],
 ) -> None:
     options = TargetOptions(parse_target(str(drive_directory)), 16 * MIB)
-    session = _interrupted(options, small_plan, ctrl_c_at(words))
+    session = _interrupted(options, small_plan, ctrl_c_at(label))
     assert {step["phase"] for step in _steps(session)} == phases
     assert list(drive_directory.iterdir()) == []
 
 
-def test_a_read_that_was_broken_off_is_no_measure(
+def test_an_interrupted_read_does_not_count(
     small_plan: Plan, ctrl_c_at: Callable[[str], Listener]
 ) -> None:
-    press = ctrl_c_at("reading it, stage 1")
+    press = ctrl_c_at("reading the file, stage 1")
 
     def in_the_middle(report: Report) -> None:
         if report.step_share > 0:
@@ -221,9 +221,7 @@ def test_a_read_that_was_broken_off_is_no_measure(
     assert len(analysis.measures(steps, 2)) == 1
 
 
-def test_a_directory_is_measured_whole_and_left_empty(
-    drive_directory: Path, small_plan: Plan
-) -> None:
+def test_a_directory_is_measured_and_left_empty(drive_directory: Path, small_plan: Plan) -> None:
     session = _run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB), small_plan)
     steps = _steps(session)
     assert len(steps) == 12
@@ -238,10 +236,10 @@ def test_a_directory_is_measured_whole_and_left_empty(
     assert list(drive_directory.iterdir()) == []
 
 
-def test_a_file_that_another_program_pulls_into_memory_is_not_measured(
+def test_a_file_that_another_program_reads_into_the_page_cache_is_refused(
     drive_directory: Path, small_plan: Plan
 ) -> None:
-    def read_it(report: Report) -> None:
+    def read_file(report: Report) -> None:
         if "resting" in report.label:
             next(drive_directory.iterdir()).read_bytes()
 
@@ -249,11 +247,13 @@ def test_a_file_that_another_program_pulls_into_memory_is_not_measured(
         pytest.raises(TargetError, match="are in the page cache"),
         open_for_run(TargetOptions(parse_target(str(drive_directory)), 16 * MIB)) as opened,
     ):
-        RunSession(opened, read_it).run_plan(measure, small_plan)
+        RunSession(opened, read_file).run_plan(measure, small_plan)
     assert list(drive_directory.iterdir()) == []
 
 
-def test_an_error_in_the_middle_removes_the_file(drive_directory: Path, small_plan: Plan) -> None:
+def test_an_exception_during_the_run_removes_the_file(
+    drive_directory: Path, small_plan: Plan
+) -> None:
     class OddError(Exception):
         pass
 
@@ -279,7 +279,7 @@ def test_an_error_in_the_middle_removes_the_file(drive_directory: Path, small_pl
         ("btrfs", "nodatacow", set()),
     ],
 )
-def test_a_file_system_is_doubted_where_it_moves_what_is_overwritten(
+def test_a_file_system_that_moves_overwritten_blocks_gives_warnings(
     make_filesystem: Callable[..., Path],
     small_plan: Plan,
     kind: str,
@@ -293,21 +293,19 @@ def test_a_file_system_is_doubted_where_it_moves_what_is_overwritten(
     assert not list(top.glob("ssdlab*"))
 
 
-def test_a_compressing_file_system_is_doubted(
+def test_a_compressing_file_system_gives_warnings(
     make_filesystem: Callable[..., Path], small_plan: Plan
 ) -> None:
     top = make_filesystem("btrfs", ROOMY_MIB, "", "compress-force=zstd")
     with open_for_run(TargetOptions(parse_target(str(top)), 16 * MIB)) as opened:
         try:
             RunSession(opened).run_plan(measure, small_plan)
-        except TargetError as refused:  # compressed reads may come from memory: then it is told
-            assert "page cache" in str(refused)  # noqa: PT017 -- either end is right
+        except TargetError as refused:  # compressed reads may come from the page cache
+            assert "page cache" in str(refused)  # noqa: PT017 -- either outcome is correct
         assert {"copy-on-write", "compressed"} <= _codes(opened)
 
 
-def test_a_block_device_is_measured_whole(
-    loop_device: Callable[..., Path], small_plan: Plan
-) -> None:
+def test_a_block_device_is_measured(loop_device: Callable[..., Path], small_plan: Plan) -> None:
     device = loop_device(32)
     options = TargetOptions(parse_target(str(device)), 16 * MIB, consent=Consent(any_empty=True))
     steps = _steps(_run(options, small_plan))

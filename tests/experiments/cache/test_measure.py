@@ -1,4 +1,4 @@
-"""The cache experiment on twins of known buffers and SLC caches, and on a real directory."""
+"""Runs of cache on twins with known buffers and SLC caches, and on a real directory."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ BUFFERED: Final = {
 
 
 @cache
-def _found(twin: KnownTwin) -> Conclusion:
-    chosen = Plan(size=SIZE, trims=True)
+def _measured(twin: KnownTwin) -> Conclusion:
+    plan = Plan(size=SIZE, trims=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_for_run(TargetOptions(parse_target(twin.target(Path(folder))), chosen.size)) as opened,
+        open_for_run(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as opened,
     ):
         session = RunSession(opened)
-        session.run_plan(measure, chosen)
-    return conclude(Evidence(session.recording.tables(), chosen.parameters(), virtual=True))
+        session.run_plan(measure, plan)
+    return conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True))
 
 
 def _number(conclusion: Conclusion, name: str) -> float:
@@ -64,17 +64,20 @@ def _mib(text: str) -> float:
 
 
 def _fold_s(twin: KnownTwin) -> float:
-    """The least rest after the first writing that folds all of it, by the twin's own counters."""
-    whole, short, enough = _folded(twin, 100.0), 0.0, 4.0
-    assert _folded(twin, enough) == whole
-    while enough - short > 0.02:
-        middle = (short + enough) / 2
-        short, enough = (short, middle) if _folded(twin, middle) == whole else (middle, enough)
+    """The shortest rest after the first write that folds all of it, by the twin's counters."""
+    total, too_short, enough = _folded(twin, 100.0), 0.0, 4.0
+    assert _folded(twin, enough) == total
+    while enough - too_short > 0.02:
+        middle = (too_short + enough) / 2
+        if _folded(twin, middle) == total:
+            enough = middle
+        else:
+            too_short = middle
     return enough
 
 
 def _folded(twin: KnownTwin, rest_s: float) -> int:
-    """Units folded in a rest; what it did is done when the next request comes."""
+    """Units folded during a rest; the twin accounts for them when the next request arrives."""
     drive = open_twin("known", twin.text)
     job = Job(
         op="write", length_bytes=SIZE, block_bytes=BLOCK, amount_bytes=SIZE, queue_depth=DEPTH
@@ -91,28 +94,28 @@ def _folded(twin: KnownTwin, rest_s: float) -> int:
 @pytest.mark.parametrize("name", CACHED)
 def test_buffer_and_cache_are_found_within_10_percent(name: str) -> None:
     twin = CACHED[name]
-    conclusion = _found(twin)
+    conclusion = _measured(twin)
     assert _number(conclusion, "buffer_mib") == pytest.approx(_mib(twin.buffer), rel=0.1)
     assert _number(conclusion, "slc_mib") == pytest.approx(CACHE / MIB, rel=0.1)
     assert "SLC cache" in conclusion.verdict
 
 
 @pytest.mark.parametrize("name", ["static", "dynamic"])
-def test_the_rest_that_gives_the_cache_back_is_found_within_a_factor_of_1_5(name: str) -> None:
-    conclusion = _found(CACHED[name])
-    found, truth = conclusion.findings["refill_s"], _fold_s(CACHED[name])
-    assert isinstance(found.value, float)
-    assert truth / 1.5 < found.value < truth * 1.5
-    assert found.low is not None
-    assert found.high is not None
-    assert found.high / found.low == pytest.approx(2**0.5)
-    assert "too short" in found.why
+def test_the_refill_time_is_found_within_a_factor_of_1_5(name: str) -> None:
+    conclusion = _measured(CACHED[name])
+    refill, fold_s = conclusion.findings["refill_s"], _fold_s(CACHED[name])
+    assert isinstance(refill.value, float)
+    assert fold_s / 1.5 < refill.value < fold_s * 1.5
+    assert refill.low is not None
+    assert refill.high is not None
+    assert refill.high / refill.low == pytest.approx(2**0.5)
+    assert "too short" in refill.why
 
 
 @pytest.mark.parametrize("name", BUFFERED)
-def test_a_buffer_alone_is_no_cache(name: str) -> None:
+def test_a_buffer_alone_is_not_reported_as_a_cache(name: str) -> None:
     twin = BUFFERED[name]
-    conclusion = _found(twin)
+    conclusion = _measured(twin)
     assert _number(conclusion, "buffer_mib") == pytest.approx(_mib(twin.buffer), rel=0.1)
     for absent in ("slc_mib", "refill_s"):
         assert conclusion.findings[absent].value is None
@@ -120,15 +123,15 @@ def test_a_buffer_alone_is_no_cache(name: str) -> None:
     assert "no SLC cache" in conclusion.verdict
 
 
-def test_a_drive_that_never_falls_has_no_sizes_and_is_told_why() -> None:
-    conclusion = _found(replace(SMALL, link="50 MiB/s"))
+def test_without_a_drop_there_are_no_sizes_but_a_reason() -> None:
+    conclusion = _measured(replace(SMALL, link="50 MiB/s"))
     assert {finding.value for finding in conclusion.findings.values()} == {None}
-    assert all("did not fall" in finding.why for finding in conclusion.findings.values())
-    assert conclusion.verdict.startswith("No fall was seen")
+    assert all("no drop in speed" in finding.why for finding in conclusion.findings.values())
+    assert conclusion.verdict.startswith("No drop in speed")
 
 
-def test_the_curve_is_in_the_rows() -> None:
-    rows = _found(CACHED["static"]).measures
+def test_the_rows_are_the_write_curves() -> None:
+    rows = _measured(CACHED["static"]).measures
     first = [row for row in rows if row["case"] == "first"]
     assert first[-1]["written_mib"] == pytest.approx(SIZE / MIB)
     fast = [row["write_mib_per_s"] for row in first if 10 < row["written_mib"] < 60]
@@ -137,18 +140,18 @@ def test_the_curve_is_in_the_rows() -> None:
     assert {row["case"] for row in rows} == {"first", "flushed", "rested"}
 
 
-def test_a_real_directory_is_written_and_left_as_it_was(drive_directory: Path) -> None:
-    chosen = Plan(size=32 * MIB, settle_s=0.0, rest_most_s=0.01)
-    with open_for_run(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as opened:
+def test_a_real_directory_is_measured_and_left_empty(drive_directory: Path) -> None:
+    plan = Plan(size=32 * MIB, settle_s=0.0, rest_most_s=0.01)
+    with open_for_run(TargetOptions(parse_target(str(drive_directory)), plan.size)) as opened:
         session = RunSession(opened)
-        session.run_plan(measure, chosen)
-    conclusion = conclude(Evidence(session.recording.tables(), chosen.parameters()))
+        session.run_plan(measure, plan)
+    conclusion = conclude(Evidence(session.recording.tables(), plan.parameters()))
     assert conclusion.measures
     assert {"buffer_mib", "slc_mib", "refill_s"} <= conclusion.findings.keys()
     assert not list(drive_directory.iterdir())
 
 
-def test_the_region_is_a_half_of_a_drive_and_an_eighth_if_quick() -> None:
+def test_the_region_is_half_of_a_drive_or_an_eighth_if_quick() -> None:
     assert plan_for(Cache(), 1 << 30, 0).size == 512 * MIB
     assert plan_for(Cache(quick=True), 1 << 30, 0).size == 128 * MIB
     assert plan_for(Cache(quick=True), None, 0).size == 1 << 30
@@ -157,6 +160,6 @@ def test_the_region_is_a_half_of_a_drive_and_an_eighth_if_quick() -> None:
 @pytest.mark.parametrize(
     ("drive", "size"), [(None, MIB), (None, 20 * MIB + 1), (MIB << 6, MIB << 7)]
 )
-def test_a_wrong_size_is_wrong_use(drive: int | None, size: int) -> None:
+def test_a_size_out_of_range_is_refused(drive: int | None, size: int) -> None:
     with pytest.raises(UsageError, match="--size"):
         plan_for(Cache(size=size), drive, 0)

@@ -1,4 +1,4 @@
-"""The fragments experiment on twins whose truth is known: what is asked, what is concluded."""
+"""Runs of fragments on twins with known causes: the steps and the conclusions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiments.fragments.analysis import conclude
-from ssdlab.experiments.fragments.measure import Plan, measure, plan
+from ssdlab.experiments.fragments.measure import Plan, measure
+from ssdlab.experiments.fragments.measure import plan as make_plan
 from ssdlab.experiments.fragments.parameters import Fragments
 from ssdlab.experiments.fragments.plan import NO_HOST, Host
 from ssdlab.runner.open_target import TargetOptions, open_for_run
@@ -48,20 +49,20 @@ size = "4 MiB"
 """
 
 
-def _run(target: str, chosen: Plan, listener: Listener = silent) -> Evidence:
-    with open_for_run(TargetOptions(parse_target(target), chosen.size, chosen.seed)) as opened:
+def _run(target: str, plan: Plan, listener: Listener = silent) -> Evidence:
+    with open_for_run(TargetOptions(parse_target(target), plan.size, plan.seed)) as opened:
         session = RunSession(opened, listener)
         outcome = "complete"
         try:
-            session.run_plan(measure, chosen)
+            session.run_plan(measure, plan)
         except (Interrupted, KeyboardInterrupt):
             outcome = "interrupted"
-    return Evidence(session.recording.tables(), chosen.parameters(), outcome, virtual=True)
+    return Evidence(session.recording.tables(), plan.parameters(), outcome, virtual=True)
 
 
 @pytest.fixture
 def twin(tmp_path: Path) -> Callable[..., str]:
-    """`twin(dies, overhead)` -> a target: each die has a channel, a stripe is 32 KiB a die."""
+    """`twin(dies, overhead)` -> a target with one die per channel and chunks of 32 KiB."""
 
     def make(dies: int, overhead: str = "10 us") -> str:
         path = tmp_path / f"{dies}.toml"
@@ -86,33 +87,33 @@ def test_each_layout_is_read_in_turn_with_the_same_commands_in_order(
     twin: Callable[..., str],
 ) -> None:
     evidence = _run(twin(8), SMALL)
-    asked = [(row["value"], row["queue_depth"]) for row in evidence.steps("worst")]
-    once = [(degree, depth) for degree in (16, 256) for depth in (1, 32)]
-    assert sorted(asked) == sorted(once * 2)
-    beside = [row["value"] for row in evidence.steps("in order") if row["stage"] == 2]
-    assert sorted(beside) == [1] * 4 + [256] * 4
+    steps = [(row["value"], row["queue_depth"]) for row in evidence.steps("worst")]
+    per_repeat = [(degree, depth) for degree in (16, 256) for depth in (1, 32)]
+    assert sorted(steps) == sorted(per_repeat * 2)
+    references = [row["value"] for row in evidence.steps("in order") if row["stage"] == 2]
+    assert sorted(references) == [1] * 4 + [256] * 4
     reads = [row for row in evidence.steps() if row["phase"] in {"worst", "random", "in order"}]
     assert {row["bytes"] for row in reads} == {8 * MIB}
     assert {row["block_bytes"] for row in reads if row["value"] == 16} == {256 * KIB}
     assert {row["block_bytes"] for row in reads if row["value"] == 256} == {32 * KIB}
 
 
-def test_on_a_twin_with_one_die_only_splitting_costs(twin: Callable[..., str]) -> None:
-    found = _values(conclude(_run(twin(1, "80 us"), SMALL)))
-    assert found["cause"] == found["cause_depth_1"] == "request splitting"
-    assert found["cause_depth_32"] == "none"
+def test_on_a_twin_with_one_die_the_cause_is_splitting(twin: Callable[..., str]) -> None:
+    values = _values(conclude(_run(twin(1, "80 us"), SMALL)))
+    assert values["cause"] == values["cause_depth_1"] == "request splitting"
+    assert values["cause_depth_32"] == "none"
 
 
-def test_on_a_twin_with_cheap_commands_conflicts_are_named(twin: Callable[..., str]) -> None:
-    chosen = Plan(SMALL.degrees, distance=MIB, repeats=2, twin_host=NO_HOST)
-    conclusion = conclude(_run(twin(16, "1 us"), chosen))
-    found = _values(conclusion)
-    assert found["cause"] == found["cause_depth_32"] == "die conflicts"
+def test_on_a_twin_with_cheap_commands_the_cause_is_conflicts(twin: Callable[..., str]) -> None:
+    plan = Plan(SMALL.degrees, distance=MIB, repeats=2, twin_host=NO_HOST)
+    conclusion = conclude(_run(twin(16, "1 us"), plan))
+    values = _values(conclusion)
+    assert values["cause"] == values["cause_depth_32"] == "die conflicts"
     assert "die conflicts" in conclusion.verdict
     deep = [row for row in conclusion.measures if row["queue_depth"] == 32]
     assert all(row["in_order_ms"] < 1.05 * row["whole_ms"] for row in deep)
     # All pages of 256 pieces are on one die of 16.
-    slowdown = found["slowdown_depth_32"]
+    slowdown = values["slowdown_depth_32"]
     assert isinstance(slowdown, float)
     assert slowdown > 4
 
@@ -122,56 +123,57 @@ def test_random_gaps_cost_far_less_than_even_ones(twin: Callable[..., str]) -> N
     worst, random = (_read_ms(conclusion, gap, 32, 256) for gap in ("worst", "random"))
     whole = _read_ms(conclusion, "worst", 32, 1)
     assert random - whole < 0.2 * (worst - whole)
-    found = conclusion.findings
-    assert found["slowdown_depth_32_random"].value == random / _read_ms(conclusion, "random", 32, 1)
+    slowdown = conclusion.findings["slowdown_depth_32_random"].value
+    assert slowdown == random / _read_ms(conclusion, "random", 32, 1)
 
 
-def test_pieces_written_in_the_order_of_the_file_lie_in_order_in_the_drive(
+def test_pieces_written_in_file_order_are_contiguous_inside_the_drive(
     twin: Callable[..., str],
 ) -> None:
     evidence = _run(twin(16), Plan(SMALL.degrees, ("worst",), MIB, order="file", repeats=2))
     written = [(row["value"], row["bytes"]) for row in evidence.steps("fill")]
     assert written == [(None, 8 * MIB), (16, 8 * MIB), (256, 8 * MIB)]
-    found = _values(conclude(evidence))
-    assert found["cause_depth_32"] == "none"
-    assert found["cause"] == found["cause_depth_1"] == "request splitting"
+    values = _values(conclude(evidence))
+    assert values["cause_depth_32"] == "none"
+    assert values["cause"] == values["cause_depth_1"] == "request splitting"
 
 
-def test_a_region_that_is_no_whole_number_of_mib_is_written_to_its_end(
+def test_a_region_that_is_not_a_multiple_of_1_mib_is_written_to_its_end(
     twin: Callable[..., str],
 ) -> None:
-    chosen = Plan((1, 128), ("worst",), 68 * KIB, repeats=1)
-    assert chosen.size % MIB
-    evidence = _run(twin(16), chosen)
-    assert [row["bytes"] for row in evidence.steps("fill")] == [chosen.size]
+    plan = Plan((1, 128), ("worst",), 68 * KIB, repeats=1)
+    assert plan.size % MIB
+    evidence = _run(twin(16), plan)
+    assert [row["bytes"] for row in evidence.steps("fill")] == [plan.size]
 
 
 def test_a_distance_off_the_stripe_spreads_even_gaps_over_all_dies(
     twin: Callable[..., str],
 ) -> None:
-    off = MIB + 32 * KIB
-    found = _values(conclude(_run(twin(16), Plan(SMALL.degrees, ("worst",), off, repeats=2))))
-    assert found["cause_depth_32"] == "none"
+    distance = MIB + 32 * KIB
+    plan = Plan(SMALL.degrees, ("worst",), distance, repeats=2)
+    values = _values(conclude(_run(twin(16), plan)))
+    assert values["cause_depth_32"] == "none"
 
 
-def test_a_twins_host_takes_its_time_in_turn_with_the_drive_or_beside_it(
+def test_modelled_host_time_adds_at_depth_1_and_overlaps_at_greater_depths(
     twin: Callable[..., str],
 ) -> None:
     host = Host(us_per_command=50, us_per_kib=0, us_per_kib_deep=2, us_first_deep=100)
     plans = [Plan((1, 256), ("worst",), MIB, repeats=1, twin_host=each) for each in (host, NO_HOST)]
-    paced, bare = (conclude(_run(twin(16), each)) for each in plans)
-    alone, with_host = (_read_ms(each, "worst", 1, 256) for each in (bare, paced))
+    modelled, bare = (conclude(_run(twin(16), each)) for each in plans)
+    alone, with_host = (_read_ms(each, "worst", 1, 256) for each in (bare, modelled))
     assert with_host == pytest.approx(alone + 256 * 0.05)
-    assert _read_ms(paced, "worst", 32, 1) == pytest.approx(8192 * 2 / 1000)
-    assert _read_ms(paced, "worst", 32, 256) == pytest.approx(
+    assert _read_ms(modelled, "worst", 32, 1) == pytest.approx(8192 * 2 / 1000)
+    assert _read_ms(modelled, "worst", 32, 256) == pytest.approx(
         max(16.384, _read_ms(bare, "worst", 32, 256) + 0.1)
     )
-    share = paced.findings["host_share_depth_1"].value
-    excess = with_host - _read_ms(paced, "worst", 1, 1)
+    share = modelled.findings["host_share_depth_1"].value
+    excess = with_host - _read_ms(modelled, "worst", 1, 1)
     assert share == pytest.approx(100 * (256 - 32) * 0.05 / excess)
 
 
-def test_the_same_seed_gives_the_same_run_and_another_one_other_gaps(
+def test_the_same_seed_gives_the_same_run_and_another_seed_other_gaps(
     twin: Callable[..., str],
 ) -> None:
     target = twin(16)
@@ -183,7 +185,7 @@ def test_the_same_seed_gives_the_same_run_and_another_one_other_gaps(
     assert first.measures != other.measures
 
 
-def test_an_interrupted_run_keeps_what_it_has_and_says_so(
+def test_an_interrupted_run_keeps_its_results_and_says_interrupted(
     twin: Callable[..., str], ctrl_c_at: Callable[[str], Listener]
 ) -> None:
     evidence = _run(twin(16), SMALL, ctrl_c_at("in 256 pieces"))
@@ -191,28 +193,34 @@ def test_an_interrupted_run_keeps_what_it_has_and_says_so(
     assert evidence.outcome == "interrupted"
     assert {row["degree"] for row in conclusion.measures} == {1, 16}
     assert set(conclusion.findings) >= {"slowdown_depth_1"}
-    assert conclusion.verdict.startswith("Interrupted before all was read. ")
-    nothing = conclude(_run(twin(16), SMALL, ctrl_c_at("writing")))
-    assert nothing.findings == {}
-    assert nothing.verdict.startswith("Interrupted before")
+    assert conclusion.verdict.startswith("Interrupted before all layouts were read. ")
+    empty = conclude(_run(twin(16), SMALL, ctrl_c_at("writing")))
+    assert empty.findings == {}
+    assert empty.verdict.startswith("Interrupted before")
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("parameters", "message"),
     [
-        (Fragments(distance=32 * KIB), "--distance is 32 KiB; it may be a multiple of 4 KiB above"),
+        (
+            Fragments(distance=32 * KIB),
+            "--distance is 32 KiB; it must be a multiple of 4 KiB",
+        ),
         (Fragments(distance=MIB + 1), "--distance is"),
-        (Fragments(size=16 * MIB), "--size is 16 MiB; with pieces 8 MiB apart it may be 24 MiB"),
+        (Fragments(size=16 * MIB), "--size is 16 MiB; with pieces 8 MiB apart it must be at least"),
     ],
 )
-def test_a_layout_without_gaps_or_room_is_wrong_use(asked: Fragments, words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        plan(asked, Directory("."), 0)
+def test_a_layout_without_gaps_or_room_is_refused(parameters: Fragments, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        make_plan(parameters, Directory("."), 0)
 
 
 def test_a_smaller_size_or_distance_leaves_the_degrees_that_have_room() -> None:
-    assert plan(Fragments(), Directory("."), 0).degrees == (1, 2, 4, 8, 16, 32, 64, 128, 256)
-    assert plan(Fragments(size=136 * MIB), Directory("."), 0).degrees == (1, 2, 4, 8, 16)
-    assert plan(Fragments(size=135 * MIB), Directory("."), 0).degrees == (1, 2, 4, 8)
-    assert plan(Fragments(distance=MIB), Directory("."), 0).degrees == (1, 16, 32, 64, 128, 256)
-    assert plan(Fragments(size="136MiB", quick=True), Directory("."), 0).degrees == (1, 8, 16)
+    def degrees(parameters: Fragments) -> tuple[int, ...]:
+        return make_plan(parameters, Directory("."), 0).degrees
+
+    assert degrees(Fragments()) == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    assert degrees(Fragments(size=136 * MIB)) == (1, 2, 4, 8, 16)
+    assert degrees(Fragments(size=135 * MIB)) == (1, 2, 4, 8)
+    assert degrees(Fragments(distance=MIB)) == (1, 16, 32, 64, 128, 256)
+    assert degrees(Fragments(size="136MiB", quick=True)) == (1, 8, 16)

@@ -1,4 +1,4 @@
-"""Where pieces lie: by arithmetic, and as the extents of a file show it."""
+"""Layouts: offsets of pieces, and comparison with a file's extents."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ssdlab.experiments.fragments.layout import (
-    GRAIN,
+    ALIGNMENT,
     WINDOW,
     Layout,
+    actual_layout,
+    contiguous,
+    fits_extents,
     gaps_between,
-    in_order,
-    seen,
-    stays_whole,
 )
 from ssdlab.experiments.fragments.parameters import Gap
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
@@ -33,9 +33,7 @@ def _extent(logical: int, physical: int, length: int) -> Extent:
     draw=st.integers(0, 1000),
     seed=st.integers(0, 3),
 )
-def test_each_piece_lies_in_a_stretch_of_its_own(
-    gap: Gap, degree: int, draw: int, seed: int
-) -> None:
+def test_each_piece_is_in_its_own_slot(gap: Gap, degree: int, draw: int, seed: int) -> None:
     layout = Layout(gap, degree, 8 * MIB)
     pieces = layout.pieces(seed, draw)
     assert len(pieces) == degree
@@ -43,15 +41,15 @@ def test_each_piece_lies_in_a_stretch_of_its_own(
     for number, (offset, length) in enumerate(pieces):
         assert number * 8 * MIB <= offset
         assert offset + length <= (number + 1) * 8 * MIB
-        assert offset % GRAIN == 0
+        assert offset % ALIGNMENT == 0
 
 
-def test_even_gaps_put_all_pieces_at_one_place_of_their_stretches() -> None:
-    places = {offset % (8 * MIB) for offset, _ in Layout("worst", 64, 8 * MIB).pieces(0, 5)}
-    assert places == {5 * 128 * KIB}
+def test_even_gaps_put_all_pieces_at_the_same_offset_in_their_slots() -> None:
+    offsets = {offset % (8 * MIB) for offset, _ in Layout("worst", 64, 8 * MIB).pieces(0, 5)}
+    assert offsets == {5 * 128 * KIB}
 
 
-def test_random_gaps_differ_by_draw_and_seed_and_come_again() -> None:
+def test_random_gaps_depend_on_draw_and_seed_only() -> None:
     layout = Layout("random", 64, 8 * MIB)
     draws = [layout.pieces(seed, draw) for seed, draw in ((0, 0), (0, 1), (1, 0))]
     assert len(set(draws)) == 3
@@ -61,19 +59,19 @@ def test_random_gaps_differ_by_draw_and_seed_and_come_again() -> None:
 @given(
     degree=st.sampled_from([2, 16, 256]), draw=st.integers(0, 99), gap=st.sampled_from(["worst"])
 )
-def test_pieces_and_the_gaps_between_them_are_the_whole(degree: int, draw: int, gap: Gap) -> None:
+def test_pieces_and_gaps_cover_the_whole_file(degree: int, draw: int, gap: Gap) -> None:
     layout = Layout(gap, degree, 8 * MIB)
     pieces = layout.pieces(0, draw)
     gaps = gaps_between(pieces, layout.span)
-    together = sorted([*pieces, *gaps])
+    parts = sorted([*pieces, *gaps])
     assert [offset for offset, _ in gaps] == sorted((offset for offset, _ in gaps), reverse=True)
-    assert together[0][0] == 0
-    assert sum(together[-1]) == layout.span
-    assert all(a + length == b for (a, length), (b, _) in itertools.pairwise(together))
+    assert parts[0][0] == 0
+    assert sum(parts[-1]) == layout.span
+    assert all(a + length == b for (a, length), (b, _) in itertools.pairwise(parts))
 
 
-def test_a_window_in_order_is_visited_backwards() -> None:
-    assert in_order(4, WINDOW) == tuple(
+def test_a_contiguous_window_is_read_from_the_end() -> None:
+    assert contiguous(4, WINDOW) == tuple(
         (WINDOW + number * WINDOW // 4, WINDOW // 4) for number in (3, 2, 1, 0)
     )
 
@@ -82,25 +80,25 @@ PIECES = ((0, 8), (100, 8))
 
 
 @pytest.mark.parametrize(
-    ("extents", "whole"),
+    ("extents", "fits"),
     [
         ([_extent(0, 1000, 200)], True),
         ([_extent(0, 1000, 50), _extent(50, 5000, 150)], True),
-        ([_extent(0, 1000, 104), _extent(104, 5000, 96)], False),  # divides the second
-        ([_extent(0, 1000, 50)], False),  # does not cover it
+        ([_extent(0, 1000, 104), _extent(104, 5000, 96)], False),  # splits the second piece
+        ([_extent(0, 1000, 50)], False),  # does not cover the second piece
         ([_extent(0, 1000, 50), _extent(100, 1008, 100)], False),  # the pieces touch on the drive
         ([_extent(0, 1000, 50), _extent(104, 2000, 96)], False),  # a hole
     ],
 )
-def test_a_place_counts_where_extents_divide_and_join_no_piece(
-    extents: list[Extent], *, whole: bool
+def test_pieces_must_not_cross_extents_or_touch_on_the_drive(
+    extents: list[Extent], *, fits: bool
 ) -> None:
-    assert stays_whole(PIECES, extents) is whole
+    assert fits_extents(PIECES, extents) is fits
 
 
-def test_what_a_file_became_is_held_against_what_was_asked() -> None:
-    places = (1000, 1100, 900, 1050)
-    extents = [_extent(8 * number, place, 8) for number, place in enumerate(places)]
-    found = seen(extents, ((0, 8), (100, 8), (200, 8), (350, 8)))
-    assert (found.pieces, found.jumps_back, found.distances_met) == (4, 1, 2)
-    assert found.lengths == (8, 8, 8, 8)
+def test_the_actual_layout_is_compared_with_the_planned_one() -> None:
+    starts = (1000, 1100, 900, 1050)
+    extents = [_extent(8 * number, start, 8) for number, start in enumerate(starts)]
+    actual = actual_layout(extents, ((0, 8), (100, 8), (200, 8), (350, 8)))
+    assert (actual.pieces, actual.jumps_back, actual.distances_met) == (4, 1, 2)
+    assert actual.lengths == (8, 8, 8, 8)

@@ -1,4 +1,4 @@
-"""The fsync experiment on twins whose truth is known, and in a real directory."""
+"""Runs of fsync on twins with known properties, and in a real directory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ssdlab import profiles
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.fsync.analysis import conclude
-from ssdlab.experiments.fsync.measure import Plan, measure, plan
+from ssdlab.experiments.fsync.measure import Plan, measure
+from ssdlab.experiments.fsync.measure import plan as make_plan
 from ssdlab.experiments.fsync.parameters import Fsync
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
@@ -28,17 +29,17 @@ SLC = '[slc]\nsize = "64 MiB"\nprogram = "200 us"\n'
 ZEROS = "elides_zeros = true"
 
 
-def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
+def _evidence(target: str, plan: Plan = SMALL) -> Evidence:
     capacity = (1 << 30) if target.startswith("twin:") else None
-    with open_for_run(TargetOptions(parse_target(target, capacity), chosen.size)) as opened:
+    with open_for_run(TargetOptions(parse_target(target, capacity), plan.size)) as opened:
         session = RunSession(opened)
-        session.run_plan(measure, chosen)
-        doubts = frozenset(warning.code for warning in opened.warnings)
-    return Evidence(session.recording.tables(), chosen.parameters(), "complete", doubts)
+        session.run_plan(measure, plan)
+        warnings = frozenset(warning.code for warning in opened.warnings)
+    return Evidence(session.recording.tables(), plan.parameters(), "complete", warnings)
 
 
 def _twin(folder: Path, buffer: str, extra: str = "") -> str:
-    """A twin like the XG5 with other words about its buffer, and further tables."""
+    """A twin like the XG5 with these keys of [buffer], and further tables."""
     text = profiles.load("toshiba-xg5")
     head, _ = text.split("[buffer]")
     path = folder / "drive.toml"
@@ -47,45 +48,44 @@ def _twin(folder: Path, buffer: str, extra: str = "") -> str:
 
 
 def _row(conclusion: Conclusion, mode: str, in_flight: int) -> dict[str, Any]:
-    found = [
+    [row] = [
         row for row in conclusion.measures if (row["mode"], row["in_flight"]) == (mode, in_flight)
     ]
-    assert len(found) == 1
-    return found[0]
+    return row
 
 
-@pytest.mark.parametrize("more", ["", ZEROS], ids=["", "eliding"])
+@pytest.mark.parametrize("zeros", ["", ZEROS], ids=["", "eliding"])
 @pytest.mark.parametrize("slc", ["", SLC], ids=["", "slc"])
 @pytest.mark.parametrize(
-    ("buffer", "word"),
+    ("buffer", "expected"),
     [(PROTECTED, "protected"), (VOLATILE, "volatile"), (IGNORING, "ignores flush")],
 )
-def test_the_class_is_right_with_and_without_an_slc_cache_and_elided_zeros(
-    tmp_path: Path, buffer: str, word: str, slc: str, more: str
+def test_the_class_is_correct_with_and_without_an_slc_cache_and_elided_zeros(
+    tmp_path: Path, buffer: str, expected: str, slc: str, zeros: str
 ) -> None:
-    conclusion = conclude(_evidence(_twin(tmp_path, f"{buffer}\n{more}", slc)))
-    assert conclusion.findings["class"].value == word
+    conclusion = conclude(_evidence(_twin(tmp_path, f"{buffer}\n{zeros}", slc)))
+    assert conclusion.findings["class"].value == expected
     penalty = conclusion.findings["penalty"].value
     assert isinstance(penalty, float)
-    assert (penalty > 1.5) == (word == "volatile")
+    assert (penalty > 1.5) == (expected == "volatile")
 
 
-def test_the_sentence_of_a_drive_that_ignores_flushes_is_a_suspicion(tmp_path: Path) -> None:
+def test_the_verdict_on_a_drive_that_ignores_flushes_is_a_suspicion(tmp_path: Path) -> None:
     conclusion = conclude(_evidence(_twin(tmp_path, IGNORING)))
-    assert "or ignores flushes; only a power cut can tell: ssdlab witness" in conclusion.verdict
+    assert "or it ignores flushes; only a power cut can prove it" in conclusion.verdict
 
 
-def test_the_users_data_sheet_clears_a_drive_of_suspicion(tmp_path: Path) -> None:
-    told = Plan(SMALL.size, SMALL.seconds, SMALL.repeats, "protected")
-    conclusion = conclude(_evidence(_twin(tmp_path, IGNORING), told))
+def test_the_users_data_sheet_decides_about_a_fast_flush(tmp_path: Path) -> None:
+    plan = Plan(SMALL.size, SMALL.seconds, SMALL.repeats, "protected")
+    conclusion = conclude(_evidence(_twin(tmp_path, IGNORING), plan))
     assert conclusion.findings["class"].value == "protected"
 
 
-def test_a_twin_has_no_page_cache_and_waits_for_each_synced_write(tmp_path: Path) -> None:
+def test_a_twin_has_only_direct_modes_and_waits_for_each_synced_write(tmp_path: Path) -> None:
     conclusion = conclude(_evidence(_twin(tmp_path, VOLATILE)))
-    asked = {(row["mode"], row["in_flight"]) for row in conclusion.measures}
+    measured = {(row["mode"], row["in_flight"]) for row in conclusion.measures}
     modes = ("direct none", "direct fsync", "direct dsync")
-    assert asked == {(mode, deep) for mode in modes for deep in (1, 16)}
+    assert measured == {(mode, depth) for mode in modes for depth in (1, 16)}
     none, fsync, dsync = (_row(conclusion, mode, 1) for mode in modes)
     assert none["sync_us_p50"] is None
     assert fsync["sync_us_p50"] > 700
@@ -94,15 +94,14 @@ def test_a_twin_has_no_page_cache_and_waits_for_each_synced_write(tmp_path: Path
     assert fsync["read_mib_per_s"] == pytest.approx(1.5 * fsync["write_mib_per_s"], rel=0.2)
 
 
-def test_a_real_directory_has_buffered_modes_that_say_what_is_in_memory(
+def test_in_a_real_directory_buffered_modes_report_their_cached_share(
     drive_directory: Path,
 ) -> None:
     conclusion = conclude(_evidence(str(drive_directory), Plan(16 * MIB, 0.05, 1)))
     modes = {row["mode"] for row in conclusion.measures}
-    kept = ("none", "fsync", "fdatasync", "dsync")
-    assert modes == {f"{way} {each}" for way in ("direct", "buffered") for each in kept} | {
-        "sysbench trap"
-    }
+    syncs = ("none", "fsync", "fdatasync", "dsync")
+    combined = {f"{access} {sync}" for access in ("direct", "buffered") for sync in syncs}
+    assert modes == combined | {"sysbench trap"}
     trap = _row(conclusion, "sysbench trap", 16)
     assert trap["cached_percent"] > 90
     assert not trap["of_the_drive"]
@@ -114,7 +113,7 @@ def test_a_real_directory_has_buffered_modes_that_say_what_is_in_memory(
     assert list(drive_directory.iterdir()) == []
 
 
-def test_buffered_steps_begin_with_nothing_in_memory_and_the_trap_with_all_of_its_zeros(
+def test_buffered_steps_start_with_an_empty_cache_and_the_sysbench_trap_with_cached_zeros(
     drive_directory: Path,
 ) -> None:
     cached: dict[str, int | None] = {}
@@ -139,7 +138,7 @@ def test_buffered_steps_begin_with_nothing_in_memory_and_the_trap_with_all_of_it
     assert zeros["sysbench trap, 16 in flight"]
 
 
-def test_a_run_that_was_broken_off_in_its_second_repeat_has_a_class_but_no_verdict(
+def test_a_run_interrupted_in_its_second_repeat_has_a_class_but_no_penalty(
     tmp_path: Path,
 ) -> None:
     evidence = _evidence(_twin(tmp_path, VOLATILE))
@@ -152,6 +151,6 @@ def test_a_run_that_was_broken_off_in_its_second_repeat_has_a_class_but_no_verdi
 
 
 @pytest.mark.parametrize("size", [0, 8 * MIB, 16 * MIB + 1])
-def test_a_size_that_is_too_small_or_no_whole_mib_is_wrong_use(size: int) -> None:
+def test_a_size_that_is_too_small_or_not_in_whole_mib_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 16 MiB"):
-        plan(Fsync(size=size), Directory("."), 0)
+        make_plan(Fsync(size=size), Directory("."), 0)

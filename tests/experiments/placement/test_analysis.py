@@ -1,4 +1,4 @@
-"""What is concluded about placements, from records that were made by hand."""
+"""Analysis of placement, on hand-made records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECOND = 10**9
 
 
 def _evidence(speeds: dict[str, float], waf: dict[str, float] | None = None) -> Evidence:
-    """Reads of 8 MiB at so many MiB/s, by case; and what flash writes a host write were."""
+    """Reads of 8 MiB at these speeds in MiB/s, and the WAF, by case."""
     recording = Recording()
     for case, speed in speeds.items():
         row: dict[str, Any] = {
@@ -34,24 +34,24 @@ def _evidence(speeds: dict[str, float], waf: dict[str, float] | None = None) -> 
     return Evidence(recording.tables(), {"states": ["fresh"]}, "interrupted")
 
 
-def test_a_row_has_the_speed_with_the_hosts_time_and_its_part_of_a_whole_file() -> None:
+def test_speeds_include_host_time_and_are_relative_to_the_contiguous_file() -> None:
     cases = {"striped: contiguous": 4.0, "striped: append worst": 1.0}
     rows = conclude(_evidence(cases, {"striped: append worst": 1.5})).measures
-    found = {row["workload"]: row for row in rows}
-    assert found["append worst"]["read_mib_per_s"] == pytest.approx(1.0)
-    assert found["append worst"]["of_contiguous"] == pytest.approx(0.25)
-    assert found["append worst"]["waf"] == 1.5
-    assert found["contiguous"]["waf"] is None
+    by_workload = {row["workload"]: row for row in rows}
+    assert by_workload["append worst"]["read_mib_per_s"] == pytest.approx(1.0)
+    assert by_workload["append worst"]["of_contiguous"] == pytest.approx(0.25)
+    assert by_workload["append worst"]["waf"] == 1.5
+    assert by_workload["contiguous"]["waf"] is None
 
 
-def test_an_application_is_held_against_its_own_files_in_order() -> None:
+def test_an_application_is_compared_with_its_own_files_in_order() -> None:
     cases = {"striped: contiguous": 4.0, "striped: sqlite": 1.0, "striped: sqlite, in order": 2.0}
     rows = conclude(_evidence(cases)).measures
     [row] = [row for row in rows if row["workload"] == "sqlite"]
     assert row["of_contiguous"] == pytest.approx(0.5)
 
 
-def test_the_best_reads_files_in_pieces_fastest_by_its_own_measure_of_a_whole_one() -> None:
+def test_the_best_placement_has_the_highest_speed_relative_to_its_contiguous_file() -> None:
     cases = {
         "striped: contiguous": 4.0,
         "striped: append worst": 1.0,
@@ -63,10 +63,10 @@ def test_the_best_reads_files_in_pieces_fastest_by_its_own_measure_of_a_whole_on
     conclusion = conclude(_evidence(cases))
     assert conclusion.findings["best_placement"].value == "hinted"
     assert conclusion.findings["best_without_hints"].value == "inferred"
-    assert "90 % of whole ones" in conclusion.verdict
+    assert "90% of the speed of contiguous ones" in conclusion.verdict
 
 
-def test_one_placement_alone_is_not_the_best_of_any() -> None:
+def test_with_one_placement_there_is_no_best() -> None:
     conclusion = conclude(_evidence({"striped: contiguous": 4.0, "striped: append worst": 1.0}))
     assert conclusion.findings == {}
     assert conclusion.verdict.startswith("Interrupted before")

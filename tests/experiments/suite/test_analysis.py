@@ -1,4 +1,4 @@
-"""The suite's spread against a published table, and when zeros count as faster."""
+"""Mean and error as in a published table, and when zeros count as faster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from ssdlab.experiments.suite.analysis import content_sensitive
 from ssdlab.stats.spread import mean_deviation
 
-# Intel S3510 120 GB in a published table, MB/s: three runs; mean, error and per cent as printed.
+# Intel S3510 120 GB, MB/s: three runs; then mean, error and per cent as published.
 PUBLISHED = {
     "AS SSD read, sequential": ([425.66, 421.39, 421.62], (422.89, 1.85, 0.44)),
     "AS SSD read, 4 KiB": ([22.08, 24.43, 22.60], (23.04, 0.93, 4.03)),
@@ -25,19 +25,19 @@ DSYNC_PRINTED = (139.18, 0.71, 0.29)
 
 
 @pytest.mark.parametrize("row", PUBLISHED)
-def test_mean_error_and_per_cent_are_those_of_a_published_table(row: str) -> None:
+def test_mean_error_and_per_cent_reproduce_the_published_table(row: str) -> None:
     runs, printed = PUBLISHED[row]
     assert mean_deviation(runs) == pytest.approx(printed, abs=0.0051)  # two digits
 
 
 def test_the_published_error_of_dsync_writes_is_a_misprint_of_042() -> None:
-    found, printed = mean_deviation(DSYNC), DSYNC_PRINTED
-    assert found.mean == pytest.approx(printed[0], abs=0.0051)
-    assert found.error == pytest.approx(0.42, abs=0.0051)
-    assert printed[1] - found.error > 0.25
-    assert found.percent == pytest.approx(0.30, abs=0.0051)
-    # Its own per cent (cut off, not rounded) belies the misprint: 0.29 % of the mean are 0.40.
-    assert printed[2] / 100 * printed[0] == pytest.approx(found.error, abs=0.02)
+    spread, printed = mean_deviation(DSYNC), DSYNC_PRINTED
+    assert spread.mean == pytest.approx(printed[0], abs=0.0051)
+    assert spread.error == pytest.approx(0.42, abs=0.0051)
+    assert printed[1] - spread.error > 0.25
+    assert spread.percent == pytest.approx(0.30, abs=0.0051)
+    # Its per cent (truncated, not rounded) contradicts 0.71: 0.29 % of the mean is 0.40.
+    assert printed[2] / 100 * printed[0] == pytest.approx(spread.error, abs=0.02)
 
 
 def _rows(random: list[float], zeros: list[float]) -> list[dict[str, Any]]:
@@ -55,15 +55,15 @@ def _rows(random: list[float], zeros: list[float]) -> list[dict[str, Any]]:
         ([200.0, 200.0, 200.0], [100.0, 100.0, 100.0], False),  # slower is not faster
     ],
 )
-def test_zeros_must_be_a_tenth_faster_and_beyond_noise(
+def test_zeros_count_if_a_tenth_faster_and_significant(
     random: list[float], zeros: list[float], sensitive: bool
 ) -> None:
-    found = content_sensitive(_rows(random, zeros), 3)
-    assert found is not None
-    assert found.value is sensitive
+    finding = content_sensitive(_rows(random, zeros), 3)
+    assert finding is not None
+    assert finding.value is sensitive
 
 
-def test_a_pair_without_all_its_runs_tells_nothing() -> None:
+def test_without_all_runs_of_a_pair_there_is_no_finding() -> None:
     assert content_sensitive(_rows([100.0] * 3, [200.0] * 2), 3) is None
     assert content_sensitive(_rows([100.0] * 3, [200.0] * 3)[1:], 3) is None
     assert content_sensitive([], 3) is None

@@ -1,4 +1,4 @@
-"""The suite on twins whose truth is known, and in a real directory."""
+"""Runs of suite on twins with known properties, and in a real directory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ssdlab import profiles
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.suite.analysis import conclude
-from ssdlab.experiments.suite.measure import TRIALS, Plan, measure, plan
+from ssdlab.experiments.suite.measure import TESTS, Plan, measure
+from ssdlab.experiments.suite.measure import plan as make_plan
 from ssdlab.experiments.suite.parameters import Suite
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
@@ -26,19 +27,19 @@ DIRECT = {
 }
 
 
-def _evidence(target: str, chosen: Plan = SMALL) -> Evidence:
+def _evidence(target: str, plan: Plan = SMALL) -> Evidence:
     capacity = (1 << 30) if target.startswith("twin:") else None
-    with open_for_run(TargetOptions(parse_target(target, capacity), chosen.size)) as opened:
+    with open_for_run(TargetOptions(parse_target(target, capacity), plan.size)) as opened:
         session = RunSession(opened)
-        session.run_plan(measure, chosen)
-    return Evidence(session.recording.tables(), chosen.parameters())
+        session.run_plan(measure, plan)
+    return Evidence(session.recording.tables(), plan.parameters())
 
 
 def _twin(folder: Path, name: str, *, elides: bool, slc: bool, protected: bool) -> str:
     head, _ = profiles.load(name).split("[buffer]")
-    words = [f"power_loss_protection = {protected}".lower(), f"elides_zeros = {elides}".lower()]
+    keys = [f"power_loss_protection = {protected}".lower(), f"elides_zeros = {elides}".lower()]
     path = folder / "drive.toml"
-    buffer = "\n".join(["[buffer]", 'size = "8 MiB"', *words, SLC if slc else ""])
+    buffer = "\n".join(["[buffer]", 'size = "8 MiB"', *keys, SLC if slc else ""])
     path.write_text(head + buffer)
     return f"twin:{path}"
 
@@ -57,10 +58,10 @@ def test_only_a_twin_that_elides_zeros_is_content_sensitive(
     target = _twin(tmp_path, name, elides=elides, slc=slc, protected=protected)
     conclusion = conclude(_evidence(target))
     assert conclusion.findings["content_sensitive"].value is elides
-    assert ("flatter" in conclusion.verdict) is elides
+    assert ("overstate" in conclusion.verdict) is elides
 
 
-def test_a_twin_has_every_test_but_the_buffered_ones_three_times() -> None:
+def test_a_twin_runs_every_test_except_the_buffered_ones_three_times() -> None:
     conclusion = conclude(_evidence("twin:toshiba-xg5"))
     assert {row["test"] for row in conclusion.measures} == DIRECT
     assert {len(row["mib_per_s_all"]) for row in conclusion.measures} == {3}
@@ -70,7 +71,7 @@ def test_a_twin_has_every_test_but_the_buffered_ones_three_times() -> None:
         assert row["mean"] == pytest.approx(sum(values) / 3)
 
 
-def test_many_in_flight_and_large_requests_are_faster_and_dsync_is_slower() -> None:
+def test_deep_queues_and_large_requests_are_faster_and_dsync_is_slower() -> None:
     conclusion = conclude(_evidence("twin:toshiba-xg5"))
     read = {test: _row(conclusion, test, "read")["mean"] for test in ("sequential", "random 4k")}
     assert read["sequential"] > 10 * read["random 4k"]
@@ -80,10 +81,10 @@ def test_many_in_flight_and_large_requests_are_faster_and_dsync_is_slower() -> N
     assert 60 < _row(conclusion, "access time", "read")["mean"] < 150
 
 
-def test_a_real_directory_has_the_buffered_tests_too(drive_directory: Path) -> None:
+def test_a_real_directory_runs_the_buffered_tests_too(drive_directory: Path) -> None:
     evidence = _evidence(str(drive_directory), Plan(size=16 * MIB, seconds=0.05))
     conclusion = conclude(evidence)
-    assert len(conclusion.measures) == len(TRIALS)
+    assert len(conclusion.measures) == len(TESTS)
     assert {row["test"] for row in conclusion.measures} == DIRECT | {
         "buffered",
         "buffered dsync",
@@ -92,7 +93,7 @@ def test_a_real_directory_has_the_buffered_tests_too(drive_directory: Path) -> N
     assert list(drive_directory.iterdir()) == []
 
 
-def test_a_run_that_was_broken_off_has_its_rows_and_no_finding() -> None:
+def test_an_interrupted_run_has_rows_but_no_finding() -> None:
     evidence = _evidence("twin:toshiba-xg5")
     tables = {**evidence.tables, "steps": evidence.tables["steps"].slice(0, 25)}
     conclusion = conclude(Evidence(tables, SMALL.parameters(), "interrupted"))
@@ -102,6 +103,6 @@ def test_a_run_that_was_broken_off_has_its_rows_and_no_finding() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 8 * MIB, 16 * MIB + 1])
-def test_a_size_that_is_too_small_or_no_whole_mib_is_wrong_use(size: int) -> None:
+def test_a_size_that_is_too_small_or_not_in_whole_mib_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 16 MiB"):
-        plan(Suite(size=size, quick=True), Directory("."), 0)
+        make_plan(Suite(size=size, quick=True), Directory("."), 0)

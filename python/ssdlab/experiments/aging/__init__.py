@@ -1,1 +1,1 @@
-"""The experiment `aging`."""
+"""Experiment `aging`: do random writes slow sequential reads?"""

@@ -1,9 +1,10 @@
-"""aging: does random writing slow this drive's sequential reads, and does rest heal it?
+"""Measurement of aging: do random writes slow sequential reads, and does idle time restore them?
 
 A file of incompressible data is written in order, flushed, and read in order (1 MiB requests, queue
-depth 1). Then 4 KiB random direct writes at queue depth 1, no block twice within an amount, go over
-it, and after each amount and a flush it is read three times, each time after a rest. Source of the
-method: the published table of ten drives that the profiles' ageing rows come from.
+depth 1). Then it is overwritten at random (4 KiB direct writes, queue depth 1, no block twice
+within an amount). After each amount and a flush, the file is read three times, each time after a
+rest. Source of the method: the published table of ten drives from which the profiles take their
+ageing rows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab.device import Job, Op
+from ssdlab.device import Job
 from ssdlab.experiments.aging.parameters import Aging
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.target import Target
@@ -20,10 +21,10 @@ from ssdlab.units import format_size
 MIB: Final = 1 << 20
 SIZE: Final = 4096 * MIB
 AMOUNTS: Final = (50 * MIB, 200 * MIB, 800 * MIB, 4000 * MIB)
-"""Written over a file of `SIZE`, each on top of those before it; they scale with the file."""
+"""Amounts that overwrite a file of `SIZE`, one after the other; they scale with the file size."""
 RESTS_S: Final = (10.0, 20.0, 30.0)
 QUICK: Final = 0.1
-"""`--quick` shortens the rests to this share."""
+"""Factor by which `--quick` shortens the rests."""
 QUICK_SIZE: Final = 512 * MIB
 READ_BLOCK: Final = MIB
 WRITE_BLOCK: Final = 4096
@@ -31,7 +32,7 @@ WRITE_BLOCK: Final = 4096
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; sizes in bytes, times in seconds of the device's clock."""
+    """Sizes in bytes, times in seconds of the drive's clock. Stored in the manifest."""
 
     size: int = SIZE
     amounts: tuple[int, ...] = AMOUNTS
@@ -40,7 +41,7 @@ class Plan:
     seed: int = 0
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "amounts_mib": [amount / MIB for amount in self.amounts],
@@ -54,16 +55,16 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """A read or a write in order."""
+        """Bytes of a sequential read or write."""
         return READ_BLOCK
 
     @property
     def write_bytes(self) -> int:
-        """The file once, and all that goes over it."""
+        """Bytes written: the file, and all random writes."""
         return self.size + sum(self.amounts)
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
+        """Bytes or seconds by kind of work, for the forecast of the run's duration."""
         stages = 1 + len(self.amounts)
         reads = stages * len(self.rests_s) + (self.long_rest_s > 0)
         rest = stages * sum(self.rests_s) + self.long_rest_s
@@ -76,7 +77,7 @@ class Plan:
 
 
 def plan(parameters: Aging, _target: Target, seed: int) -> Plan:
-    """The plan for these parameters.
+    """The plan for the user's parameters.
 
     Raises:
         UsageError: size or rest is out of range.
@@ -90,7 +91,7 @@ def plan(parameters: Aging, _target: Target, seed: int) -> Plan:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Runs the plan's steps and warns if the file system moved the file.
+    """Runs all steps; warns if the file system moved the file.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -101,7 +102,7 @@ def measure(session: RunSession, plan: Plan) -> None:
         _overwrite(session, plan, stage, amount)
         _read_stage(session, plan, stage)
     if plan.long_rest_s > 0:
-        _read(session, plan, (len(plan.amounts), len(plan.rests_s)), plan.long_rest_s)
+        _read(session, plan, len(plan.amounts), len(plan.rests_s), plan.long_rest_s)
     _compare_layout(session)
 
 
@@ -121,25 +122,15 @@ def _overwrite(session: RunSession, plan: Plan, stage: int, amount: int) -> None
 
 def _read_stage(session: RunSession, plan: Plan, stage: int) -> None:
     for repeat, rest_s in enumerate(plan.rests_s):
-        _read(session, plan, (stage, repeat), rest_s)
+        _read(session, plan, stage, repeat, rest_s)
 
 
-def _read(session: RunSession, plan: Plan, place: tuple[int, int], rest_s: float) -> None:
-    stage, repeat = place
-    label = f"reading it, stage {stage} of {len(plan.amounts)}"
+def _read(session: RunSession, plan: Plan, stage: int, repeat: int, rest_s: float) -> None:
+    label = f"reading the file, stage {stage} of {len(plan.amounts)}"
     step = Step("read", label, "read", stage, repeat, rest_s=rest_s)
-    session.run(step, _in_order("read", plan.size, depth=1))
+    job = Job(op="read", length_bytes=plan.size, block_bytes=READ_BLOCK, amount_bytes=plan.size)
+    session.run(step, job)
     session.target.check_uncached()
-
-
-def _in_order(op: Op, amount: int, *, depth: int) -> Job:
-    return Job(
-        op=op,
-        length_bytes=amount,
-        block_bytes=READ_BLOCK,
-        amount_bytes=amount,
-        queue_depth=depth,
-    )
 
 
 def _compare_layout(session: RunSession) -> None:
@@ -148,7 +139,7 @@ def _compare_layout(session: RunSession) -> None:
     if counts and counts[-1] > 1.5 * counts[0] + 8:
         session.target.warn(
             "layout-changed",
-            f"The file lay in {counts[0]} pieces when fresh and in {counts[-1]} at the end: "
-            "the file system moved what was overwritten, so the reads became slower by its "
-            "layout too, not by the drive alone.",
+            f"The test file had {counts[0]} extents when fresh and {counts[-1]} at the end: the "
+            "file system moved the overwritten blocks, so part of the slowdown is due to the file "
+            "system, not to the drive. Measure on ext4 or xfs, or on the block device.",
         )

@@ -1,4 +1,4 @@
-"""The measures of an aging run, typed: how long the file took to read after each amount."""
+"""The measures of an aging run as typed values: read times after each amount of random writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ssdlab.wording import positive
 
 @dataclass(frozen=True)
 class Reading:
-    """Reads of the whole file after `written_mib` had been written over it in total."""
+    """Best and all read times of the file after `written_mib` of random writes in total."""
 
     written_mib: float
     read_s: float
@@ -18,18 +18,18 @@ class Reading:
 
 
 def readings(run: Run) -> list[Reading]:
-    """The reads in order; rows without a read time (an interrupted stage) are left out."""
-    found = []
+    """The run's rows in order; rows without a read time (interrupted stages) are left out."""
+    result = []
     for row in run.result.measures:
         written, read = positive(row.get("written_mib"), zero=True), positive(row.get("read_s"))
         if written is not None and read is not None:
-            repeats = row.get("read_s_all")
-            listed = repeats if isinstance(repeats, list) else [read]
-            kept = tuple(second for second in map(positive, listed) if second is not None)
-            found.append(Reading(written, read, kept))
-    return found
+            values = row.get("read_s_all")
+            values = values if isinstance(values, list) else [read]
+            repeats = tuple(second for second in map(positive, values) if second is not None)
+            result.append(Reading(written, read, repeats))
+    return result
 
 
 def file_mib(run: Run) -> float | None:
-    """The size of the file that was read, or None where the run does not say."""
+    """The size of the test file, or None if the run does not record it."""
     return positive(run.result.parameters.get("size_mib"))

@@ -1,1 +1,1 @@
-"""The experiment `cache`."""
+"""Experiment `cache`: sizes and recovery time of the write buffer and the SLC cache."""

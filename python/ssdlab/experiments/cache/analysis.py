@@ -1,9 +1,10 @@
-"""How much a drive takes before its speed falls, what takes it, and how long it rests from that.
+"""Analysis of cache: sizes of write buffer and SLC cache, and the idle time that empties the cache.
 
-What a buffer holds is what was taken beyond the rate behind the fall, for it moves on meanwhile. An
-SLC cache keeps what it took: its size is the place of the fall less the buffer. A flush tells them
-apart, for it empties a buffer and no cache; where it empties nothing (a buffer with capacitors),
-the first kink does.
+The buffer drains while it fills, so its size is what was written before the drop in speed, less
+what flash could program in that time (at the rate after the drop). The SLC cache keeps its data:
+its size is what was written before the last drop, less the buffer. A flush empties a buffer but not
+an SLC cache. If a flush empties nothing (a buffer with capacitors), the first drop shows the
+buffer.
 """
 
 from __future__ import annotations
@@ -23,44 +24,44 @@ from ssdlab.stats.steady import Progress
 from ssdlab.units import format_duration
 
 MIB: Final = 1 << 20
-BACK: Final = 0.95
-"""As in the experiment: a rest gave everything back if so much is taken again."""
-_BEFORE: Final = 0.9  # of the last fall's place: where a first one is looked for
-_DRAINS: Final = 1.5  # times as long as flash takes to program it: a buffer, no cache
-_BUFFER_MOST: Final = 128 * MIB  # more memory than this for writes no drive is known to have
-_SHOWS: Final = 0.02  # of what was held at first: less right after a flush is no buffer
-_POINTS: Final = 90  # of a curve
+RECOVERED: Final = 0.95
+"""Share of the first capacity that counts as all of it, as in the measurement."""
+_EARLY: Final = 0.9  # of the last drop's position: an earlier drop must lie before this
+_DRAIN_FACTOR: Final = 1.5  # a buffer is empty again within this multiple of its program time
+_BUFFER_MAX: Final = 128 * MIB  # no drive is known to have a larger write buffer
+_BUFFER_SHARE_MIN: Final = 0.02  # of what the first write buffered: less after a flush is noise
+_POINTS: Final = 90  # rows per curve
 
 
 @dataclass(frozen=True)
-class Writing:
-    """A writing of the run: its case (first, flushed, rested), the rest before it, its curve.
+class WritePass:
+    """One write of the region: its case (first, flushed, rested), the rest before it, its curve.
 
-    `last` is the fall behind which the lasting rate begins, `first` one before that; None where
-    there is none.
+    `last_drop` is the drop in speed to the sustained rate, `early_drop` one before that; None if
+    there is no such drop.
     """
 
     case: str
     rest_s: float | None
     curve: Progress
-    last: RateDrop | None
-    first: RateDrop | None
+    last_drop: RateDrop | None
+    early_drop: RateDrop | None
 
     @property
-    def taken(self) -> float:
-        """Bytes before the lasting rate; all that was written where it did not fall."""
-        return self.curve.written if self.last is None else self.last.at
+    def fast_bytes(self) -> float:
+        """Bytes written before the last drop; all of them if the speed did not drop."""
+        return self.curve.written if self.last_drop is None else self.last_drop.at
 
     @property
-    def held(self) -> float:
-        """Bytes that a buffer took, as far as this writing shows one."""
-        fall = self.first or self.last
-        return 0.0 if fall is None else fall.buffered
+    def buffered_bytes(self) -> float:
+        """Bytes that a buffer held at the first drop of this pass; 0 without a drop."""
+        drop = self.early_drop or self.last_drop
+        return 0.0 if drop is None else drop.buffered
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Buffer and cache in bytes, the cache None where there is none; why, of each."""
+    """Sizes in bytes, `cache` None without an SLC cache, and the reasons."""
 
     buffer: float
     cache: float | None
@@ -69,54 +70,56 @@ class _Sizes:
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """Rows of all curves, the sizes and the rest that gives them back."""
-    written = writings(evidence)
-    measures = [row for writing in written for row in _rows(writing)]
-    if not written or written[0].case != "first":
-        ended = ENDINGS[evidence.outcome]
-        return Conclusion(measures, {}, f"{ended} before anything was written: nothing to tell.")
-    first = written[0]
-    if first.last is None:
-        found, sentence = _none(first)
-        return Conclusion(measures, found, qualified(sentence, evidence.warnings))
-    if len(written) < 2:
-        ended = ENDINGS[evidence.outcome]
-        return Conclusion(measures, {}, f"{ended} before it was written again: too little to tell.")
-    found = _findings(written, first.last)
-    sentence = _sentence(found, first.last)
+    """The curves of all passes as rows, the two sizes, and the rest that restores them."""
+    passes = write_passes(evidence)
+    measures = [row for each in passes for row in _rows(each)]
+    ended = ENDINGS[evidence.outcome]
+    if not passes or passes[0].case != "first":
+        return Conclusion(measures, {}, f"{ended} before anything was written: no result.")
+    first = passes[0]
+    if first.last_drop is None:
+        why = f"no drop in speed within {first.curve.written / MIB:.4g} MiB; give a larger --size"
+        names = {"buffer_mib": "MiB", "slc_mib": "MiB", "refill_s": "s"}
+        findings = {name: Finding(None, unit, None, None, why) for name, unit in names.items()}
+        sentence = f"{why[0].upper()}{why[1:]}."
+        return Conclusion(measures, findings, qualified(sentence, evidence.warnings))
+    if len(passes) < 2:
+        return Conclusion(measures, {}, f"{ended} before the second write: no result.")
+    findings = _findings(passes, first.last_drop)
+    sentence = _sentence(findings, first.last_drop)
     if "virtual" in evidence.warnings:
-        sentence = f"{sentence.rstrip('.')}; of a virtual disk this may be the host's doing."
-    return Conclusion(measures, found, qualified(sentence, evidence.warnings))
+        sentence = f"{sentence.rstrip('.')}; on a virtual disk the host may be the cause."
+    return Conclusion(measures, findings, qualified(sentence, evidence.warnings))
 
 
-def writings(evidence: Evidence) -> list[Writing]:
-    """The writings in the order of the run; the steps of the first one belong together."""
+def write_passes(evidence: Evidence) -> list[WritePass]:
+    """The passes in the order of the run; the first pass may consist of two steps."""
     grouped: dict[tuple[int, str], list[dict[str, Any]]] = {}
     for step in evidence.steps("write"):
         if step["bytes"]:
             grouped.setdefault((step["stage"], step["case"]), []).append(step)
-    return [_writing(evidence, case, steps) for (_, case), steps in grouped.items()]
+    return [_write_pass(evidence, case, steps) for (_, case), steps in grouped.items()]
 
 
-def _writing(evidence: Evidence, case: str, steps: Sequence[dict[str, Any]]) -> Writing:
+def _write_pass(evidence: Evidence, case: str, steps: Sequence[dict[str, Any]]) -> WritePass:
     curve = progress(evidence, steps)
     last = last_drop(curve)
-    first = None if last is None else first_drop(curve, _BEFORE * last.at)
-    return Writing(case, steps[0]["value"], curve, last, first)
+    early = None if last is None else first_drop(curve, _EARLY * last.at)
+    return WritePass(case, steps[0]["value"], curve, last, early)
 
 
-def _rows(writing: Writing) -> list[dict[str, Any]]:
-    """Rates between places that are finer at the beginning: a buffer is small beside a cache."""
-    whole = writing.curve.written
-    marks = np.unique(np.concatenate(([0.0], np.geomspace(whole / 1024, whole, _POINTS))))
+def _rows(write_pass: WritePass) -> list[dict[str, Any]]:
+    """The write rate by position, in finer steps at the start because buffers are small."""
+    total = write_pass.curve.written
+    marks = np.unique(np.concatenate(([0.0], np.geomspace(total / 1024, total, _POINTS))))
     rows = []
     for start, stop in pairwise(float(mark) for mark in marks):
-        seconds = float(writing.curve.between(start, stop, 1)[0])
+        seconds = float(write_pass.curve.between(start, stop, 1)[0])
         if seconds > 0:
             rows.append(
                 {
-                    "case": writing.case,
-                    "rest_s": writing.rest_s,
+                    "case": write_pass.case,
+                    "rest_s": write_pass.rest_s,
                     "written_mib": stop / MIB,
                     "write_mib_per_s": (stop - start) / MIB / seconds,
                 }
@@ -124,120 +127,135 @@ def _rows(writing: Writing) -> list[dict[str, Any]]:
     return rows
 
 
-def _none(first: Writing) -> tuple[dict[str, Finding], str]:
-    why = f"the speed did not fall within {first.curve.written / MIB:.4g} MiB: give a larger --size"
-    names = {"buffer_mib": "MiB", "slc_mib": "MiB", "refill_s": "s"}
-    found = {name: Finding(None, unit, None, None, why) for name, unit in names.items()}
-    return found, f"No fall was seen: {why}."
-
-
-def _findings(written: Sequence[Writing], last: RateDrop) -> dict[str, Finding]:
-    rested = [each for each in written if each.case == "rested"]
-    shown = _refill(rested, _taken(written[0], written[1]))
-    sizes = _sizes(written[0], written[1], shown)
-    margin = (last.high - last.low) / 2 / MIB
-    found = {
-        "buffer_mib": _buffer(written, sizes),
+def _findings(passes: Sequence[WritePass], last: RateDrop) -> dict[str, Finding]:
+    first, flushed = passes[:2]
+    rested = [each for each in passes if each.case == "rested"]
+    capacity = _comparable_bytes(first, flushed)
+    refill = _refill(rested, capacity)
+    sizes = _sizes(first, flushed, capacity, refill)
+    findings = {
+        "buffer_mib": _buffer(first, flushed, sizes),
         "slc_mib": Finding(None, "MiB", None, None, sizes.why_cache),
-        "refill_s": Finding(None, "s", None, None, "there is no cache that rest would give back"),
+        "refill_s": Finding(None, "s", None, None, "no SLC cache was found"),
         "lasting_mib_per_s": Finding(
-            last.after / MIB, "MiB/s", None, None, "the rate behind the last fall"
+            last.after / MIB, "MiB/s", None, None, "the rate after the last drop"
         ),
     }
     if sizes.cache is not None:
-        size = sizes.cache / MIB
-        found["slc_mib"] = Finding(size, "MiB", size - margin, size + margin, sizes.why_cache)
-        found["refill_s"] = shown
-    return found
+        size, margin = sizes.cache / MIB, (last.high - last.low) / 2 / MIB
+        findings["slc_mib"] = Finding(size, "MiB", size - margin, size + margin, sizes.why_cache)
+        findings["refill_s"] = refill
+    return findings
 
 
-def _taken(first: Writing, later: Writing) -> float:
-    """What was taken at first, looked at as closely as a later and shorter writing is."""
-    fall = last_drop(first.curve, later.curve.written)
-    return first.taken if fall is None else fall.at
+def _comparable_bytes(first: WritePass, later: WritePass) -> float:
+    """Bytes before the last drop of `first`, found at the resolution of the shorter `later`."""
+    drop = last_drop(first.curve, later.curve.written)
+    return first.fast_bytes if drop is None else drop.at
 
 
-def _sizes(first: Writing, flushed: Writing, refill: Finding) -> _Sizes:
-    """What took it: `first` fell, `flushed` is the same right after a flush."""
-    assert first.last is not None, "without a fall there is nothing to divide"
-    at = f"{first.taken / MIB:.4g} MiB were taken before the last fall"
-    if flushed.last is not None and flushed.taken >= BACK * _taken(first, flushed):
-        why = f"{at}, and again right after a flush: a buffer's work"
-        return _Sizes(flushed.held, None, why, f"{why}, and no cache's")
-    unmoved = flushed.held < _SHOWS * first.last.buffered
-    if unmoved and first.first is None and _drains(first.last, refill):
-        why = f"{at}; a rest no longer than programming them takes gives them back"
-        return _Sizes(first.last.buffered, None, f"{why}: a buffer that a flush leaves full", why)
-    known = first.first.buffered if first.first is not None else 0.0
-    honest = flushed.held >= known / 2 and flushed.held > 0
-    buffer = flushed.held if honest else known
-    seen = "right after a flush" if honest else "before the first kink (a flush leaves it full)"
-    why = f"{buffer / MIB:.4g} MiB went in beyond the flash's rate {seen}"
-    return _Sizes(buffer, first.taken - buffer, why, f"{at}, of which the buffer had its part")
+def _sizes(first: WritePass, flushed: WritePass, capacity: float, refill: Finding) -> _Sizes:
+    """Divides what the first pass wrote before its last drop into buffer and SLC cache.
+
+    `flushed` is the pass right after a flush.
+    """
+    assert first.last_drop is not None, "without a drop there is nothing to divide"
+    total = f"{first.fast_bytes / MIB:.4g} MiB before the last drop"
+    if flushed.last_drop is not None and flushed.fast_bytes >= RECOVERED * capacity:
+        why = f"{total}, and as much again right after a flush: a write buffer"
+        return _Sizes(flushed.buffered_bytes, None, why, f"{why}, not an SLC cache")
+    flush_empties_nothing = flushed.buffered_bytes < _BUFFER_SHARE_MIN * first.last_drop.buffered
+    if flush_empties_nothing and first.early_drop is None and _drains(first.last_drop, refill):
+        why = f"{total}; a rest that is just long enough to program them makes room again"
+        return _Sizes(
+            first.last_drop.buffered,
+            None,
+            f"{why}: a buffer that a flush does not empty",
+            f"{why}: a buffer, not an SLC cache",
+        )
+    early_bytes = first.early_drop.buffered if first.early_drop is not None else 0.0
+    if flushed.buffered_bytes > 0 and flushed.buffered_bytes >= early_bytes / 2:
+        buffer, when = flushed.buffered_bytes, "right after a flush"
+    else:
+        buffer, when = early_bytes, "before the first drop (a flush does not empty the buffer)"
+    why = f"{buffer / MIB:.4g} MiB more than flash could program {when}"
+    return _Sizes(buffer, first.fast_bytes - buffer, why, f"{total}, less the buffer")
 
 
-def _drains(fall: RateDrop, refill: Finding) -> bool:
-    soon = isinstance(refill.value, float) and refill.value <= _DRAINS * fall.at / fall.after
-    return soon and fall.buffered <= _BUFFER_MOST
+def _drains(drop: RateDrop, refill: Finding) -> bool:
+    """Whether what was written before the drop is small and programmed quickly, as in a buffer."""
+    program_s = drop.at / drop.after
+    fast = isinstance(refill.value, float) and refill.value <= _DRAIN_FACTOR * program_s
+    return fast and drop.buffered <= _BUFFER_MAX
 
 
-def _buffer(written: Sequence[Writing], sizes: _Sizes) -> Finding:
-    """Bounded by what the first writing and the one after a flush show of it."""
+def _buffer(first: WritePass, flushed: WritePass, sizes: _Sizes) -> Finding:
+    """The buffer's size; the first pass and the one after a flush bound it."""
     if sizes.buffer <= 0:
-        why = "no buffer was told from what lies behind it"
+        why = "a write buffer could not be distinguished from the SLC cache"
         return Finding(None, "MiB", None, None, why)
-    near = [each.held for each in written[:2] if 0.5 < each.held / sizes.buffer < 2]
-    low, high = min(near, default=sizes.buffer), max(near, default=sizes.buffer)
-    margin = min((_margin(each) for each in written[:2]), default=0.0)
-    bounds = ((min(low, sizes.buffer) - margin) / MIB, (max(high, sizes.buffer) + margin) / MIB)
-    return Finding(sizes.buffer / MIB, "MiB", *bounds, sizes.why_buffer)
+    passes = first, flushed
+    estimates = [
+        each.buffered_bytes for each in passes if 0.5 < each.buffered_bytes / sizes.buffer < 2
+    ]
+    low, high = min([sizes.buffer, *estimates]), max([sizes.buffer, *estimates])
+    margin = min(_margin(each) for each in passes)
+    return Finding(
+        sizes.buffer / MIB, "MiB", (low - margin) / MIB, (high + margin) / MIB, sizes.why_buffer
+    )
 
 
-def _margin(writing: Writing) -> float:
-    """Bytes by which the place of the fall that shows the buffer may be off."""
-    fall = writing.first or writing.last
-    return float("inf") if fall is None else (fall.high - fall.low) / 2
+def _margin(write_pass: WritePass) -> float:
+    """Uncertainty in bytes of the position of the drop that shows the buffer."""
+    drop = write_pass.early_drop or write_pass.last_drop
+    return float("inf") if drop is None else (drop.high - drop.low) / 2
 
 
-def _refill(rested: Sequence[Writing], taken: float) -> Finding:
-    """The shortest rest that gives everything back: between one too short and one long enough."""
-    short = [each for each in rested if each.taken < BACK * taken]
-    enough = [each.rest_s for each in rested if each.taken >= BACK * taken and each.rest_s]
-    if not enough:
-        if not rested:
-            return Finding(None, "s", None, None, "no rest was tried")
-        most = max(rested, key=lambda each: each.taken)
+def _refill(rested: Sequence[WritePass], capacity: float) -> Finding:
+    """The rest that restores `capacity` bytes: between one too short and one long enough."""
+    if not rested:
+        return Finding(None, "s", None, None, "no rest was tried")
+    enough_s = [
+        each.rest_s for each in rested if each.rest_s and each.fast_bytes >= RECOVERED * capacity
+    ]
+    if not enough_s:
+        best = max(rested, key=lambda each: each.fast_bytes)
         longest = max(each.rest_s or 0.0 for each in rested)
         why = (
-            f"not all of it came back within {format_duration(longest)}: at most "
-            f"{most.taken / taken:.0%}, after {format_duration(most.rest_s or 0.0)}"
+            f"no rest up to {format_duration(longest)} was long enough: at most "
+            f"{best.fast_bytes / capacity:.0%} was available again, after "
+            f"{format_duration(best.rest_s or 0.0)}"
         )
         return Finding(None, "s", longest, None, why)
-    high = min(enough)
-    below = [each.rest_s for each in short if each.rest_s and each.rest_s < high]
-    if not below:
-        why = f"the shortest rest that was tried, {format_duration(high)}, gave everything back"
+    high = min(enough_s)
+    too_short_s = [
+        each.rest_s
+        for each in rested
+        if each.rest_s and each.fast_bytes < RECOVERED * capacity and each.rest_s < high
+    ]
+    if not too_short_s:
+        why = f"the shortest rest that was tried, {format_duration(high)}, was long enough"
         return Finding(high, "s", None, high, why)
-    low = max(below)
+    low = max(too_short_s)
     why = (
-        f"{format_duration(low)} are too short and {format_duration(high)} long enough: within a "
-        f"factor of {high / low:.2f}"
+        f"{format_duration(low)} was too short and {format_duration(high)} long enough: known "
+        f"within a factor of {high / low:.2f}"
     )
     return Finding((low * high) ** 0.5, "s", low, high, why)
 
 
-def _sentence(found: dict[str, Finding], last: RateDrop) -> str:
-    buffer, cache, refill = (found[name].value for name in ("buffer_mib", "slc_mib", "refill_s"))
-    behind = f"{last.after / MIB:.4g} MiB/s behind it"
-    said = f"a buffer of {buffer:.4g} MiB" if isinstance(buffer, float) else "no buffer told apart"
+def _sentence(findings: dict[str, Finding], last: RateDrop) -> str:
+    buffer, cache, refill = (findings[name].value for name in ("buffer_mib", "slc_mib", "refill_s"))
+    fast = f"The first {last.at / MIB:.4g} MiB are written at {last.before / MIB:.4g} MiB/s"
+    then = f"then {last.after / MIB:.4g} MiB/s"
+    buffer_text = (
+        f"a buffer of {buffer:.4g} MiB" if isinstance(buffer, float) else "a buffer of unknown size"
+    )
     if not isinstance(cache, float):
-        return f"The drive takes {last.at / MIB:.4g} MiB at speed: {said}, no SLC cache; {behind}."
-    back = (
-        f"a rest of about {format_duration(refill)} gives it back"
+        return f"{fast}, {then}: {buffer_text}, no SLC cache."
+    recovery = (
+        f"idle time of about {format_duration(refill)} restores it"
         if isinstance(refill, float)
-        else "rest did not give all of it back"
+        else "idle time did not restore all of it"
     )
-    return (
-        f"The drive takes {last.at / MIB:.4g} MiB at {last.before / MIB:.4g} MiB/s: {said} and an "
-        f"SLC cache of {cache:.4g} MiB; {behind}; {back}."
-    )
+    return f"{fast}, {then}: {buffer_text} and an SLC cache of {cache:.4g} MiB; {recovery}."

@@ -1,16 +1,16 @@
-"""cache: how much does a drive take before its speed falls, and how long must it rest after that?
+"""Measurement of cache: how much is written before the speed drops, and which rest restores it?
 
-A region is written in order, fast enough to fill any cache; where the rate falls, something is
-full. A flush and the same again at once tells the buffer from an SLC cache: a flush empties the
-buffer, only idle time folds the cache. Then rests of other lengths before the same writes look for
-the one that gives everything back: by factors of four, and halved twice between the last that is
-too short and the first that is long enough.
+A region is written in order, fast enough to fill any cache. Where the rate drops, a buffer or cache
+is full. The next write follows right after a flush: a flush empties the buffer, only idle time
+folds the SLC cache. Further writes follow after different rests, to find the one that restores the
+full capacity: in factors of four, then two bisections between the longest rest that was too short
+and the shortest that was long enough.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ssdlab.device import Job
 from ssdlab.experiments.cache.parameters import Cache
@@ -22,60 +22,60 @@ from ssdlab.target import Target
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 SIZE: Final = 16 << 30
-"""Of a directory; of a twin or block device it is a half."""
+"""Default region in a directory."""
 QUICK_SIZE: Final = 1 << 30
-OF_DRIVE: Final = 2
-QUICK_OF_DRIVE: Final = 8
+DRIVE_PART: Final = 2
+QUICK_DRIVE_PART: Final = 8
+"""The default region of a twin or block device is its capacity divided by this."""
 SIZE_MIN: Final = 16 * MIB
 BLOCK: Final = 128 * KIB
 DEPTH: Final = 16
 SETTLE_S: Final = 60.0
 QUICK_SETTLE_S: Final = 5.0
-FINE: Final = 1 << 30
-"""So much of the first writing is recorded by the millisecond: buffers are small."""
+FINE_BYTES: Final = 1 << 30
+"""The first part of the first write is recorded in intervals of 1 ms, as buffers are small."""
 REST_FIRST_S: Final = 1.0
-REST_LEAST_S: Final = 1 / 256
-REST_MOST_S: Final = 1024.0
-QUICK_REST_MOST_S: Final = 16.0
-FACTOR: Final = 4.0
-HALVINGS: Final = 2
-AGAIN: Final = 1.4
-"""After a rest so much of what was taken at first is written: to the fall and beyond it."""
-BACK: Final = 0.95
-"""A rest gave everything back if the drive takes this share again."""
+REST_MIN_S: Final = 1 / 256
+REST_MAX_S: Final = 1024.0
+QUICK_REST_MAX_S: Final = 16.0
+REST_FACTOR: Final = 4.0
+BISECTIONS: Final = 2
+REWRITE_FACTOR: Final = 1.4
+"""Later writes are this multiple of the bytes before the first drop, to see the drop again."""
+RECOVERED: Final = 0.95
+"""A rest is long enough if this share of the first capacity is available again."""
 _INTERVALS: Final = 2000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; sizes in bytes, times in seconds of the drive's clock."""
+    """Sizes in bytes, times in seconds of the drive's clock. Stored in the manifest."""
 
     size: int = SIZE
     trims: bool = False
     settle_s: float = SETTLE_S
-    rest_most_s: float = REST_MOST_S
+    rest_most_s: float = REST_MAX_S
     seed: int = 0
 
     @property
     def request_bytes_max(self) -> int:
-        """Of a write."""
+        """Bytes of a write request."""
         return BLOCK
 
     @property
     def write_bytes(self) -> int:
-        """The region once, and the same for each rest at most."""
-        return self.size * (2 + self._rests)
+        """Bytes written at most: the region for each pass."""
+        return self.size * (2 + self._rests_max)
 
     @property
-    def _rests(self) -> int:
-        steps = 0
-        rest_s = REST_FIRST_S
+    def _rests_max(self) -> int:
+        count, rest_s = 1 + BISECTIONS, REST_FIRST_S
         while rest_s < self.rest_most_s:
-            rest_s, steps = rest_s * FACTOR, steps + 1
-        return steps + 1 + HALVINGS
+            rest_s, count = rest_s * REST_FACTOR, count + 1
+        return count
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "write_block_kib": BLOCK / KIB,
@@ -85,14 +85,16 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast; at most."""
-        trimmed = float(self.size) if self.trims else 0.0
-        rest_s = self.settle_s + 2 * self.rest_most_s
-        return {"fill": float(self.write_bytes), "trim": trimmed, "rest": rest_s}
+        """Bytes or seconds by kind of work, at most, for the forecast of the run's duration."""
+        return {
+            "fill": float(self.write_bytes),
+            "trim": float(self.size) if self.trims else 0.0,
+            "rest": self.settle_s + 2 * self.rest_most_s,
+        }
 
 
 def plan(parameters: Cache, target: Target, seed: int) -> Plan:
-    """The plan for these parameters.
+    """The plan for the user's parameters.
 
     Raises:
         UsageError: the size is out of range, or larger than the drive.
@@ -101,80 +103,83 @@ def plan(parameters: Cache, target: Target, seed: int) -> Plan:
 
 
 def plan_for(parameters: Cache, drive: int | None, seed: int) -> Plan:
-    """As `plan`, for a drive of `drive` bytes; None for a directory."""
+    """As `plan`, for a drive of `drive` bytes, or a directory if None."""
     quick = parameters.quick
     size = QUICK_SIZE if quick else SIZE
     if drive is not None:
-        size = max(SIZE_MIN, drive // (QUICK_OF_DRIVE if quick else OF_DRIVE) // MIB * MIB)
+        size = max(SIZE_MIN, drive // (QUICK_DRIVE_PART if quick else DRIVE_PART) // MIB * MIB)
     size = parameters.size_bytes(size, most=drive, why_most=", the drive's size")
     settle_s = QUICK_SETTLE_S if quick else SETTLE_S
-    rest_most_s = QUICK_REST_MOST_S if quick else REST_MOST_S
+    rest_most_s = QUICK_REST_MAX_S if quick else REST_MAX_S
     return Plan(size, drive is not None, settle_s, rest_most_s, seed)
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """The first writing, the same after a flush, and after rests.
+    """Writes the region, writes again after a flush, and again after rests.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    if plan.trims and _takes_trims(session):
+    if plan.trims and _supports_trim(session):
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
-    first = _first(session, plan)
+    first = _first_pass(session, plan)
     session.flush()
-    fall = last_drop(first)
-    if fall is None:
+    drop = last_drop(first)
+    if drop is None:
         session.expect({})
         return
-    places = _Places(plan.size, min(plan.size, max(SIZE_MIN, round(AGAIN * fall.at) // MIB * MIB)))
-    # Of as many bytes as are written later: small sizes depend on how closely they are looked at.
-    fall = last_drop(first, float(places.length)) or fall
-    session.expect({"fill": float(places.length * (plan.write_bytes // plan.size - 1))})
-    flushed = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
-    soon = last_drop(Progress(*session.run(flushed, places.job(1)).columns()))
+    length = min(plan.size, max(SIZE_MIN, round(REWRITE_FACTOR * drop.at) // MIB * MIB))
+    parts = _Parts(plan.size, length)
+    # Analyse only as many bytes as later passes have: the resolution depends on their number.
+    drop = last_drop(first, float(length)) or drop
+    session.expect({"fill": float(length * (plan.write_bytes // plan.size - 1))})
+    step = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
+    after_flush = last_drop(Progress(*session.run(step, parts.job(1)).columns()))
     session.flush(1)
-    if soon is None or soon.high < BACK * fall.low:
-        if places.count < 2:
+    if after_flush is None or after_flush.high < RECOVERED * drop.low:
+        if parts.count < 2:
             session.target.warn(
                 "cache-overwritten",
-                "The region has no room to write elsewhere after a rest: what the cache holds is "
-                "overwritten and need not be folded, so it may be back too soon; give more --size.",
+                "The region is too small to write elsewhere after a rest: cached data is "
+                "overwritten and need not be folded, so the recovery time may be too short. Give "
+                "a larger --size.",
             )
-        _rests(session, plan, fall.at, places)
+        _find_rest(session, plan, drop.at, parts)
     session.expect({})
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Where each of the later writings goes: not over what the one before left in the cache."""
+class _Parts:
+    """Parts of the region, in bytes, used in turn: no pass overwrites what the last one cached."""
 
     size: int
     length: int
 
     @property
     def count(self) -> int:
-        """Places side by side in the region."""
         return self.size // self.length
 
     def job(self, stage: int) -> Job:
-        """The writing of a stage."""
         return _job("write", self.length, offset=stage % self.count * self.length)
 
 
-def _takes_trims(session: RunSession) -> bool:
+def _supports_trim(session: RunSession) -> bool:
     drives = session.target.identity.get("drives", ())
     if session.target.is_virtual or (drives and all(d.get("discard_max_bytes") for d in drives)):
         return True
     session.target.warn(
-        "no-trim", "The drive takes no trims here: what it held before is there yet."
+        "no-trim",
+        "The drive does not support TRIM here, so it still holds its old data and its SLC cache "
+        "may be smaller than on an empty drive. Trim the drive by other means first.",
     )
     return False
 
 
-def _job(op: str, amount: int, *, offset: int = 0, interval_ms: int = 1) -> Job:
-    assert op in {"write", "trim"}, op
+def _job(
+    op: Literal["write", "trim"], amount: int, *, offset: int = 0, interval_ms: int = 1
+) -> Job:
     return Job(
-        op="write" if op == "write" else "trim",
+        op=op,
         offset_bytes=offset,
         length_bytes=amount,
         block_bytes=BLOCK,
@@ -184,29 +189,27 @@ def _job(op: str, amount: int, *, offset: int = 0, interval_ms: int = 1) -> Job:
     )
 
 
-def _first(session: RunSession, plan: Plan) -> Progress:
-    """The first writing, its beginning by the millisecond."""
-    fine = min(plan.size, FINE)
+def _first_pass(session: RunSession, plan: Plan) -> Progress:
+    """Writes the whole region; the first `FINE_BYTES` are a step of their own."""
+    fine = min(plan.size, FINE_BYTES)
     step = Step("write", "writing in order", "fill", case="first", rest_s=plan.settle_s)
-    begun = session.run(step, _job("write", fine))
-    outcomes = [begun]
+    outcomes = [session.run(step, _job("write", fine))]
     if fine < plan.size:
-        rest = plan.size - fine
-        expected_s = begun.seconds * rest / fine
-        job = _job(
-            "write", rest, offset=fine, interval_ms=max(1, round(1000 * expected_s / _INTERVALS))
-        )
+        remaining = plan.size - fine
+        expected_s = outcomes[0].seconds * remaining / fine
+        interval_ms = max(1, round(1000 * expected_s / _INTERVALS))
+        job = _job("write", remaining, offset=fine, interval_ms=interval_ms)
         outcomes.append(session.run(Step("write", step.label, "fill", repeat=1, case="first"), job))
     columns = [outcome.columns() for outcome in outcomes]
-    seconds = [length for lengths, _ in columns for length in lengths]
+    seconds = [value for values, _ in columns for value in values]
     return Progress(seconds, [amount for _, amounts in columns for amount in amounts])
 
 
-def _rests(session: RunSession, plan: Plan, taken: float, places: _Places) -> None:
-    """Looks for the shortest rest after which the drive takes as much as at first."""
-    short, enough = 0.0, float("inf")
-    rest_s, stage, halvings = REST_FIRST_S, 2, 0
-    while REST_LEAST_S <= rest_s <= plan.rest_most_s:
+def _find_rest(session: RunSession, plan: Plan, capacity: float, parts: _Parts) -> None:
+    """Searches the shortest rest after which `capacity` bytes are written before the drop."""
+    too_short_s, enough_s = 0.0, float("inf")
+    rest_s, stage, bisections = REST_FIRST_S, 2, 0
+    while REST_MIN_S <= rest_s <= plan.rest_most_s:
         step = Step(
             "write",
             f"writing again after a rest of {rest_s:g} s",
@@ -216,17 +219,17 @@ def _rests(session: RunSession, plan: Plan, taken: float, places: _Places) -> No
             value=rest_s,
             rest_s=rest_s,
         )
-        fall = last_drop(Progress(*session.run(step, places.job(stage)).columns()))
+        drop = last_drop(Progress(*session.run(step, parts.job(stage)).columns()))
         session.flush(stage)
-        if fall is None or fall.at >= BACK * taken:
-            enough = min(enough, rest_s)
+        if drop is None or drop.at >= RECOVERED * capacity:
+            enough_s = min(enough_s, rest_s)
         else:
-            short = max(short, rest_s)
-        if short > 0 and enough < float("inf"):
-            if halvings == HALVINGS:
+            too_short_s = max(too_short_s, rest_s)
+        if too_short_s > 0 and enough_s < float("inf"):
+            if bisections == BISECTIONS:
                 return
-            halvings += 1
-            rest_s = (short * enough) ** 0.5
+            bisections += 1
+            rest_s = (too_short_s * enough_s) ** 0.5
         else:
-            rest_s = rest_s / FACTOR if enough < float("inf") else rest_s * FACTOR
+            rest_s = rest_s / REST_FACTOR if enough_s < float("inf") else rest_s * REST_FACTOR
         stage += 1

@@ -1,1 +1,1 @@
-"""The experiment `fragments`."""
+"""Experiment `fragments`: the cost of reading a fragmented file, and its cause."""

@@ -1,8 +1,8 @@
-"""What a file in pieces costs to read, and whether splitting or conflicts inside the drive do it.
+"""Analysis of fragments: slowdown of a fragmented file, by request splitting or die conflicts.
 
-Of the time that a file in many pieces takes beyond one in a single piece, the part that the same
-commands also take in order is the price of splitting: more commands, each with its way to the drive
-and back. The rest is the drive's: pieces that lie on few dies wait for each other.
+The excess of a file in pieces over one in a single piece has two parts. Request splitting is what
+the same commands also cost on a contiguous file: there are more commands, each with a round trip
+to the drive. The rest is the drive's: pieces on few dies wait for each other.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ssdlab.records import Finding
 from ssdlab.stats.interval import median_ratio_interval, ratio_interval
 
 COLUMNS: Final = Columns(("degree", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
-"""The cells of `measures` that runs have in common."""
-CHEAP: Final = 1.1
-"""Below this ratio pieces are called free: repeats scatter by a few per cent."""
+"""The columns by which `compare` matches and compares the rows of two runs."""
+SLOWDOWN_MIN: Final = 1.1
+"""Smaller ratios count as no slowdown: repeats differ by a few per cent."""
 CONFLICTS: Final = "die conflicts"
 SPLITTING: Final = "request splitting"
 NONE: Final = "none"
@@ -28,32 +28,32 @@ _IN_ORDER: Final = "in order"
 _MEMORY: Final = "memory"
 
 _NOT_THE_DRIVE: Final = frozenset({"virtual", "busy-host", "stolen-time", "composed", "network"})
-"""Warnings after which something else than dies may be what conflicts."""
+"""With one of these warnings, something other than dies may conflict."""
 
 
 @dataclass(frozen=True)
-class _Place:
-    """What was read: gap, degree and depth; `part` is what a read of it was for.
+class _Case:
+    """One kind of read: layout, queue depth, and what was read.
 
-    "pieces", or what was read in turn with them: "commands", the same commands in order, and
-    "whole", the file in one piece. "memory" has no gap.
+    `kind` is "pieces", "commands" (a contiguous file, read with the same commands), "whole" (a
+    contiguous file in one piece), or "memory" (a loop device over memory; without a gap).
     """
 
-    part: str
+    kind: str
     gap: str
     degree: int
     depth: int
 
 
-Times = dict[_Place, list[float]]
+Times = dict[_Case, list[float]]
 """Milliseconds of each repeat."""
 
 
 @dataclass(frozen=True)
-class _Slow:
-    """What a layout took at a depth, beside the file in one piece: milliseconds of each repeat.
+class _Comparison:
+    """Read times of a layout at a depth, and its reference reads: milliseconds of each repeat.
 
-    `host` is the part of the excess that the host alone takes, or None.
+    `host` is the host's part of the excess, or None if it was not measured.
     """
 
     gap: str
@@ -69,136 +69,140 @@ class _Slow:
         return statistics.median(self.pieces) / statistics.median(self.whole)
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
-        return _bounds(self.pieces, self.whole)
-
-    @property
     def excess(self) -> float:
         return statistics.median(self.pieces) - statistics.median(self.whole)
 
     @property
-    def by_splitting(self) -> float:
+    def splitting(self) -> float:
         return statistics.median(self.commands) - statistics.median(self.whole)
 
     @property
     def cause(self) -> str:
-        """Of a file that is surely slower; conflicts, where it surely is beyond its commands."""
-        if self.ratio < CHEAP or not _surely_longer(self.pieces, self.whole):
+        """The larger part, if the file is significantly slower.
+
+        Conflicts must also be significant beyond the time of the commands.
+        """
+        if self.ratio < SLOWDOWN_MIN or not _is_longer(self.pieces, self.whole):
             return NONE
-        mostly = self.excess - self.by_splitting > self.by_splitting
-        return CONFLICTS if mostly and _surely_longer(self.pieces, self.commands) else SPLITTING
+        mostly_conflicts = self.excess - self.splitting > self.splitting
+        if mostly_conflicts and _is_longer(self.pieces, self.commands):
+            return CONFLICTS
+        return SPLITTING
 
 
 def _bounds(above: list[float], below: list[float]) -> tuple[float, float] | None:
-    """By ranks, for a busy host makes single reads ten times as long; of few repeats, by means."""
+    """Interval of the ratio: by ranks, as a busy host slows single reads tenfold; else by means."""
     return median_ratio_interval(above, below) or ratio_interval(above, below)
 
 
-def _surely_longer(above: list[float], below: list[float]) -> bool:
-    """Whether the bounds of the ratio say so; a twin's repeats need none."""
+def _is_longer(above: list[float], below: list[float]) -> bool:
+    """Whether the times are significantly longer; a twin's repeats have no interval."""
     bounds = _bounds(above, below)
     return bounds is None or bounds[0] > 1.0
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row a gap, degree and depth; slowdowns and causes are those of the largest degree.
+    """One row per gap, degree and depth; slowdowns and causes are those of the largest degree.
 
-    `cause` is that at the largest depth where the file is slower at all: one at a time no two
-    commands are there to conflict, so what is seen then is always splitting.
+    `cause` is that of the largest depth with a slowdown: a single command in flight has no other to
+    conflict with, so at depth 1 the cause is always splitting.
     """
     times = _times(evidence)
-    gaps = [gap for gap in evidence.parameters["gaps"] if any(at.gap == gap for at in times)]
+    gaps = [gap for gap in evidence.parameters["gaps"] if any(case.gap == gap for case in times)]
     rows = _rows(times, gaps, evidence)
-    found = [
-        slow
+    comparisons = [
+        comparison
         for gap in gaps
         for depth in evidence.parameters["queue_depths"]
-        if (slow := _slow(times, (gap, depth), evidence)) is not None
+        if (comparison := _comparison(times, gap, depth, evidence)) is not None
     ]
-    if not found:
-        ended = ENDINGS[evidence.outcome]
-        return Conclusion(rows, {}, f"{ended} before enough was read: too little to tell.")
-    main = [slow for slow in found if slow.gap == found[0].gap]
-    others = [slow for slow in found if slow.gap != found[0].gap]
-    findings = _findings(main, others, _host_source(evidence))
+    ended = ENDINGS[evidence.outcome]
+    if not comparisons:
+        return Conclusion(rows, {}, f"{ended} before there were enough reads to compare.")
+    main = [each for each in comparisons if each.gap == comparisons[0].gap]
+    others = [each for each in comparisons if each.gap != comparisons[0].gap]
+    findings = _findings(main, others, _splitting_method(evidence))
     verdict = _verdict(main, others, evidence.warnings)
     if evidence.outcome != "complete":
-        verdict = f"{ENDINGS[evidence.outcome]} before all was read. {verdict}"
+        verdict = f"{ended} before all layouts were read. {verdict}"
     return Conclusion(rows, findings, verdict)
 
 
 def _times(evidence: Evidence) -> Times:
     gaps = evidence.parameters["gaps"]
     steps = evidence.steps()
-    stages = {step["stage"]: step for step in steps if step["phase"] in gaps}
-    found: Times = {}
+    layout_steps = {step["stage"]: step for step in steps if step["phase"] in gaps}
+    times: Times = {}
     for step in steps:
-        place = _place_of(step, stages.get(step["stage"]))
-        if place is not None:
-            found.setdefault(place, []).append(_milliseconds(step, evidence))
-    return found
+        case = _case_of(step, layout_steps.get(step["stage"]))
+        if case is not None:
+            times.setdefault(case, []).append(_milliseconds(step, evidence))
+    return times
 
 
-def _place_of(step: Mapping[str, Any], pieces: Mapping[str, Any] | None) -> _Place | None:
-    """Where a step belongs; `pieces` is a read of the layout that its stage was for."""
+def _case_of(step: Mapping[str, Any], layout_step: Mapping[str, Any] | None) -> _Case | None:
+    """The case of a step; `layout_step` is a read of the fragmented file in the same stage."""
     depth = step["queue_depth"]
     if step["phase"] == _MEMORY:
-        return _Place("memory", "", int(step["value"]), depth)
-    if pieces is None:
+        return _Case("memory", "", int(step["value"]), depth)
+    if layout_step is None:
         return None
-    gap, degree = pieces["phase"], int(pieces["value"])
+    gap, degree = layout_step["phase"], int(layout_step["value"])
     if step["phase"] == gap:
-        return _Place("pieces", gap, degree, depth)
+        return _Case("pieces", gap, degree, depth)
     if step["phase"] == _IN_ORDER:
-        return _Place("whole" if step["value"] == 1 else "commands", gap, degree, depth)
+        return _Case("whole" if step["value"] == 1 else "commands", gap, degree, depth)
     return None
 
 
 def _milliseconds(step: Mapping[str, Any], evidence: Evidence) -> float:
-    """What a read took; on a twin, with the time of a host that reads from it."""
+    """Duration of a read; on a twin, including the modelled time of the host."""
     drive = 1000 * seconds_of(step)
     if not evidence.virtual:
         return drive
-    host = _twin_host(evidence, step["requests"], step["bytes"], step["queue_depth"])
+    host = _modelled_host_ms(evidence, step["requests"], step["bytes"], step["queue_depth"])
     if step["queue_depth"] == 1:
         return drive + host
     first = float(evidence.parameters["twin_host_deep_first_us"]) / 1000
     return max(drive + first, host)
 
 
-def _twin_host(evidence: Evidence, commands: int, amount: int, depth: int) -> float:
-    """Milliseconds of the host that a plan gives a twin: in turn with the drive, or beside it."""
-    asked, kib = evidence.parameters, amount / 1024
+def _modelled_host_ms(evidence: Evidence, commands: int, size_bytes: int, depth: int) -> float:
+    """Host time of a read from a twin, by the model in the run's parameters (`plan.Host`)."""
+    parameters, kib = evidence.parameters, size_bytes / 1024
     if depth > 1:
-        return float(kib * asked["twin_host_deep_per_kib_us"] / 1000)
-    each = commands * asked["twin_host_per_command_us"]
-    return float((each + kib * asked["twin_host_per_kib_us"]) / 1000)
+        return float(kib * parameters["twin_host_deep_per_kib_us"] / 1000)
+    us = (
+        commands * parameters["twin_host_per_command_us"] + kib * parameters["twin_host_per_kib_us"]
+    )
+    return float(us / 1000)
 
 
 def _rows(times: Times, gaps: Sequence[str], evidence: Evidence) -> list[dict[str, Any]]:
-    """By gap, then depth, then degree; the file in one piece stands first for each."""
-    found = []
+    """Rows by gap, depth and degree; each depth begins with the file in one piece."""
+    rows = []
     for gap in gaps:
-        places = {(at.depth, at.degree) for at in times if at.gap == gap and at.part == "pieces"}
-        for depth in sorted({depth for depth, _ in places}):
-            degrees = sorted(degree for at, degree in places if at == depth)
-            found.append(_whole_row(times, (gap, depth), evidence))
-            found += [_row(times, _Place("pieces", gap, each, depth), evidence) for each in degrees]
-    return [row for row in found if row is not None]
+        cases = [case for case in times if case.gap == gap and case.kind == "pieces"]
+        for depth in sorted({case.depth for case in cases}):
+            whole_row = _whole_row(times, gap, depth, evidence)
+            if whole_row is not None:
+                rows.append(whole_row)
+            degrees = sorted(case.degree for case in cases if case.depth == depth)
+            rows += [_row(times, _Case("pieces", gap, each, depth), evidence) for each in degrees]
+    return rows
 
 
-def _whole_row(times: Times, place: tuple[str, int], evidence: Evidence) -> dict[str, Any] | None:
-    """The file in one piece, from all the times that it was read in turn with a gap's layouts."""
-    gap, depth = place
-    each = [
+def _whole_row(times: Times, gap: str, depth: int, evidence: Evidence) -> dict[str, Any] | None:
+    """The row of the file in one piece, from its reads in turn with all layouts of a gap."""
+    read_ms = [
         value
-        for at, values in times.items()
-        if (at.part, at.gap, at.depth) == ("whole", gap, depth)
+        for case, values in times.items()
+        if (case.kind, case.gap, case.depth) == ("whole", gap, depth)
         for value in values
     ]
-    if not each:
+    if not read_ms:
         return None
-    median = statistics.median(each)
+    median = statistics.median(read_ms)
     return {
         "degree": 1,
         "queue_depth": depth,
@@ -206,22 +210,21 @@ def _whole_row(times: Times, place: tuple[str, int], evidence: Evidence) -> dict
         "read_ms": median,
         "in_order_ms": median,
         "whole_ms": median,
-        "host_ms": _host_ms(times, (1, depth), evidence),
-        "read_ms_all": each,
+        "host_ms": _host_ms(times, 1, depth, evidence),
+        "read_ms_all": read_ms,
     }
 
 
-def _row(times: Times, place: _Place, evidence: Evidence) -> dict[str, Any]:
-    each = times[place]
+def _row(times: Times, case: _Case, evidence: Evidence) -> dict[str, Any]:
     return {
-        "degree": place.degree,
-        "queue_depth": place.depth,
-        "gap": place.gap,
-        "read_ms": statistics.median(each),
-        "in_order_ms": _median(times.get(replace(place, part="commands"))),
-        "whole_ms": _median(times.get(replace(place, part="whole"))),
-        "host_ms": _host_ms(times, (place.degree, place.depth), evidence),
-        "read_ms_all": each,
+        "degree": case.degree,
+        "queue_depth": case.depth,
+        "gap": case.gap,
+        "read_ms": statistics.median(times[case]),
+        "in_order_ms": _median(times.get(replace(case, kind="commands"))),
+        "whole_ms": _median(times.get(replace(case, kind="whole"))),
+        "host_ms": _host_ms(times, case.degree, case.depth, evidence),
+        "read_ms_all": times[case],
     }
 
 
@@ -229,77 +232,78 @@ def _median(values: Sequence[float] | None) -> float | None:
     return statistics.median(values) if values else None
 
 
-def _host_ms(times: Times, place: tuple[int, int], evidence: Evidence) -> float | None:
-    """What the host alone takes for a degree at a depth: of a drive in memory, or by the plan."""
-    degree, depth = place
+def _host_ms(times: Times, degree: int, depth: int, evidence: Evidence) -> float | None:
+    """The host's time for a degree at a depth: measured on memory, or modelled for a twin."""
     if not evidence.virtual:
-        return _median(times.get(_Place("memory", "", degree, depth)))
+        return _median(times.get(_Case("memory", "", degree, depth)))
     window = int(evidence.parameters["window_mib"] * 1024 * 1024)
     command = evidence.parameters["command_kib"] * 1024
-    return _twin_host(evidence, window // min(window // degree, command), window, depth)
+    commands = window // min(window // degree, command)
+    return _modelled_host_ms(evidence, commands, window, depth)
 
 
-def _slow(times: Times, place: tuple[str, int], evidence: Evidence) -> _Slow | None:
-    """The largest degree that was read as often as planned, or None where none was."""
-    gap, depth = place
+def _comparison(times: Times, gap: str, depth: int, evidence: Evidence) -> _Comparison | None:
+    """Times of the largest degree that has all repeats, or None."""
     repeats = max(1, int(evidence.parameters["repeats"]))
-    for degree in sorted({at.degree for at in times if at.gap == gap}, reverse=True):
+    for degree in sorted({case.degree for case in times if case.gap == gap}, reverse=True):
         pieces, commands, whole = (
-            times.get(_Place(part, gap, degree, depth), [])
-            for part in ("pieces", "commands", "whole")
+            times.get(_Case(kind, gap, degree, depth), [])
+            for kind in ("pieces", "commands", "whole")
         )
         if min(len(pieces), len(commands), len(whole)) >= repeats:
-            hosts = [_host_ms(times, (each, depth), evidence) for each in (1, degree)]
-            host = None if hosts[0] is None or hosts[1] is None else hosts[1] - hosts[0]
-            return _Slow(gap, degree, depth, pieces, commands, whole, host)
+            one, many = (_host_ms(times, each, depth, evidence) for each in (1, degree))
+            host = None if one is None or many is None else many - one
+            return _Comparison(gap, degree, depth, pieces, commands, whole, host)
     return None
 
 
-def _host_source(evidence: Evidence) -> Finding:
-    """What the price of splitting, and the host's part of it, were measured on."""
+def _splitting_method(evidence: Evidence) -> Finding:
+    """The finding `splitting_measured_by`."""
     if evidence.virtual:
-        return _fact("file in order", "the host's part is as the parameters give it to a twin")
+        return _fact("file in order", "the host's time is modelled, see the parameters")
     if evidence.steps(_MEMORY):
-        why = "the host's part is what the commands take on a loop device over memory"
+        why = "the host's time was measured with the same commands on a loop device over memory"
         return _fact("file in order, drive in memory", why)
-    return _fact("file in order", "the host's part is not told apart: no drive in memory")
+    return _fact("file in order", "the host's time was not measured: no loop device over memory")
 
 
 def _findings(
-    main: Sequence[_Slow], others: Sequence[_Slow], measured: Finding
+    main: Sequence[_Comparison], others: Sequence[_Comparison], splitting_method: Finding
 ) -> dict[str, Finding]:
-    found: dict[str, Finding] = {}
-    for slow in main:
-        found[f"slowdown_depth_{slow.depth}"] = _slowdown(slow)
-    for slow in others:
-        found[f"slowdown_depth_{slow.depth}_{slow.gap}"] = _slowdown(slow)
-    for slow in main:
-        found[f"cause_depth_{slow.depth}"] = _fact(slow.cause, _why(slow))
-    slowed = [slow for slow in main if slow.cause != NONE] or main
-    deepest = max(slowed, key=lambda slow: slow.depth)
-    found["cause"] = _fact(deepest.cause, f"at queue depth {deepest.depth}: {_why(deepest)}")
-    for slow in main:
-        share = _host_share(slow)
+    findings: dict[str, Finding] = {}
+    for each in main:
+        findings[f"slowdown_depth_{each.depth}"] = _slowdown(each)
+    for each in others:
+        findings[f"slowdown_depth_{each.depth}_{each.gap}"] = _slowdown(each)
+    for each in main:
+        findings[f"cause_depth_{each.depth}"] = _fact(each.cause, _why(each))
+    slower = [each for each in main if each.cause != NONE] or main
+    deepest = max(slower, key=lambda each: each.depth)
+    why = f"at queue depth {deepest.depth}: {_why(deepest)}"
+    findings["cause"] = _fact(deepest.cause, why)
+    for each in main:
+        share = _host_share(each)
         if share is not None:
-            found[f"host_share_depth_{slow.depth}"] = share
-    found["splitting_measured_by"] = measured
-    return found
+            findings[f"host_share_depth_{each.depth}"] = share
+    findings["splitting_measured_by"] = splitting_method
+    return findings
 
 
-def _slowdown(slow: _Slow) -> Finding:
-    value, bounds = slow.ratio, slow.bounds
+def _slowdown(comparison: _Comparison) -> Finding:
+    value, bounds = comparison.ratio, _bounds(comparison.pieces, comparison.whole)
     low, high = (min(bounds[0], value), max(bounds[1], value)) if bounds else (None, None)
     why = (
-        f"8 MiB took {statistics.median(slow.whole):.3g} ms in one piece and "
-        f"{statistics.median(slow.pieces):.3g} ms in {slow.degree}, with {_gaps([slow])}"
+        f"8 MiB took {statistics.median(comparison.whole):.3g} ms in one piece and "
+        f"{statistics.median(comparison.pieces):.3g} ms in {comparison.degree} pieces with "
+        f"{_gap_text(comparison)}"
     )
     return Finding(value=value, unit="x", low=low, high=high, why=why)
 
 
-def _why(slow: _Slow) -> str:
+def _why(comparison: _Comparison) -> str:
     return (
-        f"{slow.degree} pieces take {slow.excess:.3g} ms more than one; the same commands on a "
-        f"file in order take {slow.by_splitting:.3g} ms more"
+        f"{comparison.degree} pieces take {comparison.excess:.3g} ms more than one; the same "
+        f"commands on a contiguous file take {comparison.splitting:.3g} ms more"
     )
 
 
@@ -307,43 +311,44 @@ def _fact(value: str, why: str) -> Finding:
     return Finding(value=value, unit="", low=None, high=None, why=why)
 
 
-def _host_share(slow: _Slow) -> Finding | None:
-    """Per cent of the excess that the host alone takes; None where there is no excess to share."""
-    if slow.host is None or slow.cause == NONE:
+def _host_share(comparison: _Comparison) -> Finding | None:
+    """Per cent of the excess that is host time; None if unknown or without a slowdown."""
+    if comparison.host is None or comparison.cause == NONE:
         return None
-    value = 100 * min(1.0, max(0.0, slow.host / slow.excess))
-    taken = f"{slow.host:.3g}" if slow.host > 0 else "nothing"
-    why = f"the host alone takes {taken} of the {slow.excess:.3g} ms more"
+    value = 100 * min(1.0, max(0.0, comparison.host / comparison.excess))
+    why = f"{max(0.0, comparison.host):.3g} of the {comparison.excess:.3g} ms more are host time"
     return Finding(value=value, unit="%", low=None, high=None, why=why)
 
 
-def _verdict(main: Sequence[_Slow], others: Sequence[_Slow], warnings: frozenset[str]) -> str:
+def _verdict(
+    main: Sequence[_Comparison], others: Sequence[_Comparison], warnings: frozenset[str]
+) -> str:
     sentence = qualified(_sentence(main, others), warnings)
-    if _NOT_THE_DRIVE & warnings and any(slow.cause == CONFLICTS for slow in main):
-        sentence += " Whether it is dies that conflict is doubtful, see the warnings."
+    if _NOT_THE_DRIVE & warnings and any(each.cause == CONFLICTS for each in main):
+        sentence += " Something other than dies may conflict, see the warnings."
     return sentence
 
 
-def _sentence(main: Sequence[_Slow], others: Sequence[_Slow]) -> str:
-    if all(slow.ratio < CHEAP for slow in [*main, *others]):
+def _sentence(main: Sequence[_Comparison], others: Sequence[_Comparison]) -> str:
+    if all(each.ratio < SLOWDOWN_MIN for each in [*main, *others]):
         return f"A file in {main[0].degree} pieces is read as fast as one in a single piece."
-    told = " and ".join(f"{_times_as_long(slow)}{_because(slow)}" for slow in main)
-    sentence = f"In {main[0].degree} pieces with {_gaps(main)} a file takes {told}"
+    slowdowns = " and ".join(f"{_ratio_text(each)}{_cause_text(each)}" for each in main)
+    sentence = f"A file in {main[0].degree} pieces with {_gap_text(main[0])} takes {slowdowns}"
     if others:
-        sentence += f"; with {_gaps(others)} " + " and ".join(_times_as_long(s) for s in others)
+        slowdowns = " and ".join(_ratio_text(each) for each in others)
+        sentence += f"; with {_gap_text(others[0])} {slowdowns}"
     return sentence + "."
 
 
-def _times_as_long(slow: _Slow) -> str:
-    how = "one at a time" if slow.depth == 1 else f"{slow.depth} at a time"
-    return f"{slow.ratio:.2f} times as long {how}"
+def _ratio_text(comparison: _Comparison) -> str:
+    return f"{comparison.ratio:.2f} times as long at queue depth {comparison.depth}"
 
 
-def _because(slow: _Slow) -> str:
-    if slow.cause != NONE:
-        return f" ({slow.cause})"
-    return "" if slow.ratio < CHEAP else " (no more than the repeats scatter)"
+def _cause_text(comparison: _Comparison) -> str:
+    if comparison.cause != NONE:
+        return f" ({comparison.cause})"
+    return "" if comparison.ratio < SLOWDOWN_MIN else " (within the variation of the repeats)"
 
 
-def _gaps(slows: Sequence[_Slow]) -> str:
-    return "gaps of equal length" if slows[0].gap == "worst" else "random gaps"
+def _gap_text(comparison: _Comparison) -> str:
+    return "even gaps" if comparison.gap == "worst" else "random gaps"

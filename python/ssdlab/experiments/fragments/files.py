@@ -1,8 +1,8 @@
-"""The layout in a directory: a file is written whole, then what lies between the pieces is cut out.
+"""Fragmented files in a directory: a file is written, then the gaps are cut out of it.
 
-Appending by turns with another file, as the study did, gives far fewer pieces on an ext4 of today,
-which reserves room ahead. Collapsing the gaps of one preallocated file is exact on ext4 and xfs. It
-is not believed but looked up: the merged extents (FIEMAP) must be the pieces.
+Appending to two files in turn, as the study did, gives far fewer pieces on a current ext4, which
+preallocates. Collapsing the gaps of a preallocated file is exact on ext4 and xfs. The result is
+checked: the merged extents (FIEMAP) must be the planned pieces.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from ssdlab.device import open_real
 from ssdlab.errors import TargetError
 from ssdlab.experiments.fragments.layout import (
     WINDOW,
+    ActualLayout,
     Layout,
     Pieces,
-    Seen,
+    actual_layout,
+    fits_extents,
     gaps_between,
-    seen,
-    stays_whole,
 )
 from ssdlab.experiments.fragments.plan import Plan
 from ssdlab.experiments.fragments.reading import (
-    Ground,
-    Reading,
-    Turn,
+    FileRead,
+    Region,
     fill_in_order,
     fill_pieces,
-    take_turns,
-    whole,
+    read_in_turn,
+    reference_reads,
 )
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import RunSession
@@ -39,101 +38,97 @@ from ssdlab.runner.testfile import TestFile
 from ssdlab.runner.written import check_uncached, check_written
 from ssdlab.storage_stack.extents import merged, read_extents
 
-_COLLAPSE: Final = 0x08  # FALLOC_FL_COLLAPSE_RANGE
-_DRAWS: Final = 64
-"""So many places in the stretches are tried until no border of the file system's is in the way."""
-_MET: Final = 0.9
-"""With less than this share of gaps as asked, the layout is another one than the report says."""
-_PIECES: Final[Pieces] = ((0, WINDOW),)
-"""In the file itself the pieces follow each other."""
+_FALLOC_FL_COLLAPSE_RANGE: Final = 0x08
+_DRAWS: Final = 64  # draws of piece offsets until none crosses a border between extents
+_DISTANCES_MET_MIN: Final = 0.9  # share of distances that must be as planned, or the run warns
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Makes one fragmented file after the other beside one in order, and reads both in turn.
+    """Makes one fragmented file after the other and reads each in turn with a contiguous one.
 
     Raises:
-        TargetError: the layout cannot be made here; before anything is written where possible.
+        TargetError: the layout cannot be made here; if possible, before anything is written.
         Interrupted, DeviceFailure: as `RunSession.run_plan`.
     """
     opened = session.target
     assert opened.test_file is not None
     _require_collapse(opened.test_file)
     os.ftruncate(opened.test_file.fd, WINDOW)
-    beside = Ground(opened.drive, WINDOW)
-    fill_in_order(session, beside)
+    reference = Region(opened.drive, WINDOW)
+    fill_in_order(session, reference)
     extents = read_extents(opened.test_file.fd)
     if extents is None or len(merged(extents)) != 1:
         opened.warn(
             "layout-changed",
-            "The file that should lie in order has more than one extent: slowdowns are too small.",
+            "The contiguous reference file has more than one extent, so the slowdowns come out "
+            "too small. Measure on a file system with more contiguous free space.",
         )
     for stage, layout in enumerate(plan.layouts, 1):
         with TestFile(opened.test_file.path.parent, layout.span) as file:
-            _measure_one(session, plan, (stage, layout), (file, beside))
-
-
-def _measure_one(
-    session: RunSession, plan: Plan, which: tuple[int, Layout], where: tuple[TestFile, Ground]
-) -> None:
-    (stage, layout), (file, beside) = which, where
-    pieces = _place(file, layout, plan.seed)
-    _write(session, plan, which, (file, pieces))
-    _cut_out(file, gaps_between(pieces, layout.span))
-    _verify(session.target, file, layout, pieces)
-    # Opened anew: it has another size now.
-    ground = Ground(open_real(file.path, request_bytes_max=plan.request_bytes_max), WINDOW)
-    fragmented = Reading(layout.gap, layout, ground, _PIECES)
-    readings: Sequence[Reading] = (fragmented, *whole(layout, beside))
-    turns = [Turn(stage, repeat, depth) for repeat in range(plan.repeats) for depth in plan.depths]
-    take_turns(session, turns, lambda _: readings)
-    check_uncached(file.fd, session.target.warn)
-    found = seen(merged(read_extents(file.fd) or ()), pieces)
-    _tell(session, layout, found)
+            pieces = _choose_pieces(file, layout, plan.seed)
+            _write(session, plan, file, layout, pieces, stage)
+            _cut_gaps(file, gaps_between(pieces, layout.span))
+            _verify(opened, file, layout, pieces)
+            _read(session, plan, file, layout, stage, reference)
+            _record(session, layout, _layout_of(file, pieces))
 
 
 def _write(
-    session: RunSession, plan: Plan, which: tuple[int, Layout], where: tuple[TestFile, Pieces]
+    session: RunSession, plan: Plan, file: TestFile, layout: Layout, pieces: Pieces, stage: int
 ) -> None:
-    """Writes all of the file in order, or the pieces alone."""
-    (stage, layout), (file, pieces) = which, where
     drive = open_real(file.path, request_bytes_max=plan.request_bytes_max, seed=stage)
-    ground = Ground(drive, layout.span)
+    region = Region(drive, layout.span)
     if plan.order == "address":
-        fill_in_order(session, ground, stage)
+        fill_in_order(session, region, stage)
     else:
-        fill_pieces(session, ground, layout, pieces, stage)
+        fill_pieces(session, region, layout, pieces, stage)
 
 
-def _place(file: TestFile, layout: Layout, seed: int) -> Pieces:
-    """The pieces at places where the file system divides none of them, the first that are found."""
+def _read(
+    session: RunSession, plan: Plan, file: TestFile, layout: Layout, stage: int, reference: Region
+) -> None:
+    # Opened again, because the size has changed. In the file itself the pieces are adjacent.
+    region = Region(open_real(file.path, request_bytes_max=plan.request_bytes_max), WINDOW)
+    fragmented = FileRead(layout.gap, layout, region, ((0, WINDOW),))
+    reads: Sequence[FileRead] = (fragmented, *reference_reads(layout, reference))
+    read_in_turn(session, plan, stage, lambda _: reads)
+    check_uncached(file.fd, session.target.warn)
+
+
+def _layout_of(file: TestFile, pieces: Pieces) -> ActualLayout:
+    return actual_layout(merged(read_extents(file.fd) or ()), pieces)
+
+
+def _choose_pieces(file: TestFile, layout: Layout, seed: int) -> Pieces:
+    """The first draw of pieces that does not cross a border between the file's extents."""
     extents = merged(read_extents(file.fd) or ())
     for draw in range(_DRAWS):
         pieces = layout.pieces(seed, draw)
-        if stays_whole(pieces, extents):
+        if fits_extents(pieces, extents):
             return pieces
     raise TargetError(
-        f"{file.path.parent}: the free space lies in {len(extents)} parts, among which a file in "
-        f"{layout.degree} even pieces finds no place; give an emptier file system, a smaller "
-        "--distance or a smaller --size"
+        f"{file.path.parent}: free space is too fragmented: the test file has {len(extents)} "
+        f"extents, and {layout.degree} pieces do not fit into them; give an emptier file system, a "
+        "smaller --distance or a smaller --size"
     )
 
 
 def _require_collapse(file: TestFile) -> None:
-    """Cuts a little out of the file that is there anyway: not every file system can."""
+    """Tries to collapse a range of the test file, which not all file systems support."""
     try:
         _collapse(file.fd, 0, WINDOW)
     except OSError as error:
         raise TargetError(
             f"{file.path.parent}: this file system cannot cut a range out of a file "
-            f"({error.strerror}), by which pieces are laid out; give a directory on ext4 or xfs, a "
-            "block device or twin:NAME"
+            f"({error.strerror}), which is needed to make fragmented files; give a directory on "
+            "ext4 or xfs, a block device or twin:NAME"
         ) from error
 
 
-def _cut_out(file: TestFile, gaps: Pieces) -> None:
+def _cut_gaps(file: TestFile, gaps: Pieces) -> None:
     try:
         for offset, length in gaps:
-            if offset + length == os.fstat(file.fd).st_size:  # at the end there is nothing to move
+            if offset + length == os.fstat(file.fd).st_size:  # collapsing at the end is an error
                 os.ftruncate(file.fd, offset)
             else:
                 _collapse(file.fd, offset, length)
@@ -146,41 +141,42 @@ def _cut_out(file: TestFile, gaps: Pieces) -> None:
 
 
 def _collapse(fd: int, offset: int, length: int) -> None:
-    """Removes a range; what follows moves up. Whole blocks of the file system only.
+    """Removes a range of whole file system blocks; the data after it moves up.
 
     Raises:
         OSError: as fallocate(2).
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    sizes = ctypes.c_int64(offset), ctypes.c_int64(length)
-    if libc.fallocate64(fd, _COLLAPSE, *sizes) != 0:
+    start, size = ctypes.c_int64(offset), ctypes.c_int64(length)
+    if libc.fallocate64(fd, _FALLOC_FL_COLLAPSE_RANGE, start, size) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def _verify(opened: OpenTarget, file: TestFile, layout: Layout, pieces: Pieces) -> None:
-    """Looks up where the file lies; refuses another layout, warns about a similar one."""
+    """Fails if the file's extents are not the pieces; warns if their distances differ."""
     if check_written(file.fd, opened.warn) is None:
         raise TargetError(
-            f"{file.path.parent}: this file system does not tell where a file lies (no FIEMAP), so "
-            "a layout cannot be proved; give a directory on ext4 or xfs, or twin:NAME"
+            f"{file.path.parent}: this file system does not report a file's extents (no FIEMAP), "
+            "so the layout cannot be checked; give a directory on ext4 or xfs, or twin:NAME"
         )
-    found = seen(merged(read_extents(file.fd) or ()), pieces)
-    if found.lengths != (layout.piece,) * layout.degree:
+    actual = _layout_of(file, pieces)
+    if actual.lengths != (layout.piece,) * layout.degree:
         raise TargetError(
-            f"{file.path.parent}: asked for {layout.degree} pieces, the file system made "
-            f"{found.pieces}; give a directory on ext4 or xfs with more free space"
+            f"{file.path.parent}: the file should have {layout.degree} pieces, but the file system "
+            f"made {actual.pieces}; give a directory on ext4 or xfs with more free space"
         )
-    if found.distances_met < _MET * (layout.degree - 1):
+    if actual.distances_met < _DISTANCES_MET_MIN * (layout.degree - 1):
         opened.warn(
             "layout-changed",
-            f"Of the {layout.degree - 1} gaps between pieces ({layout.gap}) only "
-            f"{found.distances_met} are as long as asked: the free space is in parts.",
+            f"Only {actual.distances_met} of {layout.degree - 1} gaps between pieces "
+            f"({layout.gap}) have the planned length, because free space is fragmented. Measure "
+            "on an emptier file system.",
         )
 
 
-def _tell(session: RunSession, layout: Layout, found: Seen) -> None:
-    words = f"{layout.gap}, degree {layout.degree}"
-    session.observe("extents", found.pieces, words)
-    session.observe("distances_met", found.distances_met, words)
-    session.observe("jumps_back", found.jumps_back, words)
+def _record(session: RunSession, layout: Layout, actual: ActualLayout) -> None:
+    detail = f"{layout.gap}, degree {layout.degree}"
+    session.observe("extents", actual.pieces, detail)
+    session.observe("distances_met", actual.distances_met, detail)
+    session.observe("jumps_back", actual.jumps_back, detail)

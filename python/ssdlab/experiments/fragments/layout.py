@@ -1,4 +1,4 @@
-"""Where the pieces of a fragmented file lie: how many, how far apart, evenly or at random."""
+"""Layout of a fragmented file: number, distance and gaps of its pieces."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ssdlab.storage_stack.extents import Extent
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 WINDOW: Final = 8 * MIB
-"""The file that is read."""
+"""Bytes of the file that is read."""
 COMMAND: Final = 256 * KIB
-"""The largest command by which it is read: what the study's drives took, by its times."""
-GRAIN: Final = 4 * KIB
-"""Pieces begin at a multiple of it: a block of the file system."""
+"""The largest command: that of the study's drives, as inferred from its times."""
+ALIGNMENT: Final = 4 * KIB
+"""Offsets of pieces are multiples of a file system block."""
 
 Pieces = tuple[tuple[int, int], ...]
 """(offset, length) in bytes, in the order of the file."""
@@ -26,11 +26,10 @@ Pieces = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """A file of `WINDOW` bytes in `degree` pieces, each in its own stretch of `distance` bytes.
+    """A file of `WINDOW` bytes in `degree` pieces, one in each slot of `distance` bytes.
 
-    "worst": each at the same place of its stretch, so that the layout repeats after `distance`; if
-    that is a multiple of the drive's stripe, all pieces begin on one die. "random": each at a
-    random place of its stretch.
+    "worst": all pieces are at the same offset in their slots. If `distance` is a multiple of the
+    drive's stripe, they all begin on one die. "random": each piece is at a random offset.
     """
 
     gap: Gap
@@ -44,81 +43,80 @@ class Layout:
 
     @property
     def command(self) -> int:
-        """Bytes of a command: a piece, or what of it fits."""
+        """Bytes of a read command."""
         return min(self.piece, COMMAND)
 
     @property
     def span(self) -> int:
-        """Bytes from the start of the first stretch to the end of the last."""
+        """Bytes from the start of the first slot to the end of the last."""
         return self.degree * self.distance
 
-    @property
-    def places(self) -> int:
-        """How many places in a stretch a piece has without overlap."""
-        return self.distance // self.piece
-
     def pieces(self, seed: int, draw: int) -> Pieces:
-        """The pieces from offset 0 on; another `draw` shifts them all, or draws them anew."""
+        """The pieces, with the first slot at offset 0. Another `draw` gives other offsets."""
         if self.gap == "worst":
-            shift = draw % self.places * self.piece
+            shift = draw % (self.distance // self.piece) * self.piece
             starts = [number * self.distance + shift for number in range(self.degree)]
         else:
             stream = random.Random(f"fragments {seed} {self.degree} {draw}")
-            # Never at the very end: the next one may be at the start of its stretch.
-            grains = (self.distance - self.piece) // GRAIN
+            # Never at the end of a slot, where it could touch the piece of the next slot.
+            offsets = (self.distance - self.piece) // ALIGNMENT
             starts = [
-                number * self.distance + stream.randrange(grains) * GRAIN
+                number * self.distance + stream.randrange(offsets) * ALIGNMENT
                 for number in range(self.degree)
             ]
         return tuple((start, self.piece) for start in starts)
 
 
-def moved(pieces: Pieces, by: int) -> Pieces:
-    """The pieces `by` bytes further on."""
+def shifted(pieces: Pieces, by: int) -> Pieces:
+    """The pieces with `by` added to their offsets."""
     return tuple((offset + by, length) for offset, length in pieces)
 
 
-def in_order(degree: int, offset: int = 0) -> Pieces:
-    """The window at `offset` in as many pieces, that follow each other; the last comes first.
+def contiguous(degree: int, offset: int = 0) -> Pieces:
+    """The window at `offset` in `degree` adjacent pieces, from the last to the first.
 
-    Backwards, so that a drive which reads ahead does not hide what small commands cost: it cannot
-    read ahead in a fragmented file either.
+    The order is reversed because read-ahead would hide the cost of small commands, and a drive
+    cannot read ahead in a fragmented file either.
     """
     piece = WINDOW // degree
     return tuple((offset + number * piece, piece) for number in reversed(range(degree)))
 
 
 def gaps_between(pieces: Pieces, size: int) -> Pieces:
-    """What lies between the pieces and around them in `size` bytes; the last comes first.
+    """The gaps before, between and after the pieces in a file of `size` bytes, last to first.
 
-    From the end on, so that cutting one out leaves the others where they are.
+    In this order, collapsing one gap does not move those that follow in the list.
     """
     ends = [0, *(offset + length for offset, length in pieces)]
     starts = [*(offset for offset, _ in pieces), size]
-    found = [(end, start - end) for end, start in zip(ends, starts, strict=True) if start > end]
-    return tuple(reversed(found))
+    gaps = [(end, start - end) for end, start in zip(ends, starts, strict=True) if start > end]
+    return tuple(reversed(gaps))
 
 
-def stays_whole(pieces: Pieces, extents: Sequence[Extent]) -> bool:
-    """Whether the file's extents (by `logical`) divide no piece and join no two.
+def fits_extents(pieces: Pieces, extents: Sequence[Extent]) -> bool:
+    """Whether each piece is inside one extent, and no two pieces are adjacent on the drive.
 
-    They must cover the pieces.
+    `extents` are the file's, sorted by logical offset.
     """
-    places: list[tuple[int, int]] = []
+    physical: list[tuple[int, int]] = []
     at = 0
     for offset, length in pieces:
         while at < len(extents) and extents[at].end <= offset:
             at += 1
         if at == len(extents) or extents[at].logical > offset or extents[at].end < offset + length:
             return False
-        begin = extents[at].physical + offset - extents[at].logical
-        places.append((begin, begin + length))
-    return all(left[1] != right[0] for left, right in itertools.pairwise(places))
+        start = extents[at].physical + offset - extents[at].logical
+        physical.append((start, start + length))
+    return all(left[1] != right[0] for left, right in itertools.pairwise(physical))
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a file's merged extents show: pieces, pieces behind the one after, gaps as asked."""
+class ActualLayout:
+    """The layout that a file has on the drive.
+
+    `jumps_back` counts extents that start before the previous one, `distances_met` the distances
+    between neighbours that are as planned.
+    """
 
     pieces: int
     lengths: tuple[int, ...]
@@ -126,17 +124,14 @@ class Seen:
     distances_met: int
 
 
-def seen(extents: Iterable[Extent], wanted: Pieces) -> Seen:
-    """Holds merged extents against the pieces that they were to become.
-
-    `distances_met` counts the neighbours that lie as far apart as they were meant to.
-    """
-    found = tuple(extents)
-    steps = [b.physical - a.physical for a, b in itertools.pairwise(found)]
-    asked = [b[0] - a[0] for a, b in itertools.pairwise(wanted)]
-    return Seen(
-        pieces=len(found),
-        lengths=tuple(extent.length for extent in found),
-        jumps_back=sum(step < 0 for step in steps),
-        distances_met=sum(a == b for a, b in zip(steps, asked, strict=False)),
+def actual_layout(extents: Iterable[Extent], planned: Pieces) -> ActualLayout:
+    """Compares a file's merged extents with the planned pieces."""
+    extents = tuple(extents)
+    distances = [b.physical - a.physical for a, b in itertools.pairwise(extents)]
+    planned_distances = [b[0] - a[0] for a, b in itertools.pairwise(planned)]
+    return ActualLayout(
+        pieces=len(extents),
+        lengths=tuple(extent.length for extent in extents),
+        jumps_back=sum(distance < 0 for distance in distances),
+        distances_met=sum(a == b for a, b in zip(distances, planned_distances, strict=False)),
     )

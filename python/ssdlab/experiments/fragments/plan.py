@@ -1,4 +1,4 @@
-"""What a run of the fragments experiment does, and which plans make sense."""
+"""Plan of a fragments run, made from the user's parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ssdlab.errors import UsageError
-from ssdlab.experiments.fragments.layout import COMMAND, GRAIN, KIB, MIB, WINDOW, Layout
+from ssdlab.experiments.fragments.layout import ALIGNMENT, COMMAND, KIB, MIB, WINDOW, Layout
 from ssdlab.experiments.fragments.parameters import GAPS, Fragments, Gap
 from ssdlab.target import Target
 from ssdlab.units import format_size
@@ -24,13 +24,13 @@ Order = Literal["address", "file"]
 
 @dataclass(frozen=True)
 class Host:
-    """The host's own time, which a twin does not have; in microseconds.
+    """Model of the host's time, in microseconds, as a twin has no host.
 
-    One command at a time, it comes on top: so much a command and so much a KiB of it. Many at a
-    time, so much a KiB passes while the drive works, but for a first part that nothing overlaps:
-    commands are handed over in batches. Fitted by hand to the study's rows at depth 1, less what
-    the twins take; its disk in memory took about 4 ms for 8 MiB at any degree when many were in
-    flight, and its trace of the kernel shows 402 us until the first batch is handed over.
+    At depth 1 the host's time per command and per KiB adds to the drive's time. At greater depths
+    it overlaps with the drive's time, except for `us_first_deep` before the first batch of commands
+    is submitted. The times at depth 1 were fitted by hand to the study's rows, less the twins'
+    times. The others are the study's: about 4 ms for 8 MiB on a RAM disk, whatever the degree, and
+    402 us to the first batch in a kernel trace.
     """
 
     us_per_command: float = 42.0
@@ -44,11 +44,11 @@ NO_HOST: Final = Host(0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; sizes in bytes.
+    """Sizes in bytes. Stored in the manifest.
 
-    `order` is that of writing: "address" fills all of the region, gaps and all, so that the drive
-    too has the pieces far apart; "file" writes the pieces alone, so that it has them in one stream.
-    `twin_host` stands for the host where the drive is a twin.
+    `order` is the order of writing: "address" writes the whole region including the gaps, so that
+    the pieces are far apart inside the drive too; "file" writes only the pieces, as one stream.
+    `twin_host` applies to twins only.
     """
 
     degrees: tuple[int, ...] = DEGREES
@@ -62,7 +62,7 @@ class Plan:
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
-        """Those with more than one piece, in the order in which they are measured."""
+        """The layouts with more than one piece, in the order of the run."""
         return tuple(
             Layout(gap, degree, self.distance)
             for gap in self.gaps
@@ -72,23 +72,22 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """A window in order, and the stretches of the largest degree behind it."""
+        """Bytes of the region: a contiguous window, then the slots of the largest degree."""
         return WINDOW + max(layout.span for layout in self.layouts)
 
     @property
     def request_bytes_max(self) -> int:
-        """What the region is filled by."""
+        """Bytes of a request that fills the region."""
         return FILL_BLOCK
 
     @property
     def write_bytes(self) -> int:
-        """At most: in a directory, where each layout is written by itself."""
-        pieces_only = self.order == "file"
-        each = (WINDOW if pieces_only else layout.span for layout in self.layouts)
-        return WINDOW + sum(each)
+        """Bytes written at most: in a directory, each layout is a file of its own."""
+        by_address = self.order == "address"
+        return WINDOW + sum(layout.span if by_address else WINDOW for layout in self.layouts)
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {
             "window_mib": WINDOW / MIB,
             "command_kib": COMMAND // KIB,
@@ -106,29 +105,29 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
-        # Of each layout: its pieces, the same commands in order, the file in one piece.
+        """Bytes by kind of work, for the forecast of the run's duration."""
+        # Per layout: the pieces, and the two reference reads.
         reads = 3 * len(self.layouts) * len(self.depths) * self.repeats
         return {"fill": float(self.write_bytes), "read": float(reads * WINDOW)}
 
 
 def plan(parameters: Fragments, _target: Target, seed: int) -> Plan:
-    """The plan for these parameters.
+    """The plan for the user's parameters.
 
     Raises:
-        UsageError: a distance that leaves no gaps, or a size without room for fragments.
+        UsageError: the distance leaves no gaps, or the size has no room for two pieces.
     """
     distance = parameters.size_bytes(DISTANCE, "distance")
     size = None if parameters.size is None else parameters.size_bytes(0)
     smallest = WINDOW // DEGREES[-1]
-    if distance % GRAIN or not smallest < distance <= 1 << 40:
+    if distance % ALIGNMENT or not smallest < distance <= 1 << 40:
         raise UsageError(
-            f"--distance is {format_size(distance)}; it may be a multiple of {format_size(GRAIN)} "
-            f"above {format_size(smallest)}, the smallest piece"
+            f"--distance is {format_size(distance)}; it must be a multiple of "
+            f"{format_size(ALIGNMENT)} above {format_size(smallest)}, the smallest piece"
         )
-    # With less distance than a piece, or as much, two pieces would be one.
-    fitting = [degree for degree in DEGREES if degree == 1 or WINDOW // degree < distance]
-    degrees = _that_have_room(fitting, distance, size)
+    # With a distance up to the length of a piece there would be no gaps.
+    with_gaps = [degree for degree in DEGREES if degree == 1 or WINDOW // degree < distance]
+    degrees = _fitting(with_gaps, distance, size)
     if parameters.quick:
         degrees = [d for d in degrees if d in QUICK_DEGREES or d == degrees[-1]]
     return Plan(
@@ -142,14 +141,14 @@ def plan(parameters: Fragments, _target: Target, seed: int) -> Plan:
     )
 
 
-def _that_have_room(degrees: list[int], distance: int, size: int | None) -> list[int]:
+def _fitting(degrees: list[int], distance: int, size: int | None) -> list[int]:
     if size is None:
         return degrees
-    kept = [degree for degree in degrees if degree == 1 or WINDOW + degree * distance <= size]
-    if len(kept) < 2:
+    fitting = [degree for degree in degrees if degree == 1 or WINDOW + degree * distance <= size]
+    if len(fitting) < 2:
         least = WINDOW + degrees[1] * distance
         raise UsageError(
-            f"--size is {format_size(size)}; with pieces {format_size(distance)} apart it may be "
-            f"{format_size(least)} or more; each doubling has room for twice as many pieces"
+            f"--size is {format_size(size)}; with pieces {format_size(distance)} apart it must "
+            f"be at least {format_size(least)}; twice the size has room for twice as many pieces"
         )
-    return kept
+    return fitting

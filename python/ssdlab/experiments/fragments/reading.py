@@ -1,4 +1,4 @@
-"""How a file of 8 MiB is read, in pieces or in order: one job a read, by the same commands."""
+"""Steps of fragments: reading a file of 8 MiB piece by piece, and writing it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ssdlab.device import Drive, Extents, Job
-from ssdlab.experiments.fragments.layout import WINDOW, Layout, Pieces, in_order
-from ssdlab.experiments.fragments.plan import FILL_BLOCK
+from ssdlab.experiments.fragments.layout import WINDOW, Layout, Pieces, contiguous
+from ssdlab.experiments.fragments.plan import FILL_BLOCK, Plan
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
 
@@ -18,102 +18,86 @@ MEMORY: Final = "memory"
 
 
 @dataclass(frozen=True)
-class Ground:
-    """A drive, and how many bytes from its start on belong to the test."""
+class Region:
+    """The first `size` bytes of a drive."""
 
     drive: Drive
     size: int
 
 
 @dataclass(frozen=True)
-class Turn:
-    """When a read is made: its stage, its repeat, and how many commands are in flight."""
-
-    stage: int
-    repeat: int
-    depth: int
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What is read: the phase it counts for, the pieces by `layout`, and where they are."""
+class FileRead:
+    """A read of 8 MiB: the phase of its step, and the pieces, read with the layout's commands."""
 
     phase: str
     layout: Layout
-    ground: Ground
+    region: Region
     pieces: Pieces
 
 
-def read(session: RunSession, reading: Reading, turn: Turn) -> None:
-    """Reads the pieces once, in their order."""
-    layout = reading.layout
+def reference_reads(layout: Layout, region: Region, offset: int = 0) -> tuple[FileRead, FileRead]:
+    """Reads of the window at `offset`: in one piece, and with the commands of the layout."""
+    one_piece = Layout(layout.gap, 1, layout.distance)
+    return (
+        FileRead(IN_ORDER, one_piece, region, contiguous(1, offset)),
+        FileRead(IN_ORDER, layout, region, contiguous(layout.degree, offset)),
+    )
+
+
+def read_in_turn(
+    session: RunSession, plan: Plan, stage: int, reads: Callable[[int], Sequence[FileRead]]
+) -> None:
+    """Runs all `reads` in turn, for each repeat and depth, so that drift affects all alike."""
+    for repeat in range(plan.repeats):
+        for depth in plan.depths:
+            for file_read in reads(repeat):
+                _read(session, file_read, stage, repeat, depth)
+
+
+def _read(session: RunSession, file_read: FileRead, stage: int, repeat: int, depth: int) -> None:
+    layout = file_read.layout
     job = Job(
         op="read",
-        pattern=Extents(reading.pieces),
-        length_bytes=reading.ground.size,
+        pattern=Extents(file_read.pieces),
+        length_bytes=file_read.region.size,
         block_bytes=layout.command,
         amount_bytes=WINDOW,
-        queue_depth=turn.depth,
+        queue_depth=depth,
     )
-    where = "pieces" if reading.phase != IN_ORDER else "parts in order"
-    label = f"reading {format_size(WINDOW)} in {layout.degree} {where}, {turn.depth} at a time"
-    step = Step(
-        reading.phase,
-        label,
-        "read",
-        stage=turn.stage,
-        repeat=turn.repeat,
-        case=f"depth {turn.depth}",
-        value=layout.degree,
-    )
-    session.run(step, job, reading.ground.drive)
+    parts = "pieces" if file_read.phase != IN_ORDER else "adjacent parts"
+    label = f"reading {format_size(WINDOW)} in {layout.degree} {parts}, queue depth {depth}"
+    case = f"depth {depth}"
+    step = Step(file_read.phase, label, "read", stage, repeat, case=case, value=layout.degree)
+    session.run(step, job, file_read.region.drive)
 
 
-def whole(layout: Layout, ground: Ground, offset: int = 0) -> tuple[Reading, Reading]:
-    """The window at `offset` in one piece, and by the layout's commands, in order."""
-    one = Layout(layout.gap, 1, layout.distance)
-    return (
-        Reading(IN_ORDER, one, ground, in_order(1, offset)),
-        Reading(IN_ORDER, layout, ground, in_order(layout.degree, offset)),
-    )
-
-
-def take_turns(
-    session: RunSession, turns: Sequence[Turn], readings: Callable[[int], Sequence[Reading]]
-) -> None:
-    """Makes all readings of a repeat, then those of the next: what drifts touches all alike."""
-    for turn in turns:
-        for reading in readings(turn.repeat):
-            read(session, reading, turn)
-
-
-def fill_in_order(session: RunSession, ground: Ground, stage: int = 0) -> None:
-    """Writes all of the ground in order of its addresses."""
+def fill_in_order(session: RunSession, region: Region, stage: int = 0) -> None:
+    """Writes the whole region in address order and flushes it."""
     job = Job(
         op="write",
-        length_bytes=ground.size,
-        # Whole blocks only: a last part would not be written.
-        block_bytes=min(FILL_BLOCK, ground.size & -ground.size),
-        amount_bytes=ground.size,
+        length_bytes=region.size,
+        # The size must be a multiple of the block, as a job writes only whole blocks.
+        block_bytes=min(FILL_BLOCK, region.size & -region.size),
+        amount_bytes=region.size,
         queue_depth=FILL_DEPTH,
     )
-    label = f"writing {format_size(ground.size)} in order"
-    session.run(Step("fill", label, "fill", stage=stage, keeps_part=True), job, ground.drive)
-    session.flush(stage, ground.drive)
+    label = f"writing {format_size(region.size)} in order"
+    session.run(Step("fill", label, "fill", stage=stage, keeps_part=True), job, region.drive)
+    session.flush(stage, region.drive)
 
 
 def fill_pieces(
-    session: RunSession, ground: Ground, layout: Layout, pieces: Pieces, stage: int
+    session: RunSession, region: Region, layout: Layout, pieces: Pieces, stage: int
 ) -> None:
-    """Writes the pieces alone, one after the other in the order of the file."""
+    """Writes only the pieces, in the order of the file, and flushes them."""
     job = Job(
         op="write",
         pattern=Extents(pieces),
-        length_bytes=ground.size,
+        length_bytes=region.size,
         block_bytes=layout.command,
         amount_bytes=WINDOW,
     )
-    label = f"writing {layout.degree} pieces alone"
+    label = f"writing only the {layout.degree} pieces"
     step = Step("fill", label, "fill", stage=stage, value=layout.degree, keeps_part=True)
-    session.run(step, job, ground.drive)
-    session.flush(stage, ground.drive)
+    session.run(step, job, region.drive)
+    session.flush(stage, region.drive)

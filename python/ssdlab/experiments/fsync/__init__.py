@@ -1,1 +1,1 @@
-"""The experiment `fsync`."""
+"""Experiment `fsync`: the cost of durable writes, and what the drive does on a flush."""

@@ -1,9 +1,9 @@
-"""What it costs to have each write kept, and what a drive does with a flush.
+"""Analysis of fsync: the cost of durable writes, and what the drive does on a flush.
 
-Class: a flush after a write is held against one with nothing to flush. If it takes longer by what
-flash needs for a program, the write waited in memory that a power cut empties ("volatile"). If not,
-the drive needs no flush ("protected") or ignores it ("ignores flush"): no timing tells these two
-apart, so what is said of the drive decides, and the second is no more than a suspicion.
+`class` compares a flush right after a write with a flush that has nothing to do. If it takes longer
+by at least the program time of flash, the write was still in volatile memory ("volatile"). If not,
+the drive needs no flush ("protected") or ignores it ("ignores flush"). Timing cannot distinguish
+these two, so the stated properties of the drive decide, and "ignores flush" is only a suspicion.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from ssdlab.analysis.cells import Columns
@@ -27,24 +28,23 @@ COLUMNS: Final = Columns(
     ("read_mib_per_s", "write_mib_per_s", "sync_us_p50"),
     {"write_mib_per_s": "write_mib_per_s_all"},
 )
-"""The cells of `measures` that runs have in common."""
+"""The columns by which `compare` matches and compares the rows of two runs."""
 MIB: Final = 1 << 20
 PROGRAM_US: Final = 75.0
-"""No flash is programmed in less: what is sold as the fastest (XL-FLASH) takes this."""
+"""Program time of the fastest flash sold (XL-FLASH)."""
 ORDINARY_PROGRAM_US: Final = 160.0
-"""Flash with one bit a cell as other drives have it: what is shorter ended in memory."""
-CHEAP: Final = 1.1
-"""Below this ratio a flush is called free."""
-NO_DRIVE: Final = frozenset({"virtual", "network", "composed", "page-cache-below"})
-"""Warnings after which a class is that of all that lies below, not of one drive."""
-WITNESS: Final = "only a power cut can tell: ssdlab witness"
-_WRITE, _FLUSH = 1, 3
-_ALONE: Final = 1.0
+"""Program time of ordinary flash at one bit per cell: anything faster ended in memory."""
+PENALTY_MIN: Final = 1.1
+"""A smaller penalty counts as none."""
+NOT_ONE_DRIVE: Final = frozenset({"virtual", "network", "composed", "page-cache-below"})
+"""With one of these warnings, the class is that of the storage stack, not of one drive."""
+WITNESS: Final = "only a power cut can prove it: run ssdlab witness"
+_WRITE, _FLUSH = 1, 3  # values of the column `op`
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Medians in microseconds: a flush of nothing, a write, and the flush right after it."""
+    """Median times: a flush with nothing to flush, a write, and the flush right after it."""
 
     empty_us: float
     write_us: float
@@ -52,22 +52,25 @@ class Probe:
 
     @property
     def extra_us(self) -> float:
-        """What the drive took to bring the write where a flush wants it."""
+        """Additional time of a flush that has a write to make durable."""
         return self.flush_us - self.empty_us
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row a mode and number of requests in flight; `penalty`, `class` and what a flush took."""
+    """One row per mode and queue depth, and the findings `penalty`, `class` and `flush_us`."""
     rows = _rows(evidence)
-    found = {}
+    findings = {}
     penalty = _penalty(rows, max(1, int(evidence.parameters["repeats"])))
     if penalty is not None:
-        found["penalty"] = penalty
+        findings["penalty"] = penalty
     probe = probe_of(evidence)
     if probe is not None:
-        found["class"] = class_of(probe, _claim(evidence), evidence.warnings)
-        found["flush_us"] = _flush(probe)
-    return Conclusion(rows, found, _verdict(found, evidence))
+        claims, sources = (evidence.observed(name) for name in ("claim", "claim_source"))
+        claim = claims[-1]["detail"] if claims and sources else "unknown"
+        source = sources[-1]["detail"] if claims and sources else ""
+        findings["class"] = class_of(probe, claim, source, evidence.warnings)
+        findings["flush_us"] = _flush(probe)
+    return Conclusion(rows, findings, _verdict(findings, evidence))
 
 
 def _rows(evidence: Evidence) -> list[dict[str, Any]]:
@@ -78,16 +81,17 @@ def _rows(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _row(evidence: Evidence, mode: str, steps: list[dict[str, Any]]) -> dict[str, Any]:
-    reads, writes, kept = (_speeds(evidence, steps, each) for each in ("read", "write", "kept"))
+    reads, writes = (_speeds(evidence, steps, f"{op}_bytes") for op in ("read", "write"))
+    durable = _speeds(evidence, steps, "write_bytes", with_flush=True)
     sync = _sync_percentiles(evidence, mode, steps)
-    cached = _cached(evidence, steps)
+    cached = _cached_share(evidence, steps)
     return {
         "mode": mode,
         "in_flight": int(steps[0]["value"]),
         "read_mib_per_s": statistics.median(reads),
         "write_mib_per_s": statistics.median(writes),
         "write_mib_per_s_all": writes,
-        "kept_mib_per_s": statistics.median(kept),
+        "kept_mib_per_s": statistics.median(durable),
         "sync_us_p50": _us(sync.p50) if sync else None,
         "sync_us_p99": _us(sync.p99) if sync else None,
         "cached_percent": None if cached is None else 100 * cached,
@@ -95,27 +99,24 @@ def _row(evidence: Evidence, mode: str, steps: list[dict[str, Any]]) -> dict[str
     }
 
 
-def _speeds(evidence: Evidence, steps: list[dict[str, Any]], what: str) -> list[float]:
-    """MiB/s of reads or writes; `kept`: of writes, with the flush after the step in the time."""
-    column = "read_bytes" if what == "read" else "write_bytes"
-    flushed = {step["step"]: seconds_of(step) for step in evidence.steps("flush")}
-    found = []
+def _speeds(
+    evidence: Evidence, steps: list[dict[str, Any]], column: str, *, with_flush: bool = False
+) -> list[float]:
+    """MiB/s of each step, from a column of `intervals`; optionally including the flush after it."""
+    flush_s = {step["step"]: seconds_of(step) for step in evidence.steps("flush")}
+    intervals = evidence.tables["intervals"]
+    speeds = []
     for step in steps:
-        moved = pc.sum(_of_step(evidence, "intervals", step)[column]).as_py() or 0
-        more = flushed.get(step["step"] + 1, 0.0) if what == "kept" else 0.0
-        found.append(moved / MIB / max(1e-9, seconds_of(step) + more))
-    return found
-
-
-def _of_step(evidence: Evidence, table: str, step: dict[str, Any]) -> Any:
-    rows = evidence.tables[table]
-    return rows.filter(pc.equal(rows["step"], step["step"]))
+        rows = intervals.filter(pc.equal(intervals["step"], step["step"]))
+        seconds = seconds_of(step) + (flush_s.get(step["step"] + 1, 0.0) if with_flush else 0.0)
+        speeds.append((pc.sum(rows[column]).as_py() or 0) / MIB / max(1e-9, seconds))
+    return speeds
 
 
 def _sync_percentiles(
     evidence: Evidence, mode: str, steps: list[dict[str, Any]]
 ) -> Percentiles | None:
-    """Of the flushes; with O_DSYNC of the writes, which are their own flush. In nanoseconds."""
+    """Latency of flushes in ns; of writes with O_DSYNC, as each of them includes its flush."""
     if not mode.endswith("sync"):
         return None
     latencies, counts = _latency(evidence, steps, _WRITE if mode.endswith("dsync") else _FLUSH)
@@ -123,29 +124,26 @@ def _sync_percentiles(
 
 
 def _latency(evidence: Evidence, steps: list[dict[str, Any]], op: int) -> tuple[Any, Any]:
-    """How often each latency of a kind occurred in these steps: ascending ns, counts."""
+    """Distribution of an operation's latency in these steps: ns in ascending order, counts."""
     rows = evidence.tables["interval_latency"]
-    numbers = [step["step"] for step in steps]
-    chosen = rows.filter(
-        pc.and_(pc.is_in(rows["step"], value_set=_set(rows, numbers)), pc.equal(rows["op"], op))
+    numbers = pa.array([step["step"] for step in steps], rows["step"].type)
+    selected = rows.filter(
+        pc.and_(pc.is_in(rows["step"], value_set=numbers), pc.equal(rows["op"], op))
     )
-    latencies, places = np.unique(chosen["latency_ns"].to_numpy(), return_inverse=True)
+    latencies, indices = np.unique(selected["latency_ns"].to_numpy(), return_inverse=True)
     counts = np.zeros(len(latencies), dtype=np.int64)
-    np.add.at(counts, places, chosen["count"].to_numpy().astype(np.int64))
+    np.add.at(counts, indices, selected["count"].to_numpy().astype(np.int64))
     return latencies.astype(np.float64), counts
 
 
-def _set(rows: Any, numbers: list[int]) -> Any:
-    import pyarrow as pa
-
-    return pa.array(numbers, rows["step"].type)
-
-
-def _cached(evidence: Evidence, steps: list[dict[str, Any]]) -> float | None:
-    """The largest share of the file that was in memory after one of these steps."""
-    after = {step["step"] + 1 for step in steps}
-    seen = [row for row in evidence.observed("cached_share") if row["step"] in after]
-    shares = [row["value"] for row in seen if row["value"] is not None]
+def _cached_share(evidence: Evidence, steps: list[dict[str, Any]]) -> float | None:
+    """The largest share of the file that was in the page cache after one of these steps."""
+    next_steps = {step["step"] + 1 for step in steps}
+    shares = [
+        row["value"]
+        for row in evidence.observed("cached_share")
+        if row["step"] in next_steps and row["value"] is not None
+    ]
     return max(shares, default=None)
 
 
@@ -154,25 +152,27 @@ def _us(nanoseconds: float | None) -> float | None:
 
 
 def _penalty(rows: list[dict[str, Any]], repeats: int) -> Finding | None:
-    """Writes past the page cache, one after the other, over those with fsync after each."""
-    alone = {row["mode"]: row for row in rows if row["in_flight"] == _ALONE}
-    if not {"direct none", "direct fsync"} <= alone.keys():
+    """Speed of direct writes at queue depth 1, divided by that with fsync after each write."""
+    by_mode = {row["mode"]: row for row in rows if row["in_flight"] == 1}
+    if not {"direct none", "direct fsync"} <= by_mode.keys():
         return None
-    free, kept = (alone[mode]["write_mib_per_s_all"] for mode in ("direct none", "direct fsync"))
-    if min(len(free), len(kept)) < repeats or not min(*free, *kept) > 0:
+    plain, synced = (
+        by_mode[mode]["write_mib_per_s_all"] for mode in ("direct none", "direct fsync")
+    )
+    if min(len(plain), len(synced)) < repeats or not min(*plain, *synced) > 0:
         return None
-    value = statistics.median(free) / statistics.median(kept)
-    bounds = ratio_interval(free, kept)
+    value = statistics.median(plain) / statistics.median(synced)
+    bounds = ratio_interval(plain, synced)
     low, high = (min(bounds[0], value), max(bounds[1], value)) if bounds else (None, None)
     why = (
-        f"of the mix, one request after the other, {statistics.median(free):.3g} MiB/s were "
-        f"written, and {statistics.median(kept):.3g} MiB/s with fsync after each write"
+        f"direct writes of the mix at queue depth 1: {statistics.median(plain):.3g} MiB/s, with "
+        f"fsync after each write {statistics.median(synced):.3g} MiB/s"
     )
     return Finding(value=value, unit="x", low=low, high=high, why=why)
 
 
 def probe_of(evidence: Evidence) -> Probe | None:
-    """The medians of the probe; None where it did not come to its end."""
+    """The medians of the probe; None if it is incomplete."""
     steps = evidence.steps("probe")
     empty = [1e6 * seconds_of(step) for step in steps if step["case"] == "empty"]
     written = [step for step in steps if step["case"] == "written"]
@@ -184,76 +184,76 @@ def probe_of(evidence: Evidence) -> Probe | None:
     return Probe(statistics.median(empty), write, flush)
 
 
-def _claim(evidence: Evidence) -> tuple[str, str]:
-    words, sources = (evidence.observed(name) for name in ("claim", "claim_source"))
-    return (words[-1]["detail"], sources[-1]["detail"]) if words and sources else ("unknown", "")
+def class_of(probe: Probe, claim: str, source: str, warnings: frozenset[str]) -> Finding:
+    """The finding `class`, from the times of the probe and the stated protection of the cache.
 
-
-def class_of(probe: Probe, claim: tuple[str, str], warnings: frozenset[str]) -> Finding:
-    """What the drive does with a flush, as far as timing and what is said of it tell."""
+    `claim` is "protected", "volatile" or "unknown", and `source` names where that is stated.
+    """
     times = (
-        f"a flush right after a write that took {_time(probe.write_us)} took "
-        f"{_time(probe.flush_us)}, one of nothing {_time(probe.empty_us)}"
+        f"a write took {_time(probe.write_us)}, a flush right after it {_time(probe.flush_us)}, a "
+        f"flush with nothing to flush {_time(probe.empty_us)}"
     )
-    word, source = claim
     if "no-barrier" in warnings:
-        return _named(None, f"{times}; but the file system sends no flush, so the drive got none")
+        return _class(None, f"{times}, but with barriers off the file system sends no flushes")
     if probe.extra_us >= PROGRAM_US:
-        why = f"{times}: it waited for a program in flash"
-        if word == "protected":
-            why += f", although {source} says that the cache is protected (try hdparm -W 0)"
-        return _named("volatile", why)
-    if word == "protected":
-        why = f"{times}: it did not wait for flash, and need not: {source} says so"
-        return _named("protected", why)
+        why = f"{times}: the flush waited for flash"
+        if claim == "protected":
+            why += f", although the cache is protected according to {source} (try hdparm -W 0)"
+        return _class("volatile", why)
+    if claim == "protected":
+        why = f"{times}: the flush did not wait for flash; the cache is protected according to"
+        return _class("protected", f"{why} {source}")
     if max(probe.write_us, probe.flush_us) >= ORDINARY_PROGRAM_US:
-        why = f"{times}: flash or the way there may have taken that, write or none"
-        return _named(None, f"{why}; {WITNESS}")
-    said = f"says {source}: it is" if word == "volatile" else "is not known"
-    why = (
-        f"{times}: too short for a program of any flash ({PROGRAM_US:.0f} us), so the write was "
-        f"still in memory; whether that is volatile {said}. A suspicion: {WITNESS}"
+        why = f"{times}: slow enough that the data may already have been in flash"
+        return _class(None, f"{why}; {WITNESS}")
+    memory = (
+        f"volatile according to {source}"
+        if claim == "volatile"
+        else "perhaps volatile (not stated)"
     )
-    return _named("ignores flush", why)
+    why = (
+        f"{times}: no flash can be programmed that fast ({PROGRAM_US:.0f} us), so the write was "
+        f"still in memory, which is {memory}. This is a suspicion: {WITNESS}"
+    )
+    return _class("ignores flush", why)
 
 
-def _named(word: str | None, why: str) -> Finding:
-    return Finding(value=word, unit="", low=None, high=None, why=why)
+def _class(name: str | None, why: str) -> Finding:
+    return Finding(value=name, unit="", low=None, high=None, why=why)
 
 
 def _flush(probe: Probe) -> Finding:
-    why = f"the median flush right after one write; one of nothing took {_time(probe.empty_us)}"
+    why = f"median flush right after a write; with nothing to flush {_time(probe.empty_us)}"
     return Finding(value=probe.flush_us, unit="us", low=None, high=None, why=why)
 
 
-def _verdict(found: dict[str, Finding], evidence: Evidence) -> str:
-    if not {"penalty", "class"} <= found.keys():
+def _verdict(findings: dict[str, Finding], evidence: Evidence) -> str:
+    if not {"penalty", "class"} <= findings.keys():
         ended = ENDINGS[evidence.outcome]
-        return f"{ended} before enough was written with and without fsync: too little to tell."
-    penalty, flush = found["penalty"].value, found["flush_us"].value
+        return f"{ended} before there were enough writes with and without fsync to compare."
+    penalty, flush = findings["penalty"].value, findings["flush_us"].value
     assert isinstance(penalty, float)
     assert isinstance(flush, float)
-    word = found["class"].value
-    whose = "What lies below" if NO_DRIVE & evidence.warnings else "This drive"
-    cost = _cost(penalty, found["penalty"].low)
-    endings = {
-        "volatile": f"{whose} keeps writes in volatile memory until a flush ({_time(flush)})",
-        "protected": f"{whose} needs no flush: its memory is said to outlive the power",
-        "ignores flush": f"{whose} answers flushes before flash could have the data: it has "
-        f"protected memory that nobody told of, or ignores flushes; {WITNESS}",
-        None: f"whether a flush is heeded cannot be told here; {WITNESS}",
+    subject = "The storage below" if NOT_ONE_DRIVE & evidence.warnings else "This drive"
+    behaviour = {
+        "volatile": f"{subject} holds writes in volatile memory until a flush ({_time(flush)})",
+        "protected": f"{subject} needs no flush: its write cache is stated to be protected",
+        "ignores flush": f"{subject} completes flushes before flash can hold the data: its write "
+        f"cache is protected although nothing states so, or it ignores flushes; {WITNESS}",
+        None: f"Timing does not show whether flushes are honoured; {WITNESS}",
     }
-    assert word is None or isinstance(word, str)
-    sentence = f"{endings[word]}; {cost}."
-    return qualified(sentence[0].upper() + sentence[1:], evidence.warnings)
+    name = findings["class"].value
+    assert name is None or isinstance(name, str)
+    cost = _cost(penalty, findings["penalty"].low)
+    return qualified(f"{behaviour[name]}; {cost}.", evidence.warnings)
 
 
 def _cost(penalty: float, low: float | None) -> str:
-    if penalty < CHEAP:
-        return "fsync after each write costs next to nothing"
+    if penalty < PENALTY_MIN:
+        return f"fsync after each write costs less than {PENALTY_MIN - 1:.0%}"
     if low is not None and low <= 1.0:
-        return "what fsync costs is less than the repeats scatter"
-    return f"fsync after each write makes writing {penalty:.3g} times slower"
+        return "the cost of fsync is within the variation of the repeats"
+    return f"fsync after each write makes writes {penalty:.3g} times slower"
 
 
 def _time(microseconds: float) -> str:

@@ -1,16 +1,15 @@
-"""fsync: what does it cost to have each write kept, and is it kept?
+"""Measurement of fsync: what do durable writes cost, and does the drive honour a flush?
 
-A file is written once. Then 16 KiB reads and writes (60 to 40) go over it at random, 16 in flight
-and one after the other, past the page cache and through it, with nothing, fsync, fdatasync or
-O_DSYNC after each write. Last, what a well-known tool does unless told not to: zeros through the
-page cache. A probe times flushes with nothing to flush and right after a write: a drive that has to
-bring data into its flash takes longer for the second. Sources: the published pair of a protected
-and a volatile drive, whose mix and block size these are; pg_test_fsync (plausible speeds of sync).
+A file is written once. A probe times flushes with nothing to flush and flushes right after a write:
+a drive that has to program the data takes longer for the second. Then 16 KiB reads and writes (60
+to 40) run at random over the file: at queue depths 16 and 1, with direct and buffered I/O, and with
+nothing, fsync, fdatasync or O_DSYNC for each write. Last comes the "sysbench trap", the default of
+sysbench: buffered I/O on zeros. Sources: the published comparison of a protected and a volatile
+drive (mix and block size); pg_test_fsync (plausible sync times).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -28,7 +27,7 @@ READ_SHARE: Final = 0.6
 IN_FLIGHT: Final = (16, 1)
 ROUNDS: Final = 3
 PROBES: Final = 11
-"""Flushes of each kind in a round: enough for a median that a few late ones do not move."""
+"""Flushes of each kind per round: enough that a few slow ones do not change the median."""
 SIZE: Final = 1024 * MIB
 QUICK_SIZE: Final = 128 * MIB
 SECONDS: Final = 5.0
@@ -37,37 +36,39 @@ REPEATS: Final = 3
 QUICK_REPEATS: Final = 2
 TRAP: Final = "sysbench trap"
 
-Way = Literal["direct", "buffered"]
-Kept = Literal["none", "fsync", "fdatasync", "dsync"]
+Access = Literal["direct", "buffered"]
+Sync = Literal["none", "fsync", "fdatasync", "dsync"]
 
 
 @dataclass(frozen=True)
 class Mode:
-    """How requests go, and how writes are made durable."""
+    """Direct or buffered I/O, and how each write is made durable; `zeros` is the sysbench trap."""
 
-    way: Way
-    kept: Kept
-    trap: bool = False
+    access: Access
+    sync: Sync
+    zeros: bool = False
 
     @property
     def name(self) -> str:
-        """As in the measures: `direct fsync`."""
-        return TRAP if self.trap else f"{self.way} {self.kept}"
+        """The value of the column `mode`, such as `direct fsync`."""
+        return TRAP if self.zeros else f"{self.access} {self.sync}"
 
 
-_KEPT: Final[tuple[Kept, ...]] = ("none", "fsync", "fdatasync", "dsync")
-_WAYS: Final[tuple[Way, ...]] = ("direct", "buffered")
-REAL_MODES: Final = (
-    *(Mode(way, kept) for way in _WAYS for kept in _KEPT),
-    Mode("buffered", "none", trap=True),
+_SYNCS: Final[tuple[Sync, ...]] = ("none", "fsync", "fdatasync", "dsync")
+_MODE_GROUPS: Final = (
+    tuple(Mode("direct", sync) for sync in _SYNCS),
+    tuple(Mode("buffered", sync) for sync in _SYNCS),
+    (Mode("buffered", "none", zeros=True),),
 )
-TWIN_MODES: Final = tuple(Mode("direct", kept) for kept in _KEPT if kept != "fdatasync")
-"""A twin has no page cache and no files: fsync and fdatasync are both its flush."""
+"""Modes that take turns within a repeat. Direct modes come first, with an empty page cache."""
+REAL_MODES: Final = tuple(mode for group in _MODE_GROUPS for mode in group)
+TWIN_MODES: Final = tuple(mode for mode in _MODE_GROUPS[0] if mode.sync != "fdatasync")
+"""A twin has no page cache and no files: fsync and fdatasync would be the same flush."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; sizes in bytes. A step ends after `seconds`, or `size` bytes of requests."""
+    """Sizes in bytes. A step ends after `seconds` or `size` bytes. Stored in the manifest."""
 
     size: int = SIZE
     seconds: float = SECONDS
@@ -77,22 +78,22 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """The requests of the first writing."""
+        """Bytes of a request of the first write of the file."""
         return FILL_BLOCK
 
     @property
     def steps(self) -> int:
-        """Steps of the mix on a real drive."""
+        """Number of steps of the mix on a real drive."""
         return len(REAL_MODES) * len(IN_FLIGHT) * self.repeats
 
     @property
     def write_bytes(self) -> int:
-        """The file twice, and at most the share of writes of each step; the probe is small."""
-        mixed = self.steps * (1 - READ_SHARE) * self.size
-        return 2 * self.size + int(mixed) + ROUNDS * PROBES * BLOCK
+        """Bytes written at most: the file twice, the writes of the mix, and the probe."""
+        mix = self.steps * (1 - READ_SHARE) * self.size
+        return 2 * self.size + int(mix) + ROUNDS * PROBES * BLOCK
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "block_kib": BLOCK // KIB,
@@ -104,12 +105,12 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
+        """Bytes or seconds by kind of work, for the forecast of the run's duration."""
         return {"fill": 2.0 * self.size, "timed": self.steps * self.seconds}
 
 
 def plan(parameters: Fsync, _target: Target, seed: int) -> Plan:
-    """The plan for these parameters.
+    """The plan for the user's parameters.
 
     Raises:
         UsageError: the size is out of range.
@@ -121,10 +122,9 @@ def plan(parameters: Fsync, _target: Target, seed: int) -> Plan:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes the file, probes single flushes, and runs the mix in each mode.
+    """Writes the file, times single flushes, and runs the mix in each mode.
 
-    Modes take turns within a repeat, so that what drifts while this runs touches all alike; those
-    past the page cache come first, before anything is in it.
+    Modes take turns within a repeat, so that drift affects all of them alike.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -134,48 +134,39 @@ def measure(session: RunSession, plan: Plan) -> None:
     session.observe("claim_source", None, claim.source)
     session.fill(plan.size, 0, session.target.drive)
     modes = TWIN_MODES if session.target.is_virtual else REAL_MODES
-    drives = {mode: _drive_for(session, plan, mode) for mode in modes}
-    _probe(session, plan, _prober(session, drives))
-    for turn in _turns(modes):
-        if turn[0].trap:  # as its tool does: the files are made through the page cache
-            session.fill(plan.size, 1, drives[turn[0]])
+    drives = {mode: _open_mode(session, plan, mode) for mode in modes}
+    # With fdatasync, the probe's times exclude the update of the file's timestamps.
+    _probe(session, plan, drives.get(Mode("direct", "fdatasync"), session.target.drive))
+    for group in _MODE_GROUPS:
+        group_modes = [mode for mode in group if mode in drives]
+        if not group_modes:
+            continue
+        if group[0].zeros:  # sysbench prepares its files with buffered writes
+            session.fill(plan.size, 1, drives[group[0]])
         for repeat in range(plan.repeats):
-            for mode in turn:
+            for mode in group_modes:
                 for in_flight in IN_FLIGHT:
-                    mix(session, plan, (mode, in_flight, repeat), drives[mode])
-        if turn[0].way == "direct":
+                    mix(session, plan, drives[mode], mode, in_flight, repeat)
+        if group[0].access == "direct":
             session.target.check_uncached()
 
 
-def _turns(modes: Sequence[Mode]) -> Iterator[list[Mode]]:
-    """The modes that take turns: past the page cache, through it, and the trap by itself."""
-    for way, trap in (("direct", False), ("buffered", False), ("buffered", True)):
-        turn = [mode for mode in modes if (mode.way, mode.trap) == (way, trap)]
-        if turn:
-            yield turn
-
-
-def _drive_for(session: RunSession, plan: Plan, mode: Mode) -> Drive:
-    """The site's drive, or the same opened for this mode."""
-    if session.target.is_virtual or (mode.way == "direct" and mode.kept != "fdatasync"):
+def _open_mode(session: RunSession, plan: Plan, mode: Mode) -> Drive:
+    """The target's drive, reopened if the mode needs it."""
+    if session.target.is_virtual or (mode.access == "direct" and mode.sync != "fdatasync"):
         return session.target.drive
     options = RealOptions(
-        direct=mode.way == "direct",
-        flush="fdatasync" if mode.kept == "fdatasync" else "fsync",
-        content="zeros" if mode.trap else "incompressible",
+        direct=mode.access == "direct",
+        flush="fdatasync" if mode.sync == "fdatasync" else "fsync",
+        content="zeros" if mode.zeros else "incompressible",
         seed=plan.seed,
     )
-    # Programs that use the page cache call pread and pwrite, each thread one at a time.
-    return session.target.reopened(options, "sync" if mode.way == "buffered" else "io_uring")
-
-
-def _prober(session: RunSession, drives: dict[Mode, Drive]) -> Drive:
-    """By fdatasync where there is one: a file's times of change are then no part of it."""
-    return drives.get(Mode("direct", "fdatasync"), session.target.drive)
+    # Programs with buffered I/O usually call pread and pwrite from several threads.
+    return session.target.reopened(options, "sync" if mode.access == "buffered" else "io_uring")
 
 
 def _probe(session: RunSession, plan: Plan, drive: Drive) -> None:
-    """Flushes of nothing, and as many right after a write, in turns."""
+    """Alternates rounds of flushes with nothing to flush and of flushes right after a write."""
     job = Job(
         op="write",
         pattern="random",
@@ -186,20 +177,21 @@ def _probe(session: RunSession, plan: Plan, drive: Drive) -> None:
         seed=plan.seed,
     )
     label = "timing single flushes"
-    for turn in range(ROUNDS):
-        for repeat in range(turn * PROBES, (turn + 1) * PROBES):
+    for round_number in range(ROUNDS):
+        for repeat in range(round_number * PROBES, (round_number + 1) * PROBES):
             step = Step("probe", label, "overwrite", repeat=repeat, case="empty")
             session.run(step, Job(op="flush"), drive)
-        session.run(Step("probe", label, "overwrite", repeat=turn, case="written"), job, drive)
+        step = Step("probe", label, "overwrite", repeat=round_number, case="written")
+        session.run(step, job, drive)
 
 
-def mix(session: RunSession, plan: Plan, place: tuple[Mode, int, int], drive: Drive) -> None:
-    """One step of the mix; then all is flushed, so that the next step owes nothing for it."""
-    mode, in_flight, repeat = place
-    opened = session.target
-    if mode.way == "buffered" and not mode.trap:
-        drop_cached(opened)
-    threaded = mode.way == "buffered"
+def mix(
+    session: RunSession, plan: Plan, drive: Drive, mode: Mode, in_flight: int, repeat: int = 0
+) -> None:
+    """Runs one step of the mix, then flushes, so that its writes do not slow the next step."""
+    threaded = mode.access == "buffered"
+    if threaded and not mode.zeros:
+        drop_cached(session.target)
     job = Job(
         op="write",
         read_share=READ_SHARE,
@@ -210,18 +202,18 @@ def mix(session: RunSession, plan: Plan, place: tuple[Mode, int, int], drive: Dr
         seconds=plan.seconds,
         queue_depth=1 if threaded else in_flight,
         threads=in_flight if threaded else 1,
-        sync=_sync(mode.kept),
+        sync=_job_sync(mode.sync),
         seed=plan.seed + repeat,
     )
     label = f"{mode.name}, {in_flight} in flight"
     step = Step("mix", label, "timed", repeat=repeat, case=mode.name, value=in_flight)
     session.run(step, job, drive)
-    if mode.way == "buffered":
-        session.observe("cached_share", cached_share(opened, plan.size), mode.name)
+    if threaded:
+        session.observe("cached_share", cached_share(session.target, plan.size), mode.name)
     session.flush(drive=drive)
 
 
-def _sync(kept: Kept) -> Literal["none", "durable"] | FlushEvery:
-    if kept == "none":
+def _job_sync(sync: Sync) -> Literal["none", "durable"] | FlushEvery:
+    if sync == "none":
         return "none"
-    return "durable" if kept == "dsync" else FlushEvery(1)
+    return "durable" if sync == "dsync" else FlushEvery(1)

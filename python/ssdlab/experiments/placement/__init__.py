@@ -1,1 +1,1 @@
-"""The experiment `placement`."""
+"""Experiment `placement`: which placement policy keeps files fast to read, and what it costs."""

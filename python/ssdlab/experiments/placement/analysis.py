@@ -1,4 +1,4 @@
-"""Which rule for where a drive writes keeps files readable, and what it costs: from the records."""
+"""Analysis of placement: which policy keeps files fast to read, and what it costs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from ssdlab.records import Finding
 MIB: Final = 1 << 20
 CONTIGUOUS: Final = "contiguous"
 IN_ORDER: Final = ", in order"
-"""Of an application: the same files, written without anything between."""
+"""Suffix of an application's name: the same files, written without gaps."""
 MIXED: Final = "reads and writes at random"
-WAF_MOST: Final = 1.05
-"""A placement that amplifies writes more than so much beyond `striped` is not called best."""
-UNTOLD: Final = frozenset({"striped", "inferred"})
-"""Placements that do what they do though the host says nothing."""
+WAF_MAX: Final = 1.05
+"""The best placement has at most this multiple of the write amplification of `striped`."""
+WITHOUT_HINTS: Final = frozenset({"striped", "inferred"})
 
 Row = dict[str, Any]
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row a workload, placement and state; `best_placement` reads fragmented files fastest."""
+    """One row per workload, placement and state, and the findings about the best placement."""
     states = [str(state) for state in evidence.parameters["states"]]
     rows = [*_read_rows(evidence, states), *_mixed_rows(evidence, states)]
-    _compare(rows)
-    rows += _law_rows(evidence)
+    _add_ratios(rows)
+    rows += _stripe_rows(evidence)
     findings = _best(rows)
     if not findings:
         ended = ENDINGS[evidence.outcome]
@@ -37,20 +36,20 @@ def conclude(evidence: Evidence) -> Conclusion:
 
 
 def _read_rows(evidence: Evidence, states: list[str]) -> list[Row]:
-    spent: dict[tuple[int, str, int], list[float]] = {}
+    """Read speeds of files; the time includes the host's, which is the value of a step."""
+    totals: dict[tuple[int, str, int], list[float]] = {}
     for step in evidence.steps("read"):
-        place = (step["stage"], step["case"], step["repeat"])
-        both = spent.setdefault(place, [0.0, 0.0])
-        both[0] += step["bytes"] / MIB
-        both[1] += seconds_of(step) + (step["value"] or 0.0) / 1e6
-    speeds = {place: amount / time for place, (amount, time) in spent.items() if time > 0}
-    counted = _counted(evidence)
+        total = totals.setdefault((step["stage"], step["case"], step["repeat"]), [0.0, 0.0])
+        total[0] += step["bytes"] / MIB
+        total[1] += seconds_of(step) + (step["value"] or 0.0) / 1e6
+    speeds = {key: mib / seconds for key, (mib, seconds) in totals.items() if seconds > 0}
+    counters = _counters(evidence)
     rows = []
     for (stage, case, repeat), speed in speeds.items():
         if repeat:
             continue
         placement, workload = case.split(": ", 1)
-        counts = counted.get(f"{states[stage]}|{case}", {})
+        counts = counters.get(f"{states[stage]}|{case}", {})
         row = {
             "workload": workload,
             "placement": placement,
@@ -58,34 +57,34 @@ def _read_rows(evidence: Evidence, states: list[str]) -> list[Row]:
             "read_mib_per_s": speed,
             "waf": counts.get("placement_waf"),
         }
-        again = speeds.get((stage, case, 1))
-        if again is not None:
-            row["read_mib_per_s_aged"] = again
+        aged = speeds.get((stage, case, 1))
+        if aged is not None:
+            row["read_mib_per_s_aged"] = aged
         if counts.get("packing_moves"):
             row["packing_moves"] = counts["packing_moves"]
         rows.append(row)
     return rows
 
 
-def _counted(evidence: Evidence) -> dict[str, dict[str, float]]:
-    """What the drive counted, by state, placement and workload."""
-    found: dict[str, dict[str, float]] = {}
+def _counters(evidence: Evidence) -> dict[str, dict[str, float]]:
+    """Counters of the drives, by "state|placement: workload" and name."""
+    counters: dict[str, dict[str, float]] = {}
     for name in ("placement_waf", "erases_most", "erases_mean", "erases_least", "packing_moves"):
         for row in evidence.observed(name):
-            found.setdefault(row["detail"], {})[name] = row["value"]
-    return found
+            counters.setdefault(row["detail"], {})[name] = row["value"]
+    return counters
 
 
 def _mixed_rows(evidence: Evidence, states: list[str]) -> list[Row]:
-    """A row a placement in steady state: write amplification of its life, wear, tail latencies."""
+    """One row per placement under garbage collection: lifetime WAF, erases, tail latencies."""
     steps = evidence.steps("mixed")
     if not steps:
         return []
     latencies = latencies_by_group(evidence.tables, {step["step"]: step["step"] for step in steps})
-    counted = _counted(evidence)
+    counters = _counters(evidence)
     rows = []
     for step in steps:
-        counts = counted.get(f"{states[step['stage']]}|{step['case']}: ageing")
+        counts = counters.get(f"{states[step['stage']]}|{step['case']}: ageing")
         if counts is None:
             continue
         rows.append(
@@ -108,39 +107,38 @@ def _mixed_rows(evidence: Evidence, states: list[str]) -> list[Row]:
     return rows
 
 
-def _compare(rows: list[Row]) -> None:
-    """Adds what a file's reads are of those of one written in order, with the same drive."""
-    names = ("read_mib_per_s", "read_mib_per_s_aged")
-    whole: dict[tuple[str, ...], Row] = {
+def _add_ratios(rows: list[Row]) -> None:
+    """Adds read speeds relative to the drive's contiguous file, and WAF relative to `striped`."""
+    contiguous: dict[tuple[str, ...], Row] = {
         _drive(row): row for row in rows if row["workload"] == CONTIGUOUS
     }
     for row in rows:
         if row["workload"].endswith(IN_ORDER):
-            whole[(*_drive(row), row["workload"].removesuffix(IN_ORDER))] = row
-    plain = {
+            contiguous[(*_drive(row), row["workload"].removesuffix(IN_ORDER))] = row
+    striped_waf = {
         (row["workload"], row["state"]): row["waf"]
         for row in rows
         if row["placement"] == "striped" and row["waf"]
     }
     for row in rows:
-        in_order = whole.get((*_drive(row), row["workload"]), whole.get(_drive(row)))
-        whole_itself = row["workload"] == MIXED or row["workload"].endswith(IN_ORDER)
-        if in_order is not None and not whole_itself:
-            for name in names:
-                if name in row and in_order.get(name):
-                    part = name.removeprefix("read_mib_per_s")
-                    row[f"of_contiguous{part}"] = row[name] / in_order[name]
-        other = plain.get((row["workload"], row["state"]))
-        if other and row["waf"] is not None:
-            row["waf_of_striped"] = row["waf"] / other
+        reference = contiguous.get((*_drive(row), row["workload"]), contiguous.get(_drive(row)))
+        has_reference = row["workload"] != MIXED and not row["workload"].endswith(IN_ORDER)
+        if reference is not None and has_reference:
+            for suffix in ("", "_aged"):
+                name = f"read_mib_per_s{suffix}"
+                if name in row and reference.get(name):
+                    row[f"of_contiguous{suffix}"] = row[name] / reference[name]
+        waf = striped_waf.get((row["workload"], row["state"]))
+        if waf and row["waf"] is not None:
+            row["waf_of_striped"] = row["waf"] / waf
 
 
 def _drive(row: Mapping[str, Any]) -> tuple[str, str]:
     return row["placement"], row["state"]
 
 
-def _law_rows(evidence: Evidence) -> list[Row]:
-    """The stripe probe and the reads of files in pieces, on the drive that is `striped`."""
+def _stripe_rows(evidence: Evidence) -> list[Row]:
+    """Rows of the stripe probe and of files in pieces, measured on the `striped` drive."""
     probes = [
         {
             "workload": "stripe probe",
@@ -165,8 +163,8 @@ def _law_rows(evidence: Evidence) -> list[Row]:
     return probes + pieces
 
 
-def fragmented(rows: Iterable[Row], placement: str) -> list[float]:
-    """What a placement reads of files in pieces, as parts of what it reads of whole ones."""
+def relative_speeds(rows: Iterable[Row], placement: str) -> list[float]:
+    """Read speeds of a placement's fragmented files, relative to its contiguous file."""
     return [
         row["of_contiguous"]
         for row in rows
@@ -179,43 +177,42 @@ def fragmented(rows: Iterable[Row], placement: str) -> list[float]:
 def _best(rows: list[Row]) -> dict[str, Finding]:
     placements = list(dict.fromkeys(row["placement"] for row in rows))
     means = {
-        each: math.exp(sum(map(math.log, found)) / len(found))
-        for each in placements
-        if (found := fragmented(rows, each))
+        placement: math.exp(sum(map(math.log, speeds)) / len(speeds))
+        for placement in placements
+        if (speeds := relative_speeds(rows, placement))
     }
     if len(means) < 2:
         return {}
-    cheap = {each: mean for each, mean in means.items() if _amplifies(rows, each) <= WAF_MOST}
-    best = {"best_placement": _finding(rows, cheap or means)}
-    untold = {each: mean for each, mean in means.items() if each in UNTOLD}
-    if len(untold) > 1:
-        best["best_without_hints"] = _finding(rows, untold)
-    return best
+    cheap = {name: mean for name, mean in means.items() if _relative_waf(rows, name) <= WAF_MAX}
+    findings = {"best_placement": _finding(rows, cheap or means)}
+    without_hints = {name: mean for name, mean in means.items() if name in WITHOUT_HINTS}
+    if len(without_hints) > 1:
+        findings["best_without_hints"] = _finding(rows, without_hints)
+    return findings
 
 
-def _amplifies(rows: list[Row], placement: str) -> float:
-    """The most that its writes are amplified beyond those of `striped`, in a life of ageing."""
+def _relative_waf(rows: list[Row], placement: str) -> float:
+    """The largest lifetime WAF of a placement relative to that of `striped`."""
     lives = (row for row in rows if row["placement"] == placement and row["workload"] == MIXED)
     return max((row.get("waf_of_striped", 1.0) for row in lives), default=1.0)
 
 
 def _finding(rows: list[Row], means: Mapping[str, float]) -> Finding:
-    best = max(means, key=lambda each: means[each])
-    least = min(fragmented(rows, best))
+    best = max(means, key=lambda name: means[name])
+    others = ", ".join(f"{mean:.0%} ({name})" for name, mean in means.items() if name != best)
     why = (
-        f"files in pieces were read at {100 * means[best]:.0f} % of whole ones on average "
-        f"(geometric), at least {100 * least:.0f} %; by others at "
-        + ", ".join(f"{100 * mean:.0f} % ({each})" for each, mean in means.items() if each != best)
+        f"fragmented files read at {means[best]:.0%} of the speed of contiguous ones (geometric "
+        f"mean), at least {min(relative_speeds(rows, best)):.0%}; other placements: {others}"
     )
     return Finding(value=best, unit="", low=None, high=None, why=why)
 
 
 def _sentence(findings: Mapping[str, Finding], rows: list[Row]) -> str:
     best = findings["best_placement"]
-    costs = _amplifies(rows, str(best.value)) - 1
     cost = (
-        f" and amplifies writes by {100 * costs:+.1f} % beyond striped"
+        f", with {_relative_waf(rows, str(best.value)) - 1:+.1%} write amplification compared with "
+        "striped"
         if any(row["workload"] == MIXED for row in rows)
         else ""
     )
-    return f"Placement {best.value} keeps files in pieces most readable{cost}: {best.why}."
+    return f"Placement {best.value} keeps fragmented files fastest to read{cost}: {best.why}."

@@ -1,9 +1,9 @@
-"""placement: which rule for where a drive writes keeps files readable, and what does it cost?
+"""Measurement of placement: which policy keeps files fast to read, and what does it cost?
 
-Twins of one profile that differ in `ftl.placement` alone get the same writes: files that grow or
-are overwritten piece by piece with others between. Then the file is read. It is done on new drives,
-and on drives that were overwritten until they collect. A real drive cannot be asked: what a write
-is has no place in the requests that reach it from here.
+Twins of one profile that differ only in `ftl.placement` get the same writes: files that grow or are
+overwritten piece by piece, with other files written in between. Then the file is read. This runs on
+new drives, and on drives that were overwritten until they collect garbage. Real drives are refused,
+because requests sent to them from here cannot carry hints.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Final
 
 from ssdlab.device import Job
 from ssdlab.errors import TargetError
-from ssdlab.experiments.placement import stripe_formulas as laws
-from ssdlab.experiments.placement.drives import open_subject
-from ssdlab.experiments.placement.host_model import SQLITE, made_on_host
+from ssdlab.experiments.placement import stripe_effects
+from ssdlab.experiments.placement.drives import open_drive
+from ssdlab.experiments.placement.host_model import SQLITE, make_application
 from ssdlab.experiments.placement.plan import FRESH, PROTECTED, Plan, plan
-from ssdlab.experiments.placement.steps import Reading, Trial, read, write
-from ssdlab.experiments.placement.workloads import FILE, MIB, Ground, made
+from ssdlab.experiments.placement.steps import ReadPattern, TwinRun, read, write
+from ssdlab.experiments.placement.workloads import FILE, KIB, MIB, Space, make_workload
 from ssdlab.runner.session import RunSession
 
-BLOCK: Final = 4 << 10
-AGED_AGAIN: Final = 0.5
-"""Of the drive is written at random before a file is read for the second time."""
+BLOCK: Final = 4 * KIB
+REWRITTEN: Final = 0.5
+"""Drive writes at random before a file is read for the second time ("aged")."""
 MIXED: Final = 0.1
-"""Of the drive, in reads and writes whose latency is told."""
+"""Drive writes of reads and writes at random, whose latency is reported."""
 SERVER_READERS: Final = 10
-"""Threads of the published file server, each reading a file."""
+"""Threads of the study's file server; each reads a file."""
 
 __all__ = ["Plan", "measure", "plan"]
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Every workload on every drive.
+    """Runs every workload on every drive.
 
     Raises:
         TargetError: the target is a real drive.
@@ -41,88 +41,86 @@ def measure(session: RunSession, plan: Plan) -> None:
     """
     if session.target.profile is None:
         raise TargetError(
-            "placement compares rules inside a drive, and what a write is cannot be said to a real "
-            "one from here; give twin:NAME"
+            "placement compares policies inside a drive, and a real drive gets no hints from here; "
+            "give twin:NAME"
         )
     for name in plan.fresh_work:
         for placement in plan.placements:
-            trial = Trial(session, plan, open_subject(session.target, plan, placement, FRESH))
-            work = made(name, Ground(), plan.seed)
-            write(trial, name, work)
-            read(trial, name, work.pieces)
+            run = TwinRun.open(session, plan, placement, FRESH)
+            workload = make_workload(name, Space(), plan.seed)
+            write(run, name, workload)
+            read(run, name, workload.pieces)
     for name in plan.host_work:
         for placement in plan.placements:
-            _application(session, plan, placement, name)
+            _run_application(session, plan, placement, name)
     for state in plan.states[2:]:
         for placement in plan.placements:
-            _steady(Trial(session, plan, open_subject(session.target, plan, placement, state)))
+            _run_steady(TwinRun.open(session, plan, placement, state))
     if plan.laws:
-        laws.measure(session, open_subject(session.target, plan, "striped", FRESH))
+        stripe_effects.measure(session, open_drive(session.target, plan, "striped", FRESH))
 
 
-def _application(session: RunSession, plan: Plan, placement: str, name: str) -> None:
-    """What an application reads of its files, and of the same files written in order."""
+def _run_application(session: RunSession, plan: Plan, placement: str, name: str) -> None:
+    """Reads an application's files as it writes them, and written without gaps."""
     for case, in_order in ((name, False), (f"{name}, in order", True)):
-        # The study's drive programs no page before it is full, as one with capacitors.
-        trial = Trial(session, plan, open_subject(session.target, plan, placement, PROTECTED))
-        work = made_on_host(name, plan.seed, in_order=in_order)
-        write(trial, case, work)
-        # A page cache reads ahead by 128 KiB; a server reads by 1 MiB, ten files at a time.
-        how = Reading(128 << 10, 1) if name == SQLITE else Reading(MIB, SERVER_READERS)
-        read(trial, case, work.pieces, how=how)
+        # Protected, because the study's drive does not program partial pages for a flush.
+        run = TwinRun.open(session, plan, placement, PROTECTED)
+        workload = make_application(name, plan.seed, in_order=in_order)
+        write(run, case, workload)
+        # Page-cache read-ahead is 128 KiB; the server reads 1 MiB of ten files at a time.
+        pattern = ReadPattern(128 * KIB) if name == SQLITE else ReadPattern(MIB, SERVER_READERS)
+        read(run, case, workload.pieces, pattern=pattern)
 
 
-def _steady(trial: Trial) -> None:
-    """Ages a drive until it collects, then does the workloads in turn, each read twice."""
-    plan, size = trial.plan, trial.subject.size
-    trial.session.fill(size, trial.stage, trial.drive)
-    before, turns = trial.counters(), itertools.count(1)
-    _overwrite(trial, plan.drive_writes, next(turns))
+def _run_steady(run: TwinRun) -> None:
+    """Ages a drive until it collects garbage, then runs the workloads, each read twice."""
+    plan = run.plan
+    run.session.fill(run.size, run.stage, run.drive)
+    before, turns = run.counters(), itertools.count(1)
+    _overwrite(run, plan.drive_writes, next(turns))
     for name in plan.steady_work:
-        # The file's addresses are new to the drive, as those of a new file are.
-        trim = Job(op="trim", length_bytes=FILE, block_bytes=MIB, amount_bytes=FILE)
-        trial.run("trim", name, trim)
-        work = made(name, Ground(0, (FILE, size)), plan.seed)
-        write(trial, name, work)
-        read(trial, name, work.pieces)
-        _overwrite(trial, AGED_AGAIN, next(turns))
-        trial.run("flush", name, Job(op="flush"))
-        read(trial, name, work.pieces, repeat=1)
-    _mixed(trial)
-    trial.note("ageing", before)
+        # As for a new file, the addresses must be unmapped.
+        run.run("trim", name, Job(op="trim", length_bytes=FILE, block_bytes=MIB, amount_bytes=FILE))
+        workload = make_workload(name, Space(0, (FILE, run.size)), plan.seed)
+        write(run, name, workload)
+        read(run, name, workload.pieces)
+        _overwrite(run, REWRITTEN, next(turns))
+        run.run("flush", name, Job(op="flush"))
+        read(run, name, workload.pieces, repeat=1)
+    _mixed(run)
+    run.record_counters("ageing", before)
 
 
-def _overwrite(trial: Trial, drive_writes: float, turn: int) -> None:
-    """Writes at random over all but the file; a host that speaks says that it overwrites."""
-    rest = trial.subject.size - FILE
+def _overwrite(run: TwinRun, drive_writes: float, turn: int) -> None:
+    """Writes at random over everything except the file."""
+    length = run.size - FILE
     job = Job(
         op="write",
         pattern="random",
         offset_bytes=FILE,
-        length_bytes=rest,
+        length_bytes=length,
         block_bytes=BLOCK,
-        amount_bytes=int(drive_writes * rest) // BLOCK * BLOCK,
+        amount_bytes=int(drive_writes * length) // BLOCK * BLOCK,
         queue_depth=4,
-        hint="overwrite" if trial.subject.told else "none",
-        seed=trial.plan.seed * 1000 + turn,
+        hint="overwrite" if run.sends_hints else "none",
+        seed=run.plan.seed * 1000 + turn,
         interval_ms=1000,
     )
-    trial.run("age", "", job, turn)
+    run.run("age", "", job, turn)
 
 
-def _mixed(trial: Trial) -> None:
-    """Reads and writes at random, for their latency under collection."""
-    size = trial.subject.size
+def _mixed(run: TwinRun) -> None:
+    """Reads and writes at random, for their latency during garbage collection."""
     job = Job(
         op="write",
         read_share=0.5,
         pattern="random",
-        length_bytes=size,
+        length_bytes=run.size,
         block_bytes=BLOCK,
-        amount_bytes=int(MIXED * size) // BLOCK * BLOCK,
+        amount_bytes=int(MIXED * run.size) // BLOCK * BLOCK,
         queue_depth=4,
-        hint="overwrite" if trial.subject.told else "none",
-        seed=trial.plan.seed * 1000,
+        hint="overwrite" if run.sends_hints else "none",
+        seed=run.plan.seed * 1000,
         interval_ms=1000,
     )
-    trial.run("mixed", "", job)
+    run.run("mixed", "", job)

@@ -1,4 +1,4 @@
-"""What a run of the placement experiment does, and which plans make sense."""
+"""Plan of a placement run, made from the user's parameters."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.errors import UsageError
-from ssdlab.experiments.placement.host_model import HOST_WORK
+from ssdlab.experiments.placement.host_model import APPLICATIONS
 from ssdlab.experiments.placement.parameters import HOST_US, Placement
-from ssdlab.experiments.placement.workloads import FRESH_WORK, STEADY_WORK
+from ssdlab.experiments.placement.workloads import FRESH_WORKLOADS, STEADY_WORKLOADS
 from ssdlab.target import Target, Twin
 from ssdlab.units import format_size
 
@@ -17,7 +17,7 @@ GIB: Final = 1 << 30
 PLACEMENTS: Final = ("striped", "hinted", "inferred", "packed")
 SPARES: Final = (0.07, 0.28)
 SIZE: Final = 4 * GIB
-"""Room for the longest workload: appends of 4 KiB with random gaps write more than 1 GiB."""
+"""Capacity of a fresh drive: appends of 4 KiB with random gaps write more than 1 GiB."""
 SIZE_MIN: Final = 3 * GIB
 STEADY_SIZE: Final = GIB
 DRIVE_WRITES: Final = 3.0
@@ -26,9 +26,9 @@ QUICK_DRIVE_WRITES: Final = 1.0
 
 @dataclass(frozen=True)
 class State:
-    """A drive's state: fresh (no spare named), or overwritten until it collects, with a spare.
+    """State of a drive: fresh (`spare` is None), or collecting garbage with this spare area.
 
-    One that is `protected` by capacitors pads no pages for a flush.
+    A `protected` drive has capacitors and pads no pages for a flush.
     """
 
     spare: float | None = None
@@ -36,7 +36,7 @@ class State:
 
     @property
     def name(self) -> str:
-        """For rows and words."""
+        """The value of the column `state`."""
         if self.spare is None:
             return "fresh, protected" if self.protected else "fresh"
         return f"{100 * self.spare:g} % spare"
@@ -48,20 +48,19 @@ PROTECTED: Final = State(protected=True)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; sizes in bytes. No state but a fresh one where there are no `spares`.
+    """Sizes in bytes. Stored in the manifest. Without `spares`, all drives are fresh.
 
-    `drive_writes` is how often a drive that collects is overwritten at random first; `host_us` the
-    host's own time between two reads of 1 MiB, which a twin does not have. `laws` adds the stripe
-    probe and the reads of files in pieces 8 MiB apart.
+    `drive_writes` of random writes precede the workloads on drives that collect garbage. `host_us`
+    is the modelled host time between two reads of 1 MiB. `laws` adds `stripe_effects`.
     """
 
     placements: tuple[str, ...] = PLACEMENTS
     spares: tuple[float, ...] = SPARES
     drive_writes: float = DRIVE_WRITES
     steady_size: int = STEADY_SIZE
-    fresh_work: tuple[str, ...] = FRESH_WORK
-    steady_work: tuple[str, ...] = STEADY_WORK
-    host_work: tuple[str, ...] = HOST_WORK
+    fresh_work: tuple[str, ...] = FRESH_WORKLOADS
+    steady_work: tuple[str, ...] = STEADY_WORKLOADS
+    host_work: tuple[str, ...] = APPLICATIONS
     host_us: float = HOST_US
     laws: bool = True
     size: int = SIZE
@@ -69,23 +68,23 @@ class Plan:
 
     @property
     def states(self) -> tuple[State, ...]:
-        """In the order in which they are measured; a step's `stage` is the place here."""
+        """All states, in the order of the run; a step's `stage` is an index into them."""
         return (FRESH, PROTECTED, *(State(spare) for spare in self.spares))
 
     @property
     def request_bytes_max(self) -> int:
-        """What a file is filled by."""
+        """Bytes of a request that fills a file."""
         return MIB
 
     @property
     def write_bytes(self) -> int:
-        """Roughly: the fresh workloads, and filling and ageing those that collect."""
+        """Approximate bytes written: fresh workloads, and filling and ageing the other drives."""
         fresh = len(self.fresh_work) * 256 * MIB
         steady = len(self.spares) * (self.drive_writes + 2) * self.steady_size
         return int(len(self.placements) * (fresh + steady))
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {
             "placements": list(self.placements),
             "states": [state.name for state in self.states],
@@ -97,7 +96,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
+        """Bytes by kind of work, for the forecast of the run's duration."""
         reads = len(self.placements) * (
             len(self.fresh_work) + 2 * len(self.spares) * len(self.steady_work)
         )
@@ -105,37 +104,39 @@ class Plan:
 
 
 def plan(parameters: Placement, target: Target, seed: int) -> Plan:
-    """The plan for these parameters, on twins of the target's capacity.
+    """The plan for the user's parameters, on twins of the target's capacity.
 
     Raises:
         UsageError: the target is not a twin or too small, or a parameter is out of range.
     """
     if not isinstance(target, Twin):
         raise UsageError(
-            f"placement compares policies inside a drive, and {target} cannot be told what a "
-            "write belongs to; give twin:NAME"
+            f"placement compares policies inside a drive, and {target} gets no hints from here; "
+            "give twin:NAME"
         )
-    chosen = parameters.placements or PLACEMENTS
-    if wrong := [each for each in chosen if each not in PLACEMENTS]:
-        raise UsageError(f"--placements has {wrong[0]!r}; it may have {', '.join(PLACEMENTS)}")
-    if wrong_spares := [each for each in parameters.spare if not 0.04 <= each <= 0.9]:
-        raise UsageError(f"--spare has {100 * wrong_spares[0]:g}%; it may be from 4% to 90%")
-    usual = QUICK_DRIVE_WRITES if parameters.quick else DRIVE_WRITES
-    writes = usual if parameters.drive_writes is None else parameters.drive_writes
-    if not 0.0 < writes <= 1000.0:
-        raise UsageError(f"--drive-writes is {writes:g}; it may be above 0, up to 1000")
+    placements = parameters.placements or PLACEMENTS
+    if unknown := [each for each in placements if each not in PLACEMENTS]:
+        known = ", ".join(PLACEMENTS)
+        raise UsageError(f"--placements has {unknown[0]!r}; each must be one of {known}")
+    if out_of_range := [each for each in parameters.spare if not 0.04 <= each <= 0.9]:
+        raise UsageError(f"--spare has {100 * out_of_range[0]:g}%; each must be 4% to 90%")
+    drive_writes = parameters.drive_writes
+    if drive_writes is None:
+        drive_writes = QUICK_DRIVE_WRITES if parameters.quick else DRIVE_WRITES
+    if not 0.0 < drive_writes <= 1000.0:
+        raise UsageError(f"--drive-writes is {drive_writes:g}; it must be above 0, up to 1000")
     if not 0.0 <= parameters.host_us <= 1e6:
-        raise UsageError(f"--host-us is {parameters.host_us:g}; it may be 0 to 1000000")
+        raise UsageError(f"--host-us is {parameters.host_us:g}; it must be 0 to 1000000")
     capacity = target.scaled_to_bytes
     if capacity is not None and capacity < SIZE_MIN:
         raise UsageError(
-            f"--capacity is {format_size(capacity)}; it may be {format_size(SIZE_MIN)} or more: "
-            "files are written with gaps between their pieces"
+            f"--capacity is {format_size(capacity)}; it must be {format_size(SIZE_MIN)} or more: "
+            "other files are written between the pieces of a file"
         )
     return Plan(
-        placements=tuple(dict.fromkeys(chosen)),
+        placements=tuple(dict.fromkeys(placements)),
         spares=parameters.spare,
-        drive_writes=writes,
+        drive_writes=drive_writes,
         host_us=parameters.host_us,
         laws=parameters.plots,
         size=SIZE if capacity is None else min(SIZE, capacity),

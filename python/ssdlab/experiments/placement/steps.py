@@ -1,4 +1,4 @@
-"""A twin under trial: what is asked of it, and how its steps are named in the records."""
+"""Steps on one twin of placement: writing and reading a workload, and recording its counters."""
 
 from __future__ import annotations
 
@@ -7,143 +7,170 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.device import Drive, FlushEvery, Job, Listed
-from ssdlab.experiments.placement.drives import Subject
-from ssdlab.experiments.placement.plan import Plan
-from ssdlab.experiments.placement.workloads import FILE, LONGEST, MIB, Listing, Pieces, Work
+from ssdlab.experiments.placement.drives import open_drive
+from ssdlab.experiments.placement.plan import Plan, State
+from ssdlab.experiments.placement.workloads import (
+    COMMAND_MAX,
+    FILE,
+    MIB,
+    Pieces,
+    Workload,
+    Writes,
+)
 from ssdlab.runner.session import RunSession, Step
 
 REST_S: Final = 0.1
-_STATES: Final = ("erases_most", "erases_mean", "erases_least")
+_WITH_HINTS: Final = frozenset({"hinted", "packed"})
+_ERASES: Final = ("erases_most", "erases_mean", "erases_least")
 _COUNTS: Final = ("packing_moves", "displaced_writes", "nand_padding_writes")
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A drive, and the run and plan that it is part of."""
+class TwinRun:
+    """A twin with one placement in one state, and the session that records its steps."""
 
     session: RunSession
     plan: Plan
-    subject: Subject
+    drive: Drive
+    placement: str
+    state: State
+
+    @classmethod
+    def open(cls, session: RunSession, plan: Plan, placement: str, state: State) -> TwinRun:
+        """Opens a new twin; raises TargetError as `open_drive`."""
+        drive = open_drive(session.target, plan, placement, state)
+        return cls(session, plan, drive, placement, state)
 
     @property
-    def drive(self) -> Drive:
-        """The twin."""
-        return self.subject.drive
+    def sends_hints(self) -> bool:
+        """Whether writes carry hints."""
+        return self.placement in _WITH_HINTS
+
+    @property
+    def size(self) -> int:
+        """Capacity of the twin in bytes."""
+        return int(self.drive.capacity_bytes)
 
     @property
     def stage(self) -> int:
-        """The number of its state."""
-        return self.plan.states.index(self.subject.state)
+        """The number of the state, which identifies it in the records."""
+        return self.plan.states.index(self.state)
 
     def run(self, phase: str, case: str, job: Job, repeat: int = 0, host_us: float = 0.0) -> None:
-        """Runs a job as a step; `case` is the workload, "" for what belongs to none.
+        """Runs a job as a step; `case` is the workload, or "" outside of one.
 
-        `host_us` is what the host takes after it: the step's value.
+        `host_us`, the host's time after the job, is the step's value.
         """
-        named = f"{self.subject.placement}: {case}" if case else self.subject.placement
-        label = f"{self.subject.state.name}, {named} ({phase})"
+        case = f"{self.placement}: {case}" if case else self.placement
+        label = f"{self.state.name}, {case} ({phase})"
         kind = "read" if phase == "read" else "overwrite"
-        step = Step(phase, label, kind, self.stage, repeat, named, host_us)
+        step = Step(phase, label, kind, self.stage, repeat, case, host_us)
         self.session.run(step, job, self.drive)
 
     def counters(self) -> Mapping[str, Any]:
-        """What the twin has counted in its life."""
+        """The twin's counters since it was opened."""
         counters = self.drive.counters()
-        assert counters is not None, "a twin counts"
+        assert counters is not None, "a twin has counters"
         return counters
 
-    def note(self, name: str, before: Mapping[str, Any]) -> None:
-        """Notes what it counted since `before`: flash writes a host write, erases, moves."""
+    def record_counters(self, name: str, before: Mapping[str, Any]) -> None:
+        """Records WAF and moves since `before`, and the erases so far."""
         after = self.counters()
         host = after["host_write_bytes"] - before["host_write_bytes"]
-        where = f"{self.subject.state.name}|{self.subject.placement}: {name}"
-        self.session.observe("placement_waf", (_flash(after) - _flash(before)) / host, where)
-        for counter in _STATES:
-            self.session.observe(counter, float(after[counter]), where)
+        detail = f"{self.state.name}|{self.placement}: {name}"
+        waf = (_flash_bytes(after) - _flash_bytes(before)) / host
+        self.session.observe("placement_waf", waf, detail)
+        for counter in _ERASES:
+            self.session.observe(counter, float(after[counter]), detail)
         for counter in _COUNTS:
-            self.session.observe(counter, float(after[counter] - before[counter]), where)
+            self.session.observe(counter, float(after[counter] - before[counter]), detail)
 
 
-def write(trial: Trial, name: str, work: Work) -> None:
-    """Writes what a workload asks for, each durable before the next."""
-    before = trial.counters()
-    if work.filled_first:
-        start = work.pieces[0][0]
-        _write(trial, name, [(start + at, MIB, "nothing") for at in range(0, FILE, MIB)])
-    if work.writes:
-        _write(trial, name, work.writes)
-    trial.note(name, before)
+def write(run: TwinRun, name: str, workload: Workload) -> None:
+    """Performs the writes of a workload, each durable before the next."""
+    before = run.counters()
+    if workload.filled_first:
+        start = workload.pieces[0][0]
+        _write(run, name, [(start + at, MIB, "nothing") for at in range(0, FILE, MIB)])
+    if workload.writes:
+        _write(run, name, workload.writes)
+    run.record_counters(name, before)
 
 
-def _write(trial: Trial, name: str, writes: Listing) -> None:
-    told = trial.subject.told
+def _write(run: TwinRun, name: str, writes: Writes) -> None:
+    requests = writes
+    if not run.sends_hints:
+        requests = [(at, length, "nothing") for at, length, _ in writes]
     job = Job(
         op="write",
-        pattern=Listed(tuple((at, size, said if told else "nothing") for at, size, said in writes)),
-        length_bytes=trial.subject.size,
+        pattern=Listed(tuple(requests)),
+        length_bytes=run.size,
         block_bytes=max(length for _, length, _ in writes),
         amount_bytes=sum(length for _, length, _ in writes),
         sync=FlushEvery(1),
     )
-    trial.run("write", name, job)
+    run.run("write", name, job)
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How a file is read: so many bytes at a time, by so many readers side by side."""
+class ReadPattern:
+    """How a file is read: bytes per read, and the number of parallel readers."""
 
     window: int = MIB
     readers: int = 1
 
 
-BY_MIB: Final = Reading()
+BY_MIB: Final = ReadPattern()
 
 
-def read(trial: Trial, name: str, pieces: Pieces, repeat: int = 0, how: Reading = BY_MIB) -> None:
-    """Reads a file by windows, all commands of one at once, the host's time between."""
-    trial.drive.rest(REST_S)
-    step = how.window * how.readers
-    for window in range(0, sum(length for _, length in pieces), step):
-        parts = commands(within(pieces, window, step))
+def read(
+    run: TwinRun, name: str, pieces: Pieces, repeat: int = 0, pattern: ReadPattern = BY_MIB
+) -> None:
+    """Reads a file window by window, the commands of one in parallel, with host time in between."""
+    run.drive.rest(REST_S)
+    step = pattern.window * pattern.readers
+    for start in range(0, sum(length for _, length in pieces), step):
+        requests = commands(within(pieces, start, step))
         job = Job(
             op="read",
-            pattern=Listed(tuple((at, length, "nothing") for at, length in parts)),
-            length_bytes=trial.subject.size,
-            block_bytes=max(length for _, length in parts),
-            amount_bytes=sum(length for _, length in parts),
-            queue_depth=len(parts),
+            pattern=Listed(tuple((at, length, "nothing") for at, length in requests)),
+            length_bytes=run.size,
+            block_bytes=max(length for _, length in requests),
+            amount_bytes=sum(length for _, length in requests),
+            queue_depth=len(requests),
         )
-        host_us = trial.plan.host_us * how.window / MIB
-        trial.run("read", name, job, repeat, host_us)
-        trial.drive.rest(host_us / 1e6)
+        host_us = run.plan.host_us * pattern.window / MIB
+        run.run("read", name, job, repeat, host_us)
+        run.drive.rest(host_us / 1e6)
 
 
 def within(pieces: Pieces, first: int, length: int) -> Pieces:
-    """The parts of a file's pieces that hold `length` bytes from its byte `first` on."""
-    found: Pieces = []
+    """The parts of the pieces that hold bytes `first` to `first + length` of the file."""
+    parts: Pieces = []
     start = 0
     for at, size in pieces:
         low, high = max(first, start), min(first + length, start + size)
         if low < high:
-            found.append((at + low - start, high - low))
+            parts.append((at + low - start, high - low))
         start += size
-    return found
+    return parts
 
 
 def commands(pieces: Pieces) -> Pieces:
-    """What a kernel asks for: neighbours joined, each no longer than 256 KiB."""
-    joined: Pieces = []
+    """The commands that a kernel sends: adjacent pieces merged, at most 256 KiB each."""
+    merged: Pieces = []
     for at, length in pieces:
-        if joined and sum(joined[-1]) == at:
-            joined[-1] = (joined[-1][0], joined[-1][1] + length)
+        if merged and sum(merged[-1]) == at:
+            merged[-1] = (merged[-1][0], merged[-1][1] + length)
         else:
-            joined.append((at, length))
+            merged.append((at, length))
     return [
-        (at + part, min(LONGEST, length - part))
-        for at, length in joined
-        for part in range(0, length, LONGEST)
+        (at + part, min(COMMAND_MAX, length - part))
+        for at, length in merged
+        for part in range(0, length, COMMAND_MAX)
     ]
 
 
-def _flash(counters: Mapping[str, Any]) -> float:
+def _flash_bytes(counters: Mapping[str, Any]) -> float:
+    """Bytes written to flash."""
     return float(counters["host_write_bytes"] * (counters["waf"] or 0.0))

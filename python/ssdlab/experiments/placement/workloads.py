@@ -1,4 +1,4 @@
-"""The workloads: which bytes are written in which order, and where the file is after that."""
+"""Workloads of placement: a file written piece by piece, with other files written in between."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ssdlab.device import WriteHint
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 FILE: Final = 8 * MIB
-"""The file that is read."""
+"""Bytes of the file that is read."""
 PIECE: Final = 32 * KIB
 WORST_GAP: Final = 224 * KIB
-"""What is written between two pieces at worst: with a piece it makes a stripe of 256 KiB."""
-LONGEST: Final = 256 * KIB
+"""Bytes of other files between two pieces; with a piece they make a stripe of 256 KiB."""
+COMMAND_MAX: Final = 256 * KIB
 
 CONTIGUOUS: Final = "contiguous"
 IN_PLACE: Final = "append worst, in its place"
-FRESH_WORK: Final = (
+FRESH_WORKLOADS: Final = (
     CONTIGUOUS,
     "append worst",
     "append random",
@@ -31,7 +31,7 @@ FRESH_WORK: Final = (
     "4 writers, 16 KiB",
     "4 writers, 32 KiB",
 )
-STEADY_WORK: Final = (
+STEADY_WORKLOADS: Final = (
     CONTIGUOUS,
     "append worst",
     IN_PLACE,
@@ -43,114 +43,115 @@ STEADY_WORK: Final = (
 
 Pieces = list[tuple[int, int]]
 """(offset, length) in bytes, in the order of the file."""
-Listing = list[tuple[int, int, WriteHint]]
-"""(offset, length, what the write says) in the order of writing."""
+Writes = list[tuple[int, int, WriteHint]]
+"""(offset, length, hint) in the order of writing."""
 
 
 @dataclass(frozen=True)
-class Ground:
-    """Where a workload may write: files from `start` on, what lies between them too if it has room.
+class Space:
+    """Addresses for a workload: files from `start` on.
 
-    A drive that is full gets what is written between a file's pieces anywhere in the `rest`, over
-    what is there; then the pieces lie side by side by address, where their file has its place, or
-    far apart where it has not.
+    On a full drive, `full_range` (first, end) holds old data, and the files written between the
+    pieces overwrite random parts of it. The pieces are then adjacent by address if the file is
+    preallocated ("in its place"), and scattered otherwise.
     """
 
     start: int = 0
-    rest: tuple[int, int] | None = None
+    full_range: tuple[int, int] | None = None
 
 
 @dataclass
-class Work:
-    """What is done: the file in order first where it is overwritten, then the writes."""
+class Workload:
+    """The pieces of the file to read, and the writes that make it.
+
+    With `filled_first`, the file is first written sequentially.
+    """
 
     pieces: Pieces = field(default_factory=list)
-    writes: Listing = field(default_factory=list)
+    writes: Writes = field(default_factory=list)
     filled_first: bool = False
 
 
-def made(name: str, ground: Ground, seed: int) -> Work:
-    """The workload of this name; hints are in it, for drives that are told."""
+def make_workload(name: str, space: Space, seed: int) -> Workload:
+    """The workload of this name, with hints; drives whose policy takes none ignore them."""
     if name == CONTIGUOUS:
-        return Work([(ground.start + at, MIB) for at in range(0, FILE, MIB)], [], filled_first=True)
-    words = name.split(", ")
-    piece = int(words[-1].removesuffix(" KiB")) * KIB if words[-1].endswith("KiB") else PIECE
-    if words[0].endswith("writers"):
-        return _together(ground, int(words[0].split()[0]), piece)
-    gaps = _gaps("random" in words[0], f"{name} {seed}")
-    return (
-        _overwritten(ground, gaps) if "overwrite" in name else _appended(ground, name, piece, gaps)
-    )
+        pieces = [(space.start + at, MIB) for at in range(0, FILE, MIB)]
+        return Workload(pieces, [], filled_first=True)
+    parts = name.split(", ")
+    piece = int(parts[-1].removesuffix(" KiB")) * KIB if parts[-1].endswith("KiB") else PIECE
+    if parts[0].endswith("writers"):
+        return _interleaved(space, int(parts[0].split()[0]), piece)
+    gaps = _gaps("random" in parts[0], f"{name} {seed}")
+    return _overwritten(space, gaps) if "overwrite" in name else _appended(space, name, piece, gaps)
 
 
-def _gaps(drawn: bool, seed: str) -> Iterator[int]:
+def _gaps(at_random: bool, seed: str) -> Iterator[int]:
     stream = random.Random(seed)
     while True:
-        yield stream.randint(1, 32) * PIECE if drawn else WORST_GAP
+        yield stream.randint(1, 32) * PIECE if at_random else WORST_GAP
 
 
-class _Between:
-    """Where the files between go: behind everything, or over what fills the drive."""
+class _OtherFiles:
+    """Addresses of the files written between the pieces: after `start`, or in the full range."""
 
-    def __init__(self, ground: Ground, start: int) -> None:
+    def __init__(self, space: Space, start: int) -> None:
         self.next = start
-        self._rest = ground.rest
+        self._full_range = space.full_range
         self._stream = random.Random(start)
 
-    def write(self, length: int) -> Listing:
-        """A file of its own; nothing is said of the first write to one."""
+    def write(self, length: int) -> Writes:
+        """Writes of a new file; the first write to a file has no hint."""
         at = self.next
-        if self._rest is not None:
-            first, end = self._rest
+        if self._full_range is not None:
+            first, end = self._full_range
             at = first + self._stream.randrange((end - first - length) // PIECE) * PIECE
         else:
             self.next += length
-        parts = range(0, length, LONGEST)
-        return [(at + part, min(LONGEST, length - part), "nothing") for part in parts]
+        return [
+            (at + part, min(COMMAND_MAX, length - part), "nothing")
+            for part in range(0, length, COMMAND_MAX)
+        ]
 
 
-def _after(pieces: Pieces) -> WriteHint:
+def _append_hint(pieces: Pieces) -> WriteHint:
     return {"after": sum(pieces[-1]) - 1} if pieces else "nothing"
 
 
-def _appended(ground: Ground, name: str, piece: int, gaps: Iterator[int]) -> Work:
-    """Pieces side by side where the file has its place, else with the files between among them."""
-    work = Work()
-    apart = name == IN_PLACE or ground.rest is not None
-    between = _Between(ground, ground.start + (FILE if apart else 0))
-    # The drive cannot know by address which pieces belong together.
-    scattered = ground.rest is not None and name != IN_PLACE
-    for number in range(FILE // piece):
-        place = _scattered(number, FILE // piece) if scattered else number
-        at = ground.start + place * piece if apart else between.next
-        between.next += 0 if apart else piece
-        work.writes.append((at, piece, _after(work.pieces)))
-        work.pieces.append((at, piece))
-        work.writes += between.write(next(gaps))
-    return work
+def _appended(space: Space, name: str, piece: int, gaps: Iterator[int]) -> Workload:
+    """Pieces in a range of their own ("in its place" or full drive), or between other files."""
+    workload = Workload()
+    own_range = name == IN_PLACE or space.full_range is not None
+    others = _OtherFiles(space, space.start + (FILE if own_range else 0))
+    # Scattered, so that addresses do not show which pieces belong together.
+    scattered = space.full_range is not None and name != IN_PLACE
+    count = FILE // piece
+    for number in range(count):
+        # 37 and the count are coprime: all slots are used, and no neighbours follow each other.
+        slot = number * 37 % count if scattered else number
+        at = space.start + slot * piece if own_range else others.next
+        others.next += 0 if own_range else piece
+        workload.writes.append((at, piece, _append_hint(workload.pieces)))
+        workload.pieces.append((at, piece))
+        workload.writes += others.write(next(gaps))
+    return workload
 
 
-def _scattered(number: int, count: int) -> int:
-    """Another order of so many places, in which no two neighbours follow each other."""
-    return number * 37 % count
+def _overwritten(space: Space, gaps: Iterator[int]) -> Workload:
+    workload = Workload([(space.start, FILE)], [], filled_first=True)
+    others = _OtherFiles(space, space.start + FILE)
+    for at in range(space.start, space.start + FILE, PIECE):
+        workload.writes.append((at, PIECE, "overwrite"))
+        workload.writes += others.write(next(gaps))
+    return workload
 
 
-def _overwritten(ground: Ground, gaps: Iterator[int]) -> Work:
-    work = Work([(ground.start, FILE)], [], filled_first=True)
-    between = _Between(ground, ground.start + FILE)
-    for at in range(ground.start, ground.start + FILE, PIECE):
-        work.writes.append((at, PIECE, "overwrite"))
-        work.writes += between.write(next(gaps))
-    return work
-
-
-def _together(ground: Ground, writers: int, piece: int) -> Work:
-    """Files that grow by turns, in one stretch of addresses; the second one is read."""
-    work, files = Work(), [Pieces() for _ in range(writers)]
+def _interleaved(space: Space, writers: int, piece: int) -> Workload:
+    """Files that grow in turn, in one range of addresses; the second one is read."""
+    writes: Writes = []
+    files = [Pieces() for _ in range(writers)]
     for number in range(FILE // piece):
         for writer, pieces in enumerate(files):
-            at = ground.start + (number * writers + writer) * piece
-            work.writes.append((at, piece, _after(pieces)))
+            at = space.start + (number * writers + writer) * piece
+            writes.append((at, piece, _append_hint(pieces)))
             pieces.append((at, piece))
-    work.pieces = files[1]
-    return work
+    return Workload(files[1], writes)

@@ -1,1 +1,1 @@
-"""The experiment `suite`."""
+"""Experiment `suite`: the benchmark table of AS SSD and CrystalDiskMark."""

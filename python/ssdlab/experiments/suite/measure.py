@@ -1,10 +1,10 @@
-"""suite: the table that people know from AS SSD and CrystalDiskMark, with its spread.
+"""Measurement of suite: the benchmark table of AS SSD and CrystalDiskMark, in three runs.
 
-In order by 1 MiB, at random by 4 KiB one at a time and 64 at a time, and the access time of one
-sector, each read and written, three runs. The same once more with zeros: a controller that
-compresses is faster with them. Writes with O_DSYNC, and on a real drive reads and writes through
-the page cache that has been emptied of the file. Sources: those two programs' tests; the published
-table of an Intel S3510 120 GB, whose mean, mean absolute deviation and per cent are printed here.
+Reads and writes: sequential 1 MiB, random 4 KiB at queue depths 1 and 64, and single sectors
+(access time). Some tests are repeated with zeros, which are faster on a controller that
+compresses. Then writes with O_DSYNC and, on a real drive, buffered reads and writes after the file
+was evicted from the page cache. Sources: the tests of those two programs; the published table of an
+Intel S3510 120 GB, with mean, mean absolute deviation and per cent.
 """
 
 from __future__ import annotations
@@ -28,59 +28,60 @@ SIZE: Final = 1024 * MIB
 QUICK_SIZE: Final = 128 * MIB
 SECONDS: Final = 5.0
 QUICK_SECONDS: Final = 1.0
-MANY: Final = 64
-IN_ORDER_DEPTH: Final = 8
-RANDOM_PART: Final = 4
-"""A random trial ends after this part of the file at the latest."""
-FEW_PART: Final = 64
-"""The same of trials whose requests wait for one another or are small."""
+DEPTH_MAX: Final = 64
+SEQUENTIAL_DEPTH: Final = 8
+RANDOM_DIVISOR: Final = 4
+"""A random test ends at the latest after the file size divided by this."""
+SLOW_DIVISOR: Final = 64
+"""The same for tests with single sectors or synchronous writes."""
 
-Way = Literal["direct", "buffered", "zeros"]
+Access = Literal["direct", "buffered", "zeros"]
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A cell of the table. `block` 0 is a sector of the drive; `part` divides the file's size."""
+class Test:
+    """One test of the table. `block` 0 is a sector of the drive.
+
+    A test transfers the file size divided by `divisor`; with a divisor of 1 it is sequential.
+    """
 
     name: str
     op: Literal["read", "write"]
     block: int
     in_flight: int = 1
-    part: int = 1
-    way: Way = "direct"
+    divisor: int = 1
+    access: Access = "direct"
     durable: bool = False
 
     @property
-    def in_order(self) -> bool:
-        """Whether the whole file is gone through in order."""
-        return self.part == 1
+    def sequential(self) -> bool:
+        """Whether it transfers the whole file in order."""
+        return self.divisor == 1
 
 
-def _pair(name: str, block: int, in_flight: int, part: int) -> tuple[Trial, Trial]:
-    return Trial(name, "read", block, in_flight, part), Trial(name, "write", block, in_flight, part)
-
-
-# What is read was written by the trial before it that goes through the whole file.
-_READ_4K, _WRITE_4K = _pair("random 4k", 4 * KIB, 1, RANDOM_PART)
-_READ_64, _WRITE_64 = _pair("random 4k x64", 4 * KIB, MANY, RANDOM_PART)
-_READ_ONE, _WRITE_ONE = _pair("access time", 0, 1, FEW_PART)
-TRIALS: Final = (
-    Trial("sequential", "write", MIB, IN_ORDER_DEPTH),
-    Trial("sequential", "read", MIB, IN_ORDER_DEPTH),
-    *(_READ_4K, _READ_64, _READ_ONE, _WRITE_4K, _WRITE_64, _WRITE_ONE),
-    Trial("random 4k dsync", "write", 4 * KIB, 1, FEW_PART, durable=True),
-    Trial("buffered dsync", "write", MIB, 1, way="buffered", durable=True),
-    Trial("buffered", "read", MIB, 1, way="buffered"),
-    Trial("sequential zeros", "write", MIB, IN_ORDER_DEPTH, way="zeros"),
-    Trial("sequential zeros", "read", MIB, IN_ORDER_DEPTH),
-    Trial("random 4k zeros", "read", 4 * KIB, 1, RANDOM_PART),
-    Trial("random 4k x64 zeros", "write", 4 * KIB, MANY, RANDOM_PART, way="zeros"),
+# The order matters: a read test reads what the last sequential write test wrote.
+TESTS: Final = (
+    Test("sequential", "write", MIB, SEQUENTIAL_DEPTH),
+    Test("sequential", "read", MIB, SEQUENTIAL_DEPTH),
+    Test("random 4k", "read", 4 * KIB, 1, RANDOM_DIVISOR),
+    Test("random 4k x64", "read", 4 * KIB, DEPTH_MAX, RANDOM_DIVISOR),
+    Test("access time", "read", 0, 1, SLOW_DIVISOR),
+    Test("random 4k", "write", 4 * KIB, 1, RANDOM_DIVISOR),
+    Test("random 4k x64", "write", 4 * KIB, DEPTH_MAX, RANDOM_DIVISOR),
+    Test("access time", "write", 0, 1, SLOW_DIVISOR),
+    Test("random 4k dsync", "write", 4 * KIB, 1, SLOW_DIVISOR, durable=True),
+    Test("buffered dsync", "write", MIB, 1, access="buffered", durable=True),
+    Test("buffered", "read", MIB, 1, access="buffered"),
+    Test("sequential zeros", "write", MIB, SEQUENTIAL_DEPTH, access="zeros"),
+    Test("sequential zeros", "read", MIB, SEQUENTIAL_DEPTH),
+    Test("random 4k zeros", "read", 4 * KIB, 1, RANDOM_DIVISOR),
+    Test("random 4k x64 zeros", "write", 4 * KIB, DEPTH_MAX, RANDOM_DIVISOR, access="zeros"),
 )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; sizes in bytes. Random trials end after `seconds` at the latest."""
+    """Sizes in bytes. A random test ends after `seconds` at the latest. Stored in the manifest."""
 
     size: int = SIZE
     seconds: float = SECONDS
@@ -89,31 +90,32 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """Of what goes in order."""
+        """Bytes of a sequential request."""
         return MIB
 
     @property
     def write_bytes(self) -> int:
-        """The file at first, and what each run may write at most."""
-        return self.size + self.runs * sum(self.size // t.part for t in TRIALS if t.op == "write")
+        """Bytes written at most: the file, and all write tests of each run."""
+        per_run = sum(self.size // test.divisor for test in TESTS if test.op == "write")
+        return self.size + self.runs * per_run
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {"size_mib": self.size / MIB, "step_s": self.seconds, "runs": self.runs}
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
-        whole = {op: sum(t.in_order and t.op == op for t in TRIALS) for op in ("read", "write")}
-        timed = sum(not trial.in_order for trial in TRIALS)
+        """Bytes or seconds by kind of work, for the forecast of the run's duration."""
+        sequential = [test.op for test in TESTS if test.sequential]
+        timed = len(TESTS) - len(sequential)
         return {
-            "fill": float((1 + self.runs * whole["write"]) * self.size),
-            "read": float(self.runs * whole["read"] * self.size),
+            "fill": float((1 + self.runs * sequential.count("write")) * self.size),
+            "read": float(self.runs * sequential.count("read") * self.size),
             "timed": self.runs * timed * self.seconds,
         }
 
 
 def plan(parameters: Suite, _target: Target, seed: int) -> Plan:
-    """The plan for these parameters.
+    """The plan for the user's parameters.
 
     Raises:
         UsageError: the size is out of range.
@@ -124,7 +126,7 @@ def plan(parameters: Suite, _target: Target, seed: int) -> Plan:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes the file, and then the whole table, three times: what drifts touches all cells.
+    """Writes the file, then runs all tests, once per run, so that drift affects all tests alike.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -132,61 +134,61 @@ def measure(session: RunSession, plan: Plan) -> None:
     session.fill(plan.size)
     drives = dict(_drives(session.target, plan))
     for run in range(plan.runs):
-        for trial in TRIALS:
-            if trial.way in drives:
-                _try(session, plan, (trial, run), drives[trial.way])
+        for test in TESTS:
+            if test.access in drives:
+                _run_test(session, plan, drives[test.access], test, run)
     session.target.check_uncached()
 
 
-def _drives(opened: OpenTarget, plan: Plan) -> Iterator[tuple[Way, Drive]]:
-    """How each way is gone; a twin has no page cache."""
+def _drives(opened: OpenTarget, plan: Plan) -> Iterator[tuple[Access, Drive]]:
+    """Opens the target once per access mode; a twin has no buffered access."""
     if opened.is_virtual:
         yield "direct", opened.drive
         yield "zeros", opened.drive.writing_zeros()
         return
-    deep = RealOptions(queue_depth=MANY, seed=plan.seed)
-    zeros = RealOptions(queue_depth=MANY, content="zeros")
+    deep = RealOptions(queue_depth=DEPTH_MAX, seed=plan.seed)
+    zeros = RealOptions(queue_depth=DEPTH_MAX, content="zeros")
     cached = RealOptions(direct=False, seed=plan.seed)
     yield "direct", opened.reopened(deep)
     yield "zeros", opened.reopened(zeros)
     yield "buffered", opened.reopened(cached, "sync")
 
 
-def _try(session: RunSession, plan: Plan, place: tuple[Trial, int], drive: Drive) -> None:
-    """One cell of the table; what was written is flushed, so that the next owes nothing for it."""
-    trial, run = place
-    if trial.way == "buffered":
-        _check_forgotten(session, plan, trial)
-    label = f"{trial.name}, {trial.op}"
-    kind = ("read" if trial.op == "read" else "fill") if trial.in_order else "timed"
-    step = Step(trial.op, label, kind, repeat=run, case=trial.name, value=trial.in_flight)
-    session.run(step, _job(plan, trial, run, drive), drive)
-    if trial.op == "write":
+def _run_test(session: RunSession, plan: Plan, drive: Drive, test: Test, run: int) -> None:
+    """Runs one test; flushes after writes, so that they do not slow the next test."""
+    if test.access == "buffered":
+        _check_evicted(session, plan, test)
+    label = f"{test.name}, {test.op}"
+    kind = ("read" if test.op == "read" else "fill") if test.sequential else "timed"
+    step = Step(test.op, label, kind, repeat=run, case=test.name, value=test.in_flight)
+    session.run(step, _job(plan, test, run, drive), drive)
+    if test.op == "write":
         session.flush(drive=drive)
-    if trial.way == "buffered":
+    if test.access == "buffered":
         drop_cached(session.target)
 
 
-def _check_forgotten(session: RunSession, plan: Plan, trial: Trial) -> None:
-    """What follows is done as if memory were full of other things: the file must come or go."""
+def _check_evicted(session: RunSession, plan: Plan, test: Test) -> None:
+    """Records how much of the file is in the page cache before a buffered test; warns if any."""
     share = cached_share(session.target, plan.size)
-    session.observe("cached_share", share, trial.name)
+    session.observe("cached_share", share, test.name)
     if share is not None and share > CACHED_SOME:
         session.target.warn(
             "page-cache",
-            f"{share:.0%} of the file stayed in the page cache: {trial.name} is partly memory's.",
+            f"{share:.0%} of the file stayed in the page cache, so {test.name!r} partly measures "
+            "memory. Close programs that use the file, or measure on ext4 or xfs.",
         )
 
 
-def _job(plan: Plan, trial: Trial, run: int, drive: Drive) -> Job:
+def _job(plan: Plan, test: Test, run: int, drive: Drive) -> Job:
     return Job(
-        op=trial.op,
-        pattern="sequential" if trial.in_order else "random",
+        op=test.op,
+        pattern="sequential" if test.sequential else "random",
         length_bytes=plan.size,
-        block_bytes=trial.block or drive.sector_bytes,
-        amount_bytes=plan.size // trial.part,
-        seconds=None if trial.in_order else plan.seconds,
-        queue_depth=trial.in_flight,
-        sync="durable" if trial.durable else "none",
+        block_bytes=test.block or drive.sector_bytes,
+        amount_bytes=plan.size // test.divisor,
+        seconds=None if test.sequential else plan.seconds,
+        queue_depth=test.in_flight,
+        sync="durable" if test.durable else "none",
         seed=plan.seed + run,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ssdlab.errors import UsageError
-from ssdlab.experiments.aging.analysis import measures, whole
+from ssdlab.experiments.aging.analysis import complete_stages, measures
 from ssdlab.fit.ageing import Ageing
 from ssdlab.fit.input.agreement import APART
 from ssdlab.fit.input.plausible import Allowed, check_number
@@ -28,7 +28,7 @@ def of_run(run: Run, drive: str) -> Ageing:
         UsageError: the run has no row.
     """
     repeats = len(run.manifest.parameters["rests_s"])
-    rows = whole(measures(run.tables["steps"], repeats), repeats)
+    rows = complete_stages(measures(run.tables["steps"], repeats), repeats)
     found = [(row["written_mib"], row["read_s"]) for row in rows]
     size_mib, where = run.manifest.parameters["size_mib"], str(run.folder)
     return _made((drive or run.manifest.target, drive), size_mib, found, where)
