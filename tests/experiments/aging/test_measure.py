@@ -89,7 +89,7 @@ def test_a_size_that_is_too_small_or_not_whole_is_wrong_use(size: int) -> None:
 
 
 def test_a_rest_of_more_than_a_year_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="--rest is 366d; it may be up to 365 d"):
+    with pytest.raises(UsageError, match="--rest is 366d; it must be up to 365 d"):
         plan(Aging(rest="366d"), Directory("."), 0)
 
 

@@ -18,7 +18,7 @@ from ssdlab.errors import Interrupted, TargetError, UsageError
 from ssdlab.heal.device.whole import DeviceWish, heal_device, recover_device
 from ssdlab.heal.outcome import Healed, verdict
 from ssdlab.records import encode_json
-from ssdlab.runner.consent import described
+from ssdlab.runner.consent import describe_device
 from ssdlab.storage_stack.blockdev import device_at, is_block_device
 
 Device = Annotated[
@@ -105,8 +105,8 @@ def _require_consent(device: Path, named: str) -> None:
     if named:
         raise TargetError(f"--in-place names {named}, but the device is {device}: name that one")
     raise TargetError(
-        f"{described(device, device_at(device))} would be rewritten in place; --dry-run shows "
-        f"what; if you have a backup, give --in-place={device}"
+        f"{describe_device(device, device_at(device))} would be rewritten in place; --dry-run "
+        f"shows what; if you have a backup, give --in-place={device}"
     )
 
 
