@@ -128,9 +128,9 @@ def test_ctrl_c_keeps_what_was_measured_and_ends_the_program_and_resume_goes_on(
 @pytest.mark.parametrize(
     ("question", "seed", "told"),
     [
-        (ssdlab.Aging(size="1KiB"), 0, "--size is 1KiB; it may be"),
-        (ssdlab.Aging(size=-1), 0, "--size is -1 bytes; it may be"),
-        (ssdlab.Aging(rest=-1), 0, "--rest is -1 s; it may be"),
+        (ssdlab.Aging(size="1KiB"), 0, "--size is 1KiB; it must be"),
+        (ssdlab.Aging(size=-1), 0, "--size is -1 bytes; it must be"),
+        (ssdlab.Aging(rest=-1), 0, "--rest is -1 s; it must be"),
         (ssdlab.Aging(size="16"), 0, "a size needs a unit"),
         (ssdlab.Steady(depth=0), 0, "--depth is 0"),
         (ssdlab.Aging(size="512MiB"), 0, "holds 256 MiB"),

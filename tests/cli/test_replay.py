@@ -1,4 +1,4 @@
-"""`ssdlab replay`: a trace's statistics, a run of it, and how it refuses."""
+"""`ssdlab replay`: statistics of a trace, a run, and errors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LINES = "".join(f"{at * 1000} 0 {at * 8} 8 {at % 2}\n" for at in range(2000))
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A thousand reads and as many writes, packed."""
+    """A gzip-compressed trace of 1000 reads and 1000 writes."""
     path = tmp_path / "small.trace.gz"
     path.write_bytes(gzip.compress(LINES.encode()))
     return path
 
 
-def test_without_a_target_the_trace_is_described(ssdlab: Program, trace: Path) -> None:
+def test_without_a_target_statistics_of_the_trace_are_printed(ssdlab: Program, trace: Path) -> None:
     done = ssdlab("replay", trace, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -33,12 +33,12 @@ def test_without_a_target_the_trace_is_described(ssdlab: Program, trace: Path) -
     assert "hottest fifth" in shown
 
 
-def test_a_run_tells_its_pace_and_the_command_that_repeats_it(
+def test_a_run_reports_its_pace_and_the_command_that_repeats_it(
     ssdlab: Program, trace: Path, tmp_path: Path
 ) -> None:
     runs, page = tmp_path / "runs", tmp_path / "page.html"
-    asked = ("replay", trace, "twin:toshiba-xg5", "--capacity", "1GiB", "--speed", "1")
-    done = ssdlab(*asked, "--out", runs, "--json", "--quiet")
+    command = ("replay", trace, "twin:toshiba-xg5", "--capacity", "1GiB", "--speed", "1")
+    done = ssdlab(*command, "--out", runs, "--json", "--quiet")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["experiment"] == "replay"
@@ -49,7 +49,7 @@ def test_a_run_tells_its_pace_and_the_command_that_repeats_it(
     assert f"ssdlab replay {trace} twin:toshiba-xg5 --speed 1.0 --capacity 1073741824B" in text
 
 
-def test_a_damaged_line_is_one_line_with_its_number(
+def test_a_damaged_line_is_reported_with_its_number(
     refused: Callable[..., str], tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.trace"
@@ -58,7 +58,7 @@ def test_a_damaged_line_is_one_line_with_its_number(
     assert 'line 2001: block is "-8"; may be a whole number, 0 or more' in line
 
 
-def test_a_new_test_file_has_nothing_to_read(
+def test_reading_a_new_test_file_without_filling_it_is_refused(
     refused: Callable[..., str], trace: Path, tmp_path: Path
 ) -> None:
     line = refused("replay", trace, tmp_path, "--as-it-is")

@@ -1,4 +1,4 @@
-"""`ssdlab run trim` as scripts see it."""
+"""`ssdlab run trim` for scripts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_trim_on_a_directory_prints_layers_steps_and_findings(
     assert read_run(Path(result["folder"])).result.verdict == result["verdict"]
 
 
-def test_trim_on_a_twin_is_shown_as_a_page(ssdlab: Program, tmp_path: Path) -> None:
+def test_a_run_on_a_twin_has_an_html_report(ssdlab: Program, tmp_path: Path) -> None:
     done = ssdlab("run", "trim", "twin:toshiba-xg5", "--quick", "--json", "--quiet")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -36,6 +36,6 @@ def test_trim_on_a_twin_is_shown_as_a_page(ssdlab: Program, tmp_path: Path) -> N
     assert "Whether a discard reaches the flash" in page.read_text()
 
 
-def test_a_size_that_trim_does_not_take_is_one_line(refused: Callable[..., str]) -> None:
+def test_a_wrong_size_is_a_one_line_error(refused: Callable[..., str]) -> None:
     line = refused("run", "trim", "twin:toshiba-xg5", "--size", "1MiB")
-    assert "it may be a whole number of MiB from 4 MiB" in line
+    assert "it must be a multiple of 1 MiB, at least 4 MiB" in line

@@ -49,7 +49,7 @@ def test_measures_stand_side_by_side_and_the_changed_profile_is_kept(
         (("--change", "ftl.spare=2", "--run", "steady"), "may be a share"),
         (("--change", "ftl.spare=0.2", "--run", "stead"), "it may be one of aging"),
         (("--change", "ftl.spare=0.2", "--run", "steady --json"), "outside of --run"),
-        (("--change", "ftl.spare=0.2", "--run", "steady --depth 0"), "it may be 1 to"),
+        (("--change", "ftl.spare=0.2", "--run", "steady --depth 0"), "it must be 1 to"),
     ],
 )
 def test_a_wrong_question_is_one_line(

@@ -1,4 +1,4 @@
-"""A new experiment is one package and one line in the registry: all the rest follows from them."""
+"""A new experiment needs a package and a line in the registry, nothing else."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ VIEW = replace(generic_report.VIEW, title="A toy title", parameter_labels=Toy.la
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Any]]:
-    """The parameters of an experiment whose package is outside `ssdlab`, registered for a test."""
+    """Parameters of an experiment in a package outside `ssdlab`, registered for the test."""
     package = tmp_path / "elsewhere/toy_drive"
     package.mkdir(parents=True)
     modules = {"parameters": PARAMETERS, "measure": MEASURE, "analysis": ANALYSIS}
@@ -126,7 +126,7 @@ def _call(*words: str) -> int:
     return int(app([*words], standalone_mode=False) or 0)
 
 
-def test_the_command_line_has_its_command_and_options(
+def test_a_registered_experiment_has_a_command_with_its_options(
     toy: type[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _call("run", "--help") == 0
@@ -135,7 +135,7 @@ def test_the_command_line_has_its_command_and_options(
     shown = capsys.readouterr().out
     words = ("--size", "--rounds", "--seed", "--destroy-data", "Read it this many times.")
     assert [word for word in words if word not in shown] == []
-    with pytest.raises(ssdlab.UsageError, match="--size is 12B; it may be a multiple of 1 MiB"):
+    with pytest.raises(ssdlab.UsageError, match="--size is 12B; it must be a multiple of 1 MiB"):
         _call("run", "toy", "twin:toshiba-xg5", "--size", "12B")
 
 
@@ -163,7 +163,7 @@ def test_a_run_gives_json_a_folder_a_report_and_the_command_to_repeat_it(
     assert "read_s" in json.dumps(compared)
 
 
-def test_it_is_run_and_resumed_from_python(
+def test_it_can_be_run_and_resumed_from_python(
     toy: type[Any], ctrl_c_at: Callable[[str], Callable[[Report], None]]
 ) -> None:
     twin = ssdlab.open_target("twin:toshiba-xg5")

@@ -1,4 +1,4 @@
-"""A block device is destroyed only where the user gave it up, and named it if it holds anything."""
+"""Consent: a block device is overwritten only with it, and by name if the device holds data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from ssdlab.errors import TargetError
 from ssdlab.runner import consent
-from ssdlab.runner.consent import described
+from ssdlab.runner.consent import describe_device
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.storage_stack.blockdev import BlockDevice
 from ssdlab.storage_stack.mounts import mount_of
@@ -43,12 +43,12 @@ def with_files(loop_device: Callable[..., Path]) -> Path:
     return device
 
 
-def test_an_empty_device_needs_no_name_and_what_it_is_is_told(
+def test_an_empty_device_need_not_be_named_and_is_described(
     loop_device: Callable[..., Path],
 ) -> None:
     device = loop_device(64)
-    said = f"{device} (64 MiB), on which no file system was found"
-    assert _opened(device).destroys == said
+    description = f"{device} (64 MiB), on which no file system was found"
+    assert _opened(device).destroys == description
 
 
 def test_a_device_with_a_file_system_must_be_named(with_files: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_device_with_a_file_system_must_be_named(with_files: Path) -> None:
     assert opened.destroys == f"{with_files} (64 MiB), with ext4 'data' on {with_files}"
 
 
-def test_a_link_to_the_device_names_it_too(with_files: Path, tmp_path: Path) -> None:
+def test_a_link_to_the_device_counts_as_its_name(with_files: Path, tmp_path: Path) -> None:
     link = tmp_path / "by-id"
     link.symlink_to(with_files)
     assert _opened(with_files, link).destroys
@@ -69,14 +69,14 @@ def test_a_link_to_the_device_names_it_too(with_files: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("named", ["/dev/null", "/dev/none", "yes", "an empty one"])
-def test_another_name_is_refused_even_if_nothing_is_there(
+def test_another_name_is_refused_even_if_the_device_is_empty(
     loop_device: Callable[..., Path], named: str
 ) -> None:
     device = loop_device(64)
     assert f"--destroy-data names {named}, but the target is {device}" in _refusal(device, named)
 
 
-def test_where_nothing_can_be_looked_for_the_device_must_be_named(
+def test_the_device_must_be_named_if_it_cannot_be_searched_for_signatures(
     loop_device: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_: object) -> list[object]:
@@ -88,24 +88,24 @@ def test_where_nothing_can_be_looked_for_the_device_must_be_named(
     assert "not known what it holds" in _opened(device, device).destroys
 
 
-def test_it_is_held_exclusively_while_it_is_looked_at(
+def test_the_device_is_open_exclusively_while_it_is_searched(
     loop_device: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device, seen = loop_device(64), []
+    device, errors = loop_device(64), []
 
-    def look(_: object) -> list[object]:
+    def open_again(_: object) -> list[object]:
         try:
             os.close(os.open(device, os.O_RDONLY | os.O_EXCL))
         except OSError as error:
-            seen.append(error.strerror)
+            errors.append(error.strerror)
         return []
 
-    monkeypatch.setattr(consent, "signatures", look)
+    monkeypatch.setattr(consent, "signatures", open_again)
     _opened(device)
-    assert seen == ["Device or resource busy"]
+    assert errors == ["Device or resource busy"]
 
 
-def test_a_mounted_device_stays_untouched_though_it_is_named(
+def test_a_mounted_device_is_refused_even_if_it_is_named(
     make_filesystem: Callable[..., Path],
 ) -> None:
     top = make_filesystem("ext4", 64)
@@ -113,14 +113,14 @@ def test_a_mounted_device_stays_untouched_though_it_is_named(
     assert "stays untouched" in _refusal(device, device)
 
 
-def test_a_device_is_described_by_what_is_known_of_it() -> None:
+def test_a_device_is_described_by_its_known_attributes() -> None:
     drive = BlockDevice(
         *("nvme0n1", 259, 0, "nvme0n1", "nvme", 1 << 40),
         model="980 PRO",
         vendor="Samsung",
         serial="S5GX",
     )
-    said = "/dev/nvme0n1 (Samsung 980 PRO, serial S5GX, 1 TiB)"
-    assert described(Path("/dev/nvme0n1"), drive) == said
+    description = "/dev/nvme0n1 (Samsung 980 PRO, serial S5GX, 1 TiB)"
+    assert describe_device(Path("/dev/nvme0n1"), drive) == description
     bare = BlockDevice("vda", 254, 0, "vda", "virtio", None)
-    assert described(Path("/dev/vda"), bare) == "/dev/vda"
+    assert describe_device(Path("/dev/vda"), bare) == "/dev/vda"

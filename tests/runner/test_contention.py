@@ -1,4 +1,4 @@
-"""A busy host: which load is doubted, and what a step's columns say of it."""
+"""CPU contention on the host: which load gets a warning, and the columns of a step."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ssdlab.experiments.aging.measure import Plan, measure
 from ssdlab.runner import session
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
-from ssdlab.runner.warnings.contention import check_quiet, host_columns
+from ssdlab.runner.warnings.contention import check_contention, host_columns
 from ssdlab.target import Twin
 
 LOAD = HostLoad(wall_s=2.0, own_user_s=0.1, own_system_s=0.2, foreign_cpu_s=1.5, stolen_cpu_s=0.3)
 
 
 def _step(phase: str, seconds: float, foreign: float = 0.0, stolen: float = 0.0) -> dict[str, Any]:
-    """A row of a step at 7 s of the drive's clock, beside which others had so many processors."""
+    """A step that starts at 7 s; other programs and the hypervisor used this many CPUs."""
     return {
         "phase": phase,
         "start_ns": 7_000_000_000,
@@ -31,57 +31,58 @@ def _step(phase: str, seconds: float, foreign: float = 0.0, stolen: float = 0.0)
     }
 
 
-def _doubts(*steps: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    check_quiet(steps, found.__setitem__)
-    return found
+def _warnings(*steps: dict[str, Any]) -> dict[str, str]:
+    warnings: dict[str, str] = {}
+    check_contention(steps, warnings.__setitem__)
+    return warnings
 
 
-def test_a_quiet_host_is_not_doubted() -> None:
-    assert _doubts(_step("fill", 10, 0.4, 0.04), _step("read", 10, 0.02)) == {}
-    assert _doubts() == {}
+def test_an_idle_host_gets_no_warning() -> None:
+    assert _warnings(_step("fill", 10, 0.4, 0.04), _step("read", 10, 0.02)) == {}
+    assert _warnings() == {}
 
 
-def test_more_than_half_a_processor_of_others_is_doubted_with_its_number() -> None:
-    found = _doubts(_step("read", 10, 0.6))
+def test_other_programs_on_more_than_half_a_cpu_get_a_warning() -> None:
+    found = _warnings(_step("read", 10, 0.6))
     assert list(found) == ["busy-host"]
-    assert found["busy-host"].startswith("While reading, 0.6 processors were busy with other")
+    assert found["busy-host"].startswith("While reading, other programs or kernel")
+    assert "used 0.6 CPUs" in found["busy-host"]
 
 
-def test_stolen_time_of_a_twentieth_of_one_processor_is_doubted() -> None:
-    found = _doubts(_step("overwrite", 10, 0.0, 0.06))
+def test_stolen_time_of_more_than_a_twentieth_of_a_cpu_gets_a_warning() -> None:
+    found = _warnings(_step("overwrite", 10, 0.0, 0.06))
     assert list(found) == ["stolen-time"]
-    assert "While overwriting, the hypervisor kept 6% of a processor" in found["stolen-time"]
+    assert "While overwriting, the hypervisor withheld 6% of a CPU" in found["stolen-time"]
 
 
-def test_noisy_reads_do_not_hide_behind_a_long_and_quiet_fill() -> None:
-    found = _doubts(_step("fill", 1000), _step("read", 1, 0.9), _step("read", 1, 0.7))
-    assert "While reading, 0.8 processors" in found["busy-host"]
+def test_disturbed_reads_are_found_after_a_long_undisturbed_fill() -> None:
+    found = _warnings(_step("fill", 1000), _step("read", 1, 0.9), _step("read", 1, 0.7))
+    assert "used 0.8 CPUs" in found["busy-host"]
 
 
-def test_what_is_too_short_for_the_systems_counters_is_not_judged_alone() -> None:
-    blink = _step("read", 0.1, 1.0)
-    assert _doubts(*[blink] * 4) == {}
-    assert list(_doubts(*[blink] * 6)) == ["busy-host"]
+def test_a_phase_too_short_for_the_kernels_counters_is_not_checked() -> None:
+    short = _step("read", 0.1, 1.0)
+    assert _warnings(*[short] * 4) == {}
+    assert list(_warnings(*[short] * 6)) == ["busy-host"]
 
 
-def test_flushes_and_steps_without_a_look_at_the_host_are_left_out() -> None:
+def test_flushes_and_steps_without_host_columns_are_skipped() -> None:
     unseen = {**_step("read", 10), "foreign_cpu_s": None, "stolen_cpu_s": None}
-    assert _doubts(unseen, _step("flush", 10, 2.0, 1.0)) == {}
+    assert _warnings(unseen, _step("flush", 10, 2.0, 1.0)) == {}
 
 
-def test_a_host_that_cannot_be_seen_is_doubted(
+def test_a_host_without_proc_stat_gets_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "_STAT", tmp_path / "stat")
     load = HostWatch().load()
     assert (load.foreign_cpu_s, load.stolen_cpu_s, load.foreign_cores) == (None, None, 0.0)
     unseen = _step("read", 10) | host_columns(load, is_virtual=False)
-    assert list(_doubts(_step("fill", 10), unseen)) == ["host-unseen"]
-    assert _doubts(_step("fill", 10) | host_columns(load, is_virtual=True)) == {}
+    assert list(_warnings(_step("fill", 10), unseen)) == ["host-unseen"]
+    assert _warnings(_step("fill", 10) | host_columns(load, is_virtual=True)) == {}
 
 
-def test_a_real_drives_step_has_the_hosts_seconds_and_a_twins_has_nulls() -> None:
+def test_a_step_of_a_real_drive_has_host_columns_and_one_of_a_twin_nulls() -> None:
     assert host_columns(LOAD, is_virtual=False) == {
         "own_user_s": 0.1,
         "own_system_s": 0.2,
@@ -93,31 +94,28 @@ def test_a_real_drives_step_has_the_hosts_seconds_and_a_twins_has_nulls() -> Non
 
 
 @pytest.fixture
-def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step is said to have lasted 2 s beside a busy host.
-
-    A twin runs them, so that what this machine does meanwhile decides nothing.
-    """
+def busy_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives each step 2 s of contention. A twin runs them, so this machine's load has no effect."""
     busy = {**host_columns(LOAD, is_virtual=False), "start_ns": 0, "end_ns": 2_000_000_000}
     monkeypatch.setattr(session, "host_columns", lambda _, is_virtual: dict(busy))
 
 
-@pytest.mark.usefixtures("crowded")
-def test_a_run_beside_a_busy_host_is_doubted(small_plan: Plan) -> None:
-    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as opened:
-        RunSession(opened).run_plan(measure, small_plan)
-        assert [warning.code for warning in opened.warnings] == ["busy-host", "stolen-time"]
+@pytest.mark.usefixtures("busy_host")
+def test_a_run_on_a_busy_host_gets_warnings(small_plan: Plan) -> None:
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as target:
+        RunSession(target).run_plan(measure, small_plan)
+        assert [warning.code for warning in target.warnings] == ["busy-host", "stolen-time"]
 
 
-@pytest.mark.usefixtures("crowded")
-def test_a_run_that_fails_beside_a_busy_host_is_doubted_too(
+@pytest.mark.usefixtures("busy_host")
+def test_a_failed_run_on_a_busy_host_gets_warnings_too(
     small_plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise DeviceFailure("lost")
 
-    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as opened:
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 16 << 20)) as target:
         monkeypatch.setattr(aging, "_overwrite", fail)
         with pytest.raises(DeviceFailure):
-            RunSession(opened).run_plan(measure, small_plan)
-        assert "busy-host" in {warning.code for warning in opened.warnings}
+            RunSession(target).run_plan(measure, small_plan)
+        assert "busy-host" in {warning.code for warning in target.warnings}

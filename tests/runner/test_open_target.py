@@ -1,4 +1,4 @@
-"""Targets: each is opened or refused for its own reason, and left as it was found."""
+"""Opening targets: refusals with their reasons; nothing is left behind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZE = 16 * MIB
 ANY_EMPTY = Consent(any_empty=True)
 LEFTOVER = "ssdlab-test-0123456789ab.tmp"
 ROOMY_MIB = 1400
-"""A file system of this size has room for a test beside the 1 GiB that stays free."""
+"""A file system of this size has room for a test file and the 1 GiB that must stay free."""
 
 
 def _options(
@@ -40,40 +40,40 @@ def _refusal(target: object, size: int = SIZE, consent: Consent = NO_CONSENT) ->
     return str(raised.value)
 
 
-def _codes(opened: OpenTarget) -> list[str]:
-    return [warning.code for warning in opened.warnings]
+def _codes(target: OpenTarget) -> list[str]:
+    return [warning.code for warning in target.warnings]
 
 
-def test_a_twin_is_virtual_knows_its_geometry_and_keeps_its_profile() -> None:
-    with open_for_run(_options("twin:toshiba-xg5", 256 * MIB)) as opened:
-        assert opened.is_virtual
-        assert opened.identity["name"] == "toshiba-xg5"
-        assert opened.identity["capacity_bytes"] == opened.drive.capacity_bytes == 256 * MIB
-        assert opened.identity["dies"] == 16
-        assert opened.profile is not None
-        assert "Toshiba" in opened.profile
-        assert (opened.warnings, opened.check_written()) == ([], None)
+def test_an_open_twin_has_its_geometry_and_profile() -> None:
+    with open_for_run(_options("twin:toshiba-xg5", 256 * MIB)) as target:
+        assert target.is_virtual
+        assert target.identity["name"] == "toshiba-xg5"
+        assert target.identity["capacity_bytes"] == target.drive.capacity_bytes == 256 * MIB
+        assert target.identity["dies"] == 16
+        assert target.profile is not None
+        assert "Toshiba" in target.profile
+        assert (target.warnings, target.check_written()) == ([], None)
 
 
-def test_a_twin_that_is_smaller_than_the_test_is_refused() -> None:
+def test_a_twin_smaller_than_the_region_is_refused() -> None:
     with pytest.raises(TargetError, match="holds 256 MiB, less than the 512 MiB of --size"):
         check(TargetOptions(Twin("toshiba-xg5", 256 * MIB), 512 * MIB))
 
 
-def test_a_directory_gives_a_locked_file_that_is_gone_afterwards(drive_directory: Path) -> None:
-    with open_for_run(_options(drive_directory)) as opened:
-        assert not opened.is_virtual
-        assert opened.drive.capacity_bytes == SIZE
-        assert opened.test_file is not None
-        assert list(drive_directory.iterdir()) == [opened.test_file.path]
-        assert opened.identity["path"] == str(drive_directory.resolve())
-        assert opened.identity["fs_type"] == mount_of(drive_directory).fs_type
-        assert opened.profile is None
+def test_the_test_file_in_a_directory_is_removed_afterwards(drive_directory: Path) -> None:
+    with open_for_run(_options(drive_directory)) as target:
+        assert not target.is_virtual
+        assert target.drive.capacity_bytes == SIZE
+        assert target.test_file is not None
+        assert list(drive_directory.iterdir()) == [target.test_file.path]
+        assert target.identity["path"] == str(drive_directory.resolve())
+        assert target.identity["fs_type"] == mount_of(drive_directory).fs_type
+        assert target.profile is None
     assert list(drive_directory.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
-def test_the_file_is_gone_after_an_exception(
+def test_the_test_file_is_removed_after_an_exception(
     drive_directory: Path, kind: type[BaseException]
 ) -> None:
     with pytest.raises(kind), open_for_run(_options(drive_directory)):
@@ -81,7 +81,7 @@ def test_the_file_is_gone_after_an_exception(
     assert list(drive_directory.iterdir()) == []
 
 
-def test_a_leftover_is_removed_and_told_and_two_runs_do_not_disturb_each_other(
+def test_a_leftover_is_removed_with_a_warning_and_a_running_test_file_is_kept(
     drive_directory: Path,
 ) -> None:
     (drive_directory / LEFTOVER).write_bytes(b"x")
@@ -98,19 +98,19 @@ def test_a_leftover_is_removed_and_told_and_two_runs_do_not_disturb_each_other(
     assert [path.name for path in drive_directory.iterdir()] == ["mine"]
 
 
-def test_a_link_to_a_directory_is_that_directory(drive_directory: Path, tmp_path: Path) -> None:
+def test_a_link_to_a_directory_is_resolved(drive_directory: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(drive_directory)
-    with open_for_run(_options(link)) as opened:
-        assert opened.identity["path"] == str(drive_directory.resolve())
+    with open_for_run(_options(link)) as target:
+        assert target.identity["path"] == str(drive_directory.resolve())
         assert len(list(drive_directory.iterdir())) == 1
 
 
-def test_a_doubt_is_noted_once() -> None:
-    with open_for_run(_options("twin:toshiba-xg5", 256 * MIB)) as opened:
-        opened.warn("odd", "It is odd.")
-        opened.warn("odd", "It is odd.")
-        assert _codes(opened) == ["odd"]
+def test_a_repeated_warning_is_stored_once() -> None:
+    with open_for_run(_options("twin:toshiba-xg5", 256 * MIB)) as target:
+        target.warn("odd", "It is odd.")
+        target.warn("odd", "It is odd.")
+        assert _codes(target) == ["odd"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_doubt_is_noted_once() -> None:
         ("loop", "symbolic links"),
     ],
 )
-def test_what_is_no_directory_and_no_device_is_refused(
+def test_a_path_that_is_neither_directory_nor_device_is_refused(
     tmp_path: Path, name: str, reason: str
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
@@ -133,14 +133,14 @@ def test_what_is_no_directory_and_no_device_is_refused(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_an_empty_target_is_not_the_working_directory(
+def test_an_empty_target_is_refused_instead_of_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "the target is empty" in _refusal("")
 
 
-def test_a_capacity_is_for_twins(tmp_path: Path) -> None:
+def test_a_capacity_is_refused_for_a_directory(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"--capacity scales a twin, but the target is .*twin:NAME"
     ):
@@ -156,7 +156,7 @@ def test_a_file_system_in_memory_is_refused(
     assert list(top.iterdir()) == []
 
 
-def test_a_file_system_that_turns_direct_io_into_buffered_io_is_refused_before_any_writing(
+def test_a_file_system_that_makes_direct_io_buffered_is_refused_before_writing(
     make_filesystem: Callable[..., Path],
 ) -> None:
     top = make_filesystem("ext4", ROOMY_MIB, "", "data=journal")
@@ -164,7 +164,7 @@ def test_a_file_system_that_turns_direct_io_into_buffered_io_is_refused_before_a
     assert [path.name for path in top.iterdir()] == ["lost+found"]
 
 
-def test_a_directory_whose_files_are_journalled_is_refused(
+def test_a_directory_with_data_journalling_is_refused(
     make_filesystem: Callable[..., Path],
 ) -> None:
     directory = make_filesystem("ext4", ROOMY_MIB) / "journalled"
@@ -175,7 +175,7 @@ def test_a_directory_whose_files_are_journalled_is_refused(
     assert list(directory.iterdir()) == []
 
 
-def test_a_directory_in_which_nothing_can_be_removed_is_refused_before_a_file_is_made(
+def test_an_append_only_directory_is_refused_before_a_file_is_created(
     make_filesystem: Callable[..., Path],
 ) -> None:
     directory = make_filesystem("ext4", ROOMY_MIB) / "append-only"
@@ -188,7 +188,7 @@ def test_a_directory_in_which_nothing_can_be_removed_is_refused_before_a_file_is
     assert left == []
 
 
-def test_a_directory_that_nobody_may_write_is_refused_to_root_too(drive_directory: Path) -> None:
+def test_a_read_only_directory_is_refused_to_root_too(drive_directory: Path) -> None:
     drive_directory.chmod(0o555)
     refusal = _refusal(drive_directory)
     drive_directory.chmod(0o755)
@@ -204,7 +204,7 @@ def test_a_read_only_mount_is_refused(make_filesystem: Callable[..., Path]) -> N
 
 @pytest.fixture
 def ordinary_user(drive_directory: Path) -> Iterator[Callable[[], None]]:
-    """`ordinary_user()`: from then on to the end of the test without root's rights."""
+    """`ordinary_user()` drops root privileges until the end of the test."""
     if os.geteuid() != 0:
         pytest.skip("needs root: it becomes another user")
     parents = [path for path in drive_directory.parents if path.stat().st_uid == 0]
@@ -219,9 +219,12 @@ def ordinary_user(drive_directory: Path) -> Iterator[Callable[[], None]]:
 
 @pytest.mark.parametrize(
     ("mode", "reason"),
-    [(0o755, "no test file can be made there (Permission denied)"), (0o333, "opened for reading")],
+    [
+        (0o755, "no test file can be created there (Permission denied)"),
+        (0o333, "opened for reading"),
+    ],
 )
-def test_a_directory_that_a_user_may_not_write_or_list_is_refused(
+def test_a_directory_without_write_or_read_permission_is_refused(
     drive_directory: Path, ordinary_user: Callable[[], None], mode: int, reason: str
 ) -> None:
     drive_directory.chmod(mode)
@@ -229,7 +232,7 @@ def test_a_directory_that_a_user_may_not_write_or_list_is_refused(
     assert reason in _refusal(drive_directory)
 
 
-def test_what_must_stay_free_stays_free(make_filesystem: Callable[..., Path]) -> None:
+def test_the_reserved_free_space_is_kept(make_filesystem: Callable[..., Path]) -> None:
     small, roomy = make_filesystem("ext4", 256), make_filesystem("ext4", ROOMY_MIB)
     message = _refusal(small)
     assert "1 GiB must stay free (5 % or 1 GiB, whichever is more)" in message
@@ -250,23 +253,25 @@ def test_a_full_file_system_is_refused(make_filesystem: Callable[..., Path]) -> 
     assert "must stay free" in _refusal(top)
 
 
-def test_a_mount_on_a_cached_loop_device_is_doubted(make_filesystem: Callable[..., Path]) -> None:
-    with open_for_run(_options(make_filesystem("ext4", ROOMY_MIB))) as opened:
-        assert "page-cache-below" in _codes(opened)
+def test_a_mount_on_a_cached_loop_device_gets_a_warning(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    with open_for_run(_options(make_filesystem("ext4", ROOMY_MIB))) as target:
+        assert "page-cache-below" in _codes(target)
 
 
-def test_a_block_device_is_kept_unless_its_destruction_is_allowed(
+def test_a_block_device_is_overwritten_only_with_consent(
     loop_device: Callable[..., Path],
 ) -> None:
     device = loop_device(32)
     assert "--destroy-data" in _refusal(device)
     assert not any(device.read_bytes())
-    with open_for_run(_options(device, consent=ANY_EMPTY)) as opened:
-        assert opened.identity["path"] == str(device)
-        assert opened.drive.capacity_bytes == 32 * MIB
-        assert "page-cache-below" in _codes(opened)
+    with open_for_run(_options(device, consent=ANY_EMPTY)) as target:
+        assert target.identity["path"] == str(device)
+        assert target.drive.capacity_bytes == 32 * MIB
+        assert "page-cache-below" in _codes(target)
         job = Job(op="write", length_bytes=MIB, block_bytes=MIB, amount_bytes=MIB)
-        run_job(opened.drive, job).raise_if_failed("writing")
+        run_job(target.drive, job).raise_if_failed("writing")
     assert any(device.read_bytes()[:MIB])
 
 
@@ -300,21 +305,21 @@ def test_swap_in_use_is_refused(loop_device: Callable[..., Path]) -> None:
 def test_a_device_with_a_holder_is_refused(loop_device: Callable[..., Path]) -> None:
     device = loop_device(64)
     sectors, name = 64 * MIB // 512, f"ssdlab-test-{os.getpid()}"
-    made = subprocess.run(
+    created = subprocess.run(
         ["dmsetup", "create", name, "--table", f"0 {sectors} linear {device} 0"],
         check=False,
         capture_output=True,
         text=True,
     )
-    if made.returncode:
-        pytest.skip(f"no device-mapper here: {made.stderr.strip()}")
+    if created.returncode:
+        pytest.skip(f"no device-mapper here: {created.stderr.strip()}")
     try:
         assert "is a part of dm-" in _refusal(device, consent=ANY_EMPTY)
     finally:
         subprocess.run(["dmsetup", "remove", "--retry", name], check=True)
 
 
-def test_a_directory_that_is_gone_when_it_is_opened_is_refused(drive_directory: Path) -> None:
+def test_a_directory_removed_after_parsing_is_refused(drive_directory: Path) -> None:
     options = _options(drive_directory)
     drive_directory.rmdir()
     with pytest.raises(TargetError, match="No such file or directory"), open_for_run(options):

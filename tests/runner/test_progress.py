@@ -1,4 +1,4 @@
-"""The forecast: known rates, known answers, on a clock that the test turns."""
+"""The forecast of the remaining time, with known rates on a fake clock."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from ssdlab.runner.progress import Forecast, Report
 
 
 class Clock:
-    """A stopwatch that stands still until it is told."""
+    """A fake clock; the test sets `seconds`."""
 
     def __init__(self) -> None:
-        """At zero."""
+        """Starts at zero."""
         self.seconds = 0.0
 
     def monotonic(self) -> float:
-        """As in `time`."""
+        """Replaces `time.monotonic`."""
         return self.seconds
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of the forecast."""
-    made = Clock()
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=made.monotonic))
-    return made
+    """Replaces the forecast's clock."""
+    fake = Clock()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=fake.monotonic))
+    return fake
 
 
 @pytest.fixture
 def reports() -> list[Report]:
-    """All that the listener was told."""
+    """The reports that the listener received."""
     return []
 
 
-def _forecast(reports: list[Report], **to_do: float) -> Forecast:
-    work = {"fill": 100.0, "read": 200.0, "overwrite": 10.0, "rest": 30.0, **to_do}
-    return Forecast(work, reports.append)
+def _forecast(reports: list[Report], **work: float) -> Forecast:
+    default = {"fill": 100.0, "read": 200.0, "overwrite": 10.0, "rest": 30.0}
+    return Forecast(default | work, reports.append)
 
 
 def _do(forecast: Forecast, clock: Clock, kind: str, work: float, *, seconds: float) -> None:
@@ -48,12 +48,12 @@ def _do(forecast: Forecast, clock: Clock, kind: str, work: float, *, seconds: fl
     step.finish()
 
 
-def test_nothing_is_known_before_anything_was_done(clock: Clock, reports: list[Report]) -> None:
+def test_the_time_left_is_unknown_at_the_start(clock: Clock, reports: list[Report]) -> None:
     _forecast(reports).step("fill", 100, "filling")
     assert reports == [Report("filling", 0.0, 0.0, None)]
 
 
-def test_reads_are_forecast_by_the_fills_rate_until_there_is_one_of_their_own(
+def test_reads_are_forecast_by_the_fills_rate_until_their_own_is_measured(
     clock: Clock, reports: list[Report]
 ) -> None:
     forecast = _forecast(reports, overwrite=0.0)
@@ -64,7 +64,7 @@ def test_reads_are_forecast_by_the_fills_rate_until_there_is_one_of_their_own(
     assert reports[-1].left_s == pytest.approx(100 / 2 + 30)
 
 
-def test_random_writes_are_expected_to_be_twenty_times_slower_than_the_fill(
+def test_random_writes_are_forecast_twenty_times_slower_than_the_fill(
     clock: Clock, reports: list[Report]
 ) -> None:
     forecast = _forecast(reports, read=0.0, rest=0.0)
@@ -89,14 +89,16 @@ def test_the_time_left_falls_while_a_step_runs_and_the_share_rises(
     assert [report.step_share for report in reports[-4:]] == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_rests_that_are_no_work_are_not_waited_for(clock: Clock, reports: list[Report]) -> None:
+def test_rests_of_a_twin_take_no_time(clock: Clock, reports: list[Report]) -> None:
     forecast = _forecast(reports, read=0.0, overwrite=0.0, rest=0.0)
     _do(forecast, clock, "fill", 100, seconds=10)
     forecast.step("rest", 3.6e6, "resting")
     assert reports[-1].left_s == 0.0
 
 
-def test_all_done_is_a_share_of_one_and_no_time_left(clock: Clock, reports: list[Report]) -> None:
+def test_a_finished_run_has_a_share_of_one_and_no_time_left(
+    clock: Clock, reports: list[Report]
+) -> None:
     forecast = _forecast(reports)
     for kind, work in (("fill", 100), ("rest", 30), ("read", 200), ("overwrite", 10)):
         _do(forecast, clock, kind, work, seconds=3)

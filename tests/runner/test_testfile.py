@@ -1,4 +1,4 @@
-"""The test file: always gone afterwards, and nobody else's file ever touched."""
+"""The test file: always removed; no other file is ever touched."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ with TestFile(Path(sys.argv[1]), 1 << 20) as file:
 
 
 def _holder(directory: Path) -> subprocess.Popen[str]:
-    """Another process that has a test file in this directory, which it has printed."""
+    """Starts a process that creates a test file in this directory and prints its name."""
     command = [sys.executable, "-c", HOLD, str(directory)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def test_the_file_has_its_space_while_the_block_runs_and_is_gone_after_it(tmp_path: Path) -> None:
+def test_the_file_is_preallocated_and_removed_at_the_end(tmp_path: Path) -> None:
     with TestFile(tmp_path, 4 * MIB) as file:
         status = os.fstat(file.fd)
         assert (status.st_size, status.st_blocks * 512 >= 4 * MIB) == (4 * MIB, True)
@@ -44,7 +44,7 @@ def test_the_file_has_its_space_while_the_block_runs_and_is_gone_after_it(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_its_name_is_one_that_a_later_run_finds(tmp_path: Path) -> None:
+def test_a_later_run_recognises_the_name(tmp_path: Path) -> None:
     with TestFile(tmp_path, 1) as file:
         assert re.fullmatch(r"ssdlab-test-[0-9a-f]{12}\.tmp", file.path.name)
         copy = tmp_path / "copy"
@@ -55,20 +55,20 @@ def test_its_name_is_one_that_a_later_run_finds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit])
-def test_it_is_gone_after_an_exception(tmp_path: Path, kind: type[BaseException]) -> None:
+def test_the_file_is_removed_after_an_exception(tmp_path: Path, kind: type[BaseException]) -> None:
     with pytest.raises(kind), TestFile(tmp_path, 1):
         raise kind
     assert list(tmp_path.iterdir()) == []
 
 
-def test_removing_it_twice_or_after_somebody_else_did_is_no_error(tmp_path: Path) -> None:
+def test_removing_a_file_that_is_already_removed_is_not_an_error(tmp_path: Path) -> None:
     with TestFile(tmp_path, 1) as file:
         file.path.unlink()
         file.remove()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_of_a_killed_process_is_a_leftover_and_that_of_a_running_one_is_not(
+def test_the_file_of_a_killed_process_is_removed_and_that_of_a_running_one_kept(
     tmp_path: Path,
 ) -> None:
     with _holder(tmp_path) as killed, _holder(tmp_path) as running:
@@ -96,14 +96,14 @@ def test_a_file_of_a_killed_process_is_a_leftover_and_that_of_a_running_one_is_n
         "ssdlab-test-0123456789ab.tmp\n",
     ],
 )
-def test_a_file_with_a_similar_name_stays(tmp_path: Path, name: str) -> None:
+def test_a_file_with_a_similar_name_is_kept(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("precious")
     (tmp_path / NAME).write_text("left")
     assert remove_leftovers(tmp_path) == [tmp_path / NAME]
     assert (tmp_path / name).read_text() == "precious"
 
 
-def test_a_link_a_directory_and_a_pipe_named_like_a_test_file_stay(tmp_path: Path) -> None:
+def test_a_link_a_directory_and_a_pipe_named_like_a_test_file_are_kept(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("precious")
     directory = tmp_path / "directory"
@@ -116,7 +116,7 @@ def test_a_link_a_directory_and_a_pipe_named_like_a_test_file_stay(tmp_path: Pat
     assert outside.read_text() == "precious"
 
 
-def test_another_users_file_stays(tmp_path: Path) -> None:
+def test_the_file_of_another_user_is_kept(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root: it gives a file away")
     (tmp_path / NAME).write_text("theirs")
@@ -125,14 +125,14 @@ def test_another_users_file_stays(tmp_path: Path) -> None:
     assert (tmp_path / NAME).exists()
 
 
-def test_a_file_in_a_directory_below_stays(tmp_path: Path) -> None:
+def test_a_file_in_a_subdirectory_is_kept(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / NAME).write_text("left")
     assert remove_leftovers(tmp_path) == []
     assert (tmp_path / "below" / NAME).exists()
 
 
-def test_a_run_that_tidies_up_never_takes_a_file_that_is_just_being_made(tmp_path: Path) -> None:
+def test_removing_leftovers_never_removes_a_file_during_its_creation(tmp_path: Path) -> None:
     done = threading.Event()
 
     def tidy() -> None:
@@ -153,32 +153,32 @@ def test_a_run_that_tidies_up_never_takes_a_file_that_is_just_being_made(tmp_pat
             thread.join()
 
 
-def test_a_file_that_was_taken_for_a_leftover_before_its_lock_is_made_anew(
+def test_a_file_removed_as_a_leftover_before_its_lock_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = fcntl.flock
-    taken: list[Path] = []
+    removed: list[Path] = []
 
-    def late(fd: int, operation: int) -> None:
-        if not taken:
-            taken.extend(tmp_path.iterdir())
-            taken[0].unlink()
+    def lock_late(fd: int, operation: int) -> None:
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].unlink()
         lock(fd, operation)
 
-    monkeypatch.setattr(fcntl, "flock", late)
+    monkeypatch.setattr(fcntl, "flock", lock_late)
     with TestFile(tmp_path, 1) as file:
-        assert taken
-        assert file.path != taken[0]
+        assert removed
+        assert file.path != removed[0]
         assert file.path.exists()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_that_takes_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match=r"no test file can be made there \(No such file"):
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match=r"no test file can be created there \(No such file"):
         TestFile(tmp_path / "missing", 1)
 
 
-def test_a_size_that_has_no_room_is_refused_and_leaves_nothing(
+def test_a_size_without_room_is_refused_and_leaves_nothing_behind(
     make_filesystem: Callable[..., Path],
 ) -> None:
     for kind in ("ext4", "xfs", "btrfs", "tmpfs"):

@@ -1,4 +1,4 @@
-"""Is what is read on the drive? Files of every kind that would be read at fairy-tale speed."""
+"""Files whose reads would not reach the drive are refused or get a warning."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ MIB = 1 << 20
 SIZE = 4 * MIB
 
 
-class Doubts(list[str]):
-    """Collects the codes of doubts."""
+class Warnings(list[str]):
+    """Collects the codes of warnings."""
 
     def __call__(self, code: str, sentence: str) -> None:
-        """One more."""
+        """Adds one."""
         assert sentence.endswith(".")
         self.append(code)
 
 
 @pytest.fixture
-def doubts() -> Doubts:
-    """No doubts yet."""
-    return Doubts()
+def warnings() -> Warnings:
+    """An empty collection of warnings."""
+    return Warnings()
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[[Path], int]]:
-    """`opened(path)` -> a descriptor that is closed with the test."""
+def descriptor() -> Iterator[Callable[[Path], int]]:
+    """`descriptor(path)`: an open descriptor, closed at the end of the test."""
     descriptors: list[int] = []
 
     def open_file(path: Path) -> int:
@@ -40,30 +40,30 @@ def opened() -> Iterator[Callable[[Path], int]]:
         return descriptors[-1]
 
     yield open_file
-    for descriptor in descriptors:
-        os.close(descriptor)
+    for fd in descriptors:
+        os.close(fd)
 
 
 def _write(fd: int, offset: int, length: int) -> None:
     assert os.pwrite(fd, os.urandom(length), offset) == length
 
 
-def test_a_file_that_was_written_whole_has_no_doubt_and_at_least_one_fragment(
-    drive_directory: Path, doubts: Doubts, opened: Callable[[Path], int]
+def test_a_fully_written_file_has_no_warning_and_at_least_one_fragment(
+    drive_directory: Path, warnings: Warnings, descriptor: Callable[[Path], int]
 ) -> None:
-    fd = opened(drive_directory / "file")
+    fd = descriptor(drive_directory / "file")
     _write(fd, 0, SIZE)
-    fragments = check_written(fd, doubts)
+    fragments = check_written(fd, warnings)
     assert fragments is not None
     assert fragments >= 1
-    assert doubts == []
+    assert warnings == []
 
 
 @pytest.mark.parametrize("fault", ["hole", "sparse", "preallocated", "punched", "one block"])
-def test_a_file_that_is_not_all_on_the_drive_cannot_be_measured(
-    drive_directory: Path, doubts: Doubts, opened: Callable[[Path], int], fault: str
+def test_a_file_that_is_partly_not_on_the_drive_is_refused(
+    drive_directory: Path, warnings: Warnings, descriptor: Callable[[Path], int], fault: str
 ) -> None:
-    fd = opened(drive_directory / "file")
+    fd = descriptor(drive_directory / "file")
     if fault == "preallocated":
         os.posix_fallocate(fd, 0, SIZE)
         missing = "4 MiB"
@@ -79,51 +79,51 @@ def test_a_file_that_is_not_all_on_the_drive_cannot_be_measured(
         _write(fd, 3 * MIB, MIB)
         missing = "2 MiB"
     with pytest.raises(TargetError, match=f"{missing} of the 4 MiB test file are not on the drive"):
-        check_written(fd, doubts)
+        check_written(fd, warnings)
 
 
-def test_a_file_system_that_cannot_tell_is_a_doubt(
-    make_filesystem: Callable[..., Path], doubts: Doubts, opened: Callable[[Path], int]
+def test_a_file_system_without_fiemap_gets_a_warning(
+    make_filesystem: Callable[..., Path], warnings: Warnings, descriptor: Callable[[Path], int]
 ) -> None:
-    fd = opened(make_filesystem("tmpfs", 16) / "file")
+    fd = descriptor(make_filesystem("tmpfs", 16) / "file")
     _write(fd, 0, SIZE)
-    assert check_written(fd, doubts) is None
-    assert doubts == ["extents-unknown"]
+    assert check_written(fd, warnings) is None
+    assert warnings == ["extents-unknown"]
 
 
-def test_a_compressed_file_is_a_doubt(
-    make_filesystem: Callable[..., Path], doubts: Doubts, opened: Callable[[Path], int]
+def test_a_compressed_file_gets_a_warning(
+    make_filesystem: Callable[..., Path], warnings: Warnings, descriptor: Callable[[Path], int]
 ) -> None:
-    fd = opened(make_filesystem("btrfs", 128, "", "compress-force=zstd") / "file")
+    fd = descriptor(make_filesystem("btrfs", 128, "", "compress-force=zstd") / "file")
     os.pwrite(fd, bytes(SIZE), 0)
     os.fsync(fd)
-    assert check_written(fd, doubts) is not None
-    assert doubts == ["encoded"]
+    assert check_written(fd, warnings) is not None
+    assert warnings == ["encoded"]
 
 
 @pytest.mark.parametrize(("cached", "codes"), [(0, []), (4096, []), (SIZE // 20, ["page-cache"])])
-def test_some_of_the_file_in_the_page_cache_is_a_doubt_and_next_to_none_is_not(
+def test_a_partly_cached_file_gets_a_warning_above_one_per_cent(
     drive_directory: Path,
-    doubts: Doubts,
-    opened: Callable[[Path], int],
+    warnings: Warnings,
+    descriptor: Callable[[Path], int],
     cached: int,
     codes: list[str],
 ) -> None:
-    fd = opened(drive_directory / "file")
+    fd = descriptor(drive_directory / "file")
     _write(fd, 0, SIZE)
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # else the kernel reads ahead
     for offset in range(0, cached, 4096):
         os.pread(fd, 4096, offset)
-    check_uncached(fd, doubts)
-    assert doubts == codes
+    check_uncached(fd, warnings)
+    assert warnings == codes
 
 
-def test_a_file_that_is_read_from_memory_cannot_be_measured(
-    drive_directory: Path, doubts: Doubts, opened: Callable[[Path], int]
+def test_a_cached_file_is_refused(
+    drive_directory: Path, warnings: Warnings, descriptor: Callable[[Path], int]
 ) -> None:
-    fd = opened(drive_directory / "file")
+    fd = descriptor(drive_directory / "file")
     _write(fd, 0, SIZE)
     with pytest.raises(TargetError, match="4 MiB of the 4 MiB test file are in the page cache"):
-        check_uncached(fd, doubts)
+        check_uncached(fd, warnings)

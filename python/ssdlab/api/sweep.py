@@ -176,7 +176,7 @@ def _perform(dataset: Dataset, found: list[Order], where: Where, audience: RunOb
     left = [order for order in found if order.key not in done]
     if not left:
         return False
-    with audience.watching(f"sweep {dataset.about.name}") as listener:
+    with audience.progress(f"sweep {dataset.about.name}") as listener:
         ends = _ends(left, where, audience)
         try:
             with contextlib.closing(ends):
@@ -191,7 +191,7 @@ def _ends(left: list[Order], where: Where, audience: RunObserver) -> Generator[E
         return perform_on(where.dask, left)
     workers = workers_for(left, where.workers)
     memory = format_size(max(memory_of(order) for order in left))
-    audience.tell(f"{len(left)} runs, {workers} at a time, up to {memory} of memory each")
+    audience.message(f"{len(left)} runs, {workers} at a time, up to {memory} of memory each")
     return perform_here(left, workers)
 
 

@@ -181,7 +181,7 @@ def measure_in_turns(
         opened_targets = _sites(held, tasks)
         folder = make_folder(keeping.out, run_name("compare", sides[0].target.label, utc_now()))
         _tell_cost(sides, opened_targets, audience)
-        listener = held.enter_context(audience.watching(f"compare {len(sides)} sides"))
+        listener = held.enter_context(audience.progress(f"compare {len(sides)} sides"))
         given = list(zip(sides, tasks, opened_targets, strict=True))
         found = _under_way(given, _Together(listener), folder, keeping.label)
         outcome = "interrupted"
@@ -232,7 +232,7 @@ def _tell_cost(
     written = format_size(sum(side.plan.write_bytes for side in sides))
     timed = sum(side.plan.work().get("timed", 0.0) for side in sides)
     lasts = f", about {format_duration(timed)} of turns" if timed else ""
-    audience.tell(f"compare: writes up to {written}{lasts}")
+    audience.message(f"compare: writes up to {written}{lasts}")
 
 
 def _under_way(
@@ -245,7 +245,9 @@ def _under_way(
     for at, (asked, task, opened) in enumerate(given):
         listener = together.of(at, len(given))
         resume = next((each.session for each in found if each.session.target is opened), None)
-        session = RunSession(opened, listener) if resume is None else resume.beside(listener)
+        session = (
+            RunSession(opened, listener) if resume is None else resume.second_session(listener)
+        )
         own = folder / f"{at + 1}"
         own.mkdir()
         manifest = manifest_of(task, opened, own, label)
@@ -259,7 +261,7 @@ def _measure(sides: Sequence[_Side], listener: Listener) -> None:
     order = random.Random(sides[0].asked.plan.seed)
     with ExitStack() as frames:
         for side in sides:
-            frames.enter_context(side.session.under_way(side.asked.plan))
+            frames.enter_context(side.session.plan_scope(side.asked.plan))
             side.jobs = workload.ready(side.session, side.asked.plan.jobs)
         for side in _with_a_fill(sides):
             workload.write_region(side.session, side.asked.plan.jobs)

@@ -1,4 +1,4 @@
-"""The options that every experiment has, and what they may be."""
+"""Command-line options that several commands share, and their parsers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ssdlab.target import RESULTS, SEED_MAX, Consent, Target, parse_consent, par
 from ssdlab.units import parse_size
 
 LABEL: Final[ContextVar[str]] = ContextVar("label", default="")
-"""What the runs of this command are called (`ssdlab run --label`)."""
+"""Label of the runs of this command (`ssdlab run --label`)."""
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How runs are stored and shown; `yes` answers what would be asked."""
+    """Where runs are stored, and how they are printed. `yes` confirms without asking."""
 
     out: Path = RESULTS
     json: bool = False
@@ -31,21 +31,22 @@ class OutputOptions:
 def _seed(text: str | int) -> int:
     digits = str(text)
     if not (digits.isascii() and digits.isdecimal()) or int(digits[:20]) > SEED_MAX:
-        raise UsageError(f"--seed is {digits!r}; it may be a whole number from 0 to {SEED_MAX}")
+        raise UsageError(f"--seed is {digits!r}; it must be a whole number from 0 to {SEED_MAX}")
     return int(digits)
 
 
 def parse_targets(texts: Sequence[str], capacity: str | None) -> list[Target]:
-    """The targets that the words name; `capacity` scales twins.
+    """Parses targets; `capacity` scales twins.
 
     Raises:
-        TargetError, UsageError: one that is not there, or a capacity for what is not a twin.
+        TargetError: a target does not exist.
+        UsageError: `capacity` is given for a target that is not a twin.
     """
     return [parse_target(text, size_of(capacity)) for text in texts]
 
 
 def size_of(text: str | None) -> int | None:
-    """Bytes of an option that may be absent."""
+    """An optional size in bytes."""
     return None if text is None else parse_size(text)
 
 
@@ -57,9 +58,10 @@ Targets = Annotated[
         "or a block device (its data is lost).",
     ),
 ]
-Size = Annotated[str | None, typer.Option(help="Size of the test file or region.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller and shorter; less exact.")]
-Capacity = Annotated[str | None, typer.Option(help="Scale a twin to this capacity; ratios stay.")]
+Capacity = Annotated[
+    str | None, typer.Option(help="Scale a twin to this capacity, with the same ratios.")
+]
 DestroyData = Annotated[
     Consent,
     typer.Option(
@@ -67,14 +69,13 @@ DestroyData = Annotated[
         parser=parse_consent,
         metavar="[=/dev/NAME]",
         show_default=False,
-        help="Allow a block device to be overwritten; one that holds something only if it is "
-        "named here.",
+        help="Allow a block device to be overwritten. If it holds data, it must be named here.",
     ),
 ]
-Out = Annotated[Path, typer.Option(help="Results folder: each run makes a folder in it.")]
-Seed = Annotated[int, typer.Option(parser=_seed, metavar="N", help="Decides all that is random.")]
+Out = Annotated[Path, typer.Option(help="Results folder: each run creates a folder in it.")]
+Seed = Annotated[int, typer.Option(parser=_seed, metavar="N", help="Seed of all random numbers.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before many bytes are written.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not print progress.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing many bytes.")]

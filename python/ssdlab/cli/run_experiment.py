@@ -1,4 +1,4 @@
-"""Asks targets a question for people at a terminal: progress, consent, results or JSON."""
+"""Runs an experiment for a user at a terminal: progress, confirmation, results or JSON."""
 
 from __future__ import annotations
 
@@ -33,84 +33,84 @@ from ssdlab.runner.run import (
 )
 from ssdlab.target import Consent, Target
 
-_GATHERED: ContextVar[list[Run] | None] = ContextVar("gathered", default=None)
+_COLLECTED: ContextVar[list[Run] | None] = ContextVar("collected", default=None)
 
 
 @contextmanager
-def gathered() -> Iterator[list[Run]]:
-    """Within it the commands of `ssdlab run` print no results: their runs come to this list."""
+def collect_runs() -> Iterator[list[Run]]:
+    """Inside this context `ssdlab run` appends its runs to the list instead of printing results."""
     runs: list[Run] = []
-    token = _GATHERED.set(runs)
+    token = _COLLECTED.set(runs)
     try:
         yield runs
     finally:
-        _GATHERED.reset(token)
+        _COLLECTED.reset(token)
 
 
 class TerminalObserver(RunObserver):
-    """People at a terminal: what a run costs and a bar go to stderr, and they can be asked."""
+    """Prints messages and progress to stderr, and asks for confirmation on a terminal."""
 
-    def __init__(self, wishes: OutputOptions) -> None:
-        """With their wishes."""
+    def __init__(self, output: OutputOptions) -> None:
+        """`output` may make it quiet, or confirm everything."""
         super().__init__()
-        self._wishes = wishes
+        self._output = output
         self._console = Console(stderr=True)
 
-    def tell(self, sentence: str) -> None:
-        """A line on stderr."""
-        if not self._wishes.quiet:
+    def message(self, sentence: str) -> None:
+        """Prints a line to stderr, unless --quiet."""
+        if not self._output.quiet:
             self._console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
-    def agrees(self, sentence: str) -> bool | None:
-        """Yes where --yes says so; otherwise asked, where there is a terminal to ask at."""
-        if self._wishes.yes:
+    def confirm(self, sentence: str) -> bool | None:
+        """True with --yes; else the user's answer; None without a terminal or with --json."""
+        if self._output.yes:
             return True
-        if sys.stdin.isatty() and sys.stderr.isatty() and not self._wishes.json:
+        if sys.stdin.isatty() and sys.stderr.isatty() and not self._output.json:
             return typer.confirm(f"{sentence}. Go on?", err=True)
         return None
 
-    def watching(self, title: str) -> AbstractContextManager[Listener]:
-        """A bar, or lines."""
-        return progress_bar(self._console, title, quiet=self._wishes.quiet)
+    def progress(self, title: str) -> AbstractContextManager[Listener]:
+        """A progress bar on a terminal, else lines."""
+        return progress_bar(self._console, title, quiet=self._output.quiet)
 
 
-def conduct(
+def run_on_targets(
     parameters: Parameters,
     targets: Sequence[Target],
     consent: Consent,
-    wishes: OutputOptions,
+    output: OutputOptions,
     seed: int,
 ) -> int:
-    """Asks each target the question; returns the exit status.
+    """Runs the experiment on one target after the other; returns the exit status.
 
     Raises:
-        SsdlabError: what ends the work; what was measured until then is stored.
+        SsdlabError: the error that ended a run; its records up to then are stored.
     """
-    tasks = [
+    requests = [
         make_request(experiment_of(parameters), parameters, target, consent, seed)
         for target in targets
     ]
     runs: list[Run] = []
-    for task in tasks:
-        runs.append(_run_one(task, wishes))
+    for request in requests:
+        runs.append(_run_one(request, output))
         if runs[-1].manifest.outcome == "interrupted":
             break
-    if (wanted := _GATHERED.get()) is not None:
-        wanted += runs
-    elif wishes.json:
-        _print_json(runs, several=len(targets) > 1)
+    if (collected := _COLLECTED.get()) is not None:
+        collected += runs
+    elif output.json:
+        _print_json(runs, as_list=len(targets) > 1)
     return _status(runs)
 
 
-def go_on(folder: Path, consent: Consent, wishes: OutputOptions) -> int:
-    """Goes on with a run in its folder; returns the exit status.
+def resume_run(folder: Path, consent: Consent, output: OutputOptions) -> int:
+    """Resumes the run in a folder; returns the exit status.
 
     Raises:
-        SsdlabError: as `conduct`.
+        SsdlabError: as `run_on_targets`.
     """
-    run = _run_one(resume_request(folder, consent, EXPERIMENTS), wishes)
-    if wishes.json:
-        _print_json([run], several=False)
+    run = _run_one(resume_request(folder, consent, EXPERIMENTS), output)
+    if output.json:
+        _print_json([run], as_list=False)
     return _status([run])
 
 
@@ -118,18 +118,18 @@ def _status(runs: list[Run]) -> int:
     return Interrupted.exit_status if runs[-1].manifest.outcome == "interrupted" else 0
 
 
-def _run_one(task: RunRequest, wishes: OutputOptions) -> Run:
-    audience = TerminalObserver(wishes)
-    run = perform(task, SaveOptions(wishes.out, options.LABEL.get()), audience)
-    if not wishes.json and _GATHERED.get() is None:
+def _run_one(request: RunRequest, output: OutputOptions) -> Run:
+    observer = TerminalObserver(output)
+    run = perform(request, SaveOptions(output.out, options.LABEL.get()), observer)
+    if not output.json and _COLLECTED.get() is None:
         render(run, Console())
     if run.manifest.outcome == "interrupted":
-        audience.tell(f"to go on: ssdlab run resume {run.folder}")
+        observer.message(f"to resume: ssdlab run resume {run.folder}")
     return run
 
 
-def _print_json(runs: list[Run], *, several: bool) -> None:
-    if not several:
+def _print_json(runs: list[Run], *, as_list: bool) -> None:
+    if not as_list:
         write_out(encode_json(runs[0].result))
         return
     results: dict[str, Any] = {

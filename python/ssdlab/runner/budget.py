@@ -1,4 +1,4 @@
-"""What a run costs the drive and its user, told before it begins: bytes, time, wear."""
+"""The cost of a run, estimated before it starts: bytes written, time and wear."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Final
 from ssdlab.runner.progress import expected_s
 from ssdlab.runner.session import Plan
 
-WRITES_A_DAY: Final = 0.3
-"""Drive writes a day that client drives are warranted for: 600 TB over five years for 1 TB."""
-SHARE: Final = 0.1
-"""Of a day's endurance a run may take so much without asking."""
-_WEARING: Final = frozenset({"nvme", "sata", "ata", "sas", "scsi", "usb", "mmc"})
+RATED_DRIVE_WRITES_PER_DAY: Final = 0.3
+"""Typical warranty of a client drive: 600 TB written in five years for 1 TB of capacity."""
+CONFIRM_ABOVE_SHARE: Final = 0.1
+"""A run that writes more than this share of a day's rated writes needs the user's confirmation."""
+_FLASH_TRANSPORTS: Final = frozenset({"nvme", "sata", "ata", "sas", "scsi", "usb", "mmc"})
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Bytes to be written and the expected time in seconds, at a SATA drive's rates.
+    """Bytes that a run writes, and its expected duration in seconds at the rates of a SATA drive.
 
-    `endurance_share` is the part of a day's endurance of the drive below, None where no drive is
-    known that wears (a twin, a virtual disk).
+    `endurance_share` is `write_bytes` / the rated writes of a day; None if no drive is known to
+    wear (a twin, a virtual disk).
     """
 
     write_bytes: int
@@ -29,17 +29,19 @@ class Budget:
     endurance_share: float | None
 
     @property
-    def asks(self) -> bool:
-        """Whether the user should be asked first."""
-        return self.endurance_share is not None and self.endurance_share > SHARE
+    def needs_confirmation(self) -> bool:
+        """Whether the user must confirm the run."""
+        return self.endurance_share is not None and self.endurance_share > CONFIRM_ABOVE_SHARE
 
 
 def budget(plan: Plan, drives: Iterable[Mapping[str, Any]]) -> Budget:
-    """What a plan costs on `drives`, as a site's identity names them."""
+    """The cost of a plan on `drives` (the entry `drives` of a target's identity)."""
     sizes = [
         drive["size_bytes"]
         for drive in drives
-        if drive.get("transport") in _WEARING and not drive.get("rotational")
+        if drive.get("transport") in _FLASH_TRANSPORTS and not drive.get("rotational")
     ]
-    share = plan.write_bytes / (WRITES_A_DAY * min(sizes)) if sizes and min(sizes) else None
-    return Budget(plan.write_bytes, expected_s(plan.work()), share)
+    rated = RATED_DRIVE_WRITES_PER_DAY * min(sizes, default=0)
+    return Budget(
+        plan.write_bytes, expected_s(plan.work()), plan.write_bytes / rated if rated else None
+    )

@@ -45,7 +45,7 @@ class Experiment:
         return cast("type[Any]", self._module("measure").Plan)
 
     def plan(self, parameters: Parameters, target: Target, seed: int) -> Plan:
-        """What a run with these parameters does on a target.
+        """The plan of a run with these parameters on a target.
 
         Raises:
             UsageError: a parameter is out of range.
@@ -54,12 +54,12 @@ class Experiment:
 
     @property
     def measure(self) -> Callable[[RunSession, Any], None]:
-        """Runs a plan."""
+        """The function that runs a plan in a session."""
         return cast("Callable[[RunSession, Any], None]", self._module("measure").measure)
 
     @property
     def conclude(self) -> Callable[[Evidence], Conclusion]:
-        """The findings of a run's records."""
+        """The function that computes findings from records."""
         return cast("Callable[[Evidence], Conclusion]", self._module("analysis").conclude)
 
     @property
@@ -69,7 +69,7 @@ class Experiment:
 
     @property
     def view(self) -> View:
-        """How its runs are shown."""
+        """Table, charts and text of its reports."""
         return cast("View", self._module("report").VIEW)
 
     def _module(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Where an experiment runs: a TARGET of the command line, checked, opened and tidied up after."""
+"""Checks and opens the target of an experiment, and removes its test file at the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ssdlab.device import (
 )
 from ssdlab.errors import TargetError
 from ssdlab.runner import written
-from ssdlab.runner.consent import given_up, require_consent
+from ssdlab.runner.consent import check_content, require_consent
 from ssdlab.runner.testfile import TestFile, files_in_use, remove_leftovers
 from ssdlab.storage_stack.attributes import attribute_warnings
 from ssdlab.storage_stack.blockdev import BlockDevice, device_at, size_of
@@ -43,18 +43,17 @@ from ssdlab.units import format_size
 from ssdlab.warning import MeasurementWarning
 
 NO_DIRECT_IO: Final = frozenset({"data-journal", "dax"})
-"""Doubts under which each read comes from memory: refused before anything is written."""
+"""Warnings that mean that reads come from memory: such a target is refused."""
 SIZE_LEAST: Final = 16 << 20
-"""A message suggests no size below this: no experiment takes one."""
+"""The smallest `--size` that an error message suggests, in bytes; experiments need more."""
 
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """A target, and how much of it is opened in which way.
+    """A target and the options to open it.
 
-    The first `size_bytes` may be overwritten; `consent` is needed for a block device.
-    `request_bytes_max` bounds the block size of jobs on a real drive; `size_from` is the option
-    that gave the size.
+    The first `size_bytes` may be overwritten; a block device needs `consent`. `request_bytes_max`
+    is the largest request of any job. `size_from` is the option that gave the size, for errors.
     """
 
     target: Target
@@ -64,8 +63,8 @@ class TargetOptions:
     request_bytes_max: int = 1 << 20
     size_from: str = "--size"
 
-    def stored(self) -> dict[str, Any]:
-        """Plain values for the manifest."""
+    def to_manifest(self) -> dict[str, Any]:
+        """The manifest's entry `wish`."""
         twin = self.target if isinstance(self.target, Twin) else None
         return {
             "target": str(self.target),
@@ -78,28 +77,28 @@ class TargetOptions:
             "size_from": self.size_from,
         }
 
+    @classmethod
+    def from_manifest(cls, stored: Mapping[str, Any], consent: Consent) -> TargetOptions:
+        """The options of a stored run. Consent is never taken from a manifest.
 
-def restored(stored: Mapping[str, Any], consent: Consent) -> TargetOptions:
-    """The options that a manifest keeps, with a consent given now.
-
-    Raises:
-        TargetError: the target is not there any more.
-    """
-    return TargetOptions(
-        parse_target(stored["target"], stored.get("capacity_bytes")),
-        stored["size_bytes"],
-        stored["seed"],
-        consent,
-        stored.get("request_bytes_max", 1 << 20),
-        stored.get("size_from", "--size"),
-    )
+        Raises:
+            TargetError: the target no longer exists.
+        """
+        return cls(
+            parse_target(stored["target"], stored.get("capacity_bytes")),
+            stored["size_bytes"],
+            stored["seed"],
+            consent,
+            stored.get("request_bytes_max", 1 << 20),
+            stored.get("size_from", "--size"),
+        )
 
 
 @dataclass
 class OpenTarget:
-    """An open drive and what is known about it; the first `size_bytes` may be overwritten.
+    """An open drive, its description and the warnings about it.
 
-    `destroys` says in words what is lost by that: a block device.
+    `destroys` describes the block device whose data is lost; "" for other targets.
     """
 
     drive: Drive
@@ -120,70 +119,77 @@ class OpenTarget:
         return Path(self.identity["path"]) if is_device else None
 
     def reopened(self, options: RealOptions, engine: Engine = "io_uring") -> Drive:
-        """The same storage opened again with other options, which its steps record.
+        """The same storage opened again with other options; steps record how it was opened.
 
-        A twin has one access mode: its drive is returned.
+        A twin has only one access mode, so its drive is returned.
 
         Raises:
-            TargetError: it cannot be opened so.
+            TargetError: it cannot be opened in this way.
         """
         if self.path is None:
             return self.drive
-        # The site's own drive has claimed a block device already.
+        # A block device is already open exclusively, by `self.drive`.
         options = msgspec.structs.replace(options, exclusive=False)
         drive = open_engine(self.path, options, engine)
         self._reopened.append((drive, f'{{"engine":"{engine}",{encode(options)[1:]}'))
         return drive
 
     def access_mode(self, drive: Drive) -> str | None:
-        """How a drive of this site was opened: the column `opened` of `records.STEPS`."""
-        return next((how for each, how in self._reopened if each is drive), None)
+        """The column `opened` of `records.STEPS`: engine and options of `reopened`, as JSON."""
+        return next((mode for other, mode in self._reopened if other is drive), None)
 
-    def has(self, drive: Drive) -> bool:
-        """Whether a drive is this site's storage, and not a file that an experiment made."""
-        return drive is self.drive or any(each is drive for each, _ in self._reopened)
+    def is_own_drive(self, drive: Drive) -> bool:
+        """Whether a drive is this target, opened once or again; not a file an experiment made."""
+        return drive is self.drive or any(other is drive for other, _ in self._reopened)
 
     @property
     def link_bytes_per_s(self) -> float | None:
-        """What the links of all drives below carry together; None where one does not tell."""
+        """The sum of the link speeds of all drives below; None if one is unknown."""
         speeds = [link_bytes_per_s(drive) for drive in self.drives]
         known = [speed for speed in speeds if speed is not None]
         return sum(known) if known and len(known) == len(speeds) else None
 
     def temperatures(self) -> dict[str, Temperature]:
-        """How warm each drive below is, by its name; nothing of one that does not tell."""
-        found = {drive.name: temperature(drive) for drive in self.drives}
-        return {name: each for name, each in found.items() if each is not None}
+        """Temperatures by drive name, of the drives below that have a sensor."""
+        readings = {drive.name: temperature(drive) for drive in self.drives}
+        return {name: reading for name, reading in readings.items() if reading is not None}
 
     @property
     def is_virtual(self) -> bool:
-        """Whether its clock is virtual: a twin."""
+        """Whether it is a twin, with a virtual clock."""
         return bool(self.drive.is_virtual)
 
     def warn(self, code: str, sentence: str) -> None:
-        """Adds a warning about the result, once."""
+        """Adds a warning, unless it was added before."""
         warning = MeasurementWarning(code, sentence)
         if warning not in self.warnings:
             self.warnings.append(warning)
 
     def release(self) -> None:
-        """Gives the test file's blocks back: it is removed, and nothing holds it open any more.
-
-        From then on there is no drive to ask, and `drive` is one that does nothing.
-        """
+        """Closes and removes the test file to free its blocks; `drive` becomes a null drive."""
         assert self.test_file is not None, "only a directory has a test file"
         self.drive = open_null()
         self.test_file.remove()
         self.test_file = None
 
     def check_written(self) -> int | None:
-        """Checks that all of the test file is on the drive; returns its number of fragments."""
+        """Checks that the whole test file is on the drive; returns its number of fragments.
+
+        None if there is no test file or the file system cannot report its extents.
+
+        Raises:
+            TargetError: a part of it is not on the drive.
+        """
         if self.test_file is None:
             return None
         return written.check_written(self.test_file.fd, self.warn)
 
     def check_uncached(self) -> None:
-        """Checks that the reads so far came from the drive and not from the page cache."""
+        """Checks that direct reads of the test file did not go through the page cache.
+
+        Raises:
+            TargetError: they did.
+        """
         if self.test_file is not None:
             written.check_uncached(self.test_file.fd, self.warn)
 
@@ -192,36 +198,37 @@ class OpenTarget:
 def open_for_run(options: TargetOptions) -> Iterator[OpenTarget]:
     """Opens a target for an experiment that overwrites `size_bytes` of it.
 
-    A twin starts new; in a directory a test file is made, and removed at the end; a block
-    device loses its data, and only with consent.
+    A twin starts empty. In a directory a test file is created, and removed at the end. A block
+    device loses its data and needs consent.
 
     Raises:
-        TargetError: a target that is not there, not allowed, in use, too small, or on which a
-            drive cannot be measured.
+        TargetError: the target is missing, in use, too small, needs consent, or reads of it would
+            not reach a drive.
     """
     check(options)
     target = options.target
     if isinstance(target, Twin):
         yield _open_twin(target, options.seed)
     elif isinstance(target, Directory):
-        with _made_test_file(target.path, options) as opened:
-            yield opened
+        with _open_directory(target.path, options) as open_target:
+            yield open_target
     else:
         yield _open_block_device(target.path, options)
 
 
 def check(options: TargetOptions) -> None:
-    """Refuses what can be refused before a target is opened: of several, none is measured then.
+    """Checks what can be checked without opening the target.
+
+    A command with several targets checks all of them before it measures the first one.
 
     Raises:
-        TargetError: a twin that is too small, a path that is gone, or a block device without
-            consent.
+        TargetError: a twin is too small, a path is missing, or a block device needs consent.
     """
     target = options.target
     if isinstance(target, Twin):
         _require_capacity(target, options)
         return
-    parse_target(target.name)  # it may have gone since it was parsed
+    parse_target(target.name)  # the path may have been removed since it was parsed
     if not isinstance(target, Directory):
         require_consent(target.name, options.consent)
 
@@ -245,7 +252,10 @@ def _require_capacity(twin: Twin, options: TargetOptions) -> None:
 
 def _open_block_device(path: Path, options: TargetOptions) -> OpenTarget:
     if reasons := in_use(path):
-        raise TargetError(f"{path} is in use and stays untouched: {'; '.join(reasons)}")
+        raise TargetError(
+            f"{path} is in use and stays untouched: {'; '.join(reasons)}; stop what uses it, or "
+            "give another block device"
+        )
     size = size_of(path)
     if options.size_bytes > size:
         raise TargetError(
@@ -255,67 +265,72 @@ def _open_block_device(path: Path, options: TargetOptions) -> OpenTarget:
     device = device_at(path)
     if device.read_only:
         raise TargetError(f"{path} is read-only; give a block device that can be written")
-    found = _layer_warnings([device])
-    _refuse_fatal(path, found)
+    warnings = _layer_warnings([device])
+    _refuse_fatal(path, warnings)
     drive = open_real(path, request_bytes_max=options.request_bytes_max, seed=options.seed)
     try:
-        destroys = given_up(path, device, options.consent)
+        destroys = check_content(path, device, options.consent)
     except TargetError:
-        del drive  # or the traceback would go on holding the device
+        del drive  # otherwise the traceback keeps the device open
         raise
     drives = drives_under(device) or (device,)
     return OpenTarget(
         drive=drive,
-        identity={"kind": "block device", "path": str(path), "drives": _described(drives)},
-        warnings=_warnings(found),
+        identity={"kind": "block device", "path": str(path), "drives": _drive_rows(drives)},
+        warnings=_not_fatal(warnings),
         drives=drives,
         destroys=destroys,
     )
 
 
 def _layer_warnings(devices: Iterable[BlockDevice]) -> list[MeasurementWarning]:
-    """The warnings about devices and all that lies under them, each once."""
+    """The warnings about devices and all layers under them, without duplicates."""
     layers = [layer for device in devices for layer in layers_under(device)]
-    found = [warning for layer in layers for warning in device_warnings(layer.device)]
-    return list(dict.fromkeys(found))
+    warnings = [warning for layer in layers for warning in device_warnings(layer.device)]
+    return list(dict.fromkeys(warnings))
 
 
 @contextlib.contextmanager
-def _made_test_file(directory: Path, options: TargetOptions) -> Iterator[OpenTarget]:
-    if not directory.stat().st_mode & 0o222:  # root could write there, but was not meant to
+def _open_directory(directory: Path, options: TargetOptions) -> Iterator[OpenTarget]:
+    if not directory.stat().st_mode & 0o222:  # root could write there despite the mode
         raise TargetError(
             f"{directory} is read-only (mode {directory.stat().st_mode & 0o777:o}); give a "
             "directory that may be written, or change its mode"
         )
     mount = mount_of(directory)
     drives = drives_of_mount(mount)
-    found = [*mount_warnings(mount), *_layer_warnings(devices_of_mount(mount))]
-    # Of a directory's attributes only the worst: in an append-only one no file can be removed.
-    _refuse_fatal(directory, [*found, *attribute_warnings(directory)])
+    warnings = [*mount_warnings(mount), *_layer_warnings(devices_of_mount(mount))]
+    # Only fatal attributes of the directory matter: append-only, no file in it can be removed.
+    _refuse_fatal(directory, [*warnings, *attribute_warnings(directory)])
     leftovers, others = remove_leftovers(directory), files_in_use(directory)
     _require_room(directory, options)
     with TestFile(directory, options.size_bytes) as test_file:
-        found += attribute_warnings(test_file.path)
-        _refuse_fatal(directory, found)
+        warnings += attribute_warnings(test_file.path)
+        _refuse_fatal(directory, warnings)
         largest = options.request_bytes_max
-        opened = OpenTarget(  # alone holds the drive: `release` closes it
+        target = OpenTarget(  # the only reference to the drive, so that `release` closes it
             drive=open_real(test_file.path, request_bytes_max=largest, seed=options.seed),
             identity=_directory_identity(directory, mount, drives),
-            warnings=_warnings(found),
+            warnings=_not_fatal(warnings),
             test_file=test_file,
             drives=drives,
         )
         if others:
-            opened.warn(
-                "another-run", "Another ssdlab measures in this directory at the same time."
+            target.warn(
+                "another-run",
+                "Another ssdlab is measuring in this directory, and both share the drive: repeat "
+                "when it has ended.",
             )
         for path in leftovers:
-            opened.warn("leftover", f"{path.name}, left by a run that was killed, was removed.")
-        yield opened
+            target.warn(
+                "leftover",
+                f"{path.name}, left by a run that was killed, was removed: no action is needed.",
+            )
+        yield target
 
 
-def _refuse_fatal(path: Path, found: Iterable[MeasurementWarning]) -> None:
-    for warning in found:
+def _refuse_fatal(path: Path, warnings: Iterable[MeasurementWarning]) -> None:
+    for warning in warnings:
         if warning.fatal or warning.code in NO_DIRECT_IO:
             raise TargetError(
                 f"{path}: {warning.sentence.rstrip('.')}; give a directory on the drive to be "
@@ -348,14 +363,15 @@ def _directory_identity(
         "fs_type": mount.fs_type,
         "source": mount.source,
         "options": ",".join(mount.options),
-        "drives": _described(drives),
+        "drives": _drive_rows(drives),
     }
 
 
-def _described(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
-    kept = ("name", "vendor", "model", "serial", "firmware", "transport")
+def _drive_rows(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
+    """The manifest's entries for drives: known attributes only, with units in their keys."""
+    attributes = ("name", "vendor", "model", "serial", "firmware", "transport")
     settings = ("rotational", "scheduler", "write_cache")
-    names = {name: name for name in (*kept, *settings)}
+    names = {name: name for name in (*attributes, *settings)}
     sizes = ("size", "logical_sector", "physical_sector", "discard_max")
     names.update({name: f"{name}_bytes" for name in sizes})
     rows = [{new: getattr(drive, old) for old, new in names.items()} for drive in drives]
@@ -365,5 +381,6 @@ def _described(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
-def _warnings(found: Iterable[MeasurementWarning]) -> list[MeasurementWarning]:
-    return [MeasurementWarning(warning.code, warning.sentence) for warning in found]
+def _not_fatal(warnings: Iterable[MeasurementWarning]) -> list[MeasurementWarning]:
+    """The warnings of a target that was opened: a result stores no fatal ones."""
+    return [MeasurementWarning(warning.code, warning.sentence) for warning in warnings]

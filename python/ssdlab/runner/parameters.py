@@ -1,9 +1,9 @@
-"""The parameters of an experiment: one annotated dataclass, from which the rest follows.
+"""The parameters of an experiment, declared once as an annotated dataclass.
 
-The options of the command line and their help, the arguments of the Python API, the entry `options`
-of a run's manifest, the command that starts a run again, and labels in reports are all made from
-the fields of a subclass of `Parameters`. This module and all `parameters` modules import nothing
-slow: `ssdlab run --help` loads every one of them.
+The fields of a subclass of `Parameters` define the command-line options and their help, the
+arguments of the Python API, the entry `options` of a run's manifest, the command that repeats a
+run, and labels in reports. This module and all `parameters` modules import nothing slow:
+`ssdlab run --help` loads every one of them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ Duration = float | str
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a value is written on the command line; `read` raises UsageError with the option's name.
+    """Converts a value from and to its text on the command line.
 
-    `choices` are the allowed texts, if there are only a few.
+    `read` raises UsageError with the option's name. `choices` are the allowed texts, if there are
+    only a few.
     """
 
     read: Callable[[str], Any]
@@ -37,12 +38,12 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Parameter:
-    """How a field of `Parameters` is presented: `Annotated[TYPE, Parameter(help, ...)]`.
+    """Describes a field of `Parameters`: `Annotated[TYPE, Parameter(help, ...)]`.
 
-    `option` is the option's spelling if it is not --NAME, or "--on/--off" for a flag; `off` the
-    flag that turns off what is on by default; `argument` makes it a positional argument. `label`
-    names it in reports, where it is stored under `key` (with its unit). `least`, `most` and `step`
-    bound a size in bytes, or a duration in seconds.
+    `option` is the option's name if it is not --NAME, or "--on/--off" for a flag. `off` is the
+    flag that turns off a field that is on by default. `argument` makes it a positional argument.
+    `label` names it in reports; `key` is its key in stored parameters, with its unit. `least`,
+    `most` and `step` bound a size in bytes or a duration in seconds.
     """
 
     help: str
@@ -69,23 +70,23 @@ class Field:
 
     @property
     def option(self) -> str:
-        """As on the command line: `--drive-writes`; the metavar of a positional argument."""
+        """The option's name, such as `--drive-writes`; the metavar of a positional argument."""
         if self.parameter.argument:
             return self.parameter.metavar or self.name.upper()
         return self.parameter.option or f"--{self.name.replace('_', '-')}"
 
     @property
     def is_size(self) -> bool:
-        """Whether it is a size, in bytes or with a unit."""
+        """Whether values are sizes, in bytes or with a unit."""
         return self.type in (Size, Size | None)
 
     @property
     def is_duration(self) -> bool:
-        """Whether it is a duration, in seconds or with a unit."""
+        """Whether values are durations, in seconds or with a unit."""
         return bool(self.type == Duration)
 
     def write(self, value: Any) -> str:
-        """A value as the command line spells it."""
+        """A value as text of the command line."""
         if self.parameter.spelling is not None:
             return self.parameter.spelling.write(value)
         if isinstance(value, str):
@@ -99,9 +100,9 @@ class Field:
 class Parameters:
     """The parameters of an experiment. The docstring of a subclass is the help of its command.
 
-    The subclass is called as the experiment (`Aging` of `aging`) and is in the module `parameters`
-    of the experiment's package. `example` is shown below the help; `sized_by` is the field that
-    says how much of the target is used; `on_twins_only` forbids real drives.
+    The subclass has the experiment's name (`Aging` for `aging`) and is in the module `parameters`
+    of the experiment's package. `example` is shown below the help. `sized_by` is the field with
+    the number of bytes used on the target. `on_twins_only` forbids real drives.
     """
 
     example: ClassVar[str] = ""
@@ -115,7 +116,7 @@ class Parameters:
 
     @classmethod
     def described_fields(cls) -> Mapping[str, Field]:
-        """The fields by name, in order."""
+        """The fields by name, in order of definition."""
         hints = get_type_hints(cls, include_extras=True)
         described = {}
         for field in fields(cls):
@@ -133,7 +134,7 @@ class Parameters:
     def labels(cls) -> dict[str, str]:
         """Labels for reports, by the key of the stored value."""
         described = [field.parameter for field in cls.described_fields().values()]
-        return {each.key: each.label for each in described if each.label}
+        return {parameter.key: parameter.label for parameter in described if parameter.label}
 
     def options(self) -> dict[str, str | bool]:
         """The parameters that differ from their defaults, as options of the command line."""
@@ -153,21 +154,21 @@ class Parameters:
     def size_bytes(
         self, default: int, name: str = "size", *, most: int | None = None, why_most: str = ""
     ) -> int:
-        """The bytes of a size, or `default` if it was not given.
+        """A size in bytes, or `default` if it was not given.
 
-        `most` is an upper limit known only now, and `why_most` says whose it is.
+        `most` is an upper limit that depends on the target; `why_most` explains it in the error.
 
         Raises:
-            UsageError: not a size, or out of the bounds that its annotation gives.
+            UsageError: not a size, or out of the bounds of its annotation.
         """
         field = self.described_fields()[name]
         value, bounds = getattr(self, name), field.parameter
         size = default if value is None else parse_size(value) if isinstance(value, str) else value
         if size < bounds.least or size % bounds.step or (most is not None and size > most):
             upper = "" if most is None else f" and at most {format_size(most)}{why_most}"
-            given = value if isinstance(value, str) else f"{size} bytes"
+            text = value if isinstance(value, str) else f"{size} bytes"
             raise UsageError(
-                f"{field.option} is {given}; it may be a multiple of {format_size(bounds.step)}, "
+                f"{field.option} is {text}; it must be a multiple of {format_size(bounds.step)}, "
                 f"at least {format_size(bounds.least)}{upper}"
             )
         return size
@@ -183,13 +184,13 @@ class Parameters:
         most = float("inf") if field.parameter.most is None else field.parameter.most
         if not 0 <= seconds < float("inf") or seconds > most:
             upper = f"up to {format_duration(most)}" if most < float("inf") else "0 or more"
-            given = value if isinstance(value, str) else f"{value} s"
-            raise UsageError(f"{field.option} is {given}; it may be {upper}, such as 5min")
+            text = value if isinstance(value, str) else f"{value} s"
+            raise UsageError(f"{field.option} is {text}; it must be {upper}, such as 5min")
         return seconds
 
 
 def percentages(option: str) -> Spelling:
-    """The spelling of shares from 0 to 1 as percentages: `7%,15%,28%`."""
+    """Spells shares (0 to 1) as percentages: `7%,15%,28%`."""
 
     def read(text: str) -> tuple[float, ...]:
         words = [word.strip() for word in text.split(",") if word.strip()]
@@ -199,7 +200,7 @@ def percentages(option: str) -> Spelling:
             shares = ()
         if len(shares) < len(words) or not all(word.endswith("%") for word in words):
             raise UsageError(
-                f"{option} is {text!r}; it may be percentages with commas between: 7%,15%,28%"
+                f"{option} is {text!r}; it must be percentages separated by commas: 7%,15%,28%"
             )
         return shares
 
@@ -211,7 +212,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 NAMES: Final = Spelling(_names, ",".join)
-"""Names with commas between."""
+"""Names separated by commas."""
 
 SIZE_HELP: Final = "Size of the test file or region."
 Quick = Annotated[bool, Parameter("Smaller and shorter; less exact.")]

@@ -1,4 +1,4 @@
-"""How far a run is and how long it will still take, from the rates seen so far."""
+"""Progress of a run and its remaining time, forecast from the rates measured so far."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ NOMINAL: Final = {
     "timed": 1.0,
     "rest": 1.0,
 }
-"""The kinds of work, each with a rate to start from: in bytes a second, of seconds one a second.
+"""The kinds of work, each with the rate of a SATA drive: in bytes/s; 1 if it is limited by time.
 
-Writing in order, reading in order, single writes at random, many at once, trims: as of a SATA
-drive. Once a run has seen one of them, the others are expected to be slower or faster than this
-by its factor.
+fill: sequential writes; read: sequential reads; overwrite: random writes at queue depth 1; random:
+random requests at high queue depth. A run scales the rates that it has not measured yet by the
+mean factor of those that it has.
 """
 TIMED: Final = frozenset({"timed", "rest"})
+"""Kinds of work that are measured in seconds."""
 
 
 def expected_s(work: Mapping[str, float]) -> float:
     """Seconds that work by kind takes at the nominal rates."""
-    return sum(each / NOMINAL[kind] for kind, each in work.items())
+    return sum(amount / NOMINAL[kind] for kind, amount in work.items())
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a listener is told: the step's words, its share done, the run's seconds left."""
+    """A progress report: label of the step, shares done (0 to 1), seconds left if known."""
 
     label: str
     step_share: float
@@ -46,86 +47,88 @@ Listener = Callable[[Report], None]
 
 @dataclass
 class Forecast:
-    """Work done and to do by kind, and the real time it took.
+    """Work done and remaining by kind, and the seconds of real time that it took.
 
-    Rests take their own time, on a twin none: there they are no work.
+    Work is in bytes, or in seconds for `TIMED` kinds.
     """
 
-    to_do: dict[str, float]
+    remaining: dict[str, float]
     listener: Listener
     _done: dict[str, float] = field(default_factory=lambda: dict.fromkeys(NOMINAL, 0.0))
-    _took: dict[str, float] = field(default_factory=lambda: dict.fromkeys(NOMINAL, 0.0))
+    _elapsed_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(NOMINAL, 0.0))
 
     def step(self, kind: str, work: float, label: str) -> Step:
-        """Begins a step."""
+        """Starts a step."""
         return Step(self, kind, work, label)
 
     def finish(self, kind: str, work: float, seconds: float) -> None:
-        """Notes a finished step."""
+        """Counts a finished step."""
         self.skip(kind, work)
         self._done[kind] += work
-        self._took[kind] += seconds
+        self._elapsed_s[kind] += seconds
 
     def skip(self, kind: str, work: float) -> None:
-        """Notes that a step need not be done."""
-        self.to_do[kind] = max(0.0, self.to_do.get(kind, 0.0) - work)
+        """Subtracts the work of a step that a resumed run does not repeat."""
+        self.remaining[kind] = max(0.0, self.remaining.get(kind, 0.0) - work)
 
-    def tell(self, step: Step, share: float, seconds: float) -> None:
-        """Tells the listener how far a step is after `seconds`."""
-        left = self._left(step.kind, step.work * share, seconds)
-        elapsed = sum(self._took.values()) + seconds
-        run_share = elapsed / (elapsed + left) if left is not None and elapsed + left > 0 else 0.0
-        self.listener(Report(step.label, share, run_share, left))
+    def report(self, step: Step, share: float, seconds: float) -> None:
+        """Sends a report: the step has run for `seconds`, `share` of its work is done."""
+        left_s = self._left_s(step.kind, step.work * share, seconds)
+        total_s = sum(self._elapsed_s.values()) + seconds
+        run_share = 0.0
+        if left_s is not None and total_s + left_s > 0:
+            run_share = total_s / (total_s + left_s)
+        self.listener(Report(step.label, share, run_share, left_s))
 
-    def _left(self, kind: str, done_now: float, seconds: float) -> float | None:
-        left = 0.0
-        for each, work in self.to_do.items():
-            extra = (done_now, seconds) if each == kind else (0.0, 0.0)
+    def _left_s(self, kind: str, done_now: float, seconds: float) -> float | None:
+        left_s = 0.0
+        for other, work in self.remaining.items():
+            extra = (done_now, seconds) if other == kind else (0.0, 0.0)
             if work - extra[0] <= 0:
                 continue
-            rate = self._rate(each, *extra)
+            rate = self._rate(other, *extra)
             if rate is None:
                 return None
-            left += (work - extra[0]) / rate
-        return left
+            left_s += (work - extra[0]) / rate
+        return left_s
 
     def _rate(self, kind: str, done_now: float = 0.0, seconds: float = 0.0) -> float | None:
-        done, took = self._done[kind] + done_now, self._took[kind] + seconds
-        if done > 0 and took > 0:
-            return done / took
+        done, elapsed_s = self._done[kind] + done_now, self._elapsed_s[kind] + seconds
+        if done > 0 and elapsed_s > 0:
+            return done / elapsed_s
         if kind in TIMED:
             return 1.0
         factor = self._factor()
         return None if factor is None else NOMINAL[kind] * factor
 
     def _factor(self) -> float | None:
-        """How the drive compares with the nominal one, by all that it has done."""
-        kinds = [kind for kind in NOMINAL if kind not in TIMED and self._took[kind] > 0]
+        """The speed of the drive relative to the nominal rates, over all work done."""
+        kinds = [kind for kind in NOMINAL if kind not in TIMED and self._elapsed_s[kind] > 0]
         nominal_s = sum(self._done[kind] / NOMINAL[kind] for kind in kinds)
-        took_s = sum(self._took[kind] for kind in kinds)
-        return nominal_s / took_s if nominal_s > 0 else None
+        elapsed_s = sum(self._elapsed_s[kind] for kind in kinds)
+        return nominal_s / elapsed_s if nominal_s > 0 else None
 
 
 class Step:
-    """One step in progress: a watcher for the drive."""
+    """One step in progress; `watch` is the progress callback of a drive."""
 
     def __init__(self, forecast: Forecast, kind: str, work: float, label: str) -> None:
-        """Starts its stopwatch, which only the forecast uses."""
+        """Starts the step's clock and reports the start."""
         self.kind, self.work, self.label = kind, work, label
         self._forecast = forecast
         self._started = time.monotonic()
-        forecast.tell(self, 0.0, 0.0)
+        forecast.report(self, 0.0, 0.0)
 
     def watch(self, done: int, total: int, _now_ns: int) -> None:
-        """Is called by the drive a few times a second."""
+        """Reports progress; the drive calls it a few times a second."""
         share = done / total if total else 1.0
-        self._forecast.tell(self, share, time.monotonic() - self._started)
+        self._forecast.report(self, share, time.monotonic() - self._started)
 
     def finish(self) -> None:
-        """Ends the step."""
+        """Counts the step as finished."""
         seconds = time.monotonic() - self._started
         self._forecast.finish(self.kind, self.work, seconds)
 
 
 def silent(_report: Report) -> None:
-    """A listener that does nothing."""
+    """Ignores the report."""

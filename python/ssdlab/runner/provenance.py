@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, host and kernel, for the manifest."""
+"""Versions, host and kernel of a run, for its manifest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def versions() -> dict[str, str]:
 
 
 def host() -> dict[str, Any]:
-    """The measuring machine: name, processor, cores for this process, memory in bytes."""
+    """The measuring host: name, processor, CPUs available to this process, memory in bytes."""
     return {
         "name": platform.node(),
         "machine": platform.machine(),

@@ -1,4 +1,4 @@
-"""What an earlier part of a run recorded: measurements that need not be made again."""
+"""Steps that an interrupted run recorded: a resumed run does not repeat them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from ssdlab.records import StepRow
 if TYPE_CHECKING:
     from ssdlab.runner.session import Step
 
-_SAME: Final = ("phase", "stage", "repeat", "case", "value", "rest_s")
-_COLUMNS: Final = ("intervals", "interval_latency", "latency")
+_IDENTITY: Final = ("phase", "stage", "repeat", "case", "value", "rest_s")
+"""Columns that identify a step within a run."""
+_TABLES: Final = ("intervals", "interval_latency", "latency")
 
 
 @dataclass(frozen=True)
-class Known:
-    """A step as it was recorded, and its outcome as far as the records tell it."""
+class RecordedStep:
+    """A step as it was recorded, and its outcome as far as the records contain it."""
 
     row: StepRow
     outcome: Outcome
@@ -30,11 +31,11 @@ class Known:
 
 @dataclass
 class ResumeState:
-    """The tables of the part of a run that is to be gone on with.
+    """The tables of the interrupted run.
 
-    `keeps_state` says that the drive is as that part left it (a block device, that nobody wrote
-    to since): then what it wrote need not be written again. A test file was removed: what
-    prepares it is done again, and only reads are spared.
+    `keeps_state` is True for a block device that has not been written to since: steps that wrote
+    are not repeated either. A test file was removed, so its writes are repeated and only recorded
+    reads are reused.
     """
 
     tables: Mapping[str, pa.Table]
@@ -42,33 +43,33 @@ class ResumeState:
     _steps: list[dict[str, Any]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Nothing is taken yet."""
+        """Lists the recorded steps; `take` removes each one that it returns."""
         self._steps = self.tables["steps"].to_pylist()
 
-    def take(self, step: Step, job: Job) -> Known | None:
-        """The step as recorded, or None where it must be run. A step is taken once."""
+    def take(self, step: Step, job: Job) -> RecordedStep | None:
+        """Removes and returns the recorded step; None if the step must be run."""
         reads_only = job.op == "read" and job.trim_share == 0 and job.sync == "none"
         if not (self.keeps_state or reads_only):
             return None
-        asked = [getattr(step, name) for name in _SAME]
-        for place, row in enumerate(self._steps):
-            if [row.get(name) for name in _SAME] == asked and _whole(row, job):
-                return self._known(self._steps.pop(place))
+        identity = [getattr(step, name) for name in _IDENTITY]
+        for index, row in enumerate(self._steps):
+            if [row.get(name) for name in _IDENTITY] == identity and _is_complete(row, job):
+                return self._recorded(self._steps.pop(index))
         return None
 
-    def _known(self, row: dict[str, Any]) -> Known:
-        found: dict[str, dict[str, Any]] = {}
-        for name in _COLUMNS:
-            chosen = self.tables[name].filter(pc.equal(self.tables[name]["step"], row["step"]))
-            columns = chosen.drop_columns("step")
-            found[name] = {key: columns[key].to_numpy() for key in columns.column_names}
+    def _recorded(self, row: dict[str, Any]) -> RecordedStep:
+        tables: dict[str, dict[str, Any]] = {}
+        for name in _TABLES:
+            own_rows = self.tables[name].filter(pc.equal(self.tables[name]["step"], row["step"]))
+            columns = own_rows.drop_columns("step")
+            tables[name] = {key: columns[key].to_numpy() for key in columns.column_names}
         values = {key: value for key, value in row.items() if key != "step"}
-        parts = (found["intervals"], found["latency"], found["interval_latency"])
-        return Known(StepRow(values, *parts), _outcome(row, found))
+        columns = (tables["intervals"], tables["latency"], tables["interval_latency"])
+        return RecordedStep(StepRow(values, *columns), _outcome(row, tables))
 
 
-def _whole(row: Mapping[str, Any], job: Job) -> bool:
-    """Whether a recorded step ran to its end: by its bytes, or by its time where that ends it."""
+def _is_complete(row: Mapping[str, Any], job: Job) -> bool:
+    """Whether a recorded step ran to its end: by its time if that limits the job, else by bytes."""
     if row["errors"]:
         return False
     if job.seconds is not None:
@@ -76,8 +77,8 @@ def _whole(row: Mapping[str, Any], job: Job) -> bool:
     return bool(row["bytes"] >= job.amount_bytes)
 
 
-def _outcome(row: Mapping[str, Any], found: Mapping[str, dict[str, Any]]) -> Outcome:
-    fine = {name: np.asarray(each) for name, each in found["interval_latency"].items()}
+def _outcome(row: Mapping[str, Any], tables: Mapping[str, dict[str, Any]]) -> Outcome:
+    latency = {name: np.asarray(column) for name, column in tables["interval_latency"].items()}
     return Outcome(
         start_ns=row["start_ns"],
         end_ns=row["end_ns"],
@@ -89,8 +90,8 @@ def _outcome(row: Mapping[str, Any], found: Mapping[str, dict[str, Any]]) -> Out
         stopped=False,
         failure=None,
         engine=row.get("engine") or "recorded",
-        intervals=found["intervals"],
-        interval_latency=fine,
+        intervals=tables["intervals"],
+        interval_latency=latency,
         host=HostLoad(
             wall_s=(row["end_ns"] - row["start_ns"]) / 1e9,
             own_user_s=row["own_user_s"] or 0.0,

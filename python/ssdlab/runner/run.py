@@ -1,7 +1,7 @@
-"""One run from target to folder: the one way, for programs and for the command line.
+"""Runs an experiment on a target and stores the run. The API and the command line both use it.
 
-A task is a plan on a target. `perform` opens the target, measures, and leaves a run folder in any
-case; who wants to be told or asked meanwhile is an `RunObserver`.
+`perform` opens the target, measures, and stores a run folder even if the measurement fails. A
+`RunObserver` receives messages and progress, and answers requests for confirmation.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from ssdlab.records import (
 from ssdlab.runner import provenance
 from ssdlab.runner.budget import budget
 from ssdlab.runner.experiment import Experiment
-from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run, restored
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run
 from ssdlab.runner.parameters import Parameters
 from ssdlab.runner.progress import Listener, silent
 from ssdlab.runner.resume import ResumeState
 from ssdlab.runner.session import Plan, RunSession
-from ssdlab.runner.warnings import few_samples
+from ssdlab.runner.warnings import check_percentiles
 from ssdlab.target import RESULTS, SEED_MAX, Consent, Target
 from ssdlab.units import format_duration, format_size
 
 
 @dataclass(frozen=True)
 class SaveOptions:
-    """Where a run's folder is made, and what its user calls the run."""
+    """The folder in which the run's folder is created, and the run's label."""
 
     out: Path = RESULTS
     label: str = ""
@@ -53,7 +53,7 @@ class SaveOptions:
 
 @dataclass(frozen=True)
 class ResumedRun:
-    """A run that is to be gone on with: its folder, its manifest, what it recorded."""
+    """An interrupted run that is resumed: its folder, its manifest and its records."""
 
     folder: Path
     manifest: Manifest
@@ -62,31 +62,34 @@ class ResumedRun:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run: an experiment with its plan on a target; `asked` are the options, if known."""
+    """An experiment's plan on a target. `command_options` are its options on the command line.
+
+    They are stored in the manifest to repeat the run; None if the run did not come from options.
+    """
 
     experiment: Experiment
     plan: Plan
     options: TargetOptions
-    begun: ResumedRun | None = None
-    asked: dict[str, str | bool] | None = None
+    resumed: ResumedRun | None = None
+    command_options: dict[str, str | bool] | None = None
 
 
 class RunObserver:
-    """Who is told of a run while it goes on: a listener alone, and there is nobody to be asked."""
+    """Observes a run without a terminal: passes progress to a listener, cannot be asked."""
 
     def __init__(self, listener: Listener = silent) -> None:
-        """Nobody, where no listener is given."""
+        """Calls `listener` with each progress report."""
         self._listener = listener
 
-    def tell(self, sentence: str) -> None:
-        """Is told what a run will cost, before anything is written."""
+    def message(self, sentence: str) -> None:
+        """Receives a sentence for the user, such as the cost of the run before it starts."""
 
-    def agrees(self, sentence: str) -> bool | None:  # noqa: ARG002 -- whoever can be asked reads it
-        """Whether what is said may be done; None where nobody can be asked."""
+    def confirm(self, sentence: str) -> bool | None:  # noqa: ARG002 -- subclasses show it
+        """Asks the user to confirm; None if there is no user to ask."""
         return None
 
-    def watching(self, title: str) -> AbstractContextManager[Listener]:  # noqa: ARG002 -- as above
-        """A listener for as long as the run goes on."""
+    def progress(self, title: str) -> AbstractContextManager[Listener]:  # noqa: ARG002 -- as above
+        """A context whose listener receives the progress of the run."""
         return contextlib.nullcontext(self._listener)
 
 
@@ -99,66 +102,67 @@ def make_request(
         UsageError, TargetError: a parameter, the seed or the target is not allowed.
     """
     if not 0 <= seed <= SEED_MAX:
-        raise UsageError(f"the seed is {seed}; it may be a whole number from 0 to {SEED_MAX}")
+        raise UsageError(f"the seed is {seed}; it must be a whole number from 0 to {SEED_MAX}")
     plan = experiment.plan(parameters, target, seed)
     options = options_of(target, plan, consent, parameters.size_option())
     check(options)
-    return RunRequest(experiment, plan, options, asked=parameters.options())
+    return RunRequest(experiment, plan, options, command_options=parameters.options())
 
 
 def options_of(
     target: Target, plan: Plan, consent: Consent, size_from: str = "--size"
 ) -> TargetOptions:
-    """How a target is opened for a plan; `size_from` names the option that gave its size."""
+    """The options to open a target for a plan; `size_from` names the option that gave its size."""
     return TargetOptions(target, plan.size, plan.seed, consent, plan.request_bytes_max, size_from)
 
 
 def resume_request(
     folder: Path, consent: Consent, experiments: Mapping[str, Experiment]
 ) -> RunRequest:
-    """The rest of a run that was interrupted or killed.
+    """The remaining steps of a run that was interrupted or killed.
 
     Raises:
         UsageError: it is complete, or its experiment is unknown.
-        TargetError: its target may not be opened.
+        TargetError: its target is missing or must not be opened.
     """
     manifest, tables = read_recorded(folder)
     if manifest.outcome == "complete":
         raise UsageError(f"{folder} is complete; see it with: ssdlab report {folder}")
     experiment = experiments.get(manifest.experiment)
     if experiment is None or not manifest.plan:
-        raise UsageError(f"{folder} was made by another version and cannot be resumed")
+        raise UsageError(
+            f"{folder} was made by another version and cannot be resumed; start a new run"
+        )
     resume = ResumeState(tables, keeps_state=manifest.device.get("kind") == "block device")
     plan = msgspec.convert(manifest.plan, experiment.plan_type)
-    options = restored(manifest.wish, consent)
+    options = TargetOptions.from_manifest(manifest.wish, consent)
     check(options)
     return RunRequest(experiment, plan, options, ResumedRun(folder, manifest, resume))
 
 
-def perform(task: RunRequest, keeping: SaveOptions, audience: RunObserver) -> Run:
-    """Runs a task and keeps the run; `manifest.outcome` says whether Ctrl-C broke it off.
+def perform(request: RunRequest, save: SaveOptions, observer: RunObserver) -> Run:
+    """Measures and stores the run; after Ctrl-C `manifest.outcome` is "interrupted".
 
     Raises:
-        SsdlabError: what ended the work; what was measured until then is kept.
+        SsdlabError: the error that ended the measurement; the records up to then are stored.
     """
     started, clock = utc_now(), time.monotonic()
-    with open_for_run(task.options) as opened:
-        _weigh(task, opened, audience)
-        folder = _folder(
-            task, keeping, run_name(task.experiment.name, task.options.target.label, started)
-        )
-        manifest = manifest_of(task, opened, folder, keeping.label)
-        with audience.watching(f"{task.experiment.name} {task.options.target}") as listener:
+    name = run_name(request.experiment.name, request.options.target.label, started)
+    with open_for_run(request.options) as target:
+        _report_cost(request, target, observer)
+        folder = make_folder(save.out, name) if request.resumed is None else request.resumed.folder
+        manifest = manifest_of(request, target, folder, save.label)
+        with observer.progress(f"{request.experiment.name} {request.options.target}") as listener:
             session = RunSession(
-                opened,
+                target,
                 listener,
-                None if task.begun is None or opened.is_virtual else task.begun.resume,
+                None if request.resumed is None or target.is_virtual else request.resumed.resume,
                 lambda recording: write_run(folder, manifest, recording, None),
             )
-            outcome, error = _measure(session, task)
+            outcome, error = _measure(session, request)
     manifest = msgspec.structs.replace(manifest, outcome=outcome)
     result = result_of(
-        task.experiment, session.recording, manifest, opened, time.monotonic() - clock, folder
+        request.experiment, session.recording, manifest, target, time.monotonic() - clock, folder
     )
     write_run(folder, manifest, session.recording, result)
     if error is not None:
@@ -166,64 +170,68 @@ def perform(task: RunRequest, keeping: SaveOptions, audience: RunObserver) -> Ru
     return read_run(folder)
 
 
-def _weigh(task: RunRequest, opened: OpenTarget, audience: RunObserver) -> None:
-    """Says what the run costs a real drive; asks where that is much of a day's endurance."""
-    if opened.is_virtual:
+def _report_cost(request: RunRequest, target: OpenTarget, observer: RunObserver) -> None:
+    """Reports the cost of a run on a real drive; asks to confirm if it wears the drive much.
+
+    Raises:
+        UsageError: the user did not confirm.
+    """
+    if target.is_virtual:
         return
-    cost = budget(task.plan, opened.identity.get("drives", ()))
-    if opened.destroys:
-        audience.tell(f"{task.experiment.name} destroys what is on {opened.destroys}")
-    audience.tell(
-        f"{task.experiment.name} {task.options.target}: writes up to "
+    cost = budget(request.plan, target.identity.get("drives", ()))
+    if target.destroys:
+        observer.message(f"{request.experiment.name} destroys what is on {target.destroys}")
+    observer.message(
+        f"{request.experiment.name} {request.options.target}: writes up to "
         f"{format_size(cost.write_bytes)}, "
         f"about {format_duration(cost.expected_s)} on a SATA drive"
     )
-    if not cost.asks:
+    if not cost.needs_confirmation:
         return
     assert cost.endurance_share is not None
     sentence = (
-        f"The run writes {format_size(cost.write_bytes)}, {cost.endurance_share:.0%} of what a "
-        "drive of this size is made to bear in a day"
+        f"The run writes {format_size(cost.write_bytes)}, {cost.endurance_share:.0%} of the daily "
+        "writes that a drive of this size is rated for"
     )
-    agreed = audience.agrees(sentence)
-    if agreed is None:
-        opened.warn("endurance", f"{sentence}; nobody could be asked.")
-    elif not agreed:
+    confirmed = observer.confirm(sentence)
+    if confirmed is None:
+        target.warn(
+            "endurance",
+            f"{sentence}. It could not ask for confirmation without a terminal: give a smaller "
+            "--size or --quick to spare the drive, or --yes to confirm.",
+        )
+    elif not confirmed:
         raise UsageError("nothing was written; give a smaller --size or --quick")
 
 
-def _folder(task: RunRequest, keeping: SaveOptions, name: str) -> Path:
-    return make_folder(keeping.out, name) if task.begun is None else task.begun.folder
-
-
-def manifest_of(task: RunRequest, opened: OpenTarget, folder: Path, label: str) -> Manifest:
-    """Who measures what, and where; interrupted, until it is known better."""
-    started = utc_now().isoformat(timespec="seconds")
+def manifest_of(request: RunRequest, target: OpenTarget, folder: Path, label: str) -> Manifest:
+    """The manifest at the start of a run; its outcome is "interrupted" until the run ends."""
+    earlier = None if request.resumed is None else request.resumed.manifest
     return Manifest(
         run=folder.name,
         ssdlab=version("ssdlab"),
-        experiment=task.experiment.name,
-        target=str(task.options.target),
-        virtual=opened.is_virtual,
-        seed=task.plan.seed,
-        started=started if task.begun is None else task.begun.manifest.started,
-        parameters=task.plan.parameters(),
+        experiment=request.experiment.name,
+        target=str(request.options.target),
+        virtual=target.is_virtual,
+        seed=request.plan.seed,
+        started=utc_now().isoformat(timespec="seconds") if earlier is None else earlier.started,
+        parameters=request.plan.parameters(),
         versions=provenance.versions(),
         host=provenance.host(),
-        device=opened.identity,
-        profile=opened.profile,
+        device=target.identity,
+        profile=target.profile,
         outcome="interrupted",
-        plan=msgspec.to_builtins(task.plan),
-        wish=task.options.stored(),
-        label=label if task.begun is None else task.begun.manifest.label,
-        options=task.asked if task.begun is None else task.begun.manifest.options,
+        plan=msgspec.to_builtins(request.plan),
+        wish=request.options.to_manifest(),
+        label=label if earlier is None else earlier.label,
+        options=request.command_options if earlier is None else earlier.options,
     )
 
 
-def _measure(session: RunSession, task: RunRequest) -> tuple[str, SsdlabError | None]:
-    """Runs it; returns how it ended, and the error that must be raised once all is stored."""
+def _measure(session: RunSession, request: RunRequest) -> tuple[str, SsdlabError | None]:
+    """Runs the plan; returns the outcome, and the error to raise after the run is stored."""
     try:
-        session.run_plan(task.experiment.measure, task.plan)
+        session.run_plan(request.experiment.measure, request.plan)
     except (Interrupted, KeyboardInterrupt):
         return "interrupted", None
     except SsdlabError as error:
@@ -235,17 +243,17 @@ def result_of(
     experiment: Experiment,
     recording: Recording,
     manifest: Manifest,
-    opened: OpenTarget,
+    target: OpenTarget,
     duration_s: float,
     folder: Path,
 ) -> Result:
-    """What the recording supports, by the experiment's own analysis."""
-    warnings = frozenset(warning.code for warning in opened.warnings)
+    """The result of a recording, by the experiment's analysis."""
+    warnings = frozenset(warning.code for warning in target.warnings)
     evidence = Evidence(
         recording.tables(), manifest.parameters, manifest.outcome, warnings, manifest.virtual
     )
     conclusion = experiment.conclude(evidence)
-    few_samples(conclusion.measures, opened.warn)
+    check_percentiles(conclusion.measures, target.warn)
     return Result(
         ssdlab=manifest.ssdlab,
         experiment=manifest.experiment,
@@ -257,6 +265,6 @@ def result_of(
         measures=conclusion.measures,
         findings=conclusion.findings,
         verdict=conclusion.verdict,
-        warnings=opened.warnings,
+        warnings=target.warnings,
         folder=str(folder),
     )

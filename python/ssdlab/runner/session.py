@@ -1,4 +1,4 @@
-"""An experiment under way: each step is run, recorded, told of, and not repeated when resumed."""
+"""Runs the steps of an experiment: measures, records and reports each; resumes without repeats."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from ssdlab.records import Recording, StepRow
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.progress import Forecast, Listener, silent
 from ssdlab.runner.resume import ResumeState
-from ssdlab.runner.warnings import Coverage, host_columns, judge
+from ssdlab.runner.warnings import Coverage, check_recording, host_columns
 from ssdlab.units import format_size
 
 _MIB: Final = 1 << 20
 FILL_BLOCK: Final = 1 << 20
 FILL_DEPTH: Final = 4
 SAVE_EVERY_S: Final = 30.0
-"""What was recorded is on disk after so long, whatever happens then."""
+"""Seconds between saves of the recording: a crash loses at most the steps since the last one."""
 
 
 class Plan(Protocol):
-    """What a run does: a frozen dataclass of plain values, so that it can be stored and resumed."""
+    """The plan of a run: a frozen dataclass of plain values, so that it can be stored."""
 
     @property
     def size(self) -> int:
-        """Bytes of the target that it needs; 0 where it makes files of its own."""
+        """Bytes of the target that are used; 0 if the experiment creates files of its own."""
 
     @property
     def seed(self) -> int:
-        """Of all that is random."""
+        """The seed of all random numbers."""
 
     @property
     def request_bytes_max(self) -> int:
-        """The largest block of a job."""
+        """The largest request of any job, in bytes."""
 
     @property
     def write_bytes(self) -> int:
-        """Bytes that the host writes, at most."""
+        """The most bytes that the host may write."""
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result, named with their units."""
+        """The parameters in the manifest and the result; keys end in their unit."""
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind (`progress.NOMINAL`), for the forecast; at most, where it adapts."""
+        """Bytes or seconds by kind of work (`progress.NOMINAL`); an upper bound if it adapts."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a step is: its columns of `records.STEPS`, and its words for people.
+    """The identifying columns of a step in `records.STEPS`, and its label for progress reports.
 
-    `kind` is the work it is (`progress.NOMINAL`); `keeps_part` whether it counts when broken off.
+    `kind` is its kind of work (`progress.NOMINAL`). `keeps_part` records it even if interrupted.
     """
 
     phase: str
@@ -70,7 +70,7 @@ class Step:
 
 @dataclass
 class RunSession:
-    """A run in progress. `save` is called now and then, when a step was recorded."""
+    """A run in progress. `save` is called after a step if `SAVE_EVERY_S` have passed."""
 
     target: OpenTarget
     listener: Listener = silent
@@ -79,75 +79,79 @@ class RunSession:
     recording: Recording = field(default_factory=Recording)
     forecast: Forecast = field(init=False)
     _coverage: Coverage = field(default_factory=Coverage)
-    _limits: set[str] = field(default_factory=set)
+    _limits_recorded: set[str] = field(default_factory=set)
     _saved_at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        """With nothing to do yet."""
+        """Starts with no work; `expect` sets it."""
         self.forecast = Forecast({}, self.listener)
 
     def run_plan(self, measure: Callable[[RunSession, Any], None], plan: Plan) -> None:
-        """Runs a plan; what was recorded before an exception stays recorded.
+        """Runs a plan. If it raises, the steps recorded so far remain in the recording.
 
         Raises:
             Interrupted: Ctrl-C.
             DeviceFailure: a request failed.
-            TargetError: what was read turned out not to be on the drive.
+            TargetError: reads did not reach the drive.
         """
-        with self.under_way(plan):
+        with self.plan_scope(plan):
             measure(self, plan)
 
     @contextlib.contextmanager
-    def under_way(self, plan: Plan) -> Iterator[None]:
-        """The frame of a plan's steps: they are forecast, and at the end checked for warnings."""
+    def plan_scope(self, plan: Plan) -> Iterator[None]:
+        """Forecasts the plan's work on entry; on exit checks the recording for warnings."""
         self.expect(plan.work())
-        ended = False
+        complete = False
         try:
             yield
-            ended = True
-        finally:  # also if the run was broken off
-            opened = self.target
-            judge(self.recording, opened.link_bytes_per_s, opened.warn, ask_engine=ended)
+            complete = True
+        finally:
+            check_recording(
+                self.recording,
+                self.target.link_bytes_per_s,
+                self.target.warn,
+                measure_engine=complete,
+            )
 
-    def beside(self, listener: Listener) -> RunSession:
-        """Another course on the same site, with records of its own; what is written is known."""
+    def second_session(self, listener: Listener) -> RunSession:
+        """A session on the same target with its own recording; knows what this one has written."""
         return RunSession(self.target, listener, _coverage=self._coverage)
 
-    def expect(self, to_do: Mapping[str, float]) -> None:
-        """Says how much work is ahead, by kind: at the start, and where a plan adapts."""
-        self.forecast.to_do.clear()
-        self.forecast.to_do.update(to_do)
+    def expect(self, work: Mapping[str, float]) -> None:
+        """Sets the remaining work by kind: at the start, and when a plan adapts."""
+        self.forecast.remaining.clear()
+        self.forecast.remaining.update(work)
         if self.target.is_virtual:
-            self.forecast.to_do["rest"] = 0.0  # a twin's rests take none of the user's time
+            self.forecast.remaining["rest"] = 0.0  # a twin rests in virtual time
 
     def run(self, step: Step, job: Job, drive: Drive | None = None) -> Outcome:
-        """Rests, runs a job (on the site's drive, or another one of it), and records it.
+        """Rests for `step.rest_s`, runs a job and records it; on `target.drive` by default.
 
-        Where a resumed run has this step already, it is taken from there: of a drive that has kept
-        its state since, otherwise only if it reads and nothing else.
+        A resumed run returns the recorded outcome instead, if `ResumeState` allows it.
 
         Raises:
-            Interrupted, DeviceFailure: as `conduct`.
+            Interrupted: Ctrl-C.
+            DeviceFailure: a request failed.
         """
-        known = None if self.resume is None else self.resume.take(step, job)
-        if known is not None:
-            self.recording.add(known.row)
-            self._cover(job, known.outcome, drive)
+        recorded = None if self.resume is None else self.resume.take(step, job)
+        if recorded is not None:
+            self.recording.add(recorded.row)
+            self._track_coverage(job, recorded.outcome, drive)
             self.forecast.skip(step.kind, _work(job))
-            return known.outcome
+            return recorded.outcome
         if step.rest_s > 0:
             self.rest(step.rest_s)
         return self._measure(step, job, drive or self.target.drive)
 
     def rest(self, seconds: float) -> None:
-        """Leaves the drive alone for some seconds of its clock."""
+        """Leaves the drive idle for some seconds of its clock."""
         part = self.forecast.step("rest", seconds, f"resting {seconds:g} s")
         if not self.target.drive.rest(seconds, part.watch):
             raise Interrupted("stopped while resting")
         part.finish()
 
     def fill(self, size: int, stage: int = 0, drive: Drive | None = None) -> None:
-        """Writes the first `size` bytes in order, by 1 MiB, four at a time, and flushes them."""
+        """Writes the first `size` bytes in order (1 MiB requests, queue depth 4) and flushes."""
         job = Job(
             op="write",
             length_bytes=size,
@@ -155,12 +159,16 @@ class RunSession:
             amount_bytes=size,
             queue_depth=FILL_DEPTH,
         )
-        words = f"writing {format_size(size)} in order"
-        self.run(Step("fill", words, "fill", stage=stage, keeps_part=True), job, drive)
+        label = f"writing {format_size(size)} in order"
+        self.run(Step("fill", label, "fill", stage=stage, keeps_part=True), job, drive)
         self.flush(stage, drive)
 
     def flush(self, stage: int = 0, drive: Drive | None = None) -> None:
-        """Makes the drive keep what it was sent; checks that the test file is wholly on it."""
+        """Flushes the drive, and checks that the whole test file is on it.
+
+        Raises:
+            TargetError: a part of the test file is not on the drive.
+        """
         drive = drive or self.target.drive
         outcome = run_job(drive, Job(op="flush"))
         row = self._row(Step("flush", "flushing", "fill", stage), Job(op="flush"), outcome, drive)
@@ -168,42 +176,42 @@ class RunSession:
         outcome.raise_if_failed("flushing")
 
     def observe(self, name: str, value: float | None = None, detail: str = "") -> None:
-        """Notes what was seen beside the steps: a temperature, a counter, an answer."""
+        """Records an observation between steps: a temperature, a counter, a text."""
         self.recording.observe(name, value, detail)
 
     def _measure(self, step: Step, job: Job, drive: Drive) -> Outcome:
         part = self.forecast.step(step.kind, _work(job), step.label)
-        self._note_warmth()
+        self._record_temperatures()
         before = drive.counters()
         outcome = run_job(drive, job, part.watch)
         part.finish()
         if step.keeps_part or not outcome.stopped:
             self._add(self._row(step, job, outcome, drive), outcome)
-        self._note_warmth()
+        self._record_temperatures()
         if job.op == "write":
-            self._note_writing(before, drive.counters())
-        self._cover(job, outcome, drive)
+            self._record_amplification(before, drive.counters())
+        self._track_coverage(job, outcome, drive)
         outcome.raise_if_failed(step.label)
         if outcome.stopped:
             raise Interrupted(f"stopped while {step.label}")
         return outcome
 
-    def _cover(self, job: Job, outcome: Outcome, drive: Drive | None) -> None:
-        """Notes what of the site is written; of a file that an experiment made itself nothing."""
-        if drive is None or self.target.has(drive):
-            self._coverage.see(job, outcome.bytes, self.target.warn)
+    def _track_coverage(self, job: Job, outcome: Outcome, drive: Drive | None) -> None:
+        """Tracks which bytes of the target are written; ignores files that an experiment made."""
+        if drive is None or self.target.is_own_drive(drive):
+            self._coverage.track(job, outcome.bytes, self.target.warn)
 
-    def _note_warmth(self) -> None:
-        for name, found in self.target.temperatures().items():
-            self.observe("temperature_c", found.celsius, name)
-            if found.limit is not None and name not in self._limits:
-                self._limits.add(name)
-                self.observe("temperature_limit_c", found.limit, name)
+    def _record_temperatures(self) -> None:
+        for name, temperature in self.target.temperatures().items():
+            self.observe("temperature_c", temperature.celsius, name)
+            if temperature.limit is not None and name not in self._limits_recorded:
+                self._limits_recorded.add(name)
+                self.observe("temperature_limit_c", temperature.limit, name)
 
-    def _note_writing(
+    def _record_amplification(
         self, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
     ) -> None:
-        """What a twin counted of a step: bytes from the host, bytes to the flash, their ratio."""
+        """A twin's host writes, flash writes and WAF of one step, by its counters."""
         if before is None or after is None:
             return
         (host, flash), (host_now, flash_now) = _written(before), _written(after)
@@ -248,6 +256,6 @@ def _work(job: Job) -> float:
 
 
 def _written(counters: Mapping[str, Any]) -> tuple[float, float]:
-    """Bytes from the host and to the flash in a twin's life, from its counters."""
+    """Host writes and flash writes of a twin since it was new, in bytes, by its counters."""
     host = float(counters["host_write_bytes"])
     return host, host * (counters["waf"] or 0.0)

@@ -1,4 +1,4 @@
-"""The test file in a directory: made, locked while in use, always removed."""
+"""The test file in a directory: created, locked while in use, always removed."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _NAME: Final = re.compile(r"ssdlab-test-[0-9a-f]{12}\.tmp")
 
 
 class TestFile:
-    """A preallocated file that is gone when the block ends, however it ends.
+    """A preallocated file, removed at the end of the `with` block.
 
-    While it is in use it is locked (flock). One that a killed run left behind is not, and the
-    next run in the same directory removes it.
+    It is locked (flock) while in use. A file that a killed run left behind is not locked, and the
+    next run in the directory removes it.
     """
 
     __test__ = False  # not a test for pytest to collect
 
     def __init__(self, directory: Path, size_bytes: int) -> None:
-        """Makes the file and reserves its space.
+        """Creates the file and reserves its space.
 
         Raises:
-            TargetError: the directory takes no file, or not one of this size.
+            TargetError: no file can be created, or there is not enough space.
         """
         self.path, self._fd = _locked_file(directory)
         try:
@@ -42,18 +42,18 @@ class TestFile:
 
     @property
     def fd(self) -> int:
-        """Its descriptor, for questions about its extents and cached pages."""
+        """An open descriptor, to query extents and cached pages."""
         return self._fd
 
     def remove(self) -> None:
-        """Removes the file; its space is free when the last descriptor is closed."""
+        """Removes the file; its space is freed when the last descriptor is closed."""
         self.path.unlink(missing_ok=True)
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def __enter__(self) -> Self:
-        """The file itself."""
+        """Returns the file."""
         return self
 
     def __exit__(
@@ -62,14 +62,14 @@ class TestFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Removes it."""
+        """Removes the file."""
         self.remove()
 
 
 def _locked_file(directory: Path) -> tuple[Path, int]:
-    """A new, empty, locked file that is still there.
+    """Creates and locks an empty file.
 
-    Before its lock is taken, another run may hold it for a leftover: then it makes another one.
+    Between creation and lock another run may remove the file as a leftover; then try again.
     """
     while True:
         path = directory / f"ssdlab-test-{secrets.token_hex(6)}.tmp"
@@ -78,39 +78,36 @@ def _locked_file(directory: Path) -> tuple[Path, int]:
             fd = os.open(path, flags, 0o600)
         except OSError as error:
             raise TargetError(
-                f"{directory}: no test file can be made there ({error.strerror}); give a directory "
-                "that you may write to"
+                f"{directory}: no test file can be created there ({error.strerror}); give a "
+                "directory that you can write to"
             ) from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            is_there = os.fstat(fd).st_nlink > 0
+            exists = os.fstat(fd).st_nlink > 0
         except BaseException:
             path.unlink(missing_ok=True)
             os.close(fd)
             raise
-        if is_there:
+        if exists:
             return path, fd
         os.close(fd)
 
 
 def remove_leftovers(directory: Path) -> list[Path]:
-    """Removes test files that killed runs left in a directory; returns which.
+    """Removes and returns the test files that killed runs left in a directory.
 
-    A file that a running ssdlab holds is locked and stays; so does what is no plain file or
-    belongs to another user.
+    Keeps files locked by a running ssdlab, files of other users, and anything that is not a
+    regular file.
     """
-    return [path for path in files_in_use(directory) if _remove_if_left(path)]
+    return [path for path in files_in_use(directory) if _remove_if_unlocked(path)]
 
 
 def files_in_use(directory: Path) -> list[Path]:
-    """Files in a directory that are named as test files.
-
-    Those of running ssdlabs, once what killed runs left has been removed.
-    """
+    """Paths named like test files. After `remove_leftovers` they belong to running ssdlabs."""
     return [path for path in sorted(directory.iterdir()) if _NAME.fullmatch(path.name)]
 
 
-def _remove_if_left(path: Path) -> bool:
+def _remove_if_unlocked(path: Path) -> bool:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

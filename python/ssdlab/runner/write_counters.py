@@ -1,4 +1,4 @@
-"""What a drive itself counts of its writing, noted between steps: a twin's counters, or SMART."""
+"""Records the drive's own write counters between steps: a twin's counters, or SMART."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from ssdlab.storage_stack.health import smart
 HOST: Final = "host_write_bytes"
 FLASH: Final = "flash_write_bytes"
 STEP: Final = "write_count_step_bytes"
-"""Names of the observations: bytes from the host, bytes to the flash, what they are counted in."""
+"""Names of the observations: host writes, flash writes, and the resolution of the counters."""
 _TWIN_STEP: Final = 4096
 
 
 @dataclass
 class WriteCounters:
-    """Notes the drive's counts in a run's observations; nothing where it has none."""
+    """Records the drive's write counters as observations, if it has any."""
 
     session: RunSession
-    _silent: bool = field(default=False)
+    _unavailable: bool = field(default=False)
 
     def read(self) -> None:
-        """Notes them as they are now. What did not answer once is not asked again."""
-        if self._silent:
+        """Records the current values. Stops reading after the first incomplete answer."""
+        if self._unavailable:
             return
-        found = self._of_twin() or self._of_drive()
-        if found is None or found.flash_bytes is None:
-            self._silent = True
-        if found is None:
+        written = self._of_twin() or self._of_drive()
+        if written is None or written.flash_bytes is None:
+            self._unavailable = True
+        if written is None:
             return
-        self.session.observe(HOST, float(found.host_bytes), found.source)
-        if found.flash_bytes is not None:
-            self.session.observe(FLASH, float(found.flash_bytes), found.source)
-            self.session.observe(STEP, float(found.step_bytes), found.source)
+        self.session.observe(HOST, float(written.host_bytes), written.source)
+        if written.flash_bytes is not None:
+            self.session.observe(FLASH, float(written.flash_bytes), written.source)
+            self.session.observe(STEP, float(written.step_bytes), written.source)
 
     def _of_twin(self) -> smart.WriteCounters | None:
         counters = self.session.target.drive.counters()
@@ -46,7 +46,7 @@ class WriteCounters:
         return smart.WriteCounters(host, flash, _TWIN_STEP, "the twin's counters")
 
     def _of_drive(self) -> smart.WriteCounters | None:
-        """Of the drive below; of several at once nothing is said."""
+        """SMART counters; None if the target has no drive below or more than one."""
         drives = self.session.target.identity.get("drives", ())
         if len(drives) != 1:
             return None

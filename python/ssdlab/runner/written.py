@@ -1,4 +1,4 @@
-"""Proof that reads reach the flash: the file is written, and the page cache took no part."""
+"""Checks that reads reach the drive: the test file is allocated, written and not cached."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from ssdlab.units import format_size
 from ssdlab.warning import Warn
 
 CACHED_MOST: Final = 0.10
-"""With more than this share of the file in the page cache, a read says nothing about a drive."""
+"""If more than this share of the file is in the page cache, the measurement is refused."""
 CACHED_SOME: Final = 0.01
+"""Above this share it gets a warning."""
 
 
 def check_written(fd: int, warn: Warn) -> int | None:
-    """Checks by FIEMAP that no byte of a file is a hole, unwritten or waiting in memory.
+    """Checks with FIEMAP that a file has no holes, unwritten extents or delayed allocation.
 
-    Such bytes are read as zeros at fairy-tale speed, without touching the flash. Returns the
-    number of fragments on the device; None and a warning if the file system cannot tell.
+    Such bytes read as zeros from memory, much faster than from flash. Returns the number of
+    fragments on the device; None, with a warning, if the file system has no FIEMAP.
 
     Raises:
         TargetError: some bytes are not on the drive.
@@ -36,31 +37,31 @@ def check_written(fd: int, warn: Warn) -> int | None:
     if missing is None or extents is None:
         warn(
             "extents-unknown",
-            "This file system does not tell where a file lies (no FIEMAP): whether all that was "
-            "read is on the drive is not proved.",
+            "This file system does not report a file's extents (no FIEMAP), so it is not proved "
+            "that all reads reached the drive: compare with a directory on ext4 or XFS.",
         )
         return None
     if missing:
         raise TargetError(
             f"{format_size(missing)} of the {format_size(os.fstat(fd).st_size)} test file are not "
             "on the drive (holes, unwritten or delayed extents), so reading it would measure "
-            "nothing; this file system cannot be measured"
+            "nothing; give a directory on another file system"
         )
     flags = all_flags(extents)
     if ExtentFlag.ENCODED in flags:
         warn(
             "encoded",
-            "The file system compresses or encodes the test file: the drive stores other bytes "
-            "than were written.",
+            "The file system compresses or encodes the test file, so the drive stores other bytes "
+            "than were written: turn compression off for this directory, or give another one.",
         )
     return len(merged(extents))
 
 
 def check_uncached(fd: int, warn: Warn) -> None:
-    """Checks that a file that was read past the page cache is not in it.
+    """Checks that a file that was read with direct I/O is not in the page cache.
 
     Raises:
-        TargetError: much of it is: direct I/O silently went through the page cache.
+        TargetError: more than `CACHED_MOST` of it is: direct I/O went through the page cache.
     """
     cached = resident_bytes(fd)
     size = os.fstat(fd).st_size
@@ -70,6 +71,10 @@ def check_uncached(fd: int, warn: Warn) -> None:
     if cached > CACHED_MOST * size:
         raise TargetError(
             f"{sentence}: the file system answers direct reads from memory, so no drive can be "
-            "measured here"
+            "measured here; give a directory on another file system"
         )
-    warn("page-cache", f"{sentence}: some reads may have come from memory.")
+    warn(
+        "page-cache",
+        f"{sentence}, so some reads may have come from memory: stop other programs that use this "
+        "directory, or give one on another file system.",
+    )

@@ -1,4 +1,4 @@
-"""A manifest keeps the options as they were asked, and they start the same run again."""
+"""A manifest stores the options of a run, and the command built from them repeats the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ssdlab.runner.parameters import Parameters
 from ssdlab.view import again
 
 TRACE = "128166372003061629,hm,1,Read,0,4096,100\n"
-QUESTIONS: Sequence[Parameters] = (
+PARAMETERS: Sequence[Parameters] = (
     Aging(),
     Aging(size="64MiB", quick=True, rest="5min"),
     Aging(size=64 << 20, rest=90.5),
@@ -64,23 +64,27 @@ class _Run:
         self.manifest: Any = _Manifest(parameters)
 
 
-@pytest.mark.parametrize("parameters", QUESTIONS, ids=repr)
-def test_the_options_as_asked_give_the_same_parameters_again(
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=repr)
+def test_the_stored_options_give_the_same_parameters(
     parameters: Parameters, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    conducted: list[Any] = []
-    monkeypatch.setattr("ssdlab.cli.run_experiment.conduct", lambda *given: conducted.append(given))
+    calls: list[Any] = []
+    monkeypatch.setattr(
+        "ssdlab.cli.run_experiment.run_on_targets", lambda *arguments: calls.append(arguments)
+    )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a trace.csv").write_text(TRACE)
-    words = shlex.split(again(_Run(parameters)))  # type: ignore[arg-type]  # all that it reads
+    words = shlex.split(again(_Run(parameters)))  # type: ignore[arg-type]  # the attributes that it reads
     app(words[1:], standalone_mode=False)
-    [(parsed, [target], _consent, _wishes, seed)] = conducted
+    [(parsed, [target], _consent, _output, seed)] = calls
     assert parsed.options() == parameters.options()
     assert type(parsed) is type(parameters)
     assert (str(target), target.capacity_bytes, seed) == ("twin:toshiba-xg5", 1 << 31, 7)
 
 
-def test_a_run_keeps_its_options_and_an_old_one_says_that_it_has_none(tmp_path: Path) -> None:
+def test_a_run_stores_its_options_and_the_command_of_an_old_one_says_they_are_missing(
+    tmp_path: Path,
+) -> None:
     twin = ssdlab.open_target("twin:toshiba-xg5", capacity="2GiB")
     run = twin.run(ssdlab.Split(size="64MiB", quick=True), out=tmp_path, seed=3).record
     assert run.manifest.options == {"--size": "64MiB", "--quick": True}

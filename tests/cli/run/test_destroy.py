@@ -1,4 +1,4 @@
-"""`--destroy-data` on the command line: bare it gives up an empty device, named also a full one."""
+"""`--destroy-data`: without a value for empty devices, with the device's name for any."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ JOB = "[a]\ndirect=1\nrw=write\nbs=64k\nsize=4m\n"
 
 @pytest.fixture
 def job_file(tmp_path: Path) -> Path:
-    """A file of one job that writes."""
+    """A job file with one job that writes."""
     path = tmp_path / "job.fio"
     path.write_text(JOB)
     return path
 
 
-def test_a_bare_option_is_not_followed_by_a_value_and_what_is_lost_is_told(
+def test_a_bare_option_takes_no_value_and_the_device_is_named_on_stderr(
     ssdlab: Program, loop_device: Callable[..., Path], job_file: Path
 ) -> None:
     device = loop_device(16)
@@ -32,7 +32,7 @@ def test_a_bare_option_is_not_followed_by_a_value_and_what_is_lost_is_told(
     assert f"destroys what is on {device} (16 MiB), on which no file system" in done.stderr
 
 
-def test_a_device_with_a_file_system_is_kept_until_it_is_named(
+def test_a_device_with_a_file_system_must_be_named(
     ssdlab: Program, refused: Callable[..., str], loop_device: Callable[..., Path], job_file: Path
 ) -> None:
     device = loop_device(64)
@@ -46,10 +46,10 @@ def test_a_device_with_a_file_system_is_kept_until_it_is_named(
     assert done.returncode == 0, done.stderr
 
 
-def test_a_drive_that_fails_in_mid_run_is_one_line_and_what_was_measured_is_kept(
+def test_an_io_error_is_one_line_and_the_measured_steps_are_stored(
     ssdlab: Program, make_filesystem: Callable[..., Path], tmp_path: Path, job_file: Path
 ) -> None:
-    """The file below the device has no room for the second job's writes: EIO."""
+    """The loop device's file has no room for the second job's writes, which fail with EIO."""
     image = make_filesystem("tmpfs", 8) / "image"
     with image.open("wb") as file:
         file.truncate(16 << 20)

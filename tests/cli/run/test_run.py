@@ -1,4 +1,4 @@
-"""`ssdlab run aging` as scripts see it: one JSON object, stable keys, the right status."""
+"""`ssdlab run aging` for scripts: one JSON object, stable keys, exit status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ssdlab.records import read_run
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 Results = dict[str, dict[str, Any]]
-# design, section 5; `folder` tells where the records are.
+# Scripts depend on these keys; `folder` has the records.
 KEYS = {
     *("ssdlab", "experiment", "target", "virtual", "seed", "duration_s", "parameters"),
     *("measures", "findings", "verdict", "warnings", "folder"),
@@ -32,7 +32,7 @@ def _json(ssdlab: Program, *words: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_json_is_one_object_with_the_promised_keys_and_nothing_else_is_on_stdout(
+def test_stdout_is_one_json_object_with_the_documented_keys(
     full_size: dict[str, subprocess.CompletedProcess[str]], name: str
 ) -> None:
     done = full_size[name]
@@ -56,7 +56,7 @@ def test_json_is_one_object_with_the_promised_keys_and_nothing_else_is_on_stdout
     assert result["warnings"] == []
 
 
-def test_progress_goes_to_stderr_with_the_time_left_and_quiet_silences_it(
+def test_progress_goes_to_stderr_unless_quiet(
     full_size: dict[str, subprocess.CompletedProcess[str]], ssdlab: Program
 ) -> None:
     assert " left)" in full_size[TWINS[0]].stderr
@@ -64,7 +64,7 @@ def test_progress_goes_to_stderr_with_the_time_left_and_quiet_silences_it(
     assert done.stderr == ""
 
 
-def test_a_client_drive_reads_slower_after_every_amount(results: Results) -> None:
+def test_a_client_drive_reads_slower_after_each_amount(results: Results) -> None:
     result = results["toshiba-xg5"]
     assert 2.5 < result["findings"]["slowdown"]["value"] < 4.5
     reads = [row["read_s"] for row in result["measures"]]
@@ -79,13 +79,13 @@ def test_a_data_centre_drive_does_not_age(results: Results) -> None:
     assert "does not slow" in results["intel-s3510-480"]["verdict"]
 
 
-def test_a_twin_repeats_exactly_so_its_slowdown_has_no_interval(results: Results) -> None:
+def test_the_slowdown_of_a_twin_has_no_interval(results: Results) -> None:
     for result in results.values():
         slowdown = result["findings"]["slowdown"]
         assert slowdown["low"] is slowdown["high"] is None
 
 
-def test_the_same_seed_gives_identical_measures_and_another_seed_others(ssdlab: Program) -> None:
+def test_the_seed_determines_the_measures(ssdlab: Program) -> None:
     target = (f"twin:{TWINS[0]}", *SMALL)
     first, second = (_json(ssdlab, *target, "--seed", 7) for _ in range(2))
     other = _json(ssdlab, *target, "--seed", 8)
@@ -99,7 +99,7 @@ def test_a_full_size_run_repeats_exactly(results: Results, ssdlab: Program) -> N
     assert _json(ssdlab, f"twin:{TWINS[0]}")["measures"] == results[TWINS[0]]["measures"]
 
 
-def test_the_run_folder_holds_what_was_printed_and_where_it_comes_from(results: Results) -> None:
+def test_the_run_folder_has_the_printed_result_and_its_provenance(results: Results) -> None:
     for name, result in results.items():
         run = read_run(Path(result["folder"]))
         assert run.result.measures == result["measures"]
@@ -113,7 +113,7 @@ def test_the_run_folder_holds_what_was_printed_and_where_it_comes_from(results: 
         assert run.tables["steps"].num_rows == 25
 
 
-def test_a_twin_is_scaled_and_a_profile_of_ones_own_is_used(
+def test_a_twin_of_a_profile_file_can_be_scaled(
     ssdlab: Program, tmp_path: Path, results: Results
 ) -> None:
     profile = tmp_path / "mine.toml"
@@ -130,7 +130,7 @@ def test_a_twin_is_scaled_and_a_profile_of_ones_own_is_used(
     assert run.manifest.device["capacity_bytes"] == 256 << 20
 
 
-def test_several_targets_are_one_object_with_a_run_each(ssdlab: Program) -> None:
+def test_several_targets_give_one_object_with_a_run_each(ssdlab: Program) -> None:
     both = _json(ssdlab, *(f"twin:{name}" for name in TWINS), *SMALL)
     assert [run["target"] for run in both["runs"]] == [f"twin:{name}" for name in TWINS]
     assert all(set(run) == KEYS for run in both["runs"])
@@ -138,9 +138,7 @@ def test_several_targets_are_one_object_with_a_run_each(ssdlab: Program) -> None
     assert both["runs"][1]["measures"] == alone["measures"]
 
 
-def test_a_long_rest_is_one_more_read_and_costs_a_twin_nothing(
-    ssdlab: Program, tmp_path: Path
-) -> None:
+def test_a_long_rest_adds_a_read_and_takes_a_twin_no_time(ssdlab: Program, tmp_path: Path) -> None:
     result = _json(ssdlab, f"twin:{TWINS[0]}", *SMALL, "--rest", "1h", "--out", tmp_path / "out")
     assert result["parameters"]["long_rest_s"] == 3600
     assert len(result["measures"]) == 5
@@ -157,20 +155,20 @@ def test_without_json_the_result_is_on_stdout_and_progress_on_stderr(ssdlab: Pro
     assert "writing 16 MiB" not in loud.stdout
 
 
-def test_in_a_pipe_a_step_is_one_line_however_long_the_targets_name_is(
+def test_in_a_pipe_a_step_is_one_line_even_if_the_target_has_a_long_name(
     ssdlab: Program, tmp_path: Path, results: Results
 ) -> None:
     profile = tmp_path / ("a-long-name-" * 12) / "mine.toml"
     profile.parent.mkdir()
     profile.write_text(read_run(Path(results[TWINS[0]]["folder"])).manifest.profile or "")
-    told = ssdlab("run", "aging", f"twin:{profile}", *SMALL, "--json").stderr.splitlines()
-    steps = [line for line in told if line.startswith(f"aging twin:{profile}: ")]
-    assert steps, told
+    lines = ssdlab("run", "aging", f"twin:{profile}", *SMALL, "--json").stderr.splitlines()
+    steps = [line for line in lines if line.startswith(f"aging twin:{profile}: ")]
+    assert steps, lines
     assert steps[0].endswith("writing 16 MiB in order")
-    assert all(line.startswith(("aging ", "to go on")) for line in told), "none is a part of one"
+    assert all(line.startswith(("aging ", "to resume")) for line in lines), "no line is wrapped"
 
 
-def test_runs_go_to_the_working_directory_or_where_out_says(
+def test_runs_are_stored_in_the_working_directory_or_in_out(
     ssdlab: Program, tmp_path: Path
 ) -> None:
     _json(ssdlab, f"twin:{TWINS[0]}", *SMALL)
@@ -179,7 +177,7 @@ def test_runs_go_to_the_working_directory_or_where_out_says(
     assert len(list((tmp_path / "a" / "b").iterdir())) == 1
 
 
-def test_a_directory_and_a_freed_block_device_run_through(
+def test_a_directory_and_a_block_device_with_consent_are_measured(
     executable: str, drive_directory: Path, loop_device: Callable[..., Path], tmp_path: Path
 ) -> None:
     targets = {str(drive_directory): (), str(loop_device(32)): ("--destroy-data",)}

@@ -40,7 +40,7 @@ def test_cache_prints_what_scripts_rest_on(ssdlab: Program, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--spare", "7"), "--spare is '7'"),
         (("--spare", "28%,7%"), "--spare is"),
@@ -51,6 +51,6 @@ def test_cache_prints_what_scripts_rest_on(ssdlab: Program, tmp_path: Path) -> N
     ],
 )
 def test_a_wrong_option_is_one_line(
-    refused: Callable[..., str], options: tuple[str, ...], told: str
+    refused: Callable[..., str], options: tuple[str, ...], message: str
 ) -> None:
-    assert told in refused("run", "steady", "twin:toshiba-xg5", "--capacity", "1GiB", *options)
+    assert message in refused("run", "steady", "twin:toshiba-xg5", "--capacity", "1GiB", *options)

@@ -1,4 +1,4 @@
-"""`ssdlab run stripe` as scripts see it."""
+"""`ssdlab run stripe` for scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 
 
-def test_stripe_prints_its_contract(
+def test_stripe_prints_the_documented_findings(
     ssdlab: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     words = ("twin:toshiba-xg5", "--capacity", "1GiB", "--size", "256MiB", "--quick", "--json")

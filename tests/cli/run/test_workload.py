@@ -18,7 +18,7 @@ TWIN = ("twin:toshiba-xg5", "--capacity", "1GiB")
 
 @pytest.fixture
 def job_file(tmp_path: Path) -> Path:
-    """A file of one job."""
+    """A job file with one job."""
     path = tmp_path / "job.fio"
     path.write_text(JOB)
     return path
@@ -36,25 +36,23 @@ def test_a_job_file_is_run_with_or_without_the_experiments_name(
     assert (row["job"], row["op"], row["requests"]) == ("a", "read", 1024)
 
 
-def test_what_was_run_is_printed_as_a_job_file_and_nothing_else(
-    ssdlab: Program, job_file: Path, tmp_path: Path
-) -> None:
+def test_a_run_is_printed_as_a_job_file(ssdlab: Program, job_file: Path, tmp_path: Path) -> None:
     ssdlab("run", "--fio", job_file, *TWIN, "--out", tmp_path / "runs")
     done = ssdlab("report", tmp_path / "runs", "--fio")
-    assert [each.name for each in parse_fio(done.stdout)] == ["0-fill", "2-job a"]
+    assert [job.name for job in parse_fio(done.stdout)] == ["0-fill", "2-job a"]
 
 
 def test_bad_input_is_one_line(
     refused: Callable[..., str], job_file: Path, tmp_path: Path, drive_directory: Path
 ) -> None:
     assert "job.fio.none cannot be read" in refused("run", "--fio", f"{job_file}.none", *TWIN)
-    for given, said in (
+    for line, message in (
         ("iodepth=0", "iodepth is 0; may be a whole number"),
         ("verify=crc32c", "verify is crc32c; may be left out"),
         ("offset=2g", "less than the 2.004 GiB of offset and size in the fio job file"),
     ):
-        job_file.write_text(f"{JOB}{given}\n")
-        assert said in refused("run", "--fio", job_file, *TWIN)
+        job_file.write_text(f"{JOB}{line}\n")
+        assert message in refused("run", "--fio", job_file, *TWIN)
     job_file.write_text(f"{JOB}bs=1000\nsize=4000000\n")
     assert "bs is 1000; may be a multiple of the sector" in refused(
         *("run", "--fio", job_file, drive_directory, "--quiet", "--out", tmp_path / "runs")

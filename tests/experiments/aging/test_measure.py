@@ -90,7 +90,7 @@ def test_a_size_that_is_too_small_or_not_in_whole_mib_is_refused(size: int) -> N
 
 
 def test_a_rest_of_more_than_a_year_is_refused() -> None:
-    with pytest.raises(UsageError, match="--rest is 366d; it may be up to 365 d"):
+    with pytest.raises(UsageError, match="--rest is 366d; it must be up to 365 d"):
         make_plan(Aging(rest="366d"), Directory("."), 0)
 
 

@@ -92,12 +92,12 @@ def test_a_real_directory_answers_a_trace_too(tmp_path: Path, drive_directory: P
 
 
 def test_what_is_out_of_range_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--format is 'csv'; it may be blktrace, fio,"):
+    with pytest.raises(UsageError, match="--format is 'csv'; it must be blktrace, fio,"):
         Replay(trace=tmp_path, format="csv").trace_input()
-    with pytest.raises(UsageError, match="--depth is 0; it may be 1 to 1024"):
+    with pytest.raises(UsageError, match="--depth is 0; it must be 1 to 1024"):
         Replay(trace=tmp_path, depth=0).trace_input()
     for size in (1024, 3 * MIB // 2):
-        with pytest.raises(UsageError, match=r"--size is .*; it may be a multiple of 1 MiB"):
+        with pytest.raises(UsageError, match=r"--size is .*; it must be a multiple of 1 MiB"):
             Replay(trace=tmp_path, size=size).trace_input()
-    with pytest.raises(UsageError, match="--speed is 0; it may be 1e-06 to 1e"):
+    with pytest.raises(UsageError, match="--speed is 0; it must be 1e-06 to 1e"):
         Replay(trace=tmp_path, speed=0.0).trace_input()

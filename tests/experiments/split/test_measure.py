@@ -67,5 +67,5 @@ def test_a_run_that_was_broken_off_before_all_repeats_has_no_finding() -> None:
 
 @pytest.mark.parametrize("size", [0, MIB, 12 * MIB, 8 * MIB + 1])
 def test_a_size_that_is_no_whole_number_of_windows_is_wrong_use(size: int) -> None:
-    with pytest.raises(UsageError, match="it may be a multiple of 8 MiB"):
+    with pytest.raises(UsageError, match="it must be a multiple of 8 MiB"):
         plan(Split(size=size), Directory("."), 0)

@@ -19,7 +19,7 @@ from ssdlab.heal.options import DeviceOptions, HealOptions
 from ssdlab.heal.outcome import FileOutcome, HealReport, verdict
 from ssdlab.heal.select_files import select_files
 from ssdlab.records import encode_json
-from ssdlab.runner.consent import described
+from ssdlab.runner.consent import describe_device
 from ssdlab.storage_stack.blockdev import device_at, is_block_device
 from ssdlab.target import Consent
 
@@ -91,7 +91,7 @@ def _require_consent(device: Path, in_place: Consent) -> None:
     if in_place.given:
         raise TargetError(f"--in-place names {in_place}, but the device is {device}: name that one")
     raise TargetError(
-        f"{described(device, device_at(device))} would be rewritten in place; --dry-run shows the "
+        f"{describe_device(device, device_at(device))} would be rewritten in place; --dry-run shows the "
         f"plan; if you have a backup, give --in-place={device}"
     )
 

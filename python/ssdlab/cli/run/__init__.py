@@ -1,1 +1,1 @@
-"""`ssdlab run`: an experiment on one target or several; one file an experiment."""
+"""`ssdlab run`: experiments on one or more targets."""

@@ -1,4 +1,4 @@
-"""The command of an experiment, made from its parameters."""
+"""Builds the command of an experiment from its parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHARED: Final[tuple[tuple[str, Any, Any], ...]] = (
     ("quiet", options.Quiet, False),
     ("yes", options.Yes, False),
 )
-"""Options of every experiment: name, annotation, default."""
+"""Options that every experiment has: name, annotation, default."""
 
 WithoutTargets = Callable[[Parameters, OutputOptions], int]
 
@@ -37,21 +37,21 @@ def experiment_command(
     targets: Any = options.Targets,
     without_targets: WithoutTargets | None = None,
 ) -> typer.Typer:
-    """An app with one command: an experiment on the targets that the user names.
+    """An app with one command, which runs an experiment on one or more targets.
 
-    `without_targets` makes the targets optional; it is called if there are none.
+    `without_targets` makes the targets optional; it is called if none is given.
     """
 
-    def run(**given: Any) -> int:
-        from ssdlab.cli.run_experiment import conduct
+    def run(**arguments: Any) -> int:
+        from ssdlab.cli.run_experiment import run_on_targets
 
-        chosen = parameters(**_values(parameters, given))
-        output = OutputOptions(given["out"], given["json"], given["quiet"], given["yes"])
-        if without_targets is not None and not given["targets"]:
-            return without_targets(chosen, output)
-        named = options.parse_targets(given["targets"], given["capacity"])
-        consent = given.get("destroy_data", NO_CONSENT)
-        return conduct(chosen, named, consent, output, given["seed"])
+        values = parameters(**_values(parameters, arguments))
+        output = OutputOptions(*(arguments[name] for name in ("out", "json", "quiet", "yes")))
+        if without_targets is not None and not arguments["targets"]:
+            return without_targets(values, output)
+        parsed = options.parse_targets(arguments["targets"], arguments["capacity"])
+        consent = arguments.get("destroy_data", NO_CONSENT)
+        return run_on_targets(values, parsed, consent, output, arguments["seed"])
 
     own = [_option(field) for field in parameters.described_fields().values()]
     shared = [
@@ -60,14 +60,14 @@ def experiment_command(
         if not (name == "destroy_data" and parameters.on_twins_only)
     ]
     default = inspect.Parameter.empty if without_targets is None else None
-    at = inspect.Parameter("targets", _POSITIONAL, annotation=targets, default=default)
-    arguments = [each for each in own if each.kind is _POSITIONAL]
-    keywords = [each for each in own if each.kind is not _POSITIONAL]
-    _set_signature(run, [*arguments, at, *keywords, *shared])
+    target = inspect.Parameter("targets", _POSITIONAL, annotation=targets, default=default)
+    positional = [parameter for parameter in own if parameter.kind is _POSITIONAL]
+    keywords = [parameter for parameter in own if parameter.kind is not _POSITIONAL]
+    _set_signature(run, [*positional, target, *keywords, *shared])
     run.__doc__ = parameters.__doc__
     app = typer.Typer(add_completion=False)
-    words = "" if without_targets else "run "
-    name, epilog = parameters.experiment(), f"Example: ssdlab {words}{parameters.example}"
+    group = "" if without_targets else "run "
+    name, epilog = parameters.experiment(), f"Example: ssdlab {group}{parameters.example}"
     app.command(name, cls=command_class, epilog=epilog)(run)
     return app
 
@@ -81,27 +81,32 @@ def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 def _set_signature(run: Any, signature: Sequence[inspect.Parameter]) -> None:
-    """What typer reads: the signature for names and defaults, the annotations for types."""
+    """Typer reads names and defaults from the signature, and types from the annotations."""
     run.__signature__ = inspect.Signature(signature, return_annotation=int)
-    run.__annotations__ = {each.name: each.annotation for each in signature}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
 
 
 def _option(field: Field) -> inspect.Parameter:
-    shown = field.parameter
-    if shown.argument:
-        argument = typer.Argument(metavar=field.option, help=shown.help)
+    described = field.parameter
+    if described.argument:
+        argument = typer.Argument(metavar=field.option, help=described.help)
         return inspect.Parameter(field.name, _POSITIONAL, annotation=Annotated[Path, argument])
     default = inspect.Parameter.empty if field.default is MISSING else field.default
-    if shown.spelling is not None:
-        default = shown.spelling.write(field.default)
-    option = typer.Option(shown.off or field.option, metavar=shown.metavar, help=shown.help)
-    name = shown.off.lstrip("-").replace("-", "_") or field.name
-    kind = cast("Any", Annotated)[_type_of(field), option]
-    return _keyword(name, kind, False if shown.off else default)
+    if described.spelling is not None:
+        default = described.spelling.write(field.default)
+    name = described.off or field.option
+    option = typer.Option(name, metavar=described.metavar, help=described.help)
+    annotation = cast("Any", Annotated)[_type_of(field), option]
+    return _keyword(_argument_name(field), annotation, False if described.off else default)
+
+
+def _argument_name(field: Field) -> str:
+    """The name under which typer passes the option to the command."""
+    return field.parameter.off.lstrip("-").replace("-", "_") or field.name
 
 
 def _type_of(field: Field) -> Any:
-    """What typer converts the option's text to."""
+    """The type to which typer converts the option's text."""
     spelling = field.parameter.spelling
     if spelling is not None:
         return Literal[spelling.choices] if spelling.choices else str
@@ -110,15 +115,14 @@ def _type_of(field: Field) -> Any:
     return Path if field.type == Path | str else field.type
 
 
-def _values(parameters: type[Parameters], given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of the dataclass, from those of the command."""
+def _values(parameters: type[Parameters], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Converts the command's arguments to those of the dataclass."""
     values = {}
     for field in parameters.described_fields().values():
-        shown = field.parameter
-        if shown.off:
-            values[field.name] = not given[shown.off.lstrip("-").replace("-", "_")]
-        elif shown.spelling is not None:
-            values[field.name] = shown.spelling.read(given[field.name])
-        else:
-            values[field.name] = given[field.name]
+        value = arguments[_argument_name(field)]
+        if field.parameter.off:
+            value = not value
+        elif field.parameter.spelling is not None:
+            value = field.parameter.spelling.read(value)
+        values[field.name] = value
     return values

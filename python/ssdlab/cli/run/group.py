@@ -1,4 +1,4 @@
-"""The group of `ssdlab run`'s commands."""
+"""The command group `ssdlab run`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ssdlab.target import without_value
 DESTROY: Final = "--destroy-data"
 
 
-def told_consent(args: list[str]) -> list[str]:
-    """Arguments in which a bare `--destroy-data` says what it means."""
+def with_consent_value(args: list[str]) -> list[str]:
+    """Gives a bare `--destroy-data` its value, so that it does not take the target as its value."""
     end = args.index("--") if "--" in args else len(args)
-    options = [without_value(DESTROY) if each == DESTROY else each for each in args[:end]]
+    options = [without_value(DESTROY) if arg == DESTROY else arg for arg in args[:end]]
     return [*options, *args[end:]]
 
 
 class _Members(Mapping[str, Member]):
-    """The experiments that are registered now, and `resume`."""
+    """The registered experiments and `resume`. Read at each access: tests register experiments."""
 
     def __getitem__(self, name: str) -> Member:
         return self._all()[name]
@@ -37,9 +37,9 @@ class _Members(Mapping[str, Member]):
         return len(self._all())
 
     def _all(self) -> dict[str, Member]:
-        known = [each.parameters for each in EXPERIMENTS.values() if each.parameters is not None]
-        members = {each.experiment(): _member(each) for each in known}
-        del members["replay"]  # `ssdlab replay` is a verb
+        known = [other.parameters for other in EXPERIMENTS.values() if other.parameters is not None]
+        members = {parameters.experiment(): _member(parameters) for parameters in known}
+        del members["replay"]  # a command of its own: `ssdlab replay`
         members["resume"] = Member(
             "ssdlab.cli.run.resume", "Resume a run that was interrupted or killed."
         )
@@ -58,26 +58,26 @@ def _member(parameters: type[Parameters]) -> Member:
 class _Group(LazyGroup):
     """The commands by name, in the order of the help.
 
-    `--fio FILE` in the place of a command means `workload --fio FILE`. `--destroy-data` may have a
-    value, after "=" only: what follows a bare one is a target.
+    `ssdlab run --fio FILE` is short for `ssdlab run workload --fio FILE`. `--destroy-data` takes an
+    optional value, only after "=": a word after it is a target.
     """
 
     members = _Members()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Puts there what is meant."""
-        args = told_consent(args)
+        """Expands the short forms."""
+        args = with_consent_value(args)
         if args and args[0].partition("=")[0] == "--fio":
             args = ["workload", *args]
         return super().parse_args(ctx, args)
 
 
 class ConsentCommand(TyperCommand):
-    """A command outside the group that may destroy data, too."""
+    """A command outside the group with `--destroy-data`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Puts there what is meant."""
-        return super().parse_args(ctx, told_consent(args))
+        """Expands a bare `--destroy-data`."""
+        return super().parse_args(ctx, with_consent_value(args))
 
 
 app = typer.Typer(
@@ -93,7 +93,7 @@ app = typer.Typer(
 def _options(
     *,
     label: Annotated[
-        str, typer.Option(help="What to call the runs, before the experiment: --label before aging")
+        str, typer.Option(help="Label of the runs; give it before the experiment's name.")
     ] = "",
 ) -> None:
     """Run an experiment on a real drive, a directory or a twin."""

@@ -1,4 +1,4 @@
-"""`ssdlab run resume`: goes on with a run that was interrupted or killed."""
+"""`ssdlab run resume`: resumes a run that was interrupted or killed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def run(
 ) -> int:
     """Resume a run that was interrupted or killed.
 
-    What it measured is kept. A block device is taken as that run left it; in a directory the test
-    file is made anew, and only reads that were finished are not repeated. A twin starts again: the
-    same seed gives the same results.
+    Finished steps are kept. A block device is used in the state that the run left. In a directory
+    the test file is created again, so writes are repeated and only finished reads are kept. A twin
+    starts from the beginning: the same seed gives the same results.
     """
-    from ssdlab.cli.run_experiment import go_on
+    from ssdlab.cli.run_experiment import resume_run
 
-    return go_on(folder, destroy_data, options.OutputOptions(folder.parent, json, quiet, yes))
+    return resume_run(folder, destroy_data, options.OutputOptions(folder.parent, json, quiet, yes))

@@ -17,7 +17,7 @@ from ssdlab.analysis.contrast import Contrast, compare_findings, compare_measure
 from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.cli.run.group import app as experiments
-from ssdlab.cli.run_experiment import gathered
+from ssdlab.cli.run_experiment import collect_runs
 from ssdlab.cli.twin.profiles import AsJson, Capacity
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import EXPERIMENTS
@@ -71,7 +71,7 @@ def what_if(
     own: list[str] = ["--out", str(folder), "--seed", str(seed)]
     own += [] if capacity is None else ["--capacity", capacity]
     own += [word for word, wanted in (("--quick", quick), ("--quiet", quiet)) if wanted]
-    with _kept_if_used(file), gathered() as runs:
+    with _kept_if_used(file), collect_runs() as runs:
         status = experiments(
             [*words, *own, str(Twin(name)), str(Twin(str(file)))], standalone_mode=False
         )

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal
 
 from ssdlab.device import Drive, FlushEvery, Job, RealOptions
 from ssdlab.experiments.fsync.parameters import Fsync
-from ssdlab.runner.claim import Word, claim_of
 from ssdlab.runner.page_cache import cached_share, drop_cached
+from ssdlab.runner.power_loss_protection import CacheClass, protection_of
 from ssdlab.runner.session import FILL_BLOCK, RunSession, Step
 from ssdlab.target import Target
 
@@ -73,7 +73,7 @@ class Plan:
     size: int = SIZE
     seconds: float = SECONDS
     repeats: int = REPEATS
-    data_sheet: Word = "unknown"
+    data_sheet: CacheClass = "unknown"
     seed: int = 0
 
     @property
@@ -129,9 +129,9 @@ def measure(session: RunSession, plan: Plan) -> None:
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    claim = claim_of(session.target, plan.data_sheet)
-    session.observe("claim", None, claim.word)
-    session.observe("claim_source", None, claim.source)
+    protection = protection_of(session.target, plan.data_sheet)
+    session.observe("claim", None, protection.cache_class)
+    session.observe("claim_source", None, protection.source)
     session.fill(plan.size, 0, session.target.drive)
     modes = TWIN_MODES if session.target.is_virtual else REAL_MODES
     drives = {mode: _open_mode(session, plan, mode) for mode in modes}

@@ -235,7 +235,7 @@ def measure(session: RunSession, plan: Plan) -> None:
         if stage == 0 and trims and plan.gauges:
             _gauge_reads(session, plan)
             _gauge_writes(session, plan)
-        session.expect({**session.forecast.to_do, "random": _ahead(plan, stage)})
+        session.expect({**session.forecast.remaining, "random": _ahead(plan, stage)})
 
 
 def _ahead(plan: Plan, stage: int) -> float:

@@ -1,4 +1,4 @@
-"""Whether the measuring host was busy with other things: columns and warnings."""
+"""CPU contention on the measuring host: columns of `STEPS`, and warnings."""
 
 from __future__ import annotations
 
@@ -10,73 +10,71 @@ from ssdlab.device import HostLoad
 from ssdlab.warning import Warn
 
 FOREIGN_CORES: Final = 0.5
-"""Others may keep so many processors busy, in the mean of a phase.
+"""CPUs that other programs may use, as the mean over a phase, without a warning.
 
-On a virtual disk other programs slowed 4 KiB reads, one at a time, by up to 40 %. Runs with such
-company had about one processor busy beside them, quiet ones 0.00 to 0.02: half tells them apart.
+On a virtual disk other programs slowed 4 KiB reads at queue depth 1 by up to 40 %. In such runs
+they used about one CPU, in undisturbed runs 0.00 to 0.02: half a CPU separates the two.
 """
 STOLEN_CORES: Final = 0.05
-"""So much of one processor may the hypervisor keep: 5 % is from where on reads are called slower.
+"""Share of one CPU that the hypervisor may withhold: reads are measurably slower from 5 % on.
 
-Of one and not of all, for one waits for the drive: what it misses is late, however many there are.
+A share of one CPU, not of all: the one that waits for the drive is the one that is late.
 """
 LEAST_S: Final = 0.5
-"""A shorter phase is not judged: the system counts in steps of 0.01 s for each processor."""
+"""Shorter phases are not checked: the kernel counts CPU time in steps of 0.01 s per CPU."""
 
-_WORDS: Final = {"fill": "writing", "read": "reading", "overwrite": "overwriting"}
-"""A phase in words; any other is named."""
-_UNJUDGED: Final = frozenset({"flush", "rest", "trim"})
-_STORED: Final = ("own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s")
+_PHASE_NAMES: Final = {"fill": "writing", "read": "reading", "overwrite": "overwriting"}
+_UNCHECKED: Final = frozenset({"flush", "rest", "trim"})
+_COLUMNS: Final = ("own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s")
 
 
 def host_columns(load: HostLoad, *, is_virtual: bool) -> dict[str, float | None]:
-    """A step's columns of `STEPS` about the host, in seconds of CPU time.
-
-    Null on a twin: its clock is virtual, so no load of the host is in its numbers.
-    """
+    """The columns of `STEPS` about the host, in seconds of CPU time; null on a twin."""
     if is_virtual:
-        return dict.fromkeys(_STORED)
+        return dict.fromkeys(_COLUMNS)
     seconds = asdict(load)
-    return {name: seconds[name] for name in _STORED}
+    return {name: seconds[name] for name in _COLUMNS}
 
 
-def check_quiet(steps: Iterable[Mapping[str, Any]], warn: Warn) -> None:
-    """Warns if other programs used the processors during a run; `steps` are rows of `STEPS`.
+def check_contention(steps: Iterable[Mapping[str, Any]], warn: Warn) -> None:
+    """Warns if other programs used the CPUs during a run; `steps` are rows of `STEPS`.
 
-    The steps of a phase are taken together, and the worst phase counts:
-    a few noisy reads must not hide behind a long and quiet fill.
+    Averages over each phase and takes the worst one, so that a long, undisturbed fill does not
+    hide a few disturbed reads.
     """
-    judged = [row for row in steps if row["phase"] not in _UNJUDGED]
-    rows = [row for row in judged if row["foreign_cpu_s"] is not None]
-    if any(row.get("own_user_s") is not None for row in judged if row not in rows):
+    checked = [row for row in steps if row["phase"] not in _UNCHECKED]
+    rows = [row for row in checked if row["foreign_cpu_s"] is not None]
+    if any(row.get("own_user_s") is not None for row in checked if row not in rows):
         warn(
             "host-unseen",
-            "/proc/stat cannot be read here: whether others had the processor is unknown.",
+            "/proc/stat cannot be read here, so the CPU use of other programs is unknown: mount "
+            "/proc, or make sure that this machine is idle.",
         )
-    foreign, phase = _worst(rows, "foreign_cpu_s")
+    foreign, phase = _worst_phase(rows, "foreign_cpu_s")
     if foreign > FOREIGN_CORES:
         warn(
             "busy-host",
-            f"While {phase}, {foreign:.2g} processors were busy with other things (programs, or "
-            "the kernel's own work, such as encryption): requests may have waited for them and "
-            "not for the drive.",
+            f"While {phase}, other programs or kernel work such as encryption used {foreign:.2g} "
+            "CPUs, so requests may have waited for a CPU instead of the drive: repeat on an idle "
+            "machine.",
         )
-    stolen, phase = _worst(rows, "stolen_cpu_s")
+    stolen, phase = _worst_phase(rows, "stolen_cpu_s")
     if stolen > STOLEN_CORES:
         warn(
             "stolen-time",
-            f"While {phase}, the hypervisor kept {stolen:.0%} of a processor for others: requests "
-            "may have waited for it and not for the drive.",
+            f"While {phase}, the hypervisor withheld {stolen:.0%} of a CPU, so requests may have "
+            "waited for a CPU instead of the drive: repeat on an idle host, or on a machine that "
+            "is not virtual.",
         )
 
 
-def _worst(rows: list[Mapping[str, Any]], column: str) -> tuple[float, str]:
-    """The largest mean of a column over a phase's time, in processors, and the phase's word."""
-    found = [(0.0, "")]
+def _worst_phase(rows: list[Mapping[str, Any]], column: str) -> tuple[float, str]:
+    """The largest mean of a column over a phase, in CPUs, and the name of the phase."""
+    means = [(0.0, "")]
     for phase in dict.fromkeys(row["phase"] for row in rows):
-        word = _WORDS.get(phase, f"measuring ({phase})")
-        chosen = [row for row in rows if row["phase"] == phase]
-        wall_s = sum((row["end_ns"] - row["start_ns"]) / 1e9 for row in chosen)
+        name = _PHASE_NAMES.get(phase, f"measuring ({phase})")
+        steps = [row for row in rows if row["phase"] == phase]
+        wall_s = sum((row["end_ns"] - row["start_ns"]) / 1e9 for row in steps)
         if wall_s >= LEAST_S:
-            found.append((sum(row[column] for row in chosen) / wall_s, word))
-    return max(found)
+            means.append((sum(row[column] for row in steps) / wall_s, name))
+    return max(means)

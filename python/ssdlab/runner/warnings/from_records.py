@@ -1,4 +1,4 @@
-"""What a run's records give reason to warn, when it has ended."""
+"""Checks the records of a finished run for reasons to distrust its results."""
 
 from __future__ import annotations
 
@@ -13,73 +13,78 @@ import pyarrow.compute as pc
 
 from ssdlab.device import nop_rate
 from ssdlab.records import Recording
-from ssdlab.runner.warnings.contention import LEAST_S, check_quiet
+from ssdlab.runner.warnings.contention import LEAST_S, check_contention
 from ssdlab.stats.changepoint import change_points
 from ssdlab.storage_stack.health.hardware import Temperature
 from ssdlab.warning import Warn
 
 MIB: Final = 1 << 20
 HALF: Final = 0.5
-"""Above this share of a ceiling a result says as much of the ceiling as of the drive."""
+"""Above this share of the engine's or CPU's maximum, that maximum may limit the result."""
 NOPS: Final = 1_000_000
-WORTH_ASKING: Final = 100_000
-"""Requests a second below which no machine's io_uring is the limit: it is not measured then."""
+ENGINE_CHECK_RATE: Final = 100_000
+"""Requests/s below which io_uring is never the limit, so that its maximum is not measured."""
 CLIFF: Final = 0.7
-"""A fall to less than this share of the rate before is told."""
+"""A fall to less than this share of the previous throughput is a cliff."""
 POINTS: Final = 48
-"""What a step's rate is drawn through; so many of its intervals it must have at least."""
+"""Points at which a step's throughput is sampled; a step with fewer intervals is not checked."""
 NEAR_LIMIT_K: Final = 5.0
 HOT_C: Final = 70.0
-"""Drives of consumers begin to slow down between 70 and 85 degrees; where one tells, it counts."""
-_PREPARING: Final = frozenset({"fill", "flush", "rest", "trim"})
+"""For drives that report no limit: client drives begin to throttle between 70 and 85 degrees."""
+_PREPARATION: Final = frozenset({"fill", "flush", "rest", "trim"})
 _PERCENTILE: Final = re.compile(r"(.*_us)_(p[0-9]+)")
 
 Row = Mapping[str, Any]
 
 
-def judge(recording: Recording, link: float | None, warn: Warn, *, ask_engine: bool) -> None:
-    """Warns about a run from its records; `link` is what the link carries in bytes/s, if known.
+def check_recording(
+    recording: Recording, link_bytes_per_s: float | None, warn: Warn, *, measure_engine: bool
+) -> None:
+    """Warns about a run from its records; `link_bytes_per_s` is None if the speed is unknown.
 
-    `ask_engine` allows to measure what io_uring can do here, which takes a moment; it is noted
-    among the observations. A twin is not judged by the host.
+    `measure_engine` allows to measure the maximum rate of io_uring (well below a second), which
+    is recorded as an observation. Checks of the host skip steps of twins.
     """
     tables = recording.tables()
-    steps = [_with_job(row) for row in tables["steps"].to_pylist()]
-    check_quiet(steps, warn)
-    _check_cost(recording, steps, warn)
-    if ask_engine:
+    steps = [_with_decoded_job(row) for row in tables["steps"].to_pylist()]
+    check_contention(steps, warn)
+    _check_cpu_cost(recording, steps, warn)
+    if measure_engine:
         _check_engine(recording, steps, warn)
-    if link is not None:
-        _check_link(steps, link, warn)
+    if link_bytes_per_s is not None:
+        _check_link(steps, link_bytes_per_s, warn)
     _check_cliffs(tables["intervals"], steps, warn)
-    _check_warmth(tables["observations"].to_pylist(), warn)
+    _check_temperatures(tables["observations"].to_pylist(), warn)
 
 
-def few_samples(measures: Iterable[Row], warn: Warn) -> None:
-    """Warns about percentiles that are null because too few requests support them."""
+def check_percentiles(measures: Iterable[Row], warn: Warn) -> None:
+    """Warns about percentiles that are null because too few requests are above them."""
     missing: dict[str, int] = {}
     for row in measures:
         for key, value in row.items():
             if value is None and (match := _PERCENTILE.fullmatch(key)):
                 missing[match[2]] = missing.get(match[2], 0) + 1
     if missing:
-        told = ", ".join(f"{_told(name)} ({count} rows)" for name, count in missing.items())
+        percentiles = ", ".join(
+            f"{_percentile_name(name)} ({count} rows)" for name, count in missing.items()
+        )
         warn(
             "few-samples",
-            f"Too few requests for some percentiles: {told}. More than ten must lie beyond one: "
-            "p99 takes 1100 requests, p99.99 takes 110 000.",
+            f"Too few requests for some percentiles: {percentiles}. More than ten requests must "
+            "be slower than a percentile: run longer, as p99 needs 1100 requests and p99.99 "
+            "110 000.",
         )
 
 
-def _told(name: str) -> str:
+def _percentile_name(name: str) -> str:
     digits = name[1:]
     return f"p{digits[:2]}.{digits[2:]}" if len(digits) > 2 else name
 
 
-def _with_job(row: dict[str, Any]) -> dict[str, Any]:
-    """A step with what was asked of it as the native module read it, under `asked`."""
+def _with_decoded_job(row: dict[str, Any]) -> dict[str, Any]:
+    """A step with its job decoded; {} for old runs that recorded none."""
     text = row.get("job")
-    return {**row, "asked": {} if text is None else msgspec.json.decode(text)}
+    return {**row, "job": {} if text is None else msgspec.json.decode(text)}
 
 
 def _seconds(row: Row) -> float:
@@ -87,124 +92,124 @@ def _seconds(row: Row) -> float:
 
 
 def _threads(row: Row) -> int:
-    return int(row["asked"].get("threads", 1))
+    return int(row["job"].get("threads", 1))
 
 
 def _measured(steps: Iterable[Row]) -> list[Row]:
-    """Steps on a real clock that are no preparation."""
+    """Steps on a real clock, without preparation."""
     return [
         row
         for row in steps
-        if row["phase"] not in _PREPARING and row["own_user_s"] is not None and row["requests"]
+        if row["phase"] not in _PREPARATION and row["own_user_s"] is not None and row["requests"]
     ]
 
 
-def _check_cost(recording: Recording, steps: list[dict[str, Any]], warn: Warn) -> None:
-    """What a request costs this machine: at more than half of a processor, that is half a limit."""
+def _check_cpu_cost(recording: Recording, steps: list[dict[str, Any]], warn: Warn) -> None:
+    """Records the CPU time per request; warns above half of a CPU."""
     rows = _measured(steps)
     for phase in dict.fromkeys(row["phase"] for row in rows):
-        chosen = [row for row in rows if row["phase"] == phase]
-        own_s = sum(row["own_user_s"] + row["own_system_s"] for row in chosen)
-        wall_s = sum(_seconds(row) * _threads(row) for row in chosen)
+        in_phase = [row for row in rows if row["phase"] == phase]
+        own_s = sum(row["own_user_s"] + row["own_system_s"] for row in in_phase)
+        wall_s = sum(_seconds(row) * _threads(row) for row in in_phase)
         if wall_s < LEAST_S:
             continue
-        cost_us = own_s * 1e6 / sum(row["requests"] for row in chosen)
+        cost_us = own_s * 1e6 / sum(row["requests"] for row in in_phase)
         recording.observe("cost_us_per_request", cost_us, phase)
         if own_s > HALF * wall_s:
             warn(
                 "ceiling",
-                f"While measuring ({phase}), a request cost {cost_us:.3g} us of processor time, "
-                f"{own_s / wall_s:.0%} of the time there was: this machine, and not the drive, may "
-                "be the limit.",
+                f"While measuring ({phase}), a request cost {cost_us:.3g} us of CPU time, "
+                f"{own_s / wall_s:.0%} of the time available, so this machine and not the drive "
+                "may be the limit: use larger blocks, more numjobs or a faster CPU.",
             )
 
 
 def _check_engine(recording: Recording, steps: list[dict[str, Any]], warn: Warn) -> None:
     rows = [row for row in _measured(steps) if row["requests"] >= 1000 and _seconds(row) > 0]
     rate = max((row["requests"] / _seconds(row) / _threads(row) for row in rows), default=0.0)
-    if rate < WORTH_ASKING:
+    if rate < ENGINE_CHECK_RATE:
         return
     try:
         most = nop_rate(NOPS)
-    except OSError:  # no io_uring here: then it was not the way of the requests either
+    except OSError:  # no io_uring here, so the requests did not use it either
         return
     recording.observe("nop_per_s", most)
     if rate > HALF * most:
         warn(
             "ceiling",
-            f"Up to {rate:.3g} requests a second were measured, {rate / most:.0%} of the "
-            f"{most:.3g} that io_uring does here where each does nothing: the engine may be the "
-            "limit.",
+            f"{rate:.3g} requests/s are {rate / most:.0%} of the {most:.3g} requests/s that "
+            "io_uring achieves here with empty requests, so the engine may be the limit: use "
+            "larger blocks, more numjobs or a faster CPU.",
         )
 
 
-def _check_link(steps: list[dict[str, Any]], link: float, warn: Warn) -> None:
+def _check_link(steps: list[dict[str, Any]], link_bytes_per_s: float, warn: Warn) -> None:
     for row in steps:
-        asked = row["asked"]
-        # A link carries both ways at once; to trim is to send a few bytes.
-        one_way = not asked.get("read_share") and asked.get("op") in {"read", "write"}
-        if one_way and _seconds(row) > 0 and row["bytes"] / _seconds(row) > link:
+        job = row["job"]
+        # The link is full duplex, and a trim transfers no data: check pure reads and writes only.
+        one_way = not job.get("read_share") and job.get("op") in {"read", "write"}
+        if one_way and _seconds(row) > 0 and row["bytes"] / _seconds(row) > link_bytes_per_s:
             warn(
                 "link-speed",
-                f"{row['bytes'] / _seconds(row) / MIB:.0f} MiB/s while {row['phase']} are more "
-                f"than the {link / MIB:.0f} MiB/s of the drive's link: what was measured is a "
-                "memory on this side of it.",
+                f"{row['bytes'] / _seconds(row) / MIB:.0f} MiB/s (phase {row['phase']}) exceed the "
+                f"{link_bytes_per_s / MIB:.0f} MiB/s of the drive's link, so a cache on the host's "
+                "side of the link was measured: use a larger --size or direct I/O.",
             )
             return
 
 
 def _check_cliffs(intervals: pa.Table, steps: list[dict[str, Any]], warn: Warn) -> None:
-    """One pass of writing in order at two rates: its mean tells of neither."""
+    """Warns about the first sequential write whose throughput fell: its mean is not meaningful."""
     for row in steps:
-        asked = row["asked"]
-        ordered = asked.get("pattern", "sequential") == "sequential"
-        if asked.get("op") != "write" or asked.get("read_share") or not ordered:
+        job = row["job"]
+        sequential = job.get("pattern", "sequential") == "sequential"
+        if job.get("op") != "write" or job.get("read_share") or not sequential:
             continue
-        mine = intervals.filter(pc.equal(intervals["step"], row["step"]))
-        found = _cliff(mine, row["end_ns"])
-        if found is not None:
-            before, after, at = found
+        own_rows = intervals.filter(pc.equal(intervals["step"], row["step"]))
+        cliff = _cliff(own_rows, row["end_ns"])
+        if cliff is not None:
+            before, after, at = cliff
             warn(
                 "cliff",
                 f"While writing in order ({row['phase']}), the rate fell from {before:.0f} to "
-                f"{after:.0f} MiB/s after {at:.0f} MiB: a cache was full or the drive throttled, "
-                "and a mean over both tells of neither.",
+                f"{after:.0f} MiB/s after {at:.0f} MiB, as a cache was full or the drive "
+                "throttled: do not use the mean; see throughput over time in the HTML report.",
             )
             return
 
 
 def _cliff(intervals: pa.Table, end_ns: int) -> tuple[float, float, float] | None:
-    """The deepest fall in MiB/s before, after, and after how many MiB; None where none is clear."""
+    """MiB/s before and after the deepest fall, and MiB written before it; None without a cliff."""
     if len(intervals) < POINTS:
         return None
     starts = intervals["start_ns"].to_numpy().astype(np.float64)
     edges = np.append(starts, max(float(end_ns), starts[-1] + 1.0))
     moved = np.concatenate([[0.0], np.cumsum(intervals["bytes"].to_numpy().astype(np.float64))])
     ticks = np.linspace(edges[0], edges[-1], POINTS + 1)
-    drawn = np.interp(ticks, edges, moved)
-    rates = np.diff(drawn) / np.diff(ticks) * 1e9 / MIB
-    falls = [each for each in change_points(rates) if each.after < CLIFF * each.before]
+    sampled = np.interp(ticks, edges, moved)
+    rates = np.diff(sampled) / np.diff(ticks) * 1e9 / MIB
+    falls = [change for change in change_points(rates) if change.after < CLIFF * change.before]
     if not falls:
         return None
-    deepest = min(falls, key=lambda each: each.after / each.before)
-    return deepest.before, deepest.after, float(drawn[deepest.at]) / MIB
+    deepest = min(falls, key=lambda change: change.after / change.before)
+    return deepest.before, deepest.after, float(sampled[deepest.at]) / MIB
 
 
-def _check_warmth(observations: Iterable[Row], warn: Warn) -> None:
-    seen: dict[str, Temperature] = {}
+def _check_temperatures(observations: Iterable[Row], warn: Warn) -> None:
+    highest: dict[str, Temperature] = {}
     for row in observations:
-        known = seen.get(row["detail"], Temperature(-300.0, None))
+        drive = highest.get(row["detail"], Temperature(-300.0, None))
         if row["name"] == "temperature_c":
-            known = Temperature(max(known.celsius, row["value"]), known.limit)
+            drive = Temperature(max(drive.celsius, row["value"]), drive.limit)
         elif row["name"] == "temperature_limit_c":
-            known = Temperature(known.celsius, row["value"])
-        seen[row["detail"]] = known
-    for name, drive in seen.items():
+            drive = Temperature(drive.celsius, row["value"])
+        highest[row["detail"]] = drive
+    for name, drive in highest.items():
         limit = HOT_C if drive.limit is None else drive.limit - NEAR_LIMIT_K
         if drive.celsius >= limit:
-            own = "" if drive.limit is None else f"; it protects itself from {drive.limit:g} on"
+            own = "" if drive.limit is None else f" (its limit is {drive.limit:g})"
             warn(
                 "thermal",
-                f"{name} was up to {drive.celsius:g} degrees Celsius warm{own}: it may have slowed "
-                "itself down.",
+                f"{name} reached {drive.celsius:g} degrees Celsius{own} and may have throttled: "
+                "cool it, and compare with a shorter run.",
             )

@@ -1,7 +1,8 @@
-"""Which bytes of a drive a run has written, and whether it read others.
+"""Tracks the bytes that a run has written, and warns if it reads others.
 
-What nobody wrote, or what was trimmed, is answered without a look at the flash: zeros at the speed
-of the link. A test file has FIEMAP to tell (`experiment/written.py`); a block device has nothing.
+A drive answers reads of unwritten or trimmed blocks with zeros at the speed of the link, without
+reading flash. For a test file FIEMAP shows this (`runner/written.py`); for a block device only
+this record of writes does.
 """
 
 from __future__ import annotations
@@ -13,49 +14,48 @@ from ssdlab.device import Extents, Job
 from ssdlab.units import format_size
 from ssdlab.warning import Warn
 
-Part = tuple[int, int]
+Range = tuple[int, int]
 """Start and end in bytes."""
 
 
 @dataclass
 class Coverage:
-    """Parts of the drive that were surely written, in order and apart from one another.
+    """Ranges of the drive that were certainly written, sorted and disjoint.
 
-    Random writes count only where they visit each block once: others leave gaps.
+    Random writes count only if they visit each block exactly once: others leave gaps.
     """
 
-    _parts: list[Part] = field(default_factory=list)
+    _ranges: list[Range] = field(default_factory=list)
 
-    def see(self, job: Job, done_bytes: int, warn: Warn) -> None:
-        """Notes what a job has written, and warns if it read what was not written."""
+    def track(self, job: Job, done_bytes: int, warn: Warn) -> None:
+        """Adds the ranges that a job has written; warns if it read unwritten ranges."""
         if job.op == "read" or job.read_share > 0:
-            missing = sum(self._missing(part) for part in _asked(job, done_bytes))
+            missing = sum(self._unwritten_bytes(*part) for part in _accessed(job, done_bytes))
             if missing:
                 warn(
                     "unwritten",
-                    f"{format_size(missing)} of what was read had not been written by this run: a "
-                    "drive answers what it never stored without a look at its flash.",
+                    f"{format_size(missing)} were read that this run had not written, and a drive "
+                    "answers such reads without reading flash: write the region first.",
                 )
         elif job.op == "write" and not job.trim_share:
-            self._add(_surely_written(job, done_bytes))
+            self._add(_certainly_written(job, done_bytes))
 
-    def _add(self, parts: Iterable[Part]) -> None:
-        merged: list[Part] = []
-        for start, end in sorted([*self._parts, *parts]):
+    def _add(self, ranges: Iterable[Range]) -> None:
+        merged: list[Range] = []
+        for start, end in sorted([*self._ranges, *ranges]):
             if merged and start <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             else:
                 merged.append((start, end))
-        self._parts = merged
+        self._ranges = merged
 
-    def _missing(self, asked: Part) -> int:
-        start, end = asked
-        found = (min(end, stop) - max(start, begin) for begin, stop in self._parts)
-        return end - start - sum(each for each in found if each > 0)
+    def _unwritten_bytes(self, start: int, end: int) -> int:
+        overlaps = (min(end, stop) - max(start, begin) for begin, stop in self._ranges)
+        return end - start - sum(overlap for overlap in overlaps if overlap > 0)
 
 
-def _asked(job: Job, done_bytes: int) -> list[Part]:
-    """Where a job read, as far as it got; of one in random order its whole region."""
+def _accessed(job: Job, done_bytes: int) -> list[Range]:
+    """The ranges that a job accessed up to where it stopped; all of the region if random."""
     if isinstance(job.pattern, Extents):
         return [(offset, offset + length) for offset, length in job.pattern.list]
     length = job.length_bytes
@@ -64,11 +64,11 @@ def _asked(job: Job, done_bytes: int) -> list[Part]:
     return [(job.offset_bytes, job.offset_bytes + length)]
 
 
-def _surely_written(job: Job, done_bytes: int) -> list[Part]:
+def _certainly_written(job: Job, done_bytes: int) -> list[Range]:
     start = job.offset_bytes
     if isinstance(job.pattern, Extents):
         whole = sum(length for _, length in job.pattern.list)
-        return _asked(job, done_bytes) if not job.pattern.random and done_bytes >= whole else []
+        return _accessed(job, done_bytes) if not job.pattern.random and done_bytes >= whole else []
     if job.pattern in {"sequential", "random_once"} and done_bytes >= job.length_bytes:
         return [(start, start + job.length_bytes)]
     if job.pattern == "sequential" and job.threads == 1:

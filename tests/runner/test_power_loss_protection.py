@@ -1,4 +1,4 @@
-"""What is said of a drive's write cache: who is believed, and before whom."""
+"""Classification of a drive's write cache: which source has priority."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ssdlab.runner.claim import claim_of, of_drives
 from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.power_loss_protection import protection_of, protection_of_drives
 from ssdlab.target import Twin
 
 
@@ -16,7 +16,7 @@ def _drive(**more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("drive", "word"),
+    ("drive", "expected"),
     [
         (_drive(model="SOME SSD"), "unknown"),
         (_drive(model="SOME SSD", write_cache="write through"), "protected"),
@@ -28,20 +28,20 @@ def _drive(**more: Any) -> dict[str, Any]:
         (_drive(model=None), "unknown"),
     ],
 )
-def test_a_profile_of_the_model_is_believed_before_the_kernel(
-    drive: dict[str, Any], word: str
+def test_a_profile_of_the_model_has_priority_over_the_kernel(
+    drive: dict[str, Any], expected: str
 ) -> None:
-    assert of_drives([drive]).word == word
+    assert protection_of_drives([drive]).cache_class == expected
 
 
-def test_of_several_drives_the_worst_counts() -> None:
+def test_with_several_drives_the_worst_class_counts() -> None:
     known, unknown = _drive(model="INTEL SSDSC2BB480G6"), _drive(model="SOME SSD")
-    assert of_drives([known]).word == "protected"
-    assert of_drives([known, unknown]).word == "unknown"
-    assert of_drives([]).word == "unknown"
+    assert protection_of_drives([known]).cache_class == "protected"
+    assert protection_of_drives([known, unknown]).cache_class == "unknown"
+    assert protection_of_drives([]).cache_class == "unknown"
 
 
-def test_a_twin_is_what_its_profile_says_unless_the_user_knows_better() -> None:
-    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 1 << 20)) as site:
-        assert claim_of(site).word == "volatile"
-        assert claim_of(site, "protected").word == "protected"
+def test_the_users_data_sheet_has_priority_over_a_twins_profile() -> None:
+    with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 1 << 20)) as target:
+        assert protection_of(target).cache_class == "volatile"
+        assert protection_of(target, "protected").cache_class == "protected"

@@ -1,0 +1,77 @@
+"""Whether a drive's write cache survives power loss. This cannot be measured.
+
+On a drive with power-loss protection a flush costs nothing and is honest; on any other drive a
+flush that costs nothing is not carried out. Sources, best first: the user, the twin's profile, a
+shipped profile of the same model, and what the drive reports to the kernel.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from ssdlab import profiles
+from ssdlab.runner.open_target import OpenTarget
+
+CacheClass = Literal["protected", "volatile", "unknown"]
+_RELIABLE_KINDS: Final = frozenset({"datasheet", "measured"})
+
+
+@dataclass(frozen=True)
+class PowerLossProtection:
+    """The class of a drive's write cache, and the source of this information."""
+
+    cache_class: CacheClass
+    source: str
+
+
+def protection_of(target: OpenTarget, data_sheet: CacheClass = "unknown") -> PowerLossProtection:
+    """The protection of a target's drives; `data_sheet` is what the user read there."""
+    if data_sheet != "unknown":
+        return PowerLossProtection(data_sheet, "the data sheet, as the user says")
+    if target.is_virtual:
+        protected = bool(target.identity["power_loss_protection"])
+        return PowerLossProtection("protected" if protected else "volatile", "the twin's profile")
+    return protection_of_drives(target.identity.get("drives", ()))
+
+
+def protection_of_drives(drives: Sequence[Mapping[str, Any]]) -> PowerLossProtection:
+    """The worst class among real drives (the entry `drives` of a target's identity)."""
+    protections = [_of_drive(drive) for drive in drives]
+    for cache_class in ("volatile", "unknown", "protected"):
+        for protection in protections:
+            if protection.cache_class == cache_class:
+                return protection
+    return PowerLossProtection("unknown", "the drives below are not known")
+
+
+def _of_drive(drive: Mapping[str, Any]) -> PowerLossProtection:
+    model = str(drive.get("model") or "")
+    for name in profiles.names():
+        protected = _in_profile(tomllib.loads(profiles.load(name)), model)
+        if protected is not None:
+            return PowerLossProtection(
+                "protected" if protected else "volatile", f"the profile {name}"
+            )
+    if drive.get("write_cache") == "write through":
+        # The kernel then sends no flushes. Root may have set this although the drive has a cache.
+        return PowerLossProtection("protected", "the drive, which reports no volatile write cache")
+    is_nvme = str(drive.get("transport")).startswith("nvme")  # also NVMe over Fabrics
+    if is_nvme and drive.get("write_cache") == "write back":
+        return PowerLossProtection("volatile", "the drive, which reports a volatile write cache")
+    # SATA drives report an enabled write cache whether or not they have capacitors.
+    return PowerLossProtection("unknown", "no source")
+
+
+def _in_profile(profile: Mapping[str, Any], model: str) -> bool | None:
+    """Whether a profile says that this model is protected; None if it does not cover it.
+
+    The last word of a profile's model is the maker's part number, which the drive reports.
+    """
+    part_number = str(profile["drive"]["model"]).split()[-1].lower()
+    value = profile.get("buffer", {}).get("power_loss_protection")
+    if part_number not in model.lower() or not isinstance(value, Mapping):
+        return None
+    return bool(value["value"]) if value.get("kind") in _RELIABLE_KINDS else None
