@@ -42,7 +42,7 @@ class _Commands(LazyGroup):
         ),
         "trim": Member(
             "ssdlab.cli.trim",
-            "Discard all that is free in a file system (as fstrim), and say what reached the "
+            "Discard the free space of a file system, as fstrim does, and show what reached the "
             "drive.",
         ),
         "provision": Member(

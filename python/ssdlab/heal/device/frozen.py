@@ -55,7 +55,7 @@ def mount_on(device: BlockDevice, proc: Path = PROC, sys_: Path = SYS) -> Mount 
 
 
 def require_freezable(device: BlockDevice, mount: Mount, kind: str, journal: Path | None) -> None:
-    """Refuses a mounted file system that must not be frozen, or whose superblock hides a thaw.
+    """Refuses a mounted file system that must not be frozen, or hides a thaw from recovery.
 
     Raises:
         TargetError: the reason.
@@ -70,7 +70,9 @@ def require_freezable(device: BlockDevice, mount: Mount, kind: str, journal: Pat
     if options.get("barrier") == "barrier=0" or "nobarrier" in options or "norecovery" in options:
         raise TargetError(f"{where} without barriers: unmount it first")
     if options.get("data") == "data=journal" or "dax" in options or mount.has("ro"):
-        raise TargetError(f"{where} ({','.join(mount.options)}): unmount it first")
+        raise TargetError(
+            f"{where} with data=journal, dax or ro ({','.join(mount.options)}): unmount it first"
+        )
     if not Path("/sys/fs/ext4", device.name, "journal_task").exists():
         raise TargetError(f"{where} and has no journal: unmount it first")
     for path in _required_paths(journal):

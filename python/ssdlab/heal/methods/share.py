@@ -29,7 +29,7 @@ _SOURCE: Final = struct.Struct("=QQHHL")  # offset, length, count of targets, re
 _TARGET: Final = struct.Struct("=qQQlL")  # descriptor, offset, bytes shared, status, reserved
 _DIFFERS: Final = 1
 RETRY_BYTES: Final = (1 << 20, 1 << 20, 128 << 10, 128 << 10, 64 << 10, 64 << 10)
-"""Sizes of the parts in which differing data is shared at each try; then it is left."""
+"""Part sizes, one per try: data that differs is copied again and shared in these parts."""
 
 
 @dataclass(frozen=True, slots=True)
