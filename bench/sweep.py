@@ -26,22 +26,22 @@ from typing import Any
 
 import psutil
 
-from ssdlab.sweep.cluster import perform_on
-from ssdlab.sweep.design import Order, orders
-from ssdlab.sweep.here import Ended, perform_here
-from ssdlab.sweep.spec import read
+from ssdlab.sweep.cluster import execute_on_cluster
+from ssdlab.sweep.design import SweepRun, plan_runs
+from ssdlab.sweep.local import Outcome, execute_locally
+from ssdlab.sweep.spec import read_spec
 
 Rows = dict[str, dict[str, Any]]
 
 
-def rows_of(ends: Iterable[Ended], every: int) -> Rows:
+def rows_of(ends: Iterable[Outcome], every: int) -> Rows:
     """The rows by key, without what differs from time to time."""
     found: Rows = {}
     for at, ended in enumerate(ends, 1):
         assert ended.row is not None, ended.reason
-        assert ended.order.key not in found, "a run came twice"
+        assert ended.run.key not in found, "a run came twice"
         kept = {name: value for name, value in ended.row.items() if name != "seconds"}
-        found[ended.order.key] = kept
+        found[ended.run.key] = kept
         print(f"\r{at} of {every}", end="", file=sys.stderr)
     return found
 
@@ -107,17 +107,17 @@ def cluster() -> Iterator[str]:
                 process.wait()
 
 
-def by_processes(runs: list[Order], workers: int) -> Rows:
+def by_processes(runs: list[SweepRun], workers: int) -> Rows:
     """All of them on this machine."""
-    return rows_of(perform_here(runs, workers), len(runs))
+    return rows_of(execute_locally(runs, workers), len(runs))
 
 
-def by_cluster(runs: list[Order], address: str) -> Rows:
+def by_cluster(runs: list[SweepRun], address: str) -> Rows:
     """All of them on a cluster."""
-    return rows_of(perform_on(address, runs), len(runs))
+    return rows_of(execute_on_cluster(address, runs), len(runs))
 
 
-def compared(runs: list[Order], turns: int, *, with_dask: bool) -> None:
+def compared(runs: list[SweepRun], turns: int, *, with_dask: bool) -> None:
     """Each way of each part in turn, so that a machine that changes its speed does so to all."""
     took: dict[str, list[Way]] = {}
     for part in (runs[at::turns] for at in range(turns)):
@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--without-dask", action="store_true")
     options = parser.parse_args()
-    runs = orders(read(options.spec)[0])[:: options.every]
+    runs = plan_runs(read_spec(options.spec)[0])[:: options.every]
     compared(runs, options.turns, with_dask=not options.without_dask)
 
 

@@ -1,4 +1,4 @@
-"""Ageing rows of ten drives beside their twins: the whole table, and how far they are apart.
+"""AgeingRow rows of ten drives beside their twins: the whole table, and how far they are apart.
 
 Usage: python bench/twins/ageing.py [--hold-out] [TWIN...]
 
@@ -14,10 +14,10 @@ import tomllib
 import numpy as np
 
 from ssdlab import profiles
-from ssdlab.fit.ageing import CHECKED, Ageing, errors, twin_seconds
+from ssdlab.fit.ageing import FINAL_FILE, AgeingRow, errors, twin_seconds
 from ssdlab.fit.fitted import fit_ageing
-from ssdlab.fit.results import shipped
-from ssdlab.profiles.toml_edit import with_number
+from ssdlab.fit.results import published_rows
+from ssdlab.profiles.toml_edit import set_value
 
 FORETOLD = 800.0
 """The first amount in MiB that is held out."""
@@ -28,23 +28,23 @@ def start_of(name: str) -> str:
     """The profile as it was before it was fitted to the ageing table."""
     table = tomllib.loads((profiles.tables() / "aging.toml").read_text(encoding="utf-8"))
     start = next(drive["start"] for drive in table["aging"]["drive"] if drive["twin"] == name)
-    text = with_number(profiles.load(name), "flash.dies_per_channel", start["dies_per_channel"])
+    text = set_value(profiles.load(name), "flash.dies_per_channel", start["dies_per_channel"])
     for key, short in FIXED.items():
-        text = with_number(text, key, start[short])
+        text = set_value(text, key, start[short])
     for key in ("ftl.read_portion", "ftl.read_portions"):
-        text = with_number(text, key, None)
+        text = set_value(text, key, None)
     return text
 
 
-def twin_of(name: str, row: Ageing, *, hold_out: bool) -> np.ndarray:
+def twin_of(name: str, row: AgeingRow, *, hold_out: bool) -> np.ndarray:
     """The twin's times: of the shipped profile, or of one that never saw the last two."""
     if not hold_out:
-        return twin_seconds(profiles.load(name), row, size=CHECKED)
+        return twin_seconds(profiles.load(name), row, size=FINAL_FILE)
     kept = row.without((FORETOLD,))
     return fit_ageing(start_of(name), row, kept, "bench", lambda _done, _all: None).answers
 
 
-def line(name: str, row: Ageing, *, hold_out: bool) -> np.ndarray:
+def line(name: str, row: AgeingRow, *, hold_out: bool) -> np.ndarray:
     """Prints a drive's five times, measured and twin; returns the relative errors that count."""
     seconds = twin_of(name, row, hold_out=hold_out)
     off = errors(row, seconds)
@@ -59,7 +59,7 @@ def line(name: str, row: Ageing, *, hold_out: bool) -> np.ndarray:
 
 def main(words: list[str]) -> None:
     """Prints a line a drive and the mean and worst of all cells that count."""
-    rows, hold_out = shipped(), "--hold-out" in words
+    rows, hold_out = published_rows(), "--hold-out" in words
     heads = ("fresh", "+50 MiB", "+200", "+800", "+4000")
     print(f"{'':18} " + "  ".join(f"{head:^19}" for head in heads) + "   mean")
     names = [word for word in words if word != "--hold-out"] or list(rows)

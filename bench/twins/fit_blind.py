@@ -38,11 +38,11 @@ from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
-from ssdlab.fit.ageing import Ageing, twin_seconds
-from ssdlab.fit.fitted import Fitted, Sheet, fit
-from ssdlab.fit.measured import Measured
-from ssdlab.fit.objective import CAPACITY, MIB, course_of, evidence_of
-from ssdlab.profiles.toml_edit import number, with_number
+from ssdlab.fit.ageing import AgeingRow, twin_seconds
+from ssdlab.fit.fitted import FitInput, Fitted, fit
+from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
+from ssdlab.profiles.toml_edit import get_value, set_value
 
 START: Final = "samsung-970-evo-plus-500"
 NEAR: Final = 0.1
@@ -54,7 +54,7 @@ class Box:
     """A twin that the fit does not see, and what was measured of it."""
 
     profile: str
-    sheet: Sheet
+    sheet: FitInput
 
 
 def drawn(chance: random.Random) -> str:
@@ -62,7 +62,7 @@ def drawn(chance: random.Random) -> str:
     while True:
         text = profiles.load("toshiba-xg5")
         for key, value in _numbers(chance).items():
-            text = with_number(text, key, value)
+            text = set_value(text, key, value)
         try:
             describe_twin("box", text, CAPACITY)
         except TargetError:
@@ -103,19 +103,19 @@ def measured(text: str, seed: int) -> Box:
     ]
     found = []
     for name, experiment, analysis, plan in tasks:
-        course = course_of(text)
+        course = candidate_session(text)
         experiment.measure(course, plan)
         done = analysis.conclude(evidence_of(course, plan))
         rows = tuple(cells(name, done.measures))
-        found.append(Measured(name, "box", "box", rows, done.findings, plan.parameters()))
-    row = Ageing("box", 4096.0, WRITTEN, (1.0,) * 5)
-    row = Ageing("box", 4096.0, WRITTEN, tuple(twin_seconds(text, row, seed=seed)))
-    return Box(text, Sheet((row, row), tuple(found)))
+        found.append(Measurement(name, "box", "box", rows, done.findings, plan.parameters()))
+    row = AgeingRow("box", 4096.0, WRITTEN, (1.0,) * 5)
+    row = AgeingRow("box", 4096.0, WRITTEN, tuple(twin_seconds(text, row, seed=seed)))
+    return Box(text, FitInput((row, row), tuple(found)))
 
 
 def ratios(box: Box, fitted: Fitted) -> dict[str, tuple[float, bool]]:
     """Fitted over true, and whether the fit says that it is determined."""
-    told = {each.key: each.told for each in fitted.parameters}
+    told = {each.key: each.determined for each in fitted.parameters}
     here, there = (describe_twin("box", text, CAPACITY) for text in (fitted.profile, box.profile))
     read = [np.mean([_us(each) for each in _listed(t)]) for t in (fitted.profile, box.profile)]
     return {
@@ -130,7 +130,7 @@ def ratios(box: Box, fitted: Fitted) -> dict[str, tuple[float, bool]]:
 
 
 def _listed(text: str) -> list[str]:
-    value = number(text, "flash.read")
+    value = get_value(text, "flash.read")
     return value if isinstance(value, list) else [value]
 
 
@@ -139,7 +139,7 @@ def _us(text: str) -> float:
 
 
 def _over(box: Box, fitted: Fitted, key: str) -> float:
-    return _us(number(fitted.profile, key)) / _us(number(box.profile, key))
+    return _us(get_value(fitted.profile, key)) / _us(get_value(box.profile, key))
 
 
 def main() -> None:

@@ -14,8 +14,7 @@ import sys
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.fsync.analysis import conclude
 from ssdlab.experiments.fsync.measure import Plan, measure
-from ssdlab.fit.published.figure import Figure
-from ssdlab.fit.published.rows import figures, twins_of
+from ssdlab.fit.published.tables import PublishedValue, compare_twin, twins_of
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import Twin
@@ -23,7 +22,7 @@ from ssdlab.target import Twin
 
 def pair() -> None:
     """Prints the rows of both drives, what follows from them, and how far the twins are off."""
-    found = {twin: {f.what: f for f in figures("fsync", twin)} for twin in twins_of("fsync")}
+    found = {twin: {f.label: f for f in compare_twin("fsync", twin)} for twin in twins_of("fsync")}
     for twin, rows in found.items():
         shown = [*rows.values(), _over(rows, rows, ("write, none", "write, fsync"), "penalty")]
         for each in shown:
@@ -34,14 +33,17 @@ def pair() -> None:
 
 
 def _over(
-    rows: dict[str, Figure], others: dict[str, Figure], names: tuple[str, str], what: str
-) -> Figure:
+    rows: dict[str, PublishedValue],
+    others: dict[str, PublishedValue],
+    names: tuple[str, str],
+    what: str,
+) -> PublishedValue:
     above, below = rows[names[0]], others[names[1]]
-    return Figure(what, above.measured / below.measured, above.twin / below.twin)
+    return PublishedValue(what, above.measured / below.measured, above.twin / below.twin)
 
 
-def _print(whose: str, each: Figure) -> None:
-    print(f"{whose:26} {each.what:14} {each.measured:8.2f} {each.twin:8.2f} {each.error:+7.1%}")
+def _print(whose: str, each: PublishedValue) -> None:
+    print(f"{whose:26} {each.label:14} {each.measured:8.2f} {each.twin:8.2f} {each.error:+7.1%}")
 
 
 def other(name: str) -> None:

@@ -2,7 +2,7 @@
 
 Usage: python bench/twins/mqsim.py [TRACE...]
 
-MQSim's figures are means that it printed (commit 7ec40e3, run for this purpose); it prints no
+MQSim's compare_twin are means that it printed (commit 7ec40e3, run for this purpose); it prints no
 percentiles. Each difference has a variant of the twin beside it that has one thing as MQSim has it:
 docs/models/mqsim.md says what they show. A TRACE is an ASCII trace in MQSim's format, such as its
 own tpcc-small.trace and wsrch-small.trace: replayed at the trace's pace.
@@ -20,7 +20,7 @@ import msgspec
 
 from ssdlab.device import Drive, Job, Replay, look_at, open_twin, run_job
 from ssdlab.device.kinds import Aligned, Listed, Pattern, Said
-from ssdlab.profiles.toml_edit import with_number
+from ssdlab.profiles.toml_edit import set_value
 
 FOLDER: Final = Path(__file__).parents[2] / "examples/simulators"
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -95,7 +95,7 @@ def profile(name: str, changes: Changes) -> str:
     """The text of one of the two profiles, with some of its numbers changed."""
     text = (FOLDER / f"{name}.toml").read_text()
     for key, value in changes.items():
-        text = with_number(text, key, value)
+        text = set_value(text, key, value)
     return text
 
 

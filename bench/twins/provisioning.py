@@ -13,8 +13,8 @@ import sys
 from typing import Final
 
 from ssdlab import profiles
-from ssdlab.fit.published.provisioning import Past, lasting
-from ssdlab.profiles.toml_edit import with_number
+from ssdlab.fit.published.provisioning import Past, steady_rate
+from ssdlab.profiles.toml_edit import set_value
 
 SHARE: Final = 1 / 64
 CELLS: Final[tuple[tuple[int, Past], ...]] = (
@@ -38,9 +38,9 @@ def line(name: str, changes: dict[str, str], share: float) -> None:
     """Prints a way to collect: the four cells, and what the drive's past is worth by itself."""
     text = profiles.load("samsung-840-pro")
     for key, value in changes.items():
-        text = with_number(text, key, value)
-    cells = [lasting(text, visible, past, share) for visible, past in CELLS]
-    shown = " | ".join(f"{each.per_s:.0f} ({each.amplification:.2f})" for each in cells)
+        text = set_value(text, key, value)
+    cells = [steady_rate(text, visible, past, share) for visible, past in CELLS]
+    shown = " | ".join(f"{each.per_s:.0f} ({each.waf:.2f})" for each in cells)
     fresh, aged, ample, _ = (each.per_s for each in cells)
     print(f"| {name} | {shown} | {ample / aged:.1f} | {fresh / aged:.1f} |", flush=True)
 

@@ -42,8 +42,8 @@ def profile(tmp_path: Path) -> Callable[[str, str], str]:
         ([""], ["the target is empty"]),
         (["/dev/null"], ["/dev/null is neither a directory nor a block device"]),
         (["twin:toshiba-xg6"], ["'toshiba-xg6'; did you mean toshiba-xg5?"]),
-        (["twin:"], ["known are intel-p3520, intel-p4500, "]),
-        (["twin:/no/file.toml"], ["/no/file.toml: no profile can be read there (No such file"]),
+        (["twin:"], ["the twins are intel-p3520, intel-p4500, "]),
+        (["twin:/no/file.toml"], ["/no/file.toml: cannot read this profile (No such file"]),
         ([TWIN, "--size", "0"], ["--size is 0 B", "from 16 MiB on"]),
         ([TWIN, "--size", "512"], ["'512': a size needs a unit: 512MiB"]),
         ([TWIN, "--size", "-1GiB"], ["'-1GiB' is not a size"]),
@@ -232,7 +232,22 @@ def test_the_summaries_in_the_help_of_a_group_are_those_of_its_commands() -> Non
 
 
 @pytest.mark.parametrize(
-    "words", [["--version"], ["--help"], ["doktor"], ["run", "steady", "--help"], ["run", "aging"]]
+    "words",
+    [
+        ["--version"],
+        ["--help"],
+        ["doktor"],
+        ["run", "steady", "--help"],
+        ["run", "aging"],
+        ["twin", "fit", "--help"],
+        ["twin", "fit", "runs", "--start", "toshiba-xg5", "--out", "x.toml", "--bogus"],
+        ["twin", "list", "--help"],
+        ["twin", "show", "toshiba-xg6"],
+        ["twin", "check", "no-such-file.toml"],
+        ["twin", "what-if", "--help"],
+        ["twin", "what-if", "toshiba-xg5", "--change", "ftl.spare=1", "--run", "stead"],
+        ["sweep", "--help"],
+    ],
 )
 def test_help_and_errors_of_usage_load_no_library_for_numbers(
     words: list[str],

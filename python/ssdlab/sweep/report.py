@@ -1,4 +1,4 @@
-"""`SweepPage`: a sweep's sensitivity and its best points, as tables, words and figures."""
+"""`SweepPage`: a sweep's effects and Pareto-optimal points, as tables, notes and figures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ssdlab.sweep.analysis.summary import NUMBERS, Point, Summary
 from ssdlab.view import Column, Picture, Table, drawn
 from ssdlab.wording import NOTHING, given, label, number, plain, unit_of
 
-SHOWN: Final = 40
-"""Points of a table at most."""
+ROWS_MAX: Final = 40
+"""Rows of the table of points."""
 _LABELS: Final = {
     "read_mib_per_s": "Read",
     "write_iops": "Writes",
@@ -23,9 +23,10 @@ _LABELS: Final = {
     "cost": "Cost",
 }
 _PAIRS: Final = (("cost", "read_mib_per_s"), ("waf", "latency_us_p99"), ("cost", "waf"))
+"""The x and y axes of the figures."""
 _AXES: Final = {
-    "cost": "cost, flash bought / usable",
-    "read_mib_per_s": "reads in order, MiB/s",
+    "cost": "cost, flash / usable capacity",
+    "read_mib_per_s": "sequential reads, MiB/s",
     "waf": "write amplification",
     "latency_us_p99": "p99 of single reads, us",
 }
@@ -33,59 +34,59 @@ _AXES: Final = {
 
 @dataclass(frozen=True)
 class SweepPage:
-    """A sweep for people."""
+    """A sweep's summary in the form that the report renders."""
 
     summary: Summary
 
     @property
     def title(self) -> str:
-        """Its name."""
+        """The sweep's name and profile."""
         return f"Sweep {plain(self.summary.name)} of {plain(self.summary.profile)}"
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """What decides, then the points that none beats."""
-        found = []
+        """The main effects, then the Pareto-optimal points."""
+        tables = []
         if self.summary.effects:
-            found.append(("What decides, share of the variance", self._effects()))
+            tables.append(("Main effects, share of the variance", self._effects_table()))
         best = [point for point in self.summary.points if point.best]
         if best:
-            left = len(best) - SHOWN
-            more = f", {left} more not shown" if left > 0 else ""
-            found.append((f"Beaten by none{more}", self._points(best[:SHOWN])))
-        return found
+            hidden = len(best) - ROWS_MAX
+            more = f", {hidden} more not shown" if hidden > 0 else ""
+            table = self._points_table(best[:ROWS_MAX])
+            tables.append((f"Pareto-optimal points{more}", table))
+        return tables
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
-        """One sentence."""
+        """The verdict, under the sweep's name."""
         return [(plain(self.summary.name), plain(self.summary.verdict))]
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """How to read it, and which runs failed."""
-        found = []
+        """How to read the tables, and which runs failed."""
+        notes = []
         if self.summary.effects:
             sentence = (
-                "A share is a parameter's own part of the variance (of logarithms) with its 95 % "
-                "interval; what several do only together is in none."
+                "A share is the part of the variance (of logarithms) that a parameter explains by "
+                "itself, with its 95 % interval; interactions between parameters are in none."
             )
-            found.append(("shares", sentence))
+            notes.append(("shares", sentence))
         if self.summary.points:
             sentence = (
-                "Beaten by none: no other point under the same load reads as fast, writes as "
-                "little to the flash, answers as soon (p99) and costs as little flash, and is "
-                "better in one of them."
+                "A point is Pareto-optimal if no other point under the same load is at least as "
+                "good in read rate, write amplification, p99 and cost, and better in one of them."
             )
-            found.append(("points", sentence))
+            notes.append(("points", sentence))
         for row in self.summary.failed:
-            where = ", ".join(f"{key}={_shown(row[key])}" for key in self.summary.keys)
+            where = ", ".join(f"{key}={_format(row[key])}" for key in self.summary.keys)
             sentence = f"{where}, seed {row['seed']}: {row['reason']}"
-            found.append(("failed", plain(sentence)))
-        return found
+            notes.append(("failed", plain(sentence)))
+        return notes
 
     @property
     def pictures(self) -> list[Picture]:
-        """The points over pairs of what is wanted."""
+        """Scatter plots of the points over pairs of goals."""
         return [
             picture
             for across, up in _PAIRS
@@ -98,24 +99,24 @@ class SweepPage:
             )
         ]
 
-    def _effects(self) -> Table:
-        have = {each.number for each in self.summary.effects}
+    def _effects_table(self) -> Table:
+        have = {effect.number for effect in self.summary.effects}
         numbers = [name for name in NUMBERS if name in have]
-        by_place = {(each.key, each.number): each for each in self.summary.effects}
+        effects = {(effect.key, effect.number): effect for effect in self.summary.effects}
         columns = (Column("", numeric=False), *(Column(_LABELS[name]) for name in numbers))
         rows = tuple(
-            (plain(key), *(_share(by_place.get((key, name))) for name in numbers))
+            (plain(key), *(_share(effects.get((key, name))) for name in numbers))
             for key in self.summary.keys
         )
         return Table(columns, rows)
 
-    def _points(self, points: list[Point]) -> Table:
+    def _points_table(self, points: list[Point]) -> Table:
         keys = list(self.summary.keys)
         columns = [Column(plain(key), numeric=self.summary.keys[key]) for key in keys]
         columns += [Column(_LABELS[name], unit_of(f"x_{name}")) for name in NUMBERS]
         rows = [
             (
-                *(_shown(point.values[key]) for key in keys),
+                *(_format(point.values[key]) for key in keys),
                 *(number(point.means[n]) if n in point.means else NOTHING for n in NUMBERS),
             )
             for point in points
@@ -124,9 +125,9 @@ class SweepPage:
 
     def _spots(self, across: str, up: str) -> list[Spot]:
         return [
-            Spot(each.means[across], each.means[up], each.best, _told(each))
-            for each in self.summary.points
-            if across in each.means and up in each.means
+            Spot(point.means[across], point.means[up], point.best, _point_label(point))
+            for point in self.summary.points
+            if across in point.means and up in point.means
         ]
 
 
@@ -136,9 +137,9 @@ def _share(effect: Effect | None) -> str:
     return f"{effect.share:.0%} ({effect.low:.0%} to {effect.high:.0%})"
 
 
-def _told(point: Point) -> str:
-    return ", ".join(f"{label(key)} {_shown(value)}" for key, value in point.values.items())
+def _point_label(point: Point) -> str:
+    return ", ".join(f"{label(key)} {_format(value)}" for key, value in point.values.items())
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     return given(value) if isinstance(value, int | float) else plain(value)
