@@ -1,4 +1,4 @@
-"""`WhatIf`: two runs and what differs between them, as text, a table and a figure."""
+"""`WhatIf`: the comparison of an unchanged and a changed twin, as a table and a figure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ssdlab.view import Column, Picture, Table, drawn
 from ssdlab.wording import NOTHING, number, plain, unit_of
 
 DRAWN: Final = 24
-"""Rows of the figure at most."""
+"""Maximum number of rows in the figure."""
 _COLUMNS: Final = (
     Column("", numeric=False),
     Column("As is"),
@@ -28,7 +28,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The changes in words, both runs (as is first), and what differs, findings first."""
+    """The changes in words, both runs (unchanged first), and the contrasts (findings first)."""
 
     changes: Sequence[str]
     runs: tuple[Run, Run]
@@ -36,34 +36,33 @@ class WhatIf:
 
     @property
     def title(self) -> str:
-        """What was asked."""
+        """The question."""
         return f"What if {' and '.join(map(plain, self.changes))}?"
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """A row for each finding and each case that both runs measured."""
-        rows = [self._cells(each) for each in self.contrasts]
-        return [("", Table(_COLUMNS, tuple(rows)))]
+        """One row for each finding and case that both runs have."""
+        return [("", Table(_COLUMNS, tuple(self._cells(each) for each in self.contrasts)))]
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
-        """What each run comes to."""
-        words = (plain(run.result.verdict) or "too little was measured" for run in self.runs)
-        return list(zip(("as is", "changed"), words, strict=True))
+        """The verdict of each run."""
+        verdicts = (plain(run.result.verdict) or "too little was measured" for run in self.runs)
+        return list(zip(("as is", "changed"), verdicts, strict=True))
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """What the runs doubt of themselves."""
+        """The warnings of both runs."""
         return warnings_of(self.runs)
 
     @property
     def pictures(self) -> list[Picture]:
-        """The ratios with their intervals, where there are any."""
+        """A forest plot of the ratios with their intervals."""
         rows = [self._ratio(each) for each in self.contrasts if each.ratio]
         return drawn(
-            "What the changes make of each number",
-            "Right of 1 is more, left of it less; of times and of amplification less is better. "
-            "Lines are 95 % intervals.",
+            "Effect of the changes on each number",
+            "Right of 1: the number grew; left: it fell. Less is better for times and write "
+            "amplification. Lines are 95 % intervals.",
             lambda size: figure.forest("what-if", "changed / as is", rows[:DRAWN], size),
         )
 
