@@ -79,8 +79,8 @@ def twin_seconds(profile: str, row: AgeingRow, *, size: int = SCALED_FILE, seed:
     drive = open_twin(row.model, profile, CAPACITY_RATIO * size, seed=seed)
     session = RunSession(OpenTarget(drive, {}))
     aging.measure(session, plan)
-    rows = measures(session.recording.tables()["steps"], 1)
-    return np.array([each["read_s"] for each in rows], dtype=np.float64) / scale
+    stages = measures(session.recording.tables()["steps"], 1)
+    return np.array([stage["read_s"] for stage in stages], dtype=np.float64) / scale
 
 
 def relative_errors(row: AgeingRow, seconds: Floats) -> Floats:

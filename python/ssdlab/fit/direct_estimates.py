@@ -40,17 +40,17 @@ def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[
     Chunk and dies of a regular stripe, the buffer without correction, the absence of an SLC cache,
     and the class of the write cache.
     """
-    for each in results:
-        chunk, units = each.number("chunk_kib"), each.number("units")
-        if each.experiment == "stripe" and chunk is not None and units is not None:
+    for measurement in results:
+        chunk, units = measurement.number("chunk_kib"), measurement.number("units")
+        if measurement.experiment == "stripe" and chunk is not None and units is not None:
             yield _exact("ftl.chunk", f"{chunk:g} KiB")
-            yield from _dies(profile, int(units), each.where)
-        if (buffer := each.number("buffer_mib")) is not None:
+            yield from _dies(profile, int(units), measurement.where)
+        if (buffer := measurement.number("buffer_mib")) is not None:
             yield _exact("buffer.size", f"{round(buffer * MIB / KIB)} KiB")
-        if _has_no_slc(each) and get_value(profile, SLC) is not None:
+        if _has_no_slc(measurement) and get_value(profile, SLC) is not None:
             yield _exact(SLC, None)
-        if each.experiment == "fsync":
-            for key, value in _WRITE_CACHE_CLASSES.get(each.text("class") or "", {}).items():
+        if measurement.experiment == "fsync":
+            for key, value in _WRITE_CACHE_CLASSES.get(measurement.text("class") or "", {}).items():
                 yield _exact(key, value)
 
 
@@ -122,10 +122,10 @@ def corrected_estimates(profile: str, results: Sequence[Measurement]) -> list[Es
         TargetError: a twin with such numbers is impossible.
     """
     estimates: list[Estimate] = []
-    for each in results:
-        correct = _CORRECTIONS.get(each.experiment)
+    for measurement in results:
+        correct = _CORRECTIONS.get(measurement.experiment)
         if correct is not None:
-            estimates += correct(profile, each)
+            estimates += correct(profile, measurement)
     return estimates
 
 

@@ -32,14 +32,14 @@ class FitInput:
     def experiments(self) -> list[str]:
         """The experiments with results, each once."""
         names = [] if self.row is None else ["aging"]
-        return list(dict.fromkeys([*names, *(each.experiment for each in self.others)]))
+        return list(dict.fromkeys([*names, *(results.experiment for results in self.others)]))
 
     @property
     def label(self) -> str:
         """The results in a few words, for a profile's `source`."""
         if self.row is not None and not self.others:
             return f"the ageing row of {self.row.model}"
-        models = [each.model for each in self.others if each.model]
+        models = [results.model for results in self.others if results.model]
         models += [] if self.row is None else [self.row.model]
         return ", ".join(self.experiments) + (f" of {models[0]}" if models else "")
 
@@ -73,12 +73,13 @@ def hold_out(results: Results, options: Sequence[str]) -> FitInput:
 
 def _require_match(text: str, fit_input: FitInput) -> None:
     name = text.partition(":")[0]
-    cells = [cell for each in fit_input.others if each.experiment == name for cell in each.cells]
+    matching = [results for results in fit_input.others if results.experiment == name]
+    cells = [cell for results in matching for cell in results.cells]
     if any(fit_input.is_held_out(name, cell) for cell in cells):
         return
     rows = f"; the rows of {name} are {'; '.join(cell.label for cell in cells)}" if cells else ""
     allowed = [] if fit_input.row is None else ["aging:AMOUNTS"]
-    allowed += dict.fromkeys(each.experiment for each in fit_input.others if each.cells)
+    allowed += dict.fromkeys(results.experiment for results in fit_input.others if results.cells)
     if not allowed:
         raise UsageError(f"--hold-out is {text}, but these results have no rows; leave it out")
     raise UsageError(

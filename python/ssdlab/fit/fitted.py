@@ -90,7 +90,7 @@ def fit(profile: str, fit_input: FitInput, source: str, progress: Progress) -> F
     Raises:
         UsageError: the start profile is unusable, or no result is one that a twin has.
     """
-    direct = {each.key: each for each in initial_estimates(profile, fit_input.others)}
+    direct = {estimate.key: estimate for estimate in initial_estimates(profile, fit_input.others)}
     start = apply_estimates(profile, list(direct.values()), source)
     objectives = list(_objectives(start, fit_input))
     if not direct and not any(whole.cells for whole, _ in objectives):
@@ -101,10 +101,10 @@ def fit(profile: str, fit_input: FitInput, source: str, progress: Progress) -> F
     space = search_space(start, fit_input.experiments, direct)
     solutions = search(start, [kept for _, kept in objectives if kept.cells], space, progress)
     text = _apply_solution(start, space, solutions[0], source)
-    direct |= {each.key: each for each in corrected_estimates(text, fit_input.others)}
+    direct |= {estimate.key: estimate for estimate in corrected_estimates(text, fit_input.others)}
     text = apply_estimates(text, list(direct.values()), source)
-    parameters = [replace(each, start=get_value(profile, each.key)) for each in direct.values()]
-    parameters += [_with_units(start, text, space, each) for each in estimates(space, solutions)]
+    parameters = [replace(one, start=get_value(profile, one.key)) for one in direct.values()]
+    parameters += [_with_units(start, text, space, one) for one in estimates(space, solutions)]
     checks = [*_check_cells(text, objectives), *_check_findings(text, fit_input.others)]
     return Fitted(text, tuple(parameters), tuple(checks))
 
@@ -171,7 +171,7 @@ def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source
 def _with_units(start: str, text: str, space: SearchSpace, estimate: Estimate) -> Estimate:
     """An estimate of the search with the profile's values and units instead of factors."""
     key, low, high = estimate.key, estimate.low, estimate.high
-    scale = next((each for each in space.scales if each.key == key), None)
+    scale = next((scale for scale in space.scales if scale.key == key), None)
     if scale is not None:
         low, high = (get_value(scale.apply(start, factor), key) for factor in (low, high))
     return Estimate(

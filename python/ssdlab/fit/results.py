@@ -61,7 +61,7 @@ def read_results(paths: Sequence[Path], model: str | None = None) -> Results:
     if len(rows) > 1 or (model is not None and rows):
         rows = [ageing_rows.select_row(rows, model, where)]
     if model is not None:
-        others = [each for each in others if not each.model or model.lower() in each.model.lower()]
+        others = [one for one in others if not one.model or model.lower() in one.model.lower()]
         if not rows and not others:
             raise UsageError(f"{where} has no results of {model}; leave --model out")
     check_agreement(others, rows)

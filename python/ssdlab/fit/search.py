@@ -125,7 +125,7 @@ def _require_solution(solutions: list[Solution]) -> None:
 
 def _discriminating(objectives: Sequence[Objective]) -> Sequence[Objective]:
     """The objectives that depend on the choices; all of them if none or all do."""
-    subset = [each for each in objectives if each.experiment in DISCRIMINATING]
+    subset = [one for one in objectives if one.experiment in DISCRIMINATING]
     return subset if 0 < len(subset) < len(objectives) else objectives
 
 
@@ -139,7 +139,7 @@ def _solve_roughly(task: _Task, progress: Progress) -> list[Solution]:
     objectives = _discriminating(task.objectives)
     start, rounds = task.start.log_factors, ROUGH_ROUNDS
     if objectives is not task.objectives and len(combinations) > REFINED_MOST:
-        others = [each for each in task.objectives if each.experiment not in DISCRIMINATING]
+        others = [one for one in task.objectives if one.experiment not in DISCRIMINATING]
         solution = _solve(replace(task, objectives=others))
         start, rounds = (start if solution is None else solution.log_factors), 1
     rough = replace(task, objectives=objectives, rounds=rounds, effort=Effort.ROUGH)
@@ -193,7 +193,7 @@ def _solve(task: _Task) -> Solution | None:
         points = [moved + STEP * axis for axis in np.eye(len(moved))]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             there = list(pool.map(residuals, points))
-        return np.column_stack([(each - here) / STEP for each in there])
+        return np.column_stack([(shifted - here) / STEP for shifted in there])
 
     try:
         if task.rounds == 1:  # the cost at the start, without a search
@@ -244,5 +244,5 @@ def estimates(space: SearchSpace, solutions: list[Solution]) -> Iterator[Estimat
         prior_width = 2 * np.sqrt(CHI2_95) * scale.prior_sigma
         determined = bool(high - low <= DETERMINED_SHARE * prior_width)
         low, high = max(low, np.log(scale.low)), min(high, np.log(scale.high))
-        value, low, high = (float(np.exp(each)) for each in (best.log_factors[n], low, high))
+        value, low, high = (float(np.exp(x)) for x in (best.log_factors[n], low, high))
         yield Estimate(scale.key, value, low, high, determined)

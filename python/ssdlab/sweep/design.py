@@ -61,7 +61,7 @@ def points(spec: Spec) -> list[dict[str, Value]]:
     """The varied parameters at each point; in a grid, the last key varies fastest."""
     if spec.design == "grid":
         lists = [values for values in spec.vary.values() if not isinstance(values, Range)]
-        return [dict(zip(spec.vary, each, strict=True)) for each in itertools.product(*lists)]
+        return [dict(zip(spec.vary, values, strict=True)) for values in itertools.product(*lists)]
     from scipy.stats.qmc import LatinHypercube
 
     sampler = LatinHypercube(len(spec.vary), rng=np.random.default_rng(spec.seed))

@@ -80,18 +80,18 @@ def _print_runs(spec: Spec, runs: list[SweepRun], *, json: bool) -> None:
     if json:
         rows = [
             {
-                **{name: getattr(each, name) for name in ("key", "point", "repeat", "values")},
-                "seed": each.plan["seed"],
+                **{name: getattr(run, name) for name in ("key", "point", "repeat", "values")},
+                "seed": run.plan["seed"],
             }
-            for each in runs
+            for run in runs
         ]
         write_out(encode_json({"sweep": spec.name, "runs": rows}))
         return
     lines = []
-    for each in runs:
-        values = ", ".join(f"{key}={_format(value)}" for key, value in each.values.items())
-        lines.append(f"{each.point}.{each.repeat}  seed {each.plan['seed']}  {values}\n")
-    memory = format_size(max(memory_of(each) for each in runs))
+    for run in runs:
+        values = ", ".join(f"{key}={_format(value)}" for key, value in run.values.items())
+        lines.append(f"{run.point}.{run.repeat}  seed {run.plan['seed']}  {values}\n")
+    memory = format_size(max(memory_of(run) for run in runs))
     write_out("".join(lines) + f"{len(runs)} runs, up to {memory} of memory each\n")
 
 

@@ -37,7 +37,7 @@ def print_json(fitted: Fitted, out: Path) -> None:
         "profile": str(out),
         "measures": rows,
         "parameters": [
-            {name: getattr(each, name) for name in columns} for each in fitted.parameters
+            {name: getattr(parameter, name) for name in columns} for parameter in fitted.parameters
         ],
         "mean_error": float(abs(fitted.errors).mean()) if fitted.checks else None,
         "warnings": _warnings(fitted),
@@ -77,11 +77,11 @@ def _parameters_table(fitted: Fitted) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("key", "start", "fitted", "95 % interval"):
         table.add_column(title, overflow="fold")
-    for each in fitted.parameters:
-        interval = f"{_format(each.low)} to {_format(each.high)}"
-        if each.low == each.high == each.value:
+    for parameter in fitted.parameters:
+        interval = f"{_format(parameter.low)} to {_format(parameter.high)}"
+        if parameter.low == parameter.high == parameter.value:
             interval = "none but this"
-        table.add_row(each.key, _format(each.start), _format(each.value), interval)
+        table.add_row(parameter.key, _format(parameter.start), _format(parameter.value), interval)
     return table
 
 

@@ -36,7 +36,7 @@ def list_twins(*, json: options.Json = False) -> None:
     twins = {name: describe_twin(name, profiles.load(name)) for name in profiles.names()}
     if json:
         rows = [
-            {"name": name, **twin, "tables": [asdict(each) for each in errors[name]]}
+            {"name": name, **twin, "tables": [asdict(error) for error in errors[name]]}
             for name, twin in twins.items()
         ]
         _print_json({"twins": rows})
@@ -56,9 +56,9 @@ def list_twins(*, json: options.Json = False) -> None:
 
 def _error_cells(errors: list[TableErrors]) -> tuple[str, str, str]:
     """The columns table, error and fitted, with one line for each table."""
-    values = (f"{each.mean_error:.1%} ({each.worst_error:.0%})" for each in errors)
-    fitted = ("yes" if each.fitted else "no" for each in errors)
-    return "\n".join(each.table for each in errors), "\n".join(values), "\n".join(fitted)
+    values = (f"{error.mean_error:.1%} ({error.worst_error:.0%})" for error in errors)
+    fitted = ("yes" if error.fitted else "no" for error in errors)
+    return "\n".join(error.table for error in errors), "\n".join(values), "\n".join(fitted)
 
 
 @app.command(name="show", epilog="Example: ssdlab twin show toshiba-xg5 --capacity 8GiB")

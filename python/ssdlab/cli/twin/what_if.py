@@ -138,8 +138,8 @@ def _compare(changes: list[Change], runs: list[Run]) -> WhatIf:
     contrasts = of_findings(first.findings, second.findings)
     contrasts += of_measures(first.experiment, first.measures, second.measures)
     sentences = [
-        f"{each.key} were {_format(each.becomes)} instead of {_format(each.was)}"
-        for each in changes
+        f"{change.key} were {_format(change.becomes)} instead of {_format(change.was)}"
+        for change in changes
     ]
     return WhatIf(sentences, (runs[0], runs[1]), contrasts)
 

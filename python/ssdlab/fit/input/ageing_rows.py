@@ -88,11 +88,11 @@ def _numbers(table: dict[str, Any], key: str, where: str) -> list[float]:
         )
     value = table[key]
     values = value if isinstance(value, list) else [value]
-    for each in values:
-        if isinstance(each, bool) or not isinstance(each, int | float) or not math.isfinite(each):
+    for x in values:
+        if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x):
             unit = "seconds" if key == "seconds" else "MiB"
-            raise UsageError(f"{where} {key} has {each!r}; it must be a number of {unit}, as 4.5")
-    return [float(each) for each in values]
+            raise UsageError(f"{where} {key} has {x!r}; it must be a number of {unit}, as 4.5")
+    return [float(x) for x in values]
 
 
 def _make_row(

@@ -26,7 +26,7 @@ def check_agreement(results: Sequence[Measurement], rows: Sequence[AgeingRow] = 
     Raises:
         UsageError: names the two results that contradict each other.
     """
-    models = [(each.model, each.where) for each in results if each.model]
+    models = [(one.model, one.where) for one in results if one.model]
     models += [(row.drive, row.where) for row in rows if row.drive]
     for one, other in pairwise(models):
         if not _may_be_one_model(one[0], other[0]):
@@ -34,9 +34,9 @@ def check_agreement(results: Sequence[Measurement], rows: Sequence[AgeingRow] = 
                 f"the results are of two drives, {one[0]} in {one[1]} and {other[0]} in "
                 f"{other[1]}; give those of one"
             )
-    for each in results:
-        _check_stripe(each)
-        _check_cells(each, each)
+    for measurement in results:
+        _check_stripe(measurement)
+        _check_cells(measurement, measurement)
     for first, second in combinations(results, 2):
         if first.experiment == second.experiment:
             _check_findings(first, second)

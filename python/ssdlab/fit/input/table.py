@@ -56,7 +56,11 @@ def columns_of(name: str) -> tuple[str, ...]:
         return _NEEDED[name]
     columns = CASES[name]
     unit = ("unit",) if name == "suite" else ()  # other columns have the unit in their name
-    return (*columns.case, *(each for each in columns.measured if each not in _OPTIONAL), *unit)
+    return (
+        *columns.case,
+        *(column for column in columns.measured if column not in _OPTIONAL),
+        *unit,
+    )
 
 
 def from_csv(path: Path) -> tuple[str, list[dict[str, Any]]]:

@@ -72,7 +72,7 @@ def compare_twin(table: str, twin: str) -> list[PublishedValue]:
     """
     if table == "aging":
         return _aging(twin)
-    drive = next((each for each in _drives(table) if each["twin"] == twin), None)
+    drive = next((row for row in _drives(table) if row["twin"] == twin), None)
     if drive is None:
         raise KeyError(f"{table} has no {twin}")
     return _COMPARE[table](drive)

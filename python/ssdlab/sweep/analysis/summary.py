@@ -115,8 +115,10 @@ def _load(point: Point) -> dict[str, Any]:
 
 def _strongest(found: Sequence[Effect], number: str) -> str:
     """The parameter with the largest share of a result's variance; "" if all are small."""
-    candidates = [each for each in found if each.number == number and each.share >= SHARE_MIN]
+    candidates = [
+        effect for effect in found if effect.number == number and effect.share >= SHARE_MIN
+    ]
     if not candidates:
         return ""
-    most = max(candidates, key=lambda each: each.share)
+    most = max(candidates, key=lambda effect: effect.share)
     return f"{most.key} explains {most.share:.0%} of the variance of {number}"
