@@ -16,7 +16,8 @@ import numpy as np
 
 from ssdlab import profiles
 from ssdlab.fit.ageing import FINAL_FILE, AgeingRow, relative_errors, twin_seconds
-from ssdlab.fit.fitted import fit_ageing
+from ssdlab.fit.fit_input import FitInput
+from ssdlab.fit.fitted import fit
 from ssdlab.fit.results import published_rows
 from ssdlab.profiles.toml_edit import set_value
 
@@ -42,7 +43,7 @@ def times_of(name: str, row: AgeingRow, *, hold_out: bool) -> np.ndarray:
     if not hold_out:
         return twin_seconds(profiles.load(name), row, size=FINAL_FILE)
     kept = row.without((HELD_OUT_FROM,))
-    return fit_ageing(start_of(name), row, kept, "bench", lambda _done, _all: None).answers
+    return fit(start_of(name), FitInput(row=row, kept_row=kept), "bench").twin_values
 
 
 def print_row(name: str, row: AgeingRow, *, hold_out: bool) -> np.ndarray:

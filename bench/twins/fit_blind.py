@@ -163,7 +163,7 @@ def run_twin(seed: int, n: int) -> tuple[bool, str]:
     """Measures and fits twin `n`: whether it was recovered, and its row."""
     start = time.process_time()
     twin = measure_twin(draw_profile(random.Random(1000 * seed + n)), n)
-    fitted = fit(profiles.load(START), twin.results, "bench", lambda _done, _all: None)
+    fitted = fit(profiles.load(START), twin.results, "bench")
     rows = ratios(twin, fitted)
     is_recovered = all(abs(rows[k][0] - 1) <= TOLERANCE or not rows[k][1] for k in list(rows)[:4])
     cells = "  ".join(f"{k} {v:5.3f}{' ' if known else '*'}" for k, (v, known) in rows.items())

@@ -55,7 +55,7 @@ def _steady(text: str) -> Measurement:
 def fitted() -> Fitted:
     truth = _truth()
     fit_input = FitInput((_stripe(truth), _steady(truth)), held_out=("stripe:4",))
-    return fit(profiles.load("toshiba-xg5"), fit_input, "test", lambda _done, _all: None)
+    return fit(profiles.load("toshiba-xg5"), fit_input, "test")
 
 
 def test_chunk_and_dies_are_exact_and_spare_tr_tprog_within_ten_percent(
@@ -77,7 +77,7 @@ def test_a_table_with_chunk_and_units_determines_nothing_else() -> None:
         for name, value in {"chunk_kib": 64.0, "units": 6}.items()
     }
     fit_input = FitInput((Measurement("stripe", "", "table", findings=findings),))
-    fitted = fit(profiles.load("toshiba-xg5"), fit_input, "test", lambda _done, _all: None)
+    fitted = fit(profiles.load("toshiba-xg5"), fit_input, "test")
     determined = {each.key: each.determined for each in fitted.parameters}
     assert get_value(fitted.profile, "ftl.chunk") == "64 KiB"
     assert get_value(fitted.profile, "flash.channels") == 6

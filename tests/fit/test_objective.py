@@ -89,6 +89,6 @@ def test_flush_time_and_program_time_are_separated(start: str | None, truth: flo
     rows = tuple(cells("fsync", conclusion.measures))
     results = Measurement("fsync", "", "box", rows, conclusion.findings, plan.parameters())
     start_text = set_value(profiles.load("toshiba-xg5"), FLUSH, start)
-    fitted = fit(start_text, FitInput((results,)), "test", lambda _done, _all: None)
+    fitted = fit(start_text, FitInput((results,)), "test")
     assert _us(fitted.profile, FLUSH) == pytest.approx(truth, abs=200)
     assert _us(fitted.profile, "flash.program") == pytest.approx(700, rel=0.25)

@@ -9,7 +9,8 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
-from ssdlab.fit.fitted import Fitted, fit_ageing
+from ssdlab.fit.fit_input import FitInput
+from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.parameters import LINK_MAX, Choice, SearchSpace, search_space
 from ssdlab.profiles.toml_edit import get_value, set_value
 
@@ -41,7 +42,7 @@ def _fit(
         return SearchSpace(wide.scales, (PORTIONS, COUNTS))
 
     monkeypatch.setattr("ssdlab.fit.fitted.search_space", narrow)
-    return fit_ageing(start, row, kept or row, "test", lambda _done, _all: None)
+    return fit(start, FitInput(row=row, kept_row=kept or row), "test")
 
 
 def test_a_fit_to_a_twins_own_row_recovers_the_twin(monkeypatch: pytest.MonkeyPatch) -> None:

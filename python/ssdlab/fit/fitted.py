@@ -11,7 +11,6 @@ import numpy as np
 from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
 from ssdlab.errors import UsageError
-from ssdlab.fit.ageing import AgeingRow
 from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
 from ssdlab.fit.fit_input import FitInput
 from ssdlab.fit.measurement import Measurement
@@ -70,18 +69,9 @@ class Fitted:
         return np.array([check.error for check in self.checks])
 
 
-def fit_ageing(
-    profile: str, row: AgeingRow, kept: AgeingRow, source: str, progress: Progress
+def fit(
+    profile: str, fit_input: FitInput, source: str, progress: Progress = lambda _done, _total: None
 ) -> Fitted:
-    """Fits a profile's text to `kept`, which is `row` or its beginning, and checks it on `row`.
-
-    Raises:
-        UsageError: as `fit`.
-    """
-    return fit(profile, FitInput(row=row, kept_row=kept), source, progress)
-
-
-def fit(profile: str, fit_input: FitInput, source: str, progress: Progress) -> Fitted:
     """Fits a profile's text to the results that are not held out, and checks it on all of them.
 
     Direct estimates come first, then the search; then buffer and spare are corrected with the

@@ -89,7 +89,7 @@ def search(
     profile: str,
     objectives: Sequence[Objective],
     space: SearchSpace,
-    progress: Progress = lambda _done, _total: None,
+    progress: Progress,
 ) -> list[Solution]:
     """Solutions for the combinations of choices that are close to the best, best first.
 

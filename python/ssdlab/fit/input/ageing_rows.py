@@ -12,7 +12,7 @@ from ssdlab.errors import UsageError
 from ssdlab.experiments.aging.analysis import measures, whole
 from ssdlab.fit.ageing import AgeingRow
 from ssdlab.fit.input.agreement import MAX_RATIO
-from ssdlab.fit.input.limits import Limits, check_number
+from ssdlab.fit.input.table import Limits, check_number
 from ssdlab.records import Run
 
 HINT: Final = "give a run of `ssdlab run aging`, or a TOML or CSV file with an ageing row"

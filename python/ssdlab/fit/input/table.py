@@ -6,23 +6,47 @@ import csv
 import io
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ssdlab.analysis.cells import CASES, cells
 from ssdlab.errors import UsageError
-from ssdlab.fit.input.limits import COLUMNS, MEANS, Limits, check_number, unit_of_mean
 from ssdlab.fit.measurement import Measurement
 from ssdlab.input_files import read_text
 from ssdlab.records import Finding
 from ssdlab.units import parse_size
 
+
+@dataclass(frozen=True)
+class Limits:
+    """A unit, and the smallest and largest plausible number in it: catches typing errors."""
+
+    unit: str
+    low: float
+    high: float
+
+
+_RATE: Final = Limits("MiB/s", 0.001, 1e5)
+COLUMNS: Final = {
+    "alignment_kib": Limits("KiB", 0.5, 1 << 30),
+    "unit_kib": Limits("KiB", 0.5, 1 << 30),
+    "in_flight": Limits("", 1, 65536),
+    "queue_depth": Limits("", 1, 65536),
+    "read_ms": Limits("ms", 0.001, 1e7),
+    "sync_us_p50": Limits("us", 0, 1e8),
+    "read_mib_per_s": _RATE,
+    "write_mib_per_s": _RATE,
+}
+"""Limits of the columns of a table."""
+MEANS: Final = {"MiB/s": _RATE, "us": Limits("us", 0.1, 1e8)}
+"""Limits of a suite's `mean`, by its unit."""
+LATENCY: Final = "access time"
+"""The suite's test whose mean is a latency."""
 TEXT_COLUMNS: Final = frozenset({"test", "op", "mode", "unit"})
 _NEEDED: Final = {"aging": ("file_mib", "written_mib", "read_s")}
 _OPTIONAL: Final = frozenset({"read_mib_per_s", "sync_us_p50"})
 _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S.*?)?\s*")
-
-
 FINDINGS: Final = {
     "stripe": {
         "chunk_kib": Limits("KiB", 4, 1 << 20),
@@ -218,3 +242,20 @@ def _split_unit(row: dict[str, Any], where: str) -> dict[str, Any]:
     if match is None or match[2] not in MEANS:
         raise UsageError(f"{where} mean is {row['mean']!r}; it must be a number of MiB/s or us")
     return {**row, "mean": _parse_number(match[1], f"{where} mean"), "unit": match[2]}
+
+
+def check_number(value: float, limits: Limits, where: str) -> None:
+    """Refuses a number outside its limits; `where` starts the message.
+
+    Raises:
+        UsageError: the number is outside.
+    """
+    if not limits.low <= value <= limits.high:
+        given = f"{value:g} {limits.unit}".rstrip()
+        allowed = f"{limits.low:g} to {limits.high:g} {limits.unit}".rstrip()
+        raise UsageError(f"{where} is {given}; it must be from {allowed}")
+
+
+def unit_of_mean(test: str) -> str:
+    """The unit of a suite test's mean."""
+    return "us" if test.startswith(LATENCY) else "MiB/s"
