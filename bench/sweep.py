@@ -26,22 +26,22 @@ from typing import Any
 
 import psutil
 
-from ssdlab.sweep.cluster import perform_on
-from ssdlab.sweep.design import Order, orders
-from ssdlab.sweep.here import Ended, perform_here
-from ssdlab.sweep.spec import read
+from ssdlab.sweep.cluster import execute_on_cluster
+from ssdlab.sweep.design import SweepRun, plan_runs
+from ssdlab.sweep.local import Outcome, execute_locally
+from ssdlab.sweep.spec import read_spec
 
 Rows = dict[str, dict[str, Any]]
 
 
-def rows_of(ends: Iterable[Ended], every: int) -> Rows:
+def rows_of(ends: Iterable[Outcome], every: int) -> Rows:
     """The rows by key, without their run times."""
     rows: Rows = {}
     for at, ended in enumerate(ends, 1):
         assert ended.row is not None, ended.reason
-        assert ended.order.key not in rows, "a run came twice"
+        assert ended.run.key not in rows, "a run came twice"
         kept = {name: value for name, value in ended.row.items() if name != "seconds"}
-        rows[ended.order.key] = kept
+        rows[ended.run.key] = kept
         print(f"\r{at} of {every}", end="", file=sys.stderr)
     return rows
 
@@ -107,17 +107,17 @@ def cluster() -> Iterator[str]:
                 process.wait()
 
 
-def by_processes(runs: list[Order], workers: int) -> Rows:
+def by_processes(runs: list[SweepRun], workers: int) -> Rows:
     """Performs all runs on this machine."""
-    return rows_of(perform_here(runs, workers), len(runs))
+    return rows_of(execute_locally(runs, workers), len(runs))
 
 
-def by_cluster(runs: list[Order], address: str) -> Rows:
+def by_cluster(runs: list[SweepRun], address: str) -> Rows:
     """Performs all runs on a cluster."""
-    return rows_of(perform_on(address, runs), len(runs))
+    return rows_of(execute_on_cluster(address, runs), len(runs))
 
 
-def compare(runs: list[Order], turns: int, *, with_dask: bool) -> None:
+def compare(runs: list[SweepRun], turns: int, *, with_dask: bool) -> None:
     """Runs each part by every method in turn, so that changes of the machine affect all alike."""
     timings: dict[str, list[Timing]] = {}
     for part in (runs[at::turns] for at in range(turns)):
@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--without-dask", action="store_true")
     options = parser.parse_args()
-    runs = orders(read(options.spec)[0])[:: options.every]
+    runs = plan_runs(read_spec(options.spec)[0])[:: options.every]
     compare(runs, options.turns, with_dask=not options.without_dask)
 
 

@@ -1,8 +1,8 @@
-"""What `cache` finds on twins of known caches: sizes, and the rest that gives them back.
+"""Runs `cache` on twins with known caches: sizes, and the rest time that empties them.
 
 Usage: PYTHONPATH=python:tools python bench/twins/cache.py
-Prints a row a twin: buffer and SLC cache of its profile and as found; how long it folds after the
-first writing, by its own counters, and the rest found with its bounds.
+Prints one row for each twin: the buffer and SLC cache that were found, with their intervals; how
+long the twin folds after the first writes, by its own counters; and the rest time that was found.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ TWINS: Final[tuple[tuple[str, KnownTwin], ...]] = (
     ),
     ("4 MiB, dynamic", _twin("4 MiB", f"{DYNAMIC}\n{SLOW}", capacitors=False)),
     ("16 MiB, dynamic", _twin("16 MiB", f"{DYNAMIC}\n{FAST}", capacitors=False)),
-    ("no fall: the link is slow", _twin("4 MiB", "", "50 MiB/s", capacitors=False)),
+    ("no drop: the link is slow", _twin("4 MiB", "", "50 MiB/s", capacitors=False)),
 )
 
 
-def folds_for(twin: KnownTwin) -> float:
-    """Seconds of rest in which the twin folds what the first writing left in its cache."""
-    whole, short, enough = _folded(twin, 100.0), 0.0, 20.0
-    while enough - short > 0.02:
-        middle = (short + enough) / 2
-        short, enough = (short, middle) if _folded(twin, middle) == whole else (middle, enough)
-    return enough
+def folding_s(twin: KnownTwin) -> float:
+    """Seconds of rest that the twin needs to fold the data of the first writes."""
+    total, low, high = _folded_units(twin, 100.0), 0.0, 20.0
+    while high - low > 0.02:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _folded_units(twin, middle) == total else (middle, high)
+    return high
 
 
-def _folded(twin: KnownTwin, rest_s: float) -> int:
-    """Units folded in a rest; what it did is done when the next request comes."""
+def _folded_units(twin: KnownTwin, rest_s: float) -> int:
+    """Units folded during a rest, counted when the next request arrives."""
     drive = open_twin("known", twin.text)
     job = Job(
         op="write",
@@ -84,8 +84,8 @@ def _folded(twin: KnownTwin, rest_s: float) -> int:
     return int(counters["folding_moves"])
 
 
-def found(twin: KnownTwin) -> dict[str, Finding]:
-    """A whole run on a twin."""
+def measure_twin(twin: KnownTwin) -> dict[str, Finding]:
+    """The findings of a complete run on a twin."""
     plan = Plan(size=SIZE, trims=True)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -100,14 +100,14 @@ def main() -> None:
     """Prints the table."""
     print("| twin | buffer found, MiB | cache found, MiB | folds for, s | refill found, s |")
     print("|---|---|---|---|---|")
-    for name, twin in TWINS:
-        findings = found(twin)
-        cells = [_told(findings[each]) for each in ("buffer_mib", "slc_mib", "refill_s")]
-        folds = f"{folds_for(twin):.2f}" if twin.slc else "-"
-        print(f"| {name} | {cells[0]} | {cells[1]} | {folds} | {cells[2]} |", flush=True)
+    for label, twin in TWINS:
+        findings = measure_twin(twin)
+        cells = [_format(findings[name]) for name in ("buffer_mib", "slc_mib", "refill_s")]
+        folding = f"{folding_s(twin):.2f}" if twin.slc else "-"
+        print(f"| {label} | {cells[0]} | {cells[1]} | {folding} | {cells[2]} |", flush=True)
 
 
-def _told(finding: Finding) -> str:
+def _format(finding: Finding) -> str:
     if not isinstance(finding.value, float):
         return "-"
     return f"{finding.value:.4g} ({finding.low or 0:.4g}-{finding.high or 0:.4g})"

@@ -1,10 +1,10 @@
-"""The published fsync pair beside its twins: all rows, each drive's penalty, the pair's ratio.
+"""Compares the published fsync pair with its twins: values, penalties, ratio of the pair.
 
 Usage: python bench/twins/fsync.py [TWIN...]
 
-The pair (fio, 16 KiB, 60 % reads, one after the other, through the page cache of the block device,
-fsync after each write or none): Intel S4500 480 GB and Samsung 970 EVO Plus 500 GB. A twin has no
-page cache: its writes without fsync go past it. Other twins are shown without a drive beside them.
+The pair is Intel S4500 480 GB and Samsung 970 EVO Plus 500 GB (fio, 16 KiB, 60 % reads, queue depth
+1, through the page cache of the block device, with fsync after each write or without). A twin has
+no page cache, so its writes are direct. For each TWIN the values are printed without a drive's.
 """
 
 from __future__ import annotations
@@ -14,50 +14,48 @@ import sys
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.fsync.analysis import conclude
 from ssdlab.experiments.fsync.measure import Plan, measure
-from ssdlab.fit.published.figure import Figure
-from ssdlab.fit.published.rows import figures, twins_of
+from ssdlab.fit.published.tables import PublishedValue, compare_twin, twins_of
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import Twin
 
 
-def pair() -> None:
-    """Prints the rows of both drives, what follows from them, and how far the twins are off."""
-    found = {twin: {f.what: f for f in figures("fsync", twin)} for twin in twins_of("fsync")}
-    for twin, rows in found.items():
-        shown = [*rows.values(), _over(rows, rows, ("write, none", "write, fsync"), "penalty")]
-        for each in shown:
-            _print(twin, each)
-    one, other = found.values()
-    for what in one:
-        _print("S4500 / 970 EVO Plus", _over(one, other, (what, what), what))
+def print_pair() -> None:
+    """Prints both drives' and twins' values, penalties and ratios, with the twins' errors."""
+    values = {twin: {v.label: v for v in compare_twin("fsync", twin)} for twin in twins_of("fsync")}
+    for twin, rows in values.items():
+        penalty = _ratio(rows["write, none"], rows["write, fsync"], "penalty")
+        for value in (*rows.values(), penalty):
+            _print(twin, value)
+    one, other = values.values()
+    for label in one:
+        _print("S4500 / 970 EVO Plus", _ratio(one[label], other[label], label))
 
 
-def _over(
-    rows: dict[str, Figure], others: dict[str, Figure], names: tuple[str, str], what: str
-) -> Figure:
-    above, below = rows[names[0]], others[names[1]]
-    return Figure(what, above.measured / below.measured, above.twin / below.twin)
+def _ratio(above: PublishedValue, below: PublishedValue, label: str) -> PublishedValue:
+    return PublishedValue(label, above.measured / below.measured, above.twin / below.twin)
 
 
-def _print(whose: str, each: Figure) -> None:
-    print(f"{whose:26} {each.what:14} {each.measured:8.2f} {each.twin:8.2f} {each.error:+7.1%}")
+def _print(name: str, value: PublishedValue) -> None:
+    numbers = f"{value.measured:8.2f} {value.twin:8.2f} {value.error:+7.1%}"
+    print(f"{name:26} {value.label:14} {numbers}")
 
 
-def other(name: str) -> None:
-    """Prints writes without and with fsync, the penalty and the class of a twin."""
+def print_twin(name: str) -> None:
+    """Prints a twin's write rates without and with fsync, its penalty and its class."""
     plan = Plan()
     with open_for_run(TargetOptions(Twin(name), plan.size)) as opened:
         session = RunSession(opened)
         session.run_plan(measure, plan)
-    found = conclude(Evidence(session.recording.tables(), plan.parameters()))
-    alone = {row["mode"]: row for row in found.measures if row["in_flight"] == 1}
-    free, kept = (alone[f"direct {word}"]["write_mib_per_s"] for word in ("none", "fsync"))
-    word = found.findings["class"].value
-    print(f"{name:26} {free:8.1f} {kept:8.1f} {free / kept:6.2f}  {word}")
+    conclusion = conclude(Evidence(session.recording.tables(), plan.parameters()))
+    rows = {row["mode"]: row for row in conclusion.measures if row["in_flight"] == 1}
+    without, with_fsync = (rows[f"direct {s}"]["write_mib_per_s"] for s in ("none", "fsync"))
+    cache_class = conclusion.findings["class"].value
+    penalty = without / with_fsync
+    print(f"{name:26} {without:8.1f} {with_fsync:8.1f} {penalty:6.2f}  {cache_class}")
 
 
 if __name__ == "__main__":
-    pair()
-    for word in sys.argv[1:]:
-        other(word)
+    print_pair()
+    for name in sys.argv[1:]:
+        print_twin(name)

@@ -1,9 +1,9 @@
-"""Shipped twins beside every table that their drives were published in: the errors of `twin list`.
+"""Computes the errors that `ssdlab twin list` prints: shipped twins against published tables.
 
 Usage: python bench/twins/held.py [--write] [TABLE...]
 
-Tables: aging, fsync, suite, stripe, fragments, provisioning; all takes some minutes. With --write
-what came out replaces the stored errors of these tables.
+TABLE is aging, fsync, suite, stripe, fragments or provisioning; without one, all are computed,
+which takes minutes. --write stores the errors.
 """
 
 from __future__ import annotations
@@ -12,48 +12,48 @@ import sys
 from collections.abc import Iterator
 
 from ssdlab import profiles
-from ssdlab.fit.published.rows import PHRASES, figures, twins_of
-from ssdlab.fit.validation import STORED, Held, held_against, summed_up
+from ssdlab.fit.published.tables import SOURCE_PHRASES, compare_twin, twins_of
+from ssdlab.fit.validation import STORED, TableErrors, stored_errors, table_errors
 
 HEAD = """\
-# How far each shipped twin is off in each table that its drive was published in: relative errors,
-# the mean of their absolute values and the worst. Written by `python bench/twins/held.py --write`.
+# Relative errors of each shipped twin in each published table of its drive: mean of the absolute
+# values, and worst. Written by `python bench/twins/held.py --write`.
 """
 
 
-def measured(tables: list[str]) -> Iterator[tuple[str, Held]]:
-    """Prints every figure of these tables, and gives each twin's errors."""
+def compute(tables: list[str]) -> Iterator[tuple[str, TableErrors]]:
+    """Prints every value of these tables, and yields each twin's errors."""
     for table in tables:
         for twin in twins_of(table):
-            found = figures(table, twin)
-            held = summed_up(table, twin, found)
-            print(f"{table}: {twin}, mean {held.mean_error:.1%}, worst {held.worst_error:.1%}")
-            for figure in found:
-                line = f"{figure.what:30} {figure.measured:9.2f} {figure.twin:9.2f}"
-                print(f"    {line} {figure.error:+7.1%}", flush=True)
-            yield twin, held
+            values = compare_twin(table, twin)
+            errors = table_errors(table, twin, values)
+            print(f"{table}: {twin}, mean {errors.mean_error:.1%}, worst {errors.worst_error:.1%}")
+            for value in values:
+                line = f"{value.label:30} {value.measured:9.2f} {value.twin:9.2f}"
+                print(f"    {line} {value.error:+7.1%}", flush=True)
+            yield twin, errors
 
 
-def write(rows: list[tuple[str, Held]], tables: list[str]) -> None:
-    """Stores the errors of these tables beside what was stored of others."""
-    kept = [(name, each) for name, held in held_against().items() for each in held]
-    rows = rows + [row for row in kept if row[1].table not in tables]
-    order = list(PHRASES)
+def write(rows: list[tuple[str, TableErrors]], tables: list[str]) -> None:
+    """Stores the errors of these tables, and keeps those of the others."""
+    stored = [(name, each) for name, all_ in stored_errors().items() for each in all_]
+    rows = rows + [row for row in stored if row[1].table not in tables]
+    order = list(SOURCE_PHRASES)
     rows.sort(key=lambda row: (order.index(row[1].table), twins_of(row[1].table).index(row[0])))
     lines = [
-        f'{{ table = "{held.table}", twin = "{name}", '
-        f"mean_error = {held.mean_error:.4f}, worst_error = {held.worst_error:.4f} }},"
-        for name, held in rows
+        f'{{ table = "{errors.table}", twin = "{name}", '
+        f"mean_error = {errors.mean_error:.4f}, worst_error = {errors.worst_error:.4f} }},"
+        for name, errors in rows
     ]
     text = HEAD + "\nheld = [\n" + "".join(f"    {line}\n" for line in lines) + "]\n"
     (profiles.tables() / STORED).write_text(text, encoding="utf-8")
 
 
-def main(words: list[str]) -> None:
-    """Prints, and writes where that is asked for."""
-    tables = [word for word in words if word != "--write"] or list(PHRASES)
-    rows = list(measured(tables))
-    if "--write" in words:
+def main(arguments: list[str]) -> None:
+    """Prints the errors, and stores them with --write."""
+    tables = [name for name in arguments if name != "--write"] or list(SOURCE_PHRASES)
+    rows = list(compute(tables))
+    if "--write" in arguments:
         write(rows, tables)
 
 

@@ -1,11 +1,11 @@
-"""MQSim's own results beside those of twins that are configured as its drives, and what differs.
+"""Compares MQSim's results with those of twins that are configured like its drives.
 
 Usage: python bench/twins/mqsim.py [TRACE...]
 
-MQSim's figures are means that it printed (commit 7ec40e3, run for this purpose); it prints no
-percentiles. Each difference has a variant of the twin beside it that has one thing as MQSim has it:
-docs/models/mqsim.md says what they show. A TRACE is an ASCII trace in MQSim's format, such as its
-own tpcc-small.trace and wsrch-small.trace: replayed at the trace's pace.
+MQSim's values are the means that it printed (commit 7ec40e3); it prints no percentiles. Variants of
+the twin each adopt one property of MQSim's model: docs/models/mqsim.md explains the differences. A
+TRACE is an ASCII trace in MQSim's format, such as its own tpcc-small.trace and wsrch-small.trace;
+it is replayed at its original speed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from ssdlab.device import Drive, Job, Replay, open_twin, read_trace_statistics, run_job
-from ssdlab.device.kinds import Aligned, Listed, Pattern, WriteHint
-from ssdlab.profiles.toml_edit import with_number
+from ssdlab.device import Drive, Job, Replay, look_at, open_twin, run_job
+from ssdlab.device.kinds import Aligned, Listed, Pattern, Said
+from ssdlab.profiles.toml_edit import set_value
 
 FOLDER: Final = Path(__file__).parents[2] / "examples/simulators"
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -35,7 +35,7 @@ MEASURED: Final[dict[Kind, tuple[float, ...]]] = {
     "reads in order": (174, 538, 2154, 8606, 34260),
     "writes in order": (1068, 4074, 16293, 65096, 259135),
 }
-"""Mean response in us of the drive of 16 GiB, empty, its cache off, at each of `DEPTHS`."""
+"""Mean response time in us of the empty 16 GiB drive, cache off, at each of `DEPTHS`."""
 LENGTH: Final[dict[Kind, int]] = {
     "random reads": 4 * KIB,
     "random writes": 4 * KIB,
@@ -43,48 +43,48 @@ LENGTH: Final[dict[Kind, int]] = {
     "writes in order": 128 * KIB,
 }
 AMPLIFICATION: Final = {0.07: 7.344, 0.28: 2.006}
-"""Programs a host write of the drive of 16 GiB, all of it mapped, by its spare."""
+"""Write amplification of the fully mapped 16 GiB drive, by its spare."""
 SCENARIOS: Final = {"write": (18, 371_432 / 10, 484.0), "read": (32, 1_531_462 / 10, 208.6)}
-"""The default drive's own workload.xml: depth of both flows, requests a second, mean in us."""
+"""workload.xml of the default drive: queue depth of both flows, requests/s, mean in us."""
 TRACE_MEANS: Final = {"tpcc-small.trace": 3458.0}
-"""Mean response in us of the traces that were run on the default drive."""
+"""Mean response time in us of the traces on the default drive."""
 
-AS_IT_IS: Final = "as configured"
+AS_CONFIGURED: Final = "as configured"
 SMALL_DRIVE: Final[dict[str, Changes]] = {
-    AS_IT_IS: {},
-    "planes never together": {"flash.planes": 1, "flash.blocks_per_plane": 4096},
-    "each plane a die of its own": {"flash.planes": 1, "flash.dies_per_channel": 4},
-    "senses on while data leaves": {"flash.cache_register": True},
-    "a link without end": {"link.bandwidth": "1000 GB/s"},
+    AS_CONFIGURED: {},
+    "planes independent": {"flash.planes": 1, "flash.blocks_per_plane": 4096},
+    "each plane a separate die": {"flash.planes": 1, "flash.dies_per_channel": 4},
+    "cache register": {"flash.cache_register": True},
+    "unlimited link": {"link.bandwidth": "1000 GB/s"},
 }
-STATIC: Final[Changes] = {
+STATIC_ALLOCATION: Final[Changes] = {
     "flash.planes": 1,
     "flash.blocks_per_plane": 4096,
     "flash.read": ["500 us"],
 }
-"""Reads that take as long as a program: what writes would wait whose address says on which die."""
+"""Reads as slow as programs: the wait of writes if the address determined the die."""
 ONE_PLANE: Final[Changes] = {
     "flash.dies_per_channel": 4,
     "flash.planes": 1,
     "flash.blocks_per_plane": 8192,
 }
-IN_MEMORY: Final[Changes] = {"ftl.map_cache": None}
+MAP_IN_MEMORY: Final[Changes] = {"ftl.map_cache": None}
 DEFAULT_DRIVE: Final[dict[str, Changes]] = {
-    AS_IT_IS: {},
-    "the map in memory": IN_MEMORY,
-    "the map in memory, a chip is one die": {
-        **IN_MEMORY,
+    AS_CONFIGURED: {},
+    "map in memory": MAP_IN_MEMORY,
+    "map in memory, one die per chip": {
+        **MAP_IN_MEMORY,
         "flash.dies_per_channel": 4,
         "flash.blocks_per_plane": 4096,
     },
-    "the map in memory, a chip is one die of one plane": {**IN_MEMORY, **ONE_PLANE},
-    "a chip is one die of one plane": ONE_PLANE,
+    "map in memory, one die of one plane per chip": {**MAP_IN_MEMORY, **ONE_PLANE},
+    "one die of one plane per chip": ONE_PLANE,
 }
 
 
 @dataclass(frozen=True)
 class Row:
-    """Latency, and requests a second."""
+    """Latency in us, and requests per second."""
 
     mean_us: float
     p99_us: float
@@ -92,34 +92,34 @@ class Row:
 
 
 def profile(name: str, changes: Changes) -> str:
-    """The text of one of the two profiles, with some of its numbers changed."""
+    """The text of one of the two profiles, with changed values."""
     text = (FOLDER / f"{name}.toml").read_text()
     for key, value in changes.items():
-        text = with_number(text, key, value)
+        text = set_value(text, key, value)
     return text
 
 
 def row_of(drive: Drive, job: Job) -> Row:
-    """What came of a job."""
-    found = run_job(drive, job)
-    latency = found.latency
+    """Runs a job."""
+    result = run_job(drive, job)
+    latency = result.latency
     total = float((latency["latency_ns"] * latency["count"]).sum())
-    p99 = found.percentiles_ns().p99 or float("nan")
+    p99 = result.percentiles_ns().p99 or float("nan")
     count = float(latency["count"].sum())
-    return Row(total / count / 1e3, p99 / 1e3, found.requests / found.seconds)
+    return Row(total / count / 1e3, p99 / 1e3, result.requests / result.seconds)
 
 
 def fill(drive: Drive, length: int) -> None:
-    """Writes the first `length` bytes in order."""
+    """Writes the first `length` bytes sequentially."""
     whole = length // MIB * MIB
     run_job(drive, Job(op="write", length_bytes=whole, block_bytes=MIB, amount_bytes=whole))
     run_job(drive, Job(op="flush"))
 
 
 def closed(text: str, kind: Kind, depth: int, area: int = 2 * GIB) -> Row:
-    """So many of a kind in flight; reads of what was filled in order, writes of a new drive.
+    """A closed loop at `depth`: reads of data written sequentially, or writes to a new drive.
 
-    A write is a durable one: it is done when flash has it, as where there is no cache.
+    Writes complete when they are in flash, as without a cache.
     """
     drive = open_twin("mqsim", text)
     if "reads" in kind:
@@ -140,10 +140,10 @@ def closed(text: str, kind: Kind, depth: int, area: int = 2 * GIB) -> Row:
 
 
 def amplification(spare: float, kept: int, *, blockwise: bool) -> float:
-    """Flash writes a host write in steady state: random 4 KiB all over a full drive.
+    """Write amplification in steady state: random 4 KiB writes over a full drive.
 
-    Of each 2048 blocks so many are kept free. A block is collected by itself where the drive has
-    one die of one plane; else one of each plane together. Of 1 GiB of flash, or 4.
+    `kept` of 2048 blocks stay free. With `blockwise`, the drive has 1 GiB in one die of one plane
+    and collects single blocks; otherwise 4 GiB, and it collects a block of each plane together.
     """
     flash, blocks = (1, 2048) if blockwise else (4, 512)
     changes: Changes = {"ftl.spare": spare, "flash.blocks_per_plane": blocks}
@@ -171,7 +171,7 @@ def amplification(spare: float, kept: int, *, blockwise: bool) -> float:
 
 
 def _written(drive: Drive) -> tuple[int, int]:
-    """Units that the host wrote, and those that flash got for them."""
+    """Mapping units written by the host, and to flash."""
     counted = drive.counters()
     assert counted is not None, "a twin counts"
     flashed = counted["nand_host_writes"] + counted["nand_collection_writes"]
@@ -179,7 +179,7 @@ def _written(drive: Drive) -> tuple[int, int]:
 
 
 def scenario(changes: Changes, op: Literal["read", "write"], seconds: float = 1.0) -> Row:
-    """4 KiB at a random multiple of 8 KiB in a half of the default drive."""
+    """The default drive's workload: 4 KiB at random multiples of 8 KiB in half of the drive."""
     drive = open_twin("mqsim", profile("mqsim-default", changes))
     half = 238 * GIB
     if op == "read":
@@ -196,18 +196,18 @@ def scenario(changes: Changes, op: Literal["read", "write"], seconds: float = 1.
     return row_of(drive, job)
 
 
-def replayed(text: str, trace: Path, *, whole: bool = False) -> Row:
-    """A trace at its own pace, its volumes onto one another.
+def replay(text: str, trace: Path, *, filled: bool = False) -> Row:
+    """Replays a trace at its original speed, with all volumes mapped to the same addresses.
 
-    What it reads was written before, in a random order, and nothing else, as MQSim gives a place to
-    what is read; `whole`: all that it reaches was, in order.
+    Only the data that it reads was written before, in random order, as in MQSim; with `filled`,
+    the whole address range was written sequentially.
     """
-    asked = Replay(str(trace), "mqsim", speed=1.0)
-    found = read_trace_statistics(asked)
+    options = Replay(str(trace), "mqsim", speed=1.0)
+    info = look_at(options)
     drive = open_twin("mqsim", text)
-    length = -(-max(size for _, size in found.volumes) // MIB) * MIB
-    reads = [] if whole else _reads(trace)
-    if whole:
+    length = -(-max(size for _, size in info.volumes) // MIB) * MIB
+    reads = [] if filled else _reads(trace)
+    if filled:
         fill(drive, length)
     elif reads:
         job = Job(
@@ -220,30 +220,30 @@ def replayed(text: str, trace: Path, *, whole: bool = False) -> Row:
         run_job(drive, job)
         run_job(drive, Job(op="flush"))
     job = Job(
-        op="write" if found.writes else "read",
+        op="write" if info.writes else "read",
         length_bytes=length,
-        amount_bytes=found.bytes,
+        amount_bytes=info.bytes,
         queue_depth=1024,
-        replay=msgspec.structs.replace(asked, requests=found.requests),
+        replay=msgspec.structs.replace(options, requests=info.requests),
     )
     return row_of(drive, job)
 
 
-def _reads(trace: Path) -> list[tuple[int, int, WriteHint]]:
-    """Where and how long a trace reads, in whole pages, in a random order."""
-    found: list[tuple[int, int, WriteHint]] = []
+def _reads(trace: Path) -> list[tuple[int, int, Said]]:
+    """The trace's reads as (offset, bytes, hint), in whole pages and random order."""
+    reads: list[tuple[int, int, Said]] = []
     for line in trace.read_text().splitlines():
         _, _, sector, count, kind = line.split()
         if kind == "1":
             start = int(sector) * SECTOR // PAGE * PAGE
             end = -(-(int(sector) + int(count)) * SECTOR // PAGE) * PAGE
-            found.append((start, end - start, "nothing"))
-    random.Random(1).shuffle(found)
-    return found
+            reads.append((start, end - start, "nothing"))
+    random.Random(1).shuffle(reads)
+    return reads
 
 
-def show_depths() -> None:
-    """A table a kind: MQSim, then each variant of the twin."""
+def print_depths() -> None:
+    """Prints a table for each kind of load: MQSim, then each variant of the twin."""
     for kind, theirs in MEASURED.items():
         size = LENGTH[kind] // KIB
         print(f"\n{size} KiB {kind}, mean us (p99), by requests in flight\n")
@@ -252,23 +252,23 @@ def show_depths() -> None:
         print(f"| MQSim | {' | '.join(f'{value:.0f}' for value in theirs)} |")
         for name, changes in SMALL_DRIVE.items():
             text = profile("mqsim-16gib", changes)
-            show_depth(name, [closed(text, kind, depth) for depth in DEPTHS])
+            print_depth(name, [closed(text, kind, depth) for depth in DEPTHS])
         if kind == "random writes":
-            text = profile("mqsim-16gib", STATIC)
+            text = profile("mqsim-16gib", STATIC_ALLOCATION)
             rows = [closed(text, "random reads", depth) for depth in DEPTHS]
-            show_depth("the address says which die", rows)
+            print_depth("address determines the die", rows)
 
 
-def show_depth(name: str, rows: list[Row]) -> None:
-    """One line of such a table."""
+def print_depth(name: str, rows: list[Row]) -> None:
+    """Prints one row of such a table."""
     cells = " | ".join(f"{row.mean_us:.0f} ({row.p99_us:.0f})" for row in rows)
     print(f"| {name} | {cells} |", flush=True)
 
 
-def show_amplification() -> None:
-    """Write amplification, by what collection keeps free, and by what is collected as one."""
-    print("\nFlash writes a host write, random 4 KiB, all of the drive mapped\n")
-    print("| collected as one | kept free, of 2048 | spare 7 % | spare 28 % |")
+def print_amplification() -> None:
+    """Prints write amplification by the number of free blocks and the unit of collection."""
+    print("\nWrite amplification, random 4 KiB, all of the drive mapped\n")
+    print("| unit of collection | kept free, of 2048 | spare 7 % | spare 28 % |")
     print("|---|---|---|---|")
     print(f"| MQSim: a block | 10 to 29 | {AMPLIFICATION[0.07]} | {AMPLIFICATION[0.28]} |")
     for name, blockwise, kept in (
@@ -278,13 +278,13 @@ def show_amplification() -> None:
         ("a block of each plane", False, 28),
         ("a block of each plane", False, 8),
     ):
-        found = [amplification(spare, kept, blockwise=blockwise) for spare in AMPLIFICATION]
-        print(f"| {name} | {kept} | {found[0]:.3f} | {found[1]:.3f} |", flush=True)
+        values = [amplification(spare, kept, blockwise=blockwise) for spare in AMPLIFICATION]
+        print(f"| {name} | {kept} | {values[0]:.3f} | {values[1]:.3f} |", flush=True)
 
 
-def show_scenarios() -> None:
-    """The default drive's own synthetic workloads."""
-    print("\nThe default drive's workload.xml: requests a second, mean us (p99)\n")
+def print_scenarios() -> None:
+    """Prints the default drive's synthetic workloads."""
+    print("\nThe default drive's workload.xml: requests/s, mean us (p99)\n")
     print("| | 4 KiB random writes, 18 in flight | 4 KiB random reads, 32 in flight |")
     print("|---|---|---|")
     theirs = (f"{per_s:.0f}, {mean:.0f}" for _, per_s, mean in SCENARIOS.values())
@@ -295,26 +295,27 @@ def show_scenarios() -> None:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def show_trace(trace: Path) -> None:
-    """A trace, on each variant of the default drive."""
+def print_trace(trace: Path) -> None:
+    """Prints a trace's latencies on each variant of the default drive."""
     theirs = TRACE_MEANS.get(trace.name)
-    print(f"\n{trace.name}, at its own pace: us\n\n| | mean | p99 |\n|---|---|---|")
-    print(f"| MQSim | {'not known' if theirs is None else f'{theirs:.0f}'} | not told |")
+    print(f"\n{trace.name}, at its original speed: us\n\n| | mean | p99 |\n|---|---|---|")
+    print(f"| MQSim | {'not known' if theirs is None else f'{theirs:.0f}'} | not printed |")
     for name, changes in DEFAULT_DRIVE.items():
-        row = replayed(profile("mqsim-default", changes), trace)
+        row = replay(profile("mqsim-default", changes), trace)
         print(f"| {name} | {row.mean_us:.0f} | {row.p99_us:.0f} |", flush=True)
-    text = profile("mqsim-default", {**IN_MEMORY, **ONE_PLANE})
-    row = replayed(text, trace, whole=True)
-    print(f"| the one but last, all of it written before | {row.mean_us:.0f} | {row.p99_us:.0f} |")
+    text = profile("mqsim-default", {**MAP_IN_MEMORY, **ONE_PLANE})
+    row = replay(text, trace, filled=True)
+    name = "map in memory, one die of one plane per chip, filled before"
+    print(f"| {name} | {row.mean_us:.0f} | {row.p99_us:.0f} |")
 
 
 def main(traces: list[Path]) -> None:
-    """All tables."""
-    show_depths()
-    show_amplification()
-    show_scenarios()
+    """Prints all tables."""
+    print_depths()
+    print_amplification()
+    print_scenarios()
     for trace in traces:
-        show_trace(trace)
+        print_trace(trace)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""What spare and a drive's past are worth, by the way that it collects: the 840 Pro's twin.
+"""Effect of spare and ageing under several garbage collectors, on the 840 Pro's twin.
 
-Usage: python bench/twins/provisioning.py [SHARE_OF_A_DRIVE]
+Usage: python bench/twins/provisioning.py [SCALE]
 
-The published test has two of the four cells; which collectors can its drive have? Scaled to a
-sixty-fourth of the drive unless said otherwise (`ssdlab/fit/published/provisioning.py`); the
-profile as it is, in full: `cargo bench -p ssdlab-workload --bench provisioning`.
+The published test has two of the four states; this shows which collectors its drive can have. SCALE
+is a share of the drive [1/64] (`ssdlab/fit/published/provisioning.py`). `cargo bench -p
+ssdlab-workload --bench provisioning` runs the shipped profile at full size.
 """
 
 from __future__ import annotations
@@ -13,48 +13,46 @@ import sys
 from typing import Final
 
 from ssdlab import profiles
-from ssdlab.fit.published.provisioning import Past, lasting
-from ssdlab.profiles.toml_edit import with_number
+from ssdlab.fit.published.provisioning import Past, steady_rate
+from ssdlab.profiles.toml_edit import set_value
 
-SHARE: Final = 1 / 64
-CELLS: Final[tuple[tuple[int, Past], ...]] = (
+SCALE: Final = 1 / 64
+STATES: Final[tuple[tuple[int, Past], ...]] = (
     (512, "erased"),
     (512, "aged"),
     (400, "erased"),
     (400, "aged"),
 )
 COLLECTORS: Final[dict[str, dict[str, str]]] = {
-    "greedy, moved units among the host's (the profile)": {},
-    "greedy, moved units apart": {"ftl.relocation": "separate"},
-    "best of 10, moved units apart": {"ftl.victim": "d-choices", "ftl.relocation": "separate"},
-    "cost-benefit, moved units apart": {
+    "greedy, relocated units among the host's (the profile)": {},
+    "greedy, relocated units apart": {"ftl.relocation": "separate"},
+    "best of 10, relocated units apart": {"ftl.victim": "d-choices", "ftl.relocation": "separate"},
+    "cost-benefit, relocated units apart": {
         "ftl.victim": "cost-benefit",
         "ftl.relocation": "separate",
     },
 }
 
 
-def line(name: str, changes: dict[str, str], share: float) -> None:
-    """Prints a way to collect: the four cells, and what the drive's past is worth by itself."""
+def print_row(name: str, changes: dict[str, str], scale: float) -> None:
+    """Prints a collector's rates in the four states, and the effect of ageing alone."""
     text = profiles.load("samsung-840-pro")
     for key, value in changes.items():
-        text = with_number(text, key, value)
-    cells = [lasting(text, visible, past, share) for visible, past in CELLS]
-    shown = " | ".join(f"{each.per_s:.0f} ({each.amplification:.2f})" for each in cells)
-    fresh, aged, ample, _ = (each.per_s for each in cells)
-    print(f"| {name} | {shown} | {ample / aged:.1f} | {fresh / aged:.1f} |", flush=True)
+        text = set_value(text, key, value)
+    rates = [steady_rate(text, visible, past, scale) for visible, past in STATES]
+    shown = " | ".join(f"{rate.per_s:.0f} ({rate.waf:.2f})" for rate in rates)
+    erased, aged, erased_400, _ = (rate.per_s for rate in rates)
+    print(f"| {name} | {shown} | {erased_400 / aged:.1f} | {erased / aged:.1f} |", flush=True)
 
 
-def main(share: float = SHARE) -> None:
-    """Prints a row a way to collect."""
-    print(
-        "Requests a second (WAF). The article: 7139 at 512 GB, aged, 69000 at 400 GB, erased: 9.7."
-    )
-    places = " | ".join(f"{visible} GB, {past}" for visible, past in CELLS)
-    print(f"| collects | {places} | ratio of the two | past alone, 512 GB |")
+def main(scale: float = SCALE) -> None:
+    """Prints one row for each collector."""
+    print("Requests/s (WAF). The article: 7139 at 512 GB, aged, 69000 at 400 GB, erased: 9.7.")
+    states = " | ".join(f"{visible} GB, {past}" for visible, past in STATES)
+    print(f"| collector | {states} | ratio of the two | ageing alone, 512 GB |")
     print("|---|---|---|---|---|---|---|")
     for name, changes in COLLECTORS.items():
-        line(name, changes, share)
+        print_row(name, changes, scale)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What `steady` finds on twins of known spare: hidden spare and WAF, with and without counters.
+"""Runs `steady` on twins with known spare: hidden spare and WAF, with and without counters.
 
 Usage: PYTHONPATH=python:tools python bench/twins/steady.py [ROW]
-Prints a row a twin: the spare of its profile and that of use (hidden / all flash), the estimate
-with its interval; WAF by the twin's own counters and by the curve alone; when collection began and
-when the state was called steady, in times the region.
+Prints one row for each twin: the profile's spare and the usable one (hidden / all flash), the
+estimate with its interval; WAF by the twin's counters and by the curve alone; when garbage
+collection began and when the state was reported as steady, in multiples of the region.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TWINS: tuple[tuple[str, KnownTwin, int], ...] = (
     ("7 %, 10 choices, capacitors", KnownTwin(spare=0.07, ftl=TEN, capacitors=True), 4),
     ("8 %, one bit a cell", KnownTwin(spare=0.08, read='["25 us"]', program="200 us"), 4),
     ("10 %, 8 MiB buffer, capacitors", KnownTwin(buffer="8 MiB", capacitors=True), 4),
-    ("10 %, moves mixed in", KnownTwin(ftl='relocation = "mixed"'), 4),
+    ("10 %, relocation mixed", KnownTwin(ftl='relocation = "mixed"'), 4),
     ("12 %, two dies", KnownTwin(spare=0.12, dies=2, pages_per_block=32), 4),
     ("15 %, 8 dies, two bits", KnownTwin(spare=0.15, dies=8, read='["40 us", "60 us"]'), 4),
     ("15 %, 3 choices", KnownTwin(spare=0.15, ftl=THREE), 4),
@@ -43,8 +43,8 @@ TWINS: tuple[tuple[str, KnownTwin, int], ...] = (
 )
 
 
-def found(twin: KnownTwin, block_kib: int) -> tuple[Conclusion, Evidence]:
-    """A whole run on a twin."""
+def measure_twin(twin: KnownTwin, block_kib: int) -> tuple[Conclusion, Evidence]:
+    """The findings and records of a complete run on a twin."""
     plan = Plan(region=twin.capacity, drive=twin.capacity, block=block_kib << 10)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -57,8 +57,8 @@ def found(twin: KnownTwin, block_kib: int) -> tuple[Conclusion, Evidence]:
 
 
 def row(name: str, twin: KnownTwin, block_kib: int) -> str:
-    """One twin's truth and what was found."""
-    conclusion, evidence = found(twin, block_kib)
+    """One row: a twin's true values and the findings."""
+    conclusion, evidence = measure_twin(twin, block_kib)
     findings = conclusion.findings
     part = parts_of(evidence)[0]
     fall, _ = spare_fall(evidence, part)
@@ -76,13 +76,13 @@ def row(name: str, twin: KnownTwin, block_kib: int) -> str:
         error = curve.value / counted.value - 1
         bounds = f"({curve.low:.2f}-{curve.high:.2f})"
         waf = f"{counted.value:.3f} | {curve.value:.3f} {bounds} | {error:+.1%}"
-    use = 100 * twin.usable_spare
-    return f"| {name} | {truth:.2f} | {use:.2f} | {estimate} | {waf} | {began} | {steady} |"
+    usable = 100 * twin.usable_spare
+    return f"| {name} | {truth:.2f} | {usable:.2f} | {estimate} | {waf} | {began} | {steady} |"
 
 
 def main(only: int | None = None) -> None:
-    """Prints the table, or one row of it."""
-    print("| twin | spare, % | of use | found | off | WAF | by the curve | off | falls | steady |")
+    """Prints the table, or row number `only` of it."""
+    print("| twin | spare, % | usable | found | error | WAF | by curve | error | drops | steady |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for at, (name, twin, block_kib) in enumerate(TWINS):
         if only in {None, at}:

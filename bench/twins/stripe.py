@@ -1,6 +1,7 @@
-"""stripe on twins whose layout is known: `PYTHONPATH=tools python bench/twins/stripe.py [TWINS]`.
+"""Runs `stripe` on twins with known layout.
 
-The two published curves beside their twins: `python bench/twins/held.py stripe`.
+Usage: PYTHONPATH=tools python bench/twins/stripe.py [NUMBER_OF_TWINS]
+`python bench/twins/held.py stripe` compares the two published curves with their twins.
 """
 
 from __future__ import annotations
@@ -22,50 +23,50 @@ SIZE: Final = 1024 * MIB
 SMALL: Final = 256 * MIB
 
 
-def judge(drive: Drive, size: int, seed: int) -> tuple[Conclusion, float]:
-    """What is concluded of a drive, and the seconds of CPU time that took."""
+def run_stripe(drive: Drive, size: int, seed: int) -> tuple[Conclusion, float]:
+    """The conclusion about a drive, and the CPU time in seconds."""
     started = time.process_time()
     plan = Plan(size=size, seed=seed)
     session = RunSession(OpenTarget(drive, {}))
     session.run_plan(measure, plan)
-    found = conclude(Evidence(session.recording.tables(), plan.parameters()))
-    return found, time.process_time() - started
+    conclusion = conclude(Evidence(session.recording.tables(), plan.parameters()))
+    return conclusion, time.process_time() - started
 
 
-def verdict_on(found: Conclusion, twin: Twin) -> str:
-    """right, wrong, or not told."""
-    values = {name: finding.value for name, finding in found.findings.items()}
+def grade(conclusion: Conclusion, twin: Twin) -> str:
+    """right, WRONG, or not determined."""
+    values = {name: finding.value for name, finding in conclusion.findings.items()}
     if not values["regular"]:
-        return "not told"
+        return "undetermined"
     truth = {"chunk_kib": twin.chunk, "stripe_kib": twin.chunk * twin.units, "units": twin.units}
     return "right" if all(values[name] == each for name, each in truth.items()) else "WRONG"
 
 
 def regular_twins(count: int) -> None:
-    """Draws twins and counts what was found of them."""
+    """Runs `stripe` on random regular twins, and counts the grades."""
     tally: dict[str, int] = {}
     slowest = 0.0
     for seed in range(count):
         twin = drawn(seed)
-        found, seconds = judge(twin.open(SIZE, NOISE, seed), SIZE, seed)
-        word = verdict_on(found, twin)
+        found, seconds = run_stripe(twin.open(SIZE, NOISE, seed), SIZE, seed)
+        word = grade(found, twin)
         tally[word] = tally.get(word, 0) + 1
         slowest = max(slowest, seconds)
         stripe = twin.chunk * twin.units
         shape = f"{twin.channels:2} x {twin.dies} dies, chunk {twin.chunk:3}, stripe {stripe:5} KiB"
-        print(f"{seed:3}  {shape}  {word:8} {seconds:5.2f} s  {found.verdict}")
-    print(f"of {count} drawn twins: {tally}; slowest {slowest:.2f} s of one core\n")
+        print(f"{seed:3}  {shape}  {word:12} {seconds:5.2f} s  {found.verdict}")
+    print(f"of {count} random twins: {tally}; slowest {slowest:.2f} s of one core\n")
 
 
 def irregular_twins() -> None:
-    """The ten that have no regular stripe."""
+    """Runs `stripe` on the ten twins without a regular stripe."""
     named, slowest = 0, 0.0
     for seed, (name, twin) in enumerate(irregular().items()):
-        found, seconds = judge(twin.open(SMALL, NOISE, seed), SMALL, seed)
+        found, seconds = run_stripe(twin.open(SMALL, NOISE, seed), SMALL, seed)
         named += found.findings["regular"].value is False
         slowest = max(slowest, seconds)
         print(f"{name:42} {seconds:5.2f} s  {found.verdict}")
-    print(f"{named} of {len(irregular())} irregular ones named; slowest {slowest:.2f} s\n")
+    print(f"{named} of {len(irregular())} irregular ones recognised; slowest {slowest:.2f} s\n")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import pytest
 import ssdlab
 from ssdlab.api import sweep as swept
 from ssdlab.cli.compare.command import app as compare_app
-from ssdlab.sweep.design import Order
-from ssdlab.sweep.here import Ended, perform_here
+from ssdlab.sweep.design import SweepRun
+from ssdlab.sweep.local import Outcome, execute_locally
 
 SPEC: dict[str, Any] = {
     "name": "few",
@@ -127,12 +127,12 @@ def test_a_sweep_from_a_mapping_is_kept_and_goes_on(
 ) -> None:
     done: list[str] = []
 
-    def counted(orders: list[Order], workers: int) -> Iterator[Ended]:
-        for ended in perform_here(orders, workers):
-            done.append(ended.order.key)
-            yield ended
+    def counted(runs: list[SweepRun], workers: int) -> Iterator[Outcome]:
+        for outcome in execute_locally(runs, workers):
+            done.append(outcome.run.key)
+            yield outcome
 
-    monkeypatch.setattr(swept, "perform_here", counted)
+    monkeypatch.setattr(swept, "execute_locally", counted)
     sweep = ssdlab.run_sweep(SPEC, workers=1, out=tmp_path / "few")
     table = sweep.table()
     assert table["ftl.spare"].to_pylist() == [0.1, 0.2]
@@ -149,13 +149,13 @@ def test_a_sweep_from_a_mapping_is_kept_and_goes_on(
 def test_ctrl_c_in_a_sweep_keeps_what_was_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def one_then_stop(orders: list[Order], _workers: int) -> Iterator[Ended]:
+    def one_then_stop(runs: list[SweepRun], _workers: int) -> Iterator[Outcome]:
         row = dict.fromkeys(("write_iops", "waf", "read_mib_per_s"), 1.0)
-        yield Ended(orders[0], row, "", 1)
+        yield Outcome(runs[0], row, "", 1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(swept, "perform_here", one_then_stop)
-    with pytest.raises(ssdlab.Interrupted, match="the same call goes on"):
+    monkeypatch.setattr(swept, "execute_locally", one_then_stop)
+    with pytest.raises(ssdlab.Interrupted, match="the same call resumes"):
         ssdlab.run_sweep(SPEC, out=tmp_path / "few")
     assert ssdlab.open_sweep(tmp_path / "few").table()["status"].to_pylist() == ["done"]
 

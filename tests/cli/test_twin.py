@@ -1,4 +1,4 @@
-"""`ssdlab twin`: list, show and check profiles."""
+"""`ssdlab twin list`, `show`, `check` and `fit`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Refused = Callable[..., str]
 XG5 = "toshiba-xg5"
 
 
-def test_the_list_has_every_profile_that_is_shipped(ssdlab: Program) -> None:
-    done = ssdlab("twin", "list")
-    assert done.returncode == 0
-    assert all(name in done.stdout for name in profiles.names())
+def test_the_list_has_every_shipped_profile(ssdlab: Program) -> None:
+    result = ssdlab("twin", "list")
+    assert result.returncode == 0
+    assert all(name in result.stdout for name in profiles.names())
     listed = json.loads(ssdlab("twin", "list", "--json").stdout)["twins"]
     assert [twin["name"] for twin in listed] == profiles.names()
     assert all(0 < twin["spare"] < 0.5 for twin in listed)
@@ -37,16 +37,16 @@ def test_each_number_is_shown_with_its_kind_and_source(ssdlab: Program) -> None:
     assert "ageing" in read["source"] or "ageing" in str(numbers)
 
 
-def test_the_list_says_how_well_each_twin_is_held_up(ssdlab: Program) -> None:
+def test_the_list_has_the_errors_of_each_twin(ssdlab: Program) -> None:
     listed = json.loads(ssdlab("twin", "list", "--json").stdout)["twins"]
-    held = {twin["name"]: twin["tables"] for twin in listed}
-    [ageing] = held[XG5]
+    tables = {twin["name"]: twin["tables"] for twin in listed}
+    [ageing] = tables[XG5]
     assert ageing["table"] == "aging"
     assert ageing["fitted"]
     assert 0 < ageing["mean_error"] < ageing["worst_error"] < 0.18
-    assert [each["table"] for each in held["samsung-980-pro"]] == ["stripe", "fragments"]
-    # A study's emulated drive: what it printed is held in the experiment `placement`.
-    assert [name for name, tables in held.items() if not tables] == ["placement-study"]
+    assert [each["table"] for each in tables["samsung-980-pro"]] == ["stripe", "fragments"]
+    # A study's emulated drive: `placement` has its published numbers.
+    assert [name for name, errors in tables.items() if not errors] == ["placement-study"]
 
 
 def test_the_list_fits_on_a_terminal_of_80_columns(ssdlab: Program) -> None:
@@ -56,7 +56,7 @@ def test_the_list_fits_on_a_terminal_of_80_columns(ssdlab: Program) -> None:
     assert not any("…" in line for line in lines)
 
 
-def test_a_fit_writes_a_profile_that_is_right_and_says_what_it_does_not_know(
+def test_a_fit_writes_a_valid_profile_and_warns_of_undetermined_numbers(
     ssdlab: Program, refused: Refused, tmp_path: Path
 ) -> None:
     results, out = tmp_path / "flat.toml", tmp_path / "mine.toml"
@@ -64,15 +64,16 @@ def test_a_fit_writes_a_profile_that_is_right_and_says_what_it_does_not_know(
         "[aging]\nfile_mib = 4096\nwritten_mib = [50, 200]\nseconds = [10.7, 10.7, 10.8]\n"
     )
     words = ("twin", "fit", results, "--start", "intel-s3510-480", "--out", out)
-    done = ssdlab(*words, "--hold-out", "aging:200", "--json", "--quiet")
-    assert done.returncode == 0, done.stderr
-    fitted = json.loads(done.stdout)
+    result = ssdlab(*words, "--hold-out", "aging:200", "--json", "--quiet")
+    assert result.returncode == 0, result.stderr
+    fitted = json.loads(result.stdout)
     assert [row["held_out"] for row in fitted["measures"]] == [False, False, True]
     assert fitted["mean_error"] < 0.05
-    assert any("flash.read is not determined" in warning for warning in fitted["warnings"])
+    [warning] = [text for text in fitted["warnings"] if text.startswith("flash.read is not")]
+    assert "add results of aging or fsync or split" in warning
     assert ssdlab("twin", "check", out).returncode == 0
-    assert "it may be aging:" in refused(*words, "--hold-out", "aging:77")
-    assert "no results" in refused("twin", "fit", tmp_path / "none.toml", *words[3:])
+    assert "it must be aging:" in refused(*words, "--hold-out", "aging:77")
+    assert "cannot read results" in refused("twin", "fit", tmp_path / "none.toml", *words[3:])
 
 
 def test_a_scaled_twin_keeps_its_spare(ssdlab: Program) -> None:
@@ -82,21 +83,21 @@ def test_a_scaled_twin_keeps_its_spare(ssdlab: Program) -> None:
     assert abs(small["spare"] - full["spare"]) < 0.01
 
 
-def test_a_right_profile_passes_and_a_wrong_key_is_named(
+def test_a_valid_profile_passes_and_a_wrong_key_is_named(
     ssdlab: Program, refused: Refused, tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(profiles.load(XG5))
-    done = ssdlab("twin", "check", file)
-    assert done.returncode == 0
-    assert "is right" in done.stdout
+    result = ssdlab("twin", "check", file)
+    assert result.returncode == 0
+    assert "is valid" in result.stdout
     file.write_text(profiles.load(XG5).replace("chunk =", "chnk ="))
     line = refused("twin", "check", file)
     assert "ftl.chnk" in line
     assert "did you mean chunk?" in line
 
 
-def test_bad_input_to_the_twin_verbs_is_one_line(refused: Refused, tmp_path: Path) -> None:
+def test_invalid_input_to_twin_is_refused_with_one_line(refused: Refused, tmp_path: Path) -> None:
     assert "toshiba-xg5" in refused("twin", "show", "toshiba-xg6")
     assert "No such file" in refused("twin", "check", tmp_path / "none.toml")
     assert "at least about" in refused("twin", "show", XG5, "--capacity", "1MiB")

@@ -1,4 +1,4 @@
-"""`ssdlab twin fit` with results of several experiments: read, fitted, refused."""
+"""`ssdlab twin fit` with results of several experiments."""
 
 from __future__ import annotations
 
@@ -30,28 +30,31 @@ def test_runs_and_tables_together_make_a_profile(
     ssdlab: Program, table: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
     runs, out = tmp_path / "runs", tmp_path / "mine.toml"
-    box = ("twin:samsung-pm963", "--capacity", "1GiB", "--quick", "--quiet", "--out", runs)
-    assert ssdlab("run", "split", *box).returncode == 0
+    options = ("twin:samsung-pm963", "--capacity", "1GiB", "--quick", "--quiet", "--out", runs)
+    assert ssdlab("run", "split", *options).returncode == 0
     words = (runs, table("a.toml", STRIPE), "--start", "toshiba-xg5", "--out", out, "--quiet")
-    done = ssdlab("twin", "fit", *words, "--json", "--hold-out", "split:4, 1")
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    found = {each["key"]: each for each in told["parameters"]}
-    assert found["ftl.chunk"]["value"] == "64 KiB"
-    assert (found["flash.channels"]["value"], found["flash.dies_per_channel"]["value"]) == (6, 1)
-    assert {"link.bandwidth", "link.read_overhead", "flash.read"} <= set(found)
-    held = [row["case"] for row in told["measures"] if row["held_out"]]
-    assert "4, 1" in held
-    assert len(held) < len(told["measures"])
+    result = ssdlab("twin", "fit", *words, "--json", "--hold-out", "split:4, 1")
+    assert result.returncode == 0, result.stderr
+    output = json.loads(result.stdout)
+    parameters = {each["key"]: each for each in output["parameters"]}
+    assert parameters["ftl.chunk"]["value"] == "64 KiB"
+    assert (
+        parameters["flash.channels"]["value"],
+        parameters["flash.dies_per_channel"]["value"],
+    ) == (6, 1)
+    assert {"link.bandwidth", "link.read_overhead", "flash.read"} <= set(parameters)
+    held_out = [row["case"] for row in output["measures"] if row["held_out"]]
+    assert "4, 1" in held_out
+    assert len(held_out) < len(output["measures"])
     assert ssdlab("twin", "check", out).returncode == 0
 
 
-def test_wrong_results_are_one_line(
+def test_invalid_results_are_refused_with_one_line(
     refused: Refused, table: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
     words = ("--start", "toshiba-xg5", "--out", tmp_path / "mine.toml")
     one, other = table("a.toml", STRIPE), table("b.toml", STRIPE.replace("64", "32"))
-    assert "both cannot be of one drive" in refused("twin", "fit", one, other, *words)
+    assert "these cannot be one drive" in refused("twin", "fit", one, other, *words)
     assert "is empty" in refused("twin", "fit", table("c.csv", ""), *words)
     no_unit = table("d.toml", "[steady]\nhidden_spare = 7\n")
     assert "with its unit" in refused("twin", "fit", no_unit, *words)
@@ -59,7 +62,9 @@ def test_wrong_results_are_one_line(
     assert "no column 'unit'" in refused("twin", "fit", bare, *words)
     row = "[aging]\nfile_mib = 4096\nwritten_mib = [50]\nseconds = [1.9, 2.9]\n"
     aged, slow = table("g.toml", row), table("h.toml", row.replace("1.9, 2.9", "9.9, 12"))
-    assert "both cannot be of one drive" in refused("twin", "fit", aged, slow, *words)
+    assert "these cannot be one drive" in refused("twin", "fit", aged, slow, *words)
     far = table("e.toml", '[steady]\nhidden_spare = "99 %"\n')
     assert "from 0.01 to 90 %" in refused("twin", "fit", far, *words)
-    assert "it may be" in refused("twin", "fit", one, *words, "--hold-out", "suite")
+    assert "these results have no rows" in refused(
+        "twin", "fit", one, *words, "--hold-out", "suite"
+    )

@@ -1,4 +1,4 @@
-"""A twin is found again from its own results alone, by a fit from another profile."""
+"""A fit that starts from another profile recovers a twin from its results alone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
-from ssdlab.fit.fitted import HELD_OUT, NOT_FITTED, Fitted, Sheet, fit
-from ssdlab.fit.measured import Measured
-from ssdlab.fit.objective import CAPACITY, MIB, course_of, evidence_of
-from ssdlab.profiles.toml_edit import number, with_number
+from ssdlab.fit.fit_input import FitInput
+from ssdlab.fit.fitted import HELD_OUT, NOT_FITTED, Fitted, fit
+from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
+from ssdlab.profiles.toml_edit import get_value, set_value
 from ssdlab.records import Finding
 
 CHANGES = {
@@ -30,59 +31,61 @@ CHANGES = {
 def _truth() -> str:
     text = profiles.load("toshiba-xg5")
     for key, value in CHANGES.items():
-        text = with_number(text, key, value)
+        text = set_value(text, key, value)
     return text
 
 
-def _stripe(text: str) -> Measured:
-    plan, course = stripe.Plan(128 * MIB, 2, 4096, 5), course_of(text)
-    stripe.measure(course, plan)
-    done = stripe_analysis.conclude(evidence_of(course, plan))
-    rows = tuple(cells_of("stripe", done.measures))
-    return Measured("stripe", "box", "box", rows, done.findings, plan.parameters())
+def _stripe(text: str) -> Measurement:
+    plan, session = stripe.Plan(128 * MIB, 2, 4096, 5), candidate_session(text)
+    stripe.measure(session, plan)
+    conclusion = stripe_analysis.conclude(evidence_of(session, plan))
+    rows = tuple(cells_of("stripe", conclusion.measures))
+    return Measurement("stripe", "box", "box", rows, conclusion.findings, plan.parameters())
 
 
-def _steady(text: str) -> Measured:
+def _steady(text: str) -> Measurement:
     plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=3.0, seed=5)
-    course = course_of(text)
-    steady.measure(course, plan)
-    done = steady_analysis.conclude(evidence_of(course, plan))
-    return Measured("steady", "box", "box", (), done.findings, plan.parameters())
+    session = candidate_session(text)
+    steady.measure(session, plan)
+    conclusion = steady_analysis.conclude(evidence_of(session, plan))
+    return Measurement("steady", "box", "box", (), conclusion.findings, plan.parameters())
 
 
 @pytest.fixture(scope="module")
 def fitted() -> Fitted:
     truth = _truth()
-    sheet = Sheet(None, (_stripe(truth), _steady(truth)), ("stripe:4",))
-    return fit(profiles.load("toshiba-xg5"), sheet, "test", lambda _done, _all: None)
+    fit_input = FitInput((_stripe(truth), _steady(truth)), held_out=("stripe:4",))
+    return fit(profiles.load("toshiba-xg5"), fit_input, "test")
 
 
-def test_chunk_dies_spare_and_read_time_are_found_within_a_tenth(fitted: Fitted) -> None:
-    truth, found = (describe_twin("box", text, CAPACITY) for text in (_truth(), fitted.profile))
-    assert found["chunk_bytes"] == truth["chunk_bytes"]
-    assert found["dies"] == truth["dies"] == 12
-    assert found["spare"] == pytest.approx(truth["spare"], rel=0.1)
-    read = [float(each.split()[0]) for each in number(fitted.profile, "flash.read")]
+def test_chunk_and_dies_are_exact_and_spare_tr_tprog_within_ten_percent(
+    fitted: Fitted,
+) -> None:
+    truth, twin = (describe_twin("box", text, CAPACITY) for text in (_truth(), fitted.profile))
+    assert twin["chunk_bytes"] == truth["chunk_bytes"]
+    assert twin["dies"] == truth["dies"] == 12
+    assert twin["spare"] == pytest.approx(truth["spare"], rel=0.1)
+    read = [float(text.split()[0]) for text in get_value(fitted.profile, "flash.read")]
     assert sum(read) / 3 == pytest.approx(70, rel=0.1)
-    program = float(number(fitted.profile, "flash.program").split()[0])
+    program = float(get_value(fitted.profile, "flash.program").split()[0])
     assert program == pytest.approx(1100, rel=0.1)
 
 
-def test_a_chunk_and_units_alone_are_taken_and_nothing_else_is_told() -> None:
+def test_a_table_with_chunk_and_units_determines_nothing_else() -> None:
     findings = {
         name: Finding(value, "", None, None, "")
         for name, value in {"chunk_kib": 64.0, "units": 6}.items()
     }
-    sheet = Sheet(None, (Measured("stripe", "", "table", findings=findings),))
-    found = fit(profiles.load("toshiba-xg5"), sheet, "test", lambda _done, _all: None)
-    told = {each.key: each.told for each in found.parameters}
-    assert number(found.profile, "ftl.chunk") == "64 KiB"
-    assert number(found.profile, "flash.channels") == 6
-    assert not told["flash.read"]
-    assert found.checks == ()
+    fit_input = FitInput((Measurement("stripe", "", "table", findings=findings),))
+    fitted = fit(profiles.load("toshiba-xg5"), fit_input, "test")
+    determined = {each.key: each.determined for each in fitted.parameters}
+    assert get_value(fitted.profile, "ftl.chunk") == "64 KiB"
+    assert get_value(fitted.profile, "flash.channels") == 6
+    assert not determined["flash.read"]
+    assert fitted.checks == ()
 
 
-def test_what_is_inferred_is_marked_as_fitted_and_the_rest_keeps_its_source(
+def test_changed_numbers_are_marked_as_fitted_and_the_others_keep_their_source(
     fitted: Fitted,
 ) -> None:
     lines = fitted.profile.splitlines()
@@ -92,7 +95,7 @@ def test_what_is_inferred_is_marked_as_fitted_and_the_rest_keeps_its_source(
     assert page in profiles.load("toshiba-xg5").splitlines()
 
 
-def test_bounds_contain_the_truth_and_checks_say_what_was_not_fitted(fitted: Fitted) -> None:
+def test_intervals_contain_the_truth_and_checks_name_what_was_not_fitted(fitted: Fitted) -> None:
     spare = next(each for each in fitted.parameters if each.key == "ftl.spare")
     assert spare.low < 0.15 < spare.high
     notes = {(each.cell.name, each.cell.label): each.note for each in fitted.checks}

@@ -1,4 +1,4 @@
-"""What is inferred before any search: here that a drive has no SLC cache, and what goes with it."""
+"""Estimates without a search: whether a drive has an SLC cache."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.fit.direct_estimates import applied, begin
-from ssdlab.fit.measured import Measured
-from ssdlab.profiles.toml_edit import number, without
+from ssdlab.fit.direct_estimates import apply_estimates, initial_estimates
+from ssdlab.fit.measurement import Measurement
+from ssdlab.profiles.toml_edit import get_value, remove_table
 from ssdlab.records import Finding
 
 CACHED = "samsung-970-evo-plus-500"
 
 
-def _cache(lasting: float | None, slc_mib: float | None) -> Measured:
-    found = {"lasting_mib_per_s": lasting, "slc_mib": slc_mib}
-    findings = {name: Finding(value, "", None, None, "") for name, value in found.items()}
-    return Measured("cache", "", "box", findings=findings)
+def _cache(sustained: float | None, slc_mib: float | None) -> Measurement:
+    values = {"lasting_mib_per_s": sustained, "slc_mib": slc_mib}
+    findings = {name: Finding(value, "", None, None, "") for name, value in values.items()}
+    return Measurement("cache", "", "box", findings=findings)
 
 
-def test_a_fall_that_is_the_buffer_s_alone_means_no_slc_cache() -> None:
+def test_a_drop_without_an_slc_cache_removes_the_start_profiles_cache() -> None:
     start = profiles.load(CACHED)
-    text = applied(start, list(begin(start, [_cache(200.0, None)])), "test")
-    assert number(text, "slc.size") is None
+    text = apply_estimates(start, list(initial_estimates(start, [_cache(200.0, None)])), "test")
+    assert get_value(text, "slc.size") is None
     assert "[slc]" not in text
     assert describe_twin("box", text)["capacity_bytes"] == pytest.approx(500e9)
 
 
-@pytest.mark.parametrize("seen", [_cache(None, None), _cache(200.0, 40.0)])
-def test_writes_that_never_fell_and_a_cache_that_was_seen_leave_the_start_s_cache(
-    seen: Measured,
+@pytest.mark.parametrize("results", [_cache(None, None), _cache(200.0, 40.0)])
+def test_writes_without_a_drop_or_with_a_cache_keep_the_start_profiles_cache(
+    results: Measurement,
 ) -> None:
     start = profiles.load(CACHED)
-    assert "[slc]" in applied(start, list(begin(start, [seen])), "test")
+    assert "[slc]" in apply_estimates(start, list(initial_estimates(start, [results])), "test")
 
 
-def test_a_drive_without_a_cache_from_a_start_without_one_is_told_nothing_new() -> None:
+def test_no_cache_is_not_an_estimate_if_the_start_profile_has_none() -> None:
     start = profiles.load("toshiba-xg5")
-    assert list(begin(start, [_cache(200.0, None)])) == []
+    assert list(initial_estimates(start, [_cache(200.0, None)])) == []
 
 
-def test_a_table_goes_with_its_header_and_the_others_stay() -> None:
+def test_a_table_is_removed_with_its_header() -> None:
     text = "[a]\nx = 1\n\n[b]\ny = 2  # two\n\n[c]\nz = 3\n"
-    assert without(text, "b") == "[a]\nx = 1\n\n[c]\nz = 3\n"
-    assert without(text, "c") == "[a]\nx = 1\n\n[b]\ny = 2  # two\n"
-    assert without(text, "d") == text
+    assert remove_table(text, "b") == "[a]\nx = 1\n\n[c]\nz = 3\n"
+    assert remove_table(text, "c") == "[a]\nx = 1\n\n[b]\ny = 2  # two\n"
+    assert remove_table(text, "d") == text

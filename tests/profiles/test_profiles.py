@@ -1,4 +1,4 @@
-"""Shipped profiles: each makes a twin, and each number says where it comes from."""
+"""Shipped profiles: each makes a twin, and each number has a source and a kind."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ MEASURED = {
 }
 
 
-def test_the_drives_of_the_published_tables_are_there() -> None:
+def test_the_drives_of_the_published_tables_have_profiles() -> None:
     assert set(profiles.names()) >= MEASURED
     assert profiles.names() == sorted(profiles.names())
 
 
 @pytest.mark.parametrize("name", profiles.names())
-def test_a_shipped_profile_makes_a_twin_of_the_capacity_it_names(name: str) -> None:
+def test_a_shipped_profile_makes_a_twin_of_the_stated_capacity(name: str) -> None:
     described = describe_twin(name, profiles.load(name))
     stated = parse_size(dict(_values(name))["drive.capacity"]["value"])
     assert described["capacity_bytes"] == pytest.approx(stated, abs=4096)
@@ -61,7 +61,7 @@ def test_every_number_of_a_shipped_profile_has_a_source_and_a_kind(name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "near"),
+    ("name", "suggestion"),
     [
         ("toshiba-xg6", "toshiba-xg5"),
         ("TOSHIBA-XG5", "toshiba-xg5"),
@@ -69,31 +69,31 @@ def test_every_number_of_a_shipped_profile_has_a_source_and_a_kind(name: str) ->
         ("intel-s3510", "intel-s3510-480"),
     ],
 )
-def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(given: str, near: str) -> None:
-    with pytest.raises(TargetError, match=f"{given!r}; did you mean {near}"):
-        profiles.load(given)
+def test_a_misspelt_name_gets_a_suggestion(name: str, suggestion: str) -> None:
+    with pytest.raises(TargetError, match=f"{name!r}; did you mean {suggestion}"):
+        profiles.load(name)
 
 
-def test_a_name_that_is_like_none_is_answered_with_all() -> None:
+def test_an_unknown_name_gets_the_list_of_all() -> None:
     with pytest.raises(TargetError) as raised:
         profiles.load("qqqq")
     for name in profiles.names():
         assert name in str(raised.value)
 
 
-def test_a_name_cannot_lead_out_of_the_folder_of_profiles(tmp_path: Path) -> None:
+def test_a_name_cannot_be_a_path_outside_the_folder_of_profiles(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("")
     with pytest.raises(TargetError, match="no twin called"):
         profiles.load(str(tmp_path / "mine"))
 
 
-def test_a_file_is_read_as_it_stands(tmp_path: Path) -> None:
+def test_a_file_is_read_unchanged(tmp_path: Path) -> None:
     text = "# µs\n[drive]\n"
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     assert profiles.load(str(tmp_path / "mine.toml")) == text
 
 
-def test_a_file_that_is_missing_a_directory_or_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_a_directory_and_binary_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "directory.toml").mkdir()
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     for name, reason in (("none", "No such file"), ("binary", "UTF-8")):

@@ -1,4 +1,4 @@
-"""A small sweep: twelve twins of 128 MiB, a fraction of a second each."""
+"""A small sweep: twelve twins of 128 MiB, each run takes a fraction of a second."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ssdlab.sweep.design import Order, orders
-from ssdlab.sweep.spec import read
+from ssdlab.sweep.design import SweepRun, plan_runs
+from ssdlab.sweep.spec import read_spec
 
 SMALL = """\
 name = "small"
@@ -40,17 +40,17 @@ def spec_file(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def small(spec_file: Callable[..., Path]) -> list[Order]:
-    """The orders of the small sweep."""
-    return orders(read(spec_file())[0])
+def small(spec_file: Callable[..., Path]) -> list[SweepRun]:
+    """The runs of the small sweep."""
+    return plan_runs(read_spec(spec_file())[0])
 
 
 @pytest.fixture
-def told() -> Callable[[dict[str, Any] | None], dict[str, Any]]:
-    """`told(row)` -> what of a row is the same wherever it was made."""
+def repeatable() -> Callable[[dict[str, Any] | None], dict[str, Any]]:
+    """`repeatable(row)` -> the row without the columns that differ between machines."""
 
-    def same(row: dict[str, Any] | None) -> dict[str, Any]:
+    def select(row: dict[str, Any] | None) -> dict[str, Any]:
         assert row is not None
         return {key: value for key, value in row.items() if key != "seconds"}
 
-    return same
+    return select

@@ -1,4 +1,4 @@
-"""What decides and what none beats, on rows whose truth is known."""
+"""Main effects and Pareto-optimal points, on rows with known answers."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from ssdlab.sweep.analysis.sensitivity import _share, effects
-from ssdlab.sweep.analysis.summary import summary
+from ssdlab.sweep.analysis.summary import summarise
 
 KEYS = {"ftl.spare": True, "ftl.victim": False, "workload.skew": True}
-Law = Callable[[float, str, float], float]
+Formula = Callable[[float, str, float], float]
 
 
-def _rows(law: Law, noise: float = 0.0) -> list[dict[str, Any]]:
+def _rows(formula: Formula, noise: float = 0.0) -> list[dict[str, Any]]:
     """A grid of 4 x 2 x 3 points with two repeats."""
     generator = np.random.default_rng(1)
     points = [(a, b, c) for a in (1.0, 2.0, 3.0, 4.0) for b in "gf" for c in (0.0, 1.0, 2.0)]
     rows = []
     for point, (spare, victim, skew) in enumerate(points):
         for repeat in range(2):
-            value = law(spare, victim, skew) * float(np.exp(generator.normal(0, noise)))
+            value = formula(spare, victim, skew) * float(np.exp(generator.normal(0, noise)))
             names = ("write_iops", "latency_us_p50", "latency_us_p99", "waf", "cost")
             rows.append(
                 {
@@ -39,17 +39,17 @@ def _rows(law: Law, noise: float = 0.0) -> list[dict[str, Any]]:
     return rows
 
 
-def test_what_one_parameter_alone_decides_is_all_its_own() -> None:
+def test_a_parameter_that_alone_determines_a_result_explains_all_variance() -> None:
     found = effects(_rows(lambda spare, _v, _s: spare**2, 0.01), KEYS, ["read_mib_per_s", "waf"])
     shares = {each.key: each for each in found if each.number == "read_mib_per_s"}
     assert shares["ftl.spare"].share > 0.99
     assert shares["ftl.spare"].low > 0.98
     assert shares["ftl.victim"].share < 0.05
     assert [value for value, _ in shares["ftl.spare"].levels] == [1.0, 2.0, 3.0, 4.0]
-    assert not [each for each in found if each.number == "waf"]  # it never varied
+    assert not [each for each in found if each.number == "waf"]  # constant
 
 
-def test_shares_of_an_additive_law_are_its_variances_and_a_joint_one_has_none() -> None:
+def test_shares_of_an_additive_formula_are_its_variances_and_interaction_is_in_none() -> None:
     weights = np.array([np.var([1, 2, 3, 4]), np.var([0, 1]) * 4, np.var([0, 1, 2])])
     rows = _rows(lambda spare, victim, skew: float(np.exp(spare + 2 * (victim == "g") + skew)))
     found = [each.share for each in effects(rows, KEYS, ["read_mib_per_s"])]
@@ -59,34 +59,34 @@ def test_shares_of_an_additive_law_are_its_variances_and_a_joint_one_has_none() 
     assert sum(by_key.values()) < 0.6
 
 
-def test_noise_alone_decides_nothing() -> None:
+def test_noise_has_no_effect() -> None:
     found = effects(_rows(lambda *_: 1.0, 0.1), KEYS, ["read_mib_per_s"])
     assert all(each.share < 0.15 for each in found)
     assert all(each.low < 0.05 for each in found)
 
 
-def test_what_chance_gives_the_means_is_taken_off() -> None:
+def test_shares_are_corrected_for_chance() -> None:
     generator = np.random.default_rng(2)
     level = np.arange(48) % 4
     shares = [_share(generator.standard_normal(48), level) for _ in range(200)]
-    assert np.mean(shares) < 0.035  # with it: 3 / 47
+    assert np.mean(shares) < 0.035  # uncorrected: 3 / 47
 
 
-def test_points_are_beaten_only_by_better_ones_under_their_own_load() -> None:
+def test_points_are_dominated_only_by_better_ones_under_the_same_load() -> None:
     rows = _rows(lambda spare, victim, skew: spare + (victim == "g") + 10 * skew)
-    found = summary(("s", "p"), KEYS, 48, rows)
-    best = [point.values for point in found.points if point.best]
+    summary = summarise("s", "p", KEYS, 48, rows)
+    best = [point.values for point in summary.points if point.best]
     assert best == [
         {"ftl.spare": 4.0, "ftl.victim": "g", "workload.skew": skew} for skew in (0.0, 1.0, 2.0)
     ]
 
 
-def test_failed_runs_are_counted_and_leave_the_others() -> None:
+def test_failed_runs_are_counted_and_do_not_affect_the_others() -> None:
     rows = _rows(lambda spare, *_: spare)
     rows[0] = {**rows[0], "status": "failed", "reason": "its worker was killed"}
     rows[0]["read_mib_per_s"] = None
-    found = summary(("s", "p"), KEYS, 50, rows)
-    assert (found.done, len(found.failed), found.wanted) == (47, 1, 50)
-    assert found.points[0].runs == 1
-    assert "47 of 50 runs done, 1 failed" in found.verdict
-    assert "nothing to tell yet" in summary(("s", "p"), KEYS, 50, rows[:1]).verdict
+    summary = summarise("s", "p", KEYS, 50, rows)
+    assert (summary.done, len(summary.failed), summary.wanted) == (47, 1, 50)
+    assert summary.points[0].runs == 1
+    assert "47 of 50 runs done, 1 failed" in summary.verdict
+    assert "no results yet" in summarise("s", "p", KEYS, 50, rows[:1]).verdict

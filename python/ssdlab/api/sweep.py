@@ -1,4 +1,4 @@
-"""`Sweep`: many twins from one spec, their rows and what these come to."""
+"""`Sweep`: runs many twins from one spec, and returns their rows and a summary."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ from ssdlab.report import SweepPage
 from ssdlab.report.several import Asked
 from ssdlab.runner.progress import Listener, Report, silent
 from ssdlab.runner.run import RunObserver
-from ssdlab.sweep.analysis.summary import Summary, summary
-from ssdlab.sweep.cluster import perform_on
-from ssdlab.sweep.dataset import About, Dataset, made, numeric_of, open_dataset
-from ssdlab.sweep.design import Order, orders
-from ssdlab.sweep.here import Ended, perform_here
-from ssdlab.sweep.spec import Spec, of, read
-from ssdlab.sweep.work import memory_of, workers_for
+from ssdlab.sweep.analysis.summary import Summary, summarise
+from ssdlab.sweep.cluster import execute_on_cluster
+from ssdlab.sweep.dataset import (
+    Dataset,
+    SweepManifest,
+    numeric_keys,
+    open_dataset,
+    open_for_writing,
+)
+from ssdlab.sweep.design import SweepRun, plan_runs
+from ssdlab.sweep.local import Outcome, execute_locally
+from ssdlab.sweep.spec import Spec, read_spec, spec_of
+from ssdlab.sweep.worker import memory_of, workers_for
 from ssdlab.units import format_size
 
 SWEEPS: Final = Path("ssdlab-sweeps")
@@ -33,7 +39,7 @@ SWEEPS: Final = Path("ssdlab-sweeps")
 
 @dataclass(frozen=True)
 class Where:
-    """Where runs are done: so many processes here [one a core], or a Dask cluster's address."""
+    """Where runs are executed: local processes [one for each core], or a Dask cluster's address."""
 
     workers: int | None = None
     dask: str | None = None
@@ -41,7 +47,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Sweep(Shown):
-    """A sweep's dataset and what it comes to.
+    """A sweep's dataset and its summary.
 
     A notebook shows it as `ssdlab sweep --html` does.
     """
@@ -50,54 +56,54 @@ class Sweep(Shown):
 
     @property
     def folder(self) -> Path:
-        """Where it is kept."""
+        """The dataset's folder."""
         return self.dataset.folder
 
     @property
     def summary(self) -> Summary:
-        """Points, which of them none beats, which parameter decides what, which runs failed."""
-        about = self.dataset.about
-        of_what = (about.name, about.profile)
-        return summary(of_what, about.numeric, len(about.keys), self.dataset.rows())
+        """Points, Pareto-optimal points, main effects, failed runs."""
+        manifest, rows = self.dataset.manifest, self.dataset.rows()
+        numeric, wanted = manifest.numeric, len(manifest.keys)
+        return summarise(manifest.name, manifest.profile, numeric, wanted, rows)
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The summary in a sentence or two."""
         return self.summary.verdict
 
     def table(self) -> pa.Table:
-        """A row a run: key, point, repeat, seed, status, what varied, what was found."""
+        """One row for each run: key, point, repeat, seed, status, varied parameters, results."""
         return pa.Table.from_pylist(self.dataset.rows(), schema=self.dataset.schema)
 
     def as_json(self) -> dict[str, Any]:
-        """What `ssdlab sweep --json` prints: counts, failures, what decides, every point."""
-        found = self.summary
+        """What `ssdlab sweep --json` prints: counts, failures, main effects, every point."""
+        summary = self.summary
         return {
-            "ssdlab": self.dataset.about.ssdlab,
-            "sweep": found.name,
-            "profile": found.profile,
+            "ssdlab": self.dataset.manifest.ssdlab,
+            "sweep": summary.name,
+            "profile": summary.profile,
             "dataset": str(self.dataset.folder / "runs"),
-            "runs": found.wanted,
-            "done": found.done,
+            "runs": summary.wanted,
+            "done": summary.done,
             "failed": [
                 {
                     **{key: row[key] for key in ("key", "point", "repeat", "seed", "reason")},
-                    "values": {key: row[key] for key in found.keys},
+                    "values": {key: row[key] for key in summary.keys},
                 }
-                for row in found.failed
+                for row in summary.failed
             ],
             "sensitivity": [
                 {
                     **{
-                        name: getattr(each, name)
+                        name: getattr(effect, name)
                         for name in ("number", "key", "share", "low", "high")
                     },
-                    "levels": [{"value": value, "mean": mean} for value, mean in each.levels],
+                    "levels": [{"value": value, "mean": mean} for value, mean in effect.levels],
                 }
-                for each in found.effects
+                for effect in summary.effects
             ],
-            "points": [asdict(point) for point in found.points],
-            "verdict": found.verdict,
+            "points": [asdict(point) for point in summary.points],
+            "verdict": summary.verdict,
         }
 
     def _reported(self) -> tuple[list[records.Run], Asked | None]:
@@ -105,10 +111,10 @@ class Sweep(Shown):
 
 
 def open_sweep(folder: Path | str) -> Sweep:
-    """The sweep that a folder holds.
+    """The sweep in a folder.
 
     Raises:
-        UsageError: it holds none.
+        UsageError: the folder does not contain one.
     """
     return Sweep(open_dataset(Path(folder)))
 
@@ -121,88 +127,93 @@ def run_sweep(
     out: Path | str | None = None,
     listener: Listener = silent,
 ) -> Sweep:
-    """Runs what a spec wants and is not done yet: a TOML file, or the same as a mapping.
+    """Executes the runs of a spec that are not done yet: a TOML file, or the same as a mapping.
 
-    `workers` processes at a time [one a core, as far as memory goes], or on the Dask cluster at
-    `dask`. The dataset is kept in `out` [ssdlab-sweeps/NAME]. Runs that failed are in its table,
-    with their reason. Processes are spawned: a script calls this under `if __name__ ==
+    Runs `workers` processes at a time [one for each core, fewer if memory is short], or on the Dask
+    cluster at `dask`. The dataset is stored in `out` [ssdlab-sweeps/NAME]. Failed runs are in its
+    table, with the reason. Processes are spawned, so a script must call this under `if __name__ ==
     "__main__"`.
 
     Raises:
-        UsageError: a spec that may not be, or a folder that cannot be used.
-        Interrupted: Ctrl-C; what was done is kept, and the same call goes on.
+        UsageError: an invalid spec, or a folder that cannot be used.
+        Interrupted: Ctrl-C; finished runs are stored, and the same call resumes.
     """
-    wanted, text = of(spec) if isinstance(spec, Mapping) else read(Path(spec))
-    where, folder = Where(workers, dask), None if out is None else Path(out)
-    sweep, stopped = conduct((wanted, text), where, folder, RunObserver(listener))
-    if stopped:
-        raise Interrupted(f"interrupted; what was done is in {sweep.folder}: the same call goes on")
+    parsed, text = spec_of(spec) if isinstance(spec, Mapping) else read_spec(Path(spec))
+    folder = None if out is None else Path(out)
+    sweep, interrupted = execute_spec(
+        parsed, text, Where(workers, dask), folder, RunObserver(listener)
+    )
+    if interrupted:
+        raise Interrupted(
+            f"interrupted; the finished runs are in {sweep.folder}, and the same call resumes"
+        )
     return sweep
 
 
-def conduct(
-    given: tuple[Spec, str], where: Where, folder: Path | None, audience: RunObserver
+def execute_spec(
+    spec: Spec, text: str, where: Where, folder: Path | None, observer: RunObserver
 ) -> tuple[Sweep, bool]:
-    """Runs a spec (with its text) in a folder; the sweep, and whether Ctrl-C ended it.
+    """Executes a spec (`text` is its source) in a folder; also whether Ctrl-C interrupted it.
 
     Raises:
         UsageError: as `run_sweep`.
     """
-    spec, text = given
     if where.workers is not None and where.workers < 1:
-        raise UsageError(f"--workers is {where.workers}; it may be 1 or more")
-    found = orders(spec)
-    with made(folder or SWEEPS / spec.name, _about(spec, text, found)) as dataset:
-        stopped = _perform(dataset, found, where, audience)
-    return Sweep(dataset), stopped
-
-
-def _about(spec: Spec, text: str, found: list[Order]) -> About:
-    return About(
+        raise UsageError(f"--workers is {where.workers}; it must be 1 or more")
+    runs = plan_runs(spec)
+    manifest = SweepManifest(
         version("ssdlab"),
         spec.name,
         spec.design,
         spec.profile,
         text,
-        numeric_of(found),
-        [order.key for order in found],
+        numeric_keys(runs),
+        [run.key for run in runs],
         spec.repeats,
     )
+    with open_for_writing(folder or SWEEPS / spec.name, manifest) as dataset:
+        interrupted = _execute(dataset, runs, where, observer)
+    return Sweep(dataset), interrupted
 
 
-def _perform(dataset: Dataset, found: list[Order], where: Where, audience: RunObserver) -> bool:
-    """Performs what is not done yet; whether Ctrl-C ended it."""
+def _execute(dataset: Dataset, runs: list[SweepRun], where: Where, observer: RunObserver) -> bool:
+    """Executes the runs that are not done yet; returns whether Ctrl-C interrupted."""
     done = dataset.done()
-    left = [order for order in found if order.key not in done]
-    if not left:
+    remaining = [run for run in runs if run.key not in done]
+    if not remaining:
         return False
-    with audience.progress(f"sweep {dataset.about.name}") as listener:
-        ends = _ends(left, where, audience)
+    with observer.progress(f"sweep {dataset.manifest.name}") as listener:
+        outcomes = _outcomes(remaining, where, observer)
         try:
-            with contextlib.closing(ends):
-                _keep(dataset, ends, listener, (len(done), len(found)))
+            with contextlib.closing(outcomes):
+                _store(dataset, outcomes, listener, len(done), len(runs))
         except KeyboardInterrupt:
             return True
     return False
 
 
-def _ends(left: list[Order], where: Where, audience: RunObserver) -> Generator[Ended, None, None]:
+def _outcomes(
+    runs: list[SweepRun], where: Where, observer: RunObserver
+) -> Generator[Outcome, None, None]:
     if where.dask is not None:
-        return perform_on(where.dask, left)
-    workers = workers_for(left, where.workers)
-    memory = format_size(max(memory_of(order) for order in left))
-    audience.message(f"{len(left)} runs, {workers} at a time, up to {memory} of memory each")
-    return perform_here(left, workers)
+        return execute_on_cluster(where.dask, runs)
+    workers = workers_for(runs, where.workers)
+    memory = format_size(max(memory_of(run) for run in runs))
+    observer.message(f"{len(runs)} runs, {workers} at a time, up to {memory} of memory each")
+    return execute_locally(runs, workers)
 
 
-def _keep(
-    dataset: Dataset, ends: Iterable[Ended], listener: Listener, counts: tuple[int, int]
+def _store(
+    dataset: Dataset, outcomes: Iterable[Outcome], listener: Listener, before: int, total: int
 ) -> None:
-    """Keeps each run as it ends, and tells how long the others will take."""
-    (before, every), begun = counts, time.monotonic()
-    listener(Report(f"{before} of {every} runs", 0.0, before / every, None))
-    for now, ended in enumerate(ends, 1):
-        dataset.put(ended)
-        done = before + now
-        left = (time.monotonic() - begun) / now * (every - done)
-        listener(Report(f"{done} of {every} runs", 1.0, done / every, left))
+    """Stores each outcome as it comes, and reports progress with the time left.
+
+    `before` of `total` runs were done already.
+    """
+    start = time.monotonic()
+    listener(Report(f"{before} of {total} runs", 0.0, before / total, None))
+    for count, outcome in enumerate(outcomes, 1):
+        dataset.store(outcome)
+        done = before + count
+        left = (time.monotonic() - start) / count * (total - done)
+        listener(Report(f"{done} of {total} runs", 1.0, done / total, left))

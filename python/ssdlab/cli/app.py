@@ -28,9 +28,7 @@ class _Commands(LazyGroup):
         "run": Member(
             "ssdlab.cli.run.group", "Run an experiment on a real drive, a directory or a twin."
         ),
-        "twin": Member(
-            "ssdlab.cli.twin.group", "List, show and check the profiles that twins are made of."
-        ),
+        "twin": Member("ssdlab.cli.twin.group", "List, show, check and fit the profiles of twins."),
         "serve": Member(
             "ssdlab.cli.serve",
             "Serve a twin as a network block device (NBD), or as an NVMe drive, until Ctrl-C.",

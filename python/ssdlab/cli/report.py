@@ -63,9 +63,9 @@ def report(
 
 def _report_sweep(folder: Path, *, json: bool, html: Path | None) -> None:
     from ssdlab.api.sweep import open_sweep
-    from ssdlab.cli.sweep.output import tell
+    from ssdlab.cli.sweep.output import print_sweep
 
-    tell(open_sweep(folder), json=json, html=html)
+    print_sweep(open_sweep(folder), json=json, html=html)
 
 
 def _print(runs: list[Run]) -> None:

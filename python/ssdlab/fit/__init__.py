@@ -1,1 +1,1 @@
-"""Fitting a twin to what a drive measured: results in, a profile and its errors out."""
+"""Fits a twin's profile to the results of a drive."""

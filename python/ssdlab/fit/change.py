@@ -1,4 +1,4 @@
-"""`KEY=VALUE` of the command line: a change of one number of a profile, checked as a profile is."""
+"""Changes to a profile given as `KEY=VALUE` on the command line."""
 
 from __future__ import annotations
 
@@ -8,56 +8,57 @@ from typing import Any, Final
 
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
-from ssdlab.profiles.toml_edit import number, with_number
+from ssdlab.profiles.toml_edit import get_value, set_value
 
 NONE: Final = "none"
-"""As a value: the key is left out."""
+"""The value that removes a key."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A key with its value before and after; None: not given."""
+    """A key with its value before and after the change; None: absent."""
 
     key: str
     was: Any
     becomes: Any
 
 
-def changed(name: str, profile: str, wishes: list[str]) -> tuple[str, list[Change]]:
-    """The profile's text with all changes `KEY=VALUE` made, and what they were.
+def apply_changes(name: str, profile: str, assignments: list[str]) -> tuple[str, list[Change]]:
+    """The profile's text after all `KEY=VALUE` assignments, and the changes.
 
     Raises:
-        UsageError: no such key, a value out of its range, or no change at all: one line.
+        UsageError: an assignment without effect, malformed or given twice.
+        TargetError: an unknown key, or a value out of range.
     """
-    describe_twin(name, profile)  # what is wrong before is not the changes' fault
-    changes = [_parsed(profile, wish) for wish in wishes]
+    describe_twin(name, profile)  # reports errors of the original profile as such
+    changes = [_parse_change(profile, assignment) for assignment in assignments]
     keys = [change.key for change in changes]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise UsageError(f"--change {twice} is given twice; give each key once")
     text = profile
     for change in changes:
-        text = with_number(text, change.key, change.becomes)
-    describe_twin(f"{name} with {', '.join(wishes)}", text)
+        text = set_value(text, change.key, change.becomes)
+    describe_twin(f"{name} with {', '.join(assignments)}", text)
     return text, changes
 
 
-def _parsed(profile: str, wish: str) -> Change:
-    key, equals, value = (part.strip() for part in wish.partition("="))
+def _parse_change(profile: str, assignment: str) -> Change:
+    key, equals, value = (part.strip() for part in assignment.partition("="))
     table, dot, name = key.partition(".")
     if not equals or not dot or not table.isidentifier() or not name.isidentifier() or not value:
         raise UsageError(
-            f"--change is {wish!r}; it may be TABLE.KEY=VALUE, such as ftl.spare=0.27 or "
-            "'flash.read=50 us' (none: left out)"
+            f"--change is {assignment!r}; it must be TABLE.KEY=VALUE, such as ftl.spare=0.27 or "
+            "'flash.read=50 us' (the value none removes the key)"
         )
-    was, becomes = number(profile, key), _value(value)
+    was, becomes = get_value(profile, key), _parse_value(value)
     if was == becomes:
-        known = "not given" if was is None else was
-        raise UsageError(f"--change {wish}: {key} is {known} already; give another value")
+        state = "absent" if was is None else was
+        raise UsageError(f"--change {assignment}: {key} is already {state}; give another value")
     return Change(key, was, becomes)
 
 
-def _value(text: str) -> Any:
-    """As TOML has it; what is no TOML is a text, as in a shell nobody quotes twice."""
+def _parse_value(text: str) -> Any:
+    """A TOML value; anything else is a string, so that it needs no quotes inside the shell's."""
     if text == NONE:
         return None
     try:

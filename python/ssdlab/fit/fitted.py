@@ -1,56 +1,43 @@
-"""`Fitted`: a twin made from a drive's results, how sure its numbers are, and how well it does."""
+"""`fit`: from a drive's results to a profile, the intervals of its numbers, and its errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
 from ssdlab.errors import UsageError
-from ssdlab.fit.ageing import Ageing
-from ssdlab.fit.direct_estimates import Inferred, applied, begin, refined
-from ssdlab.fit.measured import Measured
+from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
+from ssdlab.fit.fit_input import FitInput
+from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import (
     CAPACITY,
-    FINE,
-    LAST,
-    Exam,
+    Effort,
     Floats,
-    buffer_and_rate,
-    hidden_spare,
-    of_ageing,
-    of_measured,
+    Objective,
+    ageing_objective,
+    experiment_objective,
+    measure_cache,
+    measure_spare,
 )
-from ssdlab.fit.parameters import Freedom, Scale, freedom_of
-from ssdlab.fit.search import Bounds, Listener, Solved, bounds, candidate, search
-from ssdlab.profiles.toml_edit import number, restored
+from ssdlab.fit.parameters import Estimate, SearchSpace, search_space
+from ssdlab.fit.search import Progress, Solution, candidate_profile, estimates, search
+from ssdlab.profiles.toml_edit import get_value, restore_value
 
-SAME: Final = 0.01
-"""A factor so near to one (its logarithm) is none: the number stays as it was."""
-SMALL: Final = 4 * CAPACITY
-"""Of a larger drive the candidate's own spare looks smaller than it is: no row for that."""
+UNCHANGED: Final = 0.01
+"""A log factor smaller than this leaves the number and its source as they were."""
+SPARE_CHECK_MAX: Final = 4 * CAPACITY
+"""Drives up to this size get a check of the spare: a larger drive shows more of its own."""
 FITTED, HELD_OUT, NOT_FITTED = "", "held out", "not fitted"
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A number of the profile: start, value, 95 % interval; `told`: the results determine it."""
-
-    key: str
-    start: Any
-    value: Any
-    low: Any
-    high: Any
-    told: bool
-
-
-@dataclass(frozen=True)
 class Check:
-    """A cell of the drive and what the twin makes of it; `note` says whether it was fitted to."""
+    """A cell of the drive, the twin's value, and whether the fit used it (`note`)."""
 
     experiment: str
     cell: Cell
@@ -59,162 +46,124 @@ class Check:
 
     @property
     def error(self) -> float:
-        """Relative: above zero where the twin has more."""
+        """Relative error: positive where the twin's value is larger."""
         return self.twin / self.cell.value - 1.0
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit gives."""
+    """The result of a fit: the profile's text, its fitted numbers, and how well it does."""
 
     profile: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Estimate, ...]
     checks: tuple[Check, ...]
 
     @property
-    def answers(self) -> Floats:
-        """What the twin measures, check by check."""
+    def twin_values(self) -> Floats:
+        """The twin's value of each check."""
         return np.array([check.twin for check in self.checks])
 
     @property
     def errors(self) -> Floats:
-        """Relative errors of the checks."""
+        """The relative error of each check."""
         return np.array([check.error for check in self.checks])
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """All results of a drive that a fit starts from; `held` are held out.
+def fit(
+    profile: str, fit_input: FitInput, source: str, progress: Progress = lambda _done, _total: None
+) -> Fitted:
+    """Fits a profile's text to the results that are not held out, and checks it on all of them.
 
-    `ageing` is the whole row and what of it is kept. `held` has `EXPERIMENT` or
-    `EXPERIMENT:CASE`, where CASE is a part of a cell's label.
-    """
-
-    ageing: tuple[Ageing, Ageing] | None
-    others: tuple[Measured, ...]
-    held: tuple[str, ...] = ()
-
-    @property
-    def experiments(self) -> list[str]:
-        """Their names, each once."""
-        names = [] if self.ageing is None else ["aging"]
-        return list(dict.fromkeys([*names, *(each.experiment for each in self.others)]))
-
-    def holds_out(self, experiment: str, cell: Cell) -> bool:
-        """Whether a cell is kept from the fit."""
-        for each in self.held:
-            name, _, case = each.partition(":")
-            if name == experiment and case in cell.label:
-                return True
-        return False
-
-
-def fit_ageing(profile: str, row: Ageing, kept: Ageing, source: str, told: Listener) -> Fitted:
-    """Fits a profile's text to `kept`, the whole row or its beginning, and checks it on `row`.
+    Direct estimates come first, then the search; then buffer and spare are corrected with the
+    finished candidate. `source` names the fit and its date, and is written to each changed number.
 
     Raises:
-        UsageError: as `fit`.
+        UsageError: the start profile is unusable, or no result is one that a twin has.
     """
-    return fit(profile, Sheet((row, kept), ()), source, told)
-
-
-def fit(profile: str, sheet: Sheet, source: str, told: Listener) -> Fitted:
-    """Fits a profile's text to all results that are not held out, and checks it on all.
-
-    First come the numbers that an experiment's own inference tells, then the search, then buffer
-    and spare, which the finished candidate is asked for. `source` names the fit and its day; it
-    stands at each number that was changed.
-
-    Raises:
-        UsageError: the profile cannot be started from, or a twin gives no such results.
-    """
-    known = {each.key: each for each in begin(profile, sheet.others)}
-    begun = applied(profile, list(known.values()), source)
-    exams = list(_exams(begun, sheet))
-    if not known and not any(whole.cells for whole, _ in exams):
+    direct = {estimate.key: estimate for estimate in initial_estimates(profile, fit_input.others)}
+    start = apply_estimates(profile, list(direct.values()), source)
+    objectives = list(_objectives(start, fit_input))
+    if not direct and not any(whole.cells for whole, _ in objectives):
         raise UsageError(
-            f"none of these results ({', '.join(sheet.experiments)}) is one that a twin gives; "
-            "give rows or findings as `ssdlab run --json` names them"
+            f"a twin has none of these results ({', '.join(fit_input.experiments)}); give rows or "
+            "findings under the names that `ssdlab run --json` prints"
         )
-    freedom = freedom_of(begun, sheet.experiments, known)
-    found = search(begun, [kept for _, kept in exams if kept.cells], freedom, told)
-    text = _written(begun, freedom, found[0], source)
-    known |= {each.key: each for each in refined(text, sheet.others)}
-    text = applied(text, list(known.values()), source)
-    parameters = [_known(profile, each) for each in known.values()]
-    parameters += [_parameter(begun, text, freedom, each) for each in bounds(freedom, found)]
-    checks = [*_checks(text, exams), *_checks_of_findings(text, sheet.others)]
+    space = search_space(start, fit_input.experiments, direct)
+    solutions = search(start, [kept for _, kept in objectives if kept.cells], space, progress)
+    text = _apply_solution(start, space, solutions[0], source)
+    direct |= {estimate.key: estimate for estimate in corrected_estimates(text, fit_input.others)}
+    text = apply_estimates(text, list(direct.values()), source)
+    parameters = [replace(one, start=get_value(profile, one.key)) for one in direct.values()]
+    parameters += [_with_units(start, text, space, one) for one in estimates(space, solutions)]
+    checks = [*_check_cells(text, objectives), *_check_findings(text, fit_input.others)]
     return Fitted(text, tuple(parameters), tuple(checks))
 
 
-def _exams(profile: str, sheet: Sheet) -> Iterator[tuple[Exam, Exam]]:
-    """Each exam with all its cells that a twin answers, and with those that are kept."""
-    if sheet.ageing is not None:
-        row, kept = sheet.ageing
-        yield of_ageing(row), of_ageing(kept)
-    for results in sheet.others:
-        exam = of_measured(results)
-        if exam is not None:
-            whole = exam.only(np.isfinite(exam.answers(profile)))
-            held = [sheet.holds_out(results.experiment, cell) for cell in whole.cells]
-            yield whole, whole.only(~np.array(held, dtype=np.bool_))
+def _objectives(profile: str, fit_input: FitInput) -> Iterator[tuple[Objective, Objective]]:
+    """Each objective with all its cells that a twin has, and with those that are fitted to."""
+    if fit_input.row is not None and fit_input.kept_row is not None:
+        yield ageing_objective(fit_input.row), ageing_objective(fit_input.kept_row)
+    for results in fit_input.others:
+        objective = experiment_objective(results)
+        if objective is not None:
+            whole = objective.select(np.isfinite(objective.simulate(profile)))
+            held = [fit_input.is_held_out(results.experiment, cell) for cell in whole.cells]
+            yield whole, whole.select(~np.array(held, dtype=np.bool_))
 
 
-def _checks(text: str, exams: Sequence[tuple[Exam, Exam]]) -> Iterator[Check]:
-    for whole, kept in exams:
-        effort = LAST if whole.experiment == "aging" else FINE
+def _check_cells(text: str, objectives: Sequence[tuple[Objective, Objective]]) -> Iterator[Check]:
+    for whole, kept in objectives:
+        effort = Effort.FINAL if whole.experiment == "aging" else Effort.FINE
         fitted = {cell.key for cell in kept.cells}
-        for cell, twin in zip(whole.cells, whole.answers(text, effort), strict=True):
+        for cell, twin in zip(whole.cells, whole.simulate(text, effort), strict=True):
             note = FITTED if cell.key in fitted else HELD_OUT
             yield Check(whole.experiment, cell, float(twin), note)
 
 
-def _checks_of_findings(text: str, others: Sequence[Measured]) -> Iterator[Check]:
-    """What the finished twin shows of buffer, spare and lasting rate, by the same experiments."""
+def _check_findings(text: str, others: Sequence[Measurement]) -> Iterator[Check]:
+    """Buffer, spare and steady rate of the finished twin, by the experiments that found them."""
     for results in others:
         if results.experiment == "cache":
-            yield from _same(results, buffer_and_rate(text), {"buffer_mib": FITTED})
+            yield from _compare(results, measure_cache(text), {"buffer_mib": FITTED})
         elif results.experiment == "steady" and _is_small(results):
-            asked = {"hidden_spare": FITTED, "iops": NOT_FITTED}
-            yield from _same(results, hidden_spare(text), asked)
+            notes = {"hidden_spare": FITTED, "iops": NOT_FITTED}
+            yield from _compare(results, measure_spare(text), notes)
 
 
-def _same(results: Measured, answer: Conclusion, asked: Mapping[str, str]) -> Iterator[Check]:
-    for name, note in asked.items():
-        seen, twin = results.number(name), answer.findings.get(name)
-        if seen and twin is not None and isinstance(twin.value, float):
-            cell = Cell((), name, seen, unit=results.findings[name].unit)
+def _compare(
+    results: Measurement, conclusion: Conclusion, notes: Mapping[str, str]
+) -> Iterator[Check]:
+    """A check for each finding named in `notes` that drive and twin both have."""
+    for name, note in notes.items():
+        measured, twin = results.number(name), conclusion.findings.get(name)
+        if measured and twin is not None and isinstance(twin.value, float):
+            cell = Cell((), name, measured, unit=results.findings[name].unit)
             yield Check(results.experiment, cell, twin.value, note)
 
 
-def _is_small(results: Measured) -> bool:
+def _is_small(results: Measurement) -> bool:
     drive_mib = results.parameters.get("drive_mib")
-    return drive_mib is not None and drive_mib * 2**20 <= SMALL
+    return drive_mib is not None and drive_mib * 2**20 <= SPARE_CHECK_MAX
 
 
-def _written(profile: str, freedom: Freedom, solved: Solved, source: str) -> str:
-    """The profile with what the fit changed; what it left as it was keeps its source."""
-    text = candidate(profile, freedom, solved, source)
-    for choice, value in zip(freedom.choices, solved.choices, strict=True):
-        if value == number(profile, choice.key):
-            text = restored(text, profile, choice.key)
-    for scale, factor in zip(freedom.scales, solved.factors, strict=True):
-        if abs(factor) < SAME:
-            text = restored(text, profile, scale.key)
+def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source: str) -> str:
+    """The profile with the numbers that the fit changed; all others keep their source."""
+    text = candidate_profile(profile, space, solution, source)
+    for choice, value in zip(space.choices, solution.choices, strict=True):
+        if value == get_value(profile, choice.key):
+            text = restore_value(text, profile, choice.key)
+    for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
+        if abs(log_factor) < UNCHANGED:
+            text = restore_value(text, profile, scale.key)
     return text
 
 
-def _known(start: str, found: Inferred) -> Parameter:
-    was = number(start, found.key)
-    return Parameter(found.key, was, found.value, found.low, found.high, found.told)
-
-
-def _parameter(start: str, text: str, freedom: Freedom, found: Bounds) -> Parameter:
-    """Bounds in the profile's own words: factors become numbers with units."""
-    low, high = found.low, found.high
-    scale = next((each for each in freedom.scales if each.key == found.key), None)
-    if isinstance(scale, Scale):
-        low, high = (number(scale.apply(start, end), found.key) for end in (low, high))
-    return Parameter(
-        found.key, number(start, found.key), number(text, found.key), low, high, found.told
+def _with_units(start: str, text: str, space: SearchSpace, estimate: Estimate) -> Estimate:
+    """An estimate of the search with the profile's values and units instead of factors."""
+    key, low, high = estimate.key, estimate.low, estimate.high
+    scale = next((scale for scale in space.scales if scale.key == key), None)
+    if scale is not None:
+        low, high = (get_value(scale.apply(start, factor), key) for factor in (low, high))
+    return Estimate(
+        key, get_value(text, key), low, high, estimate.determined, get_value(start, key)
     )

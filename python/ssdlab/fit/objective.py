@@ -1,14 +1,15 @@
-"""`Exam`: what a drive answered to an experiment, and how a candidate twin is asked the same.
+"""`Objective`: a drive's results of one experiment, and the same measured on a candidate twin.
 
-Each experiment is done as on the drive, on a twin that is scaled down, where the answer does not
-depend on its size. Only what depends on the numbers that a fit may change is compared: nothing
-through a page cache, nothing of zeros.
+A candidate runs the experiment on a scaled-down twin, as long as the result does not depend on its
+size. Only results that the fitted parameters can change are compared: nothing through a page cache,
+no data of zeros.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, Final
 
 import numpy as np
@@ -34,143 +35,145 @@ from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.stripe.conflict import Ask
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
-from ssdlab.fit.ageing import CHECKED, SCALED, Ageing, twin_seconds
-from ssdlab.fit.measured import Measured
+from ssdlab.fit.ageing import (
+    FINAL_FILE,
+    RELATIVE_SIGMA,
+    SCALED_FILE,
+    AgeingRow,
+    twin_seconds,
+)
+from ssdlab.fit.measurement import Measurement
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import Plan, RunSession, Step
 
 Floats = npt.NDArray[np.float64]
-Key = tuple[tuple[str | float, ...], str]
+CellKey = tuple[tuple[str | float, ...], str]
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 CAPACITY: Final = 1024 * MIB
-"""Of a candidate, in bytes: room for every drive's dies, and for what is written."""
-SCATTER: Final = 0.04
-"""What repeats and the model's own simplicity add, as a share of a number."""
-READS: Final = 2048
+"""Capacity of a candidate in bytes: enough for every drive's dies and for all that is written."""
+STRIPE_READS: Final = 2048
 SETTLE_S: Final = 1.0
-"""By then what a buffer held is programmed: 64 MiB by the slowest drive here."""
-FRESH: Final = 128 * MIB
-LONG: Final = 512 * MIB
-"""Written in order, so that buffers and caches are full in its last quarter."""
-ROUGH, FINE, LAST = range(3)
-"""How closely a candidate is asked: in a first search, in the fit, for the final table."""
+"""Time in which the slowest shipped drive programs a buffer of 64 MiB."""
+FRESH_BYTES: Final = 128 * MIB
+SUSTAINED_BYTES: Final = 512 * MIB
+"""Sequential writes: buffer and caches are full in the last quarter."""
+
+
+class Effort(Enum):
+    """How exactly a candidate is measured: first search, refinement, final table."""
+
+    ROUGH = auto()
+    FINE = auto()
+    FINAL = auto()
 
 
 @dataclass(frozen=True)
-class Exam:
-    """An experiment's cells as the drive has them; `ask` gives those of a profile's twin."""
+class Objective:
+    """The drive's cells of an experiment; `measure_twin` returns those of a profile's twin."""
 
     experiment: str
     cells: tuple[Cell, ...]
-    ask: Callable[[str, int], Mapping[Key, float]]
+    measure_twin: Callable[[str, Effort], Mapping[CellKey, float]]
     sigma: Floats
     """Standard deviation of the logarithm of each cell's value."""
 
     @property
-    def values(self) -> Floats:
-        """What the drive measured."""
+    def measured(self) -> Floats:
+        """The drive's values, cell by cell."""
         return np.array([cell.value for cell in self.cells])
 
-    def answers(self, profile: str, effort: int = FINE) -> Floats:
-        """What the twin measures for each cell; NaN where it has no such.
+    def simulate(self, profile: str, effort: Effort = Effort.FINE) -> Floats:
+        """The twin's values, cell by cell; NaN for a cell that the twin does not have.
 
         Raises:
-            TargetError: the profile is wrong, or its twin cannot be so small.
+            TargetError: the profile is invalid, or its twin cannot be scaled down this far.
         """
-        found = self.ask(profile, effort)
-        return np.array([found.get(cell.key, np.nan) for cell in self.cells])
+        values = self.measure_twin(profile, effort)
+        return np.array([values.get(cell.key, np.nan) for cell in self.cells])
 
-    def only(self, wanted: npt.NDArray[np.bool_]) -> Exam:
-        """The exam with some of its cells."""
-        kept = tuple(cell for cell, keep in zip(self.cells, wanted, strict=True) if keep)
-        return Exam(self.experiment, kept, self.ask, self.sigma[wanted])
+    def select(self, mask: npt.NDArray[np.bool_]) -> Objective:
+        """The objective with the cells where the mask is true."""
+        selected = tuple(cell for cell, keep in zip(self.cells, mask, strict=True) if keep)
+        return Objective(self.experiment, selected, self.measure_twin, self.sigma[mask])
 
 
-def of_ageing(row: Ageing) -> Exam:
-    """The exam of an ageing row; the first search takes half of the usual file.
+def ageing_objective(row: AgeingRow) -> Objective:
+    """The objective of an ageing row.
 
-    Where a drive has too many dies for so small a twin, the first search takes the usual file, too.
+    The first search uses half of the usual file, unless the drive has too many dies for so small a
+    twin.
     """
     written = [sum(row.written_mib[:n]) for n in range(len(row.seconds))]
-    rows = zip(written, row.seconds, strict=True)
-    found = tuple(Cell((mib,), "read_s", seconds, unit="s") for mib, seconds in rows)
-    sizes = {ROUGH: SCALED // 2, FINE: SCALED, LAST: CHECKED}
+    times = zip(written, row.seconds, strict=True)
+    row_cells = tuple(Cell((mib,), "read_s", seconds, unit="s") for mib, seconds in times)
+    sizes = {
+        Effort.ROUGH: SCALED_FILE // 2,
+        Effort.FINE: SCALED_FILE,
+        Effort.FINAL: FINAL_FILE,
+    }
 
-    def ask(profile: str, effort: int) -> dict[Key, float]:
+    def measure_twin(profile: str, effort: Effort) -> dict[CellKey, float]:
         try:
             seconds = twin_seconds(profile, row, size=sizes[effort])
         except TargetError:
-            if effort != ROUGH:
+            if effort is not Effort.ROUGH:
                 raise
-            seconds = twin_seconds(profile, row, size=sizes[FINE])
-        return {cell.key: float(each) for cell, each in zip(found, seconds, strict=True)}
+            seconds = twin_seconds(profile, row, size=sizes[Effort.FINE])
+        return {cell.key: float(s) for cell, s in zip(row_cells, seconds, strict=True)}
 
-    return Exam("aging", found, ask, row.sigma)
+    return Objective("aging", row_cells, measure_twin, row.sigma)
 
 
-def of_measured(results: Measured) -> Exam | None:
-    """The exam of another experiment's results; None where nothing of them is compared."""
-    taken = _Taken(results)
-    found = tuple(cell for cell in taken.offered if taken.is_compared(cell))
-    if not found:
+def experiment_objective(results: Measurement) -> Objective | None:
+    """The objective of any other experiment's results; None if no cell can be compared."""
+    numbers = {name: results.number(name) for name in _FINDINGS.get(results.experiment, ())}
+    offered = [
+        *results.cells,
+        *(Cell((), name, value) for name, value in numbers.items() if value is not None),
+    ]
+    compared = tuple(cell for cell in offered if _is_comparable(results, cell))
+    if not compared:
         return None
-    sigma = np.array([np.hypot(SCATTER, _scatter(cell.repeats)) for cell in found])
-    return Exam(results.experiment, found, taken.ask, sigma)
+
+    def measure_twin(profile: str, _effort: Effort) -> dict[CellKey, float]:
+        conclusion = EXPERIMENTS[results.experiment](profile, results)
+        rows = cells_of(results.experiment, conclusion.measures)
+        values: dict[CellKey, float] = {cell.key: cell.value for cell in rows}
+        for name, finding in conclusion.findings.items():
+            if isinstance(finding.value, int | float):
+                values[(), name] = float(finding.value)
+        return values
+
+    sigma = np.array([np.hypot(RELATIVE_SIGMA, _standard_error(c.repeats)) for c in compared])
+    return Objective(results.experiment, compared, measure_twin, sigma)
 
 
-def _scatter(repeats: tuple[float, ...]) -> float:
+def _standard_error(repeats: tuple[float, ...]) -> float:
     """Standard error of the mean logarithm."""
     if len(repeats) < 2 or min(repeats) <= 0:
         return 0.0
     return float(np.std(np.log(repeats), ddof=1) / len(repeats) ** 0.5)
 
 
-@dataclass(frozen=True)
-class _Taken:
-    """An experiment's results, and how a twin of a profile is asked for the same."""
-
-    results: Measured
-
-    @property
-    def offered(self) -> list[Cell]:
-        """The cells, and the findings that are compared beside them."""
-        found = {each: self.results.number(each) for each in _names(self.results.experiment)}
-        return [
-            *self.results.cells,
-            *(Cell((), name, value) for name, value in found.items() if value is not None),
-        ]
-
-    def is_compared(self, cell: Cell) -> bool:
-        """Whether a twin has such a cell, and the fit can do something about it."""
-        first = str(cell.case[0]) if cell.case else ""
-        if self.results.experiment == "suite":
-            return "zeros" not in first and "buffered" not in first
-        if self.results.experiment == "fsync":
-            return not cell.case or first in {mode.name for mode in fsync.TWIN_MODES}
-        if self.results.experiment == "stripe":
-            return cell.case[0] in _periods(self.results)
-        return cell.value > 0
-
-    def ask(self, profile: str, _effort: int) -> dict[Key, float]:
-        done = ASKED[self.results.experiment](profile, self.results)
-        found = {cell.key: cell.value for cell in cells_of(self.results.experiment, done.measures)}
-        for name, each in done.findings.items():
-            if isinstance(each.value, int | float):
-                found[(), name] = float(each.value)
-        return found
+def _is_comparable(results: Measurement, cell: Cell) -> bool:
+    """Whether a twin has this cell, and it depends on fitted parameters."""
+    first = str(cell.case[0]) if cell.case else ""
+    if results.experiment == "suite":
+        return "zeros" not in first and "buffered" not in first
+    if results.experiment == "fsync":
+        return not cell.case or first in {mode.name for mode in fsync.TWIN_MODES}
+    if results.experiment == "stripe":
+        return cell.case[0] in _alignments(results)
+    return cell.value > 0
 
 
-def _names(experiment: str) -> tuple[str, ...]:
-    return FINDINGS.get(experiment, ())
-
-
-def course_of(profile: str, capacity: int = CAPACITY) -> RunSession:
-    """A course on the twin of a profile, scaled to that many bytes.
+def candidate_session(profile: str, capacity: int = CAPACITY) -> RunSession:
+    """A session on a profile's twin, scaled to `capacity` bytes.
 
     Raises:
-        TargetError: no such twin can be.
+        TargetError: the profile does not make a twin of this capacity.
     """
     drive = open_twin("candidate", profile, capacity, seed=0)
     identity = {"kind": "twin", **describe_twin("candidate", profile, capacity)}
@@ -178,89 +181,93 @@ def course_of(profile: str, capacity: int = CAPACITY) -> RunSession:
 
 
 def evidence_of(session: RunSession, plan: Plan) -> Evidence:
-    """What the course recorded, for an analysis."""
+    """The session's records, as input for an analysis."""
     return Evidence(session.recording.tables(), plan.parameters(), virtual=True)
 
 
-def _filled(profile: str, size: int) -> RunSession:
-    """A candidate that was written in order, and so long ago that its buffer is empty again.
+def _filled_session(profile: str, size: int) -> RunSession:
+    """A candidate that was written sequentially and has programmed its buffer since.
 
-    A flush does not empty one with capacitors, and the drive was asked for longer than a candidate
-    is. Reads pass the time: in a rest an SLC cache would be folded.
+    The real drive had the time to do so; a flush is not enough if the buffer is protected by
+    capacitors. Reads pass the time, because an SLC cache would fold its data during a rest.
     """
-    session = course_of(profile)
+    session = candidate_session(profile)
     session.fill(size)
     wait = Job("read", pattern="random", length_bytes=size, block_bytes=4 * KIB, seconds=SETTLE_S)
     session.run(Step("settle", "waiting", "random"), wait)
     return session
 
 
-def _size(results: Measured, most: int) -> int:
-    size = int(results.parameters.get("size_mib", most // MIB)) * MIB
-    return min(size, most)
+def _region_bytes(results: Measurement, limit: int) -> int:
+    """The region that the drive's run used, at most `limit` bytes."""
+    return min(int(results.parameters.get("size_mib", limit // MIB)) * MIB, limit)
 
 
-def _split(profile: str, results: Measured) -> Conclusion:
-    plan = split.Plan(_size(results, 4 * split.WINDOW), repeats=1)
-    session = _filled(profile, plan.size)
+def _measure_split(profile: str, results: Measurement) -> Conclusion:
+    plan = split.Plan(_region_bytes(results, 4 * split.WINDOW), repeats=1)
+    session = _filled_session(profile, plan.size)
     split.read(session, plan)
     return split_analysis.conclude(evidence_of(session, plan))
 
 
-def _suite(profile: str, results: Measured) -> Conclusion:
+def _measure_suite(profile: str, results: Measurement) -> Conclusion:
     seconds = min(1.0, results.parameters.get("step_s", 1.0))
-    plan, session = suite.Plan(_size(results, 512 * MIB), seconds, 1), course_of(profile)
+    plan = suite.Plan(_region_bytes(results, 512 * MIB), seconds, 1)
+    session = candidate_session(profile)
     suite.measure(session, plan)
     return suite_analysis.conclude(evidence_of(session, plan))
 
 
-def _fsync(profile: str, results: Measured) -> Conclusion:
-    """The mix alone: a flush right after a write takes what it takes there, one in flight."""
-    # As long as on the drive: a short mix would be the buffer's, not the flash's.
+def _measure_fsync(profile: str, results: Measurement) -> Conclusion:
+    """The mix of reads and writes; the median sync at depth 1 becomes `flush_us`."""
+    # As long as on the drive: a short mix would fit into the buffer.
     seconds = min(2.0, results.parameters.get("step_s", 1.0))
-    plan = fsync.Plan(_size(results, 256 * MIB), seconds, 1)
-    session = _filled(profile, plan.size)
+    plan = fsync.Plan(_region_bytes(results, 256 * MIB), seconds, 1)
+    session = _filled_session(profile, plan.size)
     for mode in fsync.TWIN_MODES:
         for in_flight in fsync.IN_FLIGHT:
             fsync.mix(session, plan, session.target.drive, mode, in_flight)
-    done = fsync_analysis.conclude(evidence_of(session, plan))
-    found = {cell.key: cell.value for cell in cells_of("fsync", done.measures)}
-    flush = found.get((("direct fsync", 1.0), "sync_us_p50"))
-    return Conclusion(done.measures) if flush is None else _found("flush_us", flush, done.measures)
+    conclusion = fsync_analysis.conclude(evidence_of(session, plan))
+    values = {cell.key: cell.value for cell in cells_of("fsync", conclusion.measures)}
+    flush_us = values.get((("direct fsync", 1.0), "sync_us_p50"))
+    if flush_us is None:
+        return Conclusion(conclusion.measures)
+    return _conclusion("flush_us", flush_us, conclusion.measures)
 
 
-def buffer_and_rate(profile: str) -> Conclusion:
-    """The experiment `cache`, in short."""
-    plan, session = cache.plan_for(Cache(quick=True), CAPACITY, 0), course_of(profile)
+def measure_cache(profile: str) -> Conclusion:
+    """Runs `cache --quick` on a candidate: buffer, SLC cache, rate after the drop."""
+    plan, session = cache.plan_for(Cache(quick=True), CAPACITY, 0), candidate_session(profile)
     cache.measure(session, plan)
     return cache_analysis.conclude(evidence_of(session, plan))
 
 
-def hidden_spare(profile: str) -> Conclusion:
-    """The experiment `steady`, as far as it takes to see where collection begins."""
+def measure_spare(profile: str) -> Conclusion:
+    """Runs `steady` on a candidate for two drive writes: shows where garbage collection begins."""
     plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=steady.QUICK_SETTLE_S)
-    session = course_of(profile)
+    session = candidate_session(profile)
     steady.measure(session, plan)
     return steady_analysis.conclude(evidence_of(session, plan))
 
 
-def _fresh(profile: str, results: Measured) -> Conclusion:
-    """The rate of writes at random before any collection: the finding `fresh_iops` alone."""
-    session = course_of(profile)
-    session.fill(FRESH)
+def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
+    """Random write rate before any garbage collection: the finding `fresh_iops`."""
+    session = candidate_session(profile)
+    session.fill(FRESH_BYTES)
     session.flush()
     depth = int(results.parameters.get("write_queue_depth", STEADY_DEPTH))
-    job = _write("random_once", FRESH, steady.BLOCK, depth)
-    return _found("fresh_iops", _late(session, job, 0.5) / steady.BLOCK)
+    job = _write_job("random_once", FRESH_BYTES, steady.BLOCK, depth)
+    return _conclusion("fresh_iops", _rate_after(session, job, 0.5) / steady.BLOCK)
 
 
-def _lasting(profile: str, _results: Measured) -> Conclusion:
-    """The rate of writes in order behind buffer and cache: `lasting_mib_per_s` alone."""
-    job = _write("sequential", LONG, cache.BLOCK, cache.DEPTH)
-    return _found("lasting_mib_per_s", _late(course_of(profile), job, 0.75) / MIB)
+def _measure_sustained_rate(profile: str, _results: Measurement) -> Conclusion:
+    """Sequential write rate with buffer and cache full: the finding `lasting_mib_per_s`."""
+    job = _write_job("sequential", SUSTAINED_BYTES, cache.BLOCK, cache.DEPTH)
+    rate = _rate_after(candidate_session(profile), job, 0.75)
+    return _conclusion("lasting_mib_per_s", rate / MIB)
 
 
-def _write(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
+def _write_job(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
     return Job(
         op="write",
         pattern=pattern,
@@ -272,50 +279,51 @@ def _write(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
     )
 
 
-def _late(session: RunSession, job: Job, begin: float) -> float:
-    """Bytes a second of a job behind a share of it, when buffers are full; without its end."""
-    done = session.run(Step("write", "writing", "random", rest_s=3.0), job)
-    seconds, amounts = (np.array(each, dtype=np.float64) for each in done.columns())
-    late = np.cumsum(amounts) > begin * done.bytes
+def _rate_after(session: RunSession, job: Job, share: float) -> float:
+    """Bytes/s of a job after the first `share` of its bytes, without the last, partial interval."""
+    result = session.run(Step("write", "writing", "random", rest_s=3.0), job)
+    seconds, amounts = (np.array(column, dtype=np.float64) for column in result.columns())
+    late = np.cumsum(amounts) > share * result.bytes
     return float(amounts[late][:-1].sum() / seconds[late][:-1].sum())
 
 
-def _found(name: str, value: float, rows: Sequence[dict[str, Any]] = ()) -> Conclusion:
+def _conclusion(name: str, value: float, rows: Sequence[dict[str, Any]] = ()) -> Conclusion:
     return Conclusion(list(rows), {name: Finding(value, "", None, None, "")})
 
 
-def _periods(results: Measured) -> set[float]:
-    """The alignments that are asked for: all units, half of them, two, one; in KiB."""
-    alignments = sorted(cell.case[0] for cell in results.cells if isinstance(cell.case[0], float))
+def _alignments(results: Measurement) -> set[float]:
+    """The alignments in KiB that are compared: those that hit all units, two of them, and one."""
+    measured = sorted(cell.case[0] for cell in results.cells if isinstance(cell.case[0], float))
     stripe_kib = results.number("stripe_kib")
     if stripe_kib is None:
-        return set(alignments[:1])
-    return {alignments[0], stripe_kib / 2, stripe_kib} & set(alignments)
+        return set(measured[:1])
+    return {measured[0], stripe_kib / 2, stripe_kib} & set(measured)
 
 
-def _stripe(profile: str, results: Measured) -> Conclusion:
-    size = _size(results, 256 * MIB)
-    plan, session = stripe.Plan(size, 1, READS), _filled(profile, size)
+def _measure_stripe(profile: str, results: Measurement) -> Conclusion:
+    size = _region_bytes(results, 256 * MIB)
+    plan, session = stripe.Plan(size, 1, STRIPE_READS), _filled_session(profile, size)
     rows: list[dict[str, Any]] = []
-    for seed, period in enumerate(sorted(_periods(results))):
-        step = Step("read", "reading", "random", value=period)
-        done = session.run(step, stripe.job_of(Ask(int(period * KIB)), plan, seed))
-        rows.append({"alignment_kib": period, "read_mib_per_s": done.bytes / MIB / done.seconds})
+    for seed, alignment in enumerate(sorted(_alignments(results))):
+        step = Step("read", "reading", "random", value=alignment)
+        result = session.run(step, stripe.job_of(Ask(int(alignment * KIB)), plan, seed))
+        rate = result.bytes / MIB / result.seconds
+        rows.append({"alignment_kib": alignment, "read_mib_per_s": rate})
     return Conclusion(rows)
 
 
-ASKED: Final[dict[str, Callable[[str, Measured], Conclusion]]] = {
-    "cache": _lasting,
-    "fsync": _fsync,
-    "split": _split,
-    "steady": _fresh,
-    "stripe": _stripe,
-    "suite": _suite,
+EXPERIMENTS: Final[dict[str, Callable[[str, Measurement], Conclusion]]] = {
+    "cache": _measure_sustained_rate,
+    "fsync": _measure_fsync,
+    "split": _measure_split,
+    "steady": _measure_fresh_rate,
+    "stripe": _measure_stripe,
+    "suite": _measure_suite,
 }
-"""Each experiment whose results a fit can use, but `aging`."""
-FINDINGS: Final = {
+"""How a candidate is measured, for each experiment that a fit accepts, except `aging`."""
+_FINDINGS: Final = {
     "cache": ("lasting_mib_per_s",),
     "fsync": ("flush_us",),
     "steady": ("fresh_iops",),
 }
-"""The findings that are compared beside the cells."""
+"""Findings that are compared in addition to the cells."""

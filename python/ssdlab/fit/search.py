@@ -1,8 +1,8 @@
-"""The search: for each combination of choices the factors by least squares; all cores at work.
+"""The search: least squares over the factors, for each combination of choices, on all cores.
 
-The cost of a candidate is the sum of squares of log(twin / drive) over its standard deviation, plus
-that of what is unusual (`freedom`). Bounds are where the profile likelihood falls by 1.92: exact
-over the choices, by the curvature at the optimum over the factors.
+The cost of a candidate is the sum of squares of log(twin / drive) in standard deviations, plus the
+prior's penalty (`parameters`). Interval bounds are where the profile likelihood falls by 1.92:
+exact over the choices; over the factors from the curvature at the optimum.
 """
 
 from __future__ import annotations
@@ -18,241 +18,231 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.fit.objective import FINE as CLOSE
-from ssdlab.fit.objective import ROUGH as LOOSE
-from ssdlab.fit.objective import Exam
-from ssdlab.fit.parameters import Freedom
+from ssdlab.fit.objective import Effort, Objective
+from ssdlab.fit.parameters import Estimate, SearchSpace
 
 Floats = npt.NDArray[np.float64]
-Listener = Callable[[int, int], None]
-"""Called with combinations done, and all of them."""
+Progress = Callable[[int, int], None]
+"""Called with the number of combinations done, and of all."""
 STEP: Final = 0.05
-"""Of a factor's logarithm, for slopes: a twin is deterministic, but moves in steps of a page."""
-ROUGH: Final = 2
-FINE: Final = 6
-"""Rounds of least squares: for all combinations, and for those that may be the best."""
-CLOSELY: Final = 2
-"""So many combinations at most are looked at closely where there are other exams too."""
-TELLING: Final = ("aging", "split")
-"""The experiments that tell choices apart."""
-ENOUGH: Final = 1e-3
-"""A round that changes the cost of many exams by less, as a share, is the last."""
-LOST: Final = 4.0
-"""With more of chi squared for a degree of freedom no twin explains the results, so no choice."""
-MISSED: Final = 3.0
-"""Counts as the logarithm of the error where a candidate has no answer."""
-PROMISING: Final = 12.0
-"""Of the cost, above that of the best: combinations that are looked at closely."""
-DROP: Final = 3.84
-"""Of the cost, at the bounds of a 95 % interval: chi squared of one degree."""
-TOLD: Final = 0.7
-"""A factor is determined if its interval is at most this share of what was thought before."""
+"""Difference in log(factor) for derivatives: a twin is deterministic, but moves in whole pages."""
+ROUGH_ROUNDS: Final = 2
+FINE_ROUNDS: Final = 6
+"""Rounds of least squares: for all combinations, and for the promising ones."""
+REFINED_MOST: Final = 2
+"""Combinations that are refined if only some of the objectives discriminate between choices."""
+DISCRIMINATING: Final = ("aging", "split")
+"""Experiments whose results depend on the choices."""
+FTOL: Final = 1e-3
+"""With several objectives, the search stops when the cost changes by less than this share."""
+POOR_FIT: Final = 4.0
+"""Chi squared per degree of freedom above which no twin explains the results, nor any choice."""
+MISSING_RESIDUAL: Final = 3.0
+"""Log error that counts for a cell which the candidate does not have."""
+PROMISING_COST: Final = 12.0
+"""Combinations within this cost of the best are refined."""
+CHI2_95: Final = 3.84
+"""95 % quantile of chi squared with one degree of freedom."""
+DETERMINED_SHARE: Final = 0.7
+"""A factor is determined if its interval is at most this share of the prior interval."""
 
 
 @dataclass(frozen=True)
-class Solved:
-    """The best factors (logarithms) for one combination of choices, and how sharp they are."""
+class Solution:
+    """The best log factors for one combination of choices, and their standard deviations.
+
+    `excess` is chi squared per degree of freedom, at least one.
+    """
 
     choices: tuple[Any, ...]
-    factors: Floats
-    spread: Floats
+    log_factors: Floats
+    sigma: Floats
     cost: float
     excess: float = 1.0
-    """Squares of the residuals for each degree of freedom, at least one."""
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """A parameter's value with its 95 % interval; `told` is whether the results determine it."""
-
-    key: str
-    value: Any
-    low: Any
-    high: Any
-    told: bool
-
-
-def candidate(profile: str, freedom: Freedom, solved: Solved, source: str = "") -> str:
-    """The profile's text of a solution; with a source the numbers are marked as fitted."""
-    for choice, value in zip(freedom.choices, solved.choices, strict=True):
+def candidate_profile(
+    profile: str, space: SearchSpace, solution: Solution, source: str = ""
+) -> str:
+    """The profile's text with a solution applied; with a source, its numbers become `fitted`."""
+    for choice, value in zip(space.choices, solution.choices, strict=True):
         profile = choice.apply(profile, value, source)
-    for scale, factor in zip(freedom.scales, solved.factors, strict=True):
-        profile = scale.apply(profile, float(np.exp(factor)), source)
+    for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
+        profile = scale.apply(profile, float(np.exp(log_factor)), source)
     return profile
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A combination to be solved: where to start from, how many rounds, how closely asked."""
+    """A combination of choices to solve, from a starting point."""
 
     profile: str
-    exams: Sequence[Exam]
-    freedom: Freedom
-    begin: Solved
-    odd: float
+    objectives: Sequence[Objective]
+    space: SearchSpace
+    start: Solution
+    penalty: float
     rounds: int
-    effort: int
+    effort: Effort
 
 
 def search(
     profile: str,
-    exams: Sequence[Exam],
-    freedom: Freedom,
-    told: Listener = lambda _done, _all: None,
-) -> list[Solved]:
-    """Solutions for all combinations of choices that are near the best, the best first.
+    objectives: Sequence[Objective],
+    space: SearchSpace,
+    progress: Progress,
+) -> list[Solution]:
+    """Solutions for the combinations of choices that are close to the best, best first.
 
-    The promising combinations are picked by those exams that tell them apart (portions by an
-    ageing row, read-ahead by commands in order), if there are such; then all exams count.
+    If only some objectives discriminate between choices, these select the promising combinations;
+    all objectives together then rank them.
 
     Raises:
         UsageError: no combination makes a twin.
     """
-    none = np.zeros(len(freedom.scales))
-    odds = dict(freedom.combinations())
-    usual = Solved(min(odds, key=lambda choices: odds[choices]), none, none, 0.0)
-    ground = _Task(profile, exams, freedom, usual, 0.0, FINE, CLOSE)
-    found = _rough(ground, told)
-    _check_some(found)
-    least = min(solved.cost for solved in found)
-    near = sorted(found, key=lambda solved: solved.cost)
-    if _first(exams) is exams:
-        near = [solved for solved in near if solved.cost <= least + PROMISING]
-    else:  # other exams may see it differently
-        near = near[:CLOSELY]
-    fine = [replace(ground, begin=solved, odd=odds[solved.choices]) for solved in near]
-    best = _solve_all(fine, lambda done: told(len(fine) + done, 2 * len(fine)))
-    _check_some(best)
-    return sorted(best, key=lambda solved: solved.cost)
-
-
-def _check_some(found: list[Solved]) -> None:
-    if not found:
-        raise UsageError("no candidate makes a twin; `ssdlab twin check` the profile to start from")
-
-
-def _first(exams: Sequence[Exam]) -> Sequence[Exam]:
-    """Those that tell choices apart; all where there are none, or nothing else."""
-    telling = [exam for exam in exams if exam.experiment in TELLING]
-    return telling if 0 < len(telling) < len(exams) else exams
-
-
-def _rough(ground: _Task, told: Listener) -> list[Solved]:
-    """Each combination with its cost by the exams that tell choices apart.
-
-    Where other exams know the factors whatever the choices are, these are solved once for all.
-    """
-    combinations = list(ground.freedom.combinations())
-    first = _first(ground.exams)
-    begin, rounds = ground.begin.factors, ROUGH
-    if first is not ground.exams and len(combinations) > CLOSELY:
-        others = [exam for exam in ground.exams if exam.experiment not in TELLING]
-        solved = _solve(replace(ground, exams=others))
-        begin, rounds = (begin if solved is None else solved.factors), 1
-    rough = replace(ground, exams=first, rounds=rounds, effort=LOOSE)
+    zeros = np.zeros(len(space.scales))
+    penalties = dict(space.combinations())
+    prior = Solution(min(penalties, key=lambda choices: penalties[choices]), zeros, zeros, 0.0)
+    task = _Task(profile, objectives, space, prior, 0.0, FINE_ROUNDS, Effort.FINE)
+    rough = sorted(_solve_roughly(task, progress), key=lambda solution: solution.cost)
+    _require_solution(rough)
+    if _discriminating(objectives) is objectives:
+        cost_limit = rough[0].cost + PROMISING_COST
+        promising = [solution for solution in rough if solution.cost <= cost_limit]
+    else:  # the other objectives may rank them differently
+        promising = rough[:REFINED_MOST]
     tasks = [
-        replace(rough, begin=Solved(choices, begin, begin * 0.0, 0.0), odd=odd)
-        for choices, odd in combinations
+        replace(task, start=solution, penalty=penalties[solution.choices]) for solution in promising
     ]
-    return _solve_all(tasks, lambda done: told(done, 2 * len(tasks)))
+    refined = _solve_all(tasks, lambda done: progress(len(tasks) + done, 2 * len(tasks)))
+    _require_solution(refined)
+    return sorted(refined, key=lambda solution: solution.cost)
 
 
-def _solve_all(tasks: list[_Task], told: Callable[[int], None]) -> list[Solved]:
-    found: list[Solved] = []
+def _require_solution(solutions: list[Solution]) -> None:
+    if not solutions:
+        raise UsageError("no candidate makes a twin; run `ssdlab twin check` on the start profile")
+
+
+def _discriminating(objectives: Sequence[Objective]) -> Sequence[Objective]:
+    """The objectives that depend on the choices; all of them if none or all do."""
+    subset = [one for one in objectives if one.experiment in DISCRIMINATING]
+    return subset if 0 < len(subset) < len(objectives) else objectives
+
+
+def _solve_roughly(task: _Task, progress: Progress) -> list[Solution]:
+    """Every combination with its cost by the discriminating objectives.
+
+    If other objectives determine the factors whatever the choices are, the factors are solved once
+    for all combinations.
+    """
+    combinations = list(task.space.combinations())
+    objectives = _discriminating(task.objectives)
+    start, rounds = task.start.log_factors, ROUGH_ROUNDS
+    if objectives is not task.objectives and len(combinations) > REFINED_MOST:
+        others = [one for one in task.objectives if one.experiment not in DISCRIMINATING]
+        solution = _solve(replace(task, objectives=others))
+        start, rounds = (start if solution is None else solution.log_factors), 1
+    rough = replace(task, objectives=objectives, rounds=rounds, effort=Effort.ROUGH)
+    tasks = [
+        replace(rough, start=Solution(choices, start, start * 0.0, 0.0), penalty=penalty)
+        for choices, penalty in combinations
+    ]
+    return _solve_all(tasks, lambda done: progress(done, 2 * len(tasks)))
+
+
+def _solve_all(tasks: list[_Task], progress: Callable[[int], None]) -> list[Solution]:
+    solutions: list[Solution] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         futures = [pool.submit(_solve, task) for task in tasks]
         try:
             for done, future in enumerate(as_completed(futures), start=1):
-                found += [] if (solved := future.result()) is None else [solved]
-                told(done)
+                if (solution := future.result()) is not None:
+                    solutions.append(solution)
+                progress(done)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return found
+    return solutions
 
 
-def _solve(task: _Task) -> Solved | None:
+def _solve(task: _Task) -> Solution | None:
+    """The best factors for the task's choices; None if these choices do not make a twin."""
     from scipy.optimize import least_squares
 
-    freedom, choices = task.freedom, task.begin.choices
-    usual = np.array([scale.spread for scale in freedom.scales])
+    space, choices = task.space, task.start.choices
+    prior_sigma = np.array([scale.prior_sigma for scale in space.scales])
 
     @lru_cache(maxsize=2)
-    def answered(place: bytes) -> Floats:
-        factors = np.frombuffer(place)
-        text = candidate(task.profile, freedom, Solved(choices, factors, usual, 0.0))
-        return np.concatenate(
-            [np.empty(0), *(_off(exam, text, task.effort) for exam in task.exams)]
-        )
+    def data_residuals(point: bytes) -> Floats:
+        log_factors = np.frombuffer(point)
+        solution = Solution(choices, log_factors, prior_sigma, 0.0)
+        text = candidate_profile(task.profile, space, solution)
+        parts = [_residuals(objective, text, task.effort) for objective in task.objectives]
+        return np.concatenate([np.empty(0), *parts])
 
-    low, high = (np.log([getattr(s, end) for s in freedom.scales]) for end in ("low", "high"))
-    start = np.clip(task.begin.factors, low + 1e-6, high - 1e-6)
+    low, high = (np.log([getattr(s, end) for s in space.scales]) for end in ("low", "high"))
+    start = np.clip(task.start.log_factors, low + 1e-6, high - 1e-6)
 
-    # Moved from the start: the first step is of length one only where it begins at zero.
+    # Relative to the start: the first step has length one only if it begins at zero.
     def residuals(moved: Floats) -> Floats:
-        factors = start + moved
-        return np.concatenate([answered(factors.tobytes()), factors / usual])
+        log_factors = start + moved
+        return np.concatenate([data_residuals(log_factors.tobytes()), log_factors / prior_sigma])
 
-    def slopes(moved: Floats) -> Floats:
+    def jacobian(moved: Floats) -> Floats:
         here = residuals(moved)
         points = [moved + STEP * axis for axis in np.eye(len(moved))]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             there = list(pool.map(residuals, points))
-        return np.column_stack([(each - here) / STEP for each in there])
+        return np.column_stack([(shifted - here) / STEP for shifted in there])
 
-    if task.rounds == 1:
-        return _judged(task, residuals, start)
     try:
+        if task.rounds == 1:  # the cost at the start, without a search
+            at_start = residuals(np.zeros(len(start)))
+            cost = float(at_start @ at_start) + task.penalty
+            return Solution(choices, start, start * 0.0, cost)
         best = least_squares(
             residuals,
             np.zeros(len(start)),
-            slopes,
+            jacobian,
             bounds=(low - start, high - start),
             max_nfev=task.rounds,
-            ftol=ENOUGH if len(task.exams) > 1 else 1e-8,
+            ftol=FTOL if len(task.objectives) > 1 else 1e-8,
         )
     except TargetError:
-        return None  # these choices and this drive's other numbers do not go together
-    spread = np.sqrt(np.diag(np.linalg.inv(best.jac.T @ best.jac)))
-    off = best.fun[: -len(best.x)]
-    excess = max(1.0, float(off @ off) / max(1, len(off) - len(best.x)))
-    return Solved(choices, start + best.x, spread, 2.0 * float(best.cost) + task.odd, excess)
-
-
-def _judged(task: _Task, residuals: Callable[[Floats], Floats], factors: Floats) -> Solved | None:
-    """The cost of a combination with given factors, without any search."""
-    try:
-        off = residuals(np.zeros(len(factors)))
-    except TargetError:
         return None
-    return Solved(task.begin.choices, factors, factors * 0.0, float(off @ off) + task.odd)
+    sigma = np.sqrt(np.diag(np.linalg.inv(best.jac.T @ best.jac)))
+    data = best.fun[: -len(best.x)]
+    excess = max(1.0, float(data @ data) / max(1, len(data) - len(best.x)))
+    return Solution(choices, start + best.x, sigma, 2.0 * float(best.cost) + task.penalty, excess)
 
 
-def _off(exam: Exam, text: str, effort: int) -> Floats:
-    """Residuals of an exam: logarithms of twin over drive, in standard deviations."""
-    off: Floats = np.log(exam.answers(text, effort) / exam.values)
-    return np.nan_to_num(off, nan=MISSED, posinf=MISSED, neginf=-MISSED) / exam.sigma
+def _residuals(objective: Objective, text: str, effort: Effort) -> Floats:
+    """log(twin / drive) of each cell, in standard deviations."""
+    logs: Floats = np.log(objective.simulate(text, effort) / objective.measured)
+    limit = MISSING_RESIDUAL
+    return np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma
 
 
-def bounds(freedom: Freedom, found: list[Solved]) -> Iterator[Bounds]:
-    """Each parameter's value and interval; factors as such, 1 for the profile started from.
+def estimates(space: SearchSpace, solutions: list[Solution]) -> Iterator[Estimate]:
+    """Each parameter's value and interval; of a `Scale` as factors on the start profile.
 
-    Results that scatter more than was thought, or that no candidate fits, widen all of them.
+    If the results scatter more than assumed, or no candidate fits them, all intervals widen.
     """
-    best = found[0]
-    drop = DROP * best.excess
-    near = [solved for solved in found if solved.cost <= best.cost + drop]
-    for n, choice in enumerate(freedom.choices):
+    best = solutions[0]
+    drop = CHI2_95 * best.excess
+    near = [solution for solution in solutions if solution.cost <= best.cost + drop]
+    for n, choice in enumerate(space.choices):
         values = [value for value in choice.values if value in {s.choices[n] for s in near}]
-        if best.excess > LOST:
+        if best.excess > POOR_FIT:
             values = list(choice.values)
-        told = len(values) < max(2, len(choice.values) - 1)
-        yield Bounds(choice.key, best.choices[n], values[0], values[-1], told)
-    for n, scale in enumerate(freedom.scales):
-        widths = [np.sqrt(drop - (s.cost - best.cost)) * s.spread[n] for s in near]
-        low = min(s.factors[n] - width for s, width in zip(near, widths, strict=True))
-        high = max(s.factors[n] + width for s, width in zip(near, widths, strict=True))
-        told = high - low <= TOLD * 2 * np.sqrt(DROP) * scale.spread
+        determined = len(values) < max(2, len(choice.values) - 1)
+        yield Estimate(choice.key, best.choices[n], values[0], values[-1], determined)
+    for n, scale in enumerate(space.scales):
+        widths = [np.sqrt(drop - (s.cost - best.cost)) * s.sigma[n] for s in near]
+        low = min(s.log_factors[n] - width for s, width in zip(near, widths, strict=True))
+        high = max(s.log_factors[n] + width for s, width in zip(near, widths, strict=True))
+        prior_width = 2 * np.sqrt(CHI2_95) * scale.prior_sigma
+        determined = bool(high - low <= DETERMINED_SHARE * prior_width)
         low, high = max(low, np.log(scale.low)), min(high, np.log(scale.high))
-        value, least, most = (float(np.exp(each)) for each in (best.factors[n], low, high))
-        yield Bounds(scale.key, value, least, most, bool(told))
+        value, low, high = (float(np.exp(x)) for x in (best.log_factors[n], low, high))
+        yield Estimate(scale.key, value, low, high, determined)

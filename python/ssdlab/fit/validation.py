@@ -1,29 +1,28 @@
-"""How well shipped twins are held up: each against the published tables that its drive is in.
+"""Errors of the shipped twins against the published tables of their drives.
 
-The errors are stored (`profiles/tables/held.toml`), since to compute them takes minutes: `python
-bench/twins/held.py --write` does, after a profile or the model has changed.
+Computing the errors takes minutes, so they are stored in `profiles/tables/held.toml`. After a
+change to a profile or the model, run `python bench/twins/held.py --write`.
 """
 
 from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from ssdlab import profiles
-from ssdlab.fit.published.figure import Figure
-from ssdlab.fit.published.rows import PHRASES
-from ssdlab.profiles.toml_edit import numbers
+from ssdlab.fit.published.tables import SOURCE_PHRASES, PublishedValue
+from ssdlab.profiles.toml_edit import list_values
 
 STORED: Final = "held.toml"
-"""In the folder of tables: a mean and a worst error for each twin of each table."""
+"""File in the folder of tables: mean and worst error of each twin in each table."""
 
 
 @dataclass(frozen=True)
-class Held:
-    """A twin against one table: relative errors, mean of absolute values and the worst.
+class TableErrors:
+    """A twin's relative errors in one table: mean of the absolute values, and worst.
 
-    `fitted`: some number of the profile was fitted to this table.
+    `fitted`: a number of the profile was fitted to this table.
     """
 
     table: str
@@ -32,24 +31,25 @@ class Held:
     fitted: bool
 
 
-def held_against() -> dict[str, list[Held]]:
-    """The tables of each shipped twin, by the profile's name."""
+def stored_errors() -> dict[str, list[TableErrors]]:
+    """The stored errors of each shipped twin, by the profile's name."""
     text = (profiles.tables() / STORED).read_text(encoding="utf-8")
-    found: dict[str, list[Held]] = {name: [] for name in profiles.names()}
+    errors: dict[str, list[TableErrors]] = {name: [] for name in profiles.names()}
     for row in tomllib.loads(text)["held"]:
         name, table = row["twin"], row["table"]
-        held = Held(table, row["mean_error"], row["worst_error"], fitted_to(name, table))
-        found[name].append(held)
-    return found
+        is_fitted = is_fitted_to(name, table)
+        errors[name].append(TableErrors(table, row["mean_error"], row["worst_error"], is_fitted))
+    return errors
 
 
-def fitted_to(name: str, table: str) -> bool:
-    """Whether some number of a profile says that it was fitted to a table."""
-    found: list[dict[str, Any]] = numbers(profiles.load(name))
-    return any(each["kind"] == "fitted" and PHRASES[table] in each["source"] for each in found)
+def is_fitted_to(name: str, table: str) -> bool:
+    """Whether the source of any number of a profile is a fit to this table."""
+    phrase = SOURCE_PHRASES[table]
+    entries = list_values(profiles.load(name))
+    return any(entry["kind"] == "fitted" and phrase in entry["source"] for entry in entries)
 
 
-def summed_up(table: str, name: str, figures: list[Figure]) -> Held:
-    """The errors of a twin's figures in one table."""
-    off = [abs(figure.error) for figure in figures]
-    return Held(table, sum(off) / len(off), max(off), fitted_to(name, table))
+def table_errors(table: str, name: str, values: list[PublishedValue]) -> TableErrors:
+    """The errors of a twin's values in one table."""
+    errors = [abs(value.error) for value in values]
+    return TableErrors(table, sum(errors) / len(errors), max(errors), is_fitted_to(name, table))

@@ -1,4 +1,4 @@
-"""Profiles: drives as data, one TOML file each; every number with its source and kind."""
+"""Drive profiles, one TOML file each; every number states its source and kind."""
 
 from __future__ import annotations
 
@@ -12,41 +12,43 @@ _FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """Names of the drives that ssdlab brings along, in order."""
+    """Names of the shipped profiles, sorted."""
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
 def tables() -> Path:
-    """The folder of published tables that profiles are held against."""
+    """The folder of the published tables that the shipped twins are compared with."""
     return _FOLDER / "tables"
 
 
 def load(name: str) -> str:
-    """The text of a profile: one that ssdlab brings along, or a path that ends in .toml.
+    """The text of a shipped profile, or of a file if `name` ends in .toml.
 
     Raises:
-        TargetError: there is none; names those that look like it.
+        TargetError: no such profile (the message suggests similar names), or as `read`.
+        UsageError: as `read`.
     """
     if name.endswith(".toml"):
         return read(Path(name))
     if name in names():
         return read(_FOLDER / f"{name}.toml")
     near = difflib.get_close_matches(name.lower(), names(), n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names())}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"the twins are {', '.join(names())}"
     raise TargetError(f"there is no twin called {name!r}; {hint} (or give a file: twin:mine.toml)")
 
 
 def read(path: Path) -> str:
-    """The text of the profile in a file.
+    """The text of a profile file.
 
     Raises:
-        TargetError: it cannot be read, or is no text.
-        UsageError: it is no regular file, or far too large for a profile.
+        TargetError: the file cannot be read, or is not UTF-8.
+        UsageError: not a regular file, or much too large for a profile.
     """
     try:
         return read_text(path)
     except OSError as error:
-        reason = error.strerror
-        raise TargetError(f"{path}: no profile can be read there ({reason})") from error
+        raise TargetError(f"{path}: cannot read this profile ({error.strerror})") from error
     except UnicodeDecodeError as error:
-        raise TargetError(f"{path}: is no text in UTF-8, so no profile") from error
+        raise TargetError(
+            f"{path}: not UTF-8 text; give a profile, which is a TOML file"
+        ) from error

@@ -1,4 +1,4 @@
-"""Edits of a profile's TOML text: comments, order and layout of all other lines stay."""
+"""Edits of a profile's TOML text; comments, key order and layout of all other lines are kept."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import tomlkit
 from ssdlab.errors import UsageError
 
 
-def number(profile: str, key: str) -> Any:
-    """The value of `table.key` in a profile's text, without kind and source; None: not given.
+def get_value(profile: str, key: str) -> Any:
+    """The value of `table.key` without its source and kind; None if the key is absent.
 
     Raises:
-        UsageError: the text is not TOML.
+        UsageError: the text is not valid TOML.
     """
     table, name = key.split(".")
     try:
         raw = tomllib.loads(profile).get(table, {}).get(name)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
-            f"the profile is no TOML ({error}); `ssdlab twin check` says more"
+            f"the profile is not valid TOML ({error}); correct it and run `ssdlab twin check`"
         ) from error
     return raw["value"] if isinstance(raw, dict) else raw
 
 
-def numbers(profile: str) -> list[dict[str, Any]]:
-    """Each key of a valid profile: key, value, kind and source; these are empty if not given."""
+def list_values(profile: str) -> list[dict[str, Any]]:
+    """All keys of a valid profile: key, value, kind and source ("" if the profile has none)."""
     rows = []
     for section, keys in tomllib.loads(profile).items():
         for key, raw in keys.items():
@@ -37,10 +37,10 @@ def numbers(profile: str) -> list[dict[str, Any]]:
     return rows
 
 
-def with_number(profile: str, key: str, value: Any, source: str = "") -> str:
-    """The text with `table.key` set to a number, a text or a list of texts; None removes the key.
+def set_value(profile: str, key: str, value: Any, source: str = "") -> str:
+    """The text with `table.key` set to a number, string or list of strings; None removes the key.
 
-    With a source the number is written as `fitted`.
+    With a source the entry becomes `{ value, source, kind = "fitted" }`.
     """
     table, name = key.split(".")
     document = tomlkit.parse(profile)
@@ -51,15 +51,12 @@ def with_number(profile: str, key: str, value: Any, source: str = "") -> str:
         document.add(tomlkit.nl())
         document.add(table, tomlkit.table())
     keys: Any = document[table]
-    keys[name] = _with_source(value, source) if source else value
+    keys[name] = _fitted_entry(value, source) if source else value
     return tomlkit.dumps(document)
 
 
-def restored(profile: str, original: str, key: str) -> str:
-    """The text with `table.key` as it is in another text, or without it if it is not there.
-
-    What a fit did not change keeps its source in this way.
-    """
+def restore_value(profile: str, original: str, key: str) -> str:
+    """The text with `table.key`, its source and comments as in `original`, or removed as there."""
     table, name = key.split(".")
     document, before = tomlkit.parse(profile), tomlkit.parse(original)
     keys: Any = document.get(table, {})
@@ -71,14 +68,14 @@ def restored(profile: str, original: str, key: str) -> str:
     return tomlkit.dumps(document)
 
 
-def without(profile: str, table: str) -> str:
-    """The text without a whole table, its header too."""
+def remove_table(profile: str, table: str) -> str:
+    """The text without a table and its header."""
     document = tomlkit.parse(profile)
     document.pop(table, None)
     return tomlkit.dumps(document).rstrip() + "\n"
 
 
-def _with_source(value: Any, source: str) -> Any:
+def _fitted_entry(value: Any, source: str) -> Any:
     parts = {"value": value, "source": source, "kind": "fitted"}
-    text = ", ".join(f"{key} = {tomlkit.item(each).as_string()}" for key, each in parts.items())
+    text = ", ".join(f"{key} = {tomlkit.item(part).as_string()}" for key, part in parts.items())
     return tomlkit.value(f"{{ {text} }}")

@@ -1,5 +1,5 @@
 """Sweeps: many twins under many loads, on all cores or a cluster, into one dataset.
 
-`spec` reads what is wanted, `design` makes runs of it, `work` does one, `here` and `cluster` do
-many, `dataset` keeps what came of them.
+`spec` reads the specification, `design` derives the runs, `worker` executes one, `local` and
+`cluster` execute many, `dataset` stores the results.
 """

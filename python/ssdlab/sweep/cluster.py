@@ -1,7 +1,7 @@
-"""A sweep on a Dask cluster that is there already: the same runs, on its workers.
+"""Runs a sweep on an existing Dask cluster.
 
-Dask is an extra (`pip install 'ssdlab[dask]'`), imported when asked for. Its scheduler gives the
-runs of a lost worker to others; a run that fails is tried once more.
+Dask is an extra (`pip install 'ssdlab[dask]'`), imported on demand. Its scheduler reassigns the
+runs of a lost worker; a run that fails is retried once.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from itertools import islice
 from typing import Any, Final
 
 from ssdlab.errors import UsageError
-from ssdlab.sweep.design import Order
-from ssdlab.sweep.here import ATTEMPTS, Ended
-from ssdlab.sweep.work import memory_of, perform
+from ssdlab.sweep.design import SweepRun
+from ssdlab.sweep.local import ATTEMPTS, Outcome
+from ssdlab.sweep.worker import execute, memory_of
 
 TIMEOUT_S: Final = 10
 
 
-def perform_on(address: str, orders: Sequence[Order]) -> Generator[Ended, None, None]:
-    """Performs all on the cluster at an address; yields each as it ends.
+def execute_on_cluster(address: str, runs: Sequence[SweepRun]) -> Generator[Outcome, None, None]:
+    """Executes all runs on the cluster at `address`; yields each outcome as it comes.
 
-    As many at a time as its workers have threads, and memory for.
+    At most as many runs at a time as the workers have threads, and memory.
 
     Raises:
-        UsageError: Dask is not installed, no cluster there, no worker, or another ssdlab on one.
+        UsageError: Dask is not installed, no scheduler, no worker, or a worker with another
+            version of ssdlab.
     """
-    distributed = _imported()
+    distributed = _import_distributed()
     try:
         client = distributed.Client(address, timeout=TIMEOUT_S, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -36,61 +37,61 @@ def perform_on(address: str, orders: Sequence[Order]) -> Generator[Ended, None, 
             "address that it printed, such as tcp://HOST:8786"
         ) from error
     with client:
-        slots = _slots(client, address, orders)
+        slots = _slots(client, address, runs)
         _check_versions(client, address)
-        waiting = iter(orders)
-        first = [_submitted(client, order) for order in islice(waiting, slots)]
-        by_key = {order.key: order for order in orders}
+        waiting = iter(runs)
+        first = [_submit(client, run) for run in islice(waiting, slots)]
+        by_key = {run.key: run for run in runs}
         running = distributed.as_completed(first, loop=client.loop)
         for future in running:
-            yield _ended(future, by_key[future.key.removeprefix("ssdlab-")])
+            yield _outcome(future, by_key[future.key.removeprefix("ssdlab-")])
             future.release()
-            if (order := next(waiting, None)) is not None:
-                running.add(_submitted(client, order))
+            if (run := next(waiting, None)) is not None:
+                running.add(_submit(client, run))
 
 
-def _imported() -> Any:
+def _import_distributed() -> Any:
     try:
         import distributed
     except ImportError as error:
         raise UsageError(
-            "--dask takes Dask, which is not installed; pip install 'ssdlab[dask]', here and on "
+            "--dask needs Dask, which is not installed; pip install 'ssdlab[dask]', here and on "
             "the workers"
         ) from error
     return distributed
 
 
-def _slots(client: Any, address: str, orders: Sequence[Order]) -> int:
-    """How many runs at a time: by threads and by memory of the workers."""
+def _slots(client: Any, address: str, runs: Sequence[SweepRun]) -> int:
+    """The number of simultaneous runs, limited by the workers' threads and memory."""
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     if not workers:
-        raise UsageError(f"--dask {address}: the cluster has no worker; start some, then again")
-    most = max((memory_of(order) for order in orders), default=1)
-    fit = [min(w["nthreads"], (w["memory_limit"] or 1 << 62) // most) for w in workers]
-    if not any(fit):
+        raise UsageError(f"--dask {address}: the cluster has no worker; start some and retry")
+    most = max((memory_of(run) for run in runs), default=1)
+    slots = [min(w["nthreads"], (w["memory_limit"] or 1 << 62) // most) for w in workers]
+    if not any(slots):
         raise UsageError(
             f"--dask {address}: a run takes {most >> 20} MiB of memory, more than any worker has; "
             "give a smaller capacity or larger workers"
         )
-    return int(sum(fit))
+    return int(sum(slots))
 
 
 def _check_versions(client: Any, address: str) -> None:
     own = version("ssdlab")
-    for worker, found in client.run(version, "ssdlab").items():
-        if found != own:
+    for worker, installed in client.run(version, "ssdlab").items():
+        if installed != own:
             raise UsageError(
-                f"--dask {address}: worker {worker} has ssdlab {found}, and here is {own}; "
-                "install the same"
+                f"--dask {address}: worker {worker} has ssdlab {installed}, this machine has "
+                f"{own}; install the same version"
             )
 
 
-def _submitted(client: Any, order: Order) -> Any:
-    return client.submit(perform, order, key=f"ssdlab-{order.key}", retries=ATTEMPTS - 1)
+def _submit(client: Any, run: SweepRun) -> Any:
+    return client.submit(execute, run, key=f"ssdlab-{run.key}", retries=ATTEMPTS - 1)
 
 
-def _ended(future: Any, order: Order) -> Ended:
+def _outcome(future: Any, run: SweepRun) -> Outcome:
     error = future.exception()
     if error is not None:
-        return Ended(order, None, f"{type(error).__name__}: {error}", ATTEMPTS)
-    return Ended(order, future.result(), "", 1)
+        return Outcome(run, None, f"{type(error).__name__}: {error}", ATTEMPTS)
+    return Outcome(run, future.result(), "", 1)

@@ -1,10 +1,10 @@
-"""What came of a sweep: one Parquet dataset, a folder with a file a run.
+"""The results of a sweep: one Parquet dataset, a folder with one file for each run.
 
-    sweep.json     the spec, what varies, the keys of the runs that belong to it
-    runs/KEY.parquet   a row: key, point, repeat, seed, what varied, what was found
+    sweep.json          the spec, what varies, the keys of the sweep's runs
+    runs/KEY.parquet    one row: key, point, repeat, seed, the varied parameters, the results
 
-A file is named by its run's key and appears whole or not at all, so that whoever goes on, or does
-a run twice, counts it once. `pyarrow.dataset.dataset(FOLDER/runs)` reads all.
+A file is named by its run's key and written atomically, so a run that is repeated counts once.
+`pyarrow.dataset.dataset(FOLDER/runs)` reads all runs.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ import pyarrow as pa
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_bytes
 from ssdlab.records import encode_json, read_parquet, write_parquet, write_whole
-from ssdlab.sweep.design import Order
-from ssdlab.sweep.here import Ended
+from ssdlab.sweep.design import SweepRun
+from ssdlab.sweep.local import Outcome
 
-ABOUT: Final = "sweep.json"
-NUMBERS: Final = (
+MANIFEST: Final = "sweep.json"
+RESULTS: Final = (
     *("write_iops", "waf", "read_mib_per_s", "latency_us_p50", "latency_us_p99", "cost"),
 )
-"""What is found of each run."""
+"""The result columns of each run."""
 
 
-class About(msgspec.Struct, frozen=True):
-    """What a dataset is of: its name and spec, what varies (`numeric`: by number), its runs."""
+class SweepManifest(msgspec.Struct, frozen=True):
+    """The content of sweep.json. `numeric`: for each varied key, whether its values are numbers."""
 
     ssdlab: str
     name: str
@@ -48,55 +48,58 @@ class About(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A sweep's folder, and what it is of."""
+    """A sweep's folder and its manifest."""
 
     folder: Path
-    about: About
+    manifest: SweepManifest
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of `runs`."""
         varied = [
             (name, pa.float64() if numeric else pa.string())
-            for name, numeric in self.about.numeric.items()
+            for name, numeric in self.manifest.numeric.items()
         ]
-        whole = [(name, pa.int64()) for name in ("point", "repeat", "seed")]
-        words = [(name, pa.string()) for name in ("status", "reason")]
-        numbers = [(name, pa.float64()) for name in NUMBERS]
-        ends = [("ssdlab", pa.string()), ("seconds", pa.float64()), ("attempts", pa.int64())]
-        return pa.schema([("key", pa.string()), *whole, *words, *varied, *numbers, *ends])
+        integers = [(name, pa.int64()) for name in ("point", "repeat", "seed")]
+        texts = [(name, pa.string()) for name in ("status", "reason")]
+        results = [(name, pa.float64()) for name in RESULTS]
+        last = [("ssdlab", pa.string()), ("seconds", pa.float64()), ("attempts", pa.int64())]
+        return pa.schema([("key", pa.string()), *integers, *texts, *varied, *results, *last])
 
-    def put(self, ended: Ended) -> None:
-        """Keeps a run, and takes the place of what was kept of it.
+    def store(self, outcome: Outcome) -> None:
+        """Stores an outcome; it replaces an earlier one of the same run.
 
         Raises:
-            UsageError: the folder takes no more.
+            UsageError: the folder cannot be written.
         """
-        order = ended.order
+        run, numeric = outcome.run, self.manifest.numeric
         row: dict[str, Any] = {
-            "key": order.key,
-            "point": order.point,
-            "repeat": order.repeat,
-            "seed": order.plan["seed"],
-            "status": "failed" if ended.row is None else "done",
-            "reason": ended.reason,
-            "attempts": ended.attempts,
-            **{k: v if self.about.numeric[k] else _word(v) for k, v in order.values.items()},
-            **(ended.row or {}),
+            "key": run.key,
+            "point": run.point,
+            "repeat": run.repeat,
+            "seed": run.plan["seed"],
+            "status": "failed" if outcome.row is None else "done",
+            "reason": outcome.reason,
+            "attempts": outcome.attempts,
+            **{k: v if numeric[k] else _as_text(v) for k, v in run.values.items()},
+            **(outcome.row or {}),
         }
         table = pa.Table.from_pylist([row], schema=self.schema)
         try:
-            write_parquet(self._file(order.key), table)
+            write_parquet(self._file(run.key), table)
         except OSError as error:
-            raise UsageError(f"{self.folder}: takes no more ({error.strerror})") from error
+            raise UsageError(
+                f"{self.folder} cannot be written ({error.strerror}); make room, and repeat the "
+                "command to resume"
+            ) from error
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the runs that belong to it and have come to an end, in order of the runs."""
-        files = [self._file(key) for key in self.about.keys]
+        """The rows of all stored runs, done or failed, in the order of the runs."""
+        files = [self._file(key) for key in self.manifest.keys]
         return [row for file in files if file.exists() for row in read_parquet(file).to_pylist()]
 
     def done(self) -> set[str]:
-        """The keys of the runs that need not be done again."""
+        """The keys of the runs that succeeded."""
         return {row["key"] for row in self.rows() if row["status"] == "done"}
 
     def _file(self, key: str) -> Path:
@@ -104,77 +107,78 @@ class Dataset:
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether a folder holds a sweep; one that cannot be asked holds none."""
-    # Not Path.is_file: it raises where a name is too long.
-    return os.path.isfile(folder / ABOUT)  # noqa: PTH113
+    """Whether a folder contains a sweep; false if it cannot be accessed."""
+    # Not Path.is_file, which raises if a name is too long.
+    return os.path.isfile(folder / MANIFEST)  # noqa: PTH113
 
 
 def open_dataset(folder: Path) -> Dataset:
-    """A sweep's folder as it is.
+    """The dataset in a sweep's folder, for reading.
 
     Raises:
         UsageError: it cannot be read.
     """
     try:
-        return Dataset(folder, msgspec.json.decode(read_bytes(folder / ABOUT), type=About))
+        manifest = msgspec.json.decode(read_bytes(folder / MANIFEST), type=SweepManifest)
     except (OSError, msgspec.MsgspecError) as error:
-        raise UsageError(f"{folder} holds a sweep that cannot be read: {error}") from error
+        raise UsageError(f"the sweep in {folder} cannot be read: {error}") from error
+    return Dataset(folder, manifest)
 
 
 @contextlib.contextmanager
-def made(folder: Path, about: About) -> Iterator[Dataset]:
-    """The dataset in a folder, made there or gone on with, for this process alone.
+def open_for_writing(folder: Path, manifest: SweepManifest) -> Iterator[Dataset]:
+    """The dataset in a folder, created or resumed, locked for this process.
 
     Raises:
-        UsageError: the folder cannot be written, another process is at it, or it holds runs that
-            are none of this sweep.
+        UsageError: the folder cannot be written, another process holds its lock, or it contains
+            runs of another sweep.
     """
     try:
         (folder / "runs").mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(
-            f"{folder}: no sweep can be kept there ({error.strerror}); give --out another folder"
+            f"{folder}: cannot store a sweep there ({error.strerror}); give --out another folder"
         ) from error
     try:
-        _require_alone(descriptor, folder)
-        _require_own(folder, about.keys)
-        write_whole(folder / ABOUT, encode_json(about).encode())
-        yield Dataset(folder, about)
+        _lock(descriptor, folder)
+        _refuse_other_runs(folder, manifest.keys)
+        write_whole(folder / MANIFEST, encode_json(manifest).encode())
+        yield Dataset(folder, manifest)
     finally:
         os.close(descriptor)
 
 
-def _require_alone(descriptor: int, folder: Path) -> None:
+def _lock(descriptor: int, folder: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise UsageError(
-            f"{folder}: another sweep writes there now; wait for it, or give --out"
+            f"{folder}: another sweep is writing there; wait for it, or give --out"
         ) from error
 
 
-def _require_own(folder: Path, keys: Sequence[str]) -> None:
-    strange = {path.stem for path in (folder / "runs").glob("*.parquet")} - set(keys)
-    if strange:
+def _refuse_other_runs(folder: Path, keys: Sequence[str]) -> None:
+    others = {path.stem for path in (folder / "runs").glob("*.parquet")} - set(keys)
+    if others:
         raise UsageError(
-            f"{folder} holds {len(strange)} runs that are none of this sweep (another spec, or "
-            "another version of ssdlab); give --out another folder"
+            f"{folder} contains {len(others)} runs of another sweep (another spec, or another "
+            "version of ssdlab); give --out another folder"
         )
 
 
-def numeric_of(orders: Sequence[Order]) -> dict[str, bool]:
-    """Of each key that varies, whether all its values are numbers."""
-    found: dict[str, bool] = {}
-    for values in (order.values for order in orders):
-        for key, value in values.items():
-            found[key] = found.get(key, True) and _is_number(value)
-    return found
+def numeric_keys(runs: Sequence[SweepRun]) -> dict[str, bool]:
+    """For each varied key, whether all its values are numbers."""
+    numeric: dict[str, bool] = {}
+    for run in runs:
+        for key, value in run.values.items():
+            numeric[key] = numeric.get(key, True) and _is_number(value)
+    return numeric
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _word(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -122,13 +122,13 @@ class SweepPage:
         return Table(tuple(columns), tuple(rows))
 
     def _chart(self, across: str, up: str) -> Chart:
-        """The points; those that are beaten by none stand out."""
+        """The points; those that are Pareto-optimal stand out."""
         points = [
             point
             for point in self.summary.points
             if all(math.isfinite(point.means.get(name, math.nan)) for name in (across, up))
         ]
-        groups = [(False, "muted", "others"), (True, "run1", "beaten by none")]
+        groups = [(False, "muted", "others"), (True, "run1", "Pareto-optimal")]
         marks = []
         for is_best, role, legend in groups:
             places = [(p.means[across], p.means[up]) for p in points if p.best == is_best]
@@ -137,7 +137,7 @@ class SweepPage:
         best = "; ".join(
             f"{_told(p)}: {given(p.means[across])}, {given(p.means[up])}" for p in points if p.best
         )
-        title = f"{_AXES[up]} against {_AXES[across]}; beaten by none: {best}"
+        title = f"{_AXES[up]} against {_AXES[across]}; Pareto-optimal: {best}"
         x, y = (Axis(_AXES[n], limits=_limits([p.means[n] for p in points])) for n in (across, up))
         return Chart(f"sweep-{across}-{up}", x, y, marks, title, height=252, grid="both")
 

@@ -1,4 +1,4 @@
-"""`ssdlab sweep`: runs, goes on, stops, reports; wrong specs are one line."""
+"""`ssdlab sweep`: runs, resumes, stops, reports, and refuses invalid specs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow.dataset
 import pytest
 
-from ssdlab.api import sweep as swept
+from ssdlab.api import sweep as api_sweep
 from ssdlab.cli.sweep import command
-from ssdlab.sweep.design import Order
-from ssdlab.sweep.here import Ended
-from ssdlab.sweep.work import perform
+from ssdlab.sweep.design import SweepRun
+from ssdlab.sweep.local import Outcome
+from ssdlab.sweep.worker import execute
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 SPEC = """\
@@ -45,25 +45,25 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_without_semaphores_a_sweep_is_refused_in_one_line(executable: str, tmp_path: Path) -> None:
+def test_without_semaphores_a_sweep_is_refused(executable: str, tmp_path: Path) -> None:
     """In a mount namespace whose /dev/shm is read-only."""
     bare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     bare += ['mount -t tmpfs -o ro tmpfs /dev/shm && exec "$@"', "sh"]
     if subprocess.run([*bare, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no namespace in which /dev/shm is read-only can be made here")
+        pytest.skip("cannot create a namespace with a read-only /dev/shm here")
     words = [*bare, executable, "sweep", str(_spec(tmp_path)), "--out", str(tmp_path / "few")]
     done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.splitlines()[-1].startswith("ssdlab: no semaphore can be had here")
+    assert done.stderr.splitlines()[-1].startswith("ssdlab: cannot create a semaphore")
     assert "Traceback" not in done.stderr
 
 
-def test_a_sweep_goes_on_where_it_was_and_is_reported(ssdlab: Program, tmp_path: Path) -> None:
+def test_a_sweep_resumes_and_is_reported(ssdlab: Program, tmp_path: Path) -> None:
     spec, folder, page = _spec(tmp_path), tmp_path / "few", tmp_path / "few.html"
-    done = ssdlab("sweep", spec, "--out", folder, "--json")
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["runs"], told["done"], told["failed"]) == (6, 6, [])
+    result = ssdlab("sweep", spec, "--out", folder, "--json")
+    assert result.returncode == 0, result.stderr
+    output = json.loads(result.stdout)
+    assert (output["runs"], output["done"], output["failed"]) == (6, 6, [])
     first = _rows(folder)
     lost = sorted((folder / "runs").iterdir())[2]
     kept = {path: path.stat().st_mtime_ns for path in (folder / "runs").iterdir() if path != lost}
@@ -72,34 +72,38 @@ def test_a_sweep_goes_on_where_it_was_and_is_reported(ssdlab: Program, tmp_path:
     assert "1 runs, 1 at a time" in again.stderr
     assert _rows(folder) == first
     assert all(path.stat().st_mtime_ns == was for path, was in kept.items())
-    assert "Beaten by none" in ssdlab("report", folder, "--html", page).stdout
+    assert "Pareto-optimal points" in ssdlab("report", folder, "--html", page).stdout
     assert page.read_text(encoding="utf-8").count("<svg") == 6
 
 
-def test_ctrl_c_ends_a_sweep_with_what_it_has_and_no_process_left(
+def test_ctrl_c_keeps_the_finished_runs_and_leaves_no_process(
     executable: str, tmp_path: Path
 ) -> None:
-    spec, folder = _spec(tmp_path, "16GiB", 1000), tmp_path / "few"  # hours: a signal ends it
+    spec, folder = _spec(tmp_path, "16GiB", 1000), tmp_path / "few"  # would take hours
     command = [executable, "sweep", str(spec), "--out", str(folder), "--json", "--quiet"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
-    while not any(_at_work(pid) for pid in _left_in_group(process.pid) if pid != str(process.pid)):
+    while not any(map(_is_working, _workers(process.pid))):
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: workers hear it, too
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
     stdout, stderr = process.communicate(timeout=600)
     assert process.returncode == 3, stderr
     assert "Traceback" not in stderr
     assert json.loads(stdout)["runs"] == 6
     for _ in range(600):
-        if not _left_in_group(process.pid):
+        if not _processes_in_group(process.pid):
             break
         time.sleep(0.1)
-    assert _left_in_group(process.pid) == []
+    assert _processes_in_group(process.pid) == []
 
 
-def _at_work(pid: str) -> bool:
-    """A process that has used the processor for longer than it takes to start one."""
+def _workers(group: int) -> list[str]:
+    return [pid for pid in _processes_in_group(group) if pid != str(group)]
+
+
+def _is_working(pid: str) -> bool:
+    """Whether a process has used more CPU time than starting one takes."""
     try:
         fields = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -107,8 +111,8 @@ def _at_work(pid: str) -> bool:
     return int(fields[11]) > 5 * os.sysconf("SC_CLK_TCK")
 
 
-def _left_in_group(group: int) -> list[str]:
-    found = []
+def _processes_in_group(group: int) -> list[str]:
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
@@ -116,49 +120,49 @@ def _left_in_group(group: int) -> list[str]:
             except OSError:
                 continue
             if int(fields[2]) == group and fields[0] != "Z":
-                found.append(entry.name)
-    return found
+                pids.append(entry.name)
+    return pids
 
 
-def test_failed_runs_are_kept_with_their_reason_and_the_status_says_so(
+def test_failed_runs_are_stored_with_their_reason_and_the_exit_status_is_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def all_but_one_fail(orders: list[Order], _workers: int) -> Iterator[Ended]:
-        yield Ended(orders[0], perform(orders[0]), "", 1)
-        for order in orders[1:]:
-            yield Ended(order, None, "its worker was killed", 2)
+    def all_but_one_fail(runs: list[SweepRun], _workers: int) -> Iterator[Outcome]:
+        yield Outcome(runs[0], execute(runs[0]), "", 1)
+        for run in runs[1:]:
+            yield Outcome(run, None, "its worker was killed", 2)
 
-    monkeypatch.setattr(swept, "perform_here", all_but_one_fail)
+    monkeypatch.setattr(api_sweep, "execute_locally", all_but_one_fail)
     words = ["--out", str(tmp_path / "few"), "--json", "--quiet"]
     status = command.app([str(_spec(tmp_path)), *words], standalone_mode=False)
     assert status == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["done"], len(told["failed"])) == (1, 5)
-    assert {each["reason"] for each in told["failed"]} == {"its worker was killed"}
+    output = json.loads(capsys.readouterr().out)
+    assert (output["done"], len(output["failed"])) == (1, 5)
+    assert {each["reason"] for each in output["failed"]} == {"its worker was killed"}
     monkeypatch.undo()
     status = command.app([str(_spec(tmp_path)), *words], standalone_mode=False)
-    assert status == 0  # the next time they are tried again
+    assert status == 0  # the same command retries them
     assert json.loads(capsys.readouterr().out)["done"] == 6
 
 
-def test_a_dry_run_lists_the_runs_and_does_none(ssdlab: Program, tmp_path: Path) -> None:
-    done = ssdlab("sweep", _spec(tmp_path), "--dry-run", "--out", tmp_path / "few")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("seed 0") == 6
-    assert "6 runs, up to" in done.stdout
+def test_a_dry_run_lists_the_runs_and_executes_none(ssdlab: Program, tmp_path: Path) -> None:
+    result = ssdlab("sweep", _spec(tmp_path), "--dry-run", "--out", tmp_path / "few")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("seed 0") == 6
+    assert "6 runs, up to" in result.stdout
     assert not (tmp_path / "few").exists()
 
 
-def test_the_shipped_example_is_two_hundred_runs(ssdlab: Program) -> None:
+def test_the_shipped_example_has_two_hundred_runs(ssdlab: Program) -> None:
     spec = Path(__file__).parents[3] / "examples" / "sweeps" / "spare.toml"
     assert len(json.loads(ssdlab("sweep", spec, "--dry-run", "--json").stdout)["runs"]) == 200
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
-    [(("--workers", 0), "it may be 1 or more"), (("--dask", "nowhere"), "no scheduler answers")],
+    [(("--workers", 0), "it must be 1 or more"), (("--dask", "nowhere"), "no scheduler answers")],
 )
-def test_a_wrong_wish_is_one_line(
+def test_invalid_options_are_refused_with_one_line(
     refused: Callable[..., str], tmp_path: Path, words: tuple[object, ...], reason: str
 ) -> None:
     if "--dask" in words:

@@ -91,8 +91,8 @@ def _require_consent(device: Path, in_place: Consent) -> None:
     if in_place.given:
         raise TargetError(f"--in-place names {in_place}, but the device is {device}: name that one")
     raise TargetError(
-        f"{describe_device(device, device_at(device))} would be rewritten in place; --dry-run shows the "
-        f"plan; if you have a backup, give --in-place={device}"
+        f"{describe_device(device, device_at(device))} would be rewritten in place; --dry-run "
+        f"shows the plan; if you have a backup, give --in-place={device}"
     )
 
 

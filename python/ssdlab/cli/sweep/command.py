@@ -1,4 +1,4 @@
-"""`ssdlab sweep`: a grid or a sample of twins under loads, on all cores or a cluster."""
+"""`ssdlab sweep`: a grid or a sample of twins and loads, on all cores or a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ssdlab.errors import Interrupted
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
-    from ssdlab.sweep.design import Order
+    from ssdlab.sweep.design import SweepRun
     from ssdlab.sweep.spec import Spec
 
 app = typer.Typer(add_completion=False)
@@ -25,74 +25,75 @@ app = typer.Typer(add_completion=False)
 )
 def run(
     spec: Annotated[
-        Path, typer.Argument(metavar="SPEC.toml", help="What varies: see docs/sweep.md.")
+        Path,
+        typer.Argument(metavar="SPEC.toml", help="The specification of the sweep: docs/sweep.md."),
     ],
     *,
     workers: Annotated[
         int | None,
-        typer.Option(help="Processes at a time (one a core, as far as memory goes)."),
+        typer.Option(help="Processes at a time (one for each core, fewer if memory is short)."),
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Run on this Dask cluster, such as tcp://HOST:8786."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the runs, and do none.")
+        bool, typer.Option("--dry-run", help="List the runs without executing them.")
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write ONE HTML file about it.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the report to ONE HTML file.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The dataset's folder; it is gone on with (ssdlab-sweeps/NAME)."),
+        typer.Option(help="The dataset's folder, created or resumed (ssdlab-sweeps/NAME)."),
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
     """Run many twins: a grid or a sample over profile, policy and load, with repeats and seeds.
 
-    Each run fills a twin, writes over it, reads it; a row each in one Parquet dataset. A sweep that
-    was stopped goes on where it was; a run whose worker is lost is tried once more. The report says
-    which parameter decides what, and which points none beats.
+    Each run fills a twin, overwrites it and reads it, and becomes one row of a Parquet dataset. The
+    same command resumes a sweep that was stopped; a run whose worker is lost is retried once. The
+    report has each parameter's share of the variance, and the Pareto-optimal points.
     """
-    from ssdlab.api.sweep import Where, conduct
-    from ssdlab.cli.run_experiment import TerminalObserver
-    from ssdlab.cli.sweep.output import tell
-    from ssdlab.sweep.design import orders
-    from ssdlab.sweep.spec import read
+    from ssdlab.sweep.design import plan_runs
+    from ssdlab.sweep.spec import read_spec
 
-    given = read(spec)
+    parsed, text = read_spec(spec)
     if dry_run:
-        _list(given[0], orders(given[0]), json=json)
+        _print_runs(parsed, plan_runs(parsed), json=json)
         return 0
-    audience = TerminalObserver(options.OutputOptions(json=json, quiet=quiet))
-    sweep, stopped = conduct(given, Where(workers, dask), out, audience)
-    tell(sweep, json=json, html=html)
-    if stopped:
+    from ssdlab.api.sweep import Where, execute_spec
+    from ssdlab.cli.run_experiment import TerminalObserver
+    from ssdlab.cli.sweep.output import print_sweep
+
+    observer = TerminalObserver(options.OutputOptions(json=json, quiet=quiet))
+    sweep, interrupted = execute_spec(parsed, text, Where(workers, dask), out, observer)
+    print_sweep(sweep, json=json, html=html)
+    if interrupted:
         return Interrupted.exit_status
     return 1 if sweep.summary.failed else 0
 
 
-def _list(spec: Spec, found: list[Order], *, json: bool) -> None:
-    """The runs of a spec."""
+def _print_runs(spec: Spec, runs: list[SweepRun], *, json: bool) -> None:
     from ssdlab.records import encode_json
-    from ssdlab.sweep.work import memory_of
+    from ssdlab.sweep.worker import memory_of
 
     if json:
         rows = [
             {
-                **{name: getattr(order, name) for name in ("key", "point", "repeat", "values")},
-                "seed": order.plan["seed"],
+                **{name: getattr(run, name) for name in ("key", "point", "repeat", "values")},
+                "seed": run.plan["seed"],
             }
-            for order in found
+            for run in runs
         ]
         write_out(encode_json({"sweep": spec.name, "runs": rows}))
         return
     lines = []
-    for order in found:
-        values = ", ".join(f"{key}={_digits(value)}" for key, value in order.values.items())
-        lines.append(f"{order.point}.{order.repeat}  seed {order.plan['seed']}  {values}\n")
-    memory = format_size(max(memory_of(order) for order in found))
-    write_out("".join(lines) + f"{len(found)} runs, up to {memory} of memory each\n")
+    for run in runs:
+        values = ", ".join(f"{key}={_format(value)}" for key, value in run.values.items())
+        lines.append(f"{run.point}.{run.repeat}  seed {run.plan['seed']}  {values}\n")
+    memory = format_size(max(memory_of(run) for run in runs))
+    write_out("".join(lines) + f"{len(runs)} runs, up to {memory} of memory each\n")
 
 
-def _digits(value: Any) -> str:
+def _format(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""A sweep on its way out: terminal, page, or one JSON object."""
+"""Prints a sweep's results: for the terminal, as an HTML file, or as one JSON object."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ssdlab.records import encode_json
 from ssdlab.report import SweepPage, render_asked
 
 
-def tell(sweep: Sweep, *, json: bool, html: Path | None) -> None:
-    """Tells what its dataset holds.
+def print_sweep(sweep: Sweep, *, json: bool, html: Path | None) -> None:
+    """Prints the summary, or the JSON object; writes the page if `html` is given.
 
     Raises:
         UsageError: the page cannot be written.

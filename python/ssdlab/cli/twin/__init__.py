@@ -1,1 +1,1 @@
-"""`ssdlab twin`: profiles, the data that twins are made of."""
+"""`ssdlab twin`: the profiles of twins."""

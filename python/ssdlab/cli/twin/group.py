@@ -16,29 +16,27 @@ class _Group(LazyGroup):
     """The commands by name, in the order of the help."""
 
     members: ClassVar[Mapping[str, Member]] = {
-        "list": Member(
-            _PROFILES, "List the drives that ssdlab brings along, and how well each is held up."
-        ),
-        "show": Member(_PROFILES, "Show what a twin is made of, and where each number comes from."),
+        "list": Member(_PROFILES, "List the shipped twins and their errors in published tables."),
+        "show": Member(_PROFILES, "Show a twin's numbers, and the source of each."),
         "check": Member(
             _PROFILES,
             "Check a profile: names the first key that is wrong and what it may be (status 2).",
         ),
         "fit": Member(
             "ssdlab.cli.twin.fit",
-            "Find the numbers of a twin that does as a drive did; says which the results cannot "
-            "tell.",
+            "Fit a twin's numbers to a drive's results; warns of those that the results do not "
+            "determine.",
         ),
         "what-if": Member(
             "ssdlab.cli.twin.what_if",
-            "Ask a twin what a change would do: two runs and a comparison.",
+            "Predict the effect of a change to a twin: two runs and a comparison.",
         ),
     }
 
 
 app = typer.Typer(
     cls=_Group,
-    help="List, show and check the profiles that twins are made of.",
+    help="List, show, check and fit the profiles of twins.",
     epilog="Example: ssdlab twin show toshiba-xg5",
     no_args_is_help=True,
     add_completion=False,
@@ -47,4 +45,4 @@ app = typer.Typer(
 
 @app.callback()
 def _twin() -> None:
-    """List, show and check the profiles that twins are made of."""
+    """List, show, check and fit the profiles of twins."""

@@ -1,10 +1,10 @@
-"""`ssdlab twin`: the drives that twins are made of."""
+"""`ssdlab twin list`, `show` and `check`: the profiles of twins."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -12,32 +12,34 @@ from rich.console import Console
 from rich.table import Table
 
 from ssdlab import profiles
-from ssdlab.cli.output import write_out
-from ssdlab.device import describe_twin
-from ssdlab.fit.validation import Held, held_against
-from ssdlab.profiles.toml_edit import numbers
-from ssdlab.records import encode_json
-from ssdlab.units import format_size, parse_size
+from ssdlab.cli import options
+from ssdlab.units import format_size
+
+if TYPE_CHECKING:
+    from ssdlab.fit.validation import TableErrors
 
 app = typer.Typer(add_completion=False)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Capacity = Annotated[
-    str | None, typer.Option(help="Scale it to this capacity, such as 8GiB; ratios stay.")
-]
-
 
 @app.command(name="list", epilog="Example: ssdlab twin list --json")
-def list_twins(*, json: AsJson = False) -> None:
-    """List the drives that ssdlab brings along, and how well each is held up.
+def list_twins(*, json: options.Json = False) -> None:
+    """List the shipped twins and their errors in published tables.
 
-    A line for each published table that a drive is in. `error` is the mean error of its twin's
-    figures there, and the worst one; `fitted` says whether the twin was fitted to that table.
+    One line for each published table that contains the drive. `error` is the mean error of the
+    twin's values, with the worst one in parentheses; `fitted` says whether the twin was fitted to
+    that table.
     """
-    held = held_against()
-    rows = [_listed(name, held[name]) for name in profiles.names()]
+    from ssdlab.device import describe_twin
+    from ssdlab.fit.validation import stored_errors
+
+    errors = stored_errors()
+    twins = {name: describe_twin(name, profiles.load(name)) for name in profiles.names()}
     if json:
-        write_out(encode_json({"twins": rows}))
+        rows = [
+            {"name": name, **twin, "tables": [asdict(error) for error in errors[name]]}
+            for name, twin in twins.items()
+        ]
+        _print_json({"twins": rows})
         return
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     table.add_column("name", no_wrap=True)
@@ -46,62 +48,61 @@ def list_twins(*, json: AsJson = False) -> None:
     table.add_column("table", no_wrap=True)
     table.add_column("error", justify="right", no_wrap=True)
     table.add_column("fitted", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            *(row["name"], format_size(row["capacity_bytes"]), f"{row['spare']:.1%}"),
-            *(str(row["dies"]), *_held(held[row["name"]])),
-        )
+    for name, twin in twins.items():
+        size, spare = format_size(twin["capacity_bytes"]), f"{twin['spare']:.1%}"
+        table.add_row(name, size, spare, str(twin["dies"]), *_error_cells(errors[name]))
     Console().print(table)
 
 
-def _listed(name: str, held: list[Held]) -> dict[str, Any]:
-    described = describe_twin(name, profiles.load(name))
-    return {"name": name, **described, "tables": [asdict(each) for each in held]}
-
-
-def _held(held: list[Held]) -> tuple[str, str, str]:
-    """The last three columns, a line a table."""
-    errors = (f"{each.mean_error:.1%} ({each.worst_error:.0%})" for each in held)
-    fitted = ("yes" if each.fitted else "no" for each in held)
-    return "\n".join(each.table for each in held), "\n".join(errors), "\n".join(fitted)
+def _error_cells(errors: list[TableErrors]) -> tuple[str, str, str]:
+    """The columns table, error and fitted, with one line for each table."""
+    values = (f"{error.mean_error:.1%} ({error.worst_error:.0%})" for error in errors)
+    fitted = ("yes" if error.fitted else "no" for error in errors)
+    return "\n".join(error.table for error in errors), "\n".join(values), "\n".join(fitted)
 
 
 @app.command(name="show", epilog="Example: ssdlab twin show toshiba-xg5 --capacity 8GiB")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name of the list, or FILE.toml.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A name from `ssdlab twin list`, or FILE.toml.")
+    ],
     *,
-    capacity: Capacity = None,
-    json: AsJson = False,
+    capacity: options.Capacity = None,
+    json: options.Json = False,
 ) -> None:
-    """Show what a twin is made of, and where each number comes from."""
-    text = profiles.load(name)
-    scaled = None if capacity is None else parse_size(capacity)
+    """Show a twin's numbers, and the source of each."""
+    text, scaled = profiles.load(name), options.size_of(capacity)
+    from ssdlab.device import describe_twin
+    from ssdlab.profiles.toml_edit import list_values
+
     twin = describe_twin(name, text, scaled)
-    found = numbers(text)
+    numbers = list_values(text)
     if json:
-        write_out(encode_json({"name": name, **twin, "numbers": found}))
+        _print_json({"name": name, **twin, "numbers": numbers})
         return
     console = Console()
     console.print(f"[bold]{twin['model']}[/bold]  ({name})")
-    console.print(_anatomy(twin))
-    console.print(_sources(found))
+    console.print(_summary_table(twin))
+    console.print(_sources_table(numbers))
 
 
 @app.command(name="check", epilog="Example: ssdlab twin check mine.toml")
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A profile in TOML.")],
     *,
-    capacity: Capacity = None,
-    json: AsJson = False,
+    capacity: options.Capacity = None,
+    json: options.Json = False,
 ) -> None:
     """Check a profile: names the first key that is wrong and what it may be (status 2)."""
-    scaled = None if capacity is None else parse_size(capacity)
-    twin = describe_twin(str(file), profiles.read(file), scaled)
+    text, scaled = profiles.read(file), options.size_of(capacity)
+    from ssdlab.device import describe_twin
+
+    twin = describe_twin(str(file), text, scaled)
     if json:
-        write_out(encode_json({"name": str(file), **twin}))
+        _print_json({"name": str(file), **twin})
         return
     Console().print(
-        f"{file} is right: {twin['model']}, {format_size(twin['capacity_bytes'])}, "
+        f"{file} is valid: {twin['model']}, {format_size(twin['capacity_bytes'])}, "
         f"spare {twin['spare']:.1%}, {twin['dies']} dies",
         markup=False,
         highlight=False,
@@ -109,7 +110,14 @@ def check(
     )
 
 
-def _anatomy(twin: dict[str, Any]) -> Table:
+def _print_json(document: dict[str, Any]) -> None:
+    from ssdlab.cli.output import write_out
+    from ssdlab.records import encode_json
+
+    write_out(encode_json(document))
+
+
+def _summary_table(twin: dict[str, Any]) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_row("capacity", format_size(twin["capacity_bytes"]))
     table.add_row("flash", format_size(twin["flash_bytes"]))
@@ -123,12 +131,12 @@ def _anatomy(twin: dict[str, Any]) -> Table:
     return table
 
 
-def _sources(found: list[dict[str, Any]]) -> Table:
+def _sources_table(numbers: list[dict[str, Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("key", "value", "kind", "source"):
         table.add_column(title, overflow="fold")
-    for number in found:
-        value = number["value"]
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        table.add_row(number["key"], shown, number["kind"], number["source"])
+    for entry in numbers:
+        value = entry["value"]
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        table.add_row(entry["key"], text, entry["kind"], entry["source"])
     return table

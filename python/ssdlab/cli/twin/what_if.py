@@ -1,4 +1,4 @@
-"""`ssdlab twin what-if`: the same experiment on a twin as it is and with some of it changed."""
+"""`ssdlab twin what-if`: the same experiment on a twin with and without a change."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
 from ssdlab import profiles
-from ssdlab.analysis.contrast import Contrast, compare_findings, compare_measures
 from ssdlab.cli import options
+from ssdlab.cli.lazy import LazyGroup
 from ssdlab.cli.output import write_out
 from ssdlab.cli.run.group import app as experiments
-from ssdlab.cli.run_experiment import collect_runs
-from ssdlab.cli.twin.profiles import AsJson, Capacity
 from ssdlab.errors import UsageError
-from ssdlab.experiments.registry import EXPERIMENTS
-from ssdlab.fit.change import Change, changed
-from ssdlab.records import Run, encode_json, make_folder, run_name, utc_now
-from ssdlab.report import WhatIf, render_asked, write_html
 from ssdlab.target import RESULTS, Twin, parse_profile
+
+if TYPE_CHECKING:
+    from ssdlab.fit.change import Change
+    from ssdlab.records import Run
+    from ssdlab.report import WhatIf
 
 app = typer.Typer(add_completion=False)
 
-OWN: Final = ("--json", "--out", "--capacity", "--seed", "--quick", "--quiet")
-"""Options that stand behind `what-if` itself and not within --run."""
+OWN_OPTIONS: Final = ("--json", "--out", "--capacity", "--seed", "--quick", "--quiet")
+"""Options of `what-if` itself, which --run must not contain."""
 
 
 @app.command(
@@ -48,48 +47,60 @@ def what_if(
         str,
         typer.Option(metavar="EXPERIMENT", help="What to run: steady, or 'steady --depth 4'."),
     ],
-    capacity: Capacity = None,
+    capacity: options.Capacity = None,
     quick: options.Quick = False,
-    html: Annotated[Path | None, typer.Option(help="Write ONE HTML file about it.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the comparison to ONE HTML file.")
+    ] = None,
     out: options.Out = RESULTS,
     seed: options.Seed = 0,
-    json: AsJson = False,
+    json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Ask a twin what a change would do: two runs and a comparison.
+    """Predict the effect of a change to a twin: two runs and a comparison.
 
-    Runs an experiment on the twin as it is and with all changes made, under the same seed, and
-    shows findings and measures side by side, with ratios and 95 % intervals where both runs have
-    some. Changes are checked as a profile is. The changed profile is kept beside the runs.
+    Runs an experiment on the unchanged twin and on the twin with all changes, with the same seed.
+    Shows findings and measures side by side, with ratios, and 95 % intervals where both runs have
+    them. The changed profile is stored with the runs.
     """
     name = parse_profile(profile)
-    text, changes = changed(name, profiles.load(name), change)
-    words = _words(run)
+    command = _parse_run(run)
+    original = profiles.load(name)
+    from ssdlab.cli.run_experiment import collect_runs
+    from ssdlab.fit.change import apply_changes
+    from ssdlab.records import encode_json, make_folder, run_name, utc_now
+    from ssdlab.report import render_asked, write_html
+
+    text, changes = apply_changes(name, original, change)
     folder = make_folder(out, run_name("what-if", name.removesuffix(".toml"), utc_now()))
     file = folder / f"{Path(name).stem}-changed.toml"
     file.write_text(text, encoding="utf-8")
     own: list[str] = ["--out", str(folder), "--seed", str(seed)]
     own += [] if capacity is None else ["--capacity", capacity]
-    own += [word for word, wanted in (("--quick", quick), ("--quiet", quiet)) if wanted]
-    with _kept_if_used(file), collect_runs() as runs:
+    own += [option for option, is_set in (("--quick", quick), ("--quiet", quiet)) if is_set]
+    with _removed_unless_run(file), collect_runs() as runs:
         status = experiments(
-            [*words, *own, str(Twin(name)), str(Twin(str(file)))], standalone_mode=False
+            [*command, *own, str(Twin(name)), str(Twin(str(file)))], standalone_mode=False
         )
     if len(runs) < 2:
         return int(status or 0)
-    asked = _asked(changes, runs)
+    comparison = _compare(changes, runs)
     if html is not None:
-        write_html(list(asked.runs), html, asked)
+        write_html(list(comparison.runs), html, comparison)
     if json:
-        write_out(encode_json(as_json(asked, changes, file)))
-    else:
-        _tell(asked, file, html)
+        write_out(encode_json(as_json(comparison, changes, file)))
+        return int(status or 0)
+    console = Console()
+    render_asked(comparison, console)
+    console.print(f" {file}: the changed profile", markup=False, highlight=False, soft_wrap=True)
+    if html is not None:
+        console.print(f" {html.resolve()}", markup=False, highlight=False, soft_wrap=True)
     return int(status or 0)
 
 
 @contextlib.contextmanager
-def _kept_if_used(file: Path) -> Iterator[None]:
-    """Takes the file and its folder away again where no run came to stand beside it."""
+def _removed_unless_run(file: Path) -> Iterator[None]:
+    """Removes the changed profile and its folder if no run was stored in that folder."""
     try:
         yield
     finally:
@@ -98,66 +109,63 @@ def _kept_if_used(file: Path) -> Iterator[None]:
             file.parent.rmdir()
 
 
-def _words(run: str) -> list[str]:
+def _parse_run(run: str) -> list[str]:
     """The experiment and its own options.
 
     Raises:
-        UsageError: no experiment, or an option that is not its own.
+        UsageError: an unknown experiment, or an option of what-if.
     """
     try:
         words = shlex.split(run)
     except ValueError as error:
         raise UsageError(f"--run is {run!r}: {error}; quote it as a shell would") from error
-    if not words or words[0] not in EXPERIMENTS:
-        raise UsageError(f"--run is {run!r}; it may be one of {', '.join(EXPERIMENTS)}")
-    taken = next((word for word in words if word.partition("=")[0] in OWN), None)
-    if taken is not None:
-        raise UsageError(f"--run has {taken}; give it to what-if itself, outside of --run")
+    group = typer.main.get_command(experiments)
+    assert isinstance(group, LazyGroup)
+    known = [name for name in group.members if name != "resume"]
+    if not words or words[0] not in known:
+        raise UsageError(f"--run is {run!r}; it must start with one of {', '.join(known)}")
+    own = next((word for word in words if word.partition("=")[0] in OWN_OPTIONS), None)
+    if own is not None:
+        raise UsageError(f"--run has {own}; give it to what-if itself, outside of --run")
     return words
 
 
-def _asked(changes: list[Change], runs: list[Run]) -> WhatIf:
+def _compare(changes: list[Change], runs: list[Run]) -> WhatIf:
+    from ssdlab.analysis.contrast import compare_findings, compare_measures
+    from ssdlab.experiments.registry import EXPERIMENTS
+    from ssdlab.report import WhatIf
+
     first, second = (run.result for run in runs[:2])
     contrasts = compare_findings(first.findings, second.findings)
     contrasts += compare_measures(
         EXPERIMENTS[first.experiment].columns, first.measures, second.measures
     )
-    return WhatIf([_said(each) for each in changes], (runs[0], runs[1]), contrasts)
+    sentences = [
+        f"{change.key} were {_format(change.becomes)} instead of {_format(change.was)}"
+        for change in changes
+    ]
+    return WhatIf(sentences, (runs[0], runs[1]), contrasts)
 
 
-def _said(change: Change) -> str:
-    was, becomes = (_value(each) for each in (change.was, change.becomes))
-    return f"{change.key} were {becomes} instead of {was}"
-
-
-def _value(value: Any) -> str:
+def _format(value: Any) -> str:
     if value is None:
         return "not given"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _tell(asked: WhatIf, file: Path, html: Path | None) -> None:
-    console = Console()
-    render_asked(asked, console)
-    console.print(f" {file}: the changed profile", markup=False, highlight=False, soft_wrap=True)
-    if html is not None:
-        console.print(f" {html.resolve()}", markup=False, highlight=False, soft_wrap=True)
-
-
-def as_json(asked: WhatIf, changes: list[Change], file: Path) -> dict[str, Any]:
-    """One object: the question, what differs, and both results."""
-    first, second = (run.result for run in asked.runs)
+def as_json(comparison: WhatIf, changes: list[Change], file: Path) -> dict[str, Any]:
+    """One object: the changes, the contrasts, and both results."""
+    first, second = (run.result for run in comparison.runs)
+    contrasts = []
+    for contrast in comparison.contrasts:
+        row = asdict(contrast)
+        row["as_is"], row["changed"] = row.pop("first"), row.pop("second")
+        contrasts.append(row)
     return {
         "ssdlab": first.ssdlab,
         "experiment": first.experiment,
         "changes": [asdict(change) for change in changes],
         "changed_profile": str(file),
-        "contrasts": [_row(each) for each in asked.contrasts],
+        "contrasts": contrasts,
         "runs": [first, second],
     }
-
-
-def _row(contrast: Contrast) -> dict[str, Any]:
-    row = asdict(contrast)
-    row["as_is"], row["changed"] = row.pop("first"), row.pop("second")
-    return row

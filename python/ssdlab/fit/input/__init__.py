@@ -1,1 +1,1 @@
-"""Results as they are given: tables and rows, checked as they are read, held against each other."""
+"""Parsing and validation of results from runs and tables."""

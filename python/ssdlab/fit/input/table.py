@@ -1,4 +1,4 @@
-"""Small tables of results in CSV and TOML: columns and findings, with units and within bounds."""
+"""Tables of results in CSV and TOML: columns and findings, checked for units and limits."""
 
 from __future__ import annotations
 
@@ -6,47 +6,70 @@ import csv
 import io
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import EXPERIMENTS, cells_of
-from ssdlab.fit.input.plausible import COLUMNS, MEANS, Allowed, check_number, unit_of
-from ssdlab.fit.measured import Measured
+from ssdlab.fit.measurement import Measurement
 from ssdlab.input_files import read_text
 from ssdlab.records import Finding
 from ssdlab.units import parse_size
 
-WORDS: Final = frozenset({"test", "op", "mode", "unit"})
-"""Columns that are words and not numbers."""
+
+@dataclass(frozen=True)
+class Limits:
+    """A unit, and the smallest and largest plausible number in it: catches typing errors."""
+
+    unit: str
+    low: float
+    high: float
+
+
+_RATE: Final = Limits("MiB/s", 0.001, 1e5)
+COLUMNS: Final = {
+    "alignment_kib": Limits("KiB", 0.5, 1 << 30),
+    "unit_kib": Limits("KiB", 0.5, 1 << 30),
+    "in_flight": Limits("", 1, 65536),
+    "queue_depth": Limits("", 1, 65536),
+    "read_ms": Limits("ms", 0.001, 1e7),
+    "sync_us_p50": Limits("us", 0, 1e8),
+    "read_mib_per_s": _RATE,
+    "write_mib_per_s": _RATE,
+}
+"""Limits of the columns of a table."""
+MEANS: Final = {"MiB/s": _RATE, "us": Limits("us", 0.1, 1e8)}
+"""Limits of a suite's `mean`, by its unit."""
+LATENCY: Final = "access time"
+"""The suite's test whose mean is a latency."""
+TEXT_COLUMNS: Final = frozenset({"test", "op", "mode", "unit"})
 _NEEDED: Final = {"aging": ("file_mib", "written_mib", "read_s")}
 _OPTIONAL: Final = frozenset({"read_mib_per_s", "sync_us_p50"})
 _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S.*?)?\s*")
-
-
 FINDINGS: Final = {
     "stripe": {
-        "chunk_kib": Allowed("KiB", 4, 1 << 20),
-        "stripe_kib": Allowed("KiB", 4, 1 << 30),
-        "units": Allowed("", 1, 65536),
+        "chunk_kib": Limits("KiB", 4, 1 << 20),
+        "stripe_kib": Limits("KiB", 4, 1 << 30),
+        "units": Limits("", 1, 65536),
     },
     "steady": {
-        "hidden_spare": Allowed("%", 0.01, 90),
-        "fresh_iops": Allowed("requests/s", 1, 1e9),
-        "iops": Allowed("requests/s", 1, 1e9),
+        "hidden_spare": Limits("%", 0.01, 90),
+        "fresh_iops": Limits("requests/s", 1, 1e9),
+        "iops": Limits("requests/s", 1, 1e9),
     },
     "cache": {
-        "buffer_mib": Allowed("MiB", 1 / 256, 1 << 20),
-        "slc_mib": Allowed("MiB", 1, 1 << 30),
-        "lasting_mib_per_s": Allowed("MiB/s", 0.1, 1e6),
+        "buffer_mib": Limits("MiB", 1 / 256, 1 << 20),
+        "slc_mib": Limits("MiB", 1, 1 << 30),
+        "lasting_mib_per_s": Limits("MiB/s", 0.1, 1e6),
     },
-    "fsync": {"flush_us": Allowed("us", 0.1, 1e7)},
+    "fsync": {"flush_us": Limits("us", 0.1, 1e7)},
     "suite": {},
     "split": {},
 }
-"""What a TOML table may have of each experiment, beside `class` of `fsync` and its rows.
+"""The findings that a TOML table may contain; `[fsync]` may also have `class`.
 
-Sizes take any unit of bytes and become MiB or KiB.
+Sizes may be given in any unit of bytes.
 """
 CLASSES: Final = ("protected", "volatile", "ignores flush")
 
@@ -57,158 +80,185 @@ def columns_of(name: str) -> tuple[str, ...]:
         return _NEEDED[name]
     columns = EXPERIMENTS[name].columns
     assert columns is not None, name
-    unit = ("unit",) if name == "suite" else ()  # of the others the columns' names end in it
-    return (*columns.case, *(each for each in columns.measured if each not in _OPTIONAL), *unit)
+    unit = ("unit",) if name == "suite" else ()  # other columns have the unit in their name
+    return (
+        *columns.case,
+        *(column for column in columns.measured if column not in _OPTIONAL),
+        *unit,
+    )
 
 
 def from_csv(path: Path) -> tuple[str, list[dict[str, Any]]]:
     """The experiment that the columns belong to, and the rows.
 
     Raises:
-        UsageError: no rows, columns of no experiment, or a number that is none.
+        UsageError: no rows, a missing column, or a value that is not a plausible number.
         OSError, ValueError: the file cannot be read.
     """
     lines = list(csv.DictReader(io.StringIO(read_text(path), newline="")))
     known = [name for name in ("aging", *FINDINGS) if EXPERIMENTS[name].columns]
-    given = set(lines[0]) if lines else set()
-    name = max(known, key=lambda each: len(given & set(columns_of(each))))
+    header = set(lines[0]) if lines else set()
+    name = max(known, key=lambda each: len(header & set(columns_of(each))))
     if not lines:
         raise UsageError(
-            f"{path}: is empty; a header such as {','.join(columns_of('aging'))} and "
-            "rows may be there"
+            f"{path} is empty; it must have a header such as {','.join(columns_of('aging'))}, and "
+            "rows"
         )
     for column in columns_of(name):
-        if column not in given:
+        if column not in header:
             raise UsageError(
-                f"{path}: has no column '{column}'; {','.join(columns_of(name))} it may have"
+                f"{path}: no column '{column}'; a table of {name} must have "
+                f"{','.join(columns_of(name))}"
             )
-    rows = [_row(line, f"{path}: row {n}") for n, line in enumerate(lines, start=2)]
+    rows = [_parse_line(line, f"{path}: row {n}") for n, line in enumerate(lines, start=2)]
     for n, row in enumerate(rows, start=2):
-        _check_bounds(row, f"{path}: row {n}:")
+        _check_limits(row, f"{path}: row {n}:")
     return name, rows
 
 
-def _row(line: dict[str, Any], where: str) -> dict[str, Any]:
+def _parse_line(line: dict[str, Any], where: str) -> dict[str, Any]:
     row: dict[str, Any] = {}
     if None in line or None in line.values():
-        raise UsageError(f"{where}: has not as many values as the header")
+        raise UsageError(f"{where}: must have as many values as the header")
     for column, text in line.items():
-        if column in WORDS:
+        if column in TEXT_COLUMNS:
             row[column] = text.strip()
         elif text.strip():
-            row[column] = _number(text, f"{where}: {column}")
+            row[column] = _parse_number(text, f"{where}: {column}")
     return row
 
 
-def _number(text: Any, where: str) -> float:
+def _parse_number(text: Any, where: str) -> float:
     try:
         value = float(text)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{where} is {text!r}; no results can be read there") from error
+        raise UsageError(f"{where} is {text!r}; it must be a number") from error
     if not math.isfinite(value) or value < 0:
-        raise UsageError(f"{where} is {text}; it may be a number from 0 on")
+        raise UsageError(f"{where} is {text}; it must be a finite number, 0 or more")
     return value
 
 
-def from_toml(name: str, table: Any, path: Path) -> Measured:
+def from_toml(name: str, table: Any, path: Path) -> Measurement:
     """An experiment's table: findings as `hidden_spare = "5.6 %"`, rows as `[[suite.row]]`.
 
     Raises:
-        UsageError: an unknown key, no unit or a wrong one, a number out of its bounds.
+        UsageError: an unknown key, a missing or wrong unit, or a number outside its limits.
     """
     where = f"{path}: [{name}]"
     if not isinstance(table, dict) or not table:
-        raise UsageError(f"{where} is empty; it may have {_known(name)}")
-    found: dict[str, Finding] = {}
+        raise UsageError(f"{where} is empty; it may have {_allowed_keys(name)}")
+    findings: dict[str, Finding] = {}
     for key, value in table.items():
         if key == "class" and name == "fsync":
-            found[key] = _class(value, where)
+            findings[key] = _parse_class(value, where)
         elif key != "row":
-            full = next(
-                (
-                    each
-                    for each in FINDINGS[name]
-                    if each in {key, f"{key}_mib"} or each.rpartition("_")[0] == key
-                ),
-                None,
-            )
+            full = _full_name(name, key)
             if full is None:
-                raise UsageError(f"{where} has {key}; it may have {_known(name)}")
-            found[full] = _finding(value, FINDINGS[name][full], f"{where} {key}")
-    rows = [_split_unit(row, where) for row in _tables(table.get("row", []), name, where)]
+                raise UsageError(f"{where} has {key}; it may have {_allowed_keys(name)}")
+            findings[full] = _parse_finding(value, FINDINGS[name][full], f"{where} {key}")
+    rows = [_split_unit(row, where) for row in _row_tables(table.get("row", []), name, where)]
     for row in rows:
         _check_row(name, row, where)
-    return Measured(name, "", str(path), tuple(cells_of(name, rows)), found)
+    return Measurement(name, "", str(path), tuple(cells_of(name, rows)), findings)
 
 
-def _known(name: str) -> str:
+def _full_name(experiment: str, key: str) -> str | None:
+    """The finding that a key names with or without its unit: `buffer` is `buffer_mib`."""
+    for name in FINDINGS[experiment]:
+        if name in {key, f"{key}_mib"} or name.rpartition("_")[0] == key:
+            return name
+    return None
+
+
+def _allowed_keys(name: str) -> str:
     rows = (
         [f"[[{name}.row]] with {', '.join(columns_of(name))}"] if EXPERIMENTS[name].columns else []
     )
     return ", ".join([*FINDINGS[name], *(["class"] if name == "fsync" else []), *rows])
 
 
-def _class(value: Any, where: str) -> Finding:
+def _parse_class(value: Any, where: str) -> Finding:
     if value not in CLASSES:
-        raise UsageError(f"{where} class is {value!r}; it may be {', '.join(CLASSES)}")
+        raise UsageError(f"{where} class is {value!r}; it must be one of {', '.join(CLASSES)}")
     return Finding(value, "", None, None, "")
 
 
-def _finding(value: Any, allowed: Allowed, where: str) -> Finding:
-    number = _quantity(value, allowed, where)
-    check_number(number, allowed, where)
-    return Finding(number, allowed.unit, None, None, "")
+def _parse_finding(value: Any, limits: Limits, where: str) -> Finding:
+    number = _parse_quantity(value, limits, where)
+    check_number(number, limits, where)
+    return Finding(number, limits.unit, None, None, "")
 
 
-def _quantity(value: Any, allowed: Allowed, where: str) -> float:
-    """The number in the finding's own unit."""
+def _parse_quantity(value: Any, limits: Limits, where: str) -> float:
+    """The number in the unit of `limits`."""
     match = _QUANTITY.fullmatch(str(value))
     unit = "" if match is None else match[2] or ""
-    if match is not None and unit == allowed.unit:
-        return _number(match[1], where)
-    if allowed.unit in {"KiB", "MiB"} and unit:
-        scale = 1 << (10 if allowed.unit == "KiB" else 20)
+    if match is not None and unit == limits.unit:
+        return _parse_number(match[1], where)
+    if limits.unit in {"KiB", "MiB"} and unit:
+        scale = 1 << (10 if limits.unit == "KiB" else 20)
         return parse_size(str(value)) / scale
-    example = f"{allowed.low:g} {allowed.unit}".strip()
-    raise UsageError(f"{where} is {value!r}; it may be a number with its unit, such as {example!r}")
+    example = f"{limits.low:g} {limits.unit}".strip()
+    raise UsageError(
+        f"{where} is {value!r}; it must be a number with its unit, such as {example!r}"
+    )
 
 
-def _tables(rows: Any, name: str, where: str) -> list[dict[str, Any]]:
+def _row_tables(rows: Any, name: str, where: str) -> list[dict[str, Any]]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UsageError(f"{where} row is no table; give [[{name}.row]]")
+        raise UsageError(f"{where} row must be a table; give [[{name}.row]]")
     return rows
 
 
 def _check_row(name: str, row: dict[str, Any], where: str) -> None:
     for column in columns_of(name):
         if column not in row:
-            raise UsageError(f"{where} row has no {column}; it may have {_known(name)}")
+            raise UsageError(
+                f"{where} row has no {column}; it must have {', '.join(columns_of(name))}"
+            )
     for column, value in row.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and not math.isfinite(value):
-            raise UsageError(f"{where} row: {column} is {value}; it may be a number")
+            raise UsageError(f"{where} row: {column} is {value}; it must be a finite number")
         if not is_number and (column in COLUMNS or column == "mean"):
-            raise UsageError(f"{where} row: {column} is {value!r}; it may be a number")
-    _check_bounds(row, f"{where} row:")
+            raise UsageError(f"{where} row: {column} is {value!r}; it must be a number")
+    _check_limits(row, f"{where} row:")
 
 
-def _check_bounds(row: dict[str, Any], where: str) -> None:
-    """Each number of a row within what can be, a suite's mean in the unit of its test."""
+def _check_limits(row: dict[str, Any], where: str) -> None:
+    """Refuses numbers outside their limits, and a suite's mean in another unit than its test's."""
     for column in row.keys() & COLUMNS.keys():
         check_number(row[column], COLUMNS[column], f"{where} {column}")
     if "mean" not in row:
         return
     test, unit = str(row.get("test", "")), row.get("unit", "")
-    if unit != unit_of(test):
-        raise UsageError(f"{where} unit of {test} is {unit!r}; it may be {unit_of(test)}")
+    if unit != unit_of_mean(test):
+        raise UsageError(f"{where} unit of {test} is {unit!r}; it must be {unit_of_mean(test)}")
     check_number(row["mean"], MEANS[unit], f"{where} mean of {test}")
 
 
 def _split_unit(row: dict[str, Any], where: str) -> dict[str, Any]:
-    """A suite's `mean = "47 MiB/s"` as number and unit."""
+    """A suite's `mean = "47 MiB/s"` split into `mean` and `unit`."""
     if not isinstance(row.get("mean"), str):
         return row
     match = _QUANTITY.fullmatch(row["mean"])
     if match is None or match[2] not in MEANS:
-        raise UsageError(f"{where} mean is {row['mean']!r}; it may be a number of MiB/s or us")
-    return {**row, "mean": _number(match[1], f"{where} mean"), "unit": match[2]}
+        raise UsageError(f"{where} mean is {row['mean']!r}; it must be a number of MiB/s or us")
+    return {**row, "mean": _parse_number(match[1], f"{where} mean"), "unit": match[2]}
+
+
+def check_number(value: float, limits: Limits, where: str) -> None:
+    """Refuses a number outside its limits; `where` starts the message.
+
+    Raises:
+        UsageError: the number is outside.
+    """
+    if not limits.low <= value <= limits.high:
+        given = f"{value:g} {limits.unit}".rstrip()
+        allowed = f"{limits.low:g} to {limits.high:g} {limits.unit}".rstrip()
+        raise UsageError(f"{where} is {given}; it must be from {allowed}")
+
+
+def unit_of_mean(test: str) -> str:
+    """The unit of a suite test's mean."""
+    return "us" if test.startswith(LATENCY) else "MiB/s"

@@ -1,1 +1,1 @@
-"""Twins beside the tables in which their drives were published: figure by figure, each computed."""
+"""Published measurements of drives, and the same values measured on their twins."""

@@ -1,1 +1,1 @@
-"""What runs of a sweep come to: a row a run, what decides its numbers, which are the best."""
+"""Results of a sweep: a run's findings, sensitivity to each parameter, Pareto-optimal points."""

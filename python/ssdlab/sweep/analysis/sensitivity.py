@@ -1,10 +1,10 @@
-"""How much of each number each parameter decides: main effects, as Sobol's first-order shares.
+"""Main effects: how much of a result's variance each parameter explains (Sobol's first order).
 
 The share is the variance of the means at a parameter's levels over that of all runs (I. M. Sobol,
-Mathematical Modelling and Computational Experiments 1993), less what chance would give those means
-(epsilon squared: T. L. Kelley, Proc. Nat. Acad. Sciences 1935), on logarithms, for what is done to
-a rate is a factor. A parameter of many values counts by five bins of equally many. What several
-parameters do only together is in no share: what is missing to 100 % is that, and chance.
+Mathematical Modelling and Computational Experiments 1993), less the part expected by chance
+(epsilon squared: T. L. Kelley, Proc. Nat. Acad. Sciences 1935). Logarithms are used because effects
+on rates are factors. A parameter with many values is divided into five bins of equal count.
+Interactions between parameters are in no share: they, and chance, are what is missing to 100 %.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-LEVELS_MOST: Final = 12
+LEVELS_MAX: Final = 12
+"""A numeric parameter with more values than this is divided into bins."""
 BINS: Final = 5
 RESAMPLES: Final = 400
-FEWEST: Final = 6
+RUNS_MIN: Final = 6
 
-Numbers = NDArray[np.float64]
-Places = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A parameter's share of a number's variance with its 95 % interval, and means by level.
+    """A parameter's share of a result's variance, with its 95 % interval.
 
-    `levels` are the parameter's values, or the middles of its bins, with the number's geometric
-    mean there.
+    `levels` are the parameter's values, or the medians of its bins, each with the geometric mean of
+    the result there.
     """
 
     number: str
@@ -44,11 +45,11 @@ class Effect:
 def effects(
     rows: Sequence[Mapping[str, Any]], keys: Mapping[str, bool], numbers: Sequence[str]
 ) -> list[Effect]:
-    """The effects of all keys (True: a number) on all numbers that vary; rows of runs done.
+    """The effect of each key (True: numeric) on each result, from the rows of finished runs.
 
-    None of a number that some row does not have above zero.
+    A result is skipped if it is constant, or missing or not positive in some row.
     """
-    if len(rows) < FEWEST:
+    if len(rows) < RUNS_MIN:
         return []
     points = np.array([row["point"] for row in rows])
     found = []
@@ -62,31 +63,25 @@ def effects(
         for key, numeric in keys.items():
             labels, level = _levels([row[key] for row in rows], numeric=numeric)
             if len(labels) > 1:
-                found.append(_effect((number, key), (y, level, points), labels))
+                share, (low, high) = _share(y, level), _interval(y, level, points)
+                means = [float(np.exp(y[level == at].mean())) for at in range(len(labels))]
+                bounds = min(low, share), max(high, share)
+                pairs = tuple(zip(labels, means, strict=True))
+                found.append(Effect(number, key, share, *bounds, pairs))
     return found
 
 
-def _effect(
-    named: tuple[str, str], sample: tuple[Numbers, Places, Places], labels: Sequence[Any]
-) -> Effect:
-    y, level, points = sample
-    low, high = _bounds(y, level, points)
-    share = _share(y, level)
-    means = [float(np.exp(y[level == at].mean())) for at in range(len(labels))]
-    shown = tuple(zip(labels, means, strict=True))
-    return Effect(*named, share, min(low, share), max(high, share), shown)
-
-
-def _levels(values: Sequence[Any], *, numeric: bool) -> tuple[list[Any], Places]:
+def _levels(values: Sequence[Any], *, numeric: bool) -> tuple[list[Any], Indices]:
+    """The levels' labels, and the index of each value's level."""
     distinct = sorted(set(values))
-    if not numeric or len(distinct) <= LEVELS_MOST:
+    if not numeric or len(distinct) <= LEVELS_MAX:
         return distinct, np.array([distinct.index(value) for value in values])
     x = np.asarray(values, dtype=np.float64)
     level = np.argsort(np.argsort(x, kind="stable"), kind="stable") * BINS // len(x)
     return [float(np.median(x[level == at])) for at in range(BINS)], level
 
 
-def _share(y: Numbers, level: Places) -> float:
+def _share(y: Floats, level: Indices) -> float:
     """Epsilon squared."""
     total = float(np.sum((y - y.mean()) ** 2))
     counts = np.bincount(level)
@@ -99,8 +94,8 @@ def _share(y: Numbers, level: Places) -> float:
     return max(0.0, (total - within - chance) / total)
 
 
-def _bounds(y: Numbers, level: Places, points: Places) -> tuple[float, float]:
-    """By resampling points, each with all of its repeats; the seed is fixed."""
+def _interval(y: Floats, level: Indices, points: Indices) -> tuple[float, float]:
+    """95 % bootstrap interval over points, each with all its repeats; the seed is fixed."""
     generator = np.random.default_rng(0)
     distinct = np.unique(points)
     members = [np.flatnonzero(points == point) for point in distinct]

@@ -1,4 +1,4 @@
-"""What some of a twin's life came to: rate, write amplification, read speed, latencies."""
+"""Findings of one run of a sweep: write rate, write amplification, read rate, latencies."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ MIB: Final = 1 << 20
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """Findings alone: `write_iops`, `waf`, `read_mib_per_s`, `latency_us_p50` and `p99`."""
+    """The findings `write_iops`, `waf`, `read_mib_per_s`, `latency_us_p50`, `latency_us_p99`."""
     written, read, probes = (evidence.steps(phase) for phase in ("overwrite", "read", "probe"))
     if len(written) < 2 or not read or not probes:
         return Conclusion([], {}, f"{ENDINGS[evidence.outcome]} before all was measured.")
     last = written[-1]
     wafs = [row["value"] for row in evidence.observed("waf") if row["step"] == last["step"] + 1]
     latency = latencies_of_steps(evidence.tables, [step["step"] for step in probes]).columns()
-    found = {
+    findings = {
         "write_iops": _finding(_rate(last, "requests"), "/s", "of the second half's writes"),
         "waf": _finding(wafs[0] if wafs else None, "", "of the second half's writes"),
         "read_mib_per_s": _finding(
-            _rate(read[0], "bytes", MIB), "MiB/s", "read in order, by 1 MiB"
+            _rate(read[0], "bytes", MIB), "MiB/s", "sequential reads of 1 MiB"
         ),
         **{
-            name: _finding(latency[name], "us", "of single reads at random")
+            name: _finding(latency[name], "us", "of single random reads")
             for name in ("latency_us_p50", "latency_us_p99")
         },
     }
-    speed, waf = found["read_mib_per_s"].value, found["waf"].value
-    return Conclusion([], found, f"Reads {speed:.4g} MiB/s, writes {waf} times over.")
+    rate, waf = findings["read_mib_per_s"].value, findings["waf"].value
+    return Conclusion([], findings, f"Reads {rate:.4g} MiB/s; write amplification {waf}.")
 
 
-def _rate(step: dict[str, Any], what: str, per: int = 1) -> float | None:
+def _rate(step: dict[str, Any], column: str, per: int = 1) -> float | None:
     seconds = seconds_of(step)
-    return step[what] / per / seconds if seconds else None
+    return step[column] / per / seconds if seconds else None
 
 
 def _finding(value: float | None, unit: str, why: str) -> Finding:

@@ -1,4 +1,4 @@
-"""`Measured`: what one run or one table says of a drive: cells, findings, and how it was asked."""
+"""`Measurement`: the results of one experiment on one drive, from a run or a table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from ssdlab.records import Finding
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Results of one experiment. `model` is empty where they do not name the drive.
+class Measurement:
+    """Results of one experiment.
 
-    `where` is the file or folder, for messages; `parameters` as in a run's manifest.
+    `model` is empty if the results do not name the drive. `where` is the file or folder, for error
+    messages. `parameters` are those of the run's manifest.
     """
 
     experiment: str
@@ -25,13 +26,13 @@ class Measured:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def number(self, name: str) -> float | None:
-        """A finding's value, if it is a number."""
+        """The value of a finding; None if it is absent or not a number."""
         value = self.findings[name].value if name in self.findings else None
         if isinstance(value, bool) or not isinstance(value, int | float):
             return None
         return float(value)
 
-    def word(self, name: str) -> str | None:
-        """A finding's value, if it is a word."""
+    def text(self, name: str) -> str | None:
+        """The value of a finding; None if it is absent or not a string."""
         value = self.findings[name].value if name in self.findings else None
         return value if isinstance(value, str) else None

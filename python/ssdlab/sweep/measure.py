@@ -1,7 +1,7 @@
-"""life: some of a twin's life under one load, and what it can do then: the run of a sweep.
+"""The experiment of a sweep: overwrites a twin under one load, then reads it.
 
-Written once in order, then written over as the load says, in two halves: write amplification and
-rate are those of the second. Then a part is read in order, and single blocks at random.
+The twin is filled sequentially and overwritten in two halves; write amplification and rate are
+those of the second half. Then a part is read sequentially, and single blocks at random.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from ssdlab.runner.session import RunSession, Step
 
 MIB: Final = 1 << 20
 READ_BLOCK: Final = MIB
-READ_MOST: Final = 256 * MIB
+READ_MAX: Final = 256 * MIB
 PROBES: Final = 12_000
-"""Single reads: enough for a p99 with a hundred beyond it."""
+"""Single reads: 120 of them are above p99."""
 PROBE: Final = 4096
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The load: bytes of the drive, its skew (0: none, else Zipf's theta), drive writes, requests.
+    """The load; sizes in bytes.
 
-    `hint` is what the writes say of themselves, as in `Job`.
+    `skew` is theta of the Zipf distribution, or 0 for uniform. `drive_writes` is the amount
+    overwritten, in multiples of the region. `hint` is the writes' placement hint, as in `Job`.
     """
 
     region: int
@@ -38,26 +39,26 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """The region."""
+        """Bytes of the target that are used."""
         return self.region
 
     @property
     def request_bytes_max(self) -> int:
-        """The longest request."""
+        """Size of the largest request."""
         return max(READ_BLOCK, self.block)
 
     @property
     def half(self) -> int:
-        """Bytes of half of the overwriting, whole blocks."""
+        """Bytes of each half of the overwriting, in whole blocks."""
         return int(self.region * self.drive_writes / 2) // self.block * self.block
 
     @property
     def write_bytes(self) -> int:
-        """The fill and the overwriting."""
+        """Bytes written in total."""
         return self.region + 2 * self.half
 
     def parameters(self) -> dict[str, Any]:
-        """For the row."""
+        """The plan in the units of the records."""
         return {
             "region_mib": self.region / MIB,
             "skew": self.skew,
@@ -68,32 +69,28 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
-        read = min(self.region, READ_MOST) + PROBES * PROBE
+        """Bytes of each kind of step, for the progress forecast."""
+        read = min(self.region, READ_MAX) + PROBES * PROBE
         return {"fill": float(self.region), "overwrite": 2.0 * self.half, "read": float(read)}
 
 
 def check(plan: Plan) -> Plan:
-    """The plan itself.
+    """Returns the plan if it is valid.
 
     Raises:
-        UsageError: a number that it may not be.
+        UsageError: a number is out of range.
     """
+    hints = ("none", "append", "overwrite")
     limits = (
-        ("skew", plan.skew, 0 <= plan.skew <= 10, "0 (none) to 10"),
-        ("drive_writes", plan.drive_writes, 0 < plan.drive_writes <= 1000, "above 0 to 1000"),
-        ("depth", plan.depth, 1 <= plan.depth <= 1024, "1 to 1024"),
+        ("skew", plan.skew, 0 <= plan.skew <= 10, "from 0 (none) to 10"),
+        ("drive_writes", plan.drive_writes, 0 < plan.drive_writes <= 1000, "above 0, up to 1000"),
+        ("depth", plan.depth, 1 <= plan.depth <= 1024, "from 1 to 1024"),
         ("block", plan.block, 0 < plan.block <= plan.region, "a length within the drive"),
-        (
-            "hint",
-            plan.hint,
-            plan.hint in {"none", "append", "overwrite"},
-            "none, append, overwrite",
-        ),
+        ("hint", plan.hint, plan.hint in hints, f"one of {', '.join(hints)}"),
     )
-    for name, given, fits, allowed in limits:
-        if not fits:
-            raise UsageError(f"workload.{name} is {given}; it may be {allowed}")
+    for name, value, is_valid, allowed in limits:
+        if not is_valid:
+            raise UsageError(f"workload.{name} is {value}; it must be {allowed}")
     if plan.half < plan.block:
         raise UsageError(
             f"workload.drive_writes is {plan.drive_writes}: less than two blocks of this drive; "
@@ -103,7 +100,7 @@ def check(plan: Plan) -> Plan:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Fills, writes over twice half the amount, reads in order and at random.
+    """Fills the region, overwrites it in two halves, reads sequentially and at random.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -123,9 +120,9 @@ def measure(session: RunSession, plan: Plan) -> None:
         )
         session.run(Step("overwrite", "writing over", "overwrite", half, keeps_part=True), job)
     session.flush(1)
-    read = min(plan.region, READ_MOST) // READ_BLOCK * READ_BLOCK
-    in_order = Job(op="read", length_bytes=read, block_bytes=READ_BLOCK, amount_bytes=read)
-    session.run(Step("read", "reading in order", "read"), in_order)
+    read = min(plan.region, READ_MAX) // READ_BLOCK * READ_BLOCK
+    sequential = Job(op="read", length_bytes=read, block_bytes=READ_BLOCK, amount_bytes=read)
+    session.run(Step("read", "reading in order", "read"), sequential)
     probes = Job(
         op="read",
         pattern="random",
