@@ -43,7 +43,7 @@ class Axis:
     text: Callable[[float], str] = given
 
     def fits(self, value: float) -> bool:
-        """Whether the axis has a place for this value."""
+        """Whether the axis can show this value."""
         return math.isfinite(value) and (value > 0 or not self.log)
 
     def span(self, values: Sequence[float], *, from_zero: bool) -> tuple[float, float]:
@@ -129,7 +129,7 @@ class Chart:
 
     @property
     def lines(self) -> list[Line]:
-        """Those that have a place on the axes, in the order of their points, with a colour each."""
+        """The lines with points that the axes can show, sorted by x; each has a colour."""
         inside = [
             replace(mark, points=self._inside(mark.points), faint=self._inside(mark.faint))
             for mark in self.marks
@@ -217,7 +217,7 @@ class _Pane:
             mark.draw(pane)
         pane.tick_params(labelbottom=is_last)
         pane.set_xlabel(chart.x.label if is_last else "", loc="right", labelpad=8)
-        # Above the axis, where it reads without a turned head.
+        # Above the axis and horizontal: rotated text is hard to read.
         note(pane, chart.y.label, (0, 1), (2 - self.left, 14), of="axes fraction")
         self._draw_legend(pane)
         self._name_lines(pane)
@@ -264,11 +264,11 @@ class _Pane:
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Positions near `wanted`, `gap` apart where they fit between `low` and `high`.
 
-    The middle between pushing all up from below and all down from above: both keep the gaps.
+    The mean of two solutions that keep the gap: one moves positions up only, one down only.
     """
     gap = min(gap, (high - low) / max(1, len(wanted) - 1))
     order = sorted(range(len(wanted)), key=wanted.__getitem__)
-    # Without the gaps before each, positions must rise.
+    # With the gaps below each position subtracted, the positions must not decrease.
     free = [wanted[index] - gap * rank for rank, index in enumerate(order)]
     up, down = accumulate(free, max), reversed([*accumulate(reversed(free), min)])
     placed = list(wanted)

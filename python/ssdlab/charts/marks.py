@@ -43,7 +43,7 @@ class Line:
 
     @property
     def mark(self) -> Mark:
-        """Its points are dots where they can be told apart."""
+        """Each point is a dot, unless there are too many to distinguish."""
         style = ("--" if self.dashed else "-") + "o" * (len(self.points) <= _DOTTED)
         looks = {"color": LIGHT[self.colour], "lw": 2.2, "ms": 6, "mec": LIGHT["paper"]}
 
@@ -133,7 +133,7 @@ def values(
 ) -> Mark:
     """The value of each point, above it, or below it where `tops`, such as repeats, are higher.
 
-    A value that would touch the next one is left out, and one that a line climbs through is moved.
+    Left out where it would touch the next one; moved to the left where the line rises through it.
     """
 
     def draw(pane: Axes) -> None:
@@ -158,7 +158,7 @@ def note(
 
 
 def apart(places: Sequence[float], texts: Sequence[str]) -> list[int]:
-    """Which of the texts centred at these pixels fit without touching; the last always does."""
+    """Indices of texts that do not touch, centred at these pixels; the last is always kept."""
     kept = [len(places) - 1] if places else []
     for at in reversed(range(len(places) - 1)):
         if places[kept[-1]] - places[at] >= 4 * (len(texts[at]) + len(texts[kept[-1]])) + 8:

@@ -63,7 +63,7 @@ def _is_drawable(value: Value) -> bool:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio with its bounds, if it has any; `shown`: the difference is more than chance."""
+    """A ratio with optional bounds; `shown`: the difference is statistically significant."""
 
     label: str
     value: float
@@ -73,7 +73,7 @@ class Ratio:
 
 
 def forest(name: str, across: str, ratios: Sequence[Ratio]) -> Chart:
-    """Ratios as rows around a line at 1, which is in the middle of at least 10 %."""
+    """Ratios as rows around a line at 1; the axis reaches 5 % to both sides at least."""
     kept = [ratio for ratio in ratios if math.isfinite(ratio.value) and ratio.value > 0]
     marks: list[Mark] = [rule(x=1, dash=(1, 0))]
     words, ends = [], [1 / 1.05, 1.05]

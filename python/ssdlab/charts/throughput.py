@@ -12,7 +12,7 @@ from ssdlab.charts.svg import PALETTE
 from ssdlab.records import Run
 from ssdlab.units import format_duration
 
-_POINTS: Final = 1500  # neighbouring intervals are joined so that there are at most so many
+_POINTS: Final = 1500  # neighbouring intervals are joined where there are more
 _PHASES: Final = {"fill": "first write", "overwrite": "random writes", "read": "reads"}
 _MIB: Final = 1 << 20
 
@@ -48,7 +48,7 @@ def over_time(run: Run, at: int = 1) -> Chart:
 
 
 def _lay_out(run: Run) -> tuple[list[_Piece], list[float]]:
-    """The steps that did something one after the other, and where something else lay between."""
+    """The steps without the rests between them, and the positions in s where rests were."""
     intervals = _by_step(run)
     joined = -(-sum(len(rows) for rows in intervals.values()) // _POINTS) or 1
     pieces: list[_Piece] = []
@@ -78,9 +78,9 @@ def _by_step(run: Run) -> dict[int, list[dict[str, Any]]]:
 def _speeds(rows: list[dict[str, Any]], end: int, joined: int) -> tuple[list[int], list[float]]:
     """Edges in nanoseconds and MiB/s between them.
 
-    `joined` intervals become one, and what is left at a step's end goes to the one before it:
-    a sliver of time makes a wild speed. An interval without a completion has no row: its time
-    counts to the one before it.
+    `joined` intervals become one. A short interval at the end of a step is added to the one before
+    it, because a speed over a short time scatters. An interval without a completion has no row; its
+    time counts towards the one before it.
     """
     kept = rows[::joined]
     if not kept:
@@ -90,8 +90,8 @@ def _speeds(rows: list[dict[str, Any]], end: int, joined: int) -> tuple[list[int
     ]
     edges = [*(row["start_ns"] for row in kept), end]
     if len(sums) > 1 and 2 * (edges[-1] - edges[-2]) < edges[1] - edges[0]:
-        sliver = sums.pop()
-        sums[-1] += sliver
+        last = sums.pop()
+        sums[-1] += last
         del edges[-2]
     spans = [right - left for left, right in pairwise(edges)]
     return edges, [
