@@ -195,14 +195,6 @@ def test_a_full_standard_output_is_one_line(refused: Refused, ssdlab: Program) -
         (["run"], "ssdlab run aging twin:toshiba-xg5"),
         (
             ["run", "aging"],
-            ["twin", "fit", "--help"],
-            ["twin", "fit", "runs", "--start", "toshiba-xg5", "--out", "x.toml", "--bogus"],
-            ["twin", "list", "--help"],
-            ["twin", "show", "toshiba-xg6"],
-            ["twin", "check", "no-such-file.toml"],
-            ["twin", "what-if", "--help"],
-            ["twin", "what-if", "toshiba-xg5", "--change", "ftl.spare=1", "--run", "stead"],
-            ["sweep", "--help"],
             "ssdlab run aging twin:toshiba-xg5 /mnt/data",
         ),
         (["report"], "ssdlab report "),
@@ -247,6 +239,14 @@ def test_the_summaries_in_the_help_of_a_group_are_those_of_its_commands() -> Non
     [
         *(["--version"], ["--help"], ["doktor"], ["run", "steady", "--help"], ["run", "aging"]),
         *(["heal"], ["heal", "--help"], ["trim", "--help"], ["provision"], ["provision", "--help"]),
+        ["twin", "fit", "--help"],
+        ["twin", "fit", "runs", "--start", "toshiba-xg5", "--out", "x.toml", "--bogus"],
+        ["twin", "list", "--help"],
+        ["twin", "show", "toshiba-xg6"],
+        ["twin", "check", "no-such-file.toml"],
+        ["twin", "what-if", "--help"],
+        ["twin", "what-if", "toshiba-xg5", "--change", "ftl.spare=1", "--run", "stead"],
+        ["sweep", "--help"],
     ],
 )
 def test_help_and_errors_of_usage_load_no_library_for_numbers(

@@ -70,13 +70,13 @@ class Replay(Parameters):
         from ssdlab.device import Replay as TraceInput
 
         if not 1 <= self.depth <= DEPTH_MOST:
-            raise UsageError(f"--depth is {self.depth}; it may be 1 to {DEPTH_MOST}")
+            raise UsageError(f"--depth is {self.depth}; it must be 1 to {DEPTH_MOST}")
         self.size_bytes(MIB)
         if self.format not in {None, *TRACE_FORMATS}:
-            raise UsageError(f"--format is {self.format!r}; it may be {', '.join(TRACE_FORMATS)}")
+            raise UsageError(f"--format is {self.format!r}; it must be {', '.join(TRACE_FORMATS)}")
         if self.speed is not None and not SPEED_LEAST <= self.speed <= SPEED_MOST:
             raise UsageError(
-                f"--speed is {self.speed:g}; it may be {SPEED_LEAST:g} to {SPEED_MOST:g} times "
+                f"--speed is {self.speed:g}; it must be {SPEED_LEAST:g} to {SPEED_MOST:g} times "
                 "the trace's own pace"
             )
         return TraceInput(
