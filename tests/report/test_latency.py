@@ -1,4 +1,4 @@
-"""Percentiles in every report: told by step, null where too few requests support them."""
+"""Latency percentiles in reports: by step or grouped, null if too few requests support them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.report.latency import ROWS_ON_TERMINAL, by_kind, by_step
 
 
 def _recording(blocks: list[int]) -> Recording:
-    """A step a block size: 1200 reads of 10 us, 12 of 1 ms, and 3 flushes of 5 ms."""
+    """A step per block size: 1200 reads of 10 us, 12 of 1 ms, and 3 flushes of 5 ms."""
     recording = Recording()
     for number, block in enumerate(blocks):
         values = {"phase": "read", "stage": 0, "repeat": number, "case": "", "value": None}
@@ -28,7 +28,7 @@ def _recording(blocks: list[int]) -> Recording:
     return recording
 
 
-def test_latencies_are_told_by_kind_and_only_as_far_as_requests_support_them() -> None:
+def test_percentiles_by_kind_stop_where_requests_are_too_few() -> None:
     tables = _recording([4096, 8192]).tables()
     found = of_kinds(tables, [0])
     assert list(found) == ["read", "flush"]
@@ -42,24 +42,24 @@ def test_latencies_are_told_by_kind_and_only_as_far_as_requests_support_them() -
     assert of_all(tables, [0, 1]).requests == 2430
 
 
-def test_steps_of_a_group_are_added_up_and_others_left_out() -> None:
+def test_steps_of_a_group_are_merged_and_others_are_left_out() -> None:
     tables = _recording([4096] * 3).tables()
     found = by_group(tables, {0: 1, 2: 1})
-    assert {key: each.requests for key, each in found.items()} == {
+    assert {key: latencies.requests for key, latencies in found.items()} == {
         (1, "read"): 2424,
         (1, "flush"): 6,
     }
 
 
-def test_what_was_not_recorded_by_kind_is_told_as_a_whole(make_run: Any) -> None:
+def test_latencies_recorded_without_kind_are_reported_as_all(make_run: Any) -> None:
     tables = dict(_recording([4096]).tables())
     tables["interval_latency"] = tables["interval_latency"].slice(0, 0)
     found = by_group(tables, {0: 0})
-    assert [(key, each.requests) for key, each in found.items()] == [((0, ""), 1215)]
+    assert [(key, latencies.requests) for key, latencies in found.items()] == [((0, ""), 1215)]
     assert "all" in by_step(make_run())[0].rows[0]
 
 
-def test_the_page_has_a_row_a_step_and_kind_the_terminal_one_for_equal_steps(
+def test_the_page_has_a_row_per_step_and_kind_and_the_terminal_merges_equal_steps(
     make_run: Any,
 ) -> None:
     run = make_run(recording=_recording([4096, 4096, 8192]))
@@ -74,7 +74,7 @@ def test_the_page_has_a_row_a_step_and_kind_the_terminal_one_for_equal_steps(
     ]
 
 
-def test_the_terminal_has_a_few_rows_and_says_how_many_more(
+def test_the_terminal_limits_the_rows_and_prints_how_many_are_left_out(
     make_run: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from rich.console import Console
@@ -83,16 +83,15 @@ def test_the_terminal_has_a_few_rows_and_says_how_many_more(
     table, left = by_kind(run)
     assert (len(table.rows), left) == (ROWS_ON_TERMINAL, 2)
     render(run, Console(width=80))
-    assert "2 more rows: see them with --html" in capsys.readouterr().out
+    assert "2 more rows: use --html to see them" in capsys.readouterr().out
 
 
-def test_a_table_that_has_percentiles_is_not_followed_by_another(make_run: Any) -> None:
+def test_no_latency_table_if_the_measures_have_percentiles(make_run: Any) -> None:
     run = make_run(recording=_recording([4096]), measures=[{"latency_us_p50": 1.0, "read_s": 1}])
     assert by_kind(run)[0].rows == ()
 
 
-def test_any_histogram_gives_what_its_own_percentiles_are() -> None:
-    """Against the same by NumPy's nearest rank, of 200 000 latencies."""
+def test_percentiles_of_a_histogram_equal_those_of_numpy() -> None:
     values = np.random.default_rng(1).integers(1, 5000, 200_000) * 1000
     latencies, counts = np.unique(values, return_counts=True)
     recording = Recording()

@@ -13,10 +13,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.shown import Shown
+from ssdlab.api.reportable import Reportable
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.report import SweepPage
-from ssdlab.report.several import Asked
+from ssdlab.report.group import GroupReport
 from ssdlab.runner.progress import Listener, Report, silent
 from ssdlab.runner.run import RunObserver
 from ssdlab.sweep.analysis.summary import Summary, summary
@@ -24,6 +23,7 @@ from ssdlab.sweep.cluster import perform_on
 from ssdlab.sweep.dataset import About, Dataset, made, numeric_of, open_dataset
 from ssdlab.sweep.design import Order, orders
 from ssdlab.sweep.here import Ended, perform_here
+from ssdlab.sweep.report import SweepPage
 from ssdlab.sweep.spec import Spec, of, read
 from ssdlab.sweep.work import memory_of, workers_for
 from ssdlab.units import format_size
@@ -40,7 +40,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Sweep(Shown):
+class Sweep(Reportable):
     """A sweep's dataset and what it comes to.
 
     A notebook shows it as `ssdlab sweep --html` does.
@@ -100,7 +100,7 @@ class Sweep(Shown):
             "verdict": found.verdict,
         }
 
-    def _reported(self) -> tuple[list[records.Run], Asked | None]:
+    def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
         return [], SweepPage(self.summary)
 
 

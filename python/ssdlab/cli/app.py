@@ -74,7 +74,7 @@ class _Verbs(LazyGroup):
             "ssdlab.cli.replay", "Ask a drive what a trace of another host asked of its own."
         ),
         "compare": Member(
-            "ssdlab.cli.compare.command",
+            "ssdlab.cli.compare",
             "Compare runs, drives or settings: faster, slower, or no difference shown.",
         ),
         "sweep": Member(

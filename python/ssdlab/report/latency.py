@@ -1,4 +1,4 @@
-"""The percentiles of latency of every run: by step on a page, in fewer rows on the terminal."""
+"""Latency percentiles of a run: by step for the page, grouped for the terminal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _KIB: Final = 1024
 
 
 def by_kind(run: Run) -> tuple[Table, int]:
-    """A row for equal steps together (phase, case, block, depth), and how many rows were left out.
+    """A row for each group of equal steps (phase, case, block, depth), and the rows left out.
 
-    Only those with a percentile, and none where the run's own table has them.
+    Rows without a percentile are dropped; the table is empty if the run's own table has latencies.
     """
     if any("us_p50" in key for row in run.result.measures for key in row):
         return _table([], []), 0
@@ -26,22 +26,27 @@ def by_kind(run: Run) -> tuple[Table, int]:
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         return (_name(row), _block(row), str(row["queue_depth"] or NOTHING))
 
-    heads = [Column("Latency of", numeric=False), Column("Block", "KiB"), Column("Depth")]
+    headings = [Column("Latency of", numeric=False), Column("Block", "KiB"), Column("Depth")]
     rows = [row for row in _rows(run, key) if row[2].us.p50 is not None]
-    return _cut(heads, rows, ROWS_ON_TERMINAL)
+    return _cut(headings, rows, ROWS_ON_TERMINAL)
 
 
 def by_step(run: Run) -> tuple[Table, int]:
-    """A row a step and kind of request, and how many rows were left out."""
+    """A row for each step and kind of request, and the number of rows left out."""
 
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         value = row.get("value")
-        which = (_name(row), NOTHING if value is None else given(value))
-        return (str(row["step"]), *which, _block(row), str(row["queue_depth"] or NOTHING))
+        return (
+            str(row["step"]),
+            _name(row),
+            NOTHING if value is None else given(value),
+            _block(row),
+            str(row["queue_depth"] or NOTHING),
+        )
 
-    heads = [Column("Step"), Column("What", numeric=False), Column("Value")]
-    heads += [Column("Block", "KiB"), Column("Depth")]
-    return _cut(heads, _rows(run, key), ROWS_ON_PAGE)
+    headings = [Column("Step"), Column("What", numeric=False), Column("Value")]
+    headings += [Column("Block", "KiB"), Column("Depth")]
+    return _cut(headings, _rows(run, key), ROWS_ON_PAGE)
 
 
 _Rows = list[tuple[tuple[str, ...], str, Latencies]]
@@ -51,22 +56,22 @@ def _rows(run: Run, key: Callable[[Mapping[str, Any]], tuple[str, ...]]) -> _Row
     steps = run.tables["steps"].to_pylist()
     keys = {row["step"]: key(row) for row in steps}
     order = list(dict.fromkeys(keys.values()))
-    groups = {step: order.index(each) for step, each in keys.items()}
-    found = by_group(run.tables, groups)
-    return [(order[group], op, each) for (group, op), each in found.items()]
+    groups = {step: order.index(group) for step, group in keys.items()}
+    latencies = by_group(run.tables, groups)
+    return [(order[group], op, row) for (group, op), row in latencies.items()]
 
 
-def _cut(heads: list[Column], rows: _Rows, most: int) -> tuple[Table, int]:
-    return _table(heads, rows[:most]), max(0, len(rows) - most)
+def _cut(headings: list[Column], rows: _Rows, limit: int) -> tuple[Table, int]:
+    return _table(headings, rows[:limit]), max(0, len(rows) - limit)
 
 
-def _table(heads: list[Column], rows: _Rows) -> Table:
-    columns = [*heads, Column("Kind", numeric=False), Column("Requests")]
+def _table(headings: list[Column], rows: _Rows) -> Table:
+    columns = [*headings, Column("Kind", numeric=False), Column("Requests")]
     columns += [Column(told(name), "us") for name in SHARES]
-    texts = [column(getattr(each.us, name) for _, _, each in rows) for name in SHARES]
+    texts = [column(getattr(row.us, name) for _, _, row in rows) for name in SHARES]
     cells = [
-        (*key, op or "all", str(each.requests), *(text[at] for text in texts))
-        for at, (key, op, each) in enumerate(rows)
+        (*key, op or "all", str(row.requests), *(text[at] for text in texts))
+        for at, (key, op, row) in enumerate(rows)
     ]
     return Table(tuple(columns), tuple(cells))
 

@@ -23,7 +23,7 @@ from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.fit.change import Change, changed
 from ssdlab.records import Run, encode_json, make_folder, run_name, utc_now
-from ssdlab.report import WhatIf, render_asked, write_html
+from ssdlab.report import WhatIf, render_group, write_html
 from ssdlab.target import RESULTS, Twin, parse_profile
 
 app = typer.Typer(add_completion=False)
@@ -136,7 +136,7 @@ def _value(value: Any) -> str:
 
 def _tell(asked: WhatIf, file: Path, html: Path | None) -> None:
     console = Console()
-    render_asked(asked, console)
+    render_group(asked, console)
     console.print(f" {file}: the changed profile", markup=False, highlight=False, soft_wrap=True)
     if html is not None:
         console.print(f" {html.resolve()}", markup=False, highlight=False, soft_wrap=True)
