@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Final
 
-from known_layouts import MIB, Twin, drawn, irregular
+from known_layouts import MIB, Twin, irregular_layouts, random_twin
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Drive
 from ssdlab.experiments.stripe.analysis import conclude
@@ -46,7 +46,7 @@ def regular_twins(count: int) -> None:
     tally: dict[str, int] = {}
     slowest = 0.0
     for seed in range(count):
-        twin = drawn(seed)
+        twin = random_twin(seed)
         found, seconds = judge(twin.open(SIZE, NOISE, seed), SIZE, seed)
         word = verdict_on(found, twin)
         tally[word] = tally.get(word, 0) + 1
@@ -54,18 +54,18 @@ def regular_twins(count: int) -> None:
         stripe = twin.chunk * twin.units
         shape = f"{twin.channels:2} x {twin.dies} dies, chunk {twin.chunk:3}, stripe {stripe:5} KiB"
         print(f"{seed:3}  {shape}  {word:8} {seconds:5.2f} s  {found.verdict}")
-    print(f"of {count} drawn twins: {tally}; slowest {slowest:.2f} s of one core\n")
+    print(f"of {count} random twins: {tally}; slowest {slowest:.2f} s of one core\n")
 
 
 def irregular_twins() -> None:
     """The ten that have no regular stripe."""
     named, slowest = 0, 0.0
-    for seed, (name, twin) in enumerate(irregular().items()):
+    for seed, (name, twin) in enumerate(irregular_layouts().items()):
         found, seconds = judge(twin.open(SMALL, NOISE, seed), SMALL, seed)
         named += found.findings["regular"].value is False
         slowest = max(slowest, seconds)
         print(f"{name:42} {seconds:5.2f} s  {found.verdict}")
-    print(f"{named} of {len(irregular())} irregular ones named; slowest {slowest:.2f} s\n")
+    print(f"{named} of {len(irregular_layouts())} irregular ones named; slowest {slowest:.2f} s\n")
 
 
 if __name__ == "__main__":
