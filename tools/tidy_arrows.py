@@ -60,10 +60,10 @@ def in_flash(file: Path, code: str) -> Iterator[Finding]:
         return
     part = file.parts[3].removesuffix(".rs")
     if part == "nand":
-        found = NAMES_FTL.search(code)
+        match = NAMES_FTL.search(code)
         what = "nand must not name ftl: the flash model is below the translation layer"
     else:
-        found = REFERS_TO_FTL.search(code) if REFERS_TO_NAND.search(code) else None
+        match = REFERS_TO_FTL.search(code) if REFERS_TO_NAND.search(code) else None
         what = "only ssd uses both nand and ftl"
-    if found and part not in MAY_USE_BOTH:
-        yield Finding(file, code.count("\n", 0, found.start()) + 1, "arrow", what)
+    if match and part not in MAY_USE_BOTH:
+        yield Finding(file, code.count("\n", 0, match.start()) + 1, "arrow", what)

@@ -29,11 +29,11 @@ def without_comments_and_strings(text: str) -> str:
     """The text with comments and strings replaced by blanks; lines and columns are unchanged."""
     pieces = []
     copied = at = 0
-    while found := OPAQUE.search(text, at):
-        start, at = found.span()
-        if found["block"]:
+    while match := OPAQUE.search(text, at):
+        start, at = match.span()
+        if match["block"]:
             at = end_of_block_comment(text, start)
-        if not found["lifetime"]:
+        if not match["lifetime"]:
             pieces += [text[copied:start], NOT_NEWLINE.sub(" ", text[start:at])]
             copied = at
     return "".join([*pieces, text[copied:]])

@@ -95,10 +95,10 @@ def pins(file: Path, lines: list[str]) -> Iterator[Finding]:
 def banned_words(file: Path, lines: list[str]) -> Iterator[Finding]:
     """Leftovers, paths of one machine and package registries."""
     for number, line in enumerate(lines, 1):
-        if found := LEFTOVER.search(line):
-            yield Finding(file, number, "leftover", f"{found[0]}: do it or open an issue")
-        if found := MACHINE_PATH.search(line):
-            yield Finding(file, number, "machine-path", f"{found[0]} exists on one machine only")
-        if file.name not in MAY_NAME_HOSTS and (found := REGISTRY.search(line)):
-            what = f"{found[0]}: do not name a package registry; each machine has its own"
+        if match := LEFTOVER.search(line):
+            yield Finding(file, number, "leftover", f"{match[0]}: do it or open an issue")
+        if match := MACHINE_PATH.search(line):
+            yield Finding(file, number, "machine-path", f"{match[0]} exists on one machine only")
+        if file.name not in MAY_NAME_HOSTS and (match := REGISTRY.search(line)):
+            what = f"{match[0]}: do not name a package registry; each machine has its own"
             yield Finding(file, number, "registry", what)

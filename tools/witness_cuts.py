@@ -211,8 +211,8 @@ def candidates(target: NbdTarget, run: bytes, ledger: Ledger, fault: str) -> lis
     """Ledger rows of acknowledged requests that suit the fault and were not overwritten."""
     lower, upper = ledger.bounds(0, REGION // SECTOR)
     proven: Counter[int] = Counter()
-    for _, found in read_all(target, run):
-        for stamp in found.stamps[found.states == State.OURS]:
+    for _, sectors in read_all(target, run):
+        for stamp in sectors.stamps[sectors.states == State.OURS]:
             stream = int(stamp["stream"])
             proven[stream] = max(proven[stream], int(stamp["covered"]))
     rows = []

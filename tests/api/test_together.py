@@ -61,14 +61,14 @@ def test_targets_are_measured_in_turns_and_compared(tmp_path: Path) -> None:
         for name in ("toshiba-xg5", "intel-s3510-480")
     )
     reports: list[ssdlab.Report] = []
-    found = ssdlab.compare_in_turns(
+    comparison = ssdlab.compare_in_turns(
         [(fast, reads), (slow, reads)], number=8, out=tmp_path, listener=reports.append
     )
-    assert found.verdicts == {"twin:intel-s3510-480": "slower"}
+    assert comparison.verdicts == {"twin:intel-s3510-480": "slower"}
     assert [run.target for run in ssdlab.open_runs(tmp_path)] == [fast.name, slow.name]
     assert reports[-1].run_share == 1.0
     again = ssdlab.compare_in_turns([(fast, reads), (slow, reads)], number=8, out=tmp_path / "2")
-    assert again.table() == found.table(), "the same seed gives the same turns"
+    assert again.table() == comparison.table(), "the same seed gives the same turns"
     settings = ssdlab.compare_in_turns(
         [(fast, reads), (fast, deeper)], number=8, out=tmp_path / "3"
     )
@@ -100,14 +100,14 @@ def test_compare_takes_runs_and_run_folders(
 ) -> None:
     other = ssdlab.open_target("twin:intel-s3510-480", capacity="256MiB")
     slower = other.run(ssdlab.Aging(size="16MiB"), seed=3, out=tmp_path)
-    found = ssdlab.compare(aged, slower)
-    assert list(found.verdicts) == [slower.folder.name]
-    assert found.sentences[0].startswith(slower.folder.name)
-    rows = found.table().to_pylist()
+    comparison = ssdlab.compare(aged, slower)
+    assert list(comparison.verdicts) == [slower.folder.name]
+    assert comparison.sentences[0].startswith(slower.folder.name)
+    rows = comparison.table().to_pylist()
     assert {"case", "name", "unit", "reference", "other", "ratio", "low", "high"} <= set(rows[0])
     by_folder = ssdlab.compare(str(aged.folder), [slower.folder])
-    assert by_folder.as_json()["contrasts"] == found.as_json()["contrasts"]
-    part, page = found._repr_html_(), found.save_html(tmp_path / "page.html").read_text()
+    assert by_folder.as_json()["contrasts"] == comparison.as_json()["contrasts"]
+    part, page = comparison._repr_html_(), comparison.save_html(tmp_path / "page.html").read_text()
     assert (
         part.split("<main>")[1].split("</main>")[0] == page.split("<main>")[1].split("</main>")[0]
     )

@@ -55,12 +55,12 @@ def test_a_10_percent_difference_is_found_under_5_percent_noise_in_90_of_100_tri
     make_run: MakeRun, level: float, word: str
 ) -> None:
     generator = np.random.default_rng(9)
-    found = 0
+    comparison = 0
     for _ in range(100):
         first, second = (_noisy(generator, mean, 20) for mean in (1000.0, level))
         result = _compare([_in_turns(make_run, first)], [_in_turns(make_run, second)])
-        found += result.verdict == word
-    assert found >= 90
+        comparison += result.verdict == word
+    assert comparison >= 90
 
 
 def test_eight_repeats_per_side_find_a_15_percent_difference(make_run: MakeRun) -> None:
@@ -105,11 +105,11 @@ def test_twins_with_the_same_seed_are_compared_exactly(make_run: MakeRun) -> Non
 def test_p_is_adjusted_over_all_sides(make_run: MakeRun) -> None:
     generator = np.random.default_rng(4)
     runs = [_in_turns(make_run, _noisy(generator, 1000.0, 20)) for _ in range(4)]
-    found = compare([Side(str(at), (run,)) for at, run in enumerate(runs)])
-    assert found.count == 6
+    comparison = compare([Side(str(at), (run,)) for at, run in enumerate(runs)])
+    assert comparison.count == 6
     assert all(
         one.p_holm is not None and one.number.p is not None and one.p_holm >= one.number.p
-        for other in found.others
+        for other in comparison.others
         for one in other.numbers
     )
 
@@ -128,8 +128,8 @@ def test_different_parameters_need_the_option_settings(
 def test_differences_other_than_the_method_are_listed(make_run: MakeRun) -> None:
     changes = {"target": "/mnt/other", "versions": {"ssdlab": "0.2.0", "kernel": "6.1"}}
     runs = [make_run(findings=_rate(10.0, 9.0, 11.0), **fields) for fields in ({}, changes)]
-    found = compare([Side(name, (run,)) for name, run in zip("ab", runs, strict=True)])
-    differences = {one.what: one.values for one in found.differences}
+    comparison = compare([Side(name, (run,)) for name, run in zip("ab", runs, strict=True)])
+    differences = {one.what: one.values for one in comparison.differences}
     assert differences["target"] == ("/mnt/data", "/mnt/other")
     assert differences["version of ssdlab"] == ("0.1.0", "0.2.0")
     assert "version of kernel" not in differences

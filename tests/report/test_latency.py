@@ -28,14 +28,19 @@ def _recording(blocks: list[int]) -> Recording:
     return recording
 
 
-def test_percentiles_by_kind_stop_where_requests_are_too_few() -> None:
+def test_percentiles_kindsstop_where_requests_are_too_few() -> None:
     tables = _recording([4096, 8192]).tables()
-    found = of_kinds(tables, [0])
-    assert list(found) == ["read", "flush"]
-    assert (found["read"].requests, found["read"].us.p50, found["read"].us.p99) == (1212, 10, 10)
-    assert found["read"].us.p999 is None
-    assert found["flush"].us.p50 is None
-    assert found["flush"].unsupported() == (
+    kinds = of_kinds(tables, [0])
+    assert list(kinds) == ["read", "flush"]
+    read, flush = kinds.values()
+    assert (read.requests, read.us.p50, read.us.p99) == (
+        1212,
+        10,
+        10,
+    )
+    assert read.us.p999 is None
+    assert flush.us.p50 is None
+    assert flush.unsupported() == (
         "p50 takes 23, p99 takes 1100, p99.9 takes 11000, p99.99 takes 110000 requests, "
         "and 3 were made"
     )
@@ -44,8 +49,8 @@ def test_percentiles_by_kind_stop_where_requests_are_too_few() -> None:
 
 def test_steps_of_a_group_are_merged_and_others_are_left_out() -> None:
     tables = _recording([4096] * 3).tables()
-    found = by_group(tables, {0: 1, 2: 1})
-    assert {key: latencies.requests for key, latencies in found.items()} == {
+    latencies = by_group(tables, {0: 1, 2: 1})
+    assert {key: latencies.requests for key, latencies in latencies.items()} == {
         (1, "read"): 2424,
         (1, "flush"): 6,
     }
@@ -54,8 +59,8 @@ def test_steps_of_a_group_are_merged_and_others_are_left_out() -> None:
 def test_latencies_recorded_without_kind_are_reported_as_all(make_run: Any) -> None:
     tables = dict(_recording([4096]).tables())
     tables["interval_latency"] = tables["interval_latency"].slice(0, 0)
-    found = by_group(tables, {0: 0})
-    assert [(key, latencies.requests) for key, latencies in found.items()] == [((0, ""), 1215)]
+    latencies = by_group(tables, {0: 0})
+    assert [(key, latencies.requests) for key, latencies in latencies.items()] == [((0, ""), 1215)]
     assert "all" in by_step(make_run())[0].rows[0]
 
 
@@ -99,7 +104,7 @@ def test_percentiles_of_a_histogram_equal_those_of_numpy() -> None:
     recording.add(
         StepRow({"phase": "read"}, {}, {}, {**fine, "latency_ns": latencies, "count": counts})
     )
-    [found] = of_kinds(recording.tables(), [0]).values()
+    [summary] = of_kinds(recording.tables(), [0]).values()
     shares = [0.5, 0.9, 0.99, 0.999, 0.9999]
     exact = np.quantile(values, shares, method="inverted_cdf") / 1e3
-    assert list(found.us) == pytest.approx(list(exact))
+    assert list(summary.us) == pytest.approx(list(exact))

@@ -70,7 +70,7 @@ class Block:
 
 def blocks(file: Path) -> list[Block]:
     """All code blocks of a page in order, without Sphinx directives."""
-    found: list[Block] = []
+    in_order: list[Block] = []
     marks: dict[str, str] = {}
     for token in _tokens(file):
         if token.type == "html_block":
@@ -79,9 +79,9 @@ def blocks(file: Path) -> list[Block]:
         if token.type in {"code_block", "fence"} and not token.info.startswith("{"):
             assert token.map is not None, "a block token has its lines"
             line = token.map[0] + (2 if token.type == "fence" else 1)
-            found.append(Block(file, line, token.info.strip(), token.content, marks))
+            in_order.append(Block(file, line, token.info.strip(), token.content, marks))
         marks = {}
-    return found
+    return in_order
 
 
 def inline(file: Path) -> Iterator[tuple[int, str]]:

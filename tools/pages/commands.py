@@ -37,8 +37,8 @@ class Verb:
     @property
     def example(self) -> str:
         """The command line in its epilog, or ""."""
-        before, found, line = (self.command.epilog or "").partition("Example: ")
-        return line if found and not before else ""
+        before, heading, line = (self.command.epilog or "").partition("Example: ")
+        return line if heading and not before else ""
 
     def options(self) -> frozenset[str]:
         """All spellings of its options."""

@@ -127,12 +127,12 @@ def _words(argument: str | None, everything: str) -> str:
 def _default(rest: str, variable: str) -> str:
     """The default after the call, or after the variable that its value was assigned to."""
     suffix = r"\s*\.(ok_or|unwrap_or)\(((?:[^()]|\([^()]*\))*)\)"
-    found = re.match(suffix, rest)
-    if not found and variable and rest.startswith(";"):
-        found = re.search(rf"\b{variable}{suffix}", rest)
-    if not found:
+    match = re.match(suffix, rest)
+    if not match and variable and rest.startswith(";"):
+        match = re.search(rf"\b{variable}{suffix}", rest)
+    if not match:
         return ""
-    return _REQUIRED if found[1] == "ok_or" else found[2]
+    return _REQUIRED if match[1] == "ok_or" else match[2]
 
 
 def _shown(default: str, kind: str) -> str:

@@ -98,8 +98,8 @@ def _type(kind: Any) -> str:
 def documentation(public: Any) -> str:
     """The docstring as Markdown; `Raises:` becomes a list."""
     text = inspect.getdoc(public) or ""
-    before, found, raised = text.partition("Raises:\n")
-    if not found:
+    before, heading, raised = text.partition("Raises:\n")
+    if not heading:
         return before.strip()
     lines: list[str] = []
     for line in inspect.cleandoc("\n" + raised).splitlines():

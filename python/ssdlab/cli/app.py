@@ -25,7 +25,7 @@ class _Verbs(LazyGroup):
     members: ClassVar[Mapping[str, Member]] = {
         "report": Member(
             "ssdlab.cli.report",
-            "Show finished runs: tables, curves, verdicts and warnings. Computes nothing.",
+            "Show finished runs: tables, curves, verdicts and warnings.",
         ),
         "run": Member(
             "ssdlab.cli.run.group", "Run an experiment on a real drive, a directory or a twin."
@@ -39,8 +39,7 @@ class _Verbs(LazyGroup):
         ),
         "doctor": Member(
             "ssdlab.cli.doctor",
-            "Look at the whole storage stack under a path: read-only, a minute at most, root or "
-            "not.",
+            "Check the whole storage stack below a path: read-only, a minute at most, root or not.",
         ),
         "trim": Member(
             "ssdlab.cli.trim",
@@ -71,7 +70,7 @@ class _Verbs(LazyGroup):
             "Makes files that were written at random read fast again, while they are in use.",
         ),
         "replay": Member(
-            "ssdlab.cli.replay", "Ask a drive what a trace of another host asked of its own."
+            "ssdlab.cli.replay", "Replay a block trace on a drive, or print the trace's statistics."
         ),
         "compare": Member(
             "ssdlab.cli.compare",

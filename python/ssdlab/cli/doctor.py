@@ -55,6 +55,7 @@ def doctor(
     regions of files read slowly. The worst problems come first, with what to do. Exit status 1 if
     a problem is BAD.
     """
+    read_bytes = parse_size(read)
     from rich.console import Console
 
     from ssdlab.doctor.examine import MapOptions, make_report, read_recorded, read_stack
@@ -67,7 +68,7 @@ def doctor(
             stderr.print(f"doctor: {text}", markup=False, highlight=False, soft_wrap=True)
 
     started = time.monotonic()
-    options = MapOptions(target, tuple(files or ()), parse_size(read))
+    options = MapOptions(target, tuple(files or ()), read_bytes)
     stack = read_stack(options, report_progress) if recorded is None else read_recorded(recorded)
     report = make_report(stack, time.monotonic() - started)
     if html is not None:
