@@ -126,7 +126,7 @@ def test_ctrl_c_saves_the_run_and_resume_completes_it(
 
 
 @pytest.mark.parametrize(
-    ("question", "seed", "message"),
+    ("question", "seed", "told"),
     [
         (ssdlab.Aging(size="1KiB"), 0, "--size is 1024 bytes"),
         (ssdlab.Aging(size=-1), 0, "a size is -1 bytes"),
@@ -139,20 +139,20 @@ def test_ctrl_c_saves_the_run_and_resume_completes_it(
     ],
 )
 def test_invalid_parameters_are_refused_and_leave_no_files(
-    twin: ssdlab.Target, tmp_path: Path, question: Any, seed: int, message: str
+    twin: ssdlab.Target, tmp_path: Path, question: Any, seed: int, told: str
 ) -> None:
     with pytest.raises(ssdlab.UsageError) as caught:
         twin.run(question, seed=seed, out=tmp_path / "none")
-    assert message in str(caught.value)
+    assert told in str(caught.value)
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("value", ["aging", ssdlab.Aging, None])
-def test_a_value_that_is_not_an_experiment_is_refused_with_an_example(
-    twin: ssdlab.Target, tmp_path: Path, value: Any
+@pytest.mark.parametrize("asked", ["aging", ssdlab.Aging, None])
+def test_what_is_no_question_is_refused_with_an_example_of_one(
+    twin: ssdlab.Target, tmp_path: Path, asked: Any
 ) -> None:
     with pytest.raises(ssdlab.UsageError, match=r"is no question; give one such as ssdlab\.Aging"):
-        twin.run(value, out=tmp_path)
+        twin.run(asked, out=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

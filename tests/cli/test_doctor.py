@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,28 @@ def test_the_page_is_self_contained(ssdlab: Program, tmp_path: Path) -> None:
     text = page.read_text()
     assert "<h1>Doctor:" in text
     assert not re.search(r"<script|<link|src=|url\(http", text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["doctor", "--help"], ["doctor", "/", "--read", "64"], ["runs", "--none"], ["runs", "--help"]],
+)
+def test_help_and_usage_errors_load_no_numerical_library(words: list[str]) -> None:
+    script = (
+        "import os, sys\n"
+        "import ssdlab.cli\n"
+        "def report(_status=0):\n"
+        "    names = ('numpy', 'pyarrow', 'scipy', 'matplotlib', 'ssdlab.device')\n"
+        "    print('LOADED', [name for name in names if name in sys.modules], flush=True)\n"
+        "    exit_now(0)\n"
+        "exit_now, os._exit, sys.exit = os._exit, report, report\n"
+        "ssdlab.cli.main()\n"
+        "report()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, check=True
+    )
+    assert "LOADED []" in done.stdout
 
 
 def test_usage_errors_are_one_line(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Latency percentiles in reports: by step or grouped, null if too few requests support them."""
+"""Percentiles in every report: told by step, null where too few requests support them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.report.latency import ROWS_ON_TERMINAL, by_kind, by_step
 
 
 def _recording(blocks: list[int]) -> Recording:
-    """A step per block size: 1200 reads of 10 us, 12 of 1 ms, and 3 flushes of 5 ms."""
+    """A step a block size: 1200 reads of 10 us, 12 of 1 ms, and 3 flushes of 5 ms."""
     recording = Recording()
     for number, block in enumerate(blocks):
         values = {"phase": "read", "stage": 0, "repeat": number, "case": "", "value": None}
@@ -28,39 +28,34 @@ def _recording(blocks: list[int]) -> Recording:
     return recording
 
 
-def test_percentiles_kindsstop_where_requests_are_too_few() -> None:
+def test_latencies_are_told_by_kind_and_only_as_far_as_requests_support_them() -> None:
     tables = _recording([4096, 8192]).tables()
-    kinds = of_kinds(tables, [0])
-    assert list(kinds) == ["read", "flush"]
-    read, flush = kinds.values()
-    assert (read.requests, read.us.p50, read.us.p99) == (
-        1212,
-        10,
-        10,
-    )
-    assert read.us.p999 is None
-    assert flush.us.p50 is None
-    assert flush.unsupported() == (
+    found = of_kinds(tables, [0])
+    assert list(found) == ["read", "flush"]
+    assert (found["read"].requests, found["read"].us.p50, found["read"].us.p99) == (1212, 10, 10)
+    assert found["read"].us.p999 is None
+    assert found["flush"].us.p50 is None
+    assert found["flush"].unsupported() == (
         "p50 takes 23, p99 takes 1100, p99.9 takes 11000, p99.99 takes 110000 requests, "
         "and 3 were made"
     )
     assert of_all(tables, [0, 1]).requests == 2430
 
 
-def test_steps_of_a_group_are_merged_and_others_are_left_out() -> None:
+def test_steps_of_a_group_are_added_up_and_others_left_out() -> None:
     tables = _recording([4096] * 3).tables()
-    latencies = by_group(tables, {0: 1, 2: 1})
-    assert {key: latencies.requests for key, latencies in latencies.items()} == {
+    found = by_group(tables, {0: 1, 2: 1})
+    assert {key: each.requests for key, each in found.items()} == {
         (1, "read"): 2424,
         (1, "flush"): 6,
     }
 
 
-def test_latencies_recorded_without_kind_are_reported_as_all(make_run: Any) -> None:
+def test_what_was_not_recorded_by_kind_is_told_as_a_whole(make_run: Any) -> None:
     tables = dict(_recording([4096]).tables())
     tables["interval_latency"] = tables["interval_latency"].slice(0, 0)
-    latencies = by_group(tables, {0: 0})
-    assert [(key, latencies.requests) for key, latencies in latencies.items()] == [((0, ""), 1215)]
+    found = by_group(tables, {0: 0})
+    assert [(key, each.requests) for key, each in found.items()] == [((0, ""), 1215)]
     assert "all" in by_step(make_run())[0].rows[0]
 
 
@@ -96,7 +91,8 @@ def test_no_latency_table_if_the_measures_have_percentiles(make_run: Any) -> Non
     assert by_kind(run)[0].rows == ()
 
 
-def test_percentiles_of_a_histogram_equal_those_of_numpy() -> None:
+def test_any_histogram_gives_what_its_own_percentiles_are() -> None:
+    """Against the same by NumPy's nearest rank, of 200 000 latencies."""
     values = np.random.default_rng(1).integers(1, 5000, 200_000) * 1000
     latencies, counts = np.unique(values, return_counts=True)
     recording = Recording()
@@ -104,7 +100,7 @@ def test_percentiles_of_a_histogram_equal_those_of_numpy() -> None:
     recording.add(
         StepRow({"phase": "read"}, {}, {}, {**fine, "latency_ns": latencies, "count": counts})
     )
-    [summary] = of_kinds(recording.tables(), [0]).values()
+    [found] = of_kinds(recording.tables(), [0]).values()
     shares = [0.5, 0.9, 0.99, 0.999, 0.9999]
     exact = np.quantile(values, shares, method="inverted_cdf") / 1e3
-    assert list(summary.us) == pytest.approx(list(exact))
+    assert list(found.us) == pytest.approx(list(exact))

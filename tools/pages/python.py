@@ -1,4 +1,4 @@
-"""Reference of the Python API, from `ssdlab.__all__`: `markdown()`."""
+"""The reference of Python, out of `ssdlab.__all__`: `markdown()`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODULE: Final = re.compile(r"\b(?:ssdlab|pyarrow|pathlib|collections|typing)(?:
 
 
 def markdown() -> str:
-    """A section for each name: functions, experiments, results, errors."""
+    """Functions, then questions, then what both give, then errors: a section for each name."""
     by_kind: dict[str, list[str]] = {title: [] for title in _TITLES}
     for name in ssdlab.__all__:
         by_kind[_kind(getattr(ssdlab, name))].append(name)
@@ -30,63 +30,63 @@ def markdown() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_TITLES: Final = ("Functions", "Experiments", "Results", "Errors")
+_TITLES: Final = ("Functions", "Questions", "What they give", "Errors")
 
 
-def _kind(public: Any) -> str:
-    if not inspect.isclass(public):
+def _kind(offered: Any) -> str:
+    if not inspect.isclass(offered):
         return "Functions"
-    if issubclass(public, SsdlabError):
+    if issubclass(offered, SsdlabError):
         return "Errors"
-    is_experiment = hasattr(public, "experiment") and hasattr(public, "plan")
-    return "Experiments" if is_experiment else "Results"
+    return (
+        "Questions" if hasattr(offered, "experiment") and hasattr(offered, "plan") else _TITLES[2]
+    )
 
 
-def _section(name: str, public: Any) -> Iterator[str]:
+def _section(name: str, offered: Any) -> Iterator[str]:
     yield f"### ssdlab.{name}"
-    if not inspect.isclass(public):
-        yield f"```python\n{_signature(name, public)}\n```"
-    yield documentation(public)
-    if inspect.isclass(public) and _kind(public) != "Errors":
-        rows = [*_fields(public)]
+    if not inspect.isclass(offered):
+        yield f"```python\n{_signature(name, offered)}\n```"
+    yield told(offered)
+    if inspect.isclass(offered) and _kind(offered) != "Errors":
+        rows = [*_fields(offered)]
         if rows:
             yield table(("field", "type", "default"), rows)
-        if _kind(public) != "Experiments":
-            yield from _members(public)
+        if _kind(offered) != "Questions":
+            yield from _members(offered)
 
 
-def _fields(public: type[Any]) -> Iterator[tuple[str, str, str]]:
-    if is_dataclass(public):
-        for field in fields(public):
-            if not field.name.startswith("_"):
-                is_required = field.default is field.default_factory
-                default = "required" if is_required else repr(field.default)
-                yield f"`{field.name}`", f"`{_type(field.type)}`", f"`{default}`"
+def _fields(offered: type[Any]) -> Iterator[tuple[str, str, str]]:
+    if is_dataclass(offered):
+        for each in fields(offered):
+            if not each.name.startswith("_"):
+                default = "required" if each.default is each.default_factory else repr(each.default)
+                yield f"`{each.name}`", f"`{_type(each.type)}`", f"`{default}`"
     else:
-        for name, kind in get_type_hints(public).items():
+        for name, kind in get_type_hints(offered).items():
             if not name.startswith("_"):
                 yield f"`{name}`", f"`{_type(kind)}`", ""
 
 
-def _members(public: type[Any]) -> Iterator[str]:
-    for member in inspect.classify_class_attrs(public):
-        if member.name.startswith("_") or member.defining_class is object:
+def _members(offered: type[Any]) -> Iterator[str]:
+    for each in inspect.classify_class_attrs(offered):
+        if each.name.startswith("_") or each.defining_class is object:
             continue
-        if member.kind == "property":
-            yield f"`.{member.name}`: {documentation(member.object)}"
-        elif member.kind == "method":
-            signature = _signature(f".{member.name}", member.object)
-            yield f"```python\n{signature}\n```\n\n{documentation(member.object)}"
+        if each.kind == "property":
+            yield f"`.{each.name}`: {told(each.object)}"
+        elif each.kind == "method":
+            signature = _signature(f".{each.name}", each.object)
+            yield f"```python\n{signature}\n```\n\n{told(each.object)}"
 
 
 def _signature(name: str, function: Any) -> str:
-    """The signature, one parameter per line if a single line is too wide for a page."""
+    """Its call; a parameter a line where one line would be cut off on a page."""
     text = str(inspect.signature(function)).replace("'", "").replace("(self, ", "(")
     text = _type(_FUNCTION.sub(r"\1", text.replace("(self)", "()"))).replace("PosixPath(", "Path(")
     if len(name + text) <= _COLUMNS:
         return name + text
     parameters, _, gives = text.rpartition(") -> ")
-    lines = "".join(f"    {one},\n" for one in _BETWEEN.split(parameters.removeprefix("(")))
+    lines = "".join(f"    {each},\n" for each in _BETWEEN.split(parameters.removeprefix("(")))
     return f"{name}(\n{lines}) -> {gives}"
 
 
@@ -95,18 +95,18 @@ def _type(kind: Any) -> str:
     return _MODULE.sub("", text)
 
 
-def documentation(public: Any) -> str:
-    """The docstring as Markdown; `Raises:` becomes a list."""
-    text = inspect.getdoc(public) or ""
-    before, heading, raised = text.partition("Raises:\n")
-    if not heading:
+def told(offered: Any) -> str:
+    """Its documentation as Markdown: what it raises is a list."""
+    text = inspect.getdoc(offered) or ""
+    before, found, raised = text.partition("Raises:\n")
+    if not found:
         return before.strip()
     lines: list[str] = []
     for line in inspect.cleandoc("\n" + raised).splitlines():
         if line and not line.startswith(" "):
             names, _, words = line.partition(":")
-            errors = ", ".join(f"`{name.strip()}`" for name in names.split(","))
-            lines.append(f"- {errors}:{words}")
+            named = ", ".join(f"`{each.strip()}`" for each in names.split(","))
+            lines.append(f"- {named}:{words}")
         else:
             lines.append(f"  {line.strip()}".rstrip())
     return before.strip() + "\n\nRaises\n\n" + "\n".join(lines).strip()

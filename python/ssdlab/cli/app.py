@@ -70,7 +70,7 @@ class _Verbs(LazyGroup):
             "Makes files that were written at random read fast again, while they are in use.",
         ),
         "replay": Member(
-            "ssdlab.cli.replay", "Replay a block trace on a drive, or print the trace's statistics."
+            "ssdlab.cli.replay", "Ask a drive what a trace of another host asked of its own."
         ),
         "compare": Member(
             "ssdlab.cli.compare",

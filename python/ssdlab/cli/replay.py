@@ -1,4 +1,4 @@
-"""`ssdlab replay`: replays a trace on a target, or prints its statistics."""
+"""`ssdlab replay`: a trace on a target, or what is in it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(
         Path,
         typer.Argument(
             metavar="TRACE",
-            help="A trace file, plain, gzip or zstd. For blktrace, any one of its per-CPU files.",
+            help="A trace, plain or packed by gzip or zstd. Of blktrace's files any one.",
         ),
     ],
     targets: Annotated[
@@ -38,32 +38,30 @@ def run(
         typer.Argument(
             metavar="[TARGET]...",
             help="twin:NAME, twin:FILE.toml, a directory, or a block device (its data is lost). "
-            "Without a target, prints the trace's statistics.",
+            "Without one the trace's statistics are printed.",
         ),
     ] = None,
     *,
     speed: Annotated[
         float | None,
         typer.Option(
-            help="1: the trace's arrival times; 2: twice as fast [as fast as the queue allows]."
+            help="Keep the trace's own pace (1), or so many times it (as fast as the queue allows)."
         ),
     ] = None,
-    depth: Annotated[int, typer.Option(help="Queue depth, at most.")] = 32,
-    volume: Annotated[int | None, typer.Option(help="Replay this volume only.")] = None,
+    depth: Annotated[int, typer.Option(help="Requests at a time, at most.")] = 32,
+    volume: Annotated[int | None, typer.Option(help="Only this volume of several.")] = None,
     together: Annotated[
         bool,
-        typer.Option("--together", help="Map all volumes to the same addresses."),
+        typer.Option("--together", help="Lay all volumes onto one another, not side by side."),
     ] = False,
     format_: Annotated[
-        str | None,
-        typer.Option("--format", help=f"Trace format [detected]: {', '.join(TRACE_FORMATS)}."),
+        str | None, typer.Option("--format", help=f"Do not guess: {', '.join(TRACE_FORMATS)}.")
     ] = None,
     any_order: Annotated[
-        bool,
-        typer.Option("--any-order", help="Accept timestamps out of order by over 1 s."),
+        bool, typer.Option("--any-order", help="Allow times that go back by over a second.")
     ] = False,
     as_it_is: Annotated[
-        bool, typer.Option("--as-it-is", help="Do not write the region before the replay.")
+        bool, typer.Option("--as-it-is", help="Do not write the region first.")
     ] = False,
     size: options.Size = None,
     capacity: options.Capacity = None,
@@ -74,11 +72,11 @@ def run(
     quiet: options.Quiet = False,
     yes: options.Yes = False,
 ) -> int:
-    """Replay a block trace on a drive, or print the trace's statistics.
+    """Ask a drive what a trace of another host asked of its own.
 
     Reads MSR Cambridge, SPC (UMass), MQSim, blkparse, blktrace, fio iolog (2 and 3), Alibaba,
-    Tencent and SYSTOR '17 traces; the format is detected from the first lines. Memory use does
-    not grow with the trace.
+    Tencent and SYSTOR '17 traces; the format is known by the first lines. Memory does not grow with
+    the trace.
     """
     from ssdlab.cli.run_experiment import conduct
     from ssdlab.experiments.questions import Replay
@@ -87,23 +85,23 @@ def run(
         trace=trace, format=format_, volume=volume, together=together, any_order=any_order,
         speed=speed, depth=depth, size=size, fills=not as_it_is,
     )  # fmt: skip
-    statistics = question.look()
+    found = question.look()
     if not targets:
-        return _print_statistics(trace, statistics, json=json)
+        return _tell(trace, found, json=json)
     parsed = options.parse_targets(targets, capacity)
-    output = options.OutputOptions(out, json, quiet, yes)
-    return conduct(replace(question, found=statistics), parsed, destroy_data, output, seed)
+    wishes = options.OutputOptions(out, json, quiet, yes)
+    return conduct(replace(question, found=found), parsed, destroy_data, wishes, seed)
 
 
-def _print_statistics(trace: Path, statistics: TraceStatistics, *, json: bool) -> int:
+def _tell(trace: Path, found: TraceStatistics, *, json: bool) -> int:
     import msgspec
     from rich.console import Console
 
     from ssdlab.records import encode_json
-    from ssdlab.report.trace import print_statistics
+    from ssdlab.report.trace import show
 
     if json:
-        write_out(encode_json({"trace": str(trace), **msgspec.to_builtins(statistics)}))
+        write_out(encode_json({"trace": str(trace), **msgspec.to_builtins(found)}))
     else:
-        print_statistics(trace.name, statistics, Console())
+        show(trace.name, found, Console())
     return 0

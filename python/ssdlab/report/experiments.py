@@ -1,4 +1,4 @@
-"""The view of each experiment."""
+"""The registry: which experiment is shown by which view. A new experiment adds its line here."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ _VIEWS: Final = {
 
 
 def view_of(run: Run) -> View:
-    """The view of the run's experiment, or a generic one."""
+    """The view of the run's experiment; one that shows everything plainly where there is none."""
     return _VIEWS.get(run.manifest.experiment, generic.VIEW)

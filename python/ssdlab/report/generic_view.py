@@ -1,4 +1,4 @@
-"""The view for experiments without one of their own: a table of all measures."""
+"""How runs of an experiment are shown that has no words of its own yet: all it measured."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _cell(value: Any) -> str:
 def _method(run: Run) -> Method:
     return Method(
         f"This is a run of the experiment {plain(run.manifest.experiment)}; its parameters and "
-        "measures are listed below.",
-        "Each finding states its evidence.",
+        "all that it measured are below.",
+        "Each finding says what it rests on.",
         (),
     )
 
@@ -50,8 +50,8 @@ def _no_overview(_runs: Sequence[Run], _first: int) -> list[Picture]:
 
 def _pictures(run: Run, at: int) -> list[Picture]:
     return drawn(
-        "Throughput over the run",
-        "All requests in order; dotted lines are pauses.",
+        "Throughput through the run",
+        "Everything the drive did, in order; dotted lines are rests.",
         lambda size: figure.over_time(run, at, size),
     )
 

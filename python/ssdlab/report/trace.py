@@ -9,7 +9,7 @@ from ssdlab.device import TraceStatistics
 from ssdlab.units import format_duration, format_size
 
 
-def print_statistics(name: str, trace: TraceStatistics, console: Console) -> None:
+def show(name: str, trace: TraceStatistics, console: Console) -> None:
     """Print the statistics, and a bar for each of the most frequent request sizes."""
     console.print(f"{name}: {trace.format}", markup=False, highlight=False)
     table = Table(box=None, show_header=False, pad_edge=True)
