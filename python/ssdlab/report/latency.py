@@ -26,9 +26,9 @@ def by_kind(run: Run) -> tuple[Table, int]:
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         return (_name(row), _block(row), str(row["queue_depth"] or NOTHING))
 
-    headings = [Column("Latency of", numeric=False), Column("Block", "KiB"), Column("Depth")]
+    heads = [Column("Latency of", numeric=False), Column("Block", "KiB"), Column("Depth")]
     rows = [row for row in _rows(run, key) if row[2].us.p50 is not None]
-    return _cut(headings, rows, ROWS_ON_TERMINAL)
+    return _cut(heads, rows, ROWS_ON_TERMINAL)
 
 
 def by_step(run: Run) -> tuple[Table, int]:
@@ -36,17 +36,12 @@ def by_step(run: Run) -> tuple[Table, int]:
 
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         value = row.get("value")
-        return (
-            str(row["step"]),
-            _name(row),
-            NOTHING if value is None else given(value),
-            _block(row),
-            str(row["queue_depth"] or NOTHING),
-        )
+        which = (_name(row), NOTHING if value is None else given(value))
+        return (str(row["step"]), *which, _block(row), str(row["queue_depth"] or NOTHING))
 
-    headings = [Column("Step"), Column("What", numeric=False), Column("Value")]
-    headings += [Column("Block", "KiB"), Column("Depth")]
-    return _cut(headings, _rows(run, key), ROWS_ON_PAGE)
+    heads = [Column("Step"), Column("What", numeric=False), Column("Value")]
+    heads += [Column("Block", "KiB"), Column("Depth")]
+    return _cut(heads, _rows(run, key), ROWS_ON_PAGE)
 
 
 _Rows = list[tuple[tuple[str, ...], str, Latencies]]
@@ -56,22 +51,22 @@ def _rows(run: Run, key: Callable[[Mapping[str, Any]], tuple[str, ...]]) -> _Row
     steps = run.tables["steps"].to_pylist()
     keys = {row["step"]: key(row) for row in steps}
     order = list(dict.fromkeys(keys.values()))
-    groups = {step: order.index(group) for step, group in keys.items()}
-    latencies = by_group(run.tables, groups)
-    return [(order[group], op, row) for (group, op), row in latencies.items()]
+    groups = {step: order.index(each) for step, each in keys.items()}
+    found = by_group(run.tables, groups)
+    return [(order[group], op, each) for (group, op), each in found.items()]
 
 
-def _cut(headings: list[Column], rows: _Rows, limit: int) -> tuple[Table, int]:
-    return _table(headings, rows[:limit]), max(0, len(rows) - limit)
+def _cut(heads: list[Column], rows: _Rows, most: int) -> tuple[Table, int]:
+    return _table(heads, rows[:most]), max(0, len(rows) - most)
 
 
-def _table(headings: list[Column], rows: _Rows) -> Table:
-    columns = [*headings, Column("Kind", numeric=False), Column("Requests")]
+def _table(heads: list[Column], rows: _Rows) -> Table:
+    columns = [*heads, Column("Kind", numeric=False), Column("Requests")]
     columns += [Column(told(name), "us") for name in SHARES]
-    texts = [column(getattr(row.us, name) for _, _, row in rows) for name in SHARES]
+    texts = [column(getattr(each.us, name) for _, _, each in rows) for name in SHARES]
     cells = [
-        (*key, op or "all", str(row.requests), *(text[at] for text in texts))
-        for at, (key, op, row) in enumerate(rows)
+        (*key, op or "all", str(each.requests), *(text[at] for text in texts))
+        for at, (key, op, each) in enumerate(rows)
     ]
     return Table(tuple(columns), tuple(cells))
 
