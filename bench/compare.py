@@ -23,10 +23,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ssdlab.api.turns import Asked, measure_in_turns
-from ssdlab.cli.compare.command import Short
-from ssdlab.comparison.side import Side, sides
+from ssdlab.api.turns import SidePlan, measure_in_turns
+from ssdlab.cli.compare import ShortJob
+from ssdlab.comparison.side import Side, make_side
 from ssdlab.comparison.verdict import compare
+from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.experiments.turns import measure as turns
 from ssdlab.experiments.workload import measure as workload
 from ssdlab.records import Run
@@ -39,10 +40,10 @@ TRUE_RATIO = 1.10
 
 def in_turns(targets: list[str], number: int, turn: str, seed: int) -> list[Run]:
     """A run of each target, measured in turns."""
-    text = Short("read", "random", "4KiB", 1, turn, "16MiB").text()
+    text = ShortJob("read", "random", "4KiB", 1, turn, "16MiB").to_fio()
     jobs = workload.plan_of(text, "", seed=seed)
-    asked = [
-        Asked(
+    plans = [
+        SidePlan(
             f"{place}",
             parse_target(target),
             NO_CONSENT,
@@ -51,7 +52,7 @@ def in_turns(targets: list[str], number: int, turn: str, seed: int) -> list[Run]
         for place, target in enumerate(targets)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        return measure_in_turns(asked, SaveOptions(Path(folder)), RunObserver())
+        return measure_in_turns(plans, SaveOptions(Path(folder)), RunObserver())
 
 
 def verdict(runs: list[Run]) -> str:
@@ -79,7 +80,7 @@ def equal_runs(directory: Path, options: argparse.Namespace, each: int) -> Count
         for group in range(2):
             singles = [single(directory, 100 * trial + 10 * group + at) for at in range(each)]
             groups.append((str(group), singles))
-        verdicts[compare(sides(groups)).others[0].verdict] += 1
+        verdicts[compare([make_side(name, runs) for name, runs in groups]).others[0].verdict] += 1
         print(f"\r{trial + 1} trials, load {os.getloadavg()[0]:.1f}: {dict(verdicts)}", end="")
     print()
     return verdicts
@@ -87,9 +88,11 @@ def equal_runs(directory: Path, options: argparse.Namespace, each: int) -> Count
 
 def single(directory: Path, seed: int) -> Run:
     """A single run of the workload, for three seconds."""
-    text = Short("read", "random", "4KiB", 1, "3s", "16MiB").text()
+    text = ShortJob("read", "random", "4KiB", 1, "3s", "16MiB").to_fio()
     plan = workload.plan_of(text, "", seed=seed)
-    task = RunRequest("workload", plan, options_of(parse_target(str(directory)), plan, NO_CONSENT))
+    task = RunRequest(
+        EXPERIMENTS["workload"], plan, options_of(parse_target(str(directory)), plan, NO_CONSENT)
+    )
     with tempfile.TemporaryDirectory() as folder:
         return perform(task, SaveOptions(Path(folder)), RunObserver())
 

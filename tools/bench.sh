@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs each script of bench/, in order of name, with the checkout's Python.
+# Runs all scripts of bench/ in alphabetical order with the checkout's Python.
 set -eu
 cd "$(dirname "$0")/.."
 shopt -s nullglob

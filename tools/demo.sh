@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo: age a twin, age this machine's disk a little, and put both in one report.
+# The demo: age a twin and, slightly, this machine's disk; one report for both.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,5 +11,5 @@ mkdir -p "$out/disk"
 "$ssdlab" run aging twin:toshiba-xg5 --out "$out/runs"
 "$ssdlab" run aging "$out/disk" --size 256MiB --quick --out "$out/runs"
 
-# The last line that is printed is the path of the report.
+# Prints the path of the report in the last line.
 "$ssdlab" report "$out/runs" --html "$out/report.html"

@@ -1,4 +1,4 @@
-"""Twins whose layout is known, regular or not, for the stripe experiment's tests and bench."""
+"""Twins with known layouts, regular or not, for the tests and bench of the stripe experiment."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ spare = 0.3
 
 @dataclass(frozen=True)
 class Twin:
-    """A twin's geometry and times: sizes in KiB, rates in MB/s, times in us.
+    """A twin's geometry and timing: sizes in KiB, rates in MB/s, times in us.
 
-    `order` says in which order the region's 4 KiB units are written (of so many); None: ascending.
+    `order(count)` is the order in which the `count` 4 KiB units of the region are written; None
+    means ascending.
     """
 
     channels: int = 4
@@ -60,18 +61,18 @@ class Twin:
 
     @property
     def units(self) -> int:
-        """Dies in all."""
+        """The number of dies."""
         return self.channels * self.dies
 
     def profile(self, capacity_mib: int) -> str:
-        """Its TOML."""
+        """The profile as TOML."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        read = json.dumps([f"{each:g} us" for each in self.read])
+        read = json.dumps([f"{time:g} us" for time in self.read])
         return _PROFILE.format(**{**fields, "read": read}, capacity=capacity_mib)
 
     def open(self, size: int, noise: float, seed: int) -> Drive:
-        """A drive for a region of `size` bytes; each job's time has so much noise."""
-        # Superblocks are large where dies are many: room for twelve of them.
+        """A drive for a region of `size` bytes; `noise` is the relative deviation of job times."""
+        # At least twelve superblocks, which are large if there are many dies.
         superblock = self.units * self.planes * self.page * 64 // KIB
         capacity = max(size // MIB, 12 * superblock)
         drive = open_twin("known", self.profile(capacity), seed=seed)
@@ -80,7 +81,7 @@ class Twin:
 
 
 class _Noisy:
-    """A drive whose jobs take a few per cent longer or shorter, and that writes in its order."""
+    """A drive with noisy job times, whose writes are reordered to `order`."""
 
     def __init__(
         self, drive: Drive, noise: float, stream: random.Random, order: list[int] | None
@@ -92,14 +93,14 @@ class _Noisy:
 
     def run(self, job: str, watch: Any = None) -> dict[str, Any]:
         if self._order is not None and json.loads(job)["op"] == "write":
-            job = encode(_written_in(self._order))
-        found = self._drive.run(job, watch)
+            job = encode(_write_job(self._order))
+        outcome = self._drive.run(job, watch)
         factor = max(0.5, self._random.gauss(1.0, self._noise))
-        took = (found["end_ns"] - found["start_ns"]) * factor
-        return {**found, "end_ns": found["start_ns"] + int(took)}
+        duration_ns = (outcome["end_ns"] - outcome["start_ns"]) * factor
+        return {**outcome, "end_ns": outcome["start_ns"] + int(duration_ns)}
 
 
-def _written_in(order: list[int]) -> Job:
+def _write_job(order: list[int]) -> Job:
     extents = Extents(tuple((number * UNIT, UNIT) for number in order))
     size = len(order) * UNIT
     return Job(
@@ -112,12 +113,12 @@ def _written_in(order: list[int]) -> Job:
     )
 
 
-def drawn(seed: int) -> Twin:
-    """A regular twin at random: up to 16 x 8 dies, chunks of 4 to 128 KiB, other times."""
+def random_twin(seed: int) -> Twin:
+    """A random regular twin: up to 16 x 8 dies, chunks of 4 to 128 KiB, random timing."""
     stream = random.Random(seed)
     chunk = 4 << stream.randrange(6)
     planes, page = stream.choice([(1, 16), (2, 16), (4, 16), (1, 8), (2, 8), (1, 32), (2, 4)])
-    while chunk % (planes * page) and planes * page % chunk:  # a drive of another generation
+    while chunk % (planes * page) and planes * page % chunk:  # not a combination that drives have
         planes, page = 1, chunk
     fastest, types = stream.uniform(25, 80), stream.randint(1, 4)
     read = [round(fastest * (1 + 0.35 * number), 1) for number in range(types)]
@@ -135,9 +136,9 @@ def drawn(seed: int) -> Twin:
     )
 
 
-def irregular() -> dict[str, Twin]:
-    """Ten drives without a regular stripe, by what is wrong with them."""
-    fine = Twin(chunk=4, page=16)  # the order of writing alone decides where a unit lies
+def irregular_layouts() -> dict[str, Twin]:
+    """Ten twins without a regular stripe, by the reason."""
+    fine = Twin(chunk=4, page=16)  # the write order alone decides the die of a unit
     return {
         "one die": Twin(1, 1),
         "a link slower than a die": Twin(4, 4, read=(25.0,), link=80),
@@ -152,24 +153,24 @@ def irregular() -> dict[str, Twin]:
     }
 
 
-def _placed(count: int, dies: int, die_of: Callable[[int], int]) -> list[int]:
-    """The order of writing that puts each unit on its die, where dies take turns unit by unit.
+def _write_order(count: int, dies: int, die_of: Callable[[int], int]) -> list[int]:
+    """The write order that puts each unit on its die, on a drive that fills dies in rotation.
 
-    What finds its die full is written at the end.
+    Once a die has no units left, the remaining units are written in ascending order.
     """
-    waiting: list[list[int]] = [[] for _ in range(dies)]
+    by_die: list[list[int]] = [[] for _ in range(dies)]
     for unit in reversed(range(count)):
-        waiting[die_of(unit)].append(unit)
+        by_die[die_of(unit)].append(unit)
     order = []
-    while all(waiting):
-        order += [units.pop() for units in waiting]
-    return order + sorted(unit for units in waiting for unit in units)
+    while all(by_die):
+        order += [units.pop() for units in by_die]
+    return order + sorted(unit for units in by_die for unit in units)
 
 
 def _planes(units: int, planes: int) -> Callable[[int], list[int]]:
     def order(count: int) -> list[int]:
         stream = random.Random(1)
-        return _placed(
+        return _write_order(
             count,
             units * planes,
             lambda unit: unit // 8 % units * planes + stream.randrange(planes),
@@ -179,14 +180,14 @@ def _planes(units: int, planes: int) -> Callable[[int], list[int]]:
 
 
 def _period_151(count: int) -> list[int]:
-    return _placed(count, 8, lambda unit: unit % 151 * 8 // 151)
+    return _write_order(count, 8, lambda unit: unit % 151 * 8 // 151)
 
 
 def _shuffled_stripes(count: int) -> list[int]:
     def die_of(unit: int) -> int:
         return random.Random(unit // 64).sample(range(8), 8)[unit // 8 % 8]
 
-    return _placed(count, 8, die_of)
+    return _write_order(count, 8, die_of)
 
 
 def _uneven(count: int) -> list[int]:
@@ -194,7 +195,7 @@ def _uneven(count: int) -> list[int]:
         pair, inside = divmod(unit, 16)
         return 2 * pair % 8 + (inside >= 4)
 
-    return _placed(count, 8, die_of)
+    return _write_order(count, 8, die_of)
 
 
 def _pieces(units: int) -> Callable[[int], list[int]]:

@@ -1,4 +1,4 @@
-"""Twins whose truth is known: small drives by a few numbers, for tests and benches."""
+"""Small twins with known parameters, for tests and benches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class KnownTwin:
-    """A small drive; sizes in bytes or, of text, with units. `ftl` and `slc` are lines of TOML."""
+    """A small drive; sizes are bytes, or text with a unit. `ftl` and `slc` are TOML lines."""
 
     capacity: int = 512 * MIB
     spare: float = 0.10
@@ -30,7 +30,7 @@ class KnownTwin:
 
     @property
     def text(self) -> str:
-        """The profile."""
+        """The profile as TOML."""
         slc = f"[slc]\n{self.slc}\n" if self.slc else ""
         return f"""[drive]
 model = "known"
@@ -60,22 +60,22 @@ size = "{self.buffer}"
 power_loss_protection = {str(self.capacitors).lower()}
 {slc}"""
 
-    def described(self) -> dict[str, Any]:
-        """What the model says that it is made of."""
+    def describe(self) -> dict[str, Any]:
+        """The geometry that the model derives from the profile."""
         return describe_twin("known", self.text)
 
     @property
     def usable_spare(self) -> float:
-        """Hidden / all of what can hold data: without the two superblocks that collection keeps.
+        """Hidden / all flash, without the three superblocks that garbage collection occupies.
 
-        And without the one it fills (docs/models/collection.md).
+        These are two in reserve and the one being filled (docs/models/collection.md).
         """
-        made = self.described()
-        held = (int(made["superblocks"]) - 3) * int(made["superblock_bytes"])
-        return 1 - self.capacity / held
+        geometry = self.describe()
+        usable = (int(geometry["superblocks"]) - 3) * int(geometry["superblock_bytes"])
+        return 1 - self.capacity / usable
 
     def target(self, folder: Path) -> str:
-        """Writes the profile; returns the TARGET that opens it."""
+        """Write the profile into `folder`; returns its TARGET."""
         path = folder / "known.toml"
         path.write_text(self.text)
         return f"twin:{path}"

@@ -1,9 +1,9 @@
-"""Draws the plots of docs/models/collection.md from the rows that the known-answer tests print.
+"""Draws the plots of docs/models/collection.md from the output of the known-answer tests.
 
     cargo test -p ssdlab-flash --test known -- --nocapture | grep '^|' > rows
     python tools/plot_collection.py rows docs/images
 
-Lines are theory (or another program's simulation), points are the model.
+Lines are theory, or another program's simulation; points are the model.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WAF_AXIS: Final = "flash writes per host write"
 
 
 class Row(NamedTuple):
-    """A row of the table: what was written to what, and what that cost."""
+    """A row of the table; `theory` and `model` are write amplification factors."""
 
     traffic: str
     units: int
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 
 def read_rows(text: str) -> list[Row]:
-    """The rows in a text of lines `| traffic | units | spare % | theory | model | off |`."""
+    """Parse lines `| traffic | units | spare % | theory | model | off |`; skips others."""
     rows = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -66,23 +66,25 @@ def read_rows(text: str) -> list[Row]:
     return rows
 
 
-def curve(axes: Axes, rows: Iterable[Row], x: Callable[[Row], float], look: dict[str, str]) -> None:
-    """Theory as a line and the model as points, of one colour and name."""
+def curve(
+    axes: Axes, rows: Iterable[Row], x: Callable[[Row], float], style: dict[str, str]
+) -> None:
+    """Theory as a line and the model as points, in one colour."""
     ordered = sorted(rows, key=x)
     at = [x(row) for row in ordered]
-    colour, line = look["colour"], look.get("line", "-")
+    colour, line = style["colour"], style.get("line", "-")
     axes.plot(at, [row.theory for row in ordered], line, color=colour, linewidth=1.2)
     points = [row.model for row in ordered]
-    axes.plot(at, points, look.get("point", "o"), color=colour, markersize=5, label=look["name"])
+    axes.plot(at, points, style.get("point", "o"), color=colour, markersize=5, label=style["name"])
 
 
 def by_spare(rows: list[Row], figure: Figure) -> None:
-    """Uniform random writes: what each policy costs at each spare, and the near ones apart."""
+    """Uniform random writes: WAF by spare for each policy; similar ones again, enlarged."""
     whole, near = figure.subplots(1, 2, width_ratios=(3, 2))
     for policy in ("random", "2 choices", "10 choices", "fifo", "greedy"):
         chosen = [row for row in rows if row.traffic == policy and row.units in {32, 128}]
-        look = {"colour": COLOURS[policy], "name": policy}
-        curve(whole, chosen, lambda row: row.spare, look)
+        style = {"colour": COLOURS[policy], "name": policy}
+        curve(whole, chosen, lambda row: row.spare, style)
     for policy, units, point in (
         ("fifo", 128, "o"),
         ("10 choices", 128, "o"),
@@ -92,8 +94,8 @@ def by_spare(rows: list[Row], figure: Figure) -> None:
     ):
         chosen = [row for row in rows if (row.traffic, row.units) == (policy, units)]
         name = policy if policy == "fifo" else f"{policy}, {units} units"
-        look = {"colour": COLOURS[policy], "name": name, "point": point}
-        curve(near, [row for row in chosen if row.spare <= 10], lambda row: row.spare, look)
+        style = {"colour": COLOURS[policy], "name": name, "point": point}
+        curve(near, [row for row in chosen if row.spare <= 10], lambda row: row.spare, style)
     whole.set(yscale="log", xlabel="spare: hidden share of all flash, %", ylabel=WAF_AXIS)
     ticks = [1, 2, 3, 5, 10, 20]
     whole.set_yticks(ticks, [str(tick) for tick in ticks])
@@ -105,7 +107,7 @@ def by_spare(rows: list[Row], figure: Figure) -> None:
 
 
 def by_heat(rows: list[Row], figure: Figure) -> None:
-    """Hot and cold: where moves share the host's superblocks, and where they are apart."""
+    """Hot and cold data: relocations mixed with host writes, and in superblocks of their own."""
     mixed, apart = figure.subplots(1, 2, width_ratios=(3, 2))
     for policy in ("fifo", "greedy"):
         for spare, line, point in ((7.0, "-", "o"), (28.0, "--", "s")):
@@ -116,8 +118,8 @@ def by_heat(rows: list[Row], figure: Figure) -> None:
                 if row.spare == spare and row.traffic.partition(", ")[0] == policy
                 if row.traffic.partition(", ")[2] in MIXTURES
             ]
-            look = {"colour": COLOURS[policy], "name": name, "line": line, "point": point}
-            curve(mixed, chosen, lambda row: mixture_of(row.traffic), look)
+            style = {"colour": COLOURS[policy], "name": name, "line": line, "point": point}
+            curve(mixed, chosen, lambda row: mixture_of(row.traffic), style)
     mixed.set_xticks(range(3), [f"{mixture}\nof space" for mixture in MIXTURES])
     mixed.set(
         ylim=(0, None),
@@ -130,17 +132,17 @@ def by_heat(rows: list[Row], figure: Figure) -> None:
 
 
 def mixture_of(traffic: str) -> int:
-    """Which mixture a row is about, by its place on the axis."""
+    """The index of a row's mixture on the axis."""
     return MIXTURES.index(traffic.partition(", ")[2])
 
 
 def paint_apart(rows: list[Row], axes: Axes) -> None:
-    """95 % of the writes on 5 % of the space, moves in superblocks of their own."""
+    """95 % of the writes to 5 % of the space, relocations in superblocks of their own."""
     policies = ("cost-benefit", "10 choices", "greedy", "fifo")
     for spare, point in ((6.85, "o"), (27.24, "s")):
-        found = {row.traffic.partition(",")[0]: row for row in rows if is_apart(row, spare)}
+        by_policy = {row.traffic.partition(",")[0]: row for row in rows if is_apart(row, spare)}
         for at, policy in enumerate(policies):
-            row, colour = found[policy], COLOURS[policy]
+            row, colour = by_policy[policy], COLOURS[policy]
             axes.plot([at - 0.3, at + 0.3], [row.theory] * 2, color=colour, linewidth=1.2)
             axes.plot(at, row.model, point, color=colour, markersize=5)
         axes.plot([], [], point, color="#566371", label=f"spare {spare} %")
@@ -152,21 +154,22 @@ def paint_apart(rows: list[Row], axes: Axes) -> None:
 
 
 def is_apart(row: Row, spare: float) -> bool:
-    """Whether a row is about moves in superblocks of their own, at this spare."""
+    """Whether the row has relocations in superblocks of their own, at this spare."""
     return row.spare == spare and row.traffic.endswith(f"apart, {MIXTURES[2]}")
 
 
 def by_history(rows: list[Row], figure: Figure) -> None:
-    """Random writes into a small area: what the whole drive went through before decides."""
+    """Random writes to a small area, by the earlier overwrites of the whole drive."""
     axes = figure.subplots()
-    pasts = defaultdict(list)
+    histories = defaultdict(list)
     for row in rows:
         if found := re.search(r"after ([\d.]+) overwrites", row.traffic):
-            pasts[row.spare].append((float(found[1]), row))
-    for (spare, past), colour in zip(sorted(pasts.items()), ("#d0451b", "#1f6fd1"), strict=True):
-        at = {row: overwrites for overwrites, row in past}
-        look = {"colour": colour, "name": f"spare {spare} %"}
-        curve(axes, at, at.__getitem__, look)
+            histories[row.spare].append((float(found[1]), row))
+    colours = ("#d0451b", "#1f6fd1")
+    for (spare, history), colour in zip(sorted(histories.items()), colours, strict=True):
+        at = {row: overwrites for overwrites, row in history}
+        style = {"colour": colour, "name": f"spare {spare} %"}
+        curve(axes, at, at.__getitem__, style)
     axes.set(ylim=(0, None), xlabel="random overwrites of the whole drive before", ylabel=WAF_AXIS)
     axes.set_title("lines: another simulation, points: model")
     axes.legend(title="random writes into 40 GiB of a 512 GB drive", loc="center right")

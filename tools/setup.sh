@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set-up, one part a call; make says when: system | packages GROUP | native | test-tools | rust-lints.
+# Set-up steps, called by make: system | packages GROUP | native | test-tools | rust-lints.
 set -eu
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -14,7 +14,7 @@ apt_install() {
         DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >/dev/null
 }
 
-# The interpreter that the virtual environment is made from: $PYTHON, or the first that is new enough.
+# The Python for the virtual environment: $PYTHON, or the first that is new enough.
 find_python() {
     local name
     for name in ${PYTHON:+"$PYTHON"} python3 python3.11 python3.12 python3.13 python3.14; do
@@ -26,7 +26,7 @@ find_python() {
     return 1
 }
 
-# Cargo's version if it is too old, else nothing.
+# Prints Cargo's version if it is too old.
 old_cargo() {
     local version minor
     version=$(cargo --version | cut -d ' ' -f 2)
@@ -34,8 +34,8 @@ old_cargo() {
     [ "${minor%%.*}" -ge 88 ] || echo "$version"
 }
 
-# The Debian packages of what this machine lacks. Debian keeps ensurepip, without which no virtual
-# environment has pip, in a package of its own; its package `cargo` is older than `cargo-web`.
+# Prints the missing Debian packages. Without python3-venv (ensurepip), a virtual environment has no
+# pip; the package `cargo` is older than `cargo-web`.
 missing_packages() {
     local python
     python=$(find_python) && "$python" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
@@ -50,7 +50,7 @@ system() {
         may_install || die "Python 3.11, a C linker or Rust 1.88 is missing." \
             "As root on Debian: apt-get install --no-install-recommends $missing;" \
             "on Fedora: dnf install python3 gcc cargo; Rust by rustup: rustup toolchain install stable"
-        # shellcheck disable=SC2086 # names of packages, split at spaces
+        # shellcheck disable=SC2086 # package names, split at spaces
         apt_install $missing || die "apt-get could not install $missing: install them, then try again"
     fi
     find_python >/dev/null ||
@@ -71,8 +71,8 @@ make_venv() {
     echo "$PWD" >.venv/home
 }
 
-# What the program and one group of pyproject.toml's dependency-groups name. (pip knows --group only
-# from 25.1 on; Debian 12 has 23.0.)
+# The dependencies of the program and of one of pyproject.toml's dependency-groups. (pip has --group
+# since 25.1; Debian 12 has 23.0.)
 names() {
     .venv/bin/python - "$1" <<'PYTHON'
 import sys, tomllib
@@ -94,7 +94,7 @@ packages() {
     names "$1" | xargs .venv/bin/python -m pip install --quiet --progress-bar off -c constraints.txt
 }
 
-# maturin's and pip's chatter is shown only if the build fails.
+# The output of maturin and pip is shown only if the build fails.
 native() {
     say "building the native module (release; the first time takes minutes)"
     local log
@@ -103,12 +103,12 @@ native() {
         .venv/bin/maturin develop --release --quiet >"$log" 2>&1; then
         cat "$log" >&2
         rm -f "$log"
-        die "the native module could not be built: the reason stands above"
+        die "the native module could not be built: see the output above"
     fi
     rm -f "$log"
 }
 
-# Real clients of a block device. Tests that want one skip, visibly, where it is missing.
+# Clients of block devices. Tests that need a missing one are skipped, visibly.
 test_tools() {
     local tool missing=""
     for tool in fio mkfs.ext4 mkfs.xfs mkfs.btrfs nbdcopy nbdfuse nbdsh nbdkit qemu-img; do
@@ -117,7 +117,7 @@ test_tools() {
     [ -n "$missing" ] || return 0
     if ! may_install || ! apt_install fio e2fsprogs xfsprogs btrfs-progs libnbd-bin \
         python3-libnbd nbdkit qemu-utils; then
-        say "without$missing: the tests that use them are skipped"
+        say "missing:$missing; the tests that use them are skipped"
     fi
 }
 

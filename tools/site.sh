@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the documentation site in build/site (or $1). Any warning, such as a broken link, is an error.
+# Builds the documentation in build/site (or $1). Warnings, such as a broken link, are errors.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-build/site}

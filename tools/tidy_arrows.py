@@ -1,4 +1,4 @@
-"""Arrows that no compiler holds: between crates of one height, and between flash's folders."""
+"""Dependency rules that Cargo does not check: between sibling crates, and inside flash."""
 
 import re
 import tomllib
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tidy_finding import Finding
 
-# What each crate may depend on. Cargo refuses cycles only; siblings could still see one another.
-# Dev-dependencies may point anywhere: the conformance body runs on every Device.
+# The crates that each crate may depend on. Dev-dependencies are free: the conformance tests run on
+# every Device.
 CONTRACT = {"time", "device"}
 CRATES = {
     "time": set[str](),
@@ -24,15 +24,15 @@ PREFIX = "ssdlab-"
 
 FLASH = ("crates", "flash", "src")
 NAMES_FTL = re.compile(r"\bftl\b")
-# A module seen by path or by `use`; a variable or a field of that name is neither.
-SEES = r"\b{0}\s*::|::\s*{0}\b|\buse\s[^;]*\b{0}\b"
-SEES_NAND = re.compile(SEES.format("nand"))
-SEES_FTL = re.compile(SEES.format("ftl"))
-SEE_BOTH = {"ftl", "lib", "ssd", "study"}
+# A module named in a path or by `use`; a variable or a field of that name does not match.
+REFERS = r"\b{0}\s*::|::\s*{0}\b|\buse\s[^;]*\b{0}\b"
+REFERS_TO_NAND = re.compile(REFERS.format("nand"))
+REFERS_TO_FTL = re.compile(REFERS.format("ftl"))
+MAY_USE_BOTH = {"ftl", "lib", "ssd", "study"}
 
 
 def between_crates(root: Path, files: list[Path]) -> Iterator[Finding]:
-    """Crates that no rule names, and dependencies that point the wrong way."""
+    """Crates without a rule, and dependencies that no rule allows."""
     for file in files:
         if file.name == "Cargo.toml" and len(file.parts) == 3 and file.parts[0] == "crates":
             manifest = tomllib.loads((root / file).read_text(encoding="utf-8"))
@@ -43,27 +43,27 @@ def of_crate(file: Path, dependencies: dict[str, object]) -> Iterator[Finding]:
     """The findings of one crate's manifest."""
     crate = file.parts[1]
     if crate not in CRATES:
-        yield Finding(file, 1, "arrow", f"tools/tidy_arrows.py does not say what {crate} may see")
+        yield Finding(file, 1, "arrow", f"tools/tidy_arrows.py has no rule for the crate {crate}")
         return
     for name in dependencies:
-        seen = name.removeprefix(PREFIX)
-        if name.startswith(PREFIX) and seen not in CRATES[crate]:
-            yield Finding(file, 1, "arrow", f"{crate} must not depend on {seen}")
+        other = name.removeprefix(PREFIX)
+        if name.startswith(PREFIX) and other not in CRATES[crate]:
+            yield Finding(file, 1, "arrow", f"{crate} must not depend on {other}")
 
 
 def in_flash(file: Path, code: str) -> Iterator[Finding]:
-    """In crates/flash: nand names no ftl, and only ssd (and lib.rs, which lists them) sees both.
+    """In crates/flash, nand must not refer to ftl, and only ssd and lib.rs may use both.
 
-    `code` is without comments and strings. ftl may see nand: it is built on it.
+    ftl is built on nand and may use it. `code` is without comments and strings.
     """
     if file.parts[:3] != FLASH:
         return
     part = file.parts[3].removesuffix(".rs")
     if part == "nand":
-        found = NAMES_FTL.search(code)
-        what = "nand must not name ftl: a chip knows of no mapping"
+        match = NAMES_FTL.search(code)
+        what = "nand must not name ftl: the flash model is below the translation layer"
     else:
-        found = SEES_FTL.search(code) if SEES_NAND.search(code) else None
-        what = "only ssd sees both nand and ftl"
-    if found and part not in SEE_BOTH:
-        yield Finding(file, code.count("\n", 0, found.start()) + 1, "arrow", what)
+        match = REFERS_TO_FTL.search(code) if REFERS_TO_NAND.search(code) else None
+        what = "only ssd uses both nand and ftl"
+    if match and part not in MAY_USE_BOTH:
+        yield Finding(file, code.count("\n", 0, match.start()) + 1, "arrow", what)

@@ -1,8 +1,8 @@
-"""What may only decrease: words of our own making, tuples as parameters, import cycles.
+"""Counts that may only fall: words that are not plain English, tuple parameters, import cycles.
 
-tools/tidy_baseline.json holds the accepted numbers. tidy reports what exceeds them, and also what
-has fallen below them, so that the file is lowered with it: `python tools/tidy.py --record`.
-A number is raised, and a phrase added, by editing the file.
+tools/tidy_baseline.json has the accepted numbers. A higher number is a finding. So is a lower one,
+until `python tools/tidy.py --record` writes it to the file. Edit the file to add a phrase or to
+raise a number.
 """
 
 import json
@@ -39,7 +39,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the tree holds."""
+    """The present numbers."""
 
     words: dict[str, int]
     tuple_parameters: list[Finding]
@@ -47,14 +47,14 @@ class Measured:
 
 
 def load(root: Path) -> Baseline:
-    """The tree's own file; without one, nothing is accepted and no phrase is counted."""
+    """The file below `root`; if it is missing, no phrases are counted and nothing is accepted."""
     if not (root / BASELINE).exists():
         return Baseline({}, 0, [])
     return Baseline(**json.loads((root / BASELINE).read_text(encoding="utf-8")))
 
 
 def record(root: Path, baseline: Baseline, measured: Measured) -> None:
-    """Lower the file's numbers to what was measured; what has risen stays a finding."""
+    """Lower the accepted numbers to the measured ones; higher ones remain findings."""
     lowered = Baseline(
         {word: min(count, measured.words[word]) for word, count in baseline.words.items()},
         min(baseline.tuple_parameters, len(measured.tuple_parameters)),
@@ -78,7 +78,7 @@ def measure(root: Path, texts: dict[Path, str], baseline: Baseline) -> Measured:
     ]
     return Measured(
         {phrase: occurrences(phrase, words) for phrase in baseline.words},
-        [found for file in code for found in tidy_python.tuple_parameters(file, code[file])],
+        [finding for file in code for finding in tidy_python.tuple_parameters(file, code[file])],
         tidy_cycles.cycles(root, list(texts)),
     )
 
@@ -90,7 +90,7 @@ def occurrences(phrase: str, texts: list[str]) -> int:
 
 
 def findings(baseline: Baseline, measured: Measured) -> Iterator[Finding]:
-    """What is above the accepted numbers, and what is below them."""
+    """Numbers above the accepted ones, and numbers below, which should be recorded."""
     for phrase, count in measured.words.items():
         accepted = baseline.words[phrase]
         if count > accepted:

@@ -176,20 +176,20 @@ def rust_path(file: Path) -> ModulePath:
 def rust_references(text: str) -> Iterator[Reference]:
     """The paths in `use` declarations, and those in code that begin with crate or super."""
     code = without_unit_tests(without_comments_and_strings(text))
-    for found in USE.finditer(code):
-        line = code.count("\n", 0, found.start()) + 1
-        for path, name in use_paths(found[1]):
+    for match in USE.finditer(code):
+        line = code.count("\n", 0, match.start()) + 1
+        for path, name in use_paths(match[1]):
             yield Reference(path, name, line)
     without_use = USE.sub(lambda use: "\n" * use[0].count("\n"), code)
-    for found in PATH.finditer(without_use):
-        yield Reference(tuple(found[0].split("::")), "", code.count("\n", 0, found.start()) + 1)
+    for match in PATH.finditer(without_use):
+        yield Reference(tuple(match[0].split("::")), "", code.count("\n", 0, match.start()) + 1)
 
 
 def without_unit_tests(code: str) -> str:
     """The code without modules that are compiled for tests only."""
-    while found := UNIT_TESTS.search(code):
-        end = end_of_function(code, found.end())
-        code = code[: found.start()] + "\n" * code.count("\n", found.start(), end) + code[end:]
+    while match := UNIT_TESTS.search(code):
+        end = end_of_function(code, match.end())
+        code = code[: match.start()] + "\n" * code.count("\n", match.start(), end) + code[end:]
     return code
 
 

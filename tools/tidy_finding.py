@@ -1,11 +1,11 @@
-"""One finding of tidy: where, which rule, what."""
+"""`Finding`: a violation with its place."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """A breach of a rule; sorts by place."""
+    """A violation of a rule; sorts by place."""
 
     file: Path
     line: int

@@ -56,9 +56,7 @@ def may_have_many(function: Function) -> bool:
     """Whether its arguments are a typer command's options, or fixtures that pytest gives."""
     if function.name.startswith("test_"):
         return True
-    return any(
-        last_name(each) in {"command", "callback", "fixture"} for each in decorators(function)
-    )
+    return any(last_name(one) in {"command", "callback", "fixture"} for one in decorators(function))
 
 
 def decorators(function: Function) -> Iterator[ast.expr]:

@@ -1,4 +1,4 @@
-"""Rules for Rust functions, by matching braces in text whose comments and strings are blanked."""
+"""Length of Rust functions, found by matching braces outside comments and strings."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ FUNCTION_LINES = 70
 FUNCTION = re.compile(r"\bfn\s+([A-Za-z_]\w*)")
 BLOCK_COMMENT_EDGE = re.compile(r"/\*|\*/")
 NOT_NEWLINE = re.compile(r"[^\n]")
-# What may hold a brace that is none. Lifetimes are named so that `'a` does not begin a character.
+# Text in which a brace does not count. Lifetimes are matched because `'a` is not a character.
 OPAQUE = re.compile(
     r"""
       //[^\n]*
@@ -26,21 +26,21 @@ OPAQUE = re.compile(
 
 
 def without_comments_and_strings(text: str) -> str:
-    """The same text, line for line and column for column, with blanks for what is not code."""
+    """The text with comments and strings replaced by blanks; lines and columns are unchanged."""
     pieces = []
     copied = at = 0
-    while found := OPAQUE.search(text, at):
-        start, at = found.span()
-        if found["block"]:
+    while match := OPAQUE.search(text, at):
+        start, at = match.span()
+        if match["block"]:
             at = end_of_block_comment(text, start)
-        if not found["lifetime"]:
+        if not match["lifetime"]:
             pieces += [text[copied:start], NOT_NEWLINE.sub(" ", text[start:at])]
             copied = at
     return "".join([*pieces, text[copied:]])
 
 
 def end_of_block_comment(text: str, start: int) -> int:
-    """Block comments nest: the end of the outermost."""
+    """The end of the outermost block comment; they nest."""
     depth = 0
     for edge in BLOCK_COMMENT_EDGE.finditer(text, start):
         depth += 1 if edge[0] == "/*" else -1
@@ -61,7 +61,7 @@ def check(file: Path, code: str) -> Iterator[Finding]:
 
 
 def end_of_function(code: str, start: int) -> int:
-    """After the body's closing brace, or after the semicolon of a function without a body."""
+    """The offset behind the closing brace, or behind the semicolon if there is no body."""
     depth = 0
     for at in range(start, len(code)):
         if code[at] in "([{":

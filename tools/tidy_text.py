@@ -1,4 +1,4 @@
-"""Rules for any text: lengths, names, first lines, leftovers, and what must not be named."""
+"""Rules for text files: lengths, file names, first lines, leftovers, paths, registries."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ FILE_LINES = 400
 COLUMNS = 100
 FOLDER_FILES = 25
 
-# What people open and read. A shelf of data (profiles, snapshots, scripts) may be longer.
+# Files that people read. Folders of data (profiles, snapshots) may have more.
 READ_SUFFIXES = {".md", ".py", ".pyi", ".rs", ".sh"}
 MODULE_SUFFIXES = {".py", ".rs"}
 BANNED_NAMES = {
@@ -21,7 +21,7 @@ VERSIONED_NAME = re.compile(r"_v\d+$")
 DOCSTRING = re.compile(r"""[rR]?("{3}|'{3})""")
 PIN = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+")
 
-# Cargo writes the name of its own index into its lock file, and nobody else does.
+# Cargo writes the name of its index into its lock file.
 MAY_NAME_HOSTS = {"Cargo.lock"}
 LEFTOVER = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:work|root)/")
@@ -45,34 +45,34 @@ def check(file: Path, text: str) -> Iterator[Finding]:
 
 
 def crowded_folders(files: Iterable[Path]) -> Iterator[Finding]:
-    """Folders of more than 25 files that people read."""
+    """Folders with more than 25 files that people read."""
     counts = Counter(file.parent for file in files if file.suffix in READ_SUFFIXES)
     for folder, count in counts.items():
         if count > FOLDER_FILES:
-            what = f"{count} files to read in one folder, {FOLDER_FILES} at most: divide it"
+            what = f"{count} files to read in one folder, {FOLDER_FILES} at most: split it"
             yield Finding(folder, 1, "folder-files", what)
 
 
 def module_name(file: Path) -> Iterator[Finding]:
-    """A module or folder whose name says nothing about what it holds."""
+    """A module or folder whose name does not describe its content."""
     for name in (*file.parts[:-1], file.stem):
         if name in BANNED_NAMES or VERSIONED_NAME.search(name):
-            yield Finding(file, 1, "module-name", f"`{name}` does not say what is inside")
+            yield Finding(file, 1, "module-name", f"`{name}` does not describe the content")
 
 
 def first_line(file: Path, lines: list[str]) -> Iterator[Finding]:
-    """A module that does not say in line 1 what it is."""
+    """A module without a description in line 1."""
     first = lines[0] if lines else ""
-    said = first.startswith("//! ") if file.suffix == ".rs" else DOCSTRING.match(first)
-    if not said:
+    is_described = first.startswith("//! ") if file.suffix == ".rs" else DOCSTRING.match(first)
+    if not is_described:
         opening = "//!" if file.suffix == ".rs" else "a docstring"
-        yield Finding(file, 1, "first-line", f"says what the module is, by {opening}")
+        yield Finding(file, 1, "first-line", f"must describe the module with {opening}")
 
 
 def sizes(file: Path, lines: list[str]) -> Iterator[Finding]:
     """Files and lines that are too long."""
     if len(lines) > FILE_LINES:
-        what = f"{len(lines)} lines, {FILE_LINES} at most: divide it"
+        what = f"{len(lines)} lines, {FILE_LINES} at most: split it"
         yield Finding(file, FILE_LINES + 1, "file-lines", what)
     for number, line in enumerate(lines, 1):
         if len(line) > COLUMNS and not ends_with_address(line):
@@ -80,7 +80,7 @@ def sizes(file: Path, lines: list[str]) -> Iterator[Finding]:
 
 
 def ends_with_address(line: str) -> bool:
-    """Whether the line is long only because of a web address, which cannot be divided."""
+    """Whether the line is long only because of a web address, which cannot be broken."""
     start = line.find("http")
     return 0 <= start < COLUMNS and "://" in line and " " not in line[start:].rstrip()
 
@@ -95,10 +95,10 @@ def pins(file: Path, lines: list[str]) -> Iterator[Finding]:
 def banned_words(file: Path, lines: list[str]) -> Iterator[Finding]:
     """Leftovers, paths of one machine and package registries."""
     for number, line in enumerate(lines, 1):
-        if found := LEFTOVER.search(line):
-            yield Finding(file, number, "leftover", f"{found[0]}: do it, or write an issue")
-        if found := MACHINE_PATH.search(line):
-            yield Finding(file, number, "machine-path", f"{found[0]} exists on one machine only")
-        if file.name not in MAY_NAME_HOSTS and (found := REGISTRY.search(line)):
-            what = f"{found[0]}: where packages come from is each machine's own business"
+        if match := LEFTOVER.search(line):
+            yield Finding(file, number, "leftover", f"{match[0]}: do it or open an issue")
+        if match := MACHINE_PATH.search(line):
+            yield Finding(file, number, "machine-path", f"{match[0]} exists on one machine only")
+        if file.name not in MAY_NAME_HOSTS and (match := REGISTRY.search(line)):
+            what = f"{match[0]}: do not name a package registry; each machine has its own"
             yield Finding(file, number, "registry", what)

@@ -1,14 +1,16 @@
-"""Power cuts by the thousand: served twins, honest and lying, under the witness, all as processes.
+"""Thousands of power cuts of served twins, honest and lying, checked by the witness.
 
     python tools/witness_cuts.py --cuts 1000
 
-A twin is `ssdlab serve` in a process of its own, the witness `ssdlab witness serve` in another, and
-each round's writer a third, forked anew. A cut is planned at the twin's control socket: while some
-write is half way. Half of the writers die with the drive, and their last messages with them.
+The twin is an `ssdlab serve` process, the witness an `ssdlab witness serve` process, and each
+round has a new writer process. A cut is planned over the twin's control socket, to happen while a
+write is in progress. Half of the writers are killed with the drive, so that their last messages
+are lost too.
 
-Honest twins must give no alarm, lying ones the kind of their fault in every cut. `flush` is the
-twin's own lie (buffer.honours_flush = false); the other faults are done to an honest twin's content
-while its power is off: torn, misplaced and corrupt as public fault injectors do them.
+Honest twins must give no alarm; lying ones must give an alarm of the right kind in every cut.
+`flush` is a fault of the twin (buffer.honours_flush = false). The other faults are injected into
+an honest twin's data while its power is off; torn, misplaced and corrupt work as in public fault
+injectors.
 """
 
 from __future__ import annotations
@@ -44,11 +46,11 @@ from ssdlab.witness.verify import read_windows, verify
 from ssdlab.witness.writer import WriteOptions, Writer
 
 REGION: Final = 4 << 20
-PATIENCE_S: Final = 600
+TIMEOUT_S: Final = 600
 SYNCS: Final[tuple[Sync, ...]] = ("fdatasync", "fua")
-DIED: Final = 9
+KILLED_STATUS: Final = 9
 FILL_MASK: Final = 0xFFF
-"""The worker's bits of a stream: 0 is the fill."""
+"""The bits of a stream number that hold the worker; worker 0 is the fill."""
 FORKS: Final = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["ssdlab.witness.writer", "ssdlab.witness.nbd", "ssdlab.device"])
 CAPACITY: Final = "8GiB"
@@ -57,11 +59,11 @@ ROUNDS: Final = 20
 HONEST: Final = ("protected", "volatile")
 FAULTS: Final = ("flush", "torn", "misplaced", "corrupt", "unserialisable", "lost", "stale")
 ALLOWED: Final = {"flush": {"lost", "stale", "torn", "unserialisable"}}
-"""What a fault is to be called; of the others their own name."""
+"""The alarms allowed for a fault, if not only its own name."""
 
 
-class NothingToHarm(Exception):  # noqa: N818 -- no error: the cut came too early for this fault
-    """No acknowledged request is left that this fault could be done to."""
+class NoCandidate(Exception):  # noqa: N818 -- not an error: the cut came too early
+    """No acknowledged request is suitable for this fault."""
 
 
 PROTECTED: Final = "power_loss_protection = { value = true"
@@ -79,9 +81,10 @@ class Bench:
 
 
 def profile_of(kind: str) -> str:
-    """The twin's profile: flash so slow that something is in the buffer at a cut.
+    """The twin's profile, with programs so slow that the buffer has data at a cut.
 
-    Idle time of the server is the twin's: it must outlast how long a busy machine lets nobody run.
+    The twin also programs while the server is idle, so a program must take longer than a busy
+    machine can delay the server.
     """
     text = profiles.load("toshiba-xg5").replace('value = "700 us"', 'value = "1000 s"')
     if kind == "protected":
@@ -95,7 +98,7 @@ def profile_of(kind: str) -> str:
 
 @contextlib.contextmanager
 def started(kind: str, folder: Path) -> Iterator[Bench]:
-    """The processes of a twin and its witness."""
+    """Start the processes of a twin and its witness."""
     folder.mkdir()
     profile, drive, journals = folder / "twin.toml", folder / "drive", folder / "journals"
     profile.write_text(profile_of(kind))
@@ -104,11 +107,11 @@ def started(kind: str, folder: Path) -> Iterator[Bench]:
         [*program, "serve", str(profile), "--unix", str(drive), "--capacity", CAPACITY, "--quiet"]
     )
     lines = [*program, "witness", "serve", "--listen", "127.0.0.1:0", "--out", str(journals)]
-    said = folder / "witness.log"
-    with said.open("w") as log:
+    log_file = folder / "witness.log"
+    with log_file.open("w") as log:
         witness = subprocess.Popen(lines, stderr=log)
     try:
-        while not (first := said.read_text()).startswith("witness on ") or "\n" not in first:
+        while not (first := log_file.read_text()).startswith("witness on ") or "\n" not in first:
             assert witness.poll() is None, f"the witness did not start: {first}"
             time.sleep(0.02)
         port = int(first.partition(",")[0].rpartition(":")[2])
@@ -135,9 +138,10 @@ def opened(bench: Bench, sync: Sync) -> NbdTarget:
 
 
 def write_round(bench: Bench, plan: WriteOptions, begin: dict[str, Any], after: int) -> None:
-    """A round in a process of its own; it ends when the drive goes away.
+    """Write until the cut; runs in a process of its own.
 
-    `after` writes until the cut; 0 leaves it to chance, and then the process dies with the drive.
+    The cut comes after `after` writes; 0 means after a random number, and then the process exits
+    without sending its last messages.
     """
     target = opened(bench, plan.sync)
     sender = MessageSender(bench.witness, begin)
@@ -151,37 +155,39 @@ def write_round(bench: Bench, plan: WriteOptions, begin: dict[str, Any], after: 
             control.plan_cut(random=(plan.seed + sender.round, 60), on=True)
     writer.run(lambda _written: None)
     if not after:
-        os._exit(DIED)
-    sender.drain(PATIENCE_S)
+        os._exit(KILLED_STATUS)
+    sender.drain(TIMEOUT_S)
     sender.close()
 
 
 def cut_once(bench: Bench, plan: WriteOptions, session: str, after: int) -> None:
-    """Forks a writer and waits for its end."""
+    """Start a writer and wait until it ends."""
     begin = {"run": plan.run.hex(), "session": session, "target": bench.uri}
     process = FORKS.Process(target=write_round, args=(bench, plan, begin, after))
     process.start()
-    process.join(PATIENCE_S)
-    expected = 0 if after else DIED
-    assert process.exitcode == expected, f"the writer ended with {process.exitcode}"
+    process.join(TIMEOUT_S)
+    expected = 0 if after else KILLED_STATUS
+    assert process.exitcode == expected, f"the writer exited with {process.exitcode}"
 
 
-def look(bench: Bench, run: bytes, fault: str, chance: random.Random) -> Judgement:
-    """Verifies the region after a cut, once the fault is done to it."""
+def inspect(bench: Bench, run: bytes, fault: str, chance: random.Random) -> Judgement:
+    """Inject the fault, then verify the region."""
     _, records = bench.witness.fetch(run.hex(), None)
     ledger = ledger_of(records)
-    rounds = [each["round"] for each in records if isinstance(each, dict)]
+    rounds = [record["round"] for record in records if isinstance(record, dict)]
     with contextlib.closing(opened(bench, "fdatasync")) as target:
         if fault not in {"", "flush"}:
-            harm(target, run, ledger, fault, chance)
+            inject(target, run, ledger, fault, chance)
         return verify(target, run, ledger, max(rounds))
 
 
-def harm(target: NbdTarget, run: bytes, ledger: Ledger, fault: str, chance: random.Random) -> None:
-    """Does a fault to one acknowledged request that nothing has overwritten."""
-    rows = harmable(target, run, ledger, fault)
+def inject(
+    target: NbdTarget, run: bytes, ledger: Ledger, fault: str, chance: random.Random
+) -> None:
+    """Inject a fault into one acknowledged request that was not overwritten."""
+    rows = candidates(target, run, ledger, fault)
     if not rows:
-        raise NothingToHarm
+        raise NoCandidate
     request = ledger.requests[chance.choice(rows)]
     first, sectors = int(request["first"]), int(request["sectors"])
     new = bytes(target.read(first * SECTOR, sectors * SECTOR))
@@ -201,12 +207,12 @@ def harm(target: NbdTarget, run: bytes, ledger: Ledger, fault: str, chance: rand
     target.flush()
 
 
-def harmable(target: NbdTarget, run: bytes, ledger: Ledger, fault: str) -> list[int]:
-    """Rows of acknowledged requests that the fault can be done to, each sector still theirs."""
+def candidates(target: NbdTarget, run: bytes, ledger: Ledger, fault: str) -> list[int]:
+    """Ledger rows of acknowledged requests that suit the fault and were not overwritten."""
     lower, upper = ledger.bounds(0, REGION // SECTOR)
     proven: Counter[int] = Counter()
-    for _, found in read_windows(target, run):
-        for stamp in found.stamps[found.states == State.OURS]:
+    for _, sectors in read_windows(target, run):
+        for stamp in sectors.stamps[sectors.states == State.OURS]:
             stream = int(stamp["stream"])
             proven[stream] = max(proven[stream], int(stamp["covered"]))
     rows = []
@@ -225,7 +231,7 @@ def harmable(target: NbdTarget, run: bytes, ledger: Ledger, fault: str) -> list[
 
 
 def filled(run: bytes, ledger: Ledger, first: int, sectors: int) -> bytes:
-    """What the fill wrote to sectors."""
+    """The data that the fill wrote to these sectors."""
     result = bytearray()
     for fill in ledger.requests[ledger.requests["stream"] & FILL_MASK == 0]:
         begin, count = int(fill["first"]), int(fill["sectors"])
@@ -242,8 +248,8 @@ def filled(run: bytes, ledger: Ledger, first: int, sectors: int) -> bytes:
 
 
 def honest(kind: str, cuts: int, folder: Path, seed: int) -> dict[str, Any]:
-    """Cuts of an honest twin, some of them to a run of the witness."""
-    seen: Counter[str] = Counter()
+    """Cuts of an honest twin, `ROUNDS` of them in each run of the witness."""
+    counts: Counter[str] = Counter()
     run = b""
     with started(kind, folder) as bench:
         for cut in range(cuts):
@@ -252,64 +258,67 @@ def honest(kind: str, cuts: int, folder: Path, seed: int) -> dict[str, Any]:
             plan = WriteOptions(run, SYNCS[cut // ROUNDS % len(SYNCS)], seed=seed + cut)
             chance = random.Random(f"{seed}/{cut}")
             cut_once(bench, plan, f"{cut:x}", 0 if cut % 2 else chance.randint(10, 60))
-            judgement = look(bench, run, "", chance)
-            count(seen, judgement, ())
-    return {"twin": kind, "cuts": cuts, **seen}
+            judgement = inspect(bench, run, "", chance)
+            count(counts, judgement, ())
+    return {"twin": kind, "cuts": cuts, **counts}
 
 
 def lying(fault: str, cuts: int, folder: Path, seed: int) -> dict[str, Any]:
-    """Cuts of a lying twin, each a run of its own: what was lost stays lost."""
-    seen: Counter[str] = Counter()
+    """Cuts of a lying twin, each in a run of its own because lost data stays lost."""
+    counts: Counter[str] = Counter()
     with started(fault, folder) as bench:
-        done = tried = 0
+        done = attempts = 0
         while done < cuts:
-            tried += 1
-            plan = WriteOptions(os.urandom(16), SYNCS[tried % len(SYNCS)], seed=seed + tried)
+            attempts += 1
+            plan = WriteOptions(os.urandom(16), SYNCS[attempts % len(SYNCS)], seed=seed + attempts)
             if fault == "flush":
                 plan = replace(plan, smallest=bench.block)
-            chance = random.Random(f"{seed}/{tried}")
+            chance = random.Random(f"{seed}/{attempts}")
             cut_once(bench, plan, "0", chance.randint(20, 60))
             try:
-                judgement = look(bench, plan.run, fault, chance)
-            except NothingToHarm:
-                seen["nothing_to_harm"] += 1
+                judgement = inspect(bench, plan.run, fault, chance)
+            except NoCandidate:
+                counts["nothing_to_harm"] += 1
                 continue
             done += 1
-            count(seen, judgement, ALLOWED.get(fault, {fault}))
-    return {"twin": fault, "cuts": cuts, **seen}
+            count(counts, judgement, ALLOWED.get(fault, {fault}))
+    return {"twin": fault, "cuts": cuts, **counts}
 
 
-def count(seen: Counter[str], judgement: Judgement, allowed: Collection[str]) -> None:
-    """Adds a judgement: whether there was an alarm, whether it has the right kind, and how much."""
+def count(counts: Counter[str], judgement: Judgement, allowed: Collection[str]) -> None:
+    """Add a judgement: alarm or not, of the right kind or not, and the numbers of each kind."""
     kinds = set(judgement.kinds)
-    seen["alarms"] += bool(kinds)
-    seen["right_kind"] += bool(kinds) and kinds <= set(allowed)
-    seen["in_flight"] += judgement.in_flight.requests
-    seen["near_misses"] += judgement.in_flight.near_misses
+    counts["alarms"] += bool(kinds)
+    counts["right_kind"] += bool(kinds) and kinds <= set(allowed)
+    counts["in_flight"] += judgement.in_flight.requests
+    counts["near_misses"] += judgement.in_flight.near_misses
     for kind, number in judgement.kinds.items():
-        seen[kind] += number
+        counts[kind] += number
 
 
 def main(words: list[str]) -> int:
-    """Runs all twins; prints a row each as JSON; 1 if one was judged wrongly."""
+    """Cut all twins; prints a JSON row for each; exit status 1 if one was judged wrongly."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cuts", type=int, default=1000, help="of honest and of lying twins")
+    parser.add_argument(
+        "--cuts", type=int, default=1000, help="cuts of honest twins, and of lying ones"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=[*HONEST, *FAULTS], help="one twin alone")
-    given = parser.parse_args(words)
-    others = given.cuts // 20
-    shares = dict.fromkeys(HONEST, given.cuts // len(HONEST))
+    parser.add_argument("--only", choices=[*HONEST, *FAULTS], help="only this twin")
+    options = parser.parse_args(words)
+    others = options.cuts // 20
+    shares = dict.fromkeys(HONEST, options.cuts // len(HONEST))
     shares |= dict.fromkeys(FAULTS, others)
-    shares["flush"] = given.cuts - others * (len(FAULTS) - 1)
+    shares["flush"] = options.cuts - others * (len(FAULTS) - 1)
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         for kind, cuts in shares.items():
-            if given.only in {None, kind}:
-                begin = time.monotonic()
-                conduct = honest if kind in HONEST else lying
-                row = conduct(kind, cuts, Path(folder) / kind, given.seed)
+            if options.only in {None, kind}:
+                started_at = time.monotonic()
+                cut_twin = honest if kind in HONEST else lying
+                row = cut_twin(kind, cuts, Path(folder) / kind, options.seed)
                 print(
-                    json.dumps({**row, "seconds": round(time.monotonic() - begin, 1)}), flush=True
+                    json.dumps({**row, "seconds": round(time.monotonic() - started_at, 1)}),
+                    flush=True,
                 )
                 wrong += row["alarms"] if kind in HONEST else cuts - row["right_kind"]
     return 1 if wrong else 0

@@ -1,12 +1,12 @@
-"""Power cuts under a file system: a served twin by nbdfuse and a loop device; needs root.
+"""Power cuts below a file system: a served twin through nbdfuse and a loop device; needs root.
 
     python tools/witness_loop.py sqlite --cuts 200            every acknowledged row must be there
     python tools/witness_loop.py sqlite --cuts 20 --lying     rows must be missing
     python tools/witness_loop.py witness --cuts 20            `ssdlab witness` on a file on ext4
 
-The drive is `ssdlab serve` in a process of its own, the writer another. A cut is planned at the
-control socket, while some write is half way; then everything is detached, the power comes back, and
-a new mount replays the journal.
+The drive is an `ssdlab serve` process, the writer another process. A cut is planned over the
+control socket, to happen while a write is in progress; then everything is detached, the power
+comes back, and a new mount replays the journal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ssdlab.device import Control
 from witness_cuts import Bench, started
 
 MODES: Final = ("wal", "persist")
-"""Of the journal; in mode DELETE only synchronous=EXTRA keeps the last row (see the document)."""
+"""Journal modes. In mode DELETE only synchronous=EXTRA keeps the last row (see witness.md)."""
 FILE: Final = "witness.bin"
 FILE_BYTES: Final = 8 << 20
 QUIET: Final = subprocess.DEVNULL
@@ -50,11 +50,11 @@ try:
 except sqlite3.Error:
     pass
 """
-"""Commits rows until the drive goes away; a number is printed once its commit has returned."""
+"""Commits rows until the drive fails; prints each number after its commit has returned."""
 
 
 def run(*command: str) -> str:
-    """A command that must succeed; its output."""
+    """Run a command that must succeed; returns its output."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stderr}"
     return done.stdout.strip()
@@ -62,10 +62,10 @@ def run(*command: str) -> str:
 
 @contextlib.contextmanager
 def mounted(bench: Bench, folder: Path, *, make: bool = False) -> Iterator[Path]:
-    """The twin's first part as a file system; detached in any state at the end."""
+    """Mount the first part of the twin; always detaches it at the end."""
     fuse, point = folder / "fuse", folder / "mnt"
-    for each in (fuse, point):
-        each.mkdir(exist_ok=True)
+    for directory in (fuse, point):
+        directory.mkdir(exist_ok=True)
     server = subprocess.Popen(["nbdfuse", str(fuse), bench.uri], stdout=QUIET, stderr=QUIET)
     while not (fuse / "nbd").exists():
         assert server.poll() is None, "nbdfuse did not start"
@@ -79,15 +79,15 @@ def mounted(bench: Bench, folder: Path, *, make: bool = False) -> Iterator[Path]
         try:
             yield point
         finally:
-            until("umount", str(point))
+            retry("umount", str(point))
     finally:
-        until("losetup", "--detach", device)
-        until("umount", str(fuse))
+        retry("losetup", "--detach", device)
+        retry("umount", str(fuse))
         server.wait()
 
 
-def until(*command: str) -> None:
-    """Repeats a command until it succeeds: a device may be busy for a moment."""
+def retry(*command: str) -> None:
+    """Repeat a command until it succeeds, for 4 s: a device may be busy for a moment."""
     for _ in range(200):
         if subprocess.run(command, capture_output=True, check=False).returncode == 0:
             return
@@ -96,8 +96,8 @@ def until(*command: str) -> None:
 
 
 def sqlite_cuts(bench: Bench, folder: Path, cuts: int, seed: int) -> dict[str, Any]:
-    """Rows committed with synchronous=FULL, cut after cut in one database."""
-    seen: Counter[str] = Counter()
+    """Commit rows with synchronous=FULL into one database, over several cuts."""
+    counts: Counter[str] = Counter()
     chance, row = random.Random(seed), 0
     with mounted(bench, folder, make=True) as point:
         make_base(point)
@@ -106,21 +106,21 @@ def sqlite_cuts(bench: Bench, folder: Path, cuts: int, seed: int) -> dict[str, A
             plan(bench, chance, cut)
             mode = MODES[cut % len(MODES)]
             words = [sys.executable, "-c", ROWS, str(point / "base"), mode, str(row)]
-            told = subprocess.run(words, capture_output=True, text=True, check=False).stdout
-        acknowledged = int(told.split()[-1]) if told.split() else row
-        seen["acknowledged_rows"] += acknowledged - row
+            output = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+        acknowledged = int(output.split()[-1]) if output.split() else row
+        counts["acknowledged_rows"] += acknowledged - row
         power_on(bench, cut)
         with mounted(bench, folder, make=is_gone(bench, folder)) as point:
-            found, row = look(point, acknowledged)
-            seen.update(found)
-            if found["bad_cuts"]:
+            damage, row = inspect(point, acknowledged)
+            counts.update(damage)
+            if damage["bad_cuts"]:
                 make_base(point)
                 row = 0
-    return {"cuts": cuts, **seen}
+    return {"cuts": cuts, **counts}
 
 
 def is_gone(bench: Bench, folder: Path) -> bool:
-    """Whether the cut took the file system itself: then a new one is made."""
+    """Whether the cut destroyed the file system, so that a new one is needed."""
     try:
         with mounted(bench, folder):
             return False
@@ -129,7 +129,7 @@ def is_gone(bench: Bench, folder: Path) -> bool:
 
 
 def make_base(point: Path) -> None:
-    """An empty database, in place of one that is there."""
+    """Replace the database by an empty one."""
     for old in point.glob("base*"):
         old.unlink()
     with contextlib.closing(sqlite3.connect(point / "base")) as base:
@@ -138,8 +138,8 @@ def make_base(point: Path) -> None:
     os.sync()
 
 
-def look(point: Path, acknowledged: int) -> tuple[dict[str, int], int]:
-    """What is wrong with the database after a cut, and its last row."""
+def inspect(point: Path, acknowledged: int) -> tuple[dict[str, int], int]:
+    """The damage to the database after a cut, and its last row."""
     newest = "SELECT coalesce(max(id), 0), count(*) FILTER (WHERE id <= ?) FROM kept"
     try:
         with contextlib.closing(sqlite3.connect(point / "base")) as base:
@@ -152,8 +152,8 @@ def look(point: Path, acknowledged: int) -> tuple[dict[str, int], int]:
 
 
 def witness_cuts(bench: Bench, folder: Path, cuts: int, seed: int) -> dict[str, Any]:
-    """`ssdlab witness write` and `verify` on a file; a run has one round."""
-    seen: Counter[str] = Counter()
+    """Cut the power under `ssdlab witness write` on a file, then verify; one round per run."""
+    counts: Counter[str] = Counter()
     chance, is_good = random.Random(seed), False
     host, port = bench.witness.address
     options = ["--server", f"{host}:{port}", "--secret", str(folder / "journals" / "secret")]
@@ -164,27 +164,27 @@ def witness_cuts(bench: Bench, folder: Path, cuts: int, seed: int) -> dict[str, 
             words = ["witness", "write", str(point / FILE), "--sync", sync, *options]
             write_until_cut(bench, words, chance.randint(20, 300), cut)
         lost = power_on(bench, cut)
-        seen["cuts_that_lost"] += lost > 0
+        counts["cuts_that_lost"] += lost > 0
         is_good = not is_gone(bench, folder)
         if not is_good:
-            seen.update({"alarms": 1, "file_systems_gone": 1})
+            counts.update({"alarms": 1, "file_systems_gone": 1})
             continue
         with mounted(bench, folder) as point:
             words = ["witness", "verify", str(point / FILE), *options, "--power-was-cut", "--json"]
             done = subprocess.run([*PROGRAM, *words], capture_output=True, text=True, check=False)
         is_good = done.returncode == 0
-        seen["alarms"] += not is_good
+        counts["alarms"] += not is_good
         if done.stdout:
-            found = json.loads(done.stdout)["judgement"]
-            seen["in_flight"] += found["in_flight"]["requests"]
-            seen.update(found["kinds"])
+            judgement = json.loads(done.stdout)["judgement"]
+            counts["in_flight"] += judgement["in_flight"]["requests"]
+            counts.update(judgement["kinds"])
         else:
-            seen["files_gone"] += 1
-    return {"cuts": cuts, **seen}
+            counts["files_gone"] += 1
+    return {"cuts": cuts, **counts}
 
 
 def make_file(path: Path) -> None:
-    """The file to be written; the verb itself would leave 1 GiB free, which is not here."""
+    """Create the file; the command would keep 1 GiB free, more than this file system has."""
     with path.open("ab") as file:
         os.posix_fallocate(file.fileno(), 0, FILE_BYTES)
         os.fsync(file.fileno())
@@ -192,29 +192,29 @@ def make_file(path: Path) -> None:
 
 
 def write_until_cut(bench: Bench, words: list[str], after: int, cut: int) -> None:
-    """Runs the writer; once it has filled its region, a cut is planned."""
+    """Run the writer; plan the cut once its region is filled."""
     writer = subprocess.Popen([*PROGRAM, *words], stderr=subprocess.PIPE, text=True)
     assert writer.stderr is not None
-    said = ""
+    last = ""
     while "CUT THE POWER NOW" not in (line := writer.stderr.readline()):
-        assert line, f"the writer has ended: {said}"
-        said = line
+        assert line, f"the writer has ended: {last}"
+        last = line
     with Control(bench.control) as control:
         control.plan_cut(after_writes=after)
         assert control.power().cuts == cut
-    ended = writer.communicate()[1]
-    assert "failed" in ended, f"the writer has ended: {ended}"
+    errors = writer.communicate()[1]
+    assert "failed" in errors, f"the writer has ended: {errors}"
 
 
 def plan(bench: Bench, chance: random.Random, cut: int) -> None:
-    """A cut within the next writes of the drive."""
+    """Plan a cut after some of the next writes."""
     with Control(bench.control) as control:
         control.plan_cut(after_writes=chance.randint(20, 300))
         assert control.power().cuts == cut
 
 
 def power_on(bench: Bench, cut: int) -> int:
-    """The cut has come; the power comes back. How many units of the drive it took."""
+    """Wait for the cut and switch the power on; returns the number of units that were lost."""
     with Control(bench.control) as control:
         last = control.wait_for_cut(cut + 1).last
         control.power_on()
@@ -223,21 +223,21 @@ def power_on(bench: Bench, cut: int) -> int:
 
 
 def main(words: list[str]) -> int:
-    """Runs the cuts and prints a row; 1 if the twin was judged wrongly."""
+    """Run the cuts and print a JSON row; exit status 1 if the twin was judged wrongly."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("what", choices=["sqlite", "witness"])
     parser.add_argument("--cuts", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--lying", action="store_true")
-    given = parser.parse_args(words)
-    conduct = sqlite_cuts if given.what == "sqlite" else witness_cuts
-    kind, begin = "flush" if given.lying else "volatile", time.monotonic()
+    options = parser.parse_args(words)
+    cut_power = sqlite_cuts if options.what == "sqlite" else witness_cuts
+    kind, begin = "flush" if options.lying else "volatile", time.monotonic()
     with tempfile.TemporaryDirectory() as place, started(kind, Path(place) / kind) as bench:
-        row = conduct(bench, Path(place) / kind, given.cuts, given.seed)
+        row = cut_power(bench, Path(place) / kind, options.cuts, options.seed)
     seconds = round(time.monotonic() - begin, 1)
-    print(json.dumps({"what": given.what, "twin": kind, **row, "seconds": seconds}))
+    print(json.dumps({"what": options.what, "twin": kind, **row, "seconds": seconds}))
     bad = row.get("bad_cuts", row.get("alarms", 0))
-    return int((bad > 0) != given.lying)
+    return int((bad > 0) != options.lying)
 
 
 if __name__ == "__main__":

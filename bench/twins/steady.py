@@ -66,7 +66,7 @@ def row(name: str, twin: KnownTwin, block_kib: int) -> str:
     began = "-" if fall is None else f"{fall.at / twin.capacity:.2f}"
     start = part.steady_from
     steady = "-" if start is None else f"{start * part.rule.round_bytes / twin.capacity:.2f}"
-    truth = 100 * float(twin.described()["spare"])
+    truth = 100 * float(twin.describe()["spare"])
     estimate = "-"
     if isinstance(spare.value, float):
         estimate = f"{spare.value:.2f} ({spare.low:.2f}-{spare.high:.2f})"

@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Final
 
-from known_layouts import MIB, Twin, drawn, irregular
+from known_layouts import MIB, Twin, irregular_layouts, random_twin
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Drive
 from ssdlab.experiments.stripe.analysis import conclude
@@ -47,7 +47,7 @@ def regular_twins(count: int) -> None:
     tally: dict[str, int] = {}
     slowest = 0.0
     for seed in range(count):
-        twin = drawn(seed)
+        twin = random_twin(seed)
         found, seconds = run_stripe(twin.open(SIZE, NOISE, seed), SIZE, seed)
         word = grade(found, twin)
         tally[word] = tally.get(word, 0) + 1
@@ -61,12 +61,14 @@ def regular_twins(count: int) -> None:
 def irregular_twins() -> None:
     """Runs `stripe` on the ten twins without a regular stripe."""
     named, slowest = 0, 0.0
-    for seed, (name, twin) in enumerate(irregular().items()):
+    for seed, (name, twin) in enumerate(irregular_layouts().items()):
         found, seconds = run_stripe(twin.open(SMALL, NOISE, seed), SMALL, seed)
         named += found.findings["regular"].value is False
         slowest = max(slowest, seconds)
         print(f"{name:42} {seconds:5.2f} s  {found.verdict}")
-    print(f"{named} of {len(irregular())} irregular ones recognised; slowest {slowest:.2f} s\n")
+    print(
+        f"{named} of {len(irregular_layouts())} irregular ones recognised; slowest {slowest:.2f} s\n"
+    )
 
 
 if __name__ == "__main__":

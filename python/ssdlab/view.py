@@ -1,4 +1,4 @@
-"""What an experiment's report consists of: its words, its table, its figures."""
+"""The parts of an experiment's report: table, figures, method text, labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ssdlab.records import Run
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; numbers stand to the right."""
+    """A column of a table; numeric columns are right-aligned."""
 
     label: str
     unit: str = ""
@@ -21,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as text: every row has a cell for every column."""
+    """A table of text cells; each row has one cell per column."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -29,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure in two widths, as SVG for a page, with what to see in it."""
+    """A figure as SVG in two widths, with a caption that says how to read it."""
 
     title: str
     caption: str
@@ -39,7 +39,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Method:
-    """What was done, what the numbers mean, and how they can mislead: sentences."""
+    """Sentences: what was done, what the numbers mean, how they can mislead."""
 
     done: str
     meaning: str
@@ -47,10 +47,10 @@ class Method:
 
 
 def again(run: Run) -> str:
-    """The command that starts such a run again, safe to paste into a shell.
+    """The shell command that repeats the run, quoted.
 
-    A block device needs `--destroy-data` besides. Runs of old versions did not record their
-    options; then a comment says so.
+    A block device also needs `--destroy-data`. A comment is appended if the run did not record
+    its options (old versions).
     """
     manifest = run.manifest
     options = dict(manifest.options or {})
@@ -68,10 +68,10 @@ def again(run: Run) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """How the runs of one experiment are shown.
+    """The report of one experiment.
 
-    `overview` draws several runs together and gets the number of the first one; `pictures`
-    draws one run with its number; `command` starts such a run again.
+    `overview` draws several runs in one figure and gets the number of the first; `pictures` draws
+    one run and gets its number; `command` is the command that repeats a run.
     """
 
     title: str
@@ -85,6 +85,6 @@ class View:
 
 
 def drawn(title: str, caption: str, draw: Callable[[Size], str]) -> list[Picture]:
-    """The figure in both widths; an empty list where there is nothing to draw."""
+    """The figure in both widths; [] if `draw` returns ""."""
     wide = draw(WIDE)
     return [Picture(title, caption, wide, draw(NARROW))] if wide else []

@@ -1,4 +1,4 @@
-"""Small runs of twins, made once by the Python API, that several tests look at."""
+"""Small runs of twins by the Python API, shared by the tests."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def aged(twin: ssdlab.Target, results: Path) -> ssdlab.Run:
-    """A run of ageing."""
+    """An `aging` run."""
     return twin.run(ssdlab.Aging(size="16MiB"), seed=3, out=results, label="first")
 
 
 @pytest.fixture(scope="session")
 def split(twin: ssdlab.Target, results: Path, aged: ssdlab.Run) -> ssdlab.Run:
-    """A run of another experiment in the same folder, after the first."""
+    """A `split` run in the same folder, after `aged`."""
     return twin.run(ssdlab.Split(size="64MiB", quick=True), seed=3, out=results)

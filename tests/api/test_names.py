@@ -1,4 +1,4 @@
-"""What `import ssdlab` offers: few names, typed, documented, and loaded when they are used."""
+"""The names in `ssdlab`: typed, documented, and loaded on first use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_what_is_offered_is_what_the_api_has_and_what_type_checkers_see() -> Non
         _ = ssdlab.nothing
 
 
-def test_importing_ssdlab_loads_nothing_that_takes_time() -> None:
+def test_importing_ssdlab_loads_no_slow_module() -> None:
     slow = "{'numpy', 'pyarrow', 'typer', 'rich', 'ssdlab.api'}"
     program = f"import ssdlab, sys; print(sorted({slow} & set(sys.modules)))"
     path = {"PYTHONPATH": str(SOURCE.parents[1])}
@@ -43,7 +43,7 @@ def test_importing_ssdlab_loads_nothing_that_takes_time() -> None:
 
 
 @pytest.mark.parametrize("name", ssdlab.__all__)
-def test_every_name_is_documented_with_all_that_is_public_in_it(name: str) -> None:
+def test_every_name_and_its_public_members_are_documented(name: str) -> None:
     offered = getattr(ssdlab, name)
     assert inspect.getdoc(offered)
     for attribute, value in vars(offered).items() if inspect.isclass(offered) else ():

@@ -1,4 +1,4 @@
-"""A run by Python is the command line's run: same numbers, same records, nothing printed."""
+"""Runs by the Python API: same numbers and records as the command line, nothing printed."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ def test_python_and_the_command_line_give_the_same_result(
 ) -> None:
     words = ["aging", "twin:toshiba-xg5", "--capacity", "256MiB", "--size", "16MiB", "--seed", "3"]
     app([*words, "--out", str(tmp_path), "--json", "--quiet"], standalone_mode=False)
-    told, own = json.loads(capsys.readouterr().out), json.loads(aged.as_json())
+    printed, own = json.loads(capsys.readouterr().out), json.loads(aged.as_json())
     for name in ("experiment", "target", "seed", "parameters", "measures", "findings", "verdict"):
-        assert told[name] == own[name], name
+        assert printed[name] == own[name], name
     (folder,) = tmp_path.iterdir()
-    of_program = ssdlab.open_run(folder)
+    by_command = ssdlab.open_run(folder)
     assert (
-        of_program.table("steps")
-        .drop_columns(_OF_THE_HOST)
-        .equals(aged.table("steps").drop_columns(_OF_THE_HOST))
+        by_command.table("steps")
+        .drop_columns(_HOST_COLUMNS)
+        .equals(aged.table("steps").drop_columns(_HOST_COLUMNS))
     )
-    assert of_program.record.manifest.plan == aged.record.manifest.plan
+    assert by_command.record.manifest.plan == aged.record.manifest.plan
 
 
-_OF_THE_HOST = ["own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s"]
+_HOST_COLUMNS = ["own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s"]
 
 
-def test_a_run_prints_nothing_and_tells_a_listener_how_far_it_is(
+def test_a_run_prints_nothing_and_reports_progress_to_its_listener(
     twin: ssdlab.Target, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     reports: list[ssdlab.Report] = []
     twin.run(ssdlab.Split(size="64MiB", quick=True), out=tmp_path, listener=reports.append)
     assert capfd.readouterr() == ("", "")
-    assert {type(each) for each in reports} == {ssdlab.Report}
-    assert all(0 <= each.run_share <= 1 for each in reports)
+    assert {type(report) for report in reports} == {ssdlab.Report}
+    assert all(0 <= report.run_share <= 1 for report in reports)
 
 
 def test_findings_have_values_and_units_and_the_measures_are_a_table(aged: ssdlab.Run) -> None:
@@ -54,11 +54,11 @@ def test_findings_have_values_and_units_and_the_measures_are_a_table(aged: ssdla
     assert table.num_rows == len(aged.record.result.measures)
     assert table["written_mib"].to_pylist()[0] == 0
     assert aged.table("steps").num_rows > table.num_rows
-    with pytest.raises(ssdlab.UsageError, match="may be one of measures, "):
+    with pytest.raises(ssdlab.UsageError, match="give one of measures, "):
         aged.table("nothing")
 
 
-def test_a_table_is_a_frame_of_pandas_and_of_polars_where_these_are(aged: ssdlab.Run) -> None:
+def test_a_table_converts_to_a_pandas_frame(aged: ssdlab.Run) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = aged.table().to_pandas()
     assert isinstance(frame, pandas.DataFrame)
@@ -74,7 +74,7 @@ def test_a_run_is_read_back_from_its_folder(aged: ssdlab.Run) -> None:
         ssdlab.open_run(aged.folder.parent)
 
 
-def test_a_notebook_shows_what_the_page_of_the_report_has(aged: ssdlab.Run, tmp_path: Path) -> None:
+def test_a_notebook_shows_the_content_of_the_page(aged: ssdlab.Run, tmp_path: Path) -> None:
     part, page = aged._repr_html_(), aged.save_html(tmp_path / "page.html").read_text()
     assert content(part) == content(page)
     assert "<svg" in content(part)
@@ -86,16 +86,16 @@ def test_a_notebook_shows_what_the_page_of_the_report_has(aged: ssdlab.Run, tmp_
 
 
 def content(page: str) -> str:
-    """What stands within `<main>`."""
+    """The content of `<main>`."""
     return page.split("<main>", 1)[1].split("</main>", 1)[0]
 
 
 def styles(page: str) -> str:
-    """Its looks."""
+    """The content of `<style>`."""
     return page.split("<style>", 1)[1].split("</style>", 1)[0].strip()
 
 
-def test_the_looks_of_a_part_touch_nothing_outside_of_it(aged: ssdlab.Run) -> None:
+def test_the_styles_of_a_notebook_part_are_nested(aged: ssdlab.Run) -> None:
     inner = styles(aged._repr_html_())
     assert inner.startswith(".ssdlab-report {")
     depth = 0
@@ -105,7 +105,7 @@ def test_the_looks_of_a_part_touch_nothing_outside_of_it(aged: ssdlab.Run) -> No
     assert ":root" not in inner
 
 
-def test_ctrl_c_keeps_what_was_measured_and_ends_the_program_and_resume_goes_on(
+def test_ctrl_c_saves_the_run_and_resume_completes_it(
     twin: ssdlab.Target, tmp_path: Path, aged: ssdlab.Run
 ) -> None:
     def stop(report: ssdlab.Report) -> None:
@@ -115,12 +115,12 @@ def test_ctrl_c_keeps_what_was_measured_and_ends_the_program_and_resume_goes_on(
     with pytest.raises(ssdlab.Interrupted, match=r"ssdlab\.resume"):
         twin.run(ssdlab.Aging(size="16MiB"), seed=3, out=tmp_path, listener=stop)
     (folder,) = tmp_path.iterdir()
-    kept = ssdlab.open_run(folder)
-    assert kept.outcome == "interrupted"
-    assert kept.table("steps").num_rows > 0
-    whole = ssdlab.resume(folder)
-    assert (whole.outcome, whole.folder) == ("complete", folder)
-    assert whole.findings == aged.findings
+    saved = ssdlab.open_run(folder)
+    assert saved.outcome == "interrupted"
+    assert saved.table("steps").num_rows > 0
+    resumed = ssdlab.resume(folder)
+    assert (resumed.outcome, resumed.folder) == ("complete", folder)
+    assert resumed.findings == aged.findings
     with pytest.raises(ssdlab.UsageError, match="is complete"):
         ssdlab.resume(folder)
 
@@ -138,7 +138,7 @@ def test_ctrl_c_keeps_what_was_measured_and_ends_the_program_and_resume_goes_on(
         (ssdlab.Workload(fio="none.fio"), 0, "none.fio cannot be read"),
     ],
 )
-def test_what_may_not_be_is_refused_in_one_line_and_leaves_nothing(
+def test_invalid_parameters_are_refused_and_leave_no_files(
     twin: ssdlab.Target, tmp_path: Path, question: Any, seed: int, told: str
 ) -> None:
     with pytest.raises(ssdlab.UsageError) as caught:
@@ -159,7 +159,7 @@ def test_what_is_no_question_is_refused_with_an_example_of_one(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_target_is_checked_when_it_is_named(tmp_path: Path) -> None:
+def test_open_target_checks_the_target(tmp_path: Path) -> None:
     with pytest.raises(ssdlab.TargetError, match="No such file"):
         ssdlab.open_target(tmp_path / "nowhere")
     with pytest.raises(ssdlab.UsageError, match="no-such-drive"):
@@ -168,7 +168,7 @@ def test_a_target_is_checked_when_it_is_named(tmp_path: Path) -> None:
         ssdlab.open_target(tmp_path, capacity=1 << 30)
 
 
-def test_a_profile_is_a_target_by_its_file(tmp_path: Path) -> None:
+def test_a_profile_file_is_a_target(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(profiles.load("toshiba-xg5"))
     mine = ssdlab.open_target(file, capacity=1 << 30)
@@ -179,7 +179,7 @@ def test_a_profile_is_a_target_by_its_file(tmp_path: Path) -> None:
     )
 
 
-def test_a_directory_is_measured_and_left_as_it_was(drive_directory: Path, tmp_path: Path) -> None:
+def test_a_directory_is_left_unchanged(drive_directory: Path, tmp_path: Path) -> None:
     (drive_directory / "mine").write_text("kept")
     run = ssdlab.open_target(drive_directory).run(
         ssdlab.Split(size="64MiB", quick=True), out=tmp_path / "runs"
@@ -188,9 +188,7 @@ def test_a_directory_is_measured_and_left_as_it_was(drive_directory: Path, tmp_p
     assert [path.name for path in drive_directory.iterdir()] == ["mine"]
 
 
-def test_a_block_device_is_destroyed_with_consent_alone(
-    loop_device: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_block_device_needs_consent(loop_device: Callable[..., Path], tmp_path: Path) -> None:
     device = loop_device(128)
     with pytest.raises(ssdlab.TargetError, match="--destroy-data"):
         ssdlab.open_target(device)

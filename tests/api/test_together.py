@@ -1,4 +1,4 @@
-"""Several runs at once: a results folder as a dataset, comparisons, sweeps."""
+"""Several runs: a results folder as a dataset, comparisons, sweeps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import ssdlab
 from ssdlab.api import sweep as swept
-from ssdlab.cli.compare.command import app as compare_app
+from ssdlab.cli.compare import app as compare_app
 from ssdlab.sweep.design import SweepRun
 from ssdlab.sweep.local import Outcome, execute_locally
 
@@ -24,7 +24,7 @@ SPEC: dict[str, Any] = {
 }
 
 
-def test_a_results_folder_is_a_list_of_runs_and_a_table(
+def test_a_results_folder_is_a_sequence_of_runs_and_a_table(
     results: Path, aged: ssdlab.Run, split: ssdlab.Run
 ) -> None:
     runs = ssdlab.open_runs(results)
@@ -38,7 +38,7 @@ def test_a_results_folder_is_a_list_of_runs_and_a_table(
         ssdlab.open_runs(results / "none")
 
 
-def test_the_sides_of_a_comparison_in_turns_are_in_the_list(
+def test_open_runs_includes_the_sides_of_a_comparison_in_turns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--interleave", "twin:toshiba-xg5", "twin:wd-sn850", "--capacity", "256MiB"]
@@ -60,69 +60,69 @@ def test_targets_are_measured_in_turns_and_compared(tmp_path: Path) -> None:
         ssdlab.open_target(f"twin:{name}", capacity="256MiB")
         for name in ("toshiba-xg5", "intel-s3510-480")
     )
-    told: list[ssdlab.Report] = []
-    found = ssdlab.compare_in_turns(
-        [(fast, reads), (slow, reads)], number=8, out=tmp_path, listener=told.append
+    reports: list[ssdlab.Report] = []
+    comparison = ssdlab.compare_in_turns(
+        [(fast, reads), (slow, reads)], number=8, out=tmp_path, listener=reports.append
     )
-    assert found.verdicts == {"twin:intel-s3510-480": "slower"}
+    assert comparison.verdicts == {"twin:intel-s3510-480": "slower"}
     assert [run.target for run in ssdlab.open_runs(tmp_path)] == [fast.name, slow.name]
-    assert told[-1].run_share == 1.0
+    assert reports[-1].run_share == 1.0
     again = ssdlab.compare_in_turns([(fast, reads), (slow, reads)], number=8, out=tmp_path / "2")
-    assert again.table() == found.table(), "the same seed gives the same turns"
+    assert again.table() == comparison.table(), "the same seed gives the same turns"
     settings = ssdlab.compare_in_turns(
         [(fast, reads), (fast, deeper)], number=8, out=tmp_path / "3"
     )
     assert settings.verdicts == {"twin:toshiba-xg5, read-8": "faster"}
 
 
-def test_turns_that_compare_nothing_are_refused(tmp_path: Path) -> None:
+def test_turns_without_two_comparable_sides_are_refused(tmp_path: Path) -> None:
     twin, reads = ssdlab.open_target("twin:toshiba-xg5", capacity="256MiB"), _jobs(tmp_path, "read")
-    with pytest.raises(ssdlab.UsageError, match="two sides or more, and there is 1"):
+    with pytest.raises(ssdlab.UsageError, match="two sides or more, not 1"):
         ssdlab.compare_in_turns([(twin, reads)], out=tmp_path)
     with pytest.raises(ssdlab.UsageError, match="it may be 8 to"):
         ssdlab.compare_in_turns([(twin, reads), (twin, reads)], number=3, out=tmp_path)
-    with pytest.raises(ssdlab.UsageError, match="none in common"):
+    with pytest.raises(ssdlab.UsageError, match="no job name in common"):
         ssdlab.compare_in_turns([(twin, reads), (twin, _jobs(tmp_path, "write"))], out=tmp_path)
     with pytest.raises(ssdlab.TargetError, match="nowhere"):
         ssdlab.compare_in_turns([(twin, reads), (tmp_path / "nowhere", reads)], out=tmp_path)
-    assert not [each for each in tmp_path.iterdir() if each.is_dir()], "nothing was begun"
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()], "no run was started"
 
 
 def _jobs(folder: Path, kind: str, depth: int = 1) -> ssdlab.Workload:
     file = folder / f"{kind}-{depth}.fio"
-    how = f"rw=rand{kind}\nbs=4k\nsize=16m\nioengine=io_uring\niodepth={depth}\n"
-    file.write_text(f"[{kind}]\n{how}direct=1\nruntime=1ms\ntime_based\n")
+    options = f"rw=rand{kind}\nbs=4k\nsize=16m\nioengine=io_uring\niodepth={depth}\n"
+    file.write_text(f"[{kind}]\n{options}direct=1\nruntime=1ms\ntime_based\n")
     return ssdlab.Workload(fio=file)
 
 
-def test_two_runs_are_compared_by_their_folders_or_as_they_are(
+def test_compare_takes_runs_and_run_folders(
     twin: ssdlab.Target, aged: ssdlab.Run, tmp_path: Path
 ) -> None:
     other = ssdlab.open_target("twin:intel-s3510-480", capacity="256MiB")
     slower = other.run(ssdlab.Aging(size="16MiB"), seed=3, out=tmp_path)
-    found = ssdlab.compare(aged, slower)
-    assert list(found.verdicts) == [slower.folder.name]
-    assert found.sentences[0].startswith(slower.folder.name)
-    rows = found.table().to_pylist()
+    comparison = ssdlab.compare(aged, slower)
+    assert list(comparison.verdicts) == [slower.folder.name]
+    assert comparison.sentences[0].startswith(slower.folder.name)
+    rows = comparison.table().to_pylist()
     assert {"case", "name", "unit", "reference", "other", "ratio", "low", "high"} <= set(rows[0])
     by_folder = ssdlab.compare(str(aged.folder), [slower.folder])
-    assert by_folder.as_json()["contrasts"] == found.as_json()["contrasts"]
-    part, page = found._repr_html_(), found.save_html(tmp_path / "page.html").read_text()
+    assert by_folder.as_json()["contrasts"] == comparison.as_json()["contrasts"]
+    part, page = comparison._repr_html_(), comparison.save_html(tmp_path / "page.html").read_text()
     assert (
         part.split("<main>")[1].split("</main>")[0] == page.split("<main>")[1].split("</main>")[0]
     )
 
 
-def test_what_cannot_be_compared_is_refused(aged: ssdlab.Run, split: ssdlab.Run) -> None:
+def test_runs_that_cannot_be_compared_are_refused(aged: ssdlab.Run, split: ssdlab.Run) -> None:
     with pytest.raises(ssdlab.UsageError, match="two sides or more"):
         ssdlab.compare(aged)
-    with pytest.raises(ssdlab.UsageError, match="different questions"):
+    with pytest.raises(ssdlab.UsageError, match="different experiments"):
         ssdlab.compare(aged, split)
     with pytest.raises(ssdlab.UsageError, match="has no run"):
         ssdlab.compare(aged, [])
 
 
-def test_a_sweep_from_a_mapping_is_kept_and_goes_on(
+def test_a_sweep_from_a_mapping_is_saved_and_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
@@ -146,7 +146,7 @@ def test_a_sweep_from_a_mapping_is_kept_and_goes_on(
     assert ds.dataset(tmp_path / "few" / "runs").to_table().num_rows == 2
 
 
-def test_ctrl_c_in_a_sweep_keeps_what_was_done(
+def test_ctrl_c_in_a_sweep_keeps_finished_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def one_then_stop(runs: list[SweepRun], _workers: int) -> Iterator[Outcome]:
@@ -160,7 +160,7 @@ def test_ctrl_c_in_a_sweep_keeps_what_was_done(
     assert ssdlab.open_sweep(tmp_path / "few").table()["status"].to_pylist() == ["done"]
 
 
-def test_a_spec_that_may_not_be_is_one_line() -> None:
+def test_an_invalid_spec_is_one_line() -> None:
     with pytest.raises(ssdlab.UsageError, match=r"the spec: .*a spec has name"):
         ssdlab.run_sweep({**SPEC, "colour": "blue"})
     with pytest.raises(ssdlab.UsageError, match="--workers is 0"):

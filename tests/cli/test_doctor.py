@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,20 +21,20 @@ SEVERITIES = ["bad", "warn", "note", "good"]
 def _doctor_json(ssdlab: Program, *words: object, **more: Any) -> dict[str, Any]:
     done = ssdlab("doctor", *words, "--json", **more)
     assert done.returncode in {0, 1}, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    is_bad = any(verdict["severity"] == "bad" for verdict in found["verdicts"])
+    report: dict[str, Any] = json.loads(done.stdout)
+    is_bad = any(verdict["severity"] == "bad" for verdict in report["verdicts"])
     assert done.returncode == int(is_bad)
-    return found
+    return report
 
 
 def test_verdicts_on_this_machine_are_sorted_worst_first(ssdlab: Program) -> None:
-    found = _doctor_json(ssdlab, "/", "--read", "64MiB")
-    order = [SEVERITIES.index(verdict["severity"]) for verdict in found["verdicts"]]
+    report = _doctor_json(ssdlab, "/", "--read", "64MiB")
+    order = [SEVERITIES.index(verdict["severity"]) for verdict in report["verdicts"]]
     assert order == sorted(order)
-    assert found["verdict"]
-    assert found["target"] == "/"
-    assert {row["layer"] for row in found["measures"]} >= {"schedule", "file system"}
-    for finding in found["findings"].values():
+    assert report["verdict"]
+    assert report["target"] == "/"
+    assert {row["layer"] for row in report["measures"]} >= {"schedule", "file system"}
+    for finding in report["findings"].values():
         assert set(finding) == {"value", "unit", "low", "high", "why"}
         assert finding["why"]
 
@@ -123,9 +124,9 @@ def test_the_doctor_works_without_root(executable: str, tmp_path: Path) -> None:
         command, capture_output=True, text=True, check=False, cwd="/", timeout=600
     )
     assert done.returncode in {0, 1}, done.stderr
-    found = json.loads(done.stdout)
-    assert found["stack"]["as_root"] is False
-    assert found["verdicts"]
+    report = json.loads(done.stdout)
+    assert report["stack"]["as_root"] is False
+    assert report["verdicts"]
 
 
 def test_quiet_prints_only_problems(ssdlab: Program, tmp_path: Path) -> None:
@@ -136,12 +137,12 @@ def test_quiet_prints_only_problems(ssdlab: Program, tmp_path: Path) -> None:
 
 
 def test_a_recorded_report_gives_the_same_verdicts(ssdlab: Program, tmp_path: Path) -> None:
-    found = _doctor_json(ssdlab, tmp_path, "--read", "0")
+    report = _doctor_json(ssdlab, tmp_path, "--read", "0")
     record = tmp_path / "record.json"
-    record.write_text(json.dumps(found))
+    record.write_text(json.dumps(report))
     again = _doctor_json(ssdlab, "--recorded", record)
-    assert again["verdicts"] == found["verdicts"]
-    assert again["stack"] == found["stack"]
+    assert again["verdicts"] == report["verdicts"]
+    assert again["stack"] == report["stack"]
 
 
 def test_the_page_is_self_contained(ssdlab: Program, tmp_path: Path) -> None:
@@ -151,6 +152,28 @@ def test_the_page_is_self_contained(ssdlab: Program, tmp_path: Path) -> None:
     text = page.read_text()
     assert "<h1>Doctor:" in text
     assert not re.search(r"<script|<link|src=|url\(http", text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["doctor", "--help"], ["doctor", "/", "--read", "64"], ["runs", "--none"], ["runs", "--help"]],
+)
+def test_help_and_usage_errors_load_no_numerical_library(words: list[str]) -> None:
+    script = (
+        "import os, sys\n"
+        "import ssdlab.cli\n"
+        "def report(_status=0):\n"
+        "    names = ('numpy', 'pyarrow', 'scipy', 'matplotlib', 'ssdlab.device')\n"
+        "    print('LOADED', [name for name in names if name in sys.modules], flush=True)\n"
+        "    exit_now(0)\n"
+        "exit_now, os._exit, sys.exit = os._exit, report, report\n"
+        "ssdlab.cli.main()\n"
+        "report()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, check=True
+    )
+    assert "LOADED []" in done.stdout
 
 
 def test_usage_errors_are_one_line(refused: Callable[..., str], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`ssdlab report`: stored runs on the terminal, as JSON, or as one HTML file."""
+"""`ssdlab report`: runs on the terminal, as JSON, or as one HTML file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def test_a_run_is_shown_with_target_table_and_verdict(ssdlab: Program, results: 
     assert "5050" in text
 
 
-def test_json_of_one_run_is_what_the_run_printed(ssdlab: Program, results: Results) -> None:
+def test_json_of_one_run_equals_the_output_of_the_run(ssdlab: Program, results: Results) -> None:
     done = ssdlab("report", results[XG5]["folder"], "--json")
     assert json.loads(done.stdout) == results[XG5]
 
 
-def test_a_results_folder_is_all_its_runs(
+def test_a_results_folder_stands_for_all_its_runs(
     ssdlab: Program, results: Results, runs_folder: Path
 ) -> None:
     done = ssdlab("report", runs_folder, "--json")
@@ -39,7 +39,7 @@ def test_a_results_folder_is_all_its_runs(
     assert sorted(run["target"] for run in runs) == sorted(r["target"] for r in results.values())
 
 
-def test_html_is_one_file_that_needs_nothing_else_and_its_path_is_printed(
+def test_html_is_one_self_contained_file_and_its_path_is_printed(
     ssdlab: Program, results: Results, tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
@@ -58,7 +58,7 @@ def test_html_is_one_file_that_needs_nothing_else_and_its_path_is_printed(
 
 
 @pytest.mark.parametrize("extra", [[], ["--json"], ["--html", "page.html"]])
-def test_what_is_no_run_is_refused_in_one_line(
+def test_a_path_that_is_not_a_run_is_one_line(
     refused: Refused, tmp_path: Path, extra: list[str]
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -85,5 +85,5 @@ def test_a_page_that_cannot_be_written_is_refused(
         assert str(place) in refused("report", folder, "--html", place)
 
 
-def test_no_run_at_all_is_wrong_use(refused: Refused) -> None:
+def test_report_needs_a_run(refused: Refused) -> None:
     assert "Missing argument 'RUN" in refused("report")

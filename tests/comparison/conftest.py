@@ -1,4 +1,4 @@
-"""Runs with numbers that a test chooses, as `ssdlab run` would have left them."""
+"""Finished runs with numbers chosen by the test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.records import Manifest, Recording, Result, Run
 
 @pytest.fixture
 def make_run() -> Callable[..., Run]:
-    """`make_run(**changes)` -> a finished run of ageing in a directory, changed so."""
+    """`make_run(**changes)` -> a finished `aging` run in a directory, with these fields."""
     count = iter(range(10_000))
     tables = Recording().tables()
 

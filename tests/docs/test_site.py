@@ -46,7 +46,7 @@ def test_a_broken_link_a_broken_anchor_and_a_lost_page_fail_the_build(tmp_path: 
 
 
 def test_every_key_that_the_model_knows_is_described() -> None:
-    keys = list(profile_keys.described())
+    keys = list(profile_keys.read_keys())
     source = "".join(path.read_text() for path in (CHECKOUT / "crates/flash/src/config").glob("*"))
     lists = re.findall(r"KEYS: &\[&str\] = &\[(.*?)\];", source, re.DOTALL)
     listed = [name for each in lists for name in re.findall(r'^\s*"(\w+)"', each, re.MULTILINE)]
@@ -74,7 +74,7 @@ def test_every_key_that_the_model_knows_is_described() -> None:
 def test_what_a_key_may_be_and_its_default_are_those_of_the_code(
     section: str, name: str, allowed: str, default: str
 ) -> None:
-    named = [key for key in profile_keys.described() if key.section == section]
+    named = [key for key in profile_keys.read_keys() if key.section == section]
     (key,) = (key for key in named if key.name == name)
     assert allowed in key.allowed
     assert key.default == default
@@ -111,7 +111,7 @@ def test_every_exit_status_but_0_is_listed_with_its_error() -> None:
 
 def test_a_generated_part_that_nothing_makes_stops_the_build() -> None:
     with pytest.raises(KeyError):
-        generated.filled("# A page\n\n<!-- generated: no-such-part -->\n")
+        generated.fill("# A page\n\n<!-- generated: no-such-part -->\n")
 
 
 @pytest.mark.parametrize("model", sorted((CHECKOUT / "docs" / "models").glob("*.md")))

@@ -41,28 +41,28 @@ def test_the_slow_quarter_of_a_file_is_located() -> None:
 
 
 def test_small_speed_differences_are_not_ageing() -> None:
-    found = _verdicts(_file([500.0, 450.0, 480.0, 300.0] * 8))
-    assert "aged-regions" not in found
-    assert found["reads-even"].severity == "good"
+    verdicts = _verdicts(_file([500.0, 450.0, 480.0, 300.0] * 8))
+    assert "aged-regions" not in verdicts
+    assert verdicts["reads-even"].severity == "good"
 
 
 def test_a_file_is_compared_with_the_fast_parts_of_other_files() -> None:
-    found = _verdicts(_file([500.0] * 16), _file([100.0] * 16))
-    assert found["aged-regions"].value == pytest.approx(5.0)
+    verdicts = _verdicts(_file([500.0] * 16), _file([100.0] * 16))
+    assert verdicts["aged-regions"].value == pytest.approx(5.0)
 
 
 def test_unsteady_readings_give_no_verdict_on_the_drive() -> None:
     steady = _file([500.0] * 12 + [50.0] * 8)
-    found = _verdicts(_file([500.0] * 12 + [50.0] * 8, unsteady=0.9), steady)
-    assert "aged-regions" not in found
-    assert "reads-even" not in found
-    assert "90%" in found["map-unsteady"].evidence
+    verdicts = _verdicts(_file([500.0] * 12 + [50.0] * 8, unsteady=0.9), steady)
+    assert "aged-regions" not in verdicts
+    assert "reads-even" not in verdicts
+    assert "90%" in verdicts["map-unsteady"].evidence
 
 
 def test_slow_regions_of_a_virtual_disk_are_only_a_note() -> None:
     virtual = Device("vda", "/dev/vda", "drive", "virtio", is_drive=True)
-    found = _verdicts(_file([500.0] * 12 + [50.0] * 8), drive=virtual)
-    assert found["aged-regions"].severity == "note"
+    verdicts = _verdicts(_file([500.0] * 12 + [50.0] * 8), drive=virtual)
+    assert verdicts["aged-regions"].severity == "note"
 
 
 def test_too_few_pieces_give_no_verdict() -> None:
@@ -74,11 +74,11 @@ def test_too_few_pieces_give_no_verdict() -> None:
 @pytest.mark.parametrize(("mean_kib", "severity"), [(32, "warn"), (512, "note"), (4096, None)])
 def test_the_severity_of_fragmentation_depends_on_size(mean_kib: int, severity: str | None) -> None:
     file = File("/data/a b", 256 * mean_kib << 10, 256, 256 * mean_kib << 10, 1)
-    found = _verdicts(file).get("fragmented")
-    assert (found.severity if found else None) == severity
-    if found:
-        assert found.value == 256
-        assert found.remedy == "sudo e4defrag -v '/data/a b'"
+    verdict = _verdicts(file).get("fragmented")
+    assert (verdict.severity if verdict else None) == severity
+    if verdict:
+        assert verdict.value == 256
+        assert verdict.remedy == "sudo e4defrag -v '/data/a b'"
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,10 @@ def test_the_map_of_a_real_file_is_in_file_order_and_does_not_modify_it(
 ) -> None:
     path, extents = _file(drive_directory, 16)
     before = path.stat()
-    found = read_map(path, extents, Budget(UNLIMITED_S, 1 << 40))
-    assert [piece.offset for piece in found.pieces] == [0, PIECE, 2 * PIECE, 3 * PIECE]
-    assert all(piece.seconds > 0 for piece in found.pieces)
-    assert not found.through_cache
+    speeds = read_map(path, extents, Budget(UNLIMITED_S, 1 << 40))
+    assert [piece.offset for piece in speeds.pieces] == [0, PIECE, 2 * PIECE, 3 * PIECE]
+    assert all(piece.seconds > 0 for piece in speeds.pieces)
+    assert not speeds.through_cache
     after = path.stat()
     assert (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
 
@@ -95,8 +95,8 @@ def test_without_time_nothing_is_read(
     drive_directory: Path,
 ) -> None:
     path, extents = _file(drive_directory, 8)
-    found = read_map(path, extents, Budget(0, 1 << 40))
-    assert (found.pieces, found.unsteady) == ([], None)
+    speeds = read_map(path, extents, Budget(0, 1 << 40))
+    assert (speeds.pieces, speeds.unsteady) == ([], None)
 
 
 def test_direct_reads_served_by_the_page_cache_are_detected(

@@ -127,7 +127,7 @@ def test_a_page_without_maps_has_no_figures(tmp_path: Path) -> None:
 
 
 def test_a_page_never_replaces_a_device_and_needs_an_existing_folder(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no plain file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         write_html(_report(), Path("/dev/null"))
     with pytest.raises(UsageError, match="cannot be written"):
         write_html(_report(), tmp_path / "nowhere" / "page.html")

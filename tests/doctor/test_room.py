@@ -26,8 +26,8 @@ def _verdicts(
         health=Health("smartctl", unallocated_bytes=unallocated),
     )
     mount = Mounted("/", "ext4", "/dev/nvme0n1", total_bytes=1000, free_bytes=int(1000 * free))
-    found = judge(Snapshot("/", True, mounts=(mount,), devices=(drive,)))
-    return {verdict.code: verdict for verdict in found}
+    stack = Snapshot("/", True, mounts=(mount,), devices=(drive,))
+    return {verdict.code: verdict for verdict in judge(stack)}
 
 
 @pytest.mark.parametrize(
@@ -40,15 +40,15 @@ def test_an_unknown_model_has_the_next_power_of_two_of_flash(size: int, flash: i
 
 def test_known_models_have_their_published_flash() -> None:
     assert flash_of("Samsung SSD 850 PRO 128GB", 128 * 10**9).size_bytes == 129 * GIB
-    found = _verdicts(128 * 10**9, "Samsung SSD 850 PRO 128GB")["spare"]
-    assert (found.value, "7.6%" in found.says, "8.2%" in found.says) == (0.0759, True, True)
+    verdict = _verdicts(128 * 10**9, "Samsung SSD 850 PRO 128GB")["spare"]
+    assert (verdict.value, "7.6%" in verdict.says, "8.2%" in verdict.says) == (0.0759, True, True)
 
 
 def test_capacity_outside_namespaces_counts_as_spare() -> None:
-    found = _verdicts(500 * 10**9, unallocated=500 * 10**9)["spare"]
-    assert found.severity == "good"
-    assert found.value == pytest.approx(1 - 500e9 / 2**40, abs=1e-4)
-    assert "not in any namespace" in found.evidence
+    verdict = _verdicts(500 * 10**9, unallocated=500 * 10**9)["spare"]
+    assert verdict.severity == "good"
+    assert verdict.value == pytest.approx(1 - 500e9 / 2**40, abs=1e-4)
+    assert "not in any namespace" in verdict.evidence
     assert _verdicts(1000 * 10**9)["spare"].severity == "note"
 
 
@@ -56,8 +56,8 @@ def test_capacity_outside_namespaces_counts_as_spare() -> None:
     ("free", "severity"), [(0.11, None), (0.10, "warn"), (0.04, "warn"), (0.03, "bad")]
 )
 def test_a_file_system_is_nearly_full_from_90_percent(free: float, severity: str | None) -> None:
-    found = _verdicts(10**12, free=free).get("nearly-full")
-    assert (found.severity if found else None) == severity
+    verdict = _verdicts(10**12, free=free).get("nearly-full")
+    assert (verdict.severity if verdict else None) == severity
 
 
 @pytest.mark.parametrize(

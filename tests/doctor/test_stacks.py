@@ -132,9 +132,9 @@ def test_every_problem_has_evidence_a_cost_and_a_remedy(read_stack: ReadStack, n
 
 
 def test_findings_that_share_a_code_are_named_by_their_place(read_stack: ReadStack) -> None:
-    found = findings(judge(read_stack("btrfs")))
-    assert (found["worn:nvme0n1"].value, found["worn:nvme1n1"].value) == (4.0, 104.0)
-    assert found["failing"].value == "the spare blocks are below their threshold"
+    by_name = findings(judge(read_stack("btrfs")))
+    assert (by_name["worn:nvme0n1"].value, by_name["worn:nvme1n1"].value) == (4.0, 104.0)
+    assert by_name["failing"].value == "the spare blocks are below their threshold"
 
 
 def test_the_summary_is_the_worst_verdict_and_the_counts(read_stack: ReadStack) -> None:

@@ -1,4 +1,4 @@
-"""What the gate's own tests share: the checkout, and a way to run its tools on a copy of it."""
+"""Fixtures of the gate's tests: the checkout, and a way to run tools on copies of it."""
 
 import os
 import subprocess
@@ -19,9 +19,9 @@ def checkout() -> Path:
 
 @pytest.fixture(scope="session")
 def run() -> Run:
-    """Runs a program in a folder and gives its exit code with all that it said in `stdout`.
+    """Runs a program in a folder; `stdout` of the result also has its standard error.
 
-    `variables` are set on top. Programs of this environment are found before others.
+    `variables` are added to the environment. Programs of this virtual environment come first.
     """
 
     def run_in(

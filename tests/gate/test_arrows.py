@@ -1,4 +1,4 @@
-"""Each arrow of the design is seen to hold: a planted import against it stops the real tool."""
+"""The dependency rules: an import planted against one makes the real tool fail."""
 
 import shutil
 import subprocess
@@ -9,22 +9,24 @@ from pathlib import Path
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-Said = subprocess.CompletedProcess[str]
+Result = subprocess.CompletedProcess[str]
 
 # Cargo
 
 
-def arrows_of(manifest: Path) -> str:
-    """The manifest with its arrows to our own crates alone: they need no registry."""
-    described = tomllib.loads(manifest.read_text())
-    lines = ["[package]", f'name = "{described["package"]["name"]}"', 'version = "0.1.0"']
+def dependencies_of(manifest: Path) -> str:
+    """The manifest with only the dependencies on our own crates, which need no registry."""
+    content = tomllib.loads(manifest.read_text())
+    lines = ["[package]", f'name = "{content["package"]["name"]}"', 'version = "0.1.0"']
     for table in ("dependencies", "dev-dependencies"):
         lines.append(f"[{table}]")
-        lines += [arrow_to(name) for name in described.get(table, {}) if name.startswith("ssdlab-")]
+        lines += [
+            dependency_on(name) for name in content.get(table, {}) if name.startswith("ssdlab-")
+        ]
     return "\n".join(lines) + "\n"
 
 
-def arrow_to(crate: str) -> str:
+def dependency_on(crate: str) -> str:
     return f'{crate} = {{ path = "../{crate.removeprefix("ssdlab-")}" }}'
 
 
@@ -36,50 +38,48 @@ def crates(checkout: Path, tmp_path: Path) -> Path:
         crate = tmp_path / "crates" / manifest.parent.name
         (crate / "src").mkdir(parents=True)
         (crate / "src/lib.rs").write_text("//! Empty.\n")
-        (crate / "Cargo.toml").write_text(arrows_of(manifest))
+        (crate / "Cargo.toml").write_text(dependencies_of(manifest))
     return tmp_path
 
 
-def metadata(run: Run, crates: Path) -> Said:
+def metadata(run: Run, crates: Path) -> Result:
     return run(crates, "cargo", "metadata", "--offline", "--format-version", "1")
 
 
 def depend(crates: Path, crate: str, on: str) -> None:
     manifest = crates / "crates" / crate / "Cargo.toml"
     text = manifest.read_text()
-    arrow = f"[dependencies]\n{arrow_to(f'ssdlab-{on}')}\n"
-    manifest.write_text(text.replace("[dependencies]\n", arrow, 1))
+    dependency = f"[dependencies]\n{dependency_on(f'ssdlab-{on}')}\n"
+    manifest.write_text(text.replace("[dependencies]\n", dependency, 1))
 
 
 def test_cargo_accepts_the_crates_as_they_are(run: Run, crates: Path) -> None:
-    said = metadata(run, crates)
-    assert said.returncode == 0, said.stdout
+    result = metadata(run, crates)
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize(
     ("crate", "on"), [("device", "workload"), ("time", "device"), ("workload", "python")]
 )
-def test_cargo_refuses_an_arrow_that_turns_round(
-    run: Run, crates: Path, crate: str, on: str
-) -> None:
+def test_cargo_refuses_a_reversed_dependency(run: Run, crates: Path, crate: str, on: str) -> None:
     depend(crates, crate, on)
-    said = metadata(run, crates)
-    assert said.returncode != 0
-    assert "cyclic package dependency" in said.stdout
+    result = metadata(run, crates)
+    assert result.returncode != 0
+    assert "cyclic package dependency" in result.stdout
 
 
-def test_tidy_refuses_that_one_device_sees_another(run: Run, checkout: Path, crates: Path) -> None:
+def test_tidy_refuses_a_dependency_between_devices(run: Run, checkout: Path, crates: Path) -> None:
     assert "arrow" not in tidy(run, checkout, crates).stdout
     depend(crates, "flash", on="uring")
-    said = tidy(run, checkout, crates)
-    assert said.returncode == 1
-    assert "crates/flash/Cargo.toml:1: arrow: flash must not depend on uring" in said.stdout
+    result = tidy(run, checkout, crates)
+    assert result.returncode == 1
+    assert "crates/flash/Cargo.toml:1: arrow: flash must not depend on uring" in result.stdout
 
 
-def test_tidy_refuses_a_crate_that_no_rule_names(run: Run, checkout: Path, crates: Path) -> None:
+def test_tidy_refuses_a_crate_without_a_rule(run: Run, checkout: Path, crates: Path) -> None:
     shutil.copytree(crates / "crates/time", crates / "crates/stray")
-    said = tidy(run, checkout, crates)
-    assert "tools/tidy_arrows.py does not say what stray may see" in said.stdout
+    result = tidy(run, checkout, crates)
+    assert "tools/tidy_arrows.py has no rule for the crate stray" in result.stdout
 
 
 # clippy
@@ -93,7 +93,7 @@ pub fn order(names: &BTreeMap<u64, u64>) -> u64 {
     names.values().sum()
 }
 """
-UNREPEATABLE = {
+NONDETERMINISTIC = {
     "HashMap": "pub fn find(names: &std::collections::HashMap<u64, u64>) -> u64 { names[&1] }",
     "HashSet": "pub fn many(names: &std::collections::HashSet<u64>) -> usize { names.len() }",
     "Instant::now": "pub fn now() -> std::time::Instant { std::time::Instant::now() }",
@@ -105,8 +105,8 @@ UNREPEATABLE = {
 @pytest.fixture(scope="module")
 def model(
     checkout: Path, run: Run, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[str], Said]]:
-    """Runs the gate's clippy on crates/flash with this source, below the real rules and `time`."""
+) -> Iterator[Callable[[str], Result]]:
+    """Runs the gate's clippy on crates/flash with this source, with the real rules and `time`."""
     if run(checkout, "cargo", "clippy", "--version").returncode != 0:
         pytest.skip("clippy is not installed: rustup component add clippy")
     root = tmp_path_factory.mktemp("model")
@@ -119,7 +119,7 @@ def model(
     manifest = manifest.replace("ssdlab-time", "ssdlab-flash")
     (flash / "Cargo.toml").write_text(f"{manifest}ssdlab-time.workspace = true\n")
 
-    def clippy(source: str) -> Said:
+    def clippy(source: str) -> Result:
         (flash / "src/lib.rs").write_text(source)
         command = ["cargo", "clippy", "--offline", "--package", "ssdlab-flash", "--all-targets"]
         return run(root, *command, "--", "-D", "warnings", CARGO_TARGET_DIR=str(root / "target"))
@@ -128,19 +128,19 @@ def model(
     shutil.rmtree(root / "target", ignore_errors=True)
 
 
-def test_clippy_accepts_a_model_that_repeats(model: Callable[[str], Said]) -> None:
-    said = model(CLEAN_MODEL)
-    assert said.returncode == 0, said.stdout
+def test_clippy_accepts_a_deterministic_model(model: Callable[[str], Result]) -> None:
+    result = model(CLEAN_MODEL)
+    assert result.returncode == 0, result.stdout
 
 
-@pytest.mark.parametrize("planted", UNREPEATABLE)
-def test_clippy_refuses_what_makes_a_model_unrepeatable(
-    model: Callable[[str], Said], planted: str
+@pytest.mark.parametrize("planted", NONDETERMINISTIC)
+def test_clippy_refuses_nondeterminism_in_a_model(
+    model: Callable[[str], Result], planted: str
 ) -> None:
-    said = model(f"{CLEAN_MODEL}\n/// Planted.\n{UNREPEATABLE[planted]}\n")
-    assert said.returncode != 0
-    assert "use of a disallowed" in said.stdout
-    assert planted in said.stdout
+    result = model(f"{CLEAN_MODEL}\n/// Planted.\n{NONDETERMINISTIC[planted]}\n")
+    assert result.returncode != 0
+    assert "use of a disallowed" in result.stdout
+    assert planted in result.stdout
 
 
 # import-linter and ruff
@@ -148,7 +148,7 @@ def test_clippy_refuses_what_makes_a_model_unrepeatable(
 
 @pytest.fixture
 def package(checkout: Path, tmp_path: Path) -> Path:
-    """A copy of the Python package and of the rules on it."""
+    """A copy of the Python package and of pyproject.toml."""
     shutil.copy(checkout / "pyproject.toml", tmp_path)
     shutil.copytree(
         checkout / "python",
@@ -158,7 +158,7 @@ def package(checkout: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lint_imports(run: Run, package: Path) -> Said:
+def lint_imports(run: Run, package: Path) -> Result:
     return run(package, "lint-imports", "--no-cache", PYTHONPATH=str(package / "python"))
 
 
@@ -169,8 +169,8 @@ def plant(package: Path, module: str, line: str) -> Path:
 
 
 def test_import_linter_accepts_the_package_as_it_is(run: Run, package: Path) -> None:
-    said = lint_imports(run, package)
-    assert said.returncode == 0, said.stdout
+    result = lint_imports(run, package)
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_import_linter_accepts_the_package_as_it_is(run: Run, package: Path) -> 
         ("errors", "units"),
     ],
 )
-def test_import_linter_refuses_an_import_that_points_up_or_sideways(
+def test_import_linter_refuses_an_import_from_a_higher_layer_or_a_sibling(
     run: Run, package: Path, importer: str, imported: str
 ) -> None:
     home = package / "python/ssdlab" / importer
@@ -227,14 +227,12 @@ def test_import_linter_refuses_a_package_that_no_layer_names(run: Run, package: 
         "from ssdlab._native import simulate",
     ],
 )
-def test_ruff_lets_device_alone_import_the_native_module(
-    run: Run, package: Path, line: str
-) -> None:
+def test_ruff_lets_only_device_import_the_native_module(run: Run, package: Path, line: str) -> None:
     check = ("ruff", "check", "--no-cache", "--output-format", "concise", "--ignore", "F401")
     for importer, allowed in {"device": True, "report": False, "cli": False}.items():
-        said = run(package, *check, plant(package, f"{importer}/planted.py", line))
-        assert (said.returncode == 0) == allowed, said.stdout
-        assert ("only ssdlab.device imports the native module" in said.stdout) != allowed
+        result = run(package, *check, plant(package, f"{importer}/planted.py", line))
+        assert (result.returncode == 0) == allowed, result.stdout
+        assert ("only ssdlab.device imports the native module" in result.stdout) != allowed
 
 
 # The folders of crates/flash
@@ -242,7 +240,7 @@ def test_ruff_lets_device_alone_import_the_native_module(
 
 @pytest.fixture
 def flash(tmp_path: Path) -> Path:
-    """The flash crate's folders, each with a module that sees what it may."""
+    """The folders of crates/flash, each with a module that follows the rules."""
     for module, code in {
         "nand/die.rs": "// The ftl decides which.\npub struct Die;\n",
         "ftl/gc.rs": "use crate::nand::die::Die;\n",
@@ -256,32 +254,30 @@ def flash(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def tidy(run: Run, checkout: Path, root: Path) -> Said:
+def tidy(run: Run, checkout: Path, root: Path) -> Result:
     return run(checkout, "python", "tools/tidy.py", root)
 
 
-def test_tidy_lets_ftl_see_nand_and_ssd_both(run: Run, checkout: Path, flash: Path) -> None:
-    said = tidy(run, checkout, flash)
-    assert said.returncode == 0, said.stdout
+def test_tidy_lets_ftl_use_nand_and_ssd_use_both(run: Run, checkout: Path, flash: Path) -> None:
+    result = tidy(run, checkout, flash)
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize(
     "line",
     ["use crate::ftl::gc;", "use super::super::ftl;", "use crate::{config, ftl::{gc, l2p}};"],
 )
-def test_tidy_refuses_that_nand_names_ftl(run: Run, checkout: Path, flash: Path, line: str) -> None:
+def test_tidy_refuses_nand_that_names_ftl(run: Run, checkout: Path, flash: Path, line: str) -> None:
     file = flash / "crates/flash/src/nand/die.rs"
     file.write_text(f"{file.read_text()}{line}\n")
-    said = tidy(run, checkout, flash)
-    assert said.returncode == 1
-    assert "crates/flash/src/nand/die.rs:4: arrow: nand must not name ftl" in said.stdout
+    result = tidy(run, checkout, flash)
+    assert result.returncode == 1
+    assert "crates/flash/src/nand/die.rs:4: arrow: nand must not name ftl" in result.stdout
 
 
-def test_tidy_refuses_that_another_than_ssd_sees_both(
-    run: Run, checkout: Path, flash: Path
-) -> None:
+def test_tidy_refuses_both_nand_and_ftl_outside_ssd(run: Run, checkout: Path, flash: Path) -> None:
     file = flash / "crates/flash/src/config.rs"
     file.write_text(f"{file.read_text()}use crate::ftl::gc;\n")
-    said = tidy(run, checkout, flash)
-    assert said.returncode == 1
-    assert "crates/flash/src/config.rs:4: arrow: only ssd sees both" in said.stdout
+    result = tidy(run, checkout, flash)
+    assert result.returncode == 1
+    assert "crates/flash/src/config.rs:4: arrow: only ssd uses both" in result.stdout

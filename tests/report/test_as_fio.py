@@ -1,4 +1,4 @@
-"""A run's steps as a fio job file: fio takes it, and does as many requests as the run did."""
+"""A run's steps as a fio job file: fio accepts it and does as many requests as the run did."""
 
 from __future__ import annotations
 
@@ -58,31 +58,29 @@ def _run(folder: Path, session: RunSession, experiment: str, target: str) -> Run
 @pytest.fixture
 def jobs_run(tmp_path: Path, drive_directory: Path) -> Run:
     """A run of three jobs in a directory."""
-    chosen = workload.Plan(tuple(parse_fio(JOBS)), "job.fio")
-    with open_for_run(TargetOptions(parse_target(str(drive_directory)), chosen.size)) as opened:
+    plan = workload.Plan(tuple(parse_fio(JOBS)), "job.fio")
+    with open_for_run(TargetOptions(parse_target(str(drive_directory)), plan.size)) as opened:
         session = RunSession(opened)
-        session.run_plan(workload.measure, chosen)
+        session.run_plan(workload.measure, plan)
     return _run(tmp_path, session, "workload", str(drive_directory))
 
 
-def test_the_printed_file_reads_as_the_jobs_that_were_run(jobs_run: Run) -> None:
-    asked = [row for row in jobs_run.tables["steps"].to_pylist() if row["phase"] == "job"]
-    printed = [each for each in parse_fio(as_fio(jobs_run)) if "job" in each.name]
-    assert [each.name for each in printed] == ["2-job mixed", "3-job paced", "4-job strided"]
-    assert [each.job for each in printed] == [decode(row["job"], Job) for row in asked]
-    assert [each.engine for each in printed] == ["io_uring", "sync", "io_uring"]
-    assert all(each.stonewall for each in printed)
-    fills = [each for each in parse_fio(as_fio(jobs_run)) if "fill" in each.name]
+def test_the_job_file_parses_to_the_jobs_of_the_run(jobs_run: Run) -> None:
+    recorded = [row for row in jobs_run.tables["steps"].to_pylist() if row["phase"] == "job"]
+    printed = [job for job in parse_fio(as_fio(jobs_run)) if "job" in job.name]
+    assert [job.name for job in printed] == ["2-job mixed", "3-job paced", "4-job strided"]
+    assert [job.job for job in printed] == [decode(row["job"], Job) for row in recorded]
+    assert [job.engine for job in printed] == ["io_uring", "sync", "io_uring"]
+    assert all(job.stonewall for job in printed)
+    fills = [job for job in parse_fio(as_fio(jobs_run)) if "fill" in job.name]
     rows = [row for row in jobs_run.tables["steps"].to_pylist() if row["phase"] == "fill"]
     registered = ["registered_buffers" in row["engine"] for row in rows]
     assert rows
-    assert [each.options.registered_buffers for each in fills] == registered
+    assert [job.options.registered_buffers for job in fills] == registered
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_fio_does_as_many_requests_of_each_kind_from_what_is_printed(
-    jobs_run: Run, drive_directory: Path
-) -> None:
+def test_fio_does_as_many_requests_per_job_as_the_run(jobs_run: Run, drive_directory: Path) -> None:
     path = drive_directory / "job.fio"
     path.write_text(as_fio(jobs_run))
     done = subprocess.run(
@@ -97,11 +95,11 @@ def test_fio_does_as_many_requests_of_each_kind_from_what_is_printed(
         for job in json.loads(done.stdout)["jobs"]
     }
     steps = jobs_run.tables["steps"].to_pylist()
-    ours = {row["phase"] + row["case"]: row["requests"] for row in steps if row["bytes"]}
-    assert list(counts.values()) == list(ours.values())
+    expected = {row["phase"] + row["case"]: row["requests"] for row in steps if row["bytes"]}
+    assert list(counts.values()) == list(expected.values())
 
 
-def test_a_step_that_fio_cannot_say_is_a_comment_with_its_reason(tmp_path: Path) -> None:
+def test_a_step_that_fio_cannot_express_is_a_comment_with_the_reason(tmp_path: Path) -> None:
     with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 28), 16 * MIB)) as opened:
         session = RunSession(opened)
         session.run(
@@ -118,8 +116,8 @@ def test_a_step_that_fio_cannot_say_is_a_comment_with_its_reason(tmp_path: Path)
         session.flush()
         session.recording.add(StepRow({"phase": "old", "rest_s": 0.0, "case": ""}))
     text = as_fio(_run(tmp_path, session, "aging", "twin:toshiba-xg5"))
-    assert "; here it rested for 1 s\n" in text
-    assert "; 0-read: fio cannot say this: fio job '0-read': op is read" in text
-    assert "; 1-flush: fio has no job of one flush; end_fsync=1" in text
-    assert "; 2-old: what was asked of the drive was not recorded" in text
+    assert "; the run paused for 1 s here\n" in text
+    assert "; 0-read: fio cannot express this: fio job '0-read': op is read" in text
+    assert "; 1-flush: fio has no job for one flush; use end_fsync=1" in text
+    assert "; 2-old: its job was not recorded" in text
     assert all(line.startswith(";") for line in text.splitlines() if line)

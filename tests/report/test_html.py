@@ -1,4 +1,4 @@
-"""The HTML page: complete, self-contained, safe against what drives and users call themselves."""
+"""The HTML page: complete, self-contained, and safe with hostile names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOSTILE = '</title><script>alert("1")</script>$\\frac{'
 
 @pytest.fixture
 def page_of(tmp_path: Path) -> Any:
-    """`page_of(runs)` -> the text of their page."""
+    """`page_of(runs)` -> the HTML of their page."""
 
     def write(runs: list[Run]) -> str:
         path = tmp_path / "report.html"
@@ -34,22 +34,22 @@ def page_of(tmp_path: Path) -> Any:
 
 
 class Elements(HTMLParser):
-    """Collects elements and attributes and fails where an element is not closed."""
+    """Collects elements and attributes; fails on a mismatched end tag."""
 
     VOID = frozenset({"meta", "br", "img", "link", "hr", "input"})
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
         if tag not in self.VOID:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open, f"</{tag}> closes nothing"
@@ -63,7 +63,7 @@ def parsed(page: str) -> Elements:
 
 
 def test_the_page_loads_nothing_and_runs_no_script(page: str) -> None:
-    for tag, attributes in parsed(page).seen:
+    for tag, attributes in parsed(page).elements:
         assert tag not in {"script", "link", "iframe", "img", "object", "embed", "base"}
         for name in ("src", "href", "xlink:href", "srcset", "action"):
             assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
@@ -80,20 +80,20 @@ def test_every_element_that_is_opened_is_closed(page: str) -> None:
 
 
 def test_no_two_elements_share_an_id(page: str) -> None:
-    names = Counter(attributes.get("id") for _, attributes in parsed(page).seen)
+    names = Counter(attributes.get("id") for _, attributes in parsed(page).elements)
     del names[None]
     assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_links_within_the_page_lead_somewhere(page: str) -> None:
-    seen = parsed(page).seen
-    names = {attributes.get("id") for _, attributes in seen}
-    links = [attributes["href"] for tag, attributes in seen if tag == "a"]
+    elements = parsed(page).elements
+    names = {attributes.get("id") for _, attributes in elements}
+    links = [attributes["href"] for tag, attributes in elements if tag == "a"]
     assert len(links) == 3
     assert {str(link)[1:] for link in links} <= names
 
 
-def test_every_run_stands_there_with_verdict_and_target(two_runs: list[Run], page: str) -> None:
+def test_every_run_has_its_verdict_target_and_name(two_runs: list[Run], page: str) -> None:
     for run in two_runs:
         assert str(escape(run.result.verdict)) in page
         assert f'<span class="mono">{run.manifest.target}</span>' in page
@@ -102,20 +102,20 @@ def test_every_run_stands_there_with_verdict_and_target(two_runs: list[Run], pag
 
 def test_every_warning_is_a_box_with_its_sentence(two_runs: list[Run], page: str) -> None:
     boxes = re.findall(r'<p class="warning" role="note">(.*?)</p>', page)
-    said = [unescape(re.sub("<.*?>", "", box)) for box in boxes]
+    texts = [unescape(re.sub("<.*?>", "", box)) for box in boxes]
     for warning in two_runs[1].result.warnings:
-        assert any(warning.code in box and warning.sentence in box for box in said)
+        assert any(warning.code in box and warning.sentence in box for box in texts)
     assert "2 warnings" in page
 
 
-def test_a_run_that_was_interrupted_says_so_twice(two_runs: list[Run], page_of: Any) -> None:
+def test_an_interrupted_run_is_marked_as_not_complete(two_runs: list[Run], page_of: Any) -> None:
     page = page_of(two_runs)
     assert page.count("not complete") == 1
-    assert "This run was interrupted: what follows is what was measured until then." in page
+    assert "This run was interrupted: the results cover only the part that was measured." in page
     assert "not complete" not in page_of(two_runs[:1])
 
 
-def test_measures_and_findings_stand_as_given(page: str) -> None:
+def test_measures_and_findings_have_their_values(page: str) -> None:
     rows = re.findall(r"<tr>(<td.*?)</tr>", page)
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows]
     assert ["250", "6.1", "6.80", "602", "6.80 6.80 6.85"] in cells
@@ -142,7 +142,7 @@ def test_the_target_is_described_with_units(page: str) -> None:
 
 
 @pytest.mark.parametrize("experiment", ["aging", "fragments"])
-def test_names_from_outside_stay_text(make_run: Any, page_of: Any, experiment: str) -> None:
+def test_hostile_names_are_escaped(make_run: Any, page_of: Any, experiment: str) -> None:
     run = make_run(
         experiment=experiment,
         target=f"/mnt/{HOSTILE}",
@@ -177,13 +177,13 @@ def test_each_figure_is_valid_xml_with_a_title_in_both_widths(page: str) -> None
         assert "width" not in root.attrib
 
 
-def test_a_run_that_measured_nothing_has_a_page(make_run: Any, page_of: Any) -> None:
+def test_a_run_without_measures_has_a_page(make_run: Any, page_of: Any) -> None:
     page = page_of([make_run(measures=[], findings={}, verdict="", outcome="interrupted")])
     assert "Nothing was measured." in page
     assert "No verdict: too little was measured." in page
 
 
-def test_an_unknown_experiment_shows_all_it_measured(make_run: Any, page_of: Any) -> None:
+def test_an_unknown_experiment_shows_all_its_measures(make_run: Any, page_of: Any) -> None:
     run = make_run(
         experiment="another",
         measures=[
@@ -205,7 +205,7 @@ def test_an_unknown_experiment_shows_all_it_measured(make_run: Any, page_of: Any
     assert "1 GiB" in page
 
 
-def test_runs_of_one_experiment_stand_together(make_run: Any, page_of: Any) -> None:
+def test_runs_are_grouped_by_experiment(make_run: Any, page_of: Any) -> None:
     runs = [make_run("a"), make_run("b", experiment="another"), make_run("c")]
     page = page_of(runs)
     sections = re.findall(r'id="run-(\d)".*?<td>([abc])</td>', page, re.DOTALL)
@@ -217,8 +217,8 @@ def test_the_command_repeats_the_run(make_run: Any, page_of: Any) -> None:
     command = "<pre>ssdlab run aging twin:toshiba-xg5 --size 4096MiB --capacity 512000000000B"
     scaled = {"options": {"--size": "4096MiB"}, "wish": {"capacity_bytes": 512_000_000_000}}
     assert f"{command} --seed 7</pre>" in page_of([make_run("twin", **scaled)])
-    asked = {"--size": "512MiB", "--quick": True, "--rest": "90s"}
-    run = make_run("dir", target="/mnt/my disk", device={"kind": "directory"}, options=asked)
+    options = {"--size": "512MiB", "--quick": True, "--rest": "90s"}
+    run = make_run("dir", target="/mnt/my disk", device={"kind": "directory"}, options=options)
     words = "'/mnt/my disk' --size 512MiB --quick --rest 90s --seed 7"
     assert f"<pre>ssdlab run aging {escape(words)}</pre>" in page_of([run])
 
@@ -227,27 +227,25 @@ def test_the_same_runs_give_the_same_page(two_runs: list[Run], page_of: Any) -> 
     assert page_of(two_runs) == page_of(two_runs)
 
 
-def test_a_page_that_cannot_be_written_leaves_nothing_behind(
-    two_runs: list[Run], tmp_path: Path
-) -> None:
+def test_a_page_that_cannot_be_written_leaves_no_files(two_runs: list[Run], tmp_path: Path) -> None:
     occupied = tmp_path / "occupied"
     occupied.mkdir()
     (occupied / "file").touch()
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(UsageError, match="occupied is no plain file"):
+    with pytest.raises(UsageError, match="occupied is not a regular file"):
         write_html(two_runs[:1], occupied)
     assert sorted(tmp_path.iterdir()) == before
     with pytest.raises(UsageError, match="No such file or directory"):
         write_html(two_runs[:1], tmp_path / "missing" / "report.html")
 
 
-def test_a_report_takes_the_place_of_no_device_or_pipe_and_follows_a_link(
+def test_a_report_never_replaces_a_device_or_pipe_and_follows_links(
     two_runs: list[Run], tmp_path: Path
 ) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, Path("/dev/null")):
-        with pytest.raises(UsageError, match="is no plain file"):
+        with pytest.raises(UsageError, match="is not a regular file"):
             write_html(two_runs[:1], path)
     assert Path("/dev/null").is_char_device()
     assert pipe.is_fifo()
@@ -260,7 +258,7 @@ def test_a_report_takes_the_place_of_no_device_or_pipe_and_follows_a_link(
 
 @pytest.mark.parametrize("name", ["", ".", "/"])
 def test_a_report_needs_a_name(two_runs: list[Run], name: str) -> None:
-    with pytest.raises(UsageError, match="is no plain file"):
+    with pytest.raises(UsageError, match="is not a regular file"):
         write_html(two_runs[:1], Path(name))
 
 

@@ -59,7 +59,7 @@ def test_what_was_not_recorded_by_kind_is_told_as_a_whole(make_run: Any) -> None
     assert "all" in by_step(make_run())[0].rows[0]
 
 
-def test_the_page_has_a_row_a_step_and_kind_the_terminal_one_for_equal_steps(
+def test_the_page_has_a_row_per_step_and_kind_and_the_terminal_merges_equal_steps(
     make_run: Any,
 ) -> None:
     run = make_run(recording=_recording([4096, 4096, 8192]))
@@ -74,7 +74,7 @@ def test_the_page_has_a_row_a_step_and_kind_the_terminal_one_for_equal_steps(
     ]
 
 
-def test_the_terminal_has_a_few_rows_and_says_how_many_more(
+def test_the_terminal_limits_the_rows_and_prints_how_many_are_left_out(
     make_run: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from rich.console import Console
@@ -83,10 +83,10 @@ def test_the_terminal_has_a_few_rows_and_says_how_many_more(
     table, left = by_kind(run)
     assert (len(table.rows), left) == (ROWS_ON_TERMINAL, 2)
     render(run, Console(width=80))
-    assert "2 more rows: see them with --html" in capsys.readouterr().out
+    assert "2 more rows: use --html to see them" in capsys.readouterr().out
 
 
-def test_a_table_that_has_percentiles_is_not_followed_by_another(make_run: Any) -> None:
+def test_no_latency_table_if_the_measures_have_percentiles(make_run: Any) -> None:
     run = make_run(recording=_recording([4096]), measures=[{"latency_us_p50": 1.0, "read_s": 1}])
     assert by_kind(run)[0].rows == ()
 

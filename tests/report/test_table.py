@@ -1,4 +1,4 @@
-"""Tables on narrow terminals: numbers and words stay whole, nothing is wider than the terminal."""
+"""Tables on narrow terminals: unbroken numbers and words, never wider than the terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def printed(table: Table, width: int) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
-def test_a_table_that_fits_has_its_columns_and_whole_headings() -> None:
+def test_a_table_that_fits_has_columns_with_unbroken_headings() -> None:
     assert printed(NUMBERS, 60).splitlines() == [
         " Written over it          All reads",
         "             MiB                  s  Case",
@@ -34,7 +34,7 @@ def test_a_table_that_fits_has_its_columns_and_whole_headings() -> None:
     ]
 
 
-def test_on_less_room_the_headings_are_broken_between_words() -> None:
+def test_on_a_narrower_terminal_headings_are_wrapped() -> None:
     assert printed(NUMBERS, 45).splitlines() == [
         " Written",
         "    over                All",
@@ -44,7 +44,7 @@ def test_on_less_room_the_headings_are_broken_between_words() -> None:
     ]
 
 
-def test_on_still_less_each_row_is_a_paragraph() -> None:
+def test_on_the_narrowest_terminal_each_row_is_a_paragraph() -> None:
     assert printed(NUMBERS, 30).splitlines() == [
         " 631.25: All reads 0.888 0.888",
         " 0.888 s, Case overwritten",
@@ -62,8 +62,8 @@ def test_a_run_is_readable_at_any_width(make_run: Any, width: int) -> None:
         assert {f"{row['read_s']:.2f}"} <= {word.rstrip(",") for word in words}
 
 
-def test_a_list_of_runs_on_a_narrow_terminal_keeps_its_verdicts_together(make_run: Any) -> None:
+def test_a_list_of_runs_on_a_narrow_terminal_keeps_verdicts_in_one_piece(make_run: Any) -> None:
     run = make_run()
-    shown = printed(RunList([run]).table, 60)
-    assert " ".join(shown.split()).startswith("2026-11-21 10:15: Experiment aging, Target")
-    assert " ".join(run.result.verdict.split()) in " ".join(shown.split())
+    text = printed(RunList([run]).table, 60)
+    assert " ".join(text.split()).startswith("2026-11-21 10:15: Experiment aging, Target")
+    assert " ".join(run.result.verdict.split()) in " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Text on the terminal: 80 columns, the same without colour, safe from control characters."""
+"""The report on the terminal: 80 columns, the same without colour, no control characters."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ssdlab.report import render
 from ssdlab.warning import MeasurementWarning
 
 
-def shown(run: Run, **options: Any) -> str:
+def rendered(run: Run, **options: Any) -> str:
     text = io.StringIO()
     render(run, Console(file=text, width=80, **options))
     return text.getvalue()
 
 
 def lines_of(run: Run) -> list[str]:
-    return [line.rstrip() for line in shown(run).splitlines()]
+    return [line.rstrip() for line in rendered(run).splitlines()]
 
 
-def test_a_run_reads_like_this(make_run: Any) -> None:
+def test_the_report_of_a_run_equals_the_snapshot(make_run: Any) -> None:
     run = make_run(
         warnings=[MeasurementWarning("noisy", "The reads differ by 48 %: run it again.")]
     )
@@ -59,7 +59,7 @@ SNAPSHOT = """
 """
 
 
-def test_nothing_but_the_folder_is_wider_than_the_terminal(two_runs: list[Run]) -> None:
+def test_only_the_folder_may_be_wider_than_the_terminal(two_runs: list[Run]) -> None:
     for run in two_runs:
         *lines, folder = lines_of(run)
         assert max(map(len, lines)) <= 80
@@ -71,46 +71,48 @@ def test_a_long_folder_is_not_broken(make_run: Any) -> None:
     assert lines_of(run)[-1] == f" {run.folder}"
 
 
-def test_an_interrupted_run_says_so_and_warns(two_runs: list[Run]) -> None:
-    text = " ".join(shown(two_runs[1]).split())
-    assert "Interrupted: what follows is what was measured until then" in text
+def test_an_interrupted_run_has_a_note_and_its_warnings(two_runs: list[Run]) -> None:
+    text = " ".join(rendered(two_runs[1]).split())
+    assert "Interrupted: the results cover only the part that was measured" in text
     assert "=> Interrupted before the file was aged: nothing to tell." in text
     for warning in two_runs[1].result.warnings:
         assert f"! {warning.code}: {warning.sentence}" in text
 
 
 def test_a_run_without_measures_has_no_empty_table(make_run: Any) -> None:
-    text = shown(make_run(measures=[], findings={}, verdict=""))
+    text = rendered(make_run(measures=[], findings={}, verdict=""))
     assert "Best read" not in text
     assert "=> No verdict: too little was measured." in text
 
 
-def test_colour_adds_nothing_but_colour(
+def test_colours_depend_on_the_terminal_and_no_color(
     two_runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    coloured = shown(two_runs[1], force_terminal=True, color_system="truecolor")
+    coloured = rendered(two_runs[1], force_terminal=True, color_system="truecolor")
     assert "\x1b[" in coloured
-    assert "\x1b[" not in shown(two_runs[1])
+    assert "\x1b[" not in rendered(two_runs[1])
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[3" not in shown(two_runs[1], force_terminal=True)
+    assert "\x1b[3" not in rendered(two_runs[1], force_terminal=True)
 
 
-def test_markup_and_control_characters_stay_text(make_run: Any) -> None:
+def test_markup_stays_text_and_control_characters_are_replaced(make_run: Any) -> None:
     run = make_run(
         target="/mnt/[red]x\x1b]0;title\x07",
         verdict="[bold]\x1b[2J",
         warnings=[MeasurementWarning("[blink]", "\x9b31m")],
         device={"model": "A[/]\x1b[31m"},
     )
-    text = shown(run)
+    text = rendered(run)
     assert "\x1b" not in text
     assert "\x9b" not in text
     for kept in ("/mnt/[red]x", "=> [bold]", "! [blink]:", "A[/]"):
         assert kept in text
 
 
-def test_an_unknown_experiment_is_shown_plainly(make_run: Any) -> None:
-    text = shown(make_run(experiment="unheard-of", measures=[{"unit_kib": 4, "read_ms": 12.345}]))
+def test_an_unknown_experiment_shows_its_measures(make_run: Any) -> None:
+    text = rendered(
+        make_run(experiment="unheard-of", measures=[{"unit_kib": 4, "read_ms": 12.345}])
+    )
     assert "Unit" in text
     assert "12.3" in text

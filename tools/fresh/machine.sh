@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes a bare Debian, puts in what the README asks for, and runs make there, as root or as an
-# ordinary user. Needs root; installs debootstrap if this is Debian.
+# Creates a minimal Debian system, installs the packages that the README lists, and runs make in it,
+# as root or as an ordinary user. Needs root; installs debootstrap if this is Debian.
 #
-# Usage: tools/fresh/machine.sh RELEASE root|user VERB...     such as: bookworm user demo test
+# Usage: tools/fresh/machine.sh RELEASE root|user VERB...     for example: bookworm user demo test
 #
-# The new system gets this machine's package sources, proxies, and settings of pip and cargo.
-# It lies in build/fresh, with the log of each verb; the bare system is kept there for the next call.
+# The new system gets this machine's package sources, proxies, and pip and cargo settings. It is
+# created in build/fresh, with a log for each verb; the minimal system is kept for the next call.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -23,7 +23,7 @@ command -v apt-get >/dev/null || die "needs Debian: the package sources are take
 command -v debootstrap >/dev/null || tools/setup.sh debootstrap ||
     die "apt-get could not install debootstrap: install it, then try again"
 
-# The first of this machine's package sources that calls itself $1.
+# The first of this machine's package sources with the label $1.
 source_called() {
     apt-get indextargets --format '$(REPO_URI)' "Label: $1" 'Created-By: Packages' | head -n 1
 }
@@ -37,7 +37,7 @@ log=$PWD/build/fresh/$release-$who
 mkdir -p build/fresh
 if [ ! -e "$base.made" ]; then
     rm -rf "$base"
-    echo "fresh: making a bare $release" >&2
+    echo "fresh: creating a minimal $release" >&2
     debootstrap --variant=minbase "$release" "$base" "$mirror" >"$base.log" 2>&1 ||
         die "debootstrap failed: see $base.log"
     touch "$base.made"
@@ -46,7 +46,7 @@ rm -rf --one-file-system "$new"
 trap 'rm -rf --one-file-system "$new"' EXIT
 cp -a "$base" "$new"
 
-# What the network here needs: sources, proxies, certificates, indexes. All other variables stay out.
+# Network settings: sources, proxies, certificates, indexes. Other variables are not passed on.
 {
     echo "deb $mirror $release main"
     echo "deb $mirror $release-updates main"
@@ -73,11 +73,11 @@ if [ -e "$bundle" ]; then
     done
 fi
 
-# in_new USER COMMAND...: in namespaces of its own, so that no mount and no process outlives it.
+# in_new USER COMMAND...: runs it in new namespaces, so that no mount and no process is left behind.
 in_new() {
     local user=$1
     shift
-    # shellcheck disable=SC2016 # the inner shell's own words
+    # shellcheck disable=SC2016 # expanded by the inner shell
     unshare --mount --pid --fork --kill-child sh -c '
         new=$1 user=$2; shift 2
         mount --bind "$new" "$new"
@@ -96,19 +96,19 @@ megabytes() {
     echo "$sum"
 }
 
-# What pip says that it downloads; its cache may stay empty, as a proxy can forbid it.
+# Megabytes that pip downloaded, from its log: a proxy can forbid its cache.
 pip_megabytes() {
     sed -nE 's/.*Downloading [^ ]+ \(([0-9.]+) (kB|MB)\)$/\1 \2/p' "$new/tmp/pip.log" |
         awk '{ sum += $2 == "MB" ? $1 : $1 / 1000 } END { printf "%.0f", sum }'
 }
 
-asked="--no-install-recommends make"
-[ "$who" = root ] || asked="make $(sed -n 's/^ *apt-get install //p' README.md)"
-began=$SECONDS
-# shellcheck disable=SC2086 # names of packages
-in_new 0:0 sh -c "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y install $asked" \
+packages="--no-install-recommends make"
+[ "$who" = root ] || packages="make $(sed -n 's/^ *apt-get install //p' README.md)"
+started=$SECONDS
+# shellcheck disable=SC2086 # package names
+in_new 0:0 sh -c "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -y install $packages" \
     >"$log-packages.log" 2>&1 || die "apt-get failed: see $log-packages.log"
-echo "fresh: $release $who: apt-get install $asked: $((SECONDS - began)) s"
+echo "fresh: $release $who: apt-get install $packages: $((SECONDS - started)) s"
 
 folder=$home/ssdlab
 mkdir -p "$new$folder"
@@ -118,16 +118,16 @@ if [ "$who" = user ]; then
     owner=1000:1000
     in_new 0:0 /usr/sbin/useradd --shell /bin/bash user
     chown -R "$owner" "$new$home"
-    # What a login gets: the kernel's own limit on locked memory.
+    # The limit on locked memory of a login: the kernel's default.
     ulimit -l 8192
 fi
 
 failed=0
 for verb in "$@"; do
-    began=$SECONDS outcome="ok"
+    started=$SECONDS outcome="ok"
     in_new "$owner" bash -c "cd $folder && make $verb" >"$log-$verb.log" 2>&1 </dev/null ||
         { outcome="FAILED (see $log-$verb.log)"; failed=1; }
-    echo "fresh: $release $who: make $verb: $outcome, $((SECONDS - began)) s; downloaded so far:" \
+    echo "fresh: $release $who: make $verb: $outcome, $((SECONDS - started)) s; downloaded so far:" \
         "Debian packages $(megabytes /var/cache/apt/archives /var/lib/apt/lists) MB," \
         "Python packages $(pip_megabytes) MB, crates $(megabytes "$home/.cargo/registry/cache") MB"
     grep -E '^(SKIPPED|FAILED|ERROR|=+ .* in [0-9.]+s)' "$log-$verb.log" || true

@@ -2,9 +2,9 @@
 
 Usage: python tools/fresh/pins.py [VERSION...]
 
-For each version pip looks for a wheel of every pin, without installing it. A pin that needs a newer
-Python, has no wheel for this one, was withdrawn by its authors (yanked) or contradicts another pin
-is an error, and so is a package that a pin needs and constraints.txt does not name.
+For each version, pip resolves all pins to wheels without installing them. These are errors: a pin
+that needs a newer Python, has no wheel, was yanked, or contradicts another pin; and a dependency
+that constraints.txt does not pin.
 """
 
 import json
@@ -15,17 +15,17 @@ import tempfile
 from pathlib import Path
 
 PINS = Path(__file__).resolve().parents[2] / "constraints.txt"
-# The first release of each: Debian 12 has 3.11.2, so a pin that needs 3.11.5 is no use there.
+# The first patch release of each: a pin must not need 3.11.5, because Debian 12 has 3.11.2.
 SUPPORTED = ("3.11.0", "3.12.0", "3.13.0", "3.14.0")
 
 
 def normal(name: str) -> str:
-    """A package's name as the index compares it."""
+    """A package name, normalized for comparison."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def problems(version: str, pins: Path) -> list[str]:
-    """What keeps the pins from being installed on that Python."""
+    """The reasons why the pins cannot be installed on that Python."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet"]
@@ -36,21 +36,21 @@ def problems(version: str, pins: Path) -> list[str]:
         )
         if done.returncode:
             return done.stderr.strip().splitlines()[-1:] or [f"pip ended with {done.returncode}"]
-        found = json.loads(report.read_text())["install"]
-    named = {normal(line.split("==")[0]) for line in pins.read_text().split()}
-    names = [package["metadata"]["name"] for package in found]
-    missing = [f"{name} is not named" for name in names if normal(name) not in named]
+        packages = json.loads(report.read_text())["install"]
+    pinned = {normal(line.split("==")[0]) for line in pins.read_text().split()}
+    names = [package["metadata"]["name"] for package in packages]
+    missing = [f"{name} is not pinned" for name in names if normal(name) not in pinned]
     yanked = re.findall(r"yanked version: (.*?) candidate", done.stderr)
-    return missing + [f"{name} was withdrawn (yanked)" for name in yanked]
+    return missing + [f"{name} was yanked" for name in yanked]
 
 
 def main(versions: list[str]) -> int:
-    """Print one line for each version; 1 if a pin cannot be had on one of them."""
+    """Print one line for each version; 1 if a pin cannot be installed on one of them."""
     failed = False
     for version in versions or SUPPORTED:
-        found = problems(version, PINS)
-        failed = failed or bool(found)
-        outcome = f"does not resolve: {'; '.join(found)}" if found else "resolves"
+        reasons = problems(version, PINS)
+        failed = failed or bool(reasons)
+        outcome = f"does not resolve: {'; '.join(reasons)}" if reasons else "resolves"
         print(f"{PINS.name} on Python {version}: {outcome}", flush=True)
     return int(failed)
 

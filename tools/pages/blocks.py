@@ -1,15 +1,15 @@
-"""Code blocks of a Markdown page, with their lines, and the marks that say how they are tested.
+"""Code blocks of a Markdown page, and the marks that control how they are tested.
 
-A block runs as bash, or as Python if it says so; one in TOML is read, and one that calls itself
-text is a drawing or a formula. Comments right before a block mark it:
+A block runs as bash, or as Python if its language says so; TOML is parsed; the language `text` is
+for drawings and formulas. Comments directly before a block mark it:
 
-    <!-- not run: why -->        it cannot run in a test; only its commands are parsed
-    <!-- needs: root nbdinfo --> it is run where that program is installed, or by root
-    <!-- here: A = B; C = D -->  in the test B stands for A: a drive, a size
-    <!-- first: commands -->     what a reader has by then, and the test must make
-    <!-- file: NAME -->          it is a file of that name, for the blocks after it
-    <!-- output -->              it shows what commands before it print: its numbers are looked for
-    <!-- recorded: where -->     it shows what was printed on another machine or for longer
+    <!-- not run: why -->        it is not run; only its commands are parsed
+    <!-- needs: root nbdinfo --> it is run only as root, or if that program is installed
+    <!-- here: A = B; C = D -->  the test replaces A by B: a drive, a size
+    <!-- first: commands -->     the test runs these before, to create what the block uses
+    <!-- file: NAME -->          it is a file of that name, for later blocks
+    <!-- output -->              it is the output of earlier commands: its numbers are compared
+    <!-- recorded: where -->     it is output of another machine or a longer run
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MARK: Final = re.compile(rf"<!-- ({'|'.join(MARKS)})(?::\s(.+?))?\s*-->\s*", re
 
 @dataclass(frozen=True)
 class Block:
-    """One block: where it begins (from 1), its language ("" if none is named), text and marks."""
+    """One block: its first line (from 1), language ("" if none), text and marks."""
 
     file: Path
     line: int
@@ -38,39 +38,39 @@ class Block:
     marks: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def stands(self) -> list[tuple[str, str]]:
-        """What stands in the test for what, in the order given."""
-        pairs = [each.partition(" = ") for each in self.marks.get("here", "").split("; ") if each]
+    def replacements(self) -> list[tuple[str, str]]:
+        """Text in the page and its replacement in the test, in order."""
+        pairs = [pair.partition(" = ") for pair in self.marks.get("here", "").split("; ") if pair]
         return [(shown.strip(), real.strip()) for shown, _, real in pairs]
 
     @property
     def script(self) -> str:
-        """The text with what stands for something in its place.
+        """The text with its replacements.
 
         Raises:
-            AssertionError: the text does not have what a mark names.
+            AssertionError: a text to replace does not occur.
         """
         text = self.text
-        for shown, real in self.stands:
-            assert shown in text, f"{self.file}:{self.line}: there is no {shown!r} in it"
+        for shown, real in self.replacements:
+            assert shown in text, f"{self.file}:{self.line}: it does not contain {shown!r}"
             text = text.replace(shown, real)
         return text
 
     def commands(self) -> Iterator[tuple[int, str]]:
-        """Its lines with their numbers; those that end in a backslash are joined to the next."""
-        begun, joined = 0, ""
+        """Its lines with their numbers; lines continued by a backslash are joined."""
+        first, joined = 0, ""
         for number, line in enumerate(self.text.splitlines(), self.line):
-            begun = begun or number
+            first = first or number
             if line.endswith("\\"):
                 joined += line[:-1]
                 continue
-            yield begun, joined + line
-            begun, joined = 0, ""
+            yield first, joined + line
+            first, joined = 0, ""
 
 
 def blocks(file: Path) -> list[Block]:
-    """All code blocks of a page, in order; without those that tell Sphinx something."""
-    found: list[Block] = []
+    """All code blocks of a page in order, without Sphinx directives."""
+    in_order: list[Block] = []
     marks: dict[str, str] = {}
     for token in _tokens(file):
         if token.type == "html_block":
@@ -79,13 +79,13 @@ def blocks(file: Path) -> list[Block]:
         if token.type in {"code_block", "fence"} and not token.info.startswith("{"):
             assert token.map is not None, "a block token has its lines"
             line = token.map[0] + (2 if token.type == "fence" else 1)
-            found.append(Block(file, line, token.info.strip(), token.content, marks))
+            in_order.append(Block(file, line, token.info.strip(), token.content, marks))
         marks = {}
-    return found
+    return in_order
 
 
 def inline(file: Path) -> Iterator[tuple[int, str]]:
-    """All code that stands within text, with the line where its paragraph begins."""
+    """All inline code, with the first line of its paragraph."""
     for token in _tokens(file):
         for part in token.children or ():
             if part.type == "code_inline":
@@ -98,8 +98,8 @@ def _tokens(file: Path) -> list[Token]:
 
 
 def _marks(comment: str) -> dict[str, str]:
-    """The marks of one piece of HTML; empty where it is none."""
-    found = {match[1]: match[2] or "" for match in _MARK.finditer(comment)}
+    """The marks in one HTML comment."""
+    marks = {match[1]: match[2] or "" for match in _MARK.finditer(comment)}
     return {
-        name: told if name == "first" else " ".join(told.split()) for name, told in found.items()
+        name: text if name == "first" else " ".join(text.split()) for name, text in marks.items()
     }

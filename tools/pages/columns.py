@@ -1,4 +1,4 @@
-"""The reference of what a run leaves on disk, out of `ssdlab/records.py`: `markdown()`."""
+"""Reference of the files in a run folder, from `ssdlab/records.py`: `markdown()`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADING = re.compile(r"# (.+)")
 
 
 def markdown() -> str:
-    """What the folder holds, then a section for each table with its columns."""
+    """The contents of a run folder, then a section for each table with its columns."""
     parts = [_folder(), *(_section(name, body) for name, body in tables())]
     return "\n\n".join(parts) + "\n"
 
@@ -27,12 +27,12 @@ def tables() -> list[tuple[str, str]]:
 
 
 def rows(body: str) -> Iterator[tuple[str, str, str]]:
-    """Column, type and meaning; a comment above columns is of the first of them."""
+    """Column, type and meaning; a comment above several columns goes to the first of them."""
     above = ""
     for line in map(str.strip, body.splitlines()):
         if column := _COLUMN.match(line):
-            told = "; ".join(part for part in (above, column[3]) if part)
-            yield column[1], column[2], told
+            meaning = "; ".join(part for part in (above, column[3]) if part)
+            yield column[1], column[2], meaning
             above = ""
         elif heading := _HEADING.match(line):
             above = heading[1].rstrip(".")

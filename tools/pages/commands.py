@@ -1,4 +1,4 @@
-"""The command tree of `ssdlab`, as pages and tests of pages need it: verbs, options, lines."""
+"""The command tree of `ssdlab`, for the reference pages and the tests of the documentation."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SEPARATORS: Final = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "2>", "<"}
 
 
 class NotParsedError(Exception):
-    """A command line that the program would refuse; says why."""
+    """The program would refuse this command line; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb: its words, its typer command and the context that its help is made in."""
+    """One verb: its words, its typer command, and the context for its help."""
 
     words: tuple[str, ...]
     command: Any
@@ -31,20 +31,20 @@ class Verb:
 
     @property
     def subcommands(self) -> dict[str, Any]:
-        """What it groups, by name; empty for a verb that does something."""
+        """The commands of a group by name; empty for a plain command."""
         return getattr(self.command, "commands", {})
 
     @property
     def example(self) -> str:
-        """The command line of its epilog; "" where it has none."""
-        before, found, line = (self.command.epilog or "").partition("Example: ")
-        return line if found and not before else ""
+        """The command line in its epilog, or ""."""
+        before, heading, line = (self.command.epilog or "").partition("Example: ")
+        return line if heading and not before else ""
 
     def options(self) -> frozenset[str]:
-        """All words that it takes as an option."""
+        """All spellings of its options."""
         parameters = self.command.params
-        spelled = (word for each in parameters for word in (*each.opts, *each.secondary_opts))
-        return frozenset({*(word for word in spelled if word.startswith("-")), _HELP})
+        words = (word for one in parameters for word in (*one.opts, *one.secondary_opts))
+        return frozenset({*(word for word in words if word.startswith("-")), _HELP})
 
 
 def root() -> Verb:
@@ -61,21 +61,21 @@ def child(verb: Verb, name: str) -> Verb:
 
 
 def walk(verb: Verb) -> Iterator[Verb]:
-    """The verb, then all that it groups, in the order of its help."""
+    """The verb and all verbs below it, sorted by name."""
     yield verb
     for name in sorted(verb.subcommands):
         yield from walk(child(verb, name))
 
 
 def parse(words: list[str]) -> None:
-    """Parses the words after `ssdlab` as the program does; does nothing of what they say.
+    """Parse the words after `ssdlab` as the program does, without running anything.
 
     Raises:
         NotParsedError: the program would refuse them.
     """
     verb = root()
     if _COMPLETION & {*words}:
-        mention(words)  # parsing these two does what they say, and ends
+        mention(words)  # parsing these two would run them
         return
     try:
         context = verb.command.make_context(PROGRAM, list(words))
@@ -90,10 +90,10 @@ def parse(words: list[str]) -> None:
 
 
 def mention(words: list[str]) -> None:
-    """Checks a line that is told of, not given whole: its verbs and the names of its options.
+    """Check the verbs and option names of an incomplete command line.
 
     Raises:
-        NotParsedError: there is no such verb or option.
+        NotParsedError: unknown verb or option.
     """
     verb = root()
     for word in words:
@@ -108,15 +108,15 @@ def mention(words: list[str]) -> None:
 
 
 def calls(line: str) -> list[list[str]]:
-    """The words after `ssdlab` of each call of it in a line of shell.
+    """The words after `ssdlab` of each call in a shell line.
 
     Raises:
-        ValueError: quotes that do not end.
+        ValueError: an unclosed quote.
     """
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.commenters = ""
     lexer.whitespace_split = True
-    found: list[list[str]] = []
+    commands: list[list[str]] = []
     current: list[str] | None = None
     at_command = True
     for word in lexer:
@@ -128,7 +128,7 @@ def calls(line: str) -> list[list[str]]:
             current.append(word)
         elif at_command and word == PROGRAM:
             current = []
-            found.append(current)
+            commands.append(current)
         else:
             at_command = at_command and word in {"sudo", "do", "then", "!", "timeout", "exec"}
-    return found
+    return commands

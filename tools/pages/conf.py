@@ -1,4 +1,4 @@
-"""How Sphinx makes the site: `make site`. No fonts, scripts or images of other hosts."""
+"""Sphinx configuration of `make site`. No fonts, scripts or images from other hosts."""
 
 import sys
 from pathlib import Path
@@ -9,11 +9,11 @@ sys.path.insert(0, str(TOOLS))
 project = "ssdlab"
 extensions = ["myst_parser", "pages.generated"]
 exclude_patterns: list[str] = []
-# A link to a heading is checked down to this level.
+# Links to headings are checked down to this level.
 myst_heading_anchors = 4
-# Blocks without a language are commands, their output, or profiles: none is coloured by a guess.
+# Blocks without a language are commands, output or profiles: do not guess a language.
 highlight_language = "text"
-# Two hyphens begin an option, in text and in help that is text here.
+# Keep the two hyphens of options.
 smartquotes = False
 
 html_theme = "furo"

@@ -1,6 +1,6 @@
-"""A Sphinx extension: what code knows, put into pages; and short names for the list of pages.
+"""A Sphinx extension that inserts generated references and shortens titles in the page list.
 
-`<!-- generated: NAME -->` on a line of its own is replaced by what `PARTS` makes.
+`<!-- generated: NAME -->` on a line of its own is replaced by the output of `PARTS[NAME]`.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
 }
 
 
-def filled(source: str) -> str:
-    """The page with its generated parts in place.
+def fill(source: str) -> str:
+    """The page with its generated parts.
 
     Raises:
-        KeyError: it asks for a part that nothing makes.
+        KeyError: an unknown part.
     """
     return _PLACE.sub(lambda match: PARTS[match[1]](), source)
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Called by Sphinx."""
+    """The entry point that Sphinx calls."""
     app.connect("source-read", lambda _app, _name, source: _fill(source))
     app.connect("doctree-read", _shorten, priority=_AFTER_COLLECTORS)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _fill(source: list[str]) -> None:
-    source[0] = filled(source[0])
+    source[0] = fill(source[0])
 
 
 def _shorten(app: Any, _doctree: Any) -> None:
-    """In the list of pages, `aging: does random writing ...` is `aging`."""
+    """Shorten `aging: does random writing ...` to `aging` in the list of pages."""
     entry = next(app.env.tocs[app.env.docname].findall(nodes.reference))
-    name, colon, _question = entry.astext().partition(": ")
+    name, colon, _ = entry.astext().partition(": ")
     if colon:
         entry.children = [nodes.Text(name)]

@@ -1,8 +1,8 @@
-"""The reference of profile keys, out of the source that reads profiles: `markdown()`.
+"""Reference of the profile keys, from the source that reads profiles: `markdown()`.
 
-The one place that knows a key is `crates/flash/src/config`: its section's list `KEYS`, with the
-meaning in the comment above it; the call that reads it, `section.size("page")`, which says of what
-kind it is; and `unwrap_or` or `ok_or` behind that call, which say what is so where it is left out.
+Keys are defined in `crates/flash/src/config` only: the section's list `KEYS` with the meaning as a
+comment, the call that reads the key, such as `section.size("page")`, with its kind, and `unwrap_or`
+or `ok_or` after that call with its default.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STRING: Final = r'"((?:[^"\\]|\\.)*)"'
 _SECTION: Final = re.compile(r'\("(\w+)", (\w+)::KEYS\)')
 _KEY: Final = re.compile(rf"((?:^\s*//.*\n)+)\s*{_STRING},", re.MULTILINE)
 _REFUSAL: Final = re.compile(
-    rf"let allowed =\s*{_STRING}(?:\.to_owned\(\))?;\s*(?:let given = [^;]*;\s*)?"
+    rf"let allowed =\s*{_STRING}(?:\.to_owned\(\))?;\s*(?:let \w+ = [^;]*;\s*)?"
     r'(?:return )?Err\(ConfigError::new\(\s*"([a-z_.]+)"'
 )
 _REQUIRED: Final = "required"
@@ -29,7 +29,7 @@ _REQUIRED: Final = "required"
 
 @dataclass(frozen=True)
 class Key:
-    """One key: what it may be, what it is where it is left out ("" for nothing), its meaning."""
+    """One key: allowed values, default ("" for none) and meaning."""
 
     section: str
     name: str
@@ -39,16 +39,16 @@ class Key:
 
 
 def markdown() -> str:
-    """A section with its table for each table of a profile."""
+    """A heading and a table of keys for each section of a profile."""
     by_section: dict[str, list[Key]] = {}
-    for key in described():
+    for key in read_keys():
         by_section.setdefault(key.section, []).append(key)
-    parts = [f"## [{section}]\n\n{_table(of_it)}" for section, of_it in by_section.items()]
+    parts = [f"## [{section}]\n\n{_table(members)}" for section, members in by_section.items()]
     return "\n\n".join(parts) + "\n"
 
 
-def described() -> Iterator[Key]:
-    """All keys, in the order of the lists."""
+def read_keys() -> Iterator[Key]:
+    """All keys in the order of the lists `KEYS`."""
     sources = {path.stem: _code(path) for path in sorted(_FOLDER.glob("*.rs"))}
     everything = "\n".join(sources.values())
     kinds = {**_kinds(sources["reader"]), **_units(sources["units"])}
@@ -59,8 +59,8 @@ def described() -> Iterator[Key]:
         for comment, name in _KEY.findall(listed):
             kind, words, default = _read_as(name, own, everything)
             allowed = f"one of {words}" if words else kinds[kind]
-            more = [_unescaped(told) for told, key in refusals if key == f"{section}.{name}"]
-            allowed = "; ".join([allowed, *more])
+            limits = [_unescaped(text) for text, key in refusals if key == f"{section}.{name}"]
+            allowed = "; ".join([allowed, *limits])
             meaning = " ".join(line.strip().removeprefix("//") for line in comment.splitlines())
             shown = "" if "left out" in meaning else _shown(default, kind)
             yield Key(section, name, allowed, shown, " ".join(meaning.split()))
@@ -68,11 +68,11 @@ def described() -> Iterator[Key]:
 
 def _table(of_section: list[Key]) -> str:
     rows = [(f"`{key.name}`", key.allowed, key.default, _linked(key.meaning)) for key in of_section]
-    return table(("key", "what it may be", "default", "meaning"), rows)
+    return table(("key", "allowed", "default", "meaning"), rows)
 
 
 def _linked(meaning: str) -> str:
-    """Paths of pages as links from the page of the keys."""
+    """Paths of pages turned into links."""
     return re.sub(r"docs/(models/(\w+)\.md)", r"[\2](../\1)", meaning)
 
 
@@ -82,13 +82,13 @@ def _code(path: Path) -> str:
 
 
 def _block(source: str, opening: str) -> str:
-    """From an opening line to the brace that stands alone at the margin."""
+    """The source from an opening line to its closing brace in column 1."""
     start = source.index(opening)
     return source[start : source.index("\n}", start)]
 
 
 def _kinds(reader: str) -> dict[str, str]:
-    """By the name of the function that reads it: what a value may be."""
+    """Allowed values by the name of the function that reads them."""
     allowed = rf"pub fn (\w+)\(&mut self,[^{{]*{{\s*(?:let allowed = |self\.read\(key, ){_STRING}"
     return {name: _unescaped(text) for name, text in re.findall(allowed, reader)}
 
@@ -99,40 +99,40 @@ def _units(units: str) -> dict[str, str]:
 
 
 def _read_as(name: str, own: str, everything: str) -> tuple[str, str, str]:
-    """Kind, words to choose from, and default of a key, by the call that reads it.
+    """Kind, allowed words and default of a key, from the call that reads it.
 
-    `own` is looked into first: two sections may have keys of one name.
+    `own` is searched first, because two sections may have keys of the same name.
     """
     call = re.compile(rf'section\s*\.(\w+)\(\s*"{name}"(?:, &([^)]*))?\)\?')
     source = own if call.search(own) else everything
-    found = call.search(source)
-    assert found, f"nothing reads the key {name}"
-    rest = source[found.end() : source.find("\n    fn ", found.end())]
-    bound = re.search(r"let (\w+) =\s*\Z", source[: found.start()])
-    return found[1], _words(found[2], everything), _otherwise(rest, bound[1] if bound else "")
+    read = call.search(source)
+    assert read, f"nothing reads the key {name}"
+    rest = source[read.end() : source.find("\n    fn ", read.end())]
+    bound = re.search(r"let (\w+) =\s*\Z", source[: read.start()])
+    return read[1], _words(read[2], everything), _default(rest, bound[1] if bound else "")
 
 
-def _words(given: str | None, everything: str) -> str:
-    """The words of `&["a", "b"]`, or of the array that is named instead."""
-    if not given:
+def _words(argument: str | None, everything: str) -> str:
+    """The words of `["a", "b"]`, or of the constant with that name."""
+    if not argument:
         return ""
-    if not given.startswith("["):
-        name = given.removeprefix("Self::")
+    if not argument.startswith("["):
+        name = argument.removeprefix("Self::")
         array = re.search(rf"{name}\b[^=]*= (\[.*?\])", everything, re.DOTALL)
         assert array, f"there is no array {name}"
-        given = array[1]
-    return ", ".join(f'"{word}"' for word in re.findall(_STRING, given))
+        argument = array[1]
+    return ", ".join(f'"{word}"' for word in re.findall(_STRING, argument))
 
 
-def _otherwise(rest: str, variable: str) -> str:
-    """What follows the call, or the variable that its value was given to."""
-    behind = r"\s*\.(ok_or|unwrap_or)\(((?:[^()]|\([^()]*\))*)\)"
-    found = re.match(behind, rest)
-    if not found and variable and rest.startswith(";"):
-        found = re.search(rf"\b{variable}{behind}", rest)
-    if not found:
+def _default(rest: str, variable: str) -> str:
+    """The default after the call, or after the variable that its value was assigned to."""
+    suffix = r"\s*\.(ok_or|unwrap_or)\(((?:[^()]|\([^()]*\))*)\)"
+    match = re.match(suffix, rest)
+    if not match and variable and rest.startswith(";"):
+        match = re.search(rf"\b{variable}{suffix}", rest)
+    if not match:
         return ""
-    return _REQUIRED if found[1] == "ok_or" else found[2]
+    return _REQUIRED if match[1] == "ok_or" else match[2]
 
 
 def _shown(default: str, kind: str) -> str:

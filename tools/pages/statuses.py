@@ -1,4 +1,4 @@
-"""The reference of exit statuses, out of the exception tree: `markdown()`."""
+"""Reference of the exit statuses, from the exception classes: `markdown()`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from ssdlab.errors import SsdlabError
 
 
 def markdown() -> str:
-    """Each error that the program ends by, with its status."""
-    rows = [(str(each.exit_status), f"`{each.__name__}`", _told(each)) for each in _leaves()]
+    """A table of the errors with their exit statuses."""
+    rows = [(str(e.exit_status), f"`{e.__name__}`", _first_line(e)) for e in _errors()]
     return table(("status", "error", "when"), sorted(rows)) + "\n"
 
 
-def _leaves() -> Iterator[type[SsdlabError]]:
-    waiting = list(SsdlabError.__subclasses__())
-    while waiting:
-        error = waiting.pop()
-        waiting += error.__subclasses__()
+def _errors() -> Iterator[type[SsdlabError]]:
+    pending = list(SsdlabError.__subclasses__())
+    while pending:
+        error = pending.pop()
+        pending += error.__subclasses__()
         if error.__module__ == SsdlabError.__module__:
             yield error
 
 
-def _told(error: type[SsdlabError]) -> str:
+def _first_line(error: type[SsdlabError]) -> str:
     return (error.__doc__ or "").splitlines()[0]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with these titles; what would end a cell is escaped."""
+    """A table with these titles; `|` in cells is escaped."""
     lines = [_line(titles), _line(["---"] * len(titles))]
     return "\n".join([*lines, *(_line(row) for row in rows)])
 

@@ -1,4 +1,4 @@
-"""The reference of verbs, out of the command tree: `markdown()`."""
+"""Reference of the commands, from the command tree: `markdown()`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pages.table import table
 
 
 def markdown() -> str:
-    """A section for each verb: what it does, how it is called, its example, its options."""
+    """A section for each command: help, usage, example, options."""
     return "\n\n".join(part for verb in walk(root()) for part in _section(verb)) + "\n"
 
 
@@ -22,7 +22,7 @@ def _section(verb: Verb) -> Iterator[str]:
     yield f"    {' '.join(verb.words)} {usage}"
     if verb.example:
         yield f"Example: `{verb.example}`"
-    rows = [_row(each, verb.context) for each in verb.command.params]
+    rows = [_row(parameter, verb.context) for parameter in verb.command.params]
     if rows:
         yield table(("argument", "meaning"), rows)
     if verb.subcommands:
@@ -35,5 +35,5 @@ def _row(parameter: Any, context: Any) -> tuple[str, str]:
 
 
 def _paragraphs(text: str) -> str:
-    """Help as Markdown: lists and line breaks as the terminal shows them."""
+    """Help as Markdown, with lists and line breaks as on the terminal."""
     return text.replace("\b\n", "").strip()

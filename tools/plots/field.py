@@ -1,6 +1,8 @@
-"""Draws the field case: `python tools/plots/field.py ROWS FILE.svg`, ROWS of bench/twins/field.py.
+"""Draws the figure of docs/models/reading.md: read speed of a database over its rewrites.
 
-The figure of docs/models/reading.md: read speed of a database, the more of it was rewritten.
+    python tools/plots/field.py ROWS FILE.svg
+
+ROWS is the output of bench/twins/field.py.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from typing import Any, Final
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-SEEN: Final = {"database": 600, "other files, over": 2000}
-"""What was noted of the drive, in MB/s; of other files: over."""
+OBSERVED: Final = {"database": 600, "other files, over": 2000}
+"""Reported of the drive, MB/s; for other files, a lower bound."""
 COLOURS: Final = {"4 KiB": "#d0451b", "16 KiB": "#1f6fd1"}
 STYLE: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
@@ -30,7 +32,7 @@ STYLE: Final[dict[Any, Any]] = {
 
 
 def read_rows(text: str) -> dict[str, list[tuple[float, float, float]]]:
-    """By size of page: times rewritten, MB/s of the database, MB/s of the other file."""
+    """By page size: times rewritten, MB/s of the database, MB/s of the other file."""
     rows = defaultdict(list)
     for line in text.splitlines()[2:]:
         pages, *numbers = (cell.strip() for cell in line.strip("| ").split("|"))
@@ -40,24 +42,24 @@ def read_rows(text: str) -> dict[str, list[tuple[float, float, float]]]:
 
 
 def draw(rows: dict[str, list[tuple[float, float, float]]], figure: Figure) -> None:
-    """A line a size of page, and what was noted of the drive."""
+    """A line for each page size, and the reported speeds of the drive."""
     axes = figure.subplots()
     names = [f"{times:g}" for times, _, _ in rows["4 KiB"]]
-    for pages, found in rows.items():
-        speeds = [database for _, database, _ in found]
+    for pages, points in rows.items():
+        speeds = [database for _, database, _ in points]
         axes.plot(names, speeds, "o-", color=COLOURS[pages], label=f"twin, database, {pages} pages")
     others = [other for _, _, other in rows["4 KiB"]]
     axes.plot(names, others, "o-", color="#5b6773", label="twin, file written once")
-    for what, speed in SEEN.items():
+    for what, speed in OBSERVED.items():
         axes.axhline(speed, color="#0d8567", linestyle="--", linewidth=1)
-        said, place = f"noted of the drive: {what}", (len(names) - 1, speed)
-        axes.annotate(said, place, (0, -14), textcoords="offset points", ha="right")
+        label, place = f"reported of the drive: {what}", (len(names) - 1, speed)
+        axes.annotate(label, place, (0, -14), textcoords="offset points", ha="right")
     axes.set(ylim=(0, None), xlabel="times that the database was rewritten", ylabel="MB/s")
     axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.86))
 
 
 def main(rows: str, file: str) -> None:
-    """Draws the rows in a file into another."""
+    """Draw the rows of a file into another."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 3.8), layout="constrained")
         draw(read_rows(Path(rows).read_text(encoding="utf-8")), figure)

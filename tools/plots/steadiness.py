@@ -1,4 +1,4 @@
-"""What each trace gets, by bytes and by seconds: `python tools/plots/steadiness.py FILE.svg`.
+"""The verdicts on each trace by bytes and by seconds: `python tools/plots/steadiness.py FILE.svg`.
 
 Draws the figure of docs/models/steadiness.md into FILE and prints the rows of its table. Run it
 with `python/` and `tools/` on the path: `PYTHONPATH=python:tools`.
@@ -19,7 +19,7 @@ from plots.traces import DURATION, FAST, GB, MB, Numbers, trace
 from ssdlab.stats.steady import Rule, Verdict, first_steady
 
 RULE: Final = Rule.of_drive(traces.SCOPE, traces.SPARE, traces.CACHE)
-# name, trace, the truth in bytes a second (None: there is no lasting rate)
+# name, trace, true rate in bytes/s (None: the trace has no steady rate)
 ROWS: Final[list[tuple[str, Numbers, float | None]]] = [
     ("steady", trace(traces.steady), FAST),
     ("noisy (40 % a second)", trace(traces.steady, noise=0.4), FAST),
@@ -43,7 +43,7 @@ STYLE: Final[dict[Any, Any]] = {
 
 
 def verdict_of(amounts: Numbers) -> Verdict:
-    """Where a run of one-second intervals would have stopped."""
+    """The verdict on a run of one-second intervals."""
     return first_steady(np.ones(len(amounts)), amounts, RULE)
 
 
@@ -64,11 +64,11 @@ def table_row(name: str, amounts: Numbers, truth: float | None) -> str:
 
 
 def draw(path: Path) -> None:
-    """Each trace against bytes written, the floor, the accepted window, and the rule by seconds."""
+    """Each trace over the bytes written, with the floor, the accepted window and the SNIA rule."""
     figure = Figure(figsize=(8.6, 8.4), layout="constrained")
     for axes, (name, amounts, _) in zip(figure.subplots(5, 2).ravel(), ROWS, strict=True):
-        shown = amounts[: np.searchsorted(np.cumsum(amounts), SHOWN * GB)]
-        rates = shown[: len(shown) // 60 * 60].reshape(-1, 60).mean(axis=1)
+        drawn = amounts[: np.searchsorted(np.cumsum(amounts), SHOWN * GB)]
+        rates = drawn[: len(drawn) // 60 * 60].reshape(-1, 60).mean(axis=1)
         written = np.cumsum(rates) * 60
         axes.plot(written / GB, rates / MB, color="#7a8da0", linewidth=0.6)
         axes.axvline(RULE.floor_bytes / GB, color="#566371", linestyle=":", linewidth=1)

@@ -1,8 +1,8 @@
-"""Made-up traces of a drive under a write load: what the rule of steadiness is held against.
+"""Synthetic write traces of a drive, to test the steady-state rule.
 
-All are of one drive: 400 GB in scope, 28 GB spare, 22 GB of cache, 500 MB/s at first. The figures
-are round so that a reader can check them in the head: 450 GB are written in 900 s. Each is a
-column of bytes, one number a second.
+All are of one drive: 400 GB in scope, 28 GB spare, 22 GB cache, 500 MB/s at first. The numbers are
+round, so that they are easy to check: 450 GB are written in 900 s. A trace has the bytes written in
+each second.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Level = Callable[[float, float], float]
 GB: Final = 10**9
 MB: Final = 10**6
 SCOPE, SPARE, CACHE = 400 * GB, 28 * GB, 22 * GB
-FAST: Final = 500.0 * MB  # bytes a second, before anything has happened
+FAST: Final = 500.0 * MB  # bytes/s of the fresh drive
 HOUR: Final = 3600
 DURATION: Final = 6 * HOUR
 
 
 def trace(level: Level, noise: float = 0.05, seconds: int = DURATION, seed: int = 7) -> Numbers:
-    """Bytes in each second at `level(seconds so far, bytes so far)`, with white noise.
+    """Bytes in each second at the rate `level(seconds, bytes)` of what has passed, plus noise.
 
-    `noise` is its standard deviation relative to the level; a twentieth of the level is the least.
+    `noise` is the relative standard deviation of white noise; rates stay above 5 % of the level.
     """
     factors = 1 + noise * np.random.default_rng(seed).standard_normal(seconds)
     amounts, written = np.empty(seconds), 0.0
@@ -38,28 +38,28 @@ def trace(level: Level, noise: float = 0.05, seconds: int = DURATION, seed: int 
 
 
 def steady(_second: float, _written: float) -> float:
-    """One level from the first byte on."""
+    """A constant rate."""
     return FAST
 
 
 def drift(second: float, _written: float) -> float:
-    """Halves every hour and never settles."""
+    """Halves every hour without settling."""
     return FAST * float(0.5 ** (second / HOUR))
 
 
 def cliff(second: float, _written: float) -> float:
-    """A plateau of 900 s, then, within a few minutes, a fifth of it."""
+    """A plateau of 900 s, then a drop to a fifth within minutes."""
     late = max(0.0, second - 900)
     return FAST * (0.2 + 0.8 * float(np.exp(-late / 60)))
 
 
 def settling(_second: float, written: float) -> float:
-    """Comes down to a fifth by an exponential of the bytes written, 300 GB long."""
+    """Decays exponentially to a fifth; the constant is 300 GB written."""
     return FAST * (0.2 + 0.8 * float(np.exp(-written / (300 * GB))))
 
 
 def sawtooth(period: float) -> Level:
-    """Falls to a half along a line in the bytes written, and jumps back, every `period` bytes."""
+    """Falls linearly to a half and jumps back, every `period` bytes written."""
     return lambda _second, written: FAST * (1 - written % period / period / 2)
 
 
@@ -69,14 +69,14 @@ def dips(second: float, _written: float) -> float:
 
 
 def two_levels(period: float) -> Level:
-    """All and a half of the speed take turns; both together are `period` bytes."""
+    """Alternates between the full and half the rate; a cycle is `period` bytes."""
     return lambda _second, written: FAST * (1.0 if written % period < period / 2 else 0.5)
 
 
 def stopped_by_seconds(amounts: Sequence[float] | Numbers, window: int = 60) -> float | None:
-    """What a rule by seconds reports: the first five windows with SNIA's bounds; None if none.
+    """The rate (bytes/s) of the first five time windows within SNIA's bounds; None if none are.
 
-    `window` is in seconds; the answer in bytes a second.
+    `window` is in seconds.
     """
     count = len(amounts) // window
     rates = np.asarray(amounts)[: count * window].reshape(count, window).mean(axis=1)

@@ -1,4 +1,4 @@
-"""`Comparison`: runs held against runs, with ratios, intervals and a plain word."""
+"""`Comparison`: runs compared with runs: ratios, 95 % intervals, verdicts."""
 
 from __future__ import annotations
 
@@ -10,63 +10,63 @@ from typing import Any
 import pyarrow as pa
 
 from ssdlab import records
+from ssdlab.api.reportable import Reportable, table_of
 from ssdlab.api.run import Run
-from ssdlab.api.shown import Shown, table_of
 from ssdlab.comparison import verdict
-from ssdlab.comparison.side import Side, sides
-from ssdlab.comparison.verdict import Compared, Judged
+from ssdlab.comparison.report import ComparisonReport
+from ssdlab.comparison.side import Side, make_side
+from ssdlab.comparison.verdict import NumberVerdict, SideVerdict
 from ssdlab.errors import UsageError
-from ssdlab.report import SideBySide
-from ssdlab.report.several import Asked, warnings_of
+from ssdlab.report.group import GroupReport, warnings_of
 
-One = Run | Path | str
-Given = One | Sequence[One]
+RunSource = Run | Path | str
+SideSource = RunSource | Sequence[RunSource]
 
 
 @dataclass(frozen=True)
-class Comparison(Shown):
-    """Sides, of which the first is what the others are compared with.
+class Comparison(Reportable):
+    """Sides compared with the first of them.
 
-    A notebook shows it as `ssdlab compare --html` does. `found` is all that was found.
+    A notebook shows its report, as `ssdlab compare --html` does. `found` has all details.
     """
 
     found: verdict.Comparison
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """Of each other side a word: faster, slower, ..., no difference shown, not judged."""
-        return {each.side.name: each.verdict for each in self.found.others}
+        """A word for each other side: faster, slower, ..., no difference shown, not judged."""
+        return {other.side.name: other.verdict for other in self.found.others}
 
     @property
     def sentences(self) -> list[str]:
-        """The same, with how much and in what."""
-        return [each.sentence for each in self.found.others]
+        """The verdicts as sentences, with the largest ratio."""
+        return [other.sentence for other in self.found.others]
 
     @property
     def differences(self) -> list[str]:
-        """What differs in the method or the machine."""
-        return [each.sentence for each in self.found.differences]
+        """The differences in method, target and machine."""
+        return [difference.sentence for difference in self.found.differences]
 
     def table(self) -> pa.Table:
         """A row for each number of each side: reference, other, ratio, low and high (95 %), p."""
         return table_of(self._contrasts())
 
     def as_json(self) -> dict[str, Any]:
-        """What `ssdlab compare --json` prints: sides, differences, contrasts, verdicts."""
+        """The object that `ssdlab compare --json` prints."""
         runs = [run for side in self.found.sides for run in side.runs]
         return {
             "ssdlab": runs[0].result.ssdlab,
             "experiment": runs[0].manifest.experiment,
             "sides": [_side(side) for side in self.found.sides],
             "differences": [
-                {"what": each.what, "values": list(each.values)} for each in self.found.differences
+                {"what": one.what, "values": list(one.values)} for one in self.found.differences
             ],
             "judged_at_once": self.found.count,
             "adjusted_by": "Holm",
             "contrasts": self._contrasts(),
             "verdicts": [
-                {"side": each.side.name, "verdict": each.verdict, "sentence": each.sentence}
-                for each in self.found.others
+                {"side": other.side.name, "verdict": other.verdict, "sentence": other.sentence}
+                for other in self.found.others
             ],
             "warnings": [
                 {"code": code, "sentence": sentence} for code, sentence in warnings_of(runs)
@@ -74,59 +74,48 @@ class Comparison(Shown):
         }
 
     def _contrasts(self) -> list[dict[str, Any]]:
-        return [_row(other, each) for other in self.found.others for each in other.judged]
+        return [_row(other, number) for other in self.found.others for number in other.numbers]
 
-    def _reported(self) -> tuple[list[records.Run], Asked | None]:
-        page = SideBySide(self.found)
+    def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
+        page = ComparisonReport(self.found)
         return page.runs, page
 
 
-def compare(*given: Given, settings: bool = False) -> Comparison:
-    """Compares sides: each a run, a run's folder, a results folder of repeats, or a list of these.
+def compare(*sides: SideSource, settings: bool = False) -> Comparison:
+    """Compare sides: each a run, a run folder, a results folder of repeats, or a list of these.
 
-    Each is held against the first, number by number. `settings` says that parameters may differ:
-    they are what is compared.
+    Each side is compared with the first, number by number. `settings` allows parameters to differ.
 
     Raises:
-        UsageError: fewer than two sides, runs of different experiments or methods, or nothing
-            that both measured.
+        UsageError: fewer than two sides, different experiments or methods, or no number in common.
     """
-    if len(given) < 2:
-        raise UsageError(f"compare takes two sides or more, and was given {len(given)}; give more")
-    found: list[tuple[str, list[records.Run]]] = []
-    for each in given:
-        members = [each] if isinstance(each, Run | Path | str) else list(each)
+    if len(sides) < 2:
+        raise UsageError(f"compare needs two sides or more, not {len(sides)}; give another run")
+    made: list[Side] = []
+    for source in sides:
+        members = [source] if isinstance(source, Run | Path | str) else list(source)
         if not members:
-            raise UsageError("a side of the comparison has no run; give one or more of each")
+            raise UsageError("a side of the comparison has no run; give one or more runs per side")
         runs = [run for member in members for run in _runs(member)]
-        found.append((unlike(_name(members[0]), [name for name, _ in found]), runs))
-    return Comparison(verdict.compare(sides(found), settings=settings))
+        made.append(make_side(unique_name(_name(members[0]), [side.name for side in made]), runs))
+    return Comparison(verdict.compare(made, settings=settings))
 
 
-def compared(found: Sequence[Side]) -> Comparison:
-    """Sides that were measured in turns, whose settings may differ.
-
-    Raises:
-        UsageError: nothing that both measured.
-    """
-    return Comparison(verdict.compare(found, settings=True))
-
-
-def unlike(name: str, others: Sequence[str]) -> str:
-    """The name, with a number where another side has it already."""
-    same = sum(each == name or each.startswith(f"{name} (") for each in others)
+def unique_name(name: str, others: Sequence[str]) -> str:
+    """The name, with a number appended if another side has it."""
+    same = sum(other == name or other.startswith(f"{name} (") for other in others)
     return f"{name} ({same + 1})" if same else name
 
 
-def _runs(given: One) -> list[records.Run]:
-    if isinstance(given, Run):
-        return [given.record]
-    return [records.read_run(folder) for folder in records.find_runs(Path(given))]
+def _runs(source: RunSource) -> list[records.Run]:
+    if isinstance(source, Run):
+        return [source.record]
+    return [records.read_run(folder) for folder in records.find_runs(Path(source))]
 
 
-def _name(given: One) -> str:
-    path = given.folder if isinstance(given, Run) else Path(given)
-    return path.name or str(given)
+def _name(source: RunSource) -> str:
+    path = source.folder if isinstance(source, Run) else Path(source)
+    return path.name or str(source)
 
 
 def _side(side: Side) -> dict[str, Any]:
@@ -138,12 +127,12 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def _row(other: Compared, judged: Judged) -> dict[str, Any]:
-    found = asdict(judged.number.contrast)
-    found["reference"], found["other"] = found.pop("first"), found.pop("second")
+def _row(other: SideVerdict, judged: NumberVerdict) -> dict[str, Any]:
+    contrast = asdict(judged.number.contrast)
+    contrast["reference"], contrast["other"] = contrast.pop("first"), contrast.pop("second")
     return {
         "side": other.side.name,
-        **found,
+        **contrast,
         "p": judged.number.p,
         "p_holm": judged.p_holm,
         "verdict": judged.verdict,

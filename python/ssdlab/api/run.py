@@ -1,4 +1,4 @@
-"""`Run`: a run that was kept, with what it found."""
+"""`Run`: a recorded run with its findings."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import Any
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.shown import Shown, table_of
+from ssdlab.api.reportable import Reportable, table_of
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.records import Finding
-from ssdlab.report.several import Asked
+from ssdlab.report.group import GroupReport
 from ssdlab.runner.progress import Listener, silent
 from ssdlab.runner.run import RunObserver, SaveOptions, perform, resume_request
 from ssdlab.target import parse_consent
 from ssdlab.warning import MeasurementWarning
 
 MEASURES = "measures"
-"""The table of the rows that findings rest on."""
+"""The name of the table of measures."""
 
 
 @dataclass(frozen=True, repr=False)
-class Run(Shown):
-    """One run: what was asked of which target, what was measured, what it comes to.
+class Run(Reportable):
+    """One run: experiment, target, measures, findings, verdict.
 
-    A notebook shows it as `ssdlab report --html` does. `record` is all that its folder holds.
+    A notebook shows its report, as `ssdlab report --html` does. `record` has the contents of its
+    folder.
     """
 
     record: records.Run
@@ -40,7 +41,7 @@ class Run(Shown):
 
     @property
     def target(self) -> str:
-        """What was measured, as it was given."""
+        """The target, as given to the run."""
         return self.record.manifest.target
 
     @property
@@ -50,17 +51,17 @@ class Run(Shown):
 
     @property
     def folder(self) -> Path:
-        """Where it is kept."""
+        """The run folder."""
         return self.record.folder
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What was asked, names ending in their units."""
+        """The parameters; names end in their units."""
         return self.record.result.parameters
 
     @property
     def findings(self) -> Mapping[str, Finding]:
-        """What follows, by name: value, unit, low and high (95 %), and why."""
+        """The findings by name: value, unit, 95 % interval, and evidence."""
         return self.record.result.findings
 
     @property
@@ -70,13 +71,13 @@ class Run(Shown):
 
     @property
     def warnings(self) -> list[MeasurementWarning]:
-        """Reasons to distrust it: a code for scripts and a sentence for people each."""
+        """Reasons to doubt the numbers: a code for scripts and a sentence."""
         return self.record.result.warnings
 
     def table(self, name: str = MEASURES) -> pa.Table:
-        """A table of the run: its measures, or `steps`, `intervals`, `latency`, ... as recorded.
+        """The measures, or a recorded table: `steps`, `intervals`, `latency`, ...
 
-        Columns are named with their units. `.to_pandas()` and polars' `from_arrow` take it.
+        Column names end in their units. Use `.to_pandas()`, or `from_arrow` of polars.
 
         Raises:
             UsageError: there is no such table.
@@ -85,25 +86,25 @@ class Run(Shown):
             return table_of(self.record.result.measures)
         if name not in self.record.tables:
             allowed = ", ".join([MEASURES, *self.record.tables])
-            raise UsageError(f"a run has no table {name!r}; it may be one of {allowed}")
+            raise UsageError(f"a run has no table {name!r}; give one of {allowed}")
         return self.record.tables[name]
 
     def as_json(self) -> str:
-        """What `ssdlab run --json` prints."""
+        """The JSON that `ssdlab run --json` prints."""
         return records.encode_json(self.record.result)
 
     def __repr__(self) -> str:
         return f"<{self.experiment} {self.target}: {self.verdict or self.outcome}>"
 
-    def _reported(self) -> tuple[list[records.Run], Asked | None]:
+    def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
         return [self.record], None
 
 
 def open_run(folder: Path | str) -> Run:
-    """The run that a folder holds.
+    """The run in a run folder.
 
     Raises:
-        UsageError: it holds no finished run.
+        UsageError: the folder has no finished run.
     """
     return Run(records.read_run(Path(folder)))
 
@@ -111,27 +112,27 @@ def open_run(folder: Path | str) -> Run:
 def resume(
     folder: Path | str, *, destroy_data: bool | str | Path = False, listener: Listener = silent
 ) -> Run:
-    """Goes on with a run that was interrupted or killed, in its folder.
+    """Resume a run that was interrupted or killed, in its folder.
 
-    What it measured is kept. Of a block device give `destroy_data` again.
+    Steps that were measured are kept. For a block device, pass `destroy_data` again.
 
     Raises:
-        UsageError: it is complete, or not to be gone on with.
+        UsageError: the run is complete, or cannot be resumed.
         TargetError, DeviceFailure, Interrupted: as `Target.run`.
     """
-    task = resume_request(Path(folder), parse_consent(destroy_data), EXPERIMENTS)
-    return ended(perform(task, SaveOptions(), RunObserver(listener)))
+    request = resume_request(Path(folder), parse_consent(destroy_data), EXPERIMENTS)
+    return completed(perform(request, SaveOptions(), RunObserver(listener)))
 
 
-def ended(record: records.Run) -> Run:
-    """A run that came to its end.
+def completed(record: records.Run) -> Run:
+    """The record as a `Run`.
 
     Raises:
-        Interrupted: Ctrl-C broke it off; the message says where it is kept.
+        Interrupted: Ctrl-C stopped the run; the message names its folder.
     """
     if record.manifest.outcome == "interrupted":
         raise Interrupted(
-            f"interrupted; what was measured is in {record.folder}: go on with ssdlab.resume, or "
-            "look at it with ssdlab.open_run"
+            f"interrupted; the results so far are in {record.folder}: continue with ssdlab.resume, "
+            "or read them with ssdlab.open_run"
         )
     return Run(record)

@@ -1,4 +1,4 @@
-"""`Runs`: a results folder as a dataset, a row a run."""
+"""`Runs`: a results folder as a dataset with a row for each run."""
 
 from __future__ import annotations
 
@@ -10,22 +10,19 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ssdlab import records
+from ssdlab.api.reportable import Reportable
 from ssdlab.api.run import Run
-from ssdlab.api.shown import Shown
 from ssdlab.errors import UsageError
 from ssdlab.report import RunList, html_part
-from ssdlab.report.several import Asked
+from ssdlab.report.group import GroupReport
 from ssdlab.target import RESULTS
 
 _FINDING: Final = "finding."
 
 
 @dataclass(frozen=True)
-class Runs(Shown):
-    """Runs in the order of their starts, and why others could not be read.
-
-    It is iterated over and indexed as a list is.
-    """
+class Runs(Reportable):
+    """A sequence of runs, oldest first; `unreadable` has the reasons why others are missing."""
 
     members: tuple[Run, ...]
     unreadable: tuple[str, ...] = ()
@@ -40,33 +37,33 @@ class Runs(Shown):
         return self.members[at]
 
     def table(self) -> pa.Table:
-        """A row a run: who, when, what it came to, and a column `finding.NAME` for each finding.
+        """A row for each run: target, start, verdict, ..., and a column `finding.NAME` for each.
 
-        Numbers, and truth as 1 and 0, are float64; a finding that is words anywhere is words.
+        Numbers and truth values (1, 0) are float64; a finding that is text in any run is text.
         """
         return table_of([run.record for run in self.members])
 
     def _repr_html_(self) -> str:
-        """The list, not each run's report."""
+        """The list of runs, without their reports."""
         return html_part([], RunList([run.record for run in self.members], self.unreadable))
 
-    def _reported(self) -> tuple[list[records.Run], Asked | None]:
+    def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
         return [run.record for run in self.members], None
 
 
 def open_runs(folder: Path | str = RESULTS) -> Runs:
-    """All finished runs of a results folder, oldest first, those in turns with others too.
+    """All finished runs of a results folder, oldest first, including those measured in turns.
 
     Raises:
-        UsageError: it holds none.
+        UsageError: the folder has none.
     """
-    found = [_read(path) for path in _folders(Path(folder))]
-    members = tuple(Run(each) for each in found if isinstance(each, records.Run))
-    return Runs(members, tuple(each for each in found if isinstance(each, str)))
+    results = [_read(path) for path in _folders(Path(folder))]
+    members = tuple(Run(result) for result in results if isinstance(result, records.Run))
+    return Runs(members, tuple(result for result in results if isinstance(result, str)))
 
 
 def _folders(path: Path) -> list[Path]:
-    """As `records.find_runs`, and those a folder deeper: sides in turns, runs of a what-if."""
+    """As `records.find_runs`, and one level deeper: sides measured in turns, runs of a what-if."""
     if (path / "manifest.json").is_file():
         return [path]
     try:
@@ -80,24 +77,24 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _read(path: Path) -> records.Run | str:
-    """A run; of one that cannot be read the reason: it must not hide the others."""
+    """A run, or the reason why it cannot be read."""
     try:
         return records.read_run(path)
     except UsageError as error:
         return str(error)
 
 
-def table_of(kept: Sequence[records.Run]) -> pa.Table:
+def table_of(runs: Sequence[records.Run]) -> pa.Table:
     """As `Runs.table`."""
-    rows = [_row(run) for run in kept]
+    rows = [_row(run) for run in runs]
     names = dict.fromkeys(name for row in rows for name in row)
     columns: dict[str, Any] = {}
     for name in names:
         values = [row.get(name) for row in rows]
-        words = any(isinstance(value, str) for value in values)
+        is_text = any(isinstance(value, str) for value in values)
         if not name.startswith(_FINDING):
             columns[name] = values
-        elif words:
+        elif is_text:
             columns[name] = pa.array([None if v is None else str(v) for v in values], pa.string())
         else:
             columns[name] = pa.array([None if v is None else float(v) for v in values])
@@ -107,6 +104,6 @@ def table_of(kept: Sequence[records.Run]) -> pa.Table:
 def _row(run: records.Run) -> dict[str, Any]:
     manifest, result = run.manifest, run.result
     names = ("run", "started", "experiment", "target", "label", "virtual", "seed", "outcome")
-    found = {name: getattr(manifest, name) for name in names}
-    found |= {"verdict": result.verdict, "folder": str(run.folder), "ssdlab": manifest.ssdlab}
-    return {**found, **{_FINDING + name: each.value for name, each in result.findings.items()}}
+    row = {name: getattr(manifest, name) for name in names}
+    row |= {"verdict": result.verdict, "folder": str(run.folder), "ssdlab": manifest.ssdlab}
+    return row | {_FINDING + name: finding.value for name, finding in result.findings.items()}

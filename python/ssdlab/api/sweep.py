@@ -13,10 +13,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.shown import Shown
+from ssdlab.api.reportable import Reportable
 from ssdlab.errors import Interrupted, UsageError
-from ssdlab.report import SweepPage
-from ssdlab.report.several import Asked
+from ssdlab.report.group import GroupReport
 from ssdlab.runner.progress import Listener, Report, silent
 from ssdlab.runner.run import RunObserver
 from ssdlab.sweep.analysis.summary import Summary, summarise
@@ -30,6 +29,7 @@ from ssdlab.sweep.dataset import (
 )
 from ssdlab.sweep.design import SweepRun, plan_runs
 from ssdlab.sweep.local import Outcome, execute_locally
+from ssdlab.sweep.report import SweepPage
 from ssdlab.sweep.spec import Spec, read_spec, spec_of
 from ssdlab.sweep.worker import memory_of, workers_for
 from ssdlab.units import format_size
@@ -46,7 +46,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Sweep(Shown):
+class Sweep(Reportable):
     """A sweep's dataset and its summary.
 
     A notebook shows it as `ssdlab sweep --html` does.
@@ -106,7 +106,7 @@ class Sweep(Shown):
             "verdict": summary.verdict,
         }
 
-    def _reported(self) -> tuple[list[records.Run], Asked | None]:
+    def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
         return [], SweepPage(self.summary)
 
 

@@ -1,4 +1,4 @@
-"""`Target`: what is measured, a twin or a real drive."""
+"""`Target`: the twin, directory or block device to measure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab import target as targets
-from ssdlab.api.run import Run, ended
+from ssdlab.api.run import Run, completed
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import experiment_of
 from ssdlab.runner.open_target import TargetOptions, check
@@ -22,9 +22,9 @@ _PROFILE: Final = ".toml"
 
 @dataclass(frozen=True)
 class Target:
-    """A twin, a directory or a block device, and what may be destroyed.
+    """A twin, a directory or a block device, with the consent to destroy its data.
 
-    It holds nothing open: each run opens the target again, and a twin starts new.
+    Each run opens the target again; a twin starts new each time.
     """
 
     parsed: targets.Target
@@ -37,7 +37,7 @@ class Target:
 
     @property
     def is_twin(self) -> bool:
-        """Whether its clock is virtual."""
+        """Whether it is a twin, measured in virtual time."""
         return isinstance(self.parsed, targets.Twin)
 
     @property
@@ -54,34 +54,36 @@ class Target:
         label: str = "",
         listener: Listener = silent,
     ) -> Run:
-        """Asks it a question, such as `ssdlab.Aging(quick=True)`, and keeps the run below `out`.
+        """Run an experiment, such as `ssdlab.Aging(quick=True)`; saves the run below `out`.
 
-        `seed` decides all that is random: a twin gives the same run again. `listener` is called
-        with a `Report` of the progress a few times a second. Of a real drive a test file is made
-        and removed. What costs much of a day's endurance is not asked about but warned of.
+        The same `seed` on a twin gives the same run. `listener` is called with a `Report` of the
+        progress a few times a second. In a directory, a test file is created and removed. A run
+        that writes much of a day's rated endurance gives a warning, without asking first.
 
         Raises:
-            UsageError: what is no question, or a parameter that may not be.
-            TargetError: a target that cannot be used so: too small, in use, no consent.
-            DeviceFailure: the drive failed; what was measured until then is kept.
-            Interrupted: Ctrl-C; what was measured until then is kept.
+            UsageError: not an experiment, or a parameter out of range.
+            TargetError: the target cannot be used: too small, in use, or no consent.
+            DeviceFailure: the drive failed; the results so far are saved.
+            Interrupted: Ctrl-C; the results so far are saved.
         """
-        task = make_request(experiment_of(parameters), parameters, self.parsed, self.consent, seed)
-        return ended(perform(task, SaveOptions(Path(out), label), RunObserver(listener)))
+        request = make_request(
+            experiment_of(parameters), parameters, self.parsed, self.consent, seed
+        )
+        return completed(perform(request, SaveOptions(Path(out), label), RunObserver(listener)))
 
 
 def open_target(
     target: Path | str, *, capacity: Size | None = None, destroy_data: bool | str | Path = False
 ) -> Target:
-    """What is to be measured: `twin:NAME`, a profile's FILE.toml, a directory, or a block device.
+    """A target: `twin:NAME`, a profile's FILE.toml, a directory, or a block device.
 
-    `capacity` scales a twin: bytes, or a text such as "8GiB". A block device loses its data:
-    `destroy_data=True` allows that for one on which nothing is found, and the device's own path,
-    `destroy_data="/dev/sdX"`, for one that holds something. Nothing is written before a run.
+    `capacity` scales a twin: bytes, or text such as "8GiB". A run destroys the data on a block
+    device: `destroy_data=True` allows that if the device looks empty, the device's own path,
+    `destroy_data="/dev/sdX"`, also if it holds data. Nothing is written before a run.
 
     Raises:
-        TargetError: no such target, or one that may not be opened so.
-        UsageError: a capacity that is none, or of what is no twin.
+        TargetError: no such target, or it cannot be used.
+        UsageError: an invalid capacity, or a capacity for something other than a twin.
     """
     name = str(target)
     if name.endswith(_PROFILE) and not targets.is_twin(name) and not Path(name).is_dir():

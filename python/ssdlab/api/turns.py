@@ -1,4 +1,4 @@
-"""Several targets or settings measured in turns: each side leaves a run, as if it were alone."""
+"""Measures several targets or settings in turns; each side is saved as a run of its own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pathlib import Path
 import msgspec
 
 from ssdlab import target as targets
-from ssdlab.api.comparison import Comparison, compared, unlike
-from ssdlab.api.run import ended
+from ssdlab.api.comparison import Comparison, unique_name
+from ssdlab.api.run import completed
 from ssdlab.api.target import Target, open_target
+from ssdlab.comparison import verdict
 from ssdlab.comparison.side import Side
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiments import Workload
@@ -41,8 +42,8 @@ from ssdlab.units import format_duration, format_size
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a side is to be: a target, a setting's name where there are several, and its jobs."""
+class SideOptions:
+    """A target and its jobs; `setting` names the jobs, "" if all sides have the same."""
 
     target: Target
     setting: str
@@ -50,8 +51,8 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One side: its name, its target, what may be destroyed, and its plan."""
+class SidePlan:
+    """The plan of one side, with its unique name."""
 
     name: str
     target: targets.Target
@@ -60,11 +61,8 @@ class Asked:
 
 
 @dataclass
-class _Side:
-    """One side under way."""
-
-    asked: Asked
-    task: RunRequest
+class _RunningSide:
+    plan: Plan
     session: RunSession
     manifest: Manifest
     folder: Path
@@ -72,24 +70,24 @@ class _Side:
 
 
 @dataclass
-class _Together:
-    """The progress of all sides as one."""
+class _CombinedProgress:
+    """Combines the progress of `count` sides into one report."""
 
     listener: Listener
-    label: str = ""
+    count: int
     _last: dict[int, Report] = field(default_factory=dict)
 
-    def of(self, place: int, several: int) -> Listener:
-        """What one of the sides tells."""
+    def listener_of(self, side: int) -> Listener:
+        """The listener of the side with this index."""
 
-        def tell(report: Report) -> None:
-            self._last[place] = report
-            share = sum(each.run_share for each in self._last.values()) / several
-            left = [each.left_s for each in self._last.values() if each.left_s is not None]
-            words = self.label or report.label
-            self.listener(Report(words, report.step_share, share, sum(left) if left else None))
+        def update(report: Report) -> None:
+            self._last[side] = report
+            share = sum(last.run_share for last in self._last.values()) / self.count
+            left = [last.left_s for last in self._last.values() if last.left_s is not None]
+            left_s = sum(left) if left else None
+            self.listener(Report(report.label, report.step_share, share, left_s))
 
-        return tell
+        return update
 
 
 def compare_in_turns(
@@ -100,191 +98,187 @@ def compare_in_turns(
     out: Path | str = RESULTS,
     listener: Listener = silent,
 ) -> Comparison:
-    """Measures sides now, in turns, and compares them: a target with a fio job file each.
+    """Measure sides in turns and compare them; a side is a target and a fio job file.
 
-    Whatever else goes on hits all alike. A turn is all jobs of the file, once; there are `number`
-    of each side, which leaves a run of its own below `out`. A block device is given as
-    `open_target` returned it, with its consent.
+    Disturbances affect all sides equally. A turn runs all jobs of the file once; each side gets
+    `number` turns and is saved as a run below `out`. Pass a block device as the result of
+    `open_target`, with its consent.
 
     Raises:
-        UsageError: fewer than two sides, a job file that says what is not known, or a number of
-            turns that may not be.
+        UsageError: fewer than two sides, an invalid job file, or a number of turns out of range.
         TargetError, DeviceFailure: as `Target.run`.
-        Interrupted: Ctrl-C; the turns that were measured are kept.
+        Interrupted: Ctrl-C; the turns so far are saved.
     """
     files = [Path(setting.fio) for _, setting in sides]
     several = len(set(files)) > 1
-    given = [
-        Given(
-            target if isinstance(target, Target) else open_target(target),
-            file.stem if several else "",
-            workload.plan_of_file(file, seed=seed),
-        )
-        for (target, _), file in zip(sides, files, strict=True)
-    ]
-    asked = sides_of(given, number)
-    runs = measure_in_turns(asked, SaveOptions(Path(out)), RunObserver(listener))
+    plans = plan_sides(
+        [
+            SideOptions(
+                target if isinstance(target, Target) else open_target(target),
+                file.stem if several else "",
+                workload.plan_of_file(file, seed=seed),
+            )
+            for (target, _), file in zip(sides, files, strict=True)
+        ],
+        number,
+    )
+    runs = measure_in_turns(plans, SaveOptions(Path(out)), RunObserver(listener))
     for run in runs:
-        ended(run)
-    return compared_in_turns(asked, runs)
+        completed(run)
+    return compare_sides(plans, runs)
 
 
-def sides_of(given: Sequence[Given], number: int) -> list[Asked]:
-    """The sides, each with a name of its own, and `number` turns of each.
+def plan_sides(sides: Sequence[SideOptions], number: int) -> list[SidePlan]:
+    """Plans with `number` turns for each side.
 
     Raises:
-        UsageError: fewer than two, jobs that have no name in common, or a number of turns that may
-            not be.
+        UsageError: fewer than two sides, jobs without a common name, or a number of turns out of
+            range.
     """
-    if len(given) < 2:
+    if len(sides) < 2:
         raise UsageError(
-            f"turns take two sides or more, and there is {len(given)}; give another target, or "
-            "another job file"
+            f"turns need two sides or more, not {len(sides)}; give another target, or another "
+            "job file"
         )
-    first, *others = ({job.name for job in side.jobs.jobs} for side in given)
-    if any(first.isdisjoint(each) for each in others):
+    first, *others = ({job.name for job in side.jobs.jobs} for side in sides)
+    if any(first.isdisjoint(other) for other in others):
         raise UsageError(
-            "turns compare jobs of the same name, and two job files have none in common; name the "
-            "jobs alike"
+            "turns compare jobs of the same name, but two job files have no job name in common; "
+            "rename the jobs"
         )
-    session, found = secrets.token_hex(4), list[Asked]()
-    for place, side in enumerate(given):
-        plan = turns.check(Plan(side.jobs, number, session, place, len(given)))
+    session, plans = secrets.token_hex(4), list[SidePlan]()
+    for at, side in enumerate(sides):
+        plan = turns.check(Plan(side.jobs, number, session, at, len(sides)))
         words = ", ".join(word for word in (side.target.name, side.setting) if word)
-        name = unlike(words, [each.name for each in found])
-        found.append(Asked(name, side.target.parsed, side.target.consent, plan))
-    return found
+        name = unique_name(words, [other.name for other in plans])
+        plans.append(SidePlan(name, side.target.parsed, side.target.consent, plan))
+    return plans
 
 
-def compared_in_turns(asked: Sequence[Asked], runs: Sequence[Run]) -> Comparison:
-    """The sides' runs, held against the first's.
+def compare_sides(plans: Sequence[SidePlan], runs: Sequence[Run]) -> Comparison:
+    """Compare the runs that `measure_in_turns` returned; their settings may differ.
 
     Raises:
-        UsageError: nothing that all measured.
+        UsageError: the runs have no number in common.
     """
-    return compared([Side(each.name, (run,)) for each, run in zip(asked, runs, strict=True)])
+    sides = [Side(plan.name, (run,)) for plan, run in zip(plans, runs, strict=True)]
+    return Comparison(verdict.compare(sides, settings=True))
 
 
 def measure_in_turns(
-    sides: Sequence[Asked], keeping: SaveOptions, audience: RunObserver
+    sides: Sequence[SidePlan], save: SaveOptions, observer: RunObserver
 ) -> list[Run]:
-    """A run of each side, in order; fewer turns where Ctrl-C came.
+    """Measure and save a run of each side, in order; Ctrl-C ends with fewer turns.
 
     Raises:
-        SsdlabError: what ends the work; what was measured until then is stored.
+        SsdlabError: any failure; the results so far are saved.
     """
-    tasks = [RunRequest(EXPERIMENTS["turns"], each.plan, _options(each, sides)) for each in sides]
-    for task in tasks:
-        check(task.options)
+    requests = [
+        RunRequest(EXPERIMENTS["turns"], side.plan, _options(side, sides)) for side in sides
+    ]
+    for request in requests:
+        check(request.options)
     clock = time.monotonic()
-    with ExitStack() as held:
-        opened_targets = _sites(held, tasks)
-        folder = make_folder(keeping.out, run_name("compare", sides[0].target.label, utc_now()))
-        _tell_cost(sides, opened_targets, audience)
-        listener = held.enter_context(audience.progress(f"compare {len(sides)} sides"))
-        given = list(zip(sides, tasks, opened_targets, strict=True))
-        found = _under_way(given, _Together(listener), folder, keeping.label)
+    with ExitStack() as stack:
+        opened_targets = _open_targets(stack, requests)
+        folder = make_folder(save.out, run_name("compare", sides[0].target.label, utc_now()))
+        _report_cost(sides, opened_targets, observer)
+        listener = stack.enter_context(observer.progress(f"compare {len(sides)} sides"))
+        progress = _CombinedProgress(listener, len(sides))
+        running: list[_RunningSide] = []
+        for at, (side, request) in enumerate(zip(sides, requests, strict=True)):
+            opened, own = opened_targets[at], progress.listener_of(at)
+            shared = next((s.session for s in running if s.session.target is opened), None)
+            session = RunSession(opened, own) if shared is None else shared.second_session(own)
+            side_folder = folder / f"{at + 1}"
+            manifest = _make_manifest(request, opened, side_folder, save.label)
+            running.append(_RunningSide(side.plan, session, manifest, side_folder))
         outcome = "interrupted"
         try:
-            _measure(found, listener)
+            _measure(running, listener)
             outcome = "complete"
         except (Interrupted, KeyboardInterrupt):
             pass
         finally:
-            _store(found, opened_targets, outcome, time.monotonic() - clock)
-    return [read_run(side.folder) for side in found]
+            _save(running, outcome, time.monotonic() - clock)
+    return [read_run(side.folder) for side in running]
 
 
-def _options(side: Asked, sides: Sequence[Asked]) -> TargetOptions:
-    """Room for all sides of the same target: they share it."""
-    alike = [each.plan for each in sides if _place(each.target) == _place(side.target)]
+def _options(side: SidePlan, sides: Sequence[SidePlan]) -> TargetOptions:
+    """Sides on the same target share a test region: it must suffice for all of them."""
+    sharing = [one.plan for one in sides if _location(one.target) == _location(side.target)]
     return replace(
         options_of(side.target, side.plan, side.consent),
-        size_bytes=max(plan.size for plan in alike),
-        request_bytes_max=max(plan.request_bytes_max for plan in alike),
+        size_bytes=max(plan.size for plan in sharing),
+        request_bytes_max=max(plan.request_bytes_max for plan in sharing),
     )
 
 
-def _place(target: targets.Target) -> targets.Twin | Path:
+def _location(target: targets.Target) -> targets.Twin | Path:
     return target if isinstance(target, targets.Twin) else target.path.resolve()
 
 
-def _sites(held: ExitStack, tasks: Sequence[RunRequest]) -> list[OpenTarget]:
-    """A site a side; on one directory or device one for all. Of twins each is another drive."""
-    found: dict[Path, OpenTarget] = {}
-    opened_targets = []
-    for task in tasks:
-        place = _place(task.options.target)
-        if isinstance(place, targets.Twin):
-            opened_targets.append(held.enter_context(open_for_run(task.options)))
+def _open_targets(stack: ExitStack, requests: Sequence[RunRequest]) -> list[OpenTarget]:
+    """Open a twin for each side, but a directory or device once for all sides on it."""
+    shared: dict[Path, OpenTarget] = {}
+    opened = []
+    for request in requests:
+        location = _location(request.options.target)
+        if isinstance(location, targets.Twin):
+            opened.append(stack.enter_context(open_for_run(request.options)))
             continue
-        if place not in found:
-            found[place] = held.enter_context(open_for_run(task.options))
-        opened_targets.append(found[place])
-    return opened_targets
+        if location not in shared:
+            shared[location] = stack.enter_context(open_for_run(request.options))
+        opened.append(shared[location])
+    return opened
 
 
-def _tell_cost(
-    sides: Sequence[Asked], opened_targets: Sequence[OpenTarget], audience: RunObserver
+def _report_cost(
+    sides: Sequence[SidePlan], opened_targets: Sequence[OpenTarget], observer: RunObserver
 ) -> None:
     if all(opened.is_virtual for opened in opened_targets):
         return
     written = format_size(sum(side.plan.write_bytes for side in sides))
-    timed = sum(side.plan.work().get("timed", 0.0) for side in sides)
-    lasts = f", about {format_duration(timed)} of turns" if timed else ""
-    audience.message(f"compare: writes up to {written}{lasts}")
+    seconds = sum(side.plan.work().get("timed", 0.0) for side in sides)
+    duration = f", about {format_duration(seconds)} of turns" if seconds else ""
+    observer.message(f"compare: writes up to {written}{duration}")
 
 
-def _under_way(
-    given: Sequence[tuple[Asked, RunRequest, OpenTarget]],
-    together: _Together,
-    folder: Path,
-    label: str,
-) -> list[_Side]:
-    found: list[_Side] = []
-    for at, (asked, task, opened) in enumerate(given):
-        listener = together.of(at, len(given))
-        resume = next((each.session for each in found if each.session.target is opened), None)
-        session = (
-            RunSession(opened, listener) if resume is None else resume.second_session(listener)
-        )
-        own = folder / f"{at + 1}"
-        own.mkdir()
-        manifest = manifest_of(task, opened, own, label)
-        manifest = msgspec.structs.replace(manifest, run=f"{folder.name}/{own.name}")
-        found.append(_Side(asked, task, session, manifest, own))
-    return found
+def _make_manifest(request: RunRequest, opened: OpenTarget, folder: Path, label: str) -> Manifest:
+    folder.mkdir()
+    manifest = manifest_of(request, opened, folder, label)
+    return msgspec.structs.replace(manifest, run=f"{folder.parent.name}/{folder.name}")
 
 
-def _measure(sides: Sequence[_Side], listener: Listener) -> None:
-    """The fill of each site, then the turns; in each of them chance says who is first."""
-    order = random.Random(sides[0].asked.plan.seed)
-    with ExitStack() as frames:
+def _measure(sides: Sequence[_RunningSide], listener: Listener) -> None:
+    """Fill the region of each target, then take the turns, in random order within each round."""
+    order = random.Random(sides[0].plan.seed)
+    with ExitStack() as stack:
         for side in sides:
-            frames.enter_context(side.session.plan_scope(side.asked.plan))
-            side.jobs = workload.ready(side.session, side.asked.plan.jobs)
-        for side in _with_a_fill(sides):
-            workload.write_region(side.session, side.asked.plan.jobs)
-        for turn in range(-1, sides[0].asked.plan.turns):
+            stack.enter_context(side.session.plan_scope(side.plan))
+            side.jobs = workload.ready(side.session, side.plan.jobs)
+        for side in _largest_regions(sides):
+            workload.write_region(side.session, side.plan.jobs)
+        for turn in range(-1, sides[0].plan.turns):
             for side in order.sample(sides, len(sides)):
-                turns.take(side.session, side.asked.plan, side.jobs, turn)
+                turns.take(side.session, side.plan, side.jobs, turn)
         for side in sides:
-            workload.check_uncached(side.session, side.asked.plan.jobs)
+            workload.check_uncached(side.session, side.plan.jobs)
     listener(Report("done", 1.0, 1.0, 0.0))
 
 
-def _with_a_fill(sides: Sequence[_Side]) -> Iterator[_Side]:
-    """The side with the largest region of each site."""
+def _largest_regions(sides: Sequence[_RunningSide]) -> Iterator[_RunningSide]:
+    """For each open target, the side with the largest region."""
     for opened in {id(side.session.target): side.session.target for side in sides}.values():
-        alike = [side for side in sides if side.session.target is opened]
-        yield max(alike, key=lambda side: side.asked.plan.size)
+        sharing = [side for side in sides if side.session.target is opened]
+        yield max(sharing, key=lambda side: side.plan.size)
 
 
-def _store(
-    sides: Sequence[_Side], opened_targets: Sequence[OpenTarget], outcome: str, seconds: float
-) -> None:
-    for side, opened in zip(sides, opened_targets, strict=True):
+def _save(sides: Sequence[_RunningSide], outcome: str, seconds: float) -> None:
+    for side in sides:
         manifest = msgspec.structs.replace(side.manifest, outcome=outcome)
         recording = side.session.recording
-        result = result_of(EXPERIMENTS["turns"], recording, manifest, opened, seconds, side.folder)
+        result = result_of(
+            EXPERIMENTS["turns"], recording, manifest, side.session.target, seconds, side.folder
+        )
         write_run(side.folder, manifest, recording, result)

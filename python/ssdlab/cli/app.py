@@ -23,7 +23,7 @@ class _Commands(LazyGroup):
     members: ClassVar[Mapping[str, Member]] = {
         "report": Member(
             "ssdlab.cli.report",
-            "Show finished runs: tables, curves, verdicts and warnings. Computes nothing.",
+            "Show finished runs: tables, curves, verdicts and warnings.",
         ),
         "run": Member(
             "ssdlab.cli.run.group", "Run an experiment on a real drive, a directory or a twin."
@@ -35,8 +35,7 @@ class _Commands(LazyGroup):
         ),
         "doctor": Member(
             "ssdlab.cli.doctor",
-            "Look at the whole storage stack under a path: read-only, a minute at most, root or "
-            "not.",
+            "Check the whole storage stack below a path: read-only, a minute at most, root or not.",
         ),
         "trim": Member(
             "ssdlab.cli.trim",
@@ -68,7 +67,7 @@ class _Commands(LazyGroup):
             "ssdlab.cli.replay", "Ask a drive what a trace of another host asked of its own."
         ),
         "compare": Member(
-            "ssdlab.cli.compare.command",
+            "ssdlab.cli.compare",
             "Compare runs, drives or settings: faster, slower, or no difference shown.",
         ),
         "sweep": Member(

@@ -20,22 +20,20 @@ app = typer.Typer(add_completion=False)
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RUN", help="Run folders, results folders with runs in them, or a sweep."
-        ),
+        typer.Argument(metavar="RUN", help="Run folders, results folders, or a sweep."),
     ],
     *,
     html: Annotated[
-        Path | None, typer.Option(help="Write ONE HTML file and print its path.")
+        Path | None, typer.Option(help="Write one HTML file and print its path.")
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")
     ] = False,
     fio: Annotated[
-        bool, typer.Option("--fio", help="Print a run's steps as a fio job file and nothing else.")
+        bool, typer.Option("--fio", help="Print only a run's steps, as a fio job file.")
     ] = False,
 ) -> None:
-    """Show finished runs: tables, curves, verdicts and warnings. Computes nothing."""
+    """Show finished runs: tables, curves, verdicts and warnings."""
     from ssdlab.records import find_runs, read_run
     from ssdlab.report import as_fio, write_html
     from ssdlab.sweep.dataset import is_dataset
@@ -46,19 +44,19 @@ def report(
             raise UsageError(f"{sweeps[0]} is a sweep; report it alone, without --fio")
         _report_sweep(sweeps[0], json=json, html=html)
         return
-    found = [read_run(folder) for path in runs for folder in find_runs(path)]
-    if fio and (json or html is not None or len(found) > 1):
+    records = [read_run(folder) for path in runs for folder in find_runs(path)]
+    if fio and (json or html is not None or len(records) > 1):
         raise UsageError("--fio prints one run; give one RUN, and leave out --json and --html")
     if html is not None:
-        write_html(found, html)
+        write_html(records, html)
     if fio:
-        write_out(as_fio(found[0]))
+        write_out(as_fio(records[0]))
     elif json:
-        write_out(_as_json(found))
+        write_out(_as_json(records))
     elif html is not None:
         typer.echo(html.resolve())
     else:
-        _print(found)
+        _print(records)
 
 
 def _report_sweep(folder: Path, *, json: bool, html: Path | None) -> None:

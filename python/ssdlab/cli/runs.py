@@ -1,33 +1,29 @@
-"""`ssdlab runs`: what has been measured so far."""
+"""`ssdlab runs`: lists the runs of a results folder."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
-from rich.console import Console
 
-from ssdlab.api.runs import open_runs, table_of
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
-from ssdlab.records import Run, encode_json, write_parquet
-from ssdlab.report import RunList
-from ssdlab.report.table import print_table
 from ssdlab.target import RESULTS
-from ssdlab.wording import plain
+
+if TYPE_CHECKING:
+    from ssdlab.records import Run
 
 app = typer.Typer(add_completion=False)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which runs: what is None is not asked for. Words are looked for within, whatever their case.
+class RunFilter:
+    """Selects runs; None matches any. Texts match case-insensitively anywhere in the field.
 
-    `since` and `until` are moments: a run began at or after the one, and before the other.
+    `since` is the earliest start, inclusive; `until` the latest, exclusive.
     """
 
     experiment: str | None = None
@@ -37,8 +33,8 @@ class Wanted:
     since: datetime | None = None
     until: datetime | None = None
 
-    def has(self, run: Run) -> bool:
-        """Whether a run is one of them."""
+    def matches(self, run: Run) -> bool:
+        """Whether the run is selected."""
         manifest = run.manifest
         texts = (
             (self.target, manifest.target),
@@ -49,9 +45,9 @@ class Wanted:
             return False
         if any(word is not None and word.lower() not in text.lower() for word, text in texts):
             return False
-        return self._in_time(manifest.started)
+        return self._is_in_period(manifest.started)
 
-    def _in_time(self, started: str) -> bool:
+    def _is_in_period(self, started: str) -> bool:
         if self.since is None and self.until is None:
             return True
         try:
@@ -69,7 +65,7 @@ class Wanted:
 )
 def runs(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A results folder, as --out named it.")
+        Path, typer.Argument(metavar="FOLDER", help="A results folder, as given to --out.")
     ] = RESULTS,
     *,
     experiment: Annotated[
@@ -82,13 +78,14 @@ def runs(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="DATE", help="ResumedRun on this day or later: 2026-11-21."),
+        typer.Option(metavar="DATE", help="Started on this day or later (UTC): 2026-11-21."),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="DATE", help="ResumedRun on this day or earlier (UTC).")
+        str | None, typer.Option(metavar="DATE", help="Started on this day or earlier (UTC).")
     ] = None,
     parquet: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write them as one table, a row a run.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write a Parquet table, a row per run."),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")
@@ -96,31 +93,33 @@ def runs(
 ) -> None:
     """List the runs of a results folder, oldest first, each with its verdict.
 
-    Those of a comparison in turns and of a what-if are in folders of their own and listed too.
+    Runs in the folders of an interleaved comparison or of a what-if are listed too.
     """
-    wanted = Wanted(
+    from ssdlab.api.runs import open_runs
+
+    wanted = RunFilter(
         experiment, target, verdict, label, _day("--since", since), _day("--until", until, 1)
     )
-    found = open_runs(folder)
-    kept = [run.record for run in found if wanted.has(run.record)]
-    if wanted != Wanted() and not kept:
-        raise UsageError(f"{folder} holds no run {_told(wanted)}; ask for less")
+    all_runs = open_runs(folder)
+    selected = [run.record for run in all_runs if wanted.matches(run.record)]
+    if wanted != RunFilter() and not selected:
+        raise UsageError(f"{folder} holds no run {_describe(wanted)}; relax the filter")
     if parquet is not None:
-        _write(parquet, kept)
+        _write_parquet(parquet, selected)
     if json:
-        write_out(encode_json({"runs": [_as_json(run) for run in kept]}))
-        return
-    _print(kept, found.unreadable)
+        _print_json(selected)
+    else:
+        _print(selected, all_runs.unreadable)
 
 
 def _day(option: str, text: str | None, later: int = 0) -> datetime | None:
-    """The start of a day, or so many days later; of a moment the moment itself."""
+    """The start of a date plus `later` days; a text with a time of day is taken as it is."""
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"{option} is {text!r}; it may be a date such as 2026-11-21") from error
+        raise UsageError(f"{option} is {text!r}; give a date such as 2026-11-21") from error
     is_day = len(text.strip()) <= len("2026-11-21")
     return _utc(moment) + timedelta(days=later if is_day else 0)
 
@@ -129,37 +128,52 @@ def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _told(wanted: Wanted) -> str:
-    """What was asked for, in words."""
-    said = {
+def _describe(wanted: RunFilter) -> str:
+    conditions = {
         "of": wanted.experiment,
         "on": wanted.target,
-        "that says": wanted.verdict,
+        "with verdict": wanted.verdict,
         "labelled": wanted.label,
     }
-    words = [f"{how} {what!r}" for how, what in said.items() if what is not None]
+    words = [f"{name} {value!r}" for name, value in conditions.items() if value is not None]
     if wanted.since or wanted.until:
         words.append("of that time")
     return ", ".join(words)
 
 
-def _as_json(run: Run) -> dict[str, Any]:
-    manifest = run.manifest
-    more = {"started": manifest.started, "label": manifest.label, "outcome": manifest.outcome}
-    return {**msgspec.to_builtins(run.result), **more}
+def _print_json(runs: list[Run]) -> None:
+    import msgspec
+
+    from ssdlab.records import encode_json
+
+    def row(run: Run) -> dict[str, Any]:
+        manifest = run.manifest
+        more = {"started": manifest.started, "label": manifest.label, "outcome": manifest.outcome}
+        return {**msgspec.to_builtins(run.result), **more}
+
+    write_out(encode_json({"runs": [row(run) for run in runs]}))
 
 
-def _write(path: Path, kept: list[Run]) -> None:
+def _write_parquet(path: Path, runs: list[Run]) -> None:
+    from ssdlab.api.runs import table_of
+    from ssdlab.records import write_parquet
+
     try:
-        write_parquet(path, table_of(kept))
+        write_parquet(path, table_of(runs))
     except OSError as error:
         raise UsageError(
-            f"{path}: no table can be written there ({error.strerror}); give a path that you may "
+            f"{path}: the table cannot be written ({error.strerror}); give a path that you may "
             "write to"
         ) from error
 
 
-def _print(kept: list[Run], unreadable: tuple[str, ...]) -> None:
-    print_table(RunList(kept).table, Console())
+def _print(runs: list[Run], unreadable: tuple[str, ...]) -> None:
+    from rich.console import Console
+
+    from ssdlab.report import RunList
+    from ssdlab.report.table import print_table
+    from ssdlab.wording import plain
+
+    print_table(RunList(runs).table, Console())
     for reason in unreadable:
         Console(stderr=True).print(f"left out: {plain(reason)}", markup=False, soft_wrap=True)

@@ -1,1 +1,1 @@
-"""Compares runs: method, numbers and their uncertainty, verdict, report."""
+"""Compares runs: their methods, their numbers with uncertainty, a verdict, a report."""

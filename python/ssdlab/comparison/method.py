@@ -1,9 +1,10 @@
-"""Were the runs made by the same method? What differs is named; what must not differ, refused."""
+"""Checks that runs used the same method: lists differences, refuses those that matter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -12,107 +13,112 @@ from ssdlab.comparison.side import Side
 from ssdlab.errors import UsageError
 from ssdlab.records import Run
 
-_SAID_BY_JOBS: Final = frozenset({"fio"})
-"""Parameters of which only the contents matter, and those are in the jobs."""
-_OF_ONE_RUN: Final = frozenset({"session"})
+_CONTAINED_IN_JOBS: Final = frozenset({"fio"})
+"""File names; the jobs hold the contents of these files."""
+_PER_RUN: Final = frozenset({"session"})
 _WITH_JOBS: Final = frozenset({"workload", "turns", "replay"})
-"""Experiments whose method is the jobs themselves; the others' follow from the parameters."""
+"""Experiments that compare jobs; in the others, jobs follow from the parameters."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs, with its value on each side; `settings`: a parameter or job of the method."""
+    """A property whose value differs; `is_method` marks parameters and jobs.
+
+    `values` has the text of each side.
+    """
 
     what: str
     values: tuple[str, ...]
-    settings: bool = False
+    is_method: bool = False
 
     @property
     def sentence(self) -> str:
-        """In one line."""
+        """One line: "depth: 1 / 4"."""
         return f"{self.what}: {' / '.join(self.values)}"
 
 
 def check(sides: Sequence[Side], *, settings: bool) -> list[Difference]:
-    """What differs between the sides; `settings` says that the method may, on purpose.
+    """The differences between the sides; `settings` allows parameters and jobs to differ.
 
     Raises:
-        UsageError: another experiment, a run twice, several runs of one side that are no repeats,
-            or a method that differs though it was not said that it may.
+        UsageError: different experiments, the same run twice, runs of one side that are not
+            repeats, or parameters or jobs that differ without `settings`.
     """
-    _refuse_twice(sides)
+    _refuse_duplicates(sides)
     for side in sides:
-        _refuse_no_repeats(side)
+        _refuse_unequal_runs(side)
     experiments = [side.runs[0].manifest.experiment for side in sides]
     if len(set(experiments)) > 1:
         raise UsageError(
-            f"{' and '.join(dict.fromkeys(experiments))} answer different questions and have no "
+            f"{' and '.join(dict.fromkeys(experiments))} are different experiments and have no "
             "number in common; give runs of one experiment"
         )
-    found = differences(sides)
-    method = [each for each in found if each.settings]
+    differences = list(_differences(sides))
+    method = [difference for difference in differences if difference.is_method]
     if method and not settings:
         raise UsageError(
-            f"{' and '.join(side.name for side in sides)} were not measured by the same method "
-            f"({'; '.join(each.sentence for each in method)}); measure both alike, or give "
-            "--settings to compare just that"
+            f"{' and '.join(side.name for side in sides)} were not measured with the same method "
+            f"({'; '.join(difference.sentence for difference in method)}); measure both the same "
+            "way, or give --settings to compare exactly this"
         )
-    return found
+    return differences
 
 
-def differences(sides: Sequence[Side]) -> list[Difference]:
-    """Parameters and jobs, target, its size, engine, versions, machine, endings: what differs."""
+def _differences(sides: Sequence[Side]) -> Iterator[Difference]:
     runs = [side.runs[0] for side in sides]
-    found = [*_of_mappings("", [_parameters(run) for run in runs], settings=True)]
-    found += _of_values("jobs", [_jobs(run) for run in runs], settings=True)
-    found += _of_values("target", [run.manifest.target for run in runs])
-    found += _of_values("clock", ["virtual" if run.manifest.virtual else "real" for run in runs])
-    found += _of_values("size of the target", [_size(run) for run in runs])
-    found += _of_values("opened", [_opened(run) for run in runs])
-    engines = [_engines(run) for run in runs]
-    found += _of_values("engine", engines) if all(engines) else []
-    found += _of_mappings("version of ", [run.manifest.versions for run in runs])
-    found += _of_values("machine", [str(run.manifest.host.get("name", "")) for run in runs])
-    found += _of_values("ended", [_endings(side) for side in sides])
+    yield from _differing_entries("", [_parameters(run) for run in runs], is_method=True)
+    yield from _differing_values("jobs", [_jobs(run) for run in runs], is_method=True)
+    yield from _differing_values("target", [run.manifest.target for run in runs])
+    yield from _differing_values(
+        "clock", ["virtual" if run.manifest.virtual else "real" for run in runs]
+    )
+    yield from _differing_values("size of the target", [_size(run) for run in runs])
+    yield from _differing_values("opened", [_step_values(run, "opened") for run in runs])
+    engines = [_step_values(run, "engine") for run in runs]
+    if all(engines):  # older versions recorded none
+        yield from _differing_values("engine", engines)
+    yield from _differing_entries("version of ", [run.manifest.versions for run in runs])
+    yield from _differing_values(
+        "machine", [str(run.manifest.host.get("name", "")) for run in runs]
+    )
+    yield from _differing_values("ended", [_outcomes(side) for side in sides])
     if not any(side.session for side in sides):
-        found += _of_values("seeds", [_listed(side.seeds) for side in sides])
-    return found
+        yield from _differing_values("seeds", [_join(side.seeds) for side in sides])
 
 
-def _refuse_twice(sides: Sequence[Side]) -> None:
-    seen: dict[Any, str] = {}
-    for side in sides:
-        for run in side.runs:
-            folder = run.folder.resolve()
-            if folder in seen:
-                raise UsageError(f"{run.folder} is given twice; a run equals itself, give another")
-            seen[folder] = side.name
+def _refuse_duplicates(sides: Sequence[Side]) -> None:
+    folders = set[Path]()
+    for run in (run for side in sides for run in side.runs):
+        folder = run.folder.resolve()
+        if folder in folders:
+            raise UsageError(f"{run.folder} is given twice; give another run")
+        folders.add(folder)
 
 
-def _refuse_no_repeats(side: Side) -> None:
-    """Several runs of one side must be the same measurement again, of the same target."""
+def _refuse_unequal_runs(side: Side) -> None:
+    """All runs of one side must repeat the same measurement of the same target."""
     first = side.runs[0]
-    questions: list[tuple[str, Callable[[Run], Any]]] = [
+    properties: list[tuple[str, Callable[[Run], Any]]] = [
         ("experiment", lambda run: run.manifest.experiment),
         ("target", lambda run: run.manifest.target),
         ("parameters", lambda run: (_parameters(run), _jobs(run))),
     ]
-    for what, asked in questions:
-        other = next((run for run in side.runs if asked(run) != asked(first)), None)
+    for name, value_of in properties:
+        other = next((run for run in side.runs if value_of(run) != value_of(first)), None)
         if other is not None:
             raise UsageError(
-                f"{side.name} holds runs that are no repeats of one another (another {what} in "
-                f"{other.folder.name}); give the folders of a side with commas between: A1,A2"
+                f"{side.name} holds runs that are not repeats of one another (different {name} in "
+                f"{other.folder.name}); list the folders of a side, separated by commas: A1,A2"
             )
 
 
 def _parameters(run: Run) -> dict[str, Any]:
-    left_out = _OF_ONE_RUN | (_SAID_BY_JOBS if _jobs(run) else frozenset())
+    left_out = _PER_RUN | (_CONTAINED_IN_JOBS if _jobs(run) else frozenset())
     return {k: v for k, v in run.manifest.parameters.items() if k not in left_out}
 
 
 def _jobs(run: Run) -> str:
-    """The jobs as they were asked for, each once, without their seeds; "" where none is kept."""
+    """The distinct jobs without their seeds; "" if none were recorded."""
     if run.manifest.experiment not in _WITH_JOBS:
         return ""
     steps = run.tables["steps"].to_pylist()
@@ -122,18 +128,13 @@ def _jobs(run: Run) -> str:
 
 def _seedless(text: str) -> str:
     job = msgspec.json.decode(text, type=dict[str, Any])
-    return " ".join(f"{key}={_word(value)}" for key, value in job.items() if key != "seed")
+    return " ".join(f"{key}={_text(value)}" for key, value in job.items() if key != "seed")
 
 
-def _opened(run: Run) -> str:
-    opened = dict.fromkeys(row.get("opened") for row in run.tables["steps"].to_pylist())
-    return "; ".join(each for each in opened if each)
-
-
-def _engines(run: Run) -> str:
-    """The ways by which it was measured, each once; "" where an older version kept none."""
-    engines = dict.fromkeys(row.get("engine") for row in run.tables["steps"].to_pylist())
-    return "; ".join(each for each in engines if each)
+def _step_values(run: Run, column: str) -> str:
+    """The distinct values of a column of the steps; "" if none were recorded."""
+    values = dict.fromkeys(row.get(column) for row in run.tables["steps"].to_pylist())
+    return "; ".join(value for value in values if value)
 
 
 def _size(run: Run) -> str:
@@ -143,35 +144,33 @@ def _size(run: Run) -> str:
     return ", ".join(str(size) for size in sizes if size is not None)
 
 
-def _endings(side: Side) -> str:
-    return _listed(sorted({run.manifest.outcome for run in side.runs}))
+def _outcomes(side: Side) -> str:
+    return _join(sorted({run.manifest.outcome for run in side.runs}))
 
 
-def _of_mappings(
-    of: str, mappings: Sequence[Mapping[str, Any]], *, settings: bool = False
-) -> list[Difference]:
-    names = dict.fromkeys(name for mapping in mappings for name in mapping)
-    return [
-        each
-        for name in names
-        for each in _of_values(
-            f"{of}{name}", [mapping.get(name) for mapping in mappings], settings=settings
-        )
-    ]
+def _differing_entries(
+    prefix: str, mappings: Sequence[Mapping[str, Any]], *, is_method: bool = False
+) -> Iterator[Difference]:
+    for name in dict.fromkeys(name for mapping in mappings for name in mapping):
+        values = [mapping.get(name) for mapping in mappings]
+        yield from _differing_values(f"{prefix}{name}", values, is_method=is_method)
 
 
-def _of_values(what: str, values: Sequence[Any], *, settings: bool = False) -> list[Difference]:
-    words = tuple(_word(value) or "none" for value in values)
-    return [Difference(what, words, settings)] if len(set(words)) > 1 else []
+def _differing_values(
+    what: str, values: Sequence[Any], *, is_method: bool = False
+) -> Iterator[Difference]:
+    texts = tuple(_text(value) or "none" for value in values)
+    if len(set(texts)) > 1:
+        yield Difference(what, texts, is_method)
 
 
-def _word(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
-        return _listed(value)
+        return _join(value)
     if isinstance(value, float):
         return f"{value:.6g}"
     return "" if value is None else str(value)
 
 
-def _listed(values: Sequence[Any]) -> str:
-    return ", ".join(_word(value) for value in values)
+def _join(values: Sequence[Any]) -> str:
+    return ", ".join(_text(value) for value in values)

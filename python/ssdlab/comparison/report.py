@@ -1,4 +1,4 @@
-"""`SideBySide`: a comparison of sides, as a table, verdicts and a forest plot."""
+"""`ComparisonReport`: a comparison as a table, verdicts and forest plots."""
 
 from __future__ import annotations
 
@@ -6,39 +6,44 @@ from dataclasses import dataclass
 from typing import Final
 
 from ssdlab.charts import Ratio, forest
-from ssdlab.comparison.sense import NONE_SHOWN
-from ssdlab.comparison.verdict import NOT_JUDGED, Compared, Comparison, Judged
+from ssdlab.comparison.verdict import (
+    NONE_SHOWN,
+    NOT_JUDGED,
+    Comparison,
+    NumberVerdict,
+    SideVerdict,
+)
 from ssdlab.records import Run
-from ssdlab.report.several import bounds, named, shown, warnings_of
+from ssdlab.report.group import contrast_label, format_interval, format_value, warnings_of
 from ssdlab.report.what_if import DRAWN
 from ssdlab.view import Column, Picture, Table, drawn
 from ssdlab.wording import NOTHING, number, plain, shorten, unit_of
 
 _SMALLEST: Final = 0.0001
-_HEAD: Final = 14
-"""Characters of a side's name above its numbers."""
+_HEADING_LENGTH: Final = 14
+"""Characters of a side's name in a column heading."""
 
 
 @dataclass(frozen=True)
-class SideBySide:
-    """What was compared, for people."""
+class ComparisonReport:
+    """A `GroupReport` of a comparison."""
 
     comparison: Comparison
 
     @property
     def runs(self) -> list[Run]:
-        """All of them, in the order of the sides."""
+        """The runs of all sides, in order."""
         return [run for side in self.comparison.sides for run in side.runs]
 
     @property
     def title(self) -> str:
-        """Who against whom."""
+        """The names of the sides, and the experiment."""
         first, *others = (plain(side.name) for side in self.comparison.sides)
-        return f"{', '.join(others)} against {first}: {self.runs[0].manifest.experiment}"
+        return f"{', '.join(others)} compared with {first}: {self.runs[0].manifest.experiment}"
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """A row for each number of each side."""
+        """One table, with a row for each number of each side."""
         several = len(self.comparison.others) > 1
         columns = (
             *((Column("Side", numeric=False),) if several else ()),
@@ -52,79 +57,79 @@ class SideBySide:
             Column("Verdict", numeric=False),
         )
         rows = [
-            ((plain(other.side.name),) if several else ()) + self._cells(each)
+            ((plain(other.side.name),) if several else ()) + self._cells(judged)
             for other in self.comparison.others
-            for each in other.judged
+            for judged in other.numbers
         ]
         return [("", Table(columns, tuple(rows)))]
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
         """The word and the sentence of each side."""
-        return [(each.verdict, plain(each.sentence)) for each in self.comparison.others]
+        return [(other.verdict, plain(other.sentence)) for other in self.comparison.others]
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """What differs, how the verdicts were reached, and what the runs doubt of themselves."""
-        found = [("differs", each.sentence) for each in self.comparison.differences]
+        """Differences of the method, the basis of the verdicts, and the runs' warnings."""
+        notes = [("differs", one.sentence) for one in self.comparison.differences]
         whys = dict.fromkeys(
-            each.number.why for other in self.comparison.others for each in other.judged
+            judged.number.why for other in self.comparison.others for judged in other.numbers
         )
-        found.append(("rests on", "; ".join(whys)))
+        notes.append(("based on", "; ".join(whys)))
         if self.comparison.count > 1:
             sentence = (
-                f"{self.comparison.count} numbers were judged at once: p is adjusted for that "
-                "(Holm), the intervals are each one's own."
+                f"p is adjusted for {self.comparison.count} simultaneous tests (Holm); the "
+                "intervals are not."
             )
-            found.append(("several", sentence))
-        return found + warnings_of(self.runs)
+            notes.append(("adjusted", sentence))
+        return notes + warnings_of(self.runs)
 
     @property
     def pictures(self) -> list[Picture]:
-        """A forest plot of each side."""
+        """A forest plot for each side."""
         return [
             picture
             for at, other in enumerate(self.comparison.others)
             for picture in self._forest(other, at)
         ]
 
-    def _forest(self, other: Compared, at: int) -> list[Picture]:
+    def _forest(self, other: SideVerdict, at: int) -> list[Picture]:
         first = plain(self.comparison.sides[0].name)
-        rows = [self._ratio(each) for each in other.judged if each.number.contrast.ratio]
+        rows = [self._ratio(judged) for judged in other.numbers if judged.number.contrast.ratio]
         return drawn(
-            f"{plain(other.side.name)} against {first}",
-            "Each number's ratio with its 95 % interval. Right of 1 is more, left of it less; of "
-            "times and of amplification less is better. Grey: no difference shown.",
+            f"{plain(other.side.name)} compared with {first}",
+            "The ratio of each number with its 95 % interval. Right of 1 is more, left of 1 is "
+            "less; for times and write amplification, less is better. Grey: no difference shown.",
             forest(f"compare-{at}", f"{plain(other.side.name)} / {first}", rows[:DRAWN]).svg,
         )
 
-    def _ratio(self, judged: Judged) -> Ratio:
+    def _ratio(self, judged: NumberVerdict) -> Ratio:
         contrast = judged.number.contrast
         assert contrast.ratio is not None
         is_shown = judged.verdict not in {NONE_SHOWN, NOT_JUDGED}
-        label = named(contrast, self.runs[0])
+        label = contrast_label(contrast, self.runs[0])
         return Ratio(label, contrast.ratio, contrast.low, contrast.high, shown=is_shown)
 
-    def _cells(self, judged: Judged) -> tuple[str, ...]:
-        each = judged.number.contrast
+    def _cells(self, judged: NumberVerdict) -> tuple[str, ...]:
+        contrast = judged.number.contrast
         return (
-            named(each, self.runs[0]),
-            shown(each.first),
-            shown(each.second),
-            plain(each.unit or unit_of(each.name)),
-            NOTHING if each.ratio is None else number(each.ratio),
-            bounds(each),
-            _chance(judged.p_holm),
+            contrast_label(contrast, self.runs[0]),
+            format_value(contrast.first),
+            format_value(contrast.second),
+            plain(contrast.unit or unit_of(contrast.name)),
+            NOTHING if contrast.ratio is None else number(contrast.ratio),
+            format_interval(contrast),
+            _format_p(judged.p_holm),
             judged.verdict,
         )
 
 
 def _short(name: str) -> str:
-    """A side's name as the head of a column."""
-    return shorten(plain(name), _HEAD)
+    """A side's name as a column heading."""
+    return shorten(plain(name), _HEADING_LENGTH)
 
 
-def _chance(p: float | None) -> str:
+def _format_p(p: float | None) -> str:
     if p is None:
         return NOTHING
     return f"<{_SMALLEST}" if p < _SMALLEST else f"{p:.2g}"

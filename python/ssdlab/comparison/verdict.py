@@ -1,27 +1,48 @@
-"""Faster, slower, or no difference shown: what the numbers of several sides come to together."""
+"""The verdicts of a comparison: faster, slower, or no difference shown."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ssdlab.comparison.method import Difference, check
 from ssdlab.comparison.numbers import MARGIN, Number, numbers
-from ssdlab.comparison.sense import NONE_SHOWN, sense_of
 from ssdlab.comparison.side import Side
 from ssdlab.errors import UsageError
 from ssdlab.stats.shift import holm
 
 LEVEL: Final = 0.05
+NONE_SHOWN: Final = "no difference shown"
 NOT_JUDGED: Final = "not judged"
 _WORDS: Final = ("faster", "slower", "better", "worse", "higher", "lower")
 
 
+class Direction(NamedTuple):
+    """The words for a value above, and below, the value of the first side."""
+
+    above: str
+    below: str
+
+
+RATE: Final = Direction("faster", "slower")
+TIME: Final = Direction("slower", "faster")
+COST: Final = Direction("worse", "better")
+NEUTRAL: Final = Direction("higher", "lower")
+
+_TIME_NAME: Final = re.compile(r"(?:^|.*_)(?:ns|us|ms|s)(?:_(?:p\d+|mean|max|all))?")
+_TIME_UNITS: Final = frozenset({"ns", "us", "ms", "s", "min"})
+_DIRECTIONS: Final = {
+    **dict.fromkeys(("slowdown", "waf", "split_penalty", "penalty", "iops_cv"), COST),
+    "mean": RATE,  # of the suite; its access times have a unit
+}
+
+
 @dataclass(frozen=True)
-class Judged:
-    """A number, its chance of error adjusted for all numbers of the comparison, and the word."""
+class NumberVerdict:
+    """A number with its verdict; `p_holm` is p adjusted for all numbers of the comparison."""
 
     number: Number
     p_holm: float | None
@@ -29,107 +50,121 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A side against the first: every number, and a word and a sentence for all of them."""
+class SideVerdict:
+    """A side compared with the first: its numbers, one word, and one sentence."""
 
     side: Side
-    judged: tuple[Judged, ...]
+    numbers: tuple[NumberVerdict, ...]
     verdict: str
     sentence: str
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Sides, the first being what the others are compared with, and what differs in the method."""
+    """Sides, the first of which is the reference; `others` has the verdicts of the rest."""
 
     sides: tuple[Side, ...]
     differences: tuple[Difference, ...]
-    others: tuple[Compared, ...]
+    others: tuple[SideVerdict, ...]
 
     @property
     def count(self) -> int:
-        """How many numbers were judged by chance, and adjusted for one another."""
-        return sum(each.p_holm is not None for other in self.others for each in other.judged)
+        """The number of tests that p was adjusted for."""
+        return sum(one.p_holm is not None for other in self.others for one in other.numbers)
 
 
 def compare(sides: Sequence[Side], *, settings: bool = False) -> Comparison:
-    """Checks the method, then compares each side with the first.
+    """Check that the methods agree, then compare each side with the first.
 
     Raises:
-        UsageError: as `method.check`, or nothing that both sides measured.
+        UsageError: as `method.check`; or the sides have no number in common.
     """
-    differing = check(sides, settings=settings)
+    differences = check(sides, settings=settings)
     first = sides[0]
-    found = [numbers(first, other) for other in sides[1:]]
-    for other, mine in zip(sides[1:], found, strict=True):
-        if not mine:
+    shared = [numbers(first, other) for other in sides[1:]]
+    for other, common in zip(sides[1:], shared, strict=True):
+        if not common:
             raise UsageError(
-                f"{first.name} and {other.name} have no number in common; give runs that came to "
-                "their end"
+                f"{first.name} and {other.name} have no number in common; give complete runs"
             )
-    every = [each.p for mine in found for each in mine]
-    adjusted = iter(holm([p for p in every if p is not None]))
+    adjusted = iter(holm([one.p for common in shared for one in common if one.p is not None]))
     others = []
-    for other, mine in zip(sides[1:], found, strict=True):
-        judged = tuple(_judged(each, None if each.p is None else next(adjusted)) for each in mine)
-        word = _together(judged)
-        others.append(Compared(other, judged, word, _sentence(first, other, judged, word)))
-    return Comparison(tuple(sides), tuple(differing), tuple(others))
+    for other, common in zip(sides[1:], shared, strict=True):
+        judged = tuple(_judge(one, None if one.p is None else next(adjusted)) for one in common)
+        word = _overall(judged)
+        others.append(SideVerdict(other, judged, word, _sentence(first, other, judged, word)))
+    return Comparison(tuple(sides), tuple(differences), tuple(others))
 
 
-def _judged(number: Number, p_holm: float | None) -> Judged:
+def direction_of(name: str, unit: str) -> Direction:
+    """The words for a finding or column; `unit` is "" if the name ends in its unit."""
+    if unit in _TIME_UNITS or (
+        not unit and _TIME_NAME.fullmatch(name) and not name.endswith("_per_s")
+    ):
+        return TIME
+    if name in _DIRECTIONS:
+        return _DIRECTIONS[name]
+    if name.startswith("slowdown"):
+        return COST
+    if "iops" in name or "_per_s" in name or unit in {"/s", "MiB/s"}:
+        return RATE
+    return NEUTRAL
+
+
+def _judge(number: Number, p_holm: float | None) -> NumberVerdict:
     contrast = number.contrast
     if contrast.ratio is None or (p_holm is None and not number.exact):
-        return Judged(number, p_holm, NOT_JUDGED)
-    small = 1 / MARGIN <= contrast.ratio <= MARGIN
-    if small or (p_holm is not None and p_holm > LEVEL):
-        return Judged(number, p_holm, NONE_SHOWN)
-    sense = sense_of(contrast.name, contrast.unit)
-    return Judged(number, p_holm, sense.more if contrast.ratio > 1 else sense.less)
+        return NumberVerdict(number, p_holm, NOT_JUDGED)
+    is_small = 1 / MARGIN <= contrast.ratio <= MARGIN
+    if is_small or (p_holm is not None and p_holm > LEVEL):
+        return NumberVerdict(number, p_holm, NONE_SHOWN)
+    direction = direction_of(contrast.name, contrast.unit)
+    return NumberVerdict(number, p_holm, direction.above if contrast.ratio > 1 else direction.below)
 
 
-def _together(judged: Sequence[Judged]) -> str:
-    """Speeds decide; where none differs, what else differs."""
-    words = {each.verdict for each in judged}
+def _overall(judged: Sequence[NumberVerdict]) -> str:
+    """Rates and times decide; if they show no difference, costs do, then the rest."""
+    words = {one.verdict for one in judged}
     if words == {NOT_JUDGED}:
         return NOT_JUDGED
     for pair in (("faster", "slower"), ("better", "worse"), ("higher", "lower")):
-        found = [word for word in pair if word in words]
-        if found:
-            return " and ".join(found) if len(found) == 2 else found[0]
+        present = [word for word in pair if word in words]
+        if present:
+            return " and ".join(present)
     return NONE_SHOWN
 
 
-def _sentence(first: Side, other: Side, judged: Sequence[Judged], word: str) -> str:
-    count = Counter(each.verdict for each in judged)
+def _sentence(first: Side, other: Side, judged: Sequence[NumberVerdict], word: str) -> str:
+    count = Counter(one.verdict for one in judged)
     if word == NOT_JUDGED:
         return (
-            f"{other.name} and {first.name}: not judged, for nothing tells how much chance makes; "
-            "give several runs of each, or compare with --interleave."
+            f"{other.name} and {first.name}: not judged, because the error of the numbers is "
+            "unknown; give several runs of each, or compare with --interleave."
         )
     if word == NONE_SHOWN:
-        many = count[NONE_SHOWN]
-        numbers_ = "the number" if many == 1 else f"{many} numbers"
-        return f"{other.name} and {first.name}: no difference shown in {numbers_}."
-    told = [f"{each} in {count[each]}" for each in _WORDS if count[each]]
+        total = count[NONE_SHOWN]
+        amount = "the number" if total == 1 else f"{total} numbers"
+        return f"{other.name} and {first.name}: no difference shown in {amount}."
+    counts = [f"{one} in {count[one]}" for one in _WORDS if count[one]]
     rest = f", no difference shown in {count[NONE_SHOWN]}" if count[NONE_SHOWN] else ""
     of = f" of {len(judged) - count[NOT_JUDGED]} numbers"
-    return f"{other.name} against {first.name}: {', '.join(told)}{rest}{of}; {_largest(judged)}."
+    head = f"{other.name} compared with {first.name}"
+    return f"{head}: {', '.join(counts)}{rest}{of}; {_largest(judged)}."
 
 
-def _largest(judged: Sequence[Judged]) -> str:
-    """The number that says most: the largest factor among those that decided."""
-    decided = [each for each in judged if each.verdict in _WORDS[:2]]
-    decided = decided or [each for each in judged if each.verdict in _WORDS]
-    most = max(decided, key=lambda each: max(_ratio(each), 1 / _ratio(each)))
-    contrast = most.number.contrast
-    named = f"{contrast.case}: {contrast.name}" if contrast.case else contrast.name
+def _largest(judged: Sequence[NumberVerdict]) -> str:
+    """The largest ratio, among rates and times if any of them differ."""
+    decisive = [one for one in judged if one.verdict in _WORDS[:2]]
+    decisive = decisive or [one for one in judged if one.verdict in _WORDS]
+    largest = max(decisive, key=lambda one: max(_ratio(one), 1 / _ratio(one)))
+    contrast = largest.number.contrast
+    name = f"{contrast.case}: {contrast.name}" if contrast.case else contrast.name
     bounds = ""
     if contrast.low is not None and contrast.high is not None:
         bounds = f" ({contrast.low:.3g} to {contrast.high:.3g})"
-    return f"most in {named}, {_ratio(most):.3g} times{bounds}"
+    return f"most in {name}, {_ratio(largest):.3g} times{bounds}"
 
 
-def _ratio(judged: Judged) -> float:
+def _ratio(judged: NumberVerdict) -> float:
     assert judged.number.contrast.ratio is not None
     return judged.number.contrast.ratio

@@ -1,28 +1,23 @@
-"""Finished runs for people: on the terminal and as a page. Renders findings, computes nothing.
+"""Reports on finished runs: terminal, HTML page, notebook. Renders findings, computes nothing.
 
-`render` prints one run; `write_html` puts several into one self-contained file, `html_part` into
-a notebook; `WhatIf`, `SideBySide`, `SweepPage` and `RunList` are what was asked of several
-together; `as_fio` says a run's steps in fio's words. What each experiment shows is registered in
-`experiments`; figures alone are in `figure`.
+`render` prints one run, `render_group` a report on several (`WhatIf`, `RunList`, ...). `write_html`
+writes runs into one self-contained file; `html_part` is the same for a notebook. `as_fio` converts
+the steps of a run to a fio job file. `experiments` lists the view of each experiment.
 """
 
-from ssdlab.comparison.report import SideBySide
 from ssdlab.report.as_fio import as_fio
+from ssdlab.report.group import render_group
 from ssdlab.report.html import html_part, write_html
 from ssdlab.report.run_list import RunList
-from ssdlab.report.several import render_asked
 from ssdlab.report.terminal import render
 from ssdlab.report.what_if import WhatIf
-from ssdlab.sweep.report import SweepPage
 
 __all__ = [
     "RunList",
-    "SideBySide",
-    "SweepPage",
     "WhatIf",
     "as_fio",
     "html_part",
     "render",
-    "render_asked",
+    "render_group",
     "write_html",
 ]

@@ -1,4 +1,4 @@
-"""A run's steps as a fio job file: what fio would have to do for the same."""
+"""The steps of a run as a fio job file."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ssdlab.units import format_duration
 from ssdlab.wording import plain
 
 FILE: Final = "ssdlab-test.tmp"
-"""What the jobs are done on. Never the run's own target: to paste them must destroy nothing."""
+"""The jobs' file: never the run's own target, so that running them destroys nothing."""
 _HEAD: Final = """\
 ; The steps of {run} ({experiment} on {target}).
-; They go through the file {file}: to repeat them on a drive, put its path there.
+; They use the file {file}: to run them on a drive, replace it with the drive's path.
 """
 
 
 def as_fio(run: Run) -> str:
-    """The text of a job file with a job a step, which wait for one another.
+    """A job file with one job per step, run one after another (stonewall).
 
-    A step that fio cannot do stands there as a comment with the reason: never silently left out.
+    A step that fio cannot express becomes a comment with the reason.
     """
     head = {"run": run.manifest.run, "experiment": run.manifest.experiment}
     head = {name: plain(text) for name, text in {**head, "target": run.manifest.target}.items()}
@@ -32,7 +32,7 @@ def as_fio(run: Run) -> str:
     first = True
     for row in run.tables["steps"].to_pylist():
         if row["rest_s"]:
-            parts.append(f"; here it rested for {format_duration(row['rest_s'])}\n")
+            parts.append(f"; the run paused for {format_duration(row['rest_s'])} here\n")
         text = _section(row, first=first)
         first = first and not text.startswith("[")
         parts.append(text)
@@ -42,16 +42,16 @@ def as_fio(run: Run) -> str:
 def _section(row: dict[str, Any], *, first: bool) -> str:
     name = _name(row)
     if row.get("job") is None:
-        return f"; {name}: what was asked of the drive was not recorded\n"
+        return f"; {name}: its job was not recorded\n"
     try:
         step = _step(row, name)
         if step.job.op == "flush":
-            return f"; {name}: fio has no job of one flush; end_fsync=1 in the job before is one\n"
+            return f"; {name}: fio has no job for one flush; use end_fsync=1 in the job before\n"
         return to_fio(msgspec.structs.replace(step, stonewall=not first))
     except UsageError as error:
-        return f"; {name}: fio cannot say this: {plain(error)}\n"
+        return f"; {name}: fio cannot express this: {plain(error)}\n"
     except msgspec.MsgspecError as error:
-        return f"; {name}: made by another version: {plain(error)}\n"
+        return f"; {name}: recorded by an incompatible version: {plain(error)}\n"
 
 
 def _name(row: dict[str, Any]) -> str:

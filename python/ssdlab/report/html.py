@@ -1,4 +1,4 @@
-"""Runs as ONE self-contained HTML page: no script, nothing loaded, for desk, phone and paper."""
+"""Runs as one self-contained HTML page without scripts, for desktop, phone and print."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ssdlab.charts import PALETTE, run_colour
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import view_of
 from ssdlab.records import Run
+from ssdlab.report.group import GroupReport
 from ssdlab.report.identity import (
     Row,
     parameter_rows,
@@ -27,7 +28,6 @@ from ssdlab.report.identity import (
     took,
 )
 from ssdlab.report.latency import by_step
-from ssdlab.report.several import Asked
 from ssdlab.report.terminal import ending
 from ssdlab.view import Method, Picture, Table, View
 from ssdlab.warning import MeasurementWarning
@@ -37,7 +37,7 @@ _NO_VERDICT: Final = "No verdict: too little was measured."
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FindingText:
     """A finding as text."""
 
     label: str
@@ -48,10 +48,10 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Section:
-    """All that the page says of one run, as text."""
+    """One run on the page, as text."""
 
     number: int
-    colour: str  # of its lines in the figures: the name of a CSS variable
+    colour: str  # CSS variable with the colour of its lines in the figures
     target: str
     virtual: bool
     summary: str
@@ -59,11 +59,11 @@ class _Section:
     took: str
     ending: str
     verdict: str
-    findings: list[_Found]
+    findings: list[_FindingText]
     warnings: list[MeasurementWarning]
     table: Table
     latency: Table
-    latency_left: int  # rows that were too many
+    latency_left: int  # rows left out
     pictures: list[Picture]
     method: Method
     command: str
@@ -76,7 +76,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Chapter:
-    """The runs of one experiment, with the figures that hold them together."""
+    """The runs of one experiment, with figures that show all of them."""
 
     title: str
     overview: list[Picture]
@@ -84,45 +84,40 @@ class _Chapter:
 
 
 def _destination(path: Path) -> Path:
-    """The file to be written: what a link points to, and nothing that is no plain file.
-
-    A report takes the place of what is there, and must not take that of a device or a pipe.
-    """
+    """The file to write, symbolic links resolved; refuses to replace a device or a pipe."""
     try:
         real = path.resolve()
         is_free = real.is_file() or not real.exists()
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"{path} cannot be reached ({error}); give a path you may use") from error
+        raise UsageError(f"{path} is not accessible ({error}); give another path") from error
     if not is_free or not real.name:
-        raise UsageError(f"{path} is no plain file; give the path of an HTML file to be written")
+        raise UsageError(f"{path} is not a regular file; give the path of an HTML file to write")
     return real
 
 
-def write_html(runs: list[Run], path: Path, asked: Asked | None = None) -> None:
-    """Writes one HTML file about all runs; it appears whole or not at all.
+def write_html(runs: list[Run], path: Path, group: GroupReport | None = None) -> None:
+    """Write one HTML file about all runs, atomically.
 
-    Runs of the same experiment stand together, otherwise in the order given. What was asked of
-    them together stands at the top.
+    The report on the group comes first, then the runs, grouped by experiment.
 
     Raises:
-        UsageError: nothing to report on, or the file cannot be written there.
+        UsageError: nothing to report on, or the file cannot be written.
     """
-    if not runs and asked is None:
+    if not runs and group is None:
         raise UsageError(f"{path}: there is no run to report on; give at least one run folder")
-    put(path, _page(_chapters(runs), asked))
+    put(path, _render("report.html.j2", runs, group))
 
 
-def html_part(runs: list[Run], asked: Asked | None = None) -> str:
-    """What `write_html` has between its head and its foot, with its looks, for a notebook."""
-    template = environment().get_template("part.html.j2")
-    return template.render(chapters=_chapters(runs), asked=asked)
+def html_part(runs: list[Run], group: GroupReport | None = None) -> str:
+    """The body of the page of `write_html` with its styles, for a notebook."""
+    return _render("part.html.j2", runs, group)
 
 
 def put(path: Path, page: str) -> None:
-    """Writes a page; it appears whole or not at all.
+    """Write a page atomically.
 
     Raises:
-        UsageError: it cannot be written there.
+        UsageError: it cannot be written.
     """
     path = _destination(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -133,35 +128,34 @@ def put(path: Path, page: str) -> None:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
         raise UsageError(
-            f"{path}: the report cannot be written there ({error.strerror}); give the path of a "
+            f"{path}: the report cannot be written ({error.strerror}); give the path of a "
             "file in an existing directory that you may write to"
         ) from error
 
 
 def environment() -> jinja2.Environment:
-    """Where templates are, and how text is escaped; `drawing` is for our own SVG."""
-    found = jinja2.Environment(
+    """The templates; text is escaped, except SVG of our own that passes the filter `drawing`."""
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("ssdlab.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["plain"] = plain
-    found.filters["drawing"] = Markup  # its text is already escaped
-    found.globals["palette"] = PALETTE
-    return found
+    templates.filters["plain"] = plain
+    templates.filters["drawing"] = Markup  # charts escapes its text
+    templates.globals["palette"] = PALETTE
+    return templates
 
 
-def _page(chapters: list[_Chapter], asked: Asked | None) -> str:
-    template = environment().get_template("report.html.j2")
-    return template.render(chapters=chapters, asked=asked)
+def _render(template: str, runs: Sequence[Run], group: GroupReport | None) -> str:
+    return environment().get_template(template).render(chapters=_chapters(runs), group=group)
 
 
 def _chapters(runs: Sequence[Run]) -> list[_Chapter]:
     order = list(dict.fromkeys(run.manifest.experiment for run in runs))
-    together = sorted(runs, key=lambda run: order.index(run.manifest.experiment))
-    numbered = list(enumerate(together, 1))
+    sorted_runs = sorted(runs, key=lambda run: order.index(run.manifest.experiment))
+    numbered = list(enumerate(sorted_runs, 1))
     chapters = []
     for _, group in groupby(numbered, key=lambda pair: pair[1].manifest.experiment):
         members = list(group)
@@ -201,9 +195,9 @@ def _section(run: Run, number: int, view: View) -> _Section:
     )
 
 
-def _findings(run: Run, view: View) -> list[_Found]:
+def _findings(run: Run, view: View) -> list[_FindingText]:
     return [
-        _Found(
+        _FindingText(
             label(key, view.finding_labels),
             finding_value(finding),
             finding_interval(finding),

@@ -1,4 +1,4 @@
-"""What was measured and how: nested records as rows of a table with names for people."""
+"""Target, parameters and provenance of a run as rows of a table."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _LABELS: Final = {
     "mount_point": "Mounted at",
     "capacity_bytes": "Capacity",
     "size_bytes": "Size",
-    "flash_bytes": "Flash inside",
+    "flash_bytes": "All flash",
     "spare": "Spare (of all flash)",
-    "dies": "Dies in all",
-    "planes": "Planes a die",
+    "dies": "Dies",
+    "planes": "Planes per die",
     "page_bytes": "Flash page",
-    "chunk_bytes": "Chunk (in a row on one die)",
-    "stripe_bytes": "Stripe (a chunk on every die)",
+    "chunk_bytes": "Chunk (contiguous on one die)",
+    "stripe_bytes": "Stripe (one chunk on each die)",
     "superblock_bytes": "Superblock",
     "buffer_bytes": "Write buffer",
     "power_loss_protection": "Protected against power loss",
     "write_cache": "Write cache",
-    "rotational": "Spinning disk",
-    "link_mib_per_s": "Link, each way",
+    "rotational": "Rotating disk",
+    "link_mib_per_s": "Link, each direction",
 }
-_SOLD_BY_THOUSANDS: Final = {"capacity_bytes", "size_bytes"}
+_DECIMAL_SIZES: Final = {"capacity_bytes", "size_bytes"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A named value; a row without a value is the heading of those below it."""
+    """A label and value; without a value, the heading of the rows below."""
 
     label: str
     value: str | None
@@ -48,13 +48,13 @@ def target_rows(run: Run) -> list[Row]:
 
 
 def parameter_rows(run: Run, known: Mapping[str, str]) -> list[Row]:
-    """The parameters, with the experiment's own names for them."""
+    """The parameters, with the experiment's labels."""
     parameters = run.manifest.parameters
     return [Row(label(key, known), quantity(key, value)) for key, value in parameters.items()]
 
 
 def provenance_rows(run: Run) -> list[Row]:
-    """Where the numbers come from: what somebody needs to judge or to repeat them."""
+    """Versions, seed, clock and host: needed to judge or repeat the run."""
     manifest = run.manifest
     versions = ", ".join(f"{name} {text}" for name, text in manifest.versions.items())
     rows = [
@@ -74,13 +74,13 @@ def summary(run: Run) -> str:
     """The target in one line: "Toshiba XG5 KXG50ZNV512G, nvme, 477 GiB, spare 6.9 %"."""
     device = run.manifest.device
     drives = device.get("drives")
-    many = drives if isinstance(drives, list) else []
-    parts = [_brief(device), *(_brief(drive) for drive in many if isinstance(drive, Mapping))]
+    members = drives if isinstance(drives, list) else []
+    parts = [_brief(one) for one in (device, *members) if isinstance(one, Mapping)]
     return "; ".join(part for part in parts if part) or UNKNOWN
 
 
 def started(manifest: Manifest) -> str:
-    """The start in UTC: "2026-11-21 10:15:00 UTC"; text that is no date stays as it is."""
+    """The start in UTC: "2026-11-21 10:15:00 UTC"; invalid dates are returned unchanged."""
     try:
         when = datetime.fromisoformat(manifest.started)
     except ValueError:
@@ -89,12 +89,12 @@ def started(manifest: Manifest) -> str:
 
 
 def took(run: Run) -> str:
-    """How long the run took."""
+    """The duration of the run, with its unit."""
     return quantity("duration_s", run.result.duration_s)
 
 
 def _brief(device: Mapping[str, Any]) -> str:
-    """The words that tell one drive from another."""
+    """Model, interface, size and spare in one phrase."""
     words = [device.get(key) for key in ("vendor", "model", "fs_type")]
     size = device.get("capacity_bytes", device.get("size_bytes"))
     spare = device.get("spare")
@@ -124,13 +124,13 @@ def _rows(record: Mapping[str, Any]) -> Iterator[Row]:
 def _value(key: str, value: Any) -> str:
     if key == "spare" and _is_number(value):
         return _percent(value)
-    if key in _SOLD_BY_THOUSANDS and _is_number(value):
+    if key in _DECIMAL_SIZES and _is_number(value):
         return f"{format_size(value)} ({value / 1e9:.4g} GB)"
     return quantity(key, value)
 
 
-def _percent(share: float) -> str:
-    return f"{given(round(share * 100, 1))} %"
+def _percent(fraction: float) -> str:
+    return f"{given(round(fraction * 100, 1))} %"
 
 
 def _is_number(value: Any) -> bool:

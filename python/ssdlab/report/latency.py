@@ -1,4 +1,4 @@
-"""The percentiles of latency of every run: by step on a page, in fewer rows on the terminal."""
+"""Latency percentiles of a run: by step for the page, grouped for the terminal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _KIB: Final = 1024
 
 
 def by_kind(run: Run) -> tuple[Table, int]:
-    """A row for equal steps together (phase, case, block, depth), and how many rows were left out.
+    """A row for each group of equal steps (phase, case, block, depth), and the rows left out.
 
-    Only those with a percentile, and none where the run's own table has them.
+    Rows without a percentile are dropped; the table is empty if the run's own table has latencies.
     """
     if any("us_p50" in key for row in run.result.measures for key in row):
         return _table([], []), 0
@@ -32,7 +32,7 @@ def by_kind(run: Run) -> tuple[Table, int]:
 
 
 def by_step(run: Run) -> tuple[Table, int]:
-    """A row a step and kind of request, and how many rows were left out."""
+    """A row for each step and kind of request, and the number of rows left out."""
 
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         value = row.get("value")

@@ -1,4 +1,4 @@
-"""`RunList`: the runs of a results folder, a line each."""
+"""`RunList`: a table of the runs of a results folder."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ssdlab.wording import plain
 
 @dataclass(frozen=True)
 class RunList:
-    """Which runs there are, and why others could not be read."""
+    """A `GroupReport` that lists runs; `unreadable` has the reasons why others are missing."""
 
     runs: Sequence[Run]
     unreadable: Sequence[str] = ()
 
     @property
     def title(self) -> str:
-        """How many."""
+        """The number of runs."""
         return f"{len(self.runs)} run{'' if len(self.runs) == 1 else 's'}"
 
     @property
     def table(self) -> Table:
-        """When each began, what was asked of which target, and its verdict."""
+        """Start, experiment, target, label if any run has one, and verdict of each run."""
         labelled = any(run.manifest.label for run in self.runs)
         names = ("Started", "Experiment", "Target", *(["Label"] if labelled else []), "Verdict")
         columns = tuple(Column(name, numeric=False) for name in names)
@@ -32,17 +32,17 @@ class RunList:
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """The one."""
+        """The table, without a heading."""
         return [("", self.table)]
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
-        """None of them all."""
+        """None; each run's verdict is in the table."""
         return []
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """What could not be read."""
+        """The folders that could not be read, with the reason."""
         return [("left out", plain(reason)) for reason in self.unreadable]
 
     @property

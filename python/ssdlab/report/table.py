@@ -1,4 +1,4 @@
-"""`print_table`: a table on a terminal of any width; no number and no word is broken in two."""
+"""`print_table`: a table on a terminal of any width, without breaking numbers or words."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rich.text import Text
 from ssdlab.view import Column, Table
 from ssdlab.wording import NOTHING
 
-WORDS: Final = 24
-"""Columns in which a sentence is still read with ease."""
+TEXT_WIDTH_MIN: Final = 24
+"""Characters below which a column of sentences is hard to read."""
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Prints a table, and a blank line behind it.
+    """Print a table, then a blank line.
 
-    Where the terminal is too narrow, headings are broken between words; where that does not do,
-    each row is a paragraph with a name before each value.
+    On a narrow terminal headings are wrapped; if that is not enough, each row becomes a paragraph
+    of names and values.
     """
-    for between in (" ", "\n"):
-        headings = [_heading(column, between) for column in table.columns]
+    for separator in (" ", "\n"):
+        headings = [_heading(column, separator) for column in table.columns]
         if _fits(table, headings, console.width):
             _print_columns(table, headings, console)
             break
@@ -32,23 +32,23 @@ def print_table(table: Table, console: Console) -> None:
     console.print()
 
 
-def _heading(column: Column, between: str) -> str:
-    """Its label, with something between its words, above its unit."""
-    return f"{column.label.replace(' ', between)}\n{column.unit}".rstrip()
+def _heading(column: Column, separator: str) -> str:
+    """The label, its words joined by `separator`, above the unit."""
+    return f"{column.label.replace(' ', separator)}\n{column.unit}".rstrip()
 
 
 def _fits(table: Table, headings: list[str], width: int) -> bool:
-    """Whether all is readable under these headings: numbers whole, sentences not too narrow."""
+    """Whether numbers fit unbroken and text columns are wide enough."""
     needed = 0
     for at, column in enumerate(table.columns):
         longest = max((len(row[at]) for row in table.rows), default=0)
-        head = max(map(len, headings[at].split("\n")))
-        needed += max(head, longest if column.numeric else min(longest, WORDS)) + 2
+        heading = max(map(len, headings[at].split("\n")))
+        needed += max(heading, longest if column.numeric else min(longest, TEXT_WIDTH_MIN)) + 2
     return needed <= width
 
 
 def _print_columns(table: Table, headings: list[str], console: Console) -> None:
-    height = max(each.count("\n") for each in headings)
+    height = max(heading.count("\n") for heading in headings)
     lines = RichTable(box=None, padding=(0, 1), header_style="dim", pad_edge=True)
     for column, heading in zip(table.columns, headings, strict=True):
         above = "\n" * (height - heading.count("\n"))
@@ -62,7 +62,7 @@ def _print_columns(table: Table, headings: list[str], console: Console) -> None:
 
 
 def _print_paragraphs(table: Table, console: Console) -> None:
-    """A paragraph a row: its first cell, then what each other cell is."""
+    """One paragraph per row: the first cell, then label and value of the others."""
     for row in table.rows:
         parts = [
             " ".join(word for word in (column.label, cell, _unit(column, cell)) if word)
@@ -73,5 +73,5 @@ def _print_paragraphs(table: Table, console: Console) -> None:
 
 
 def _unit(column: Column, cell: str) -> str:
-    """Of a cell that has a value."""
+    """The unit, or "" if the cell has no value."""
     return "" if cell == NOTHING else column.unit

@@ -1,4 +1,4 @@
-"""A run as text on the terminal: what was measured, what it means, what to doubt."""
+"""A run as text on the terminal: measures, latency, findings, verdict, warnings."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from ssdlab.wording import finding_interval, finding_value, label, plain
 
 
 def render(run: Run, console: Console) -> None:
-    """Prints a run for people; without colour it says the same.
-
-    The run's folder stands alone on the last line and is never broken, so it can be copied.
-    """
+    """Print a run. The last line is its folder, not wrapped, so that it can be copied."""
     view = view_of(run)
     _print_head(run, console)
     if run.result.measures:
@@ -38,10 +35,10 @@ def render(run: Run, console: Console) -> None:
 
 
 def ending(run: Run) -> str:
-    """What must be said of a run that did not come to its end, or ""."""
+    """A note on a run that is not complete, or ""."""
     if run.manifest.outcome == "complete":
         return ""
-    return f"{plain(run.manifest.outcome)}: what follows is what was measured until then"
+    return f"{plain(run.manifest.outcome)}: the results cover only the part that was measured"
 
 
 def _print_head(run: Run, console: Console) -> None:
@@ -56,8 +53,8 @@ def _print_head(run: Run, console: Console) -> None:
     console.print(Padding(Text(summary(run)), (0, 0, 0, 1)))
     when = f"{started(manifest)}, took {took(run)}, seed {manifest.seed}"
     console.print(Padding(Text(when, "dim"), (0, 0, 0, 1)))
-    if said := ending(run):
-        console.print(Padding(Text(said.upper()[:1] + said[1:], "bold yellow"), (0, 0, 0, 1)))
+    if note := ending(run):
+        console.print(Padding(Text(note.upper()[:1] + note[1:], "bold yellow"), (0, 0, 0, 1)))
     console.print()
 
 
@@ -66,7 +63,7 @@ def _print_latency(run: Run, console: Console) -> None:
     if table.rows:
         print_table(table, console)
     if left:
-        console.print(Text(f" {left} more rows: see them with --html", "dim"))
+        console.print(Text(f" {left} more rows: use --html to see them", "dim"))
         console.print()
 
 

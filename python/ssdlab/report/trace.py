@@ -1,4 +1,4 @@
-"""What a trace asks for, as a table on the terminal."""
+"""Statistics of a trace, as a table on the terminal."""
 
 from __future__ import annotations
 
@@ -9,59 +9,59 @@ from ssdlab.device import TraceStatistics
 from ssdlab.units import format_duration, format_size
 
 
-def show(name: str, found: TraceStatistics, console: Console) -> None:
-    """Prints a trace's statistics, and a bar for each of its common sizes."""
-    console.print(f"{name}: {found.format}", markup=False, highlight=False)
+def show(name: str, trace: TraceStatistics, console: Console) -> None:
+    """Print the statistics, and a bar for each of the most frequent request sizes."""
+    console.print(f"{name}: {trace.format}", markup=False, highlight=False)
     table = Table(box=None, show_header=False, pad_edge=True)
     table.add_column(style="dim")
     table.add_column()
-    for label, value in _rows(found):
+    for label, value in _rows(trace):
         table.add_row(label, value)
     console.print(table)
-    for label, sizes in (("reads", found.read_sizes), ("writes", found.write_sizes)):
+    for label, sizes in (("reads", trace.read_sizes), ("writes", trace.write_sizes)):
         if sizes:
             console.print(_sizes(label, sizes))
 
 
-def _rows(found: TraceStatistics) -> list[tuple[str, str]]:
-    addressed = found.requests - found.flushes
+def _rows(trace: TraceStatistics) -> list[tuple[str, str]]:
+    addressed = trace.requests - trace.flushes
     rows = [
-        ("Requests", f"{found.requests} in {format_duration(found.span_ns / 1e9)}"),
-        ("Reads", _kind(found.reads, found.read_bytes, found.median_read_bytes)),
-        ("Writes", _kind(found.writes, found.write_bytes, found.median_write_bytes)),
+        ("Requests", f"{trace.requests} in {format_duration(trace.span_ns / 1e9)}"),
+        ("Reads", _kind(trace.reads, trace.read_bytes, trace.median_read_bytes)),
+        ("Writes", _kind(trace.writes, trace.write_bytes, trace.median_write_bytes)),
     ]
-    if found.trims:
-        rows.append(("Trims", _kind(found.trims, found.trim_bytes, None)))
-    if found.flushes:
-        rows.append(("Flushes", str(found.flushes)))
-    reach = format_size(sum(end for _, end in found.volumes))
-    volumes = f"{len(found.volumes)} volumes" if len(found.volumes) > 1 else "one volume"
+    if trace.trims:
+        rows.append(("Trims", _kind(trace.trims, trace.trim_bytes, None)))
+    if trace.flushes:
+        rows.append(("Flushes", str(trace.flushes)))
+    reach = format_size(sum(end for _, end in trace.volumes))
+    volumes = f"{len(trace.volumes)} volumes" if len(trace.volumes) > 1 else "one volume"
     rows += [
-        ("Reach", f"{reach} of {volumes}"),
-        ("Footprint", format_size(found.footprint_bytes)),
-        ("Written footprint", format_size(found.written_footprint_bytes)),
+        ("Address range", f"{reach} on {volumes}"),
+        ("Footprint", format_size(trace.footprint_bytes)),
+        ("Written footprint", format_size(trace.written_footprint_bytes)),
     ]
-    if found.writes_a_unit is not None:
-        rows.append(("Writes of a written unit", f"{found.writes_a_unit:.2f}"))
-    rows.append(("Skew", f"{found.hottest_fifth:.0%} of accesses to the hottest fifth of units"))
+    if trace.writes_a_unit is not None:
+        rows.append(("Writes per written unit", f"{trace.writes_a_unit:.2f}"))
+    rows.append(("Skew", f"{trace.hottest_fifth:.0%} of accesses go to the hottest fifth of units"))
     if addressed:
-        rows.append(("Aligned to 4 KiB", f"{found.aligned / addressed:.1%}"))
-        rows.append(("Going on where the last ended", f"{found.continuing / addressed:.1%}"))
-    if found.early:
-        rows.append(("Out of order", f"{found.early}, by up to a second"))
-    if found.empty:
-        rows.append(("Of no bytes, left out", str(found.empty)))
+        rows.append(("Aligned to 4 KiB", f"{trace.aligned / addressed:.1%}"))
+        rows.append(("Sequential", f"{trace.continuing / addressed:.1%}"))
+    if trace.early:
+        rows.append(("Out of order", f"{trace.early}, by up to a second"))
+    if trace.empty:
+        rows.append(("Zero length, skipped", str(trace.empty)))
     return rows
 
 
 def _kind(count: int, size: int, median: int | None) -> str:
-    half = f", half of them up to {format_size(median)}" if median else ""
-    return f"{count}, {format_size(size)}{half}" if count else "none"
+    middle = f", median {format_size(median)}" if median else ""
+    return f"{count}, {format_size(size)}{middle}" if count else "none"
 
 
 def _sizes(label: str, sizes: tuple[tuple[int, int], ...]) -> Table:
-    """The lengths that are asked for most, as bars."""
-    most = sorted(sizes, key=lambda each: -each[1])[:8]
+    """The most frequent request sizes, as bars."""
+    most = sorted(sizes, key=lambda entry: -entry[1])[:8]
     total, top = sum(count for _, count in sizes), most[0][1]
     table = Table(box=None, show_header=False, pad_edge=True, title=f"Sizes of {label}")
     table.title_justify = "left"

@@ -9,7 +9,7 @@ from typing import Final
 from ssdlab.analysis.contrast import Contrast
 from ssdlab.charts import Ratio, forest
 from ssdlab.records import Run
-from ssdlab.report.several import bounds, named, shown, warnings_of
+from ssdlab.report.group import contrast_label, format_interval, format_value, warnings_of
 from ssdlab.view import Column, Picture, Table, drawn
 from ssdlab.wording import NOTHING, number, plain, unit_of
 
@@ -68,14 +68,16 @@ class WhatIf:
 
     def _ratio(self, each: Contrast) -> Ratio:
         assert each.ratio is not None
-        return Ratio(named(each, self.runs[0]), each.ratio, each.low, each.high, shown=True)
+        return Ratio(
+            contrast_label(each, self.runs[0]), each.ratio, each.low, each.high, shown=True
+        )
 
     def _cells(self, each: Contrast) -> tuple[str, ...]:
         return (
-            named(each, self.runs[0]),
-            shown(each.first),
-            shown(each.second),
+            contrast_label(each, self.runs[0]),
+            format_value(each.first),
+            format_value(each.second),
             plain(each.unit or unit_of(each.name)),
             NOTHING if each.ratio is None else number(each.ratio),
-            bounds(each),
+            format_interval(each),
         )

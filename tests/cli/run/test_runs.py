@@ -1,4 +1,4 @@
-"""`ssdlab runs`: what has been measured, and what could not be read."""
+"""`ssdlab runs`: lists runs, filters them, reports those that cannot be read."""
 
 from __future__ import annotations
 
@@ -24,36 +24,32 @@ def results(ssdlab: Program, tmp_path: Path) -> Path:
     return folder
 
 
-def test_runs_are_listed_with_their_verdicts_and_may_be_chosen(
-    ssdlab: Program, results: Path
-) -> None:
+def test_runs_are_listed_and_filtered_by_experiment(ssdlab: Program, results: Path) -> None:
     done = ssdlab("runs", results, env={"COLUMNS": "200", "PATH": "/usr/bin"})
     assert done.returncode == 0
     assert "aging" in done.stdout
     assert "split" in done.stdout
-    chosen = json.loads(ssdlab("runs", results, "--experiment", "split", "--json").stdout)
-    assert [run["experiment"] for run in chosen["runs"]] == ["split"]
+    selected = json.loads(ssdlab("runs", results, "--experiment", "split", "--json").stdout)
+    assert [run["experiment"] for run in selected["runs"]] == ["split"]
 
 
-def test_runs_are_chosen_by_target_verdict_day_and_label(
+def test_runs_are_filtered_by_target_verdict_day_and_label(
     ssdlab: Program, refused: Callable[..., str], results: Path
 ) -> None:
-    def chosen(*words: str) -> list[str]:
+    def selected(*words: str) -> list[str]:
         done = ssdlab("runs", results, "--json", *words)
         assert done.returncode == 0, done.stderr
         return [run["experiment"] for run in json.loads(done.stdout)["runs"]]
 
-    assert chosen("--label", "FIRST") == ["aging"]
-    assert chosen("--target", "XG5") == ["aging", "split"]
-    assert chosen("--verdict", "by commands") == ["split"]
-    assert chosen("--since", "2020-01-01", "--until", "2999-12-31") == ["aging", "split"]
+    assert selected("--label", "FIRST") == ["aging"]
+    assert selected("--target", "XG5") == ["aging", "split"]
+    assert selected("--verdict", "by commands") == ["split"]
+    assert selected("--since", "2020-01-01", "--until", "2999-12-31") == ["aging", "split"]
     assert "of that time" in refused("runs", results, "--until", "2020-01-01")
-    assert "may be a date" in refused("runs", results, "--since", "yesterday")
+    assert "give a date" in refused("runs", results, "--since", "yesterday")
 
 
-def test_a_results_folder_is_a_table_with_a_row_a_run(
-    ssdlab: Program, results: Path, tmp_path: Path
-) -> None:
+def test_parquet_has_a_row_for_each_run(ssdlab: Program, results: Path, tmp_path: Path) -> None:
     assert ssdlab("runs", results, "--parquet", tmp_path / "runs.parquet").returncode == 0
     aging, split = read_parquet(tmp_path / "runs.parquet").to_pylist()
     assert (aging["experiment"], aging["label"], split["label"]) == ("aging", "first try", "")
@@ -71,7 +67,7 @@ def test_a_damaged_run_does_not_hide_the_others(ssdlab: Program, results: Path) 
     assert "split" in done.stdout
 
 
-def test_an_experiment_that_was_not_run_and_an_empty_folder_are_one_line(
+def test_a_filter_without_matches_and_an_empty_folder_are_one_line(
     refused: Callable[..., str], results: Path, tmp_path: Path
 ) -> None:
     assert "no run of 'nothing'" in refused("runs", results, "--experiment", "nothing")

@@ -78,7 +78,7 @@ def test_the_hidden_spare_is_found_within_two_points_and_that_of_use_within_a_ha
     run: Run,
 ) -> None:
     found = run.number("hidden_spare")
-    assert found == pytest.approx(100 * run.twin.described()["spare"], abs=2.0)
+    assert found == pytest.approx(100 * run.twin.describe()["spare"], abs=2.0)
     assert found == pytest.approx(100 * run.twin.usable_spare, abs=0.5)
     over = run.number("overprovisioning")
     assert over / 100 == pytest.approx(found / (100 - found), rel=1e-6)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from known_layouts import KIB, MIB, Twin, drawn, irregular
+from known_layouts import KIB, MIB, Twin, irregular_layouts, random_twin
 from ssdlab import profiles
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Drive, Job, Outcome, open_twin, run_job
@@ -53,12 +53,12 @@ def _truth(twin: Twin) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_chunk_and_stripe_of_a_twin_drawn_at_random_are_right(seed: int) -> None:
-    assert _found(drawn(seed), seed) == _truth(drawn(seed))
+    assert _found(random_twin(seed), seed) == _truth(random_twin(seed))
 
 
-@pytest.mark.parametrize("name", irregular())
+@pytest.mark.parametrize("name", irregular_layouts())
 def test_a_drive_without_a_regular_stripe_is_named_so_and_nothing_is_guessed(name: str) -> None:
-    found = _concluded(irregular()[name].open(SMALL.size, NOISE, 1))
+    found = _concluded(irregular_layouts()[name].open(SMALL.size, NOISE, 1))
     assert found.verdict.startswith("No regular stripe: ")
     assert found.findings["regular"].value is False
     unknown = [found.findings[key] for key in ("chunk_kib", "stripe_kib", "units")]

@@ -9,7 +9,8 @@ from rich.console import Console
 from ssdlab.api.sweep import Sweep
 from ssdlab.cli.output import write_out
 from ssdlab.records import encode_json
-from ssdlab.report import SweepPage, render_asked
+from ssdlab.report import render_group
+from ssdlab.sweep.report import SweepPage
 
 
 def print_sweep(sweep: Sweep, *, json: bool, html: Path | None) -> None:
@@ -24,6 +25,6 @@ def print_sweep(sweep: Sweep, *, json: bool, html: Path | None) -> None:
         write_out(encode_json(sweep.as_json()))
         return
     console = Console()
-    render_asked(SweepPage(sweep.summary), console)
+    render_group(SweepPage(sweep.summary), console)
     for path in [sweep.folder] if html is None else [sweep.folder, html.resolve()]:
         console.print(f" {path}", markup=False, highlight=False, soft_wrap=True)

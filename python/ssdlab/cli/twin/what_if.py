@@ -69,7 +69,7 @@ def what_if(
     from ssdlab.cli.run_experiment import collect_runs
     from ssdlab.fit.change import apply_changes
     from ssdlab.records import encode_json, make_folder, run_name, utc_now
-    from ssdlab.report import render_asked, write_html
+    from ssdlab.report import render_group, write_html
 
     text, changes = apply_changes(name, original, change)
     folder = make_folder(out, run_name("what-if", name.removesuffix(".toml"), utc_now()))
@@ -91,7 +91,7 @@ def what_if(
         write_out(encode_json(as_json(comparison, changes, file)))
         return int(status or 0)
     console = Console()
-    render_asked(comparison, console)
+    render_group(comparison, console)
     console.print(f" {file}: the changed profile", markup=False, highlight=False, soft_wrap=True)
     if html is not None:
         console.print(f" {html.resolve()}", markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What has a report: shown by a notebook, or written as a page of its own."""
+"""`Reportable`: objects with an HTML report, for a notebook or a file."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ import pyarrow as pa
 
 from ssdlab import records
 from ssdlab.report import html_part, write_html
-from ssdlab.report.several import Asked
+from ssdlab.report.group import GroupReport
 
 
-class Shown(ABC):
-    """Its report, as `ssdlab ... --html` writes it."""
+class Reportable(ABC):
+    """Has the report that `ssdlab ... --html` writes."""
 
     @abstractmethod
-    def _reported(self) -> tuple[list[records.Run], Asked | None]:
-        """The runs that the report is of, and what was asked of them together."""
+    def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
+        """The runs of the report, and the report on them as a group."""
 
     def _repr_html_(self) -> str:
-        """The report within a notebook: what the page has, in the same looks."""
-        return html_part(*self._reported())
+        """The report for a notebook, with the same content as the page."""
+        return html_part(*self._report_content())
 
     def save_html(self, path: Path | str) -> Path:
-        """Writes the report as ONE HTML file that loads nothing; returns its path.
+        """Write the report as one self-contained HTML file; returns its path.
 
         Raises:
-            UsageError: it cannot be written there.
+            UsageError: the file cannot be written.
         """
-        runs, asked = self._reported()
-        write_html(runs, Path(path), asked)
+        runs, group = self._report_content()
+        write_html(runs, Path(path), group)
         return Path(path)
 
 
 def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table with a column for each name that any of them has; what is missing is null.
+    """A table with a column for each name in any row; missing values are null.
 
-    A column of whole and broken numbers has broken ones; what cannot be one type is words.
+    Integers and floats together become float; other mixed types become strings.
     """
     listed = list(rows)
     names = dict.fromkeys(name for row in listed for name in row)

@@ -1,4 +1,4 @@
-"""What was asked of several runs together: its title, table, verdicts, figure, for people."""
+"""`GroupReport`: a report on several runs together, and how it is printed."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ from ssdlab.view import Picture, Table
 from ssdlab.wording import NOTHING, label, number, plain
 
 
-class Asked(Protocol):
-    """A question to runs and what they answer together."""
+class GroupReport(Protocol):
+    """A report on several runs: a comparison, a what-if, a sweep, a list."""
 
     @property
     def title(self) -> str:
-        """What was asked."""
+        """The heading."""
 
     @property
     def tables(self) -> Sequence[tuple[str, Table]]:
-        """Tables with what they are, "" where the title says it."""
+        """Tables with their headings; "" if the title is enough."""
 
     @property
     def verdicts(self) -> Sequence[tuple[str, str]]:
-        """Who, and what that comes to."""
+        """A subject, and its verdict."""
 
     @property
     def notes(self) -> Sequence[tuple[str, str]]:
-        """What to know or doubt: a word and a sentence each."""
+        """Notes and warnings: a code and a sentence."""
 
     @property
     def pictures(self) -> list[Picture]:
-        """Its figures."""
+        """The figures."""
 
 
-def render_asked(asked: Asked, console: Console) -> None:
-    """Prints it for people: question, table, verdicts, what to doubt."""
+def render_group(report: GroupReport, console: Console) -> None:
+    """Print title, tables, verdicts and notes; figures are for the HTML page."""
     console.print()
-    console.print(Padding(Text(asked.title, "bold"), (0, 0, 0, 1)))
+    console.print(Padding(Text(report.title, "bold"), (0, 0, 0, 1)))
     console.print()
-    for heading, table in asked.tables:
+    for heading, table in report.tables:
         if heading:
             console.print(Padding(Text(heading), (0, 0, 0, 1)))
         if table.rows:
             print_table(table, console)
-    for who, verdict in asked.verdicts:
-        console.print(Padding(Text.assemble((f"{who}: ", "bold"), verdict), (0, 0, 0, 1)))
-    for code, sentence in asked.notes:
+    for subject, verdict in report.verdicts:
+        console.print(Padding(Text.assemble((f"{subject}: ", "bold"), verdict), (0, 0, 0, 1)))
+    for code, sentence in report.notes:
         text = Text.assemble((f"! {plain(code)}: ", "bold yellow"), plain(sentence))
         console.print(Padding(text, (0, 0, 0, 1)))
     console.print()
 
 
 def warnings_of(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """The warnings of all runs, each once."""
-    return sorted({(each.code, each.sentence) for run in runs for each in run.result.warnings})
+    """Code and sentence of the distinct warnings of all runs."""
+    return sorted({(one.code, one.sentence) for run in runs for one in run.result.warnings})
 
 
-def named(contrast: Contrast, run: Run) -> str:
-    """A contrast's name for people, in the words of its experiment."""
+def contrast_label(contrast: Contrast, run: Run) -> str:
+    """A contrast's case and name, with the label of its experiment."""
     words = label(contrast.name, view_of(run).finding_labels)
     return f"{plain(contrast.case)}: {words.lower()}" if contrast.case else words
 
 
-def shown(value: Any) -> str:
-    """A value of either side."""
+def format_value(value: Any) -> str:
+    """A number, truth value or text of one side; "-" for None."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -79,8 +79,8 @@ def shown(value: Any) -> str:
     return number(value) if isinstance(value, int | float) else plain(value)
 
 
-def bounds(contrast: Contrast) -> str:
-    """The bounds of its ratio."""
+def format_interval(contrast: Contrast) -> str:
+    """The 95 % bounds of the ratio, or "-"."""
     if contrast.low is None or contrast.high is None:
         return NOTHING
     return f"{number(contrast.low)} to {number(contrast.high)}"

@@ -1,4 +1,4 @@
-"""`ssdlab compare`: finished runs and targets in turns; wrong questions are one line."""
+"""`ssdlab compare`: finished runs, targets measured in turns, usage errors."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def run(ssdlab: Program, tmp_path: Path) -> Callable[..., Path]:
     return measure
 
 
-def test_a_faster_twin_is_faster_in_turns_and_leaves_runs_that_compare_again(
+def test_turns_find_the_faster_twin_and_their_runs_compare_the_same_later(
     ssdlab: Program, tmp_path: Path
 ) -> None:
     words = ("twin:intel-s3510-480", "twin:toshiba-xg5", "--out", tmp_path)
     done = ssdlab("compare", *words, *TURNS, "--turns", 10, "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["verdicts"][0]["verdict"] == "faster"
-    iops = next(row for row in told["contrasts"] if row["name"] == "iops")
+    result = json.loads(done.stdout)
+    assert result["verdicts"][0]["verdict"] == "faster"
+    iops = next(row for row in result["contrasts"] if row["name"] == "iops")
     assert 1.2 < iops["low"] <= iops["ratio"] <= iops["high"]
     assert iops["p"] <= iops["p_holm"]
-    folders = [side["runs"][0] for side in told["sides"]]
+    folders = [side["runs"][0] for side in result["sides"]]
     page = tmp_path / "page.html"
     again = ssdlab("compare", *folders, "--json", "--html", page)
     assert json.loads(again.stdout)["contrasts"] == [
-        {**row, "side": "2"} for row in told["contrasts"]
+        {**row, "side": "2"} for row in result["contrasts"]
     ]
     assert page.read_text(encoding="utf-8").count("<svg") >= 4
 
 
-def test_one_target_under_two_job_files_is_two_settings(ssdlab: Program, tmp_path: Path) -> None:
+def test_two_job_files_on_one_target_compare_settings(ssdlab: Program, tmp_path: Path) -> None:
     for name, depth in (("shallow", 1), ("deep", 8)):
         text = (
             f"[reads]\nrw=randread\nbs=4k\nsize=16m\niodepth={depth}\nruntime=20ms\ntime_based\n"
@@ -62,29 +62,29 @@ def test_one_target_under_two_job_files_is_two_settings(ssdlab: Program, tmp_pat
     words = ("--interleave", "twin:toshiba-xg5", "--capacity", "256MiB", "--turns", 8, *files)
     done = ssdlab("compare", *words, "--quiet", "--json", "--out", tmp_path / "runs")
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert [side["name"] for side in told["sides"]] == [
+    result: dict[str, Any] = json.loads(done.stdout)
+    assert [side["name"] for side in result["sides"]] == [
         "twin:toshiba-xg5, shallow",
         "twin:toshiba-xg5, deep",
     ]
-    assert "jobs" in [each["what"] for each in told["differences"]]
-    words_of = {row["name"]: row["verdict"] for row in told["contrasts"]}
-    assert words_of["iops"] == "faster"
+    assert "jobs" in [one["what"] for one in result["differences"]]
+    verdicts = {row["name"]: row["verdict"] for row in result["contrasts"]}
+    assert verdicts["iops"] == "faster"
 
 
-def test_a_directory_is_measured_against_itself_on_one_file_that_is_removed(
+def test_sides_in_one_directory_share_a_test_file_that_is_removed(
     ssdlab: Program, drive_directory: Path, tmp_path: Path
 ) -> None:
     words = (drive_directory, drive_directory, "--interleave", "--turns", 8, "--turn", "10ms")
     done = ssdlab("compare", *words, "--size", "16MiB", "--out", tmp_path / "runs", "--json")
     assert done.returncode == 0, done.stderr
-    codes = [each["code"] for each in json.loads(done.stdout)["warnings"]]
+    codes = [warning["code"] for warning in json.loads(done.stdout)["warnings"]]
     assert "another-run" not in codes
     assert "unwritten" not in codes
     assert list(drive_directory.iterdir()) == []
 
 
-def test_runs_of_one_seed_are_exact_and_what_differs_is_named(
+def test_runs_of_one_seed_are_equal_and_differences_are_listed(
     ssdlab: Program, run: Callable[..., Path]
 ) -> None:
     first, same = (run("--capacity", "256MiB") for _ in range(2))
@@ -102,15 +102,18 @@ TWINS = ("twin:toshiba-xg5", "twin:intel-s3510-480")
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("a", "b", "--depth", 8), "--depth belongs to --interleave"),
-        (("--interleave", "a", "b", "--fio", "x", "--op", "write"), "--op is given beside --fio"),
-        (("twin:toshiba-xg5", "--interleave"), "turns take two sides or more"),
+        (("a", "b", "--depth", 8), "--depth needs --interleave"),
+        (
+            ("--interleave", "a", "b", "--fio", "x", "--op", "write"),
+            "--op cannot be used",
+        ),
+        (("twin:toshiba-xg5", "--interleave"), "turns need two sides or more"),
         ((*TWINS, "--interleave", "--turns", 3), "it may be 8 to"),
-        (("a", "b", "--interleave", "--turn", "0"), "may be above 0"),
-        (("none", "nobody"), "holds no run"),
+        (("a", "b", "--interleave", "--turn", "0"), "must be above 0"),
+        (("none", "missing"), "holds no run"),
     ],
 )
-def test_a_wrong_question_is_one_line(
+def test_usage_errors_are_one_line(
     refused: Refused, words: tuple[object, ...], reason: str
 ) -> None:
     assert reason in refused("compare", *words)

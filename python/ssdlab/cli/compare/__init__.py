@@ -1,1 +1,0 @@
-"""`ssdlab compare`: finished runs, or targets measured in turns."""
