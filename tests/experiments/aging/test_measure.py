@@ -45,7 +45,7 @@ def _run(options: TargetOptions, plan: Plan) -> RunSession:
 
 
 def _interrupted(options: TargetOptions, plan: Plan, listener: Listener) -> RunSession:
-    """Runs until Ctrl-C; the exception leaves the open target, as in the program."""
+    """A run that Ctrl-C interrupts; the exception closes the target, as in the program."""
     sessions: list[RunSession] = []
     with contextlib.suppress(KeyboardInterrupt, Interrupted), open_for_run(options) as opened:
         sessions.append(RunSession(opened, listener))

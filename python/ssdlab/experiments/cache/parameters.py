@@ -13,7 +13,7 @@ class Cache(Parameters):
     """How much data do the write buffer and SLC cache absorb, and how fast do they recover?
 
     Writes a region in order (16GiB, or 1GiB with --quick; half of a twin or block device, or an
-    eighth with --quick) until the speed falls, then again after a flush and after idle times of
+    eighth with --quick) until the speed drops, then again after a flush and after idle times of
     different lengths.
     """
 

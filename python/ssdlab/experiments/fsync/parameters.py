@@ -12,9 +12,8 @@ from ssdlab.runner.parameters import MIB, SIZE_HELP, Parameter, Parameters, Quic
 class Fsync(Parameters):
     """What does a durable write cost, and does the drive honour a flush?
 
-    Reads and writes 16 KiB at random (60 % reads) in a file [1GiB], with 1 and with 16 requests in
-    flight, past the page cache and through it, with nothing, fsync, fdatasync or O_DSYNC after
-    each write.
+    Reads and writes 16 KiB at random (60 % reads) in a file [1GiB], at queue depths 1 and 16, with
+    direct and buffered I/O, and with nothing, fsync, fdatasync or O_DSYNC for each write.
     """
 
     example: ClassVar = "fsync twin:toshiba-xg5 /mnt/data --quick"

@@ -15,9 +15,9 @@ HOST_US: Final = 66.0
 class Placement(Parameters):
     """Which placement policy of the drive keeps files fast to read, and what does it cost?
 
-    Gives twins that differ only in `ftl.placement` the same writes (files that grow or are
-    overwritten piece by piece), while new and while collecting garbage, and reads the files. Twins
-    only: a real drive is not told from here what a write belongs to.
+    Twins that differ only in `ftl.placement` get the same writes: files that grow or are
+    overwritten piece by piece, on new drives and on drives that collect garbage. Then the files
+    are read. Twins only: requests sent to a real drive from here carry no hints.
     """
 
     example: ClassVar = "placement twin:placement-study"

@@ -73,7 +73,7 @@ class Workload:
 
 
 def make_workload(name: str, space: Space, seed: int) -> Workload:
-    """The workload of this name, with hints; drives whose policy takes none ignore them."""
+    """The workload of this name; its writes have hints, which `steps.write` may remove."""
     if name == CONTIGUOUS:
         pieces = [(space.start + at, MIB) for at in range(0, FILE, MIB)]
         return Workload(pieces, [], filled_first=True)
