@@ -66,9 +66,8 @@ def irregular_twins() -> None:
         named += found.findings["regular"].value is False
         slowest = max(slowest, seconds)
         print(f"{name:42} {seconds:5.2f} s  {found.verdict}")
-    print(
-        f"{named} of {len(irregular_layouts())} irregular ones recognised; slowest {slowest:.2f} s\n"
-    )
+    total = len(irregular_layouts())
+    print(f"{named} of {total} irregular twins recognised; slowest {slowest:.2f} s\n")
 
 
 if __name__ == "__main__":

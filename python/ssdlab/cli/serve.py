@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import shlex
 import time
@@ -148,18 +149,22 @@ def run(
     )
     server = serve(text, options)
     console = Console(stderr=True)
-    try:  # Ctrl-C may come as soon as the address is printed
-        if not quiet:
-            _print_usage(console, server, options)
-        while True:
-            time.sleep(3600)
-    except KeyboardInterrupt:
-        pass
+    try:
+        _serve_until_interrupt(None if quiet else console, server, options)
     finally:
         result = _stop(server, log, None if quiet else console)
         if json:
             write_out(encode_json(result))
     return 0
+
+
+def _serve_until_interrupt(console: Console | None, server: Server, options: ServeOptions) -> None:
+    """Prints how to attach it; Ctrl-C may come as soon as the address is printed."""
+    with contextlib.suppress(KeyboardInterrupt):
+        if console is not None:
+            _print_usage(console, server, options)
+        while True:
+            time.sleep(3600)
 
 
 def _stop(server: Server, log: Path | None, console: Console | None) -> dict[str, object]:
