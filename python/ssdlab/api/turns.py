@@ -23,7 +23,7 @@ from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.experiments.turns import measure as turns
 from ssdlab.experiments.turns.measure import Plan
 from ssdlab.experiments.workload import measure as workload
-from ssdlab.experiments.workload.measure import Ready
+from ssdlab.experiments.workload.measure import PreparedJob
 from ssdlab.records import Manifest, Run, make_folder, read_run, run_name, utc_now, write_run
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run
 from ssdlab.runner.progress import Listener, Report, silent
@@ -68,7 +68,7 @@ class _Side:
     session: RunSession
     manifest: Manifest
     folder: Path
-    jobs: Sequence[Ready] = ()
+    jobs: Sequence[PreparedJob] = ()
 
 
 @dataclass
@@ -262,7 +262,7 @@ def _measure(sides: Sequence[_Side], listener: Listener) -> None:
     with ExitStack() as frames:
         for side in sides:
             frames.enter_context(side.session.plan_scope(side.asked.plan))
-            side.jobs = workload.ready(side.session, side.asked.plan.jobs)
+            side.jobs = workload.prepare_jobs(side.session, side.asked.plan.jobs)
         for side in _with_a_fill(sides):
             workload.write_region(side.session, side.asked.plan.jobs)
         for turn in range(-1, sides[0].asked.plan.turns):

@@ -31,7 +31,7 @@ from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.steady.parameters import DEPTH as STEADY_DEPTH
 from ssdlab.experiments.stripe import measure as stripe
-from ssdlab.experiments.stripe.conflict import Ask
+from ssdlab.experiments.stripe.probes import Probe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.ageing import CHECKED, SCALED, Ageing, twin_seconds
@@ -299,7 +299,7 @@ def _stripe(profile: str, results: Measured) -> Conclusion:
     rows: list[dict[str, Any]] = []
     for seed, period in enumerate(sorted(_periods(results))):
         step = Step("read", "reading", "random", value=period)
-        done = session.run(step, stripe.job_of(Ask(int(period * KIB)), plan, seed))
+        done = session.run(step, stripe.job_of(Probe(int(period * KIB)), plan, seed))
         rows.append({"alignment_kib": period, "read_mib_per_s": done.bytes / MIB / done.seconds})
     return Conclusion(rows)
 

@@ -1,4 +1,4 @@
-"""The steady experiment on twins of known spare, and on a real directory."""
+"""The steady experiment on twins with known spare, and in a real directory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DRAWN: Final = {
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: on what, as planned, what it recorded and what follows."""
+    """A finished run: its twin, plan, records and conclusion."""
 
     twin: KnownTwin
     plan: Plan
@@ -70,11 +70,11 @@ def _run(twin: KnownTwin, folder: Path, plan: Plan) -> Run:
 
 @pytest.fixture(scope="module", params=DRAWN)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run on each of the twins that are drawn."""
+    """A run on each of the random twins."""
     return _run(DRAWN[request.param], tmp_path_factory.mktemp("twin"), Plan(seed=3))
 
 
-def test_the_hidden_spare_is_found_within_two_points_and_that_of_use_within_a_half(
+def test_hidden_spare_is_within_two_points_and_usable_spare_within_half_a_point(
     run: Run,
 ) -> None:
     found = run.number("hidden_spare")
@@ -85,7 +85,7 @@ def test_the_hidden_spare_is_found_within_two_points_and_that_of_use_within_a_ha
     assert "hidden / all" in run.conclusion.findings["hidden_spare"].why
 
 
-def test_the_write_amplification_is_found_within_5_percent_without_a_look_at_the_counters(
+def test_the_write_amplification_from_the_curve_is_within_5_percent(
     run: Run,
 ) -> None:
     findings = run.conclusion.findings
@@ -100,7 +100,7 @@ def test_the_write_amplification_is_found_within_5_percent_without_a_look_at_the
     assert told.value == pytest.approx(run.number("waf"), rel=0.05)
 
 
-def test_steady_is_never_said_before_collection_has_begun(run: Run) -> None:
+def test_the_state_is_never_steady_before_collection_begins(run: Run) -> None:
     (part,) = parts_of(run.evidence)
     fall, _ = spare_fall(run.evidence, part)
     assert fall is not None
@@ -111,7 +111,7 @@ def test_steady_is_never_said_before_collection_has_begun(run: Run) -> None:
     assert run.number("steady_from_round") == part.steady_from
 
 
-def test_a_row_a_round_has_rates_latencies_and_waf(run: Run) -> None:
+def test_each_round_has_a_row_with_rates_latencies_and_waf(run: Run) -> None:
     rows = run.conclusion.measures
     assert [row["round"] for row in rows] == list(range(len(rows)))
     named = {"iops", "latency_us_p50", "latency_us_p99", "latency_us_p999", "waf"}
@@ -123,7 +123,7 @@ def test_a_row_a_round_has_rates_latencies_and_waf(run: Run) -> None:
     assert all(row["latency_us_p50"] <= row["latency_us_p99"] for row in rows)
 
 
-def test_more_spare_is_faster_and_each_share_is_a_part_of_its_own(tmp_path: Path) -> None:
+def test_more_spare_is_faster_and_each_share_is_a_separate_part(tmp_path: Path) -> None:
     found = _run(replace(SMALL, spare=0.07), tmp_path, Plan(spares=(0.07, 0.28)))
     parts = parts_of(found.evidence)
     assert [part.share for part in parts] == [0.0, 0.07, 0.28]
@@ -137,7 +137,7 @@ def test_more_spare_is_faster_and_each_share_is_a_part_of_its_own(tmp_path: Path
     assert "28 % of the region" in told
 
 
-def test_a_fixed_amount_is_written_whatever_the_verdict(tmp_path: Path) -> None:
+def test_a_fixed_amount_is_written_if_the_state_is_not_steady(tmp_path: Path) -> None:
     found = _run(SMALL, tmp_path, Plan(drive_writes=2.0))
     assert len(found.conclusion.measures) == 10
     assert found.conclusion.findings["steady"].value is False
@@ -146,13 +146,13 @@ def test_a_fixed_amount_is_written_whatever_the_verdict(tmp_path: Path) -> None:
     assert found.conclusion.verdict.startswith("A steady state was not attained")
 
 
-def test_a_fixed_amount_goes_on_when_it_is_steady(tmp_path: Path) -> None:
+def test_a_fixed_amount_is_written_even_after_the_state_is_steady(tmp_path: Path) -> None:
     found = _run(SMALL, tmp_path, Plan(drive_writes=4.0, guesses=(0.08, 0.02)))
     assert len(found.conclusion.measures) == 20
     assert found.number("steady_from_round") < 15
 
 
-def test_writes_in_order_cost_one_and_tell_no_spare(tmp_path: Path) -> None:
+def test_sequential_writes_have_a_waf_of_one_and_give_no_spare(tmp_path: Path) -> None:
     plan = Plan(pattern="sequential", block=64 * KIB, drive_writes=1.0)
     found = _run(replace(SMALL, spare=0.28), tmp_path, plan)
     assert found.number("waf") == pytest.approx(1.0, abs=0.02)
@@ -161,7 +161,7 @@ def test_writes_in_order_cost_one_and_tell_no_spare(tmp_path: Path) -> None:
     assert not found.evidence.steps("gauge")
 
 
-def test_a_part_of_a_drive_tells_no_spare(tmp_path: Path) -> None:
+def test_a_region_smaller_than_the_drive_gives_no_spare(tmp_path: Path) -> None:
     plan = check(Plan(region=64 * MIB, drive=SMALL.capacity, drive_writes=1.0))
     with open_for_run(TargetOptions(parse_target(SMALL.target(tmp_path)), plan.size)) as opened:
         found = conclude(_measured(opened, plan)).findings
@@ -169,7 +169,7 @@ def test_a_part_of_a_drive_tells_no_spare(tmp_path: Path) -> None:
     assert "whole drive" in found["hidden_spare"].why
 
 
-def test_a_real_directory_has_no_counters_and_its_spare_is_doubted(drive_directory: Path) -> None:
+def test_a_real_directory_has_no_counters_and_a_warning_about_spare(drive_directory: Path) -> None:
     plan = check(Plan(region=32 * MIB, spares=(0.25,), drive_writes=1.0, settle_s=0.0))
     with open_for_run(TargetOptions(parse_target(str(drive_directory)), plan.size)) as opened:
         evidence = _measured(opened, plan)
@@ -180,7 +180,7 @@ def test_a_real_directory_has_no_counters_and_its_spare_is_doubted(drive_directo
     assert {row["waf"] for row in conclusion.measures} == {None}
 
 
-def test_a_run_that_was_broken_off_in_its_first_rounds_has_no_findings(tmp_path: Path) -> None:
+def test_a_run_interrupted_in_its_first_rounds_has_no_findings(tmp_path: Path) -> None:
     found = _run(SMALL, tmp_path, Plan(drive_writes=1.0))
     steps = found.evidence.tables["steps"].slice(0, 5)
     cut = Evidence(
@@ -192,7 +192,7 @@ def test_a_run_that_was_broken_off_in_its_first_rounds_has_no_findings(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"block": 3000}, "--block-size"),
         ({"depth": 0}, "--depth"),
@@ -204,12 +204,12 @@ def test_a_run_that_was_broken_off_in_its_first_rounds_has_no_findings(tmp_path:
         ({"pattern": "zipf:x"}, "--pattern"),
     ],
 )
-def test_an_option_out_of_range_is_wrong_use(wrong: dict[str, object], told: str) -> None:
-    with pytest.raises(UsageError, match=f"{told}.*"):
+def test_an_option_out_of_range_is_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=f"{message}.*"):
         check(replace(Plan(), **wrong))  # type: ignore[arg-type]
 
 
-def test_a_region_is_all_of_a_drive_and_no_more() -> None:
+def test_the_region_is_the_whole_drive_by_default_and_at_most() -> None:
     twin = Twin("toshiba-xg5", 256 * MIB)
     assert plan(Steady(), twin, 0).region == twin.capacity_bytes // MIB * MIB
     assert plan(Steady(quick=True), Directory("."), 0).region == 512 * MIB
@@ -217,7 +217,7 @@ def test_a_region_is_all_of_a_drive_and_no_more() -> None:
         plan(Steady(region="1GiB"), twin, 0)
 
 
-def test_a_pattern_may_have_a_number() -> None:
+def test_the_zipf_pattern_has_a_parameter() -> None:
     assert pattern_of("zipf:1.1") == Zipf(1.1)
 
 

@@ -60,7 +60,7 @@ class Replay(Parameters):
 
     @cached_property
     def statistics(self) -> TraceStatistics:
-        """What the trace contains. It is read to its end, once.
+        """Statistics of the whole trace; the trace is read once.
 
         Raises:
             UsageError: the trace cannot be read.
