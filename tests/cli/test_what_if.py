@@ -36,7 +36,7 @@ def test_measures_stand_side_by_side_and_the_changed_profile_is_kept(
     done = ssdlab(*ASK, *words)
     assert done.returncode == 0, done.stderr
     assert "changed / as is" in done.stdout.lower()
-    assert "as is: Reading by commands" in done.stdout
+    assert "as is: Reading with commands" in done.stdout
     [profile] = tmp_path.glob("*/toshiba-xg5-changed.toml")
     assert ssdlab("twin", "check", profile).returncode == 0
     assert len(list(tmp_path.glob("*/*/result.json"))) == 2

@@ -74,7 +74,7 @@ def test_the_stored_options_give_the_same_parameters(
     )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a trace.csv").write_text(TRACE)
-    words = shlex.split(again(_Run(parameters)))  # type: ignore[arg-type]  # the attributes that it reads
+    words = shlex.split(again(_Run(parameters)))  # type: ignore[arg-type]  # a fake run
     app(words[1:], standalone_mode=False)
     [(parsed, [target], _consent, _output, seed)] = calls
     assert parsed.options() == parameters.options()

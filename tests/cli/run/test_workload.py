@@ -30,9 +30,9 @@ def test_a_job_file_is_run_with_or_without_the_experiments_name(
 ) -> None:
     done = ssdlab("run", *verb, "--fio", job_file, *TWIN, "--json", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout)
-    assert found["experiment"] == "workload"
-    [row] = found["measures"]
+    result = json.loads(done.stdout)
+    assert result["experiment"] == "workload"
+    [row] = result["measures"]
     assert (row["job"], row["op"], row["requests"]) == ("a", "read", 1024)
 
 

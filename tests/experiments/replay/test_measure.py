@@ -39,8 +39,8 @@ def _conclusion(target: str, plan_: Plan) -> Conclusion:
     )
     if target.startswith("twin:"):
         options = TargetOptions(parse_target(target, 1 << 30), plan_.size)
-    with open_for_run(options) as opened:
-        session = RunSession(opened)
+    with open_for_run(options) as opened_target:
+        session = RunSession(opened_target)
         session.run_plan(measure, plan_)
     return conclude(Evidence(session.recording.tables(), plan_.parameters()))
 

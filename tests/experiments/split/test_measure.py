@@ -22,8 +22,8 @@ SMALL = Plan(size=32 * MIB, repeats=2)
 def _evidence(target: str, plan_: Plan, capacity: int | None = None) -> Evidence:
     with open_for_run(
         TargetOptions(parse_target(target, capacity), plan_.size, request_bytes_max=8 * MIB)
-    ) as opened:
-        session = RunSession(opened)
+    ) as opened_target:
+        session = RunSession(opened_target)
         session.run_plan(measure, plan_)
     return Evidence(session.recording.tables(), plan_.parameters())
 

@@ -58,19 +58,19 @@ def test_chunk_and_stripe_of_a_random_twin_are_found(seed: int) -> None:
 
 @pytest.mark.parametrize("name", irregular())
 def test_a_drive_without_a_regular_stripe_gets_no_sizes(name: str) -> None:
-    found = _concluded(irregular()[name].open(SMALL.size, NOISE, 1))
-    assert found.verdict.startswith("No regular stripe: ")
-    assert found.findings["regular"].value is False
-    unknown = [found.findings[key] for key in ("chunk_kib", "stripe_kib", "units")]
+    conclusion = _concluded(irregular()[name].open(SMALL.size, NOISE, 1))
+    assert conclusion.verdict.startswith("No regular stripe: ")
+    assert conclusion.findings["regular"].value is False
+    unknown = [conclusion.findings[key] for key in ("chunk_kib", "stripe_kib", "units")]
     assert all(finding.value is finding.low is finding.high is None for finding in unknown)
 
 
 def test_three_channels_of_five_dies_are_found_at_an_odd_multiple() -> None:
-    found = _concluded(Twin(3, 5, chunk=16, page=16).open(SMALL.size, NOISE, 1))
-    curve = {row["alignment_kib"]: row["read_mib_per_s"] for row in found.measures}
+    conclusion = _concluded(Twin(3, 5, chunk=16, page=16).open(SMALL.size, NOISE, 1))
+    curve = {row["alignment_kib"]: row["read_mib_per_s"] for row in conclusion.measures}
     assert curve[4096] > 0.8 * curve[4], "every power of two touches all fifteen units"
-    assert found.findings["units"].value == 15
-    assert found.findings["stripe_kib"].value == 240
+    assert conclusion.findings["units"].value == 15
+    assert conclusion.findings["stripe_kib"].value == 240
 
 
 def test_seventeen_units_are_reported_as_irregular() -> None:
@@ -121,12 +121,12 @@ def test_the_search_continues_past_a_channel_with_several_dies() -> None:
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_drive_matches_its_curve_within_ten_percent(name: str) -> None:
-    found = _concluded(open_twin(name, profiles.load(name), 16 << 30), Plan())
-    rates = {row["alignment_kib"]: row["read_mib_per_s"] * MIB / 1e6 for row in found.measures}
+    conclusion = _concluded(open_twin(name, profiles.load(name), 16 << 30), Plan())
+    rates = {row["alignment_kib"]: row["read_mib_per_s"] * MIB / 1e6 for row in conclusion.measures}
     for alignment, printed in PUBLISHED[name].items():
         assert rates[alignment] == pytest.approx(printed, rel=0.1), alignment
-    assert found.findings["chunk_kib"].value == 32
-    assert found.findings["stripe_kib"].value == max(PUBLISHED[name])
+    assert conclusion.findings["chunk_kib"].value == 32
+    assert conclusion.findings["stripe_kib"].value == max(PUBLISHED[name])
 
 
 def test_the_same_twin_and_seed_give_the_same_measures() -> None:
@@ -169,10 +169,10 @@ def test_an_interrupted_run_has_rows_and_no_findings() -> None:
     session.run_plan(measure, SMALL)
     tables = session.recording.tables()
     cut = {**tables, "steps": tables["steps"].slice(0, 40)}
-    found = conclude(Evidence(cut, SMALL.parameters(), "interrupted"))
-    assert found.findings == {}
-    assert found.verdict == "Interrupted before enough was read: too little to tell."
-    assert [row["alignment_kib"] for row in found.measures][:3] == [4, 8, 16]
+    conclusion = conclude(Evidence(cut, SMALL.parameters(), "interrupted"))
+    assert conclusion.findings == {}
+    assert conclusion.verdict == "Interrupted before enough was read: too little to tell."
+    assert [row["alignment_kib"] for row in conclusion.measures][:3] == [4, 8, 16]
 
 
 def test_a_fragmented_test_file_gets_a_warning(
@@ -188,8 +188,8 @@ def test_a_fragmented_test_file_gets_a_warning(
         session.run_plan(measure, small)
     sentences = {warning.code: warning.sentence for warning in target.warnings}
     assert "has 7 extents" in sentences["fragmented"]
-    found = conclude(Evidence(session.recording.tables(), small.parameters()))
-    assert set(found.findings) == {"chunk_kib", "stripe_kib", "units", "regular"}
+    conclusion = conclude(Evidence(session.recording.tables(), small.parameters()))
+    assert set(conclusion.findings) == {"chunk_kib", "stripe_kib", "units", "regular"}
 
 
 @pytest.mark.parametrize("size", [0, MIB, 63 * MIB, 64 * MIB + 4 * KIB])

@@ -36,7 +36,7 @@ def _concluded(
     if stops:
         recording.observe("stops", detail=stops)
     if end is None:
-        recording.observe("not_read", detail="/dev/dm-1 cannot be opened, which takes root")
+        recording.observe("not_read", detail="/dev/dm-1 cannot be opened; run this as root")
     else:
         _look(recording, "written", {"old": SIZE, **more.pop("written", {})})
         _look(recording, "trimmed", end)
@@ -131,7 +131,7 @@ def test_freed_space_below_decides_if_nothing_can_be_read() -> None:
             {"zeros": SIZE},
             POOL,
             None,
-            "dm-1 (thin pool) stops them: the marked bytes are gone, but",
+            "dm-1 (thin pool) stops them: the marked bytes are gone",
         ),
         ({"old": SIZE}, ALL, None, "Undecided whether discards reach the flash: drives were"),
         (None, NO, STOPPED, "md0 (md) stops them: md0 (md) declares"),

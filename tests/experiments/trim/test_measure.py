@@ -40,12 +40,12 @@ def _run(target: Path | str, *, destroy_data: bool = False) -> tuple[Conclusion,
     options = TargetOptions(
         parse_target(str(target)), SMALL.size, consent=Consent(any_empty=destroy_data)
     )
-    with open_for_run(options) as opened:
-        session = RunSession(opened)
+    with open_for_run(options) as opened_target:
+        session = RunSession(opened_target)
         session.run_plan(measure, SMALL)
-        codes = [warning.code for warning in opened.warnings]
-    tables, asked = session.recording.tables(), SMALL.parameters()
-    return conclude(Evidence(tables, asked, virtual=opened.is_virtual)), codes
+        codes = [warning.code for warning in opened_target.warnings]
+    tables, parameters = session.recording.tables(), SMALL.parameters()
+    return conclude(Evidence(tables, parameters, virtual=opened_target.is_virtual)), codes
 
 
 def _found(conclusion: Conclusion) -> tuple[object, object, object]:
@@ -98,7 +98,7 @@ def test_a_discard_that_reaches_the_device_reads_as_zeros(
     assert sorted(top.iterdir()) == before
     assert "loop-below" in codes
     assert "as written" in _details(conclusion, "read before deleting")[0]
-    # Where the mount discards as files are deleted, nothing else has to be asked.
+    # Where the mount discards as files are deleted, nothing else has to be parameters.
     assert len(_details(conclusion, "asked to discard")) == (0 if options else 1)
     assert any(row["step"] == "sent" for row in conclusion.measures)
     before_mib, written_mib, after_mib = _used_mib(conclusion)
@@ -167,7 +167,7 @@ def test_without_root_it_reports_what_is_declared_and_sent(
         conclusion, codes = _run(reached)
     assert "needs-root" in codes
     assert conclusion.findings["reads_back"].value is None
-    assert "takes root" in conclusion.findings["reads_back"].why
+    assert "run this as root" in conclusion.findings["reads_back"].why
     layers = [row["layer"] for row in conclusion.measures if row["step"] == "declared"]
     assert layers == ["schedule", "file system", "loop"]
     sent = float(_details(conclusion, "sent")[0].split()[0])
@@ -213,11 +213,10 @@ def test_a_killed_run_leaves_no_file(drive_directory: Path) -> None:
         "from ssdlab.runner.open_target import TargetOptions, open_for_run\n"
         "from ssdlab.target import parse_target\n"
         "plan = trim.Plan(size=8 << 20, wait_s=0.0)\n"
-        "course = RunSession\n"
-        "def killed(*_): os.kill(os.getpid(), 9)\n"
-        "course.flush = killed\n"
-        "with open_for_run(TargetOptions(parse_target(sys.argv[1]), plan.size)) as site:\n"
-        "    trim.measure(RunSession(site), plan)\n"
+        "def kill(*_): os.kill(os.getpid(), 9)\n"
+        "RunSession.flush = kill\n"
+        "with open_for_run(TargetOptions(parse_target(sys.argv[1]), plan.size)) as target:\n"
+        "    trim.measure(RunSession(target), plan)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, drive_directory], check=False)
     assert done.returncode == -9
@@ -273,7 +272,7 @@ def test_the_same_bytes_are_read_in_the_file_and_on_its_device() -> None:
 def test_addresses_that_cannot_be_read_are_refused(flag: str) -> None:
     blocks = blocks_of([Extent(0, MIB, 8 * MIB, ExtentFlag[flag])], 4096)
     assert (blocks.on_device, blocks.extents) == ((), ())
-    assert "does not tell addresses" in blocks.why_not
+    assert "does not report readable addresses" in blocks.why_not
 
 
 class _Content:
@@ -290,7 +289,7 @@ def test_each_block_is_compared_with_what_was_written_at_its_address() -> None:
     first, second = (np.random.default_rng(at).bytes(BLOCK) for at in (0, 1))
     written = _Content(first + second + first + second + first)
     spans = [(0, 2 * BLOCK), (2 * BLOCK, 3 * BLOCK)]
-    known = digests(written, spans)  # type: ignore[arg-type]  # only `pieces` is asked
+    known = digests(written, spans)  # type: ignore[arg-type]  # only `pieces` is parameters
     now = _Content(first + bytes(BLOCK) + b"\xff" * BLOCK + first + second[:-1] + b"\0")
     seen = tally(now, spans, known)  # type: ignore[arg-type]  # as above
     assert (seen.old, seen.zeros, seen.ones, seen.other) == (1, 1, 1, 2)

@@ -84,7 +84,7 @@ _KIND_NAMES: Final = {
     "zeros": "zeros",
     "ones": "FFh",
     "old": "as written",
-    "other": "other bytes (perhaps of another file by now)",
+    "other": "neither (perhaps of another file by now)",
 }
 
 
