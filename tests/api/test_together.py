@@ -79,7 +79,7 @@ def test_turns_without_two_comparable_sides_are_refused(tmp_path: Path) -> None:
     twin, reads = ssdlab.open_target("twin:toshiba-xg5", capacity="256MiB"), _jobs(tmp_path, "read")
     with pytest.raises(ssdlab.UsageError, match="two sides or more, not 1"):
         ssdlab.compare_in_turns([(twin, reads)], out=tmp_path)
-    with pytest.raises(ssdlab.UsageError, match="it may be 8 to"):
+    with pytest.raises(ssdlab.UsageError, match="it must be 8 to"):
         ssdlab.compare_in_turns([(twin, reads), (twin, reads)], number=3, out=tmp_path)
     with pytest.raises(ssdlab.UsageError, match="no job name in common"):
         ssdlab.compare_in_turns([(twin, reads), (twin, _jobs(tmp_path, "write"))], out=tmp_path)

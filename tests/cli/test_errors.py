@@ -53,7 +53,7 @@ def profile(tmp_path: Path) -> Callable[[str, str], str]:
         ([TWIN, "--capacity", "0"], ["toshiba-xg5 scaled to 0 B"]),
         ([TWIN, "--capacity", "9999999999EiB"], ["toshiba-xg5 scaled to", "must be 1 B to"]),
         ([TWIN, "--rest", "10"], ["'10': a time needs a unit: 30s"]),
-        ([TWIN, "--rest", "999999999d"], ["--rest is 999999999 d; it must be up to 365 d"]),
+        ([TWIN, "--rest", "999999999d"], ["--rest is 999999999d; it must be up to 365 d"]),
         ([TWIN, "--seed", "-1"], ["--seed is '-1'; it must be a whole number from 0 to"]),
         ([TWIN, "--seed", "x"], ["--seed is 'x'"]),
         ([TWIN, "--seed", str(1 << 64)], [f"--seed is '{1 << 64}'"]),

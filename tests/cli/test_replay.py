@@ -25,9 +25,13 @@ def trace(tmp_path: Path) -> Path:
 def test_without_a_target_statistics_of_the_trace_are_printed(ssdlab: Program, trace: Path) -> None:
     done = ssdlab("replay", trace, "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["format"], found["reads"], found["writes"]) == ("mqsim", 1000, 1000)
-    assert found["footprint_bytes"] == 2000 * 4096
+    statistics = json.loads(done.stdout)
+    assert (statistics["format"], statistics["reads"], statistics["writes"]) == (
+        "mqsim",
+        1000,
+        1000,
+    )
+    assert statistics["footprint_bytes"] == 2000 * 4096
     shown = ssdlab("replay", trace).stdout
     assert "Requests" in shown
     assert "hottest fifth" in shown

@@ -113,7 +113,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Any]]:
         (package / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(package.parent)
     monkeypatch.chdir(tmp_path)
-    from toy_drive.parameters import Toy  # type: ignore[import-not-found]  # made above
+    from toy_drive.parameters import Toy  # type: ignore[import-not-found]  # created above
 
     experiment = register(Toy)
     yield Toy

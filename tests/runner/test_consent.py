@@ -24,8 +24,8 @@ def _opened(device: Path, named: object = "") -> OpenTarget:
     options = TargetOptions(
         parse_target(str(device)), 16 * MIB, consent=parse_consent(str(named) or True)
     )
-    with open_for_run(options) as opened:
-        return opened
+    with open_for_run(options) as target:
+        return target
 
 
 def _refusal(device: Path, named: object = "") -> str:
@@ -57,8 +57,8 @@ def test_a_device_with_a_file_system_must_be_named(with_files: Path) -> None:
         with_files
     )
     assert with_files.read_bytes() == before
-    opened = _opened(with_files, with_files)
-    assert opened.destroys == f"{with_files} (64 MiB), with ext4 'data' on {with_files}"
+    target = _opened(with_files, with_files)
+    assert target.destroys == f"{with_files} (64 MiB), with ext4 'data' on {with_files}"
 
 
 def test_a_link_to_the_device_counts_as_its_name(with_files: Path, tmp_path: Path) -> None:

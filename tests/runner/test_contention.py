@@ -43,21 +43,21 @@ def test_an_idle_host_gets_no_warning() -> None:
 
 
 def test_other_programs_on_more_than_half_a_cpu_get_a_warning() -> None:
-    found = _warnings(_step("read", 10, 0.6))
-    assert list(found) == ["busy-host"]
-    assert found["busy-host"].startswith("While reading, other programs or kernel")
-    assert "used 0.6 CPUs" in found["busy-host"]
+    warnings = _warnings(_step("read", 10, 0.6))
+    assert list(warnings) == ["busy-host"]
+    assert warnings["busy-host"].startswith("While reading, other programs or kernel")
+    assert "used 0.6 CPUs" in warnings["busy-host"]
 
 
 def test_stolen_time_of_more_than_a_twentieth_of_a_cpu_gets_a_warning() -> None:
-    found = _warnings(_step("overwrite", 10, 0.0, 0.06))
-    assert list(found) == ["stolen-time"]
-    assert "While overwriting, the hypervisor withheld 6% of a CPU" in found["stolen-time"]
+    warnings = _warnings(_step("overwrite", 10, 0.0, 0.06))
+    assert list(warnings) == ["stolen-time"]
+    assert "While overwriting, the hypervisor withheld 6% of a CPU" in warnings["stolen-time"]
 
 
 def test_disturbed_reads_are_found_after_a_long_undisturbed_fill() -> None:
-    found = _warnings(_step("fill", 1000), _step("read", 1, 0.9), _step("read", 1, 0.7))
-    assert "used 0.8 CPUs" in found["busy-host"]
+    warnings = _warnings(_step("fill", 1000), _step("read", 1, 0.9), _step("read", 1, 0.7))
+    assert "used 0.8 CPUs" in warnings["busy-host"]
 
 
 def test_a_phase_too_short_for_the_kernels_counters_is_not_checked() -> None:

@@ -44,10 +44,10 @@ def test_an_ordinary_run_has_no_warnings() -> None:
 
 @pytest.mark.parametrize(("busy_s", "warned"), [(0.45, False), (0.55, True)])
 def test_requests_that_use_more_than_half_a_cpu_are_a_ceiling(busy_s: float, warned: bool) -> None:
-    found = _warnings(StepRow(_row(READ, 1000, own_user_s=0.0, own_system_s=busy_s)))
-    assert ("ceiling" in found) == warned
+    warnings = _warnings(StepRow(_row(READ, 1000, own_user_s=0.0, own_system_s=busy_s)))
+    assert ("ceiling" in warnings) == warned
     if warned:
-        assert "a request cost 550 us of CPU time, 55% of the time" in found["ceiling"]
+        assert "a request cost 550 us of CPU time, 55% of the time" in warnings["ceiling"]
 
 
 def test_the_cpu_time_of_preparation_is_not_checked() -> None:
@@ -101,9 +101,9 @@ def _writing(rates: list[float]) -> StepRow:
 
 
 def test_a_fall_within_one_sequential_write_is_a_cliff_with_its_position() -> None:
-    found = _warnings(_writing([1000.0] * 60 + [300.0] * 60))
-    assert "fell from 1" in found["cliff"]
-    assert "to 300 MiB/s after 6000 MiB" in found["cliff"].replace("5985", "6000")
+    warnings = _warnings(_writing([1000.0] * 60 + [300.0] * 60))
+    assert "fell from 1" in warnings["cliff"]
+    assert "to 300 MiB/s after 6000 MiB" in warnings["cliff"].replace("5985", "6000")
 
 
 @pytest.mark.parametrize(
@@ -125,19 +125,19 @@ def test_a_drive_near_its_temperature_limit_gets_a_warning(
     recording.observe("temperature_c", 30.0, "nvme0n1")
     if limit is not None:
         recording.observe("temperature_limit_c", limit, "nvme0n1")
-    found: dict[str, str] = {}
-    check_recording(recording, None, found.setdefault, measure_engine=False)
-    assert ("thermal" in found) == warned
+    warnings: dict[str, str] = {}
+    check_recording(recording, None, warnings.setdefault, measure_engine=False)
+    assert ("thermal" in warnings) == warned
 
 
 def test_null_percentiles_get_one_warning_with_names_and_counts() -> None:
-    found: dict[str, str] = {}
+    warnings: dict[str, str] = {}
     rows = [{"latency_us_p99": None, "latency_us_p9999": None}, {"latency_us_p9999": None}]
-    check_percentiles(rows, found.setdefault)
-    assert "p99 (1 rows), p99.99 (2 rows)" in found["few-samples"]
-    found.clear()
-    check_percentiles([{"latency_us_p99": 3.0, "mib_per_s": None}], found.setdefault)
-    assert found == {}
+    check_percentiles(rows, warnings.setdefault)
+    assert "p99 (1 rows), p99.99 (2 rows)" in warnings["few-samples"]
+    warnings.clear()
+    check_percentiles([{"latency_us_p99": 3.0, "mib_per_s": None}], warnings.setdefault)
+    assert warnings == {}
 
 
 def _job(op: Any, offset: int, length: int, **more: Any) -> Job:
@@ -159,12 +159,12 @@ def _job(op: Any, offset: int, length: int, **more: Any) -> Job:
     ],
 )
 def test_a_read_outside_the_ranges_written_in_order_gets_a_warning(read: Job, warned: bool) -> None:
-    coverage, found = Coverage(), dict[str, str]()
-    coverage.track(_job("write", 4, 6), 6 * MIB, found.setdefault)
-    coverage.track(_job("write", 0, 8), 2 * MIB, found.setdefault)  # stopped after a quarter
-    coverage.track(_job("write", 12, 8, pattern="random"), 80 * MIB, found.setdefault)
-    coverage.track(read, read.amount_bytes, found.setdefault)
-    assert ("unwritten" in found) == warned
+    coverage, warnings = Coverage(), dict[str, str]()
+    coverage.track(_job("write", 4, 6), 6 * MIB, warnings.setdefault)
+    coverage.track(_job("write", 0, 8), 2 * MIB, warnings.setdefault)  # stopped after a quarter
+    coverage.track(_job("write", 12, 8, pattern="random"), 80 * MIB, warnings.setdefault)
+    coverage.track(read, read.amount_bytes, warnings.setdefault)
+    assert ("unwritten" in warnings) == warned
 
 
 def test_a_read_of_a_twin_gets_a_warning_only_where_it_was_not_written() -> None:

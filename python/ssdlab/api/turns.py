@@ -24,7 +24,7 @@ from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.experiments.turns import measure as turns
 from ssdlab.experiments.turns.measure import Plan
 from ssdlab.experiments.workload import measure as workload
-from ssdlab.experiments.workload.measure import Ready
+from ssdlab.experiments.workload.measure import PreparedJob
 from ssdlab.records import Manifest, Run, make_folder, read_run, run_name, utc_now, write_run
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run
 from ssdlab.runner.progress import Listener, Report, silent
@@ -66,7 +66,7 @@ class _RunningSide:
     session: RunSession
     manifest: Manifest
     folder: Path
-    jobs: Sequence[Ready] = ()
+    jobs: Sequence[PreparedJob] = ()
 
 
 @dataclass
@@ -256,7 +256,7 @@ def _measure(sides: Sequence[_RunningSide], listener: Listener) -> None:
     with ExitStack() as stack:
         for side in sides:
             stack.enter_context(side.session.plan_scope(side.plan))
-            side.jobs = workload.ready(side.session, side.plan.jobs)
+            side.jobs = workload.prepare_jobs(side.session, side.plan.jobs)
         for side in _largest_regions(sides):
             workload.write_region(side.session, side.plan.jobs)
         for turn in range(-1, sides[0].plan.turns):

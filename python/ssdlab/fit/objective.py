@@ -32,7 +32,7 @@ from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.steady.parameters import DEPTH as STEADY_DEPTH
 from ssdlab.experiments.stripe import measure as stripe
-from ssdlab.experiments.stripe.conflict import Ask
+from ssdlab.experiments.stripe.probes import Probe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.ageing import (
@@ -306,7 +306,7 @@ def _measure_stripe(profile: str, results: Measurement) -> Conclusion:
     rows: list[dict[str, Any]] = []
     for seed, alignment in enumerate(sorted(_alignments(results))):
         step = Step("read", "reading", "random", value=alignment)
-        result = session.run(step, stripe.job_of(Ask(int(alignment * KIB)), plan, seed))
+        result = session.run(step, stripe.job_of(Probe(int(alignment * KIB)), plan, seed))
         rate = result.bytes / MIB / result.seconds
         rows.append({"alignment_kib": alignment, "read_mib_per_s": rate})
     return Conclusion(rows)

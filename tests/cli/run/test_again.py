@@ -74,7 +74,7 @@ def test_the_stored_options_give_the_same_parameters(
     )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a trace.csv").write_text(TRACE)
-    words = shlex.split(again(_Run(parameters)))  # type: ignore[arg-type]
+    words = shlex.split(again(_Run(parameters)))  # type: ignore[arg-type]  # a fake run
     app(words[1:], standalone_mode=False)
     [(parsed, [target], _consent, _output, seed)] = calls
     assert parsed.options() == parameters.options()
@@ -82,7 +82,7 @@ def test_the_stored_options_give_the_same_parameters(
     assert (str(target), target.capacity_bytes, seed) == ("twin:toshiba-xg5", 1 << 31, 7)
 
 
-def test_a_run_stores_its_options_and_the_command_of_an_old_one_says_they_are_missing(
+def test_the_command_of_a_run_without_stored_options_says_so(
     tmp_path: Path,
 ) -> None:
     twin = ssdlab.open_target("twin:toshiba-xg5", capacity="2GiB")

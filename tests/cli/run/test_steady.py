@@ -1,4 +1,4 @@
-"""`ssdlab run steady` and `ssdlab run cache`, as a program: JSON, errors, report."""
+"""`ssdlab run steady` and `ssdlab run cache` for scripts: JSON, errors, report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 Program = Callable[..., "CompletedProcess[str]"]
 
 
-def test_steady_prints_what_scripts_rest_on(ssdlab: Program, tmp_path: Path) -> None:
+def test_steady_prints_the_documented_keys(ssdlab: Program, tmp_path: Path) -> None:
     target = ("twin:toshiba-xg5", "--capacity", "512MiB", "--drive-writes", "4", "--quick")
     done = ssdlab("run", "steady", *target, "--out", str(tmp_path), "--json")
     assert done.returncode == 0, done.stderr
@@ -28,7 +28,7 @@ def test_steady_prints_what_scripts_rest_on(ssdlab: Program, tmp_path: Path) -> 
     assert "collection begins" in page.read_text()
 
 
-def test_cache_prints_what_scripts_rest_on(ssdlab: Program, tmp_path: Path) -> None:
+def test_cache_prints_the_documented_keys(ssdlab: Program, tmp_path: Path) -> None:
     target = ("twin:toshiba-xg5", "--capacity", "1GiB", "--size", "64MiB", "--quick")
     done = ssdlab("run", "cache", *target, "--out", str(tmp_path), "--json")
     assert done.returncode == 0, done.stderr
@@ -44,13 +44,13 @@ def test_cache_prints_what_scripts_rest_on(ssdlab: Program, tmp_path: Path) -> N
     [
         (("--spare", "7"), "--spare is '7'"),
         (("--spare", "28%,7%"), "--spare is"),
-        (("--region", "2GiB"), "--region is 2 GiB"),
+        (("--region", "2GiB"), "--region is 2GiB"),
         (("--block-size", "3KiB"), "--block-size is 3 KiB"),
         (("--pattern", "spiral"), "--pattern is 'spiral'"),
         (("--drive-writes", "0"), "--drive-writes is 0"),
     ],
 )
-def test_a_wrong_option_is_one_line(
+def test_a_wrong_option_is_a_one_line_error(
     refused: Callable[..., str], options: tuple[str, ...], message: str
 ) -> None:
     assert message in refused("run", "steady", "twin:toshiba-xg5", "--capacity", "1GiB", *options)

@@ -14,7 +14,7 @@ def test_stripe_prints_the_documented_findings(
     done = ssdlab("run", "stripe", *words)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    found = {name: finding["value"] for name, finding in result["findings"].items()}
-    assert found == {"chunk_kib": 32, "stripe_kib": 512, "units": 16, "regular": True}
+    values = {name: finding["value"] for name, finding in result["findings"].items()}
+    assert values == {"chunk_kib": 32, "stripe_kib": 512, "units": 16, "regular": True}
     assert {"alignment_kib", "read_mib_per_s"} <= result["measures"][0].keys()
     assert result["verdict"] == "A stripe of 512 KiB: chunks of 32 KiB on 16 units in turn."

@@ -30,9 +30,9 @@ def test_a_job_file_is_run_with_or_without_the_experiments_name(
 ) -> None:
     done = ssdlab("run", *verb, "--fio", job_file, *TWIN, "--json", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout)
-    assert found["experiment"] == "workload"
-    [row] = found["measures"]
+    result = json.loads(done.stdout)
+    assert result["experiment"] == "workload"
+    [row] = result["measures"]
     assert (row["job"], row["op"], row["requests"]) == ("a", "read", 1024)
 
 
@@ -42,19 +42,19 @@ def test_a_run_is_printed_as_a_job_file(ssdlab: Program, job_file: Path, tmp_pat
     assert [job.name for job in parse_fio(done.stdout)] == ["0-fill", "2-job a"]
 
 
-def test_bad_input_is_one_line(
+def test_bad_input_is_a_one_line_error(
     refused: Callable[..., str], job_file: Path, tmp_path: Path, drive_directory: Path
 ) -> None:
     assert "job.fio.none cannot be read" in refused("run", "--fio", f"{job_file}.none", *TWIN)
     for line, message in (
         ("iodepth=0", "iodepth is 0; may be a whole number"),
         ("verify=crc32c", "verify is crc32c; may be left out"),
-        ("offset=2g", "less than the 2.004 GiB of offset and size in the fio job file"),
+        ("offset=2g", "less than the 2.004 GiB of the fio job file"),
     ):
         job_file.write_text(f"{JOB}{line}\n")
         assert message in refused("run", "--fio", job_file, *TWIN)
     job_file.write_text(f"{JOB}bs=1000\nsize=4000000\n")
-    assert "bs is 1000; may be a multiple of the sector" in refused(
+    assert "bs is 1000; it must be a multiple of the sector" in refused(
         *("run", "--fio", job_file, drive_directory, "--quiet", "--out", tmp_path / "runs")
     )
     assert list(drive_directory.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The replay experiment: a trace's volumes on a target, its pace, what is concluded."""
+"""The replay experiment: layout of volumes, pace, findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 
 def _trace(folder: Path, count: int = 400, gap_us: int = 1000) -> Path:
-    """Two volumes in turn, a write and then a read of it, `gap_us` apart."""
+    """A trace of two volumes in turn: writes, each followed by a read of it, `gap_us` apart."""
     lines = [
         f"{at % 2},{'WR'[at // 2 % 2]},{at // 4 * 4096},4096,{at * gap_us}" for at in range(count)
     ]
@@ -33,23 +33,23 @@ def _planned(parameters: Replay, room: int | None = 1 << 30) -> Plan:
     return plan(parameters, target, 0)
 
 
-def _conclusion(target: str, chosen: Plan) -> Conclusion:
+def _conclusion(target: str, plan_: Plan) -> Conclusion:
     options = TargetOptions(
-        parse_target(target), chosen.size, request_bytes_max=chosen.request_bytes_max
+        parse_target(target), plan_.size, request_bytes_max=plan_.request_bytes_max
     )
     if target.startswith("twin:"):
-        options = TargetOptions(parse_target(target, 1 << 30), chosen.size)
-    with open_for_run(options) as opened:
-        session = RunSession(opened)
-        session.run_plan(measure, chosen)
-    return conclude(Evidence(session.recording.tables(), chosen.parameters()))
+        options = TargetOptions(parse_target(target, 1 << 30), plan_.size)
+    with open_for_run(options) as opened_target:
+        session = RunSession(opened_target)
+        session.run_plan(measure, plan_)
+    return conclude(Evidence(session.recording.tables(), plan_.parameters()))
 
 
-def test_volumes_lie_side_by_side_from_whole_mebibytes(tmp_path: Path) -> None:
+def test_volumes_are_placed_one_after_the_other_at_whole_mebibytes(tmp_path: Path) -> None:
     asked = Replay(trace=_trace(tmp_path))
-    chosen = _planned(asked)
-    assert chosen.replay.volumes == ((0, 0), (1, MIB))
-    assert (chosen.size, chosen.replay.requests, chosen.written) == (2 * MIB, 400, 200 * 4096)
+    plan_ = _planned(asked)
+    assert plan_.replay.volumes == ((0, 0), (1, MIB))
+    assert (plan_.size, plan_.replay.requests, plan_.written) == (2 * MIB, 400, 200 * 4096)
     together = _planned(Replay(trace=_trace(tmp_path), together=True))
     assert (together.replay.volumes, together.size) == ((), MIB)
     far = tmp_path / "far.csv"
@@ -57,7 +57,7 @@ def test_volumes_lie_side_by_side_from_whole_mebibytes(tmp_path: Path) -> None:
     assert _planned(Replay(trace=far), room=256 * MIB).size == 256 * MIB, "as the target"
 
 
-def test_a_pace_that_is_kept_is_said_to_be(tmp_path: Path) -> None:
+def test_a_pace_that_is_kept_is_reported(tmp_path: Path) -> None:
     conclusion = _conclusion(
         "twin:toshiba-xg5", _planned(Replay(trace=_trace(tmp_path), speed=2.0))
     )
@@ -72,26 +72,26 @@ def test_a_pace_that_is_kept_is_said_to_be(tmp_path: Path) -> None:
     assert conclusion.verdict.endswith("The trace's pace was kept.")
 
 
-def test_a_pace_that_is_too_fast_is_said_not_to_be_kept(tmp_path: Path) -> None:
+def test_a_pace_that_is_too_fast_is_reported_as_not_kept(tmp_path: Path) -> None:
     path = _trace(tmp_path, 4000, 10)
     conclusion = _conclusion("twin:toshiba-xg5", _planned(Replay(trace=path, speed=100.0, depth=1)))
     assert conclusion.findings["pace_kept"].value is False
     assert "The pace was not kept" in conclusion.verdict
 
 
-def test_without_a_pace_there_is_nothing_to_keep(tmp_path: Path) -> None:
+def test_a_replay_without_a_pace_has_no_finding_about_it(tmp_path: Path) -> None:
     conclusion = _conclusion("twin:toshiba-xg5", _planned(Replay(trace=_trace(tmp_path))))
     assert "pace_kept" not in conclusion.findings
     assert conclusion.findings["iops"].value is not None
 
 
-def test_a_real_directory_answers_a_trace_too(tmp_path: Path, drive_directory: Path) -> None:
+def test_a_trace_is_replayed_in_a_real_directory(tmp_path: Path, drive_directory: Path) -> None:
     conclusion = _conclusion(str(drive_directory), _planned(Replay(trace=_trace(tmp_path)), None))
     assert sum(row["requests"] for row in conclusion.measures) == 400
     assert sum(row["errors"] for row in conclusion.measures) == 0
 
 
-def test_what_is_out_of_range_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_parameters_out_of_range_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--format is 'csv'; it must be blktrace, fio,"):
         Replay(trace=tmp_path, format="csv").trace_input()
     with pytest.raises(UsageError, match="--depth is 0; it must be 1 to 1024"):

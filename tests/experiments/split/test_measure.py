@@ -1,4 +1,4 @@
-"""The split experiment on a twin and on a real directory: what is asked, what is concluded."""
+"""The split experiment on a twin and in a real directory: steps and findings."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ MIB = 1 << 20
 SMALL = Plan(size=32 * MIB, repeats=2)
 
 
-def _evidence(target: str, chosen: Plan, capacity: int | None = None) -> Evidence:
+def _evidence(target: str, plan_: Plan, capacity: int | None = None) -> Evidence:
     with open_for_run(
-        TargetOptions(parse_target(target, capacity), chosen.size, request_bytes_max=8 * MIB)
-    ) as opened:
-        session = RunSession(opened)
-        session.run_plan(measure, chosen)
-    return Evidence(session.recording.tables(), chosen.parameters())
+        TargetOptions(parse_target(target, capacity), plan_.size, request_bytes_max=8 * MIB)
+    ) as opened_target:
+        session = RunSession(opened_target)
+        session.run_plan(measure, plan_)
+    return Evidence(session.recording.tables(), plan_.parameters())
 
 
-def test_every_size_is_read_at_every_depth_as_often_as_planned() -> None:
+def test_every_command_size_is_read_at_every_depth_in_every_repeat() -> None:
     evidence = _evidence("twin:toshiba-xg5", SMALL, 1 << 30)
     asked = [(row["queue_depth"], row["block_bytes"]) for row in evidence.steps("read")]
     assert len(asked) == 2 * 2 * 12
@@ -36,7 +36,7 @@ def test_every_size_is_read_at_every_depth_as_often_as_planned() -> None:
     assert {row["bytes"] for row in evidence.steps("read")} == {8 * MIB}
 
 
-def test_a_twin_pays_for_splitting_one_at_a_time_and_little_when_many_are_in_flight() -> None:
+def test_splitting_is_costly_for_a_twin_at_depth_1_and_cheap_at_depth_32() -> None:
     conclusion = conclude(_evidence("twin:toshiba-xg5", SMALL, 1 << 30))
     assert len(conclusion.measures) == 24
     penalty = conclusion.findings["split_penalty"].value
@@ -47,13 +47,13 @@ def test_a_twin_pays_for_splitting_one_at_a_time_and_little_when_many_are_in_fli
     assert "times as long" in conclusion.verdict
 
 
-def test_a_real_directory_is_read_by_requests_of_up_to_8_mib(drive_directory: Path) -> None:
+def test_a_real_directory_is_read_with_requests_of_up_to_8_mib(drive_directory: Path) -> None:
     conclusion = conclude(_evidence(str(drive_directory), Plan(size=16 * MIB, repeats=2)))
     assert max(row["unit_kib"] for row in conclusion.measures) == 8192
     assert conclusion.findings["split_penalty"].low is not None
 
 
-def test_a_run_that_was_broken_off_before_all_repeats_has_no_finding() -> None:
+def test_a_run_interrupted_before_all_repeats_has_no_finding() -> None:
     evidence = _evidence("twin:toshiba-xg5", SMALL, 1 << 30)
     cut = Evidence(
         {**evidence.tables, "steps": evidence.tables["steps"].slice(0, 20)},
@@ -66,6 +66,6 @@ def test_a_run_that_was_broken_off_before_all_repeats_has_no_finding() -> None:
 
 
 @pytest.mark.parametrize("size", [0, MIB, 12 * MIB, 8 * MIB + 1])
-def test_a_size_that_is_no_whole_number_of_windows_is_wrong_use(size: int) -> None:
+def test_a_size_that_is_not_a_multiple_of_the_window_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match="it must be a multiple of 8 MiB"):
         plan(Split(size=size), Directory("."), 0)

@@ -1,4 +1,4 @@
-"""The steady experiment on twins of known spare, and on a real directory."""
+"""The steady experiment on twins with known spare, and in a real directory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DRAWN: Final = {
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: on what, as planned, what it recorded and what follows."""
+    """A finished run: its twin, plan, records and conclusion."""
 
     twin: KnownTwin
     plan: Plan
@@ -54,38 +54,38 @@ class Run:
         return value
 
 
-def _measured(opened: OpenTarget, plan: Plan) -> Evidence:
-    session = RunSession(opened)
+def _measured(target: OpenTarget, plan: Plan) -> Evidence:
+    session = RunSession(target)
     session.run_plan(measure, plan)
-    doubts = frozenset(warning.code for warning in opened.warnings)
-    return Evidence(session.recording.tables(), plan.parameters(), warnings=doubts)
+    warnings = frozenset(warning.code for warning in target.warnings)
+    return Evidence(session.recording.tables(), plan.parameters(), warnings=warnings)
 
 
 def _run(twin: KnownTwin, folder: Path, plan: Plan) -> Run:
     plan = check(replace(plan, region=twin.capacity, drive=twin.capacity))
-    with open_for_run(TargetOptions(parse_target(twin.target(folder)), plan.size)) as opened:
-        evidence = _measured(opened, plan)
+    with open_for_run(TargetOptions(parse_target(twin.target(folder)), plan.size)) as target:
+        evidence = _measured(target, plan)
     return Run(twin, plan, evidence, conclude(evidence))
 
 
 @pytest.fixture(scope="module", params=DRAWN)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run on each of the twins that are drawn."""
+    """A run on each of the random twins."""
     return _run(DRAWN[request.param], tmp_path_factory.mktemp("twin"), Plan(seed=3))
 
 
-def test_the_hidden_spare_is_found_within_two_points_and_that_of_use_within_a_half(
+def test_hidden_spare_is_within_two_points_and_usable_spare_within_half_a_point(
     run: Run,
 ) -> None:
-    found = run.number("hidden_spare")
-    assert found == pytest.approx(100 * run.twin.describe()["spare"], abs=2.0)
-    assert found == pytest.approx(100 * run.twin.usable_spare, abs=0.5)
+    percent = run.number("hidden_spare")
+    assert percent == pytest.approx(100 * run.twin.describe()["spare"], abs=2.0)
+    assert percent == pytest.approx(100 * run.twin.usable_spare, abs=0.5)
     over = run.number("overprovisioning")
-    assert over / 100 == pytest.approx(found / (100 - found), rel=1e-6)
+    assert over / 100 == pytest.approx(percent / (100 - percent), rel=1e-6)
     assert "hidden / all" in run.conclusion.findings["hidden_spare"].why
 
 
-def test_the_write_amplification_is_found_within_5_percent_without_a_look_at_the_counters(
+def test_the_write_amplification_from_the_curve_is_within_5_percent(
     run: Run,
 ) -> None:
     findings = run.conclusion.findings
@@ -94,13 +94,13 @@ def test_the_write_amplification_is_found_within_5_percent_without_a_look_at_the
         {**run.evidence.tables, "observations": run.evidence.tables["observations"].slice(0, 0)},
         run.evidence.parameters,
     )
-    told = conclude(blind).findings["waf"]
-    assert "curve" in told.why
-    assert told.value == findings["waf_curve"].value
-    assert told.value == pytest.approx(run.number("waf"), rel=0.05)
+    waf = conclude(blind).findings["waf"]
+    assert "curve" in waf.why
+    assert waf.value == findings["waf_curve"].value
+    assert waf.value == pytest.approx(run.number("waf"), rel=0.05)
 
 
-def test_steady_is_never_said_before_collection_has_begun(run: Run) -> None:
+def test_the_state_is_never_steady_before_collection_begins(run: Run) -> None:
     (part,) = parts_of(run.evidence)
     fall, _ = spare_fall(run.evidence, part)
     assert fall is not None
@@ -111,7 +111,7 @@ def test_steady_is_never_said_before_collection_has_begun(run: Run) -> None:
     assert run.number("steady_from_round") == part.steady_from
 
 
-def test_a_row_a_round_has_rates_latencies_and_waf(run: Run) -> None:
+def test_each_round_has_a_row_with_rates_latencies_and_waf(run: Run) -> None:
     rows = run.conclusion.measures
     assert [row["round"] for row in rows] == list(range(len(rows)))
     named = {"iops", "latency_us_p50", "latency_us_p99", "latency_us_p999", "waf"}
@@ -123,56 +123,56 @@ def test_a_row_a_round_has_rates_latencies_and_waf(run: Run) -> None:
     assert all(row["latency_us_p50"] <= row["latency_us_p99"] for row in rows)
 
 
-def test_more_spare_is_faster_and_each_share_is_a_part_of_its_own(tmp_path: Path) -> None:
-    found = _run(replace(SMALL, spare=0.07), tmp_path, Plan(spares=(0.07, 0.28)))
-    parts = parts_of(found.evidence)
+def test_more_spare_is_faster_and_each_share_is_a_separate_part(tmp_path: Path) -> None:
+    run = _run(replace(SMALL, spare=0.07), tmp_path, Plan(spares=(0.07, 0.28)))
+    parts = parts_of(run.evidence)
     assert [part.share for part in parts] == [0.0, 0.07, 0.28]
-    assert {row["spare_percent"] for row in found.conclusion.measures} == {0.0, 7.0, 28.0}
+    assert {row["spare_percent"] for row in run.conclusion.measures} == {0.0, 7.0, 28.0}
     rates = [part.iops or 0.0 for part in parts]
     assert rates == sorted(rates)
     assert rates[2] > 3 * rates[0], "the unused part is left alone"
-    assert found.number("spare_gain") == pytest.approx(rates[2] / rates[0])
-    told = found.conclusion.findings["spare_gain"].why
-    assert "7 % of the region" in told
-    assert "28 % of the region" in told
+    assert run.number("spare_gain") == pytest.approx(rates[2] / rates[0])
+    why = run.conclusion.findings["spare_gain"].why
+    assert "7 % of the region" in why
+    assert "28 % of the region" in why
 
 
-def test_a_fixed_amount_is_written_whatever_the_verdict(tmp_path: Path) -> None:
-    found = _run(SMALL, tmp_path, Plan(drive_writes=2.0))
-    assert len(found.conclusion.measures) == 10
-    assert found.conclusion.findings["steady"].value is False
-    assert "not attained" in found.conclusion.findings["steady"].why
-    assert found.conclusion.findings["steady_from_round"].value is None
-    assert found.conclusion.verdict.startswith("A steady state was not attained")
+def test_a_fixed_amount_is_written_if_the_state_is_not_steady(tmp_path: Path) -> None:
+    run = _run(SMALL, tmp_path, Plan(drive_writes=2.0))
+    assert len(run.conclusion.measures) == 10
+    assert run.conclusion.findings["steady"].value is False
+    assert "not attained" in run.conclusion.findings["steady"].why
+    assert run.conclusion.findings["steady_from_round"].value is None
+    assert run.conclusion.verdict.startswith("A steady state was not attained")
 
 
-def test_a_fixed_amount_goes_on_when_it_is_steady(tmp_path: Path) -> None:
-    found = _run(SMALL, tmp_path, Plan(drive_writes=4.0, guesses=(0.08, 0.02)))
-    assert len(found.conclusion.measures) == 20
-    assert found.number("steady_from_round") < 15
+def test_a_fixed_amount_is_written_even_after_the_state_is_steady(tmp_path: Path) -> None:
+    run = _run(SMALL, tmp_path, Plan(drive_writes=4.0, guesses=(0.08, 0.02)))
+    assert len(run.conclusion.measures) == 20
+    assert run.number("steady_from_round") < 15
 
 
-def test_writes_in_order_cost_one_and_tell_no_spare(tmp_path: Path) -> None:
+def test_sequential_writes_have_a_waf_of_one_and_give_no_spare(tmp_path: Path) -> None:
     plan = Plan(pattern="sequential", block=64 * KIB, drive_writes=1.0)
-    found = _run(replace(SMALL, spare=0.28), tmp_path, plan)
-    assert found.number("waf") == pytest.approx(1.0, abs=0.02)
-    assert found.conclusion.findings["hidden_spare"].value is None
-    assert "uniform" in found.conclusion.findings["hidden_spare"].why
-    assert not found.evidence.steps("gauge")
+    run = _run(replace(SMALL, spare=0.28), tmp_path, plan)
+    assert run.number("waf") == pytest.approx(1.0, abs=0.02)
+    assert run.conclusion.findings["hidden_spare"].value is None
+    assert "uniform" in run.conclusion.findings["hidden_spare"].why
+    assert not run.evidence.steps("gauge")
 
 
-def test_a_part_of_a_drive_tells_no_spare(tmp_path: Path) -> None:
+def test_a_region_smaller_than_the_drive_gives_no_spare(tmp_path: Path) -> None:
     plan = check(Plan(region=64 * MIB, drive=SMALL.capacity, drive_writes=1.0))
-    with open_for_run(TargetOptions(parse_target(SMALL.target(tmp_path)), plan.size)) as opened:
-        found = conclude(_measured(opened, plan)).findings
-    assert found["hidden_spare"].value is None
-    assert "whole drive" in found["hidden_spare"].why
+    with open_for_run(TargetOptions(parse_target(SMALL.target(tmp_path)), plan.size)) as target:
+        findings = conclude(_measured(target, plan)).findings
+    assert findings["hidden_spare"].value is None
+    assert "whole drive" in findings["hidden_spare"].why
 
 
-def test_a_real_directory_has_no_counters_and_its_spare_is_doubted(drive_directory: Path) -> None:
+def test_a_real_directory_has_no_counters_and_a_warning_about_spare(drive_directory: Path) -> None:
     plan = check(Plan(region=32 * MIB, spares=(0.25,), drive_writes=1.0, settle_s=0.0))
-    with open_for_run(TargetOptions(parse_target(str(drive_directory)), plan.size)) as opened:
-        evidence = _measured(opened, plan)
+    with open_for_run(TargetOptions(parse_target(str(drive_directory)), plan.size)) as target:
+        evidence = _measured(target, plan)
     conclusion = conclude(evidence)
     assert "spare-not-trimmed" in evidence.warnings
     assert conclusion.findings["waf"].value is None
@@ -180,19 +180,17 @@ def test_a_real_directory_has_no_counters_and_its_spare_is_doubted(drive_directo
     assert {row["waf"] for row in conclusion.measures} == {None}
 
 
-def test_a_run_that_was_broken_off_in_its_first_rounds_has_no_findings(tmp_path: Path) -> None:
-    found = _run(SMALL, tmp_path, Plan(drive_writes=1.0))
-    steps = found.evidence.tables["steps"].slice(0, 5)
-    cut = Evidence(
-        {**found.evidence.tables, "steps": steps}, found.plan.parameters(), "interrupted"
-    )
+def test_a_run_interrupted_in_its_first_rounds_has_no_findings(tmp_path: Path) -> None:
+    run = _run(SMALL, tmp_path, Plan(drive_writes=1.0))
+    steps = run.evidence.tables["steps"].slice(0, 5)
+    cut = Evidence({**run.evidence.tables, "steps": steps}, run.plan.parameters(), "interrupted")
     conclusion = conclude(cut)
     assert conclusion.findings == {}
     assert conclusion.verdict.startswith("Interrupted before 5 rounds")
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"block": 3000}, "--block-size"),
         ({"depth": 0}, "--depth"),
@@ -204,12 +202,12 @@ def test_a_run_that_was_broken_off_in_its_first_rounds_has_no_findings(tmp_path:
         ({"pattern": "zipf:x"}, "--pattern"),
     ],
 )
-def test_an_option_out_of_range_is_wrong_use(wrong: dict[str, object], told: str) -> None:
-    with pytest.raises(UsageError, match=f"{told}.*"):
+def test_an_option_out_of_range_is_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=f"{message}.*"):
         check(replace(Plan(), **wrong))  # type: ignore[arg-type]
 
 
-def test_a_region_is_all_of_a_drive_and_no_more() -> None:
+def test_the_region_is_the_whole_drive_by_default_and_at_most() -> None:
     twin = Twin("toshiba-xg5", 256 * MIB)
     assert plan(Steady(), twin, 0).region == twin.capacity_bytes // MIB * MIB
     assert plan(Steady(quick=True), Directory("."), 0).region == 512 * MIB
@@ -217,7 +215,7 @@ def test_a_region_is_all_of_a_drive_and_no_more() -> None:
         plan(Steady(region="1GiB"), twin, 0)
 
 
-def test_a_pattern_may_have_a_number() -> None:
+def test_the_zipf_pattern_has_a_parameter() -> None:
     assert pattern_of("zipf:1.1") == Zipf(1.1)
 
 

@@ -1,4 +1,4 @@
-"""The stripe experiment on twins whose layout is known, with 5 % noise, and on a real directory."""
+"""The stripe experiment on twins with known layouts and 5 % noise, and in a real directory."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ PUBLISHED = {
     "samsung-980-pro": {64: 1803, 128: 1062, 256: 570, 512: 324, 1024: 166},
     "wd-sn850": {64: 2170, 128: 1110, 256: 557},
 }
-"""MB/s by alignment in KiB, of the published study of fragmented files (FAST '24)."""
+"""MB/s by alignment in KiB, from the published study of fragmented files (FAST '24)."""
 
 
-def _concluded(drive: Drive, chosen: Plan = SMALL) -> Conclusion:
+def _concluded(drive: Drive, plan_: Plan = SMALL) -> Conclusion:
     session = RunSession(OpenTarget(drive, {}))
-    session.run_plan(measure, chosen)
-    return conclude(Evidence(session.recording.tables(), chosen.parameters()))
+    session.run_plan(measure, plan_)
+    return conclude(Evidence(session.recording.tables(), plan_.parameters()))
 
 
 def _found(twin: Twin, seed: int = 0) -> dict[str, Any]:
-    found = _concluded(twin.open(SMALL.size, NOISE, seed)).findings
-    return {name: finding.value for name, finding in found.items()}
+    findings = _concluded(twin.open(SMALL.size, NOISE, seed)).findings
+    return {name: finding.value for name, finding in findings.items()}
 
 
 def _truth(twin: Twin) -> dict[str, Any]:
@@ -52,28 +52,28 @@ def _truth(twin: Twin) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_chunk_and_stripe_of_a_twin_drawn_at_random_are_right(seed: int) -> None:
+def test_chunk_and_stripe_of_a_random_twin_are_found(seed: int) -> None:
     assert _found(random_twin(seed), seed) == _truth(random_twin(seed))
 
 
 @pytest.mark.parametrize("name", irregular_layouts())
-def test_a_drive_without_a_regular_stripe_is_named_so_and_nothing_is_guessed(name: str) -> None:
-    found = _concluded(irregular_layouts()[name].open(SMALL.size, NOISE, 1))
-    assert found.verdict.startswith("No regular stripe: ")
-    assert found.findings["regular"].value is False
-    unknown = [found.findings[key] for key in ("chunk_kib", "stripe_kib", "units")]
-    assert all(each.value is each.low is each.high is None for each in unknown)
+def test_a_drive_without_a_regular_stripe_gets_no_sizes(name: str) -> None:
+    conclusion = _concluded(irregular_layouts()[name].open(SMALL.size, NOISE, 1))
+    assert conclusion.verdict.startswith("No regular stripe: ")
+    assert conclusion.findings["regular"].value is False
+    unknown = [conclusion.findings[key] for key in ("chunk_kib", "stripe_kib", "units")]
+    assert all(finding.value is finding.low is finding.high is None for finding in unknown)
 
 
-def test_three_channels_of_five_dies_are_fifteen_units_though_no_power_of_two_shows_them() -> None:
-    found = _concluded(Twin(3, 5, chunk=16, page=16).open(SMALL.size, NOISE, 1))
-    curve = {row["alignment_kib"]: row["read_mib_per_s"] for row in found.measures}
-    assert curve[4096] > 0.8 * curve[4], "powers of two all meet fifteen units"
-    assert found.findings["units"].value == 15
-    assert found.findings["stripe_kib"].value == 240
+def test_three_channels_of_five_dies_are_found_at_an_odd_multiple() -> None:
+    conclusion = _concluded(Twin(3, 5, chunk=16, page=16).open(SMALL.size, NOISE, 1))
+    curve = {row["alignment_kib"]: row["read_mib_per_s"] for row in conclusion.measures}
+    assert curve[4096] > 0.8 * curve[4], "every power of two touches all fifteen units"
+    assert conclusion.findings["units"].value == 15
+    assert conclusion.findings["stripe_kib"].value == 240
 
 
-def test_seventeen_units_are_not_searched_for_and_not_guessed() -> None:
+def test_seventeen_units_are_reported_as_irregular() -> None:
     assert _found(Twin(17, 1))["regular"] is False
 
 
@@ -89,16 +89,16 @@ def test_chunks_need_not_be_powers_of_two() -> None:
     assert _found(Twin(4, 2, chunk=48, planes=3, page=16)) == _truth(Twin(4, 2, chunk=48))
 
 
-def test_dies_whose_order_turns_from_stripe_to_stripe_are_not_taken_for_more_dies() -> None:
+def test_dies_in_rotated_order_are_irregular() -> None:
     def rotated(count: int) -> list[int]:
         stripes = [list(range(start, start + 8)) for start in range(0, count, 8)]
-        turned = [stripe[-n % 8 :] + stripe[: -n % 8] for n, stripe in enumerate(stripes)]
-        return [unit for stripe in turned for unit in stripe]
+        rotated_stripes = [stripe[-n % 8 :] + stripe[: -n % 8] for n, stripe in enumerate(stripes)]
+        return [unit for stripe in rotated_stripes for unit in stripe]
 
     assert _found(Twin(4, 2, chunk=4, page=16, order=rotated))["regular"] is False
 
 
-def test_two_chunks_whose_last_blocks_changed_places_are_no_regular_stripe() -> None:
+def test_two_chunks_with_swapped_last_blocks_are_irregular() -> None:
     def swapped(count: int) -> list[int]:
         order = list(range(count))
         order[31::64], order[47::64] = order[47::64], order[31::64]  # chunks of 8, the 4th and 6th
@@ -108,92 +108,91 @@ def test_two_chunks_whose_last_blocks_changed_places_are_no_regular_stripe() -> 
 
 
 @pytest.mark.parametrize("chunk", [4, 32])
-def test_fast_dies_behind_slow_channels_are_not_taken_for_one_unit_a_channel(chunk: int) -> None:
+def test_fast_dies_on_slow_channels_are_not_mistaken_for_one_unit(chunk: int) -> None:
     hidden = Twin(4, 4, chunk=chunk, page=32, read=(15.0,), channel=200)
     assert _found(hidden)["regular"] is False
     assert _found(replace(hidden, read=(60.0,))) == _truth(hidden)
 
 
-def test_a_channel_that_holds_up_several_dies_is_not_the_end_of_the_search() -> None:
+def test_the_search_continues_past_a_channel_with_several_dies() -> None:
     twin = Twin(4, 4, read=(30.0,), channel=205)  # 128 KiB: one channel, 512 KiB: one die
     assert _found(twin) == _truth(twin)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_published_drive_has_its_curve_within_ten_percent_and_its_stripe(name: str) -> None:
-    found = _concluded(open_twin(name, profiles.load(name), 16 << 30), Plan())
-    rates = {row["alignment_kib"]: row["read_mib_per_s"] * MIB / 1e6 for row in found.measures}
+def test_a_published_drive_matches_its_curve_within_ten_percent(name: str) -> None:
+    conclusion = _concluded(open_twin(name, profiles.load(name), 16 << 30), Plan())
+    rates = {row["alignment_kib"]: row["read_mib_per_s"] * MIB / 1e6 for row in conclusion.measures}
     for alignment, printed in PUBLISHED[name].items():
         assert rates[alignment] == pytest.approx(printed, rel=0.1), alignment
-    assert found.findings["chunk_kib"].value == 32
-    assert found.findings["stripe_kib"].value == max(PUBLISHED[name])
+    assert conclusion.findings["chunk_kib"].value == 32
+    assert conclusion.findings["stripe_kib"].value == max(PUBLISHED[name])
 
 
-def test_the_same_twin_with_the_same_seed_is_asked_the_same_questions() -> None:
+def test_the_same_twin_and_seed_give_the_same_measures() -> None:
     rows = [_concluded(Twin(3, 2).open(SMALL.size, NOISE, 4), SMALL).measures for _ in range(2)]
     assert rows[0] == rows[1]
 
 
-def test_a_run_that_is_gone_on_with_asks_nothing_that_was_answered(
+def test_a_resumed_run_repeats_no_recorded_probe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first = RunSession(OpenTarget(Twin().open(SMALL.size, NOISE, 2), {}))
     first.run_plan(measure, SMALL)
     tables = first.recording.tables()
-    asked: list[str] = []
+    ops: list[str] = []
 
     def only_flush(_drive: Drive, job: Job, *_: Any) -> Outcome:
-        asked.append(job.op)
+        ops.append(job.op)
         return flush
 
     flush = run_job(Twin().open(SMALL.size, 0, 2), Job(op="flush"))
     monkeypatch.setattr("ssdlab.runner.session.run_job", only_flush)
-    again = RunSession(
+    resumed = RunSession(
         OpenTarget(Twin().open(SMALL.size, 0, 2), {}), resume=ResumeState(tables, True)
     )
-    again.run_plan(measure, SMALL)
-    assert asked == ["flush"]
-    assert again.recording.tables()["steps"].num_rows == tables["steps"].num_rows
+    resumed.run_plan(measure, SMALL)
+    assert ops == ["flush"]
+    assert resumed.recording.tables()["steps"].num_rows == tables["steps"].num_rows
 
 
-def test_every_reading_of_a_question_has_its_number() -> None:
+def test_every_repeat_of_a_probe_has_its_number() -> None:
     session = RunSession(OpenTarget(Twin(2, 2).open(SMALL.size, NOISE, 2), {}))
     session.run_plan(measure, SMALL)
     reads = Evidence(session.recording.tables(), {}).steps("read")
-    places = [(row["case"], row["repeat"]) for row in reads]
-    assert len(set(places)) == len(places) > 60
+    identities = [(row["case"], row["repeat"]) for row in reads]
+    assert len(set(identities)) == len(identities) > 60
 
 
-def test_a_run_that_was_broken_off_has_its_rows_and_no_findings() -> None:
+def test_an_interrupted_run_has_rows_and_no_findings() -> None:
     session = RunSession(OpenTarget(Twin().open(SMALL.size, NOISE, 2), {}))
     session.run_plan(measure, SMALL)
     tables = session.recording.tables()
     cut = {**tables, "steps": tables["steps"].slice(0, 40)}
-    found = conclude(Evidence(cut, SMALL.parameters(), "interrupted"))
-    assert found.findings == {}
-    assert found.verdict == "Interrupted before enough was read: too little to tell."
-    assert [row["alignment_kib"] for row in found.measures][:3] == [4, 8, 16]
+    conclusion = conclude(Evidence(cut, SMALL.parameters(), "interrupted"))
+    assert conclusion.findings == {}
+    assert conclusion.verdict == "Interrupted before enough was read: too little to tell."
+    assert [row["alignment_kib"] for row in conclusion.measures][:3] == [4, 8, 16]
 
 
-def test_a_file_in_pieces_is_doubted(
+def test_a_fragmented_test_file_gets_a_warning(
     drive_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = Plan(size=64 * MIB, repeats=2, reads=256)
     options = TargetOptions(
         parse_target(str(drive_directory)), small.size, request_bytes_max=small.request_bytes_max
     )
-    with open_for_run(options) as opened:
+    with open_for_run(options) as target:
         monkeypatch.setattr(OpenTarget, "check_written", lambda _self: 7)
-        session = RunSession(opened)
+        session = RunSession(target)
         session.run_plan(measure, small)
-    assert (
-        "lies in 7 pieces" in {each.code: each.sentence for each in opened.warnings}["fragmented"]
-    )
-    found = conclude(Evidence(session.recording.tables(), small.parameters()))
-    assert set(found.findings) == {"chunk_kib", "stripe_kib", "units", "regular"}
+    sentences = {warning.code: warning.sentence for warning in target.warnings}
+    assert "has 7 extents" in sentences["fragmented"]
+    conclusion = conclude(Evidence(session.recording.tables(), small.parameters()))
+    assert set(conclusion.findings) == {"chunk_kib", "stripe_kib", "units", "regular"}
 
 
 @pytest.mark.parametrize("size", [0, MIB, 63 * MIB, 64 * MIB + 4 * KIB])
-def test_a_size_that_is_too_small_or_no_whole_mebibytes_is_wrong_use(size: int) -> None:
+def test_a_size_too_small_or_not_in_whole_mebibytes_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 64 MiB"):
         plan(Stripe(size=size), Directory("."), 0)

@@ -35,7 +35,7 @@ def _concluded(
     if stops:
         recording.observe("stops", detail=stops)
     if end is None:
-        recording.observe("not_read", detail="/dev/dm-1 cannot be opened, which takes root")
+        recording.observe("not_read", detail="/dev/dm-1 cannot be opened; run this as root")
     else:
         _look(recording, "written", {"old": SIZE, **more.pop("written", {})})
         _look(recording, "trimmed", end)
@@ -67,55 +67,55 @@ NO = {"dm-1": 0.0, "sda": 0.0}
 
 
 @pytest.mark.parametrize(
-    ("end", "sent", "stops", "found"),
+    ("end", "sent", "stops", "expected"),
     [
-        # Seen, sent and declared agree.
+        # Content, counters and declarations agree.
         ({"zeros": SIZE}, ALL, None, (True, "none", "zeros")),
         ({"old": SIZE}, NO, STOPPED, (False, STOPPED, "old data")),
-        # What is seen counts more than what is declared.
+        # Content has priority over declarations.
         ({"zeros": SIZE}, ALL, STOPPED, (True, "none", "zeros")),
-        # Zeros that the pool gives, whose drive was told nothing.
+        # The thin pool returns zeros, but its drive received no discard.
         ({"zeros": SIZE}, POOL, None, (False, "dm-1 (thin pool)", "zeros")),
-        # The drive was told and keeps the old data: that proves nothing.
+        # The drive received the discard and returns the old data: undecided.
         ({"old": SIZE}, ALL, None, (None, None, "old data")),
         ({"old": SIZE}, {"dm-1": SIZE, "sda": 1.0}, None, (None, None, "old data")),
         ({"old": SIZE}, None, None, (None, None, "old data")),
-        # Nobody sent any, though all would pass it.
+        # No discard was sent, although all layers declare support.
         ({"old": SIZE}, NO, None, (False, "/data (file system)", "old data")),
         ({"old": SIZE}, POOL, None, (False, "dm-1 (thin pool)", "old data")),
-        # Some blocks were given to another file meanwhile; the rest decides.
+        # Some blocks belong to another file by now; the others decide.
         ({"zeros": 6.0, "other": 2.0}, ALL, None, (True, "none", "zeros")),
         ({"zeros": 2.0, "other": 6.0}, ALL, None, (None, None, "other")),
         ({"zeros": 4.0, "old": 4.0}, ALL, None, (None, None, "other")),
         ({"other": SIZE}, ALL, None, (None, None, "other")),
         ({"other": SIZE}, NO, STOPPED, (False, STOPPED, "other")),
-        # Erased flash, as some drives give it: nobody wrote that.
+        # FFh: erased flash, as some drives return it.
         ({"ones": SIZE}, ALL, None, (True, "none", "other")),
-        # Not read at all.
+        # The blocks were not read.
         (None, ALL, None, (None, None, None)),
         (None, NO, None, (None, None, None)),
         (None, NO, STOPPED, (False, STOPPED, None)),
     ],
 )
-def test_what_is_seen_counts_more_than_what_was_sent_and_that_more_than_what_is_declared(
+def test_content_has_priority_over_counters_and_counters_over_declarations(
     end: dict[str, float] | None,
     sent: dict[str, float] | None,
     stops: str | None,
-    found: tuple[object, object, object],
+    expected: tuple[object, object, object],
 ) -> None:
-    assert _found(_concluded(end, sent, stops)) == found
+    assert _found(_concluded(end, sent, stops)) == expected
 
 
 @pytest.mark.parametrize("end", [{"zeros": SIZE}, {"ones": SIZE}, {"old": SIZE}])
-def test_blocks_that_did_not_read_as_written_before_prove_nothing_after(
+def test_wrong_addresses_leave_the_result_undecided(
     end: dict[str, float],
 ) -> None:
     conclusion = _concluded(end, ALL, None, written={"old": 4.0, "zeros": 4.0})
     assert _found(conclusion) == (None, None, "other")
-    assert "while they were the file's" in conclusion.findings["reads_back"].why
+    assert "before the file was deleted" in conclusion.findings["reads_back"].why
 
 
-def test_what_was_freed_below_is_evidence_where_nothing_can_be_read() -> None:
+def test_freed_space_below_decides_if_nothing_can_be_read() -> None:
     freed = {"used_written_mib": 80.0, "used_after_mib": 72.0}
     assert _found(_concluded(None, NO, None, **freed)) == (True, "none", None)
     kept = {"used_written_mib": 80.0, "used_after_mib": 79.0}
@@ -123,23 +123,28 @@ def test_what_was_freed_below_is_evidence_where_nothing_can_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "sent", "stops", "words"),
+    ("end", "sent", "stops", "part"),
     [
-        ({"zeros": SIZE}, ALL, STOPPED, "although md0 (md) declares that it passes none"),
-        ({"zeros": SIZE}, POOL, None, "dm-1 (thin pool) stops it: the marked bytes are gone, but"),
-        ({"old": SIZE}, ALL, None, "Undecided whether a discard reaches the flash: drives were"),
-        (None, NO, STOPPED, "md0 (md) stops it: md0 (md) declares"),
+        ({"zeros": SIZE}, ALL, STOPPED, "although md0 (md) declares that it passes no discards"),
+        (
+            {"zeros": SIZE},
+            POOL,
+            None,
+            "dm-1 (thin pool) stops them: the marked bytes are gone",
+        ),
+        ({"old": SIZE}, ALL, None, "Undecided whether discards reach the flash: drives were"),
+        (None, NO, STOPPED, "md0 (md) stops them: md0 (md) declares"),
     ],
 )
-def test_the_sentence_says_what_it_rests_on(
-    end: dict[str, float] | None, sent: dict[str, float], stops: str | None, words: str
+def test_the_verdict_gives_its_reason(
+    end: dict[str, float] | None, sent: dict[str, float], stops: str | None, part: str
 ) -> None:
     verdict = _concluded(end, sent, stops).verdict
-    assert words in verdict
+    assert part in verdict
     assert verdict.endswith(".")
 
 
-def test_every_row_has_a_step_and_a_detail_and_the_layers_come_first() -> None:
+def test_layers_come_first_and_every_row_has_step_and_detail() -> None:
     rows = _concluded({"zeros": SIZE}, ALL, None, fitrim_mib=8.0).measures
     assert {tuple(row) for row in rows} == {("step", "layer", "device", "passes", "detail")}
     assert [row["layer"] for row in rows[:4]] == ["schedule", "file system", "thin pool", "drive"]
@@ -147,7 +152,7 @@ def test_every_row_has_a_step_and_a_detail_and_the_layers_come_first() -> None:
 
 
 @pytest.mark.parametrize("virtual", [False, True])
-def test_a_run_that_was_broken_off_has_no_finding(virtual: bool) -> None:
+def test_an_interrupted_run_has_no_findings(virtual: bool) -> None:
     recording = Recording()
     recording.observe("mapping_units", 8.0)
     evidence = Evidence(

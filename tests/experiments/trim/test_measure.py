@@ -1,4 +1,4 @@
-"""The trim experiment: on loop devices whose truth is known, on twins, and without root."""
+"""The trim experiment on loop devices with known behaviour, on twins, and without root."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ssdlab import profiles
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import sync_file_system
 from ssdlab.errors import UsageError
-from ssdlab.experiments.trim import real as trial
+from ssdlab.experiments.trim import measure_real
 from ssdlab.experiments.trim.analysis import conclude
-from ssdlab.experiments.trim.blocks import middle, places_of
+from ssdlab.experiments.trim.blocks import blocks_of, middle
 from ssdlab.experiments.trim.content import BLOCK, digests, tally
 from ssdlab.experiments.trim.measure import Plan, measure, plan
-from ssdlab.experiments.trim.on_twin import reads_back
+from ssdlab.experiments.trim.measure_twin import reads_back
 from ssdlab.experiments.trim.parameters import Trim
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
@@ -40,12 +40,12 @@ def _run(target: Path | str, *, destroy_data: bool = False) -> tuple[Conclusion,
     options = TargetOptions(
         parse_target(str(target)), SMALL.size, consent=Consent(any_empty=destroy_data)
     )
-    with open_for_run(options) as opened:
-        session = RunSession(opened)
+    with open_for_run(options) as opened_target:
+        session = RunSession(opened_target)
         session.run_plan(measure, SMALL)
-        codes = [warning.code for warning in opened.warnings]
-    tables, asked = session.recording.tables(), SMALL.parameters()
-    return conclude(Evidence(tables, asked, virtual=opened.is_virtual)), codes
+        codes = [warning.code for warning in opened_target.warnings]
+    tables, parameters = session.recording.tables(), SMALL.parameters()
+    return conclude(Evidence(tables, parameters, virtual=opened_target.is_virtual)), codes
 
 
 def _found(conclusion: Conclusion) -> tuple[object, object, object]:
@@ -63,7 +63,7 @@ def _details(conclusion: Conclusion, step: str) -> list[str]:
 def without_discard(
     make_filesystem: Callable[..., Path], tmp_path: Path
 ) -> Iterator[tuple[Path, str]]:
-    """A mounted ext4 on a loop device that takes no discards, and the name of that device.
+    """A mounted ext4 on a loop device without discard support, and the name of that device.
 
     Its image is in ramfs, where no holes can be made.
     """
@@ -88,7 +88,7 @@ def without_discard(
 
 
 @pytest.mark.parametrize("options", ["", "discard"])
-def test_a_discard_that_gets_through_is_read_as_zeros(
+def test_a_discard_that_reaches_the_device_reads_as_zeros(
     make_filesystem: Callable[..., Path], options: str
 ) -> None:
     top = make_filesystem("ext4", ROOM_MIB, EXT4, options)
@@ -98,7 +98,7 @@ def test_a_discard_that_gets_through_is_read_as_zeros(
     assert sorted(top.iterdir()) == before
     assert "loop-below" in codes
     assert "as written" in _details(conclusion, "read before deleting")[0]
-    # Where the mount discards as files are deleted, nothing else has to be asked.
+    # Where the mount discards as files are deleted, nothing else has to be parameters.
     assert len(_details(conclusion, "asked to discard")) == (0 if options else 1)
     assert any(row["step"] == "sent" for row in conclusion.measures)
     before_mib, written_mib, after_mib = _used_mib(conclusion)
@@ -111,7 +111,7 @@ def _used_mib(conclusion: Conclusion) -> list[float]:
     return [float(part.split()[1]) for part in detail.split(", ")]
 
 
-def test_a_discard_that_a_layer_does_not_pass_leaves_the_old_data_and_names_the_layer(
+def test_a_layer_that_stops_the_discard_is_named_and_the_old_data_remain(
     without_discard: tuple[Path, str],
 ) -> None:
     top, device = without_discard
@@ -119,10 +119,11 @@ def test_a_discard_that_a_layer_does_not_pass_leaves_the_old_data_and_names_the_
     assert _found(conclusion) == (False, f"{device} (loop)", "old data")
     assert "refused" in _details(conclusion, "asked to discard")[0]
     passes = {row["layer"]: row["passes"] for row in conclusion.measures if row["layer"]}
-    assert (passes["loop"], conclusion.verdict[:31]) == ("no", "A discard does not get through;")
+    assert passes["loop"] == "no"
+    assert conclusion.verdict.startswith("Discards do not reach the flash;")
 
 
-def test_blocks_that_another_file_has_by_then_decide_nothing(
+def test_blocks_reused_by_another_file_leave_the_result_undecided(
     make_filesystem: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     top = make_filesystem("ext4", ROOM_MIB, EXT4)
@@ -133,7 +134,7 @@ def test_blocks_that_another_file_has_by_then_decide_nothing(
             file.write(np.random.default_rng(1).bytes(64 * MIB))
             os.fsync(file.fileno())
 
-    monkeypatch.setattr(trial, "sync_file_system", sync_and_reuse)
+    monkeypatch.setattr(measure_real, "sync_file_system", sync_and_reuse)
     conclusion, _ = _run(top)
     assert _found(conclusion) == (None, None, "other")
     assert "neither" in _details(conclusion, "read after deleting")[0]
@@ -142,7 +143,7 @@ def test_blocks_that_another_file_has_by_then_decide_nothing(
 
 @contextmanager
 def _as_nobody(top: Path) -> Iterator[Path]:
-    """Without root's rights; the path by which a nobody reaches `top`, whose own one is private."""
+    """Drops root privileges; yields a path to `top` that an ordinary user can access."""
     top.chmod(0o777)
     with TemporaryDirectory() as reached:
         Path(reached).chmod(0o755)
@@ -158,7 +159,7 @@ def _as_nobody(top: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("options", ["", "discard"])
-def test_without_root_it_tells_what_is_declared_and_sent_and_what_takes_root(
+def test_without_root_it_reports_what_is_declared_and_sent(
     make_filesystem: Callable[..., Path], options: str
 ) -> None:
     top = make_filesystem("ext4", ROOM_MIB, EXT4, options)
@@ -166,14 +167,14 @@ def test_without_root_it_tells_what_is_declared_and_sent_and_what_takes_root(
         conclusion, codes = _run(reached)
     assert "needs-root" in codes
     assert conclusion.findings["reads_back"].value is None
-    assert "takes root" in conclusion.findings["reads_back"].why
+    assert "run this as root" in conclusion.findings["reads_back"].why
     layers = [row["layer"] for row in conclusion.measures if row["step"] == "declared"]
     assert layers == ["schedule", "file system", "loop"]
     sent = float(_details(conclusion, "sent")[0].split()[0])
     assert (sent >= 8) == bool(options)
 
 
-def test_without_root_a_layer_that_declares_that_it_passes_none_is_believed(
+def test_without_root_a_layer_that_declares_no_discards_decides(
     without_discard: tuple[Path, str],
 ) -> None:
     top, device = without_discard
@@ -182,12 +183,12 @@ def test_without_root_a_layer_that_declares_that_it_passes_none_is_believed(
     assert _found(conclusion) == (False, f"{device} (loop)", None)
 
 
-def test_xfs_is_read_at_its_own_addresses(make_filesystem: Callable[..., Path]) -> None:
+def test_blocks_of_xfs_are_read_back(make_filesystem: Callable[..., Path]) -> None:
     conclusion, _ = _run(make_filesystem("xfs", ROOM_MIB))
     assert _found(conclusion) == (True, "none", "zeros")
 
 
-def test_btrfs_whose_addresses_are_no_device_s_is_not_read(
+def test_blocks_of_btrfs_are_not_read_as_its_addresses_are_virtual(
     make_filesystem: Callable[..., Path],
 ) -> None:
     conclusion, codes = _run(make_filesystem("btrfs", ROOM_MIB, "", "discard=sync"))
@@ -203,7 +204,7 @@ def test_a_block_device_is_discarded_directly(loop_device: Callable[..., Path]) 
     assert _details(conclusion, "asked to discard") == ["8 MiB, by its own count"]
 
 
-def test_a_run_that_is_killed_leaves_no_file(drive_directory: Path) -> None:
+def test_a_killed_run_leaves_no_file(drive_directory: Path) -> None:
     program = (
         "import os, sys\n"
         "from pathlib import Path\n"
@@ -212,18 +213,17 @@ def test_a_run_that_is_killed_leaves_no_file(drive_directory: Path) -> None:
         "from ssdlab.runner.open_target import TargetOptions, open_for_run\n"
         "from ssdlab.target import parse_target\n"
         "plan = trim.Plan(size=8 << 20, wait_s=0.0)\n"
-        "course = RunSession\n"
-        "def killed(*_): os.kill(os.getpid(), 9)\n"
-        "course.flush = killed\n"
-        "with open_for_run(TargetOptions(parse_target(sys.argv[1]), plan.size)) as site:\n"
-        "    trim.measure(RunSession(site), plan)\n"
+        "def kill(*_): os.kill(os.getpid(), 9)\n"
+        "RunSession.flush = kill\n"
+        "with open_for_run(TargetOptions(parse_target(sys.argv[1]), plan.size)) as target:\n"
+        "    trim.measure(RunSession(target), plan)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, drive_directory], check=False)
     assert done.returncode == -9
     assert list(drive_directory.iterdir()) == []
 
 
-def test_a_twin_s_map_drops_what_was_trimmed_and_relocates_less() -> None:
+def test_a_twin_unmaps_trimmed_blocks_and_relocates_less() -> None:
     conclusion, codes = _run("twin:toshiba-xg5")
     assert _found(conclusion) == (True, "none", "zeros")
     full, trimmed = (conclusion.findings[f"waf_{name}"].value for name in ("full", "trimmed"))
@@ -233,7 +233,7 @@ def test_a_twin_s_map_drops_what_was_trimmed_and_relocates_less() -> None:
     assert codes == []
 
 
-def test_a_twin_gives_back_what_its_profile_says(tmp_path: Path) -> None:
+def test_a_twin_reads_back_as_its_profile_says(tmp_path: Path) -> None:
     text = profiles.load("toshiba-xg5") + '\n[trim]\nreads_back = "old data"\n'
     (tmp_path / "drive.toml").write_text(text)
     conclusion, _ = _run(f"twin:{tmp_path}/drive.toml")
@@ -243,40 +243,40 @@ def test_a_twin_gives_back_what_its_profile_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 2 * MIB, 8 * MIB + 4096])
-def test_a_size_that_is_too_small_or_odd_is_wrong_use(size: int) -> None:
+def test_a_size_too_small_or_not_in_whole_mebibytes_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 4 MiB"):
         plan(Trim(size=size, quick=True), Directory("."), 0)
 
 
-def test_the_ends_of_an_extent_are_not_looked_at() -> None:
+def test_the_ends_of_an_extent_are_not_read_back() -> None:
     assert middle(0, 8 * MIB, MIB) == (MIB, 6 * MIB)
     assert middle(4096, 8 * MIB, MIB) == (2 * MIB, 5 * MIB)
     assert middle(0, 8 * MIB, 4 * MIB)[1] == 0
     assert middle(0, 8 * MIB, 512) == (BLOCK, 8 * MIB - 2 * BLOCK)
 
 
-def test_the_same_bytes_are_looked_at_in_the_file_and_on_its_device() -> None:
+def test_the_same_bytes_are_read_in_the_file_and_on_its_device() -> None:
     listed = [
         Extent(0, 64 * MIB, 4 * MIB, ExtentFlag(0)),
         Extent(4 * MIB, 16 * MIB + 4096, 4 * MIB, ExtentFlag(0)),
         Extent(8 * MIB, 32 * MIB, 4096, ExtentFlag(0)),
     ]
-    places = places_of(listed, MIB)
-    assert places.on_device == ((65 * MIB, 2 * MIB), (18 * MIB, MIB))
-    assert places.in_file == ((MIB, 2 * MIB), (4 * MIB + 2 * MIB - 4096, MIB))
-    assert places.extents == ((64 * MIB, 4 * MIB), (16 * MIB + 4096, 4 * MIB), (32 * MIB, 4096))
-    assert "larger --size" in places_of(listed, 4 * MIB).why_not
+    blocks = blocks_of(listed, MIB)
+    assert blocks.on_device == ((65 * MIB, 2 * MIB), (18 * MIB, MIB))
+    assert blocks.in_file == ((MIB, 2 * MIB), (4 * MIB + 2 * MIB - 4096, MIB))
+    assert blocks.extents == ((64 * MIB, 4 * MIB), (16 * MIB + 4096, 4 * MIB), (32 * MIB, 4096))
+    assert "larger --size" in blocks_of(listed, 4 * MIB).why_not
 
 
 @pytest.mark.parametrize("flag", ["INLINE", "ENCODED", "DELALLOC", "UNWRITTEN", "SHARED"])
 def test_addresses_that_cannot_be_read_are_refused(flag: str) -> None:
-    places = places_of([Extent(0, MIB, 8 * MIB, ExtentFlag[flag])], 4096)
-    assert (places.on_device, places.extents) == ((), ())
-    assert "does not tell addresses" in places.why_not
+    blocks = blocks_of([Extent(0, MIB, 8 * MIB, ExtentFlag[flag])], 4096)
+    assert (blocks.on_device, blocks.extents) == ((), ())
+    assert "does not report readable addresses" in blocks.why_not
 
 
 class _Content:
-    """Blocks of a device in memory."""
+    """A fake of `Blocks` with its content in memory."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -285,11 +285,11 @@ class _Content:
         yield memoryview(self.content)[offset : offset + length]
 
 
-def test_each_block_is_told_apart_by_what_was_written_at_its_own_place() -> None:
+def test_each_block_is_compared_with_what_was_written_at_its_address() -> None:
     first, second = (np.random.default_rng(at).bytes(BLOCK) for at in (0, 1))
     written = _Content(first + second + first + second + first)
     spans = [(0, 2 * BLOCK), (2 * BLOCK, 3 * BLOCK)]
-    known = digests(written, spans)  # type: ignore[arg-type]  # only `pieces` is asked
+    known = digests(written, spans)  # type: ignore[arg-type]  # only `pieces` is parameters
     now = _Content(first + bytes(BLOCK) + b"\xff" * BLOCK + first + second[:-1] + b"\0")
     seen = tally(now, spans, known)  # type: ignore[arg-type]  # as above
     assert (seen.old, seen.zeros, seen.ones, seen.other) == (1, 1, 1, 2)

@@ -1,4 +1,4 @@
-"""The workload experiment: the jobs of a fio job file on a twin, in a directory, on a device."""
+"""The workload experiment: fio job files on a twin, in a directory and on a block device."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ def _plan(text: str) -> Plan:
     return Plan(tuple(parse_fio(text)), "job.fio")
 
 
-def _course(options: TargetOptions, chosen: Plan) -> tuple[RunSession, OpenTarget]:
-    with open_for_run(options) as opened:
-        session = RunSession(opened)
-        session.run_plan(measure, chosen)
-    return session, opened
+def _run(options: TargetOptions, plan_: Plan) -> tuple[RunSession, OpenTarget]:
+    with open_for_run(options) as target:
+        session = RunSession(target)
+        session.run_plan(measure, plan_)
+    return session, target
 
 
-def _options(target: object, chosen: Plan, **more: Any) -> TargetOptions:
+def _options(target: object, plan_: Plan, **more: Any) -> TargetOptions:
     capacity = more.pop("capacity_bytes", None)
     parsed = parse_target(str(target), capacity)
-    return TargetOptions(parsed, chosen.size, request_bytes_max=chosen.request_bytes_max, **more)
+    return TargetOptions(parsed, plan_.size, request_bytes_max=plan_.request_bytes_max, **more)
 
 
 def _evidence(target: str, text: str, **more: Any) -> Evidence:
-    chosen = _plan(text)
-    session, _ = _course(_options(target, chosen, **more), chosen)
-    return Evidence(session.recording.tables(), chosen.parameters())
+    plan_ = _plan(text)
+    session, _ = _run(_options(target, plan_, **more), plan_)
+    return Evidence(session.recording.tables(), plan_.parameters())
 
 
-def test_a_twin_does_each_job_and_tells_of_each_kind_of_request() -> None:
+def test_a_twin_runs_each_job_with_a_row_for_each_request_type() -> None:
     evidence = _evidence("twin:toshiba-xg5", MIXED, capacity_bytes=1 << 30)
     conclusion = conclude(evidence)
     kinds = [(row["job"], row["op"]) for row in conclusion.measures]
@@ -73,10 +73,10 @@ def test_a_twin_does_each_job_and_tells_of_each_kind_of_request() -> None:
     assert conclusion.measures[1]["requests"] == pytest.approx(3072, rel=0.1)
     assert conclusion.measures[3]["mib_per_s"] is None
     assert set(conclusion.findings) == {"iops", "mib_per_s", "latency_us_p50", "latency_us_p99"}
-    assert "requests a second" in conclusion.verdict
+    assert "requests/s" in conclusion.verdict
 
 
-def test_a_percentile_that_too_few_requests_support_is_none_and_says_why() -> None:
+def test_a_percentile_with_too_few_requests_is_none_with_a_reason() -> None:
     evidence = _evidence("twin:toshiba-xg5", READS, capacity_bytes=1 << 30)
     [row] = conclude(evidence).measures
     assert row["requests"] == 1024
@@ -85,7 +85,7 @@ def test_a_percentile_that_too_few_requests_support_is_none_and_says_why() -> No
     assert row["why"].startswith("p99 takes 1100, p99.9 takes 11000, p99.99 takes 110000 requests")
 
 
-def test_what_is_read_was_written_first_and_what_is_only_written_on_a_twin_was_not() -> None:
+def test_the_region_is_filled_first_on_a_twin_only_if_a_job_reads() -> None:
     read = _evidence("twin:toshiba-xg5", READS, capacity_bytes=1 << 30)
     assert [row["phase"] for row in read.steps()] == ["fill", "flush", "job"]
     assert read.steps("fill")[0]["bytes"] == 4 * MIB
@@ -93,50 +93,50 @@ def test_what_is_read_was_written_first_and_what_is_only_written_on_a_twin_was_n
     assert [row["phase"] for row in written.steps()] == ["job"]
 
 
-def test_a_region_that_is_no_whole_number_of_mib_is_filled_to_its_end() -> None:
+def test_a_region_that_is_not_a_multiple_of_1_mib_is_filled_to_its_end() -> None:
     evidence = _evidence("twin:toshiba-xg5", READS.replace("4m", "4100k"), capacity_bytes=1 << 30)
     assert [row["bytes"] for row in evidence.steps("fill")] == [4 * MIB, 4 << 10]
 
 
-def test_a_directory_is_read_as_the_file_says_and_the_test_file_is_gone(
+def test_jobs_run_in_a_directory_and_the_test_file_is_removed(
     drive_directory: Path,
 ) -> None:
     text = READS.replace("ioengine=io_uring", "ioengine=psync").replace("iodepth=4", "numjobs=2")
-    chosen = _plan(text)
-    session, opened = _course(_options(drive_directory, chosen), chosen)
+    plan_ = _plan(text)
+    session, target = _run(_options(drive_directory, plan_), plan_)
     [job] = Evidence(session.recording.tables(), {}).steps("job")
     assert (job["requests"], job["queue_depth"]) == (2048, 1)
     assert '"engine":"sync"' in job["opened"]
-    assert "page-cache" not in {warning.code for warning in opened.warnings}
+    assert "page-cache" not in {warning.code for warning in target.warnings}
     assert list(drive_directory.iterdir()) == []
 
 
-def test_a_page_cache_that_is_not_bypassed_is_a_doubt_on_a_drive(drive_directory: Path) -> None:
-    chosen = _plan(READS.replace("direct=1", "direct=0\ninvalidate=0"))
-    _, opened = _course(_options(drive_directory, chosen), chosen)
-    assert "page-cache" in {warning.code for warning in opened.warnings}
+def test_a_job_that_uses_the_page_cache_gets_a_warning(drive_directory: Path) -> None:
+    plan_ = _plan(READS.replace("direct=1", "direct=0\ninvalidate=0"))
+    _, target = _run(_options(drive_directory, plan_), plan_)
+    assert "page-cache" in {warning.code for warning in target.warnings}
 
 
-def test_the_target_takes_the_place_of_the_files_own_and_that_is_told() -> None:
-    chosen = _plan(f"{READS}filename=/dev/sdx\n")
-    _, opened = _course(_options("twin:toshiba-xg5", chosen, capacity_bytes=1 << 30), chosen)
-    assert "/dev/sdx" in opened.warnings[0].sentence
+def test_the_target_replaces_the_filename_with_a_warning() -> None:
+    plan_ = _plan(f"{READS}filename=/dev/sdx\n")
+    _, target = _run(_options("twin:toshiba-xg5", plan_, capacity_bytes=1 << 30), plan_)
+    assert "/dev/sdx" in target.warnings[0].sentence
 
 
-def test_reads_of_a_hole_are_refused_because_they_measure_nothing(drive_directory: Path) -> None:
-    """What fio does not: it reads unwritten extents, and tells of fairy-tale rates."""
-    chosen = _plan(f"{READS}[again]\nstonewall\ndirect=1\nsize=4m\nrw=read\n")
-    with open_for_run(_options(drive_directory, chosen)) as opened:
-        session = RunSession(opened)
+def test_reads_of_a_hole_are_refused(drive_directory: Path) -> None:
+    """fio reads unwritten extents and reports rates that no drive reaches."""
+    plan_ = _plan(f"{READS}[again]\nstonewall\ndirect=1\nsize=4m\nrw=read\n")
+    with open_for_run(_options(drive_directory, plan_)) as target:
+        session = RunSession(target)
 
         def listen(report: Any) -> None:
-            if report.label == "running reads" and opened.test_file is not None:
-                os.ftruncate(opened.test_file.fd, 0)
-                os.posix_fallocate(opened.test_file.fd, 0, 4 * MIB)
+            if report.label == "running reads" and target.test_file is not None:
+                os.ftruncate(target.test_file.fd, 0)
+                os.posix_fallocate(target.test_file.fd, 0, 4 * MIB)
 
         session.listener = session.forecast.listener = listen
         with pytest.raises(TargetError, match=r"job again was not run: .* are not on the drive"):
-            session.run_plan(measure, chosen)
+            session.run_plan(measure, plan_)
     assert [row["phase"] for row in session.recording.tables()["steps"].to_pylist()][-1] == "job"
 
 
@@ -145,12 +145,15 @@ def test_reads_of_a_hole_are_refused_because_they_measure_nothing(drive_director
     [
         (READS.replace("iodepth=4", "iodepth=0"), "iodepth is 0; may be a whole number"),
         (READS + "ramp_time=10\n", "ramp_time is 10; may be left out"),
-        (READS + READS.replace("reads", "more"), "stonewall is left out; may be 1"),
-        (READS + READS.replace("io_uring", "io_uring\nstonewall"), "is there twice"),
+        (READS + READS.replace("reads", "more"), "stonewall is left out; it must be 1"),
+        (
+            READS + READS.replace("io_uring", "io_uring\nstonewall"),
+            "two jobs are called \\[reads\\]",
+        ),
         ("", "no job in it"),
     ],
 )
-def test_a_file_that_says_what_is_not_known_is_refused_in_one_line(
+def test_a_job_file_with_wrong_options_is_refused_in_one_line(
     tmp_path: Path, text: str, message: str
 ) -> None:
     path = tmp_path / "job.fio"
@@ -160,27 +163,27 @@ def test_a_file_that_says_what_is_not_known_is_refused_in_one_line(
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_job_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot be read .*; give a fio job file"):
         plan_of_file(tmp_path / "none", seed=0)
 
 
 @pytest.mark.parametrize("option", ["bs=1000\nsize=4000000", "offset=100"])
-def test_what_is_no_multiple_of_the_sector_is_refused_before_anything_is_written(
+def test_misaligned_jobs_are_refused_before_anything_is_written(
     drive_directory: Path, option: str
 ) -> None:
-    chosen = _plan(f"{READS}{option}\n")
-    with open_for_run(_options(drive_directory, chosen)) as opened:
-        session = RunSession(opened)
-        with pytest.raises(UsageError, match="may be a multiple of the sector of this target"):
-            session.run_plan(measure, chosen)
+    plan_ = _plan(f"{READS}{option}\n")
+    with open_for_run(_options(drive_directory, plan_)) as target:
+        session = RunSession(target)
+        with pytest.raises(UsageError, match="it must be a multiple of the sector of this target"):
+            session.run_plan(measure, plan_)
     assert len(session.recording.tables()["steps"]) == 0
 
 
-def test_a_region_beyond_the_end_is_refused_and_says_where_it_was_given() -> None:
-    chosen = _plan(READS.replace("size=4m", "offset=1g\nsize=4m"))
+def test_a_region_beyond_the_end_is_refused_with_the_option_that_gave_it() -> None:
+    plan_ = _plan(READS.replace("size=4m", "offset=1g\nsize=4m"))
     twin = Twin("toshiba-xg5", 1 << 30)
-    named = TargetOptions(twin, chosen.size, size_from="offset and size")
+    named = TargetOptions(twin, plan_.size, size_from="offset and size")
     with (
         pytest.raises(TargetError, match=r"less than the 1\.004 GiB of offset and size"),
         open_for_run(named),
@@ -188,16 +191,16 @@ def test_a_region_beyond_the_end_is_refused_and_says_where_it_was_given() -> Non
         pytest.fail("it was opened")
 
 
-def test_a_device_that_fails_in_mid_run_ends_it_and_what_was_measured_stays(
+def test_a_device_failure_ends_the_run_and_keeps_the_measured_steps(
     loop_device: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """The file under a loop device is cut short while it is read: EIO from there on."""
+    """The file under a loop device is truncated during a read, which then fails with EIO."""
     device = loop_device(16)
     [image] = tmp_path.glob("image-*")
     text = READS.replace("size=4m", "size=16m\nruntime=20\ntime_based")
-    chosen = _plan(f"{READS}[then]\nstonewall\n{text.partition(chr(10))[2]}")
-    with open_for_run(_options(device, chosen, consent=Consent(any_empty=True))) as opened:
-        session = RunSession(opened)
+    plan_ = _plan(f"{READS}[then]\nstonewall\n{text.partition(chr(10))[2]}")
+    with open_for_run(_options(device, plan_, consent=Consent(any_empty=True))) as target:
+        session = RunSession(target)
 
         def listen(report: Any) -> None:
             if report.label == "running then":
@@ -205,7 +208,7 @@ def test_a_device_that_fails_in_mid_run_ends_it_and_what_was_measured_stays(
 
         session.listener = session.forecast.listener = listen
         with pytest.raises(DeviceFailure, match="running then: a request failed") as failure:
-            session.run_plan(measure, chosen)
+            session.run_plan(measure, plan_)
     assert "\n" not in str(failure.value)
     steps = session.recording.tables()["steps"].to_pylist()
     assert [row["phase"] for row in steps] == ["fill", "flush", "job", "job"]
@@ -214,23 +217,23 @@ def test_a_device_that_fails_in_mid_run_ends_it_and_what_was_measured_stays(
     os.truncate(image, 16 * MIB)
 
 
-def test_a_file_that_is_cut_short_underneath_ends_the_run_in_one_line(
+def test_a_truncated_test_file_ends_the_run_with_a_one_line_error(
     drive_directory: Path,
 ) -> None:
-    chosen = _plan(READS.replace("size=4m", "size=4m\nruntime=20\ntime_based"))
-    with open_for_run(_options(drive_directory, chosen)) as opened:
-        session = RunSession(opened)
+    plan_ = _plan(READS.replace("size=4m", "size=4m\nruntime=20\ntime_based"))
+    with open_for_run(_options(drive_directory, plan_)) as target:
+        session = RunSession(target)
 
         def listen(report: Any) -> None:
-            if report.label == "running reads" and opened.test_file is not None:
-                os.ftruncate(opened.test_file.fd, MIB)
+            if report.label == "running reads" and target.test_file is not None:
+                os.ftruncate(target.test_file.fd, MIB)
 
         session.listener = session.forecast.listener = listen
         with pytest.raises(DeviceFailure, match="running reads: ") as failure:
-            session.run_plan(measure, chosen)
+            session.run_plan(measure, plan_)
     assert "\n" not in str(failure.value)
 
 
-def test_a_plan_is_the_same_after_it_was_stored() -> None:
-    chosen = _plan(MIXED + READS.replace("direct=1", "direct=1\nstonewall\nrate_iops=1000"))
-    assert msgspec.convert(msgspec.to_builtins(chosen), Plan) == chosen
+def test_a_stored_plan_is_restored() -> None:
+    plan_ = _plan(MIXED + READS.replace("direct=1", "direct=1\nstonewall\nrate_iops=1000"))
+    assert msgspec.convert(msgspec.to_builtins(plan_), Plan) == plan_

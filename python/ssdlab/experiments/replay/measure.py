@@ -1,8 +1,8 @@
-"""replay: a trace, asked of the target again, at its own pace, a multiple, or as fast as it goes.
+"""replay: sends the requests of a trace to the target, at the trace's pace or without one.
 
-The trace was looked at from end to end before (`device/traces.py`): how far its volumes reach is
-known, and every entry is one. The region is written in order first, so that reads find data; what a
-trace's host had written before it began is not known.
+The whole trace is read before the run (`device/traces.py`) to check it and to learn the size of
+its volumes. The region is written in order first, so that reads find data: a trace does not
+contain what its host had written before.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
 DIRECTORY: Final = 1 << 30
-"""Bytes of a directory that are used at most where no size is given."""
+"""The default size in a directory, at most."""
 FILL_BLOCK: Final = MIB
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does. Sizes in bytes; `span_s` is the trace's own length."""
+    """The plan of a run; sizes in bytes.
+
+    `longest` is the largest request of the trace, `written` its writes, `moved` its reads and
+    writes, `span_s` its recorded duration.
+    """
 
     replay: device.Replay
     size: int
@@ -44,16 +48,16 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """The longest request of the trace, or of the fill."""
+        """The largest request of the trace or the fill, rounded up."""
         return max(FILL_BLOCK, -(-self.longest // 4096 + 1) * 4096)
 
     @property
     def write_bytes(self) -> int:
-        """The fill, and what the trace writes."""
+        """The fill and the writes of the trace."""
         return self.written + (self.size if self.fills else 0)
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {
             "trace": self.replay.path,
             "format": self.replay.format,
@@ -68,7 +72,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
+        """Bytes or seconds by kind of work."""
         fill = {"fill": float(self.size)} if self.fills else {}
         if self.replay.speed is None:
             return {**fill, "overwrite": float(self.moved)}
@@ -78,44 +82,44 @@ class Plan:
 def plan(parameters: Replay, target: Target, seed: int) -> Plan:
     """The plan for these parameters.
 
-    Volumes lie side by side in the order of their numbers, each from a whole MiB on, unless
-    `together`. Addresses beyond the target's size wrap around.
+    Volumes are placed one after the other in the order of their numbers, each at a multiple of
+    1 MiB; with `together` all start at 0. Addresses beyond the target's size wrap around.
 
     Raises:
         UsageError: the trace cannot be read, or reads of a new test file that is not written first.
     """
-    found, capacity = parameters.statistics, target.capacity_bytes
-    if not parameters.fills and found.reads and isinstance(target, Directory):
+    trace, capacity = parameters.statistics, target.capacity_bytes
+    if not parameters.fills and trace.reads and isinstance(target, Directory):
         raise UsageError(
             f"--as-it-is: the test file in {target} is new, and the trace reads; leave it out"
         )
-    starts, end = _side_by_side(found.volumes)
+    starts, end = _consecutive(trace.volumes)
     if parameters.together:
-        starts, end = [], max((size for _, size in found.volumes), default=0)
+        starts, end = [], max((size for _, size in trace.volumes), default=0)
     whole = max(-(-end // MIB), 1) * MIB
     room = DIRECTORY if capacity is None else capacity // MIB * MIB
     replay = msgspec.structs.replace(
         parameters.trace_input(),
-        format=found.format,
+        format=trace.format,
         volumes=tuple(starts),
-        requests=found.requests,
+        requests=trace.requests,
     )
     return Plan(
         replay=replay,
         size=parameters.size_bytes(min(whole, room)),
         depth=parameters.depth,
-        longest=found.longest_bytes,
-        written=found.write_bytes,
-        moved=found.bytes,
-        span_s=found.span_ns / 1e9,
-        footprint=found.footprint_bytes,
+        longest=trace.longest_bytes,
+        written=trace.write_bytes,
+        moved=trace.bytes,
+        span_s=trace.span_ns / 1e9,
+        footprint=trace.footprint_bytes,
         fills=parameters.fills,
         seed=seed,
     )
 
 
-def _side_by_side(volumes: tuple[tuple[int, int], ...]) -> tuple[list[tuple[int, int]], int]:
-    """On which byte each volume begins, and where the last one ends."""
+def _consecutive(volumes: tuple[tuple[int, int], ...]) -> tuple[list[tuple[int, int]], int]:
+    """The number and first byte of each volume, and the end of the last one."""
     starts, end = [], 0
     for number, size in volumes:
         starts.append((number, end))
@@ -124,7 +128,7 @@ def _side_by_side(volumes: tuple[tuple[int, int], ...]) -> tuple[list[tuple[int,
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes the region, then asks what the trace asks.
+    """Writes the region, then replays the trace.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -140,8 +144,8 @@ def measure(session: RunSession, plan: Plan) -> None:
     )
     name = Path(plan.replay.path).name
     kind = "overwrite" if plan.replay.speed is None else "timed"
-    words = f"replaying {format_size(plan.moved)} of {name}"
-    outcome = session.run(Step("job", words, kind, case="trace", keeps_part=True), job)
+    label = f"replaying {format_size(plan.moved)} of {name}"
+    outcome = session.run(Step("job", label, kind, case="trace", keeps_part=True), job)
     if plan.replay.speed is not None:
         session.observe("lag_us_mean", outcome.lag_ns_sum / max(outcome.requests, 1) / 1e3)
         session.observe("lag_us_max", outcome.lag_ns_max / 1e3)

@@ -1,4 +1,4 @@
-"""What splitting a read into many commands costs, with nothing else changed."""
+"""The cost of splitting a read into many commands."""
 
 from __future__ import annotations
 
@@ -11,67 +11,69 @@ from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 
 COLUMNS: Final = Columns(("unit_kib", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
-"""The cells of `measures` that runs have in common."""
+"""The cells of `measures` by which runs are compared."""
 KIB: Final = 1024
 CHEAP: Final = 1.1
-"""Below this ratio splitting is called free: repeats scatter by a few per cent."""
+"""A smaller ratio counts as no penalty: repeats scatter by a few per cent."""
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row a command size and depth; `split_penalty` is that of the smallest, one at a time."""
+    """A row for each command size and queue depth; `split_penalty` at the lowest depth."""
     rows = _rows(evidence)
-    found = _penalty(rows, max(1, int(evidence.parameters["repeats"])))
-    if found is None:
+    penalty = _penalty(rows, max(1, int(evidence.parameters["repeats"])))
+    if penalty is None:
         ended = ENDINGS[evidence.outcome]
         return Conclusion(rows, {}, f"{ended} before enough was read: too little to tell.")
-    sentence = _sentence(found, rows)
-    return Conclusion(rows, {"split_penalty": found}, qualified(sentence, evidence.warnings))
+    sentence = _sentence(penalty, rows)
+    return Conclusion(rows, {"split_penalty": penalty}, qualified(sentence, evidence.warnings))
 
 
 def _rows(evidence: Evidence) -> list[dict[str, Any]]:
     times: dict[tuple[int, int], list[float]] = {}
     for step in evidence.steps("read"):
-        place = (step["queue_depth"], step["block_bytes"])
-        times.setdefault(place, []).append(1000 * seconds_of(step))
+        case = (step["queue_depth"], step["block_bytes"])
+        times.setdefault(case, []).append(1000 * seconds_of(step))
     return [
         {
             "unit_kib": unit // KIB,
             "queue_depth": depth,
-            "read_ms": statistics.median(each),
-            "read_ms_all": each,
+            "read_ms": statistics.median(reads_ms),
+            "read_ms_all": reads_ms,
         }
-        for (depth, unit), each in sorted(times.items(), key=lambda item: (item[0][0], -item[0][1]))
+        for (depth, unit), reads_ms in sorted(
+            times.items(), key=lambda item: (item[0][0], -item[0][1])
+        )
     ]
 
 
 def _penalty(rows: list[dict[str, Any]], repeats: int) -> Finding | None:
-    """The smallest commands over the largest, at the least depth; None where one is missing."""
-    whole = [row for row in rows if len(row["read_ms_all"]) >= repeats]
-    least = min((row["queue_depth"] for row in whole), default=0)
-    alone = [row for row in whole if row["queue_depth"] == least]
-    if len(alone) < 2:
+    """Smallest commands / largest commands at the lowest depth; None if either is incomplete."""
+    complete = [row for row in rows if len(row["read_ms_all"]) >= repeats]
+    lowest = min((row["queue_depth"] for row in complete), default=0)
+    at_lowest = [row for row in complete if row["queue_depth"] == lowest]
+    if len(at_lowest) < 2:
         return None
-    large, small = alone[0], alone[-1]
+    large, small = at_lowest[0], at_lowest[-1]
     value = small["read_ms"] / large["read_ms"]
     bounds = ratio_interval(small["read_ms_all"], large["read_ms_all"])
     low, high = (min(bounds[0], value), max(bounds[1], value)) if bounds else (None, None)
     why = (
-        f"the same bytes took {large['read_ms']:.3g} ms by commands of {large['unit_kib']} KiB "
-        f"and {small['read_ms']:.3g} ms by {small['unit_kib']} KiB, one at a time"
+        f"the same bytes took {large['read_ms']:.3g} ms with commands of {large['unit_kib']} KiB "
+        f"and {small['read_ms']:.3g} ms with {small['unit_kib']} KiB, one at a time"
     )
     return Finding(value=value, unit="x", low=low, high=high, why=why)
 
 
-def _sentence(found: Finding, rows: list[dict[str, Any]]) -> str:
-    assert isinstance(found.value, float)
-    deep = max(row["queue_depth"] for row in rows)
-    least = min(row["queue_depth"] for row in rows)
-    many = [row["read_ms"] for row in rows if row["queue_depth"] == deep]
-    ratio = many[-1] / many[0] if many else float("nan")
-    if found.value < CHEAP:
-        return "Splitting a read into small commands costs nothing that can be seen here."
-    cure = f"; {deep} at a time {ratio:.2f} times" if deep > least else ""
+def _sentence(penalty: Finding, rows: list[dict[str, Any]]) -> str:
+    assert isinstance(penalty.value, float)
+    highest = max(row["queue_depth"] for row in rows)
+    lowest = min(row["queue_depth"] for row in rows)
+    times_ms = [row["read_ms"] for row in rows if row["queue_depth"] == highest]
+    ratio = times_ms[-1] / times_ms[0] if times_ms else float("nan")
+    if penalty.value < CHEAP:
+        return "Splitting a read into small commands has no measurable cost here."
+    at_highest = f", and {ratio:.2f} times as long {highest} at a time" if highest > lowest else ""
     return (
-        f"Reading by commands of {rows[-1]['unit_kib']} KiB takes {found.value:.2f} times as long "
-        f"as by {rows[0]['unit_kib']} KiB, one at a time{cure}."
+        f"Reading with commands of {rows[-1]['unit_kib']} KiB takes {penalty.value:.2f} times as "
+        f"long as with {rows[0]['unit_kib']} KiB, one at a time{at_highest}."
     )

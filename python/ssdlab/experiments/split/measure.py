@@ -1,10 +1,10 @@
-"""split: what does it cost to read the same bytes by many small commands?
+"""split: what does it cost to read the same bytes with many small commands?
 
-A region is written in order. Then windows of 8 MiB of it are read as 1, 2, 4 ... 2048 commands,
-one at a time and 32 at a time. Nothing but the number of commands differs, so what grows is the
-price of splitting alone: what a command costs on its way, and what of the drive's parallelism the
-next command has to wait for. Fragments of a file pay this price too, before any conflict inside the
-drive. Source of the method: the published study of fragmented files (splitting against conflicts).
+A region is written in order. Then windows of 8 MiB are read with 1, 2, 4 ... 2048 commands, at
+queue depths 1 and 32. Only the number of commands differs, so the difference is the cost of
+splitting alone: the overhead of each command, and parallelism inside the drive that single small
+commands do not use. Fragmented files pay this cost too, before any conflict inside the drive.
+Source of the method: the published study of fragmented files (FAST '24).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ssdlab.units import format_size
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 WINDOW: Final = 8 * MIB
-"""What is read at once, by more and more commands."""
+"""Bytes of one measurement, whatever the size of its commands."""
 UNIT_LEAST: Final = 4 * KIB
 DEPTHS: Final = (1, 32)
 REPEATS: Final = 10
@@ -31,7 +31,7 @@ SIZE: Final = 256 * MIB
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; sizes in bytes."""
+    """The plan of a run; sizes in bytes."""
 
     size: int = SIZE
     repeats: int = REPEATS
@@ -40,24 +40,21 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """A whole window."""
+        """The window."""
         return WINDOW
 
     @property
     def units(self) -> tuple[int, ...]:
-        """Sizes of a command: the whole window, and by halves down to 4 KiB."""
-        return tuple(WINDOW >> half for half in range(WINDOW.bit_length()) if self._fits(half))
-
-    def _fits(self, half: int) -> bool:
-        return WINDOW >> half >= UNIT_LEAST
+        """Sizes of a command: the window, halved repeatedly down to 4 KiB."""
+        return tuple(WINDOW >> halvings for halvings in range((WINDOW // UNIT_LEAST).bit_length()))
 
     @property
     def write_bytes(self) -> int:
-        """The region once."""
+        """The region, once."""
         return self.size
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "window_mib": WINDOW / MIB,
@@ -67,7 +64,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
+        """Bytes by kind of work."""
         reads = len(self.units) * len(self.depths) * self.repeats
         return {"fill": float(self.size), "read": float(reads * WINDOW)}
 
@@ -94,19 +91,18 @@ def measure(session: RunSession, plan: Plan) -> None:
 
 
 def read(session: RunSession, plan: Plan) -> None:
-    """Reads windows of a region that was written; each repeat reads another window.
+    """Reads windows of the written region, a different window in each repeat.
 
-    Units take turns within a repeat, so that what drifts while this runs touches all alike.
+    Each repeat goes through all command sizes, so that slow changes affect all of them equally.
     """
     for repeat in range(plan.repeats):
         for depth in plan.depths:
             for unit in plan.units:
-                _read(session, plan, (repeat, depth, unit))
+                _read(session, plan, repeat, depth, unit)
 
 
-def _read(session: RunSession, plan: Plan, place: tuple[int, int, int]) -> None:
-    repeat, depth, unit = place
-    # Not two windows in a row: a drive may have fetched the next one ahead.
+def _read(session: RunSession, plan: Plan, repeat: int, depth: int, unit: int) -> None:
+    # Never consecutive windows: the drive may have read ahead.
     number = (repeat * 7 + plan.units.index(unit) * 3 + depth) % (plan.size // WINDOW)
     job = Job(
         op="read",
@@ -116,5 +112,5 @@ def _read(session: RunSession, plan: Plan, place: tuple[int, int, int]) -> None:
         amount_bytes=WINDOW,
         queue_depth=depth,
     )
-    label = f"reading {format_size(WINDOW)} by {format_size(unit)}, {depth} at a time"
+    label = f"reading {format_size(WINDOW)} in {format_size(unit)} commands, {depth} at a time"
     session.run(Step("read", label, "read", repeat=repeat, value=unit), job)

@@ -1,9 +1,9 @@
-"""Whether a write load came to its lasting rate, what that is, and what the curve tells inside.
+"""Whether a write load reached steady state, its rate, and estimates of hidden spare and WAF.
 
-The first part (no share of spare) is judged; the others are held against it. Hidden spare is read
-off the place of the last fall: a drive that was filled in order has its hidden flash empty, and
-takes so much at its fresh rate until collection must begin. What collection keeps in reserve is
-never seen by that, so the spare is what the drive has of use, a little less than what it has.
+Findings are those of the first part (no unused region); the other parts are compared with it.
+Hidden spare is estimated from the last fall of the rate: after a sequential fill the hidden flash
+is empty, and takes that many bytes at the fresh rate before garbage collection begins. Blocks that
+collection keeps in reserve never take data, so the estimate is slightly below the true value.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from ssdlab.stats.steady import WINDOW, Progress, Rule, Verdict, evaluate
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
-_LOOKED_AT: Final = 2.0  # of the region: what is hidden is less than twice what is visible
-_GAUGED: Final = (0.4, 0.9)  # of the gauge's writes: caches fill before, its last wait behind
-_ALIKE: Final = 0.97  # of the fresh rate: a gauge this fast may have been limited by what fresh is
+_FALL_WITHIN: Final = 2.0  # regions: no drive hides more than twice its visible flash
+_GAUGE_WINDOW: Final = (0.4, 0.9)  # share of the gauge's writes: after caches fill, before its end
+_AS_FAST: Final = 0.97  # of the fresh rate: such a gauge may have been limited by link or host
 
 
 @dataclass(frozen=True)
 class Part:
-    """The rounds with one share of spare: their steps, their curve, and the verdict on them.
+    """The rounds with one share of the region unused: steps, curve and verdict.
 
-    `steady_from` is the first round of the first window from which on all were steady.
+    `steady_from` is the first round of the first window from which all windows were steady.
     """
 
     share: float
@@ -62,24 +62,24 @@ class Part:
 
     @property
     def iops(self) -> float | None:
-        """Requests a second in the last window."""
+        """Requests/s in the last window."""
         return None if self.verdict.mean is None else self.verdict.mean / self.block
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """Rows of all parts, the findings of the first one and what the others gain."""
+    """Rows of all parts; findings of the first part, and the gain of the others."""
     measures, parts = rows(evidence), parts_of(evidence)
     if not parts or parts[0].verdict.mean is None:
         ended = ENDINGS[evidence.outcome]
         sentence = f"{ended} before {WINDOW} rounds were written: too little to tell."
         return Conclusion(measures, {}, sentence)
     first = parts[0]
-    found = {**_rates(first), **_inside(evidence, first), **_gain(parts)}
-    return Conclusion(measures, found, qualified(_sentence(first, found), evidence.warnings))
+    findings = {**_rates(first), **_estimates(evidence, first), **_gain(parts)}
+    return Conclusion(measures, findings, qualified(_sentence(first, findings), evidence.warnings))
 
 
 def parts_of(evidence: Evidence) -> list[Part]:
-    """The parts of a run in order, as far as they have rounds."""
+    """The parts of a run that have rounds, in order."""
     stages: dict[int, list[dict[str, Any]]] = {}
     for step in evidence.steps("round"):
         if step["bytes"]:
@@ -98,19 +98,19 @@ def _part(evidence: Evidence, stage: int, steps: list[dict[str, Any]]) -> Part:
         curve=curve,
         rule=rule,
         verdict=evaluate(curve, rule),
-        steady_from=_from_round(columns, rule),
+        steady_from=_steady_from(columns, rule),
     )
 
 
-def _from_round(columns: Sequence[Columns], rule: Rule) -> int | None:
-    """Back from the end, as long as the state was steady after each round."""
-    found = None
+def _steady_from(columns: Sequence[Columns], rule: Rule) -> int | None:
+    """Goes back from the last round while the state is steady after each round."""
+    first = None
     for count in range(len(columns), 0, -1):
         verdict = evaluate(joined(columns[:count]), rule)
         if not verdict.steady:
             break
-        found = verdict.from_round
-    return found
+        first = verdict.from_round
+    return first
 
 
 def _rates(part: Part) -> dict[str, Finding]:
@@ -129,70 +129,70 @@ def _rates(part: Part) -> dict[str, Finding]:
         ),
         "iops": Finding(part.iops, "requests/s", low, high, f"the mean of {window}"),
         "iops_cv": Finding(
-            verdict.cv, "", None, None, f"deviation of the rates of {window}, over their mean"
+            verdict.cv, "", None, None, f"standard deviation / mean of the rates of {window}"
         ),
     }
 
 
-def _inside(evidence: Evidence, part: Part) -> dict[str, Finding]:
-    """What the curve and the drive's counts tell of its inside."""
-    fall, why_not = spare_fall(evidence, part)
+def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
+    """Hidden spare and WAF, from the curve and from the drive's counters."""
+    fall, reason = spare_fall(evidence, part)
     hidden = None if fall is None else _hidden(fall, part)
     curve = _waf_of_curve(evidence, part, fall)
-    found = {"waf": _counted_waf(evidence, part) or curve, "waf_curve": curve}
+    findings = {"waf": _counted_waf(evidence, part) or curve, "waf_curve": curve}
     if fall is None or hidden is None:
-        nothing = Finding(None, "%", None, None, why_not)
-        return {**found, "hidden_spare": nothing, "overprovisioning": nothing}
+        unknown = Finding(None, "%", None, None, reason)
+        return {**findings, "hidden_spare": unknown, "overprovisioning": unknown}
     scope = _scope(part)
-    percent = [100 * spare_from_alpha(1 + each / scope) for each in hidden]
-    low, high = percent[1], percent[2]
-    second = "" if curve.value is None else _second(evidence, part)
+    percent = [100 * spare_from_alpha(1 + size / scope) for size in hidden]
+    second = "" if curve.value is None else _second_estimate(evidence, part)
     why = (
-        f"after the fill {format_size(max(0.0, hidden.value))} went at {fall.before / MIB:.4g} "
-        f"MiB/s before the rate fell to {fall.after / MIB:.4g}: hidden / all flash, without what "
-        f"collection keeps in reserve{second}"
+        f"after the fill, {format_size(max(0.0, hidden.value))} were written at "
+        f"{fall.before / MIB:.4g} MiB/s before the rate fell to {fall.after / MIB:.4g}: hidden / "
+        f"all flash, without the blocks that garbage collection keeps in reserve{second}"
     )
-    over = [100 * each / scope for each in hidden]
+    over = [100 * size / scope for size in hidden]
     visible = "the same, hidden / visible"
     return {
-        **found,
-        "hidden_spare": Finding(percent[0], "%", low, high, why),
+        **findings,
+        "hidden_spare": Finding(percent[0], "%", percent[1], percent[2], why),
         "overprovisioning": Finding(over[0], "%", over[1], over[2], visible),
         "fresh_iops": Finding(
-            fall.before / part.block, "requests/s", None, None, "the level before that fall"
+            fall.before / part.block, "requests/s", None, None, "the rate before that fall"
         ),
     }
 
 
 def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
-    """The fall at which collection begins; or None, and why."""
-    asked = evidence.parameters
-    if asked.get("drive_mib") is None or asked["region_mib"] < 0.99 * asked["drive_mib"]:
-        return None, "the region is not the whole drive: how much else is free is not known"
-    if asked["pattern"] != "random":
-        return None, "only uniform writes at random tell where collection begins"
-    last = last_drop(part.curve, _LOOKED_AT * _scope(part))
+    """The fall at which garbage collection begins; or None and the reason."""
+    parameters = evidence.parameters
+    drive_mib = parameters.get("drive_mib")
+    if drive_mib is None or parameters["region_mib"] < 0.99 * drive_mib:
+        return None, "the region is not the whole drive, so the free space outside it is unknown"
+    if parameters["pattern"] != "random":
+        return None, "only uniform random writes show where garbage collection begins"
+    last = last_drop(part.curve, _FALL_WITHIN * _scope(part))
     if last is None:
-        return None, f"the rate did not fall within {_LOOKED_AT:g} times the region"
+        return None, f"the rate did not fall within {_FALL_WITHIN:g} times the region"
     if part.curve.written < last.at + _scope(part):
-        return None, "too little was written behind the last fall to call it the last"
+        return None, "too little was written after the last fall to be sure that it is the last"
     return last, ""
 
 
 def _scope(part: Part) -> float:
-    """Bytes in use: five rounds, but for what is no whole request."""
+    """Bytes in use: `WINDOW` rounds, up to rounding to whole requests."""
     return float(part.rule.round_bytes * WINDOW)
 
 
 def _hidden(fall: RateDrop, part: Part) -> Bracket:
-    """Bytes programmed before collection began: those written less those in the buffer."""
+    """Bytes programmed before collection began: bytes written, less those in the buffer."""
     least = 1e-4 * _scope(part)
-    values = (max(least, each - fall.ahead) for each in (fall.at, fall.low, fall.high))
+    values = (max(least, at - fall.ahead) for at in (fall.at, fall.low, fall.high))
     return Bracket(*values)
 
 
 def _counted_waf(evidence: Evidence, part: Part) -> Finding | None:
-    """Of the last window, by the drive's own counts."""
+    """The WAF of the last window, by the drive's counters."""
     window = part.steps[-WINDOW:]
     waf = waf_between(evidence, window[0]["step"], window[-1]["step"] + 1)
     if waf is None:
@@ -202,72 +202,72 @@ def _counted_waf(evidence: Evidence, part: Part) -> Finding | None:
 
 
 def _waf_of_curve(evidence: Evidence, part: Part, fall: RateDrop | None) -> Finding:
-    """Without any count: from what writes cost, or from the spare by the closed form.
+    """Without counters: from the cost of a steady write, or from the spare by the closed form.
 
-    Costs know nothing of how victims are chosen, but need writes that the flash limits: where
-    the gauge was as fast as the fresh drive, and says less than the form, the form is taken.
+    The cost does not depend on the victim policy, but is valid only if flash limits the writes:
+    if the gauge was as fast as the fresh drive and gives a lower WAF, the closed form is used.
     """
-    costs, form = _by_costs(evidence, part), None if fall is None else _by_form(fall, part)
-    limited = fall is not None and _gauged_rate(evidence) >= _ALIKE * fall.before
+    costs, form = _waf_by_costs(evidence, part), None if fall is None else _waf_by_spare(fall, part)
+    limited = fall is not None and _gauge_rate(evidence) >= _AS_FAST * fall.before
     if costs is not None and not (limited and form is not None and form.value > costs.high):
         why = (
-            f"from the curve: a steady write costs {costs.high:.3g} times one that moves nothing; "
-            "the bounds are whether senses for what is moved cost nothing, or all their time"
+            f"from the curve: a steady write costs {costs.high:.3g} times a write without "
+            "relocation; the bounds assume that reads for relocation take no time, or all of it"
         )
         return Finding(costs.value, "", costs.low, costs.high, why)
     if form is not None:
         why = (
-            "from the curve: the closed form for the spare that it shows; the bounds hold for "
-            "most ways to choose victims"
+            "from the curve: the closed form for the estimated spare; the bounds hold for most "
+            "victim policies"
         )
         if limited and costs is not None:
-            why += "; link or host, not the flash, may have limited what else it is told from"
+            why += "; the cost of writes was not used, as link or host may have limited the gauge"
         return Finding(form.value, "", form.low, form.high, why)
-    why = "the drive counts no flash writes, and nothing was gauged that they could be told from"
+    why = "the drive does not count flash writes, and no gauge was measured to estimate them"
     return Finding(None, "", None, None, why)
 
 
-def _by_form(fall: RateDrop, part: Part) -> Bracket:
+def _waf_by_spare(fall: RateDrop, part: Part) -> Bracket:
     hidden, scope = _hidden(fall, part), _scope(part)
-    waf, high, low = (waf_from_alpha(1 + each / scope) for each in hidden)
+    waf, high, low = (waf_from_alpha(1 + size / scope) for size in hidden)
     return Bracket(waf, low * BY_POLICY[0], high * BY_POLICY[1])
 
 
-def _by_costs(evidence: Evidence, part: Part) -> Bracket | None:
+def _waf_by_costs(evidence: Evidence, part: Part) -> Bracket | None:
     reads = [step for step in evidence.steps("gauge") if step["case"] == "read"]
-    rate = _gauged_rate(evidence)
+    rate = _gauge_rate(evidence)
     if not reads or not rate or part.verdict.mean is None:
         return None
     read = seconds_of(reads[0]) / max(1, reads[0]["bytes"])
     return waf_from_costs(1 / part.verdict.mean, 1 / rate, read)
 
 
-def _gauged_rate(evidence: Evidence) -> float:
-    """Bytes a second of the writes that moved nothing; 0 where there were none."""
+def _gauge_rate(evidence: Evidence) -> float:
+    """Bytes/s of the writes without relocation; 0 if they were not measured."""
     steps = [step for step in evidence.steps("gauge") if step["case"] == "write"]
     curve = progress(evidence, steps)
     if not curve.written:
         return 0.0
-    start, stop = (share * curve.written for share in _GAUGED)
+    start, stop = (share * curve.written for share in _GAUGE_WINDOW)
     return (stop - start) / float(curve.between(start, stop, 1)[0])
 
 
-def _second(evidence: Evidence, part: Part) -> str:
-    """The spare that the costs imply: a second opinion, that knows nothing of the fall."""
-    costs = _by_costs(evidence, part)
+def _second_estimate(evidence: Evidence, part: Part) -> str:
+    """The spare that the cost of steady writes implies; independent of the fall."""
+    costs = _waf_by_costs(evidence, part)
     if costs is None or costs.low <= 1:
         return ""
     low, high = (100 * spare_from_alpha(alpha_from_waf(waf)) for waf in (costs.high, costs.low))
-    return f"; the steady rate fits {low:.3g} to {high:.3g} % if the emptiest is collected"
+    return f"; with greedy collection the steady rate fits {low:.3g} to {high:.3g} %"
 
 
 def _gain(parts: Sequence[Part]) -> dict[str, Finding]:
-    """Lasting rates with a share of spare over that without; nothing where none was asked for."""
+    """Steady rates with a part of the region unused, relative to the rate without."""
     base = parts[0]
     others = [part for part in parts[1:] if part.iops is not None]
     if not others or base.iops is None:
         return {}
-    told = [
+    ratios = [
         f"{100 * part.share:.3g} % of the region unused: {part.iops / base.iops:.3g} times"
         + ("" if part.verdict.steady else " (not steady)")
         for part in others
@@ -276,14 +276,14 @@ def _gain(parts: Sequence[Part]) -> dict[str, Finding]:
     last = others[-1]
     assert last.iops is not None
     low, high = _ratio_bounds(last.verdict, base.verdict, last.block / base.block)
-    why = "lasting rate over that without: " + "; ".join(told)
+    why = "steady rate / the rate with all of the region in use: " + "; ".join(ratios)
     return {"spare_gain": Finding(last.iops / base.iops, "x", low, high, why)}
 
 
 def _ratio_bounds(
     over: Verdict, under: Verdict, blocks: float
 ) -> tuple[float | None, float | None]:
-    """Of two means with intervals of their own: the square root of the sum of their squares."""
+    """The interval of a ratio of two means: relative half-widths add in quadrature."""
     if not (over.mean and over.low and over.high and under.mean and under.low and under.high):
         return None, None
     ratio = over.mean / under.mean / blocks
@@ -292,25 +292,27 @@ def _ratio_bounds(
     return ratio * (1 - down), ratio * (1 + up)
 
 
-def _sentence(part: Part, found: dict[str, Finding]) -> str:
+def _sentence(part: Part, findings: dict[str, Finding]) -> str:
     assert part.iops is not None
     rate = f"{_count(part.iops)} requests/s"
-    fresh = found.get("fresh_iops")
-    less = ""
+    fresh = findings.get("fresh_iops")
+    versus_fresh = ""
     if fresh is not None and isinstance(fresh.value, float):
-        less = f", {fresh.value / part.iops:.3g} times fewer than fresh"
+        versus_fresh = f" (the fresh drive: {fresh.value / part.iops:.3g} times as many)"
     if part.verdict.steady:
-        start = f"Steady from round {part.steady_from} at {rate}{less}"
+        start = f"Steady from round {part.steady_from} at {rate}{versus_fresh}"
     else:
-        start = f"A steady state was not attained; the last {WINDOW} rounds had {rate}{less}"
-    waf, spare, gain = (found.get(name) for name in ("waf", "hidden_spare", "spare_gain"))
+        start = (
+            f"A steady state was not attained; the last {WINDOW} rounds had {rate}{versus_fresh}"
+        )
+    waf, spare, gain = (findings.get(name) for name in ("waf", "hidden_spare", "spare_gain"))
     more = []
     if waf is not None and isinstance(waf.value, float):
-        more.append(f"each byte costs {waf.value:.3g} of flash writes")
+        more.append(f"write amplification {waf.value:.3g}")
     if spare is not None and isinstance(spare.value, float):
         more.append(f"{spare.value:.3g} % of the flash is hidden spare")
     if gain is not None and isinstance(gain.value, float):
-        more.append(f"with the most spare {gain.value:.3g} times that rate")
+        more.append(f"{gain.value:.3g} times that rate with the most spare")
     return "; ".join((start, *more)) + "."
 
 

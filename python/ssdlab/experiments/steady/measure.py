@@ -1,12 +1,11 @@
-"""steady: at which rate does a write load last, and what would more spare area make of it?
+"""steady: at which rate can a write load continue, and what would more spare area change?
 
-The region is trimmed where that can be had, written in order once and left alone. Then writes at
-random go over it, round after round, each a fifth of it, until the engine's rule says steady
-(`stats.steady`) or as often as asked. With shares of spare the same follows on what is left of the
-region when that share stays trimmed. At the end of the first part two gauges tell what the drive's
-work costs where nothing has to be moved: reads at random, and, on the trimmed region, the same
-writes with no block twice. Sources: SNIA Solid State Storage Performance Test Specification
-(rounds, window); the published tests of spare area that users rest their choices on.
+The region is trimmed if possible, written once in order and left idle. Then it is overwritten at
+random in rounds of a fifth of it, until the rate is steady (`stats.steady`) or for a fixed number
+of rounds. With `--spare` this repeats with a share of the region trimmed and unused. After the
+first part two gauges measure the cost of requests without relocation: random reads, and the same
+writes on the trimmed region, with each block written once. Sources: SNIA Solid State Storage
+Performance Test Specification (rounds, window); published tests of spare area.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ssdlab.units import format_size
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 REGION: Final = 4096 * MIB
-"""Of a directory; of a twin or a block device it is all of it."""
+"""The default region in a directory. On a twin or block device it is the whole capacity."""
 QUICK_REGION: Final = 512 * MIB
 BLOCK: Final = 4 * KIB
 BLOCK_MAX: Final = MIB
@@ -35,29 +34,33 @@ DEPTH_MAX: Final = 1024
 FILL_BLOCK: Final = MIB
 FILL_DEPTH: Final = 4
 SETTLE_S: Final = 30.0
-"""The drive is left alone so long after it was filled: its buffer empties, its cache is folded."""
+"""Idle time after the fill, in which the drive empties its buffer and folds its SLC cache."""
 QUICK_SETTLE_S: Final = 3.0
 SPARE_GUESS: Final = 0.28
 CACHE_GUESS: Final = 0.12
-"""Hidden flash and write caches as shares of the region, rather too much: the rule's floor."""
+"""Upper estimates of hidden flash and write cache, as shares of the region. They determine how
+much must be written before the rate can count as steady."""
 QUICK_GUESSES: Final = (0.08, 0.02)
 MOST_ROUNDS: Final = 30
-"""Six times the region. Whoever is not steady then is called so."""
+"""Six times the region; a drive that is not steady by then is reported as not steady."""
 DRIVE_WRITES_MAX: Final = 100.0
 SPARES_MAX: Final = 8
 SPARE_MAX: Final = 0.9
 GAUGE: Final = 0.5
-"""Of the region; its beginning is left out for what caches take. With more of it, drives that
-choose victims by chance would come upon what the gauge itself wrote."""
+"""Share of the region that the write gauge writes. With a larger share, drives that choose victims
+at random would collect blocks that the gauge itself wrote."""
 GAUGE_READS: Final = 0.05
 GAUGE_READ_DEPTH: Final = 256
-_FINE: Final = 512  # intervals that a round is cut into, about
+_INTERVALS: Final = 512  # per round, approximately
 _PATTERNS: Final = "random, sequential or zipf:THETA"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does; sizes in bytes. `drive` is the whole drive's size, None in a directory."""
+    """The plan of a run; sizes in bytes. `drive` is the drive's capacity, None in a directory.
+
+    `spares` are shares of the region that stay unused. `guesses` are `SPARE_GUESS, CACHE_GUESS`.
+    """
 
     region: int = REGION
     drive: int | None = None
@@ -77,20 +80,20 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """A write of the fill."""
+        """The larger of the requests of the fill and of the rounds."""
         return max(FILL_BLOCK, self.block)
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Of the region that stay unused, a part of the run each: none, then those asked for."""
+        """The unused share of the region in each part of the run: 0, then `spares`."""
         return (0.0, *self.spares)
 
     def scope(self, share: float) -> int:
-        """Bytes in use when that share of the region stays unused: whole MiB."""
+        """Bytes in use if this share of the region stays unused; a multiple of 1 MiB."""
         return round(self.region * (1 - share)) // MIB * MIB
 
     def rule(self, share: float) -> Rule:
-        """The rule of steadiness for such a part; its rounds are whole requests."""
+        """The steady-state rule of a part. Its rounds are whole requests."""
         scope = self.scope(share)
         spare, cache = (round(guess * self.region) for guess in self.guesses)
         fifth = scope // WINDOW // self.block * self.block
@@ -99,25 +102,25 @@ class Plan:
 
     @property
     def rounds_most(self) -> int:
-        """Of each part."""
+        """The most rounds of a part."""
         if self.drive_writes is None:
             return MOST_ROUNDS
         return max(1, round(WINDOW * self.drive_writes))
 
     @property
     def gauges(self) -> bool:
-        """Whether the gauge of writes says anything: it is about writes at random."""
+        """Whether the write gauge is measured: only for random writes to a whole drive."""
         return self.pattern == "random" and self.drive is not None
 
     @property
     def write_bytes(self) -> int:
-        """Fills, rounds and the gauge, at most."""
+        """Fills, rounds and the write gauge, at most."""
         rounds = sum(self.rule(share).round_bytes for share in self.shares) * self.rounds_most
         gauge = round(GAUGE * self.region) if self.gauges else 0
         return sum(self.scope(share) for share in self.shares) + rounds + gauge
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result; rounds and floors are those of each part in order."""
+        """The parameters in the manifest and the result; a round and a floor for each part."""
         rules = [self.rule(share) for share in self.shares]
         return {
             "region_mib": self.region / MIB,
@@ -133,7 +136,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast; at most."""
+        """Bytes or seconds by kind of work, at most."""
         fill = float(sum(self.scope(share) for share in self.shares))
         return {
             "fill": fill,
@@ -169,30 +172,30 @@ def plan(parameters: Steady, target: Target, seed: int) -> Plan:
 
 
 def check(plan: Plan) -> Plan:
-    """The plan itself, if it can be run.
+    """Returns the plan.
 
     Raises:
-        UsageError: an option that is out of its range: which, and what it may be.
+        UsageError: an option is out of range.
     """
     pattern_of(plan.pattern)
     if plan.block < 512 or plan.block > BLOCK_MAX or plan.block & (plan.block - 1):
         raise UsageError(
-            f"--block-size is {format_size(plan.block)}; it may be a power of two from 512 B to "
+            f"--block-size is {format_size(plan.block)}; it must be a power of two from 512 B to "
             f"{format_size(BLOCK_MAX)}"
         )
     if not 1 <= plan.depth <= DEPTH_MAX:
-        raise UsageError(f"--depth is {plan.depth}; it may be 1 to {DEPTH_MAX}")
+        raise UsageError(f"--depth is {plan.depth}; it must be 1 to {DEPTH_MAX}")
     if plan.drive_writes is not None and not 1 <= plan.drive_writes <= DRIVE_WRITES_MAX:
         raise UsageError(
-            f"--drive-writes is {plan.drive_writes:g}; it may be 1 to {DRIVE_WRITES_MAX:g} (a "
-            "verdict takes five rounds of a fifth of the region)"
+            f"--drive-writes is {plan.drive_writes:g}; it must be 1 to {DRIVE_WRITES_MAX:g} (a "
+            "verdict needs five rounds of a fifth of the region)"
         )
     rising = all(low < high for low, high in zip(plan.shares, plan.spares, strict=False))
     if not rising or len(plan.spares) > SPARES_MAX or any(x > SPARE_MAX for x in plan.spares):
-        given = ",".join(f"{share:.4g}" for share in plan.spares)
+        shares = ",".join(f"{100 * share:.4g}%" for share in plan.spares)
         raise UsageError(
-            f"--spare is {given} as shares; it may be up to {SPARES_MAX} shares that rise, above "
-            f"0 % and up to {SPARE_MAX:.0%}: 7%,15%,28%"
+            f"--spare is {shares}; it must be up to {SPARES_MAX} percentages in ascending order, "
+            f"above 0% and at most {SPARE_MAX:.0%}: 7%,15%,28%"
         )
     if plan.scope(plan.shares[-1]) < REGION_MIN:
         raise UsageError(
@@ -203,10 +206,10 @@ def check(plan: Plan) -> Plan:
 
 
 def pattern_of(text: str) -> Pattern:
-    """What a job calls the pattern of that name.
+    """The pattern of a job, by its name on the command line.
 
     Raises:
-        UsageError: no such pattern.
+        UsageError: there is no such pattern.
     """
     if text == "random":
         return "random"
@@ -218,11 +221,11 @@ def pattern_of(text: str) -> Pattern:
             return Zipf(float(theta))
     except ValueError:
         pass
-    raise UsageError(f"--pattern is {text!r}; it may be {_PATTERNS} (THETA above 0, such as 1.1)")
+    raise UsageError(f"--pattern is {text!r}; it must be {_PATTERNS} (THETA above 0, such as 1.1)")
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Each part, and behind the first one the gauges.
+    """Runs the parts, and after the first one the gauges.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -235,32 +238,34 @@ def measure(session: RunSession, plan: Plan) -> None:
         if stage == 0 and trims and plan.gauges:
             _gauge_reads(session, plan)
             _gauge_writes(session, plan)
-        session.expect({**session.forecast.remaining, "random": _ahead(plan, stage)})
+        session.expect({**session.forecast.remaining, "random": _remaining_bytes(plan, stage)})
 
 
-def _ahead(plan: Plan, stage: int) -> float:
+def _remaining_bytes(plan: Plan, stage: int) -> float:
+    """Random writes of the parts after this one, at most."""
     rounds = (plan.rule(share).round_bytes for share in plan.shares[stage + 1 :])
     return float(sum(rounds) * plan.rounds_most)
 
 
 def _can_trim(session: RunSession, plan: Plan) -> bool:
-    """Whether the region can be given back to the drive; a warning where spare needs it."""
-    opened = session.target
-    if opened.is_virtual:
+    """Whether the region can be trimmed; adds warnings if not."""
+    target = session.target
+    if target.is_virtual:
         return True
-    drives = opened.identity.get("drives", ())
-    if opened.identity.get("kind") == "block device":
+    drives = target.identity.get("drives", ())
+    if target.identity.get("kind") == "block device":
         if drives and all(drive.get("discard_max_bytes") for drive in drives):
             return True
-        opened.warn(
+        target.warn(
             "no-trim",
-            "The drive takes no trims here, so its state before the fill is not known.",
+            "The drive does not support trim here, so its state before the fill is unknown: use a "
+            "new or securely erased drive, or --drive-writes for a longer run.",
         )
     if plan.spares:
-        opened.warn(
+        target.warn(
             "spare-not-trimmed",
-            "What stays unused could not be trimmed, so the drive may hold old data there and "
-            "gain nothing by it: use a block device that takes trims.",
+            "The unused part of the region could not be trimmed, so the drive may keep old data "
+            "there and gain no spare: use a block device that supports trim.",
         )
     return False
 
@@ -269,7 +274,7 @@ def _fill(session: RunSession, plan: Plan, stage: int, *, trims: bool) -> Outcom
     scope = plan.scope(plan.shares[stage])
     if trims:
         _trim(session, plan, stage)
-    words = f"writing {format_size(scope)} in order"
+    label = f"writing {format_size(scope)} in order"
     job = Job(
         op="write",
         length_bytes=scope,
@@ -277,9 +282,9 @@ def _fill(session: RunSession, plan: Plan, stage: int, *, trims: bool) -> Outcom
         amount_bytes=scope,
         queue_depth=FILL_DEPTH,
     )
-    filled = session.run(Step("fill", words, "fill", stage, value=plan.shares[stage]), job)
+    outcome = session.run(Step("fill", label, "fill", stage, value=plan.shares[stage]), job)
     session.flush(stage)
-    return filled
+    return outcome
 
 
 def _trim(session: RunSession, plan: Plan, stage: int, case: str = "") -> None:
@@ -295,12 +300,9 @@ def _trim(session: RunSession, plan: Plan, stage: int, case: str = "") -> None:
 
 def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> None:
     share = plan.shares[stage]
-    rule, watch, odometer = (
-        plan.rule(share),
-        SteadyMonitor(plan.rule(share)),
-        WriteCounters(session),
-    )
-    odometer.read()
+    rule = plan.rule(share)
+    watch, counters = SteadyMonitor(rule), WriteCounters(session)
+    counters.read()
     seconds = filled.seconds * rule.round_bytes / max(1, filled.bytes)
     for number in range(plan.rounds_most):
         job = _round(plan, stage, number, _interval_ms(seconds))
@@ -308,7 +310,7 @@ def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> Non
         label = f"writes at random, round {number}" + (f", {share:.0%} unused" if share else "")
         step = Step("round", label, "random", stage, number, value=share, rest_s=rest_s)
         outcome = session.run(step, job)
-        odometer.read()
+        counters.read()
         seconds = outcome.seconds
         for length, amount in zip(*outcome.columns(), strict=True):
             watch.add(length, amount)
@@ -331,11 +333,12 @@ def _round(plan: Plan, stage: int, number: int, interval_ms: int) -> Job:
 
 
 def _interval_ms(seconds: float) -> int:
-    """Of a round that will take about so long: fine enough for a kink, coarse enough to keep."""
-    return min(5000, max(1, round(1000 * seconds / _FINE)))
+    """The recording interval of a round that takes about this many seconds."""
+    return min(5000, max(1, round(1000 * seconds / _INTERVALS)))
 
 
 def _gauge_reads(session: RunSession, plan: Plan) -> None:
+    """Random reads; with the write gauge they show the cost of requests without relocation."""
     amount = max(MIB, round(GAUGE_READS * plan.region) // MIB * MIB)
     job = Job(
         op="read",
@@ -346,11 +349,12 @@ def _gauge_reads(session: RunSession, plan: Plan) -> None:
         queue_depth=GAUGE_READ_DEPTH,
         seed=plan.seed,
     )
-    session.run(Step("gauge", "reads at random, as a gauge", "read", case="read"), job)
+    session.run(Step("gauge", "gauge: random reads", "read", case="read"), job)
     session.target.check_uncached()
 
 
 def _gauge_writes(session: RunSession, plan: Plan) -> None:
+    """The writes of the rounds on a trimmed region, each block once: nothing to relocate."""
     _trim(session, plan, 0, "gauge")
     rule = plan.rule(0.0)
     job = Job(
@@ -363,7 +367,7 @@ def _gauge_writes(session: RunSession, plan: Plan) -> None:
         seed=plan.seed,
         interval_ms=_interval_ms(rule.round_bytes / 400e6),
     )
-    label = "the same writes on trimmed flash, as a gauge"
+    label = "gauge: the same writes on trimmed flash"
     step = Step("gauge", label, "random", case="write", rest_s=plan.settle_s)
     session.run(step, job)
     session.flush(0)

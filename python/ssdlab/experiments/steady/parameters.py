@@ -38,7 +38,7 @@ class Steady(Parameters):
     drive_writes: Annotated[
         float | None,
         Parameter(
-            "Overwrite the region this many times (until the rate is steady).",
+            "Overwrite the region this many times (default: until the rate is steady).",
             label="Random writes",
             key="drive_writes",
         ),

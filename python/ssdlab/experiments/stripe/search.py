@@ -1,10 +1,10 @@
-"""How consecutive addresses lie over a drive's units: the questions to ask, one after the other.
+"""Finds how a drive distributes consecutive addresses over its units, by a sequence of probes.
 
-A *period* is a distance at which addresses lie on the same unit; the least is the stripe. Reads at
-multiples of an alignment touch stripe / gcd(stripe, alignment) chunks, so an alignment that is a
-multiple of the stripe touches one unit. From there places are compared in pairs: the chunk is where
-the next unit begins. At last the layout that was found is put to the test at places chosen at
-random. Whatever does not fit leaves no guess behind: there is no regular stripe then.
+A *period* is a distance at which addresses are on the same unit; the smallest is the stripe. Reads
+at multiples of an alignment touch stripe / gcd(stripe, alignment) chunks, so an alignment that is a
+multiple of the stripe touches one unit only. Then pairs of addresses are compared: a chunk ends
+where the next unit begins. Finally the layout is tested at other addresses. If any test
+contradicts it, the result is that there is no regular stripe.
 """
 
 from __future__ import annotations
@@ -12,54 +12,42 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from ssdlab.experiments.stripe.conflict import (
+from ssdlab.experiments.stripe.probes import (
     GRAIN,
     KIB,
-    Ask,
-    Book,
-    Inquiry,
-    ask_until,
-    one_queue,
+    Probe,
+    ProbeLog,
+    Procedure,
+    is_one_queue,
+    repeat_probe,
     share_a_unit,
 )
 
 MIB: Final = 1 << 20
 CURVE_MAX: Final = 4 * MIB
-"""The curve goes so far, and further by halves while it still falls."""
-PLACES_MIN: Final = 16
-"""An alignment leaves at least so many places in the region."""
+"""The largest alignment of the curve; it is doubled further while the rate still falls."""
+ADDRESSES_MIN: Final = 16
+"""The fewest multiples of an alignment that the region must contain."""
 FALLS: Final = 1.4
-"""One unit is slower than all together by this at least: two dies are 1.9 times as fast as one."""
+"""All units together are at least this factor faster than one unit; two dies reach 1.9."""
 LOWER: Final = 0.85
-"""A multiple of a period that is slower by more than noise may be the true one."""
+"""A multiple of a period that is slower than this factor (beyond noise) may be the true period."""
 ODD: Final = (3, 5, 7, 9, 11, 13, 15, 21, 25, 27, 33, 35, 39, 45, 49, 55, 63, 65, 75, 77, 91, 105)
-"""Odd parts of channels x dies, for up to 16 channels of up to 8 dies."""
+"""Odd factors of channels x dies, for up to 16 channels of up to 8 dies."""
 GROWTH: Final = (2, 3, 4, 5, 6, 7, 8)
 EDGES: Final = 8
-"""Chunks whose ends are tested, where there are more."""
+"""The most chunks whose ends are tested."""
 UNITS: Final = 32
-"""Chunks that are held against the first one, where there are more."""
+"""The most chunks that are compared with the first one."""
 TRANSFER_BOUND: Final = 0.65
-"""A unit that does so few reads of twice the size may be moving data all the time."""
+"""With reads of twice the size, a unit below this share of its rate may be limited by transfer."""
 CHANNEL_LEAST: Final = 158.0
-"""MiB/s of a channel (ONFI 2.1). A slower unit senses: where a page is 4 KiB, each of two pages."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Where questions may go: bytes of the region that was written, repeats of the curve."""
-
-    region_bytes: int
-    repeats: int
-
-    def fits(self, period: int) -> bool:
-        """Whether an alignment leaves places enough."""
-        return self.region_bytes // period >= PLACES_MIN
+"""MiB/s of the slowest channel (ONFI 2.1). A slower unit is limited by sensing."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What reads did in MiB/s: on one unit, on two neighbours, where conflicts are fewest."""
+    """Rates of reads in MiB/s: on one unit, on two adjacent units, with the fewest conflicts."""
 
     alone: float
     both: float
@@ -68,7 +56,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Layout:
-    """What was found, in bytes; None where it is not regular, and `why` says so in a sentence."""
+    """The layout in bytes. Chunk and stripe are None if it is not regular; `why` is the reason."""
 
     chunk: int | None
     stripe: int | None
@@ -77,34 +65,39 @@ class Layout:
 
     @property
     def units(self) -> int | None:
-        """Units that a stripe goes over."""
+        """The number of units in a stripe."""
         return self.stripe // self.chunk if self.stripe and self.chunk else None
 
 
 @dataclass
 class _Search:
-    limits: Limits
-    book: Book = field(default_factory=Book)
+    region_bytes: int
+    repeats: int
+    log: ProbeLog = field(default_factory=ProbeLog)
+
+    def fits(self, period: int) -> bool:
+        """Whether the region contains enough multiples of an alignment."""
+        return self.region_bytes // period >= ADDRESSES_MIN
 
     @property
     def powers(self) -> list[int]:
-        """The alignments of the curve that were asked for, ascending."""
+        """The alignments of the curve that were probed, ascending."""
         sizes = [GRAIN << shift for shift in range(32)]
-        return [size for size in sizes if self.book.count(Ask(size))]
+        return [size for size in sizes if self.log.count(Probe(size))]
 
     @property
     def best(self) -> float:
-        """The rate where conflicts are fewest, in MiB/s."""
-        return max(self.book.rate(Ask(size)) for size in self.powers)
+        """The highest rate of the curve in MiB/s: the one with the fewest conflicts."""
+        return max(self.log.rate(Probe(size)) for size in self.powers)
 
     def rate(self, period: int) -> float:
-        """The rate at an alignment that was asked for."""
-        return self.book.rate(Ask(period))
+        """The rate at an alignment that was probed, in MiB/s."""
+        return self.log.rate(Probe(period))
 
 
-def search(limits: Limits) -> Inquiry[Layout]:
-    """Finds the layout by asking; ends with what is known."""
-    state = _Search(limits)
+def search(region_bytes: int, repeats: int) -> Procedure[Layout]:
+    """Finds the layout of a written region; `repeats` is the number of probes per alignment."""
+    state = _Search(region_bytes, repeats)
     yield from _curve(state)
     start = yield from _some_period(state)
     if start is None:
@@ -112,91 +105,92 @@ def search(limits: Limits) -> Inquiry[Layout]:
     stripe = yield from _least_period(state, start)
     chunk = yield from _chunk(state, stripe)
     if chunk is None:
-        return Layout(None, None, f"what lies {_kib(stripe)} apart conflicts, but no chunk is seen")
+        why = f"addresses {_kib(stripe)} apart conflict, but no end of a chunk was found"
+        return Layout(None, None, why)
     why = yield from _contradiction(state, stripe, *chunk)
     if why:
         return Layout(None, None, why)
     first, size = chunk
-    pair = Ask(stripe, tuple(sorted((0, first % stripe))))
-    rates = Rates(state.rate(stripe), state.book.rate(pair), state.best)
+    pair = Probe(stripe, tuple(sorted((0, first % stripe))))
+    rates = Rates(state.rate(stripe), state.log.rate(pair), state.best)
     return Layout(size, stripe, _tested(stripe, size), rates)
 
 
-def _curve(state: _Search) -> Inquiry[None]:
-    """Powers of two, taking turns; further ones while the last doubling still slows reads."""
+def _curve(state: _Search) -> Procedure[None]:
+    """Probes powers of two in turns; continues while the last doubling still slows reads down."""
     sizes = [GRAIN << shift for shift in range((CURVE_MAX // GRAIN).bit_length())]
-    sizes = [size for size in sizes if state.limits.fits(size)]
-    for repeat in range(state.limits.repeats):
+    sizes = [size for size in sizes if state.fits(size)]
+    for repeat in range(state.repeats):
         for size in sizes:
-            yield from ask_until(state.book, Ask(size), repeat + 1)
+            yield from repeat_probe(state.log, Probe(size), repeat + 1)
     last = sizes[-1]
-    while state.limits.fits(2 * last) and state.rate(last) < LOWER * state.rate(last // 2):
+    while state.fits(2 * last) and state.rate(last) < LOWER * state.rate(last // 2):
         last *= 2
-        yield from ask_until(state.book, Ask(last), state.limits.repeats)
+        yield from repeat_probe(state.log, Probe(last), state.repeats)
 
 
-def _some_period(state: _Search) -> Inquiry[int | None]:
-    """An alignment that touches one unit alone: a power of two, or one times an odd number."""
+def _some_period(state: _Search) -> Procedure[int | None]:
+    """An alignment that touches one unit only: a power of two, or that times an odd number."""
     for size in state.powers:
         if (yield from _is_one_unit(state, size)):
-            return (yield from _grown(state, size))
+            return (yield from _longer_period(state, size))
     for base in _bases(state):
         for odd in ODD:
-            if state.limits.fits(base * odd) and (yield from _is_one_unit(state, base * odd)):
-                return (yield from _grown(state, base * odd))
+            if state.fits(base * odd) and (yield from _is_one_unit(state, base * odd)):
+                return (yield from _longer_period(state, base * odd))
     return None
 
 
 def _bases(state: _Search) -> list[int]:
-    """Powers of two that may hold all twos of the stripe, the likeliest first."""
+    """Powers of two that may contain all factors 2 of the stripe, the most likely first."""
     floor = min(state.rate(size) for size in state.powers)
     level = min(size for size in state.powers if state.rate(size) <= floor / LOWER)
     likely = 2 * level if level > GRAIN else 256 * KIB
     return list(dict.fromkeys((likely, 256 * KIB, CURVE_MAX)))
 
 
-def _is_one_unit(state: _Search, period: int) -> Inquiry[bool]:
-    """Whether an alignment has one queue, which is not that of something all share."""
-    ask = Ask(period)
-    yield from ask_until(state.book, ask, 1)
-    if state.book.rate(ask) * FALLS > state.best:
+def _is_one_unit(state: _Search, period: int) -> Procedure[bool]:
+    """Whether reads at an alignment share one queue that other reads do not share."""
+    probe = Probe(period)
+    yield from repeat_probe(state.log, probe, 1)
+    if state.log.rate(probe) * FALLS > state.best:
         return False
-    single = yield from one_queue(state.book, ask)
-    return single is True
+    one_queue = yield from is_one_queue(state.log, probe)
+    return one_queue is True
 
 
-def _grown(state: _Search, period: int) -> Inquiry[int]:
-    """A multiple of it, where the queue was not a unit's but that of a channel with several."""
+def _longer_period(state: _Search, period: int) -> Procedure[int]:
+    """A multiple of the period, if its queue was that of a channel with several dies."""
     longer = [size for size in state.powers if size > period]
     candidates = [period * factor for factor in GROWTH] + longer
     for size in sorted(set(candidates)):
-        if not state.limits.fits(size):
+        if not state.fits(size):
             continue
-        yield from ask_until(state.book, Ask(size), 2)
+        yield from repeat_probe(state.log, Probe(size), 2)
         if state.rate(size) >= LOWER * state.rate(period):
             continue
-        pair = Ask(size, (0, period))
-        if (yield from share_a_unit(state.book, pair)) is False:
-            return (yield from _grown(state, size))
+        pair = Probe(size, (0, period))
+        if (yield from share_a_unit(state.log, pair)) is False:
+            return (yield from _longer_period(state, size))
     return period
 
 
-def _least_period(state: _Search, period: int) -> Inquiry[int]:
-    """The least period that divides a period."""
+def _least_period(state: _Search, period: int) -> Procedure[int]:
+    """The smallest period that divides a period."""
     for prime in (2, 3, 5, 7, 11, 13):
         while period % (prime * GRAIN) == 0 and period // prime > GRAIN:
             shorter = period // prime
             if not (yield from _is_one_unit(state, shorter)):
                 break
-            pair = Ask(period, (0, shorter))
-            if not (yield from share_a_unit(state.book, pair)):
+            pair = Probe(period, (0, shorter))
+            if not (yield from share_a_unit(state.log, pair)):
                 break
             period = shorter
     return period
 
 
-def _chunk(state: _Search, stripe: int) -> Inquiry[tuple[int, int] | None]:
-    """Where the second chunk begins, and how long it is; None where no edge is found."""
+def _chunk(state: _Search, stripe: int) -> Procedure[tuple[int, int] | None]:
+    """Start and length of the second chunk; None if no edge is found."""
     first = yield from _edge(state, stripe, 0)
     if first is None:
         return None
@@ -204,8 +198,8 @@ def _chunk(state: _Search, stripe: int) -> Inquiry[tuple[int, int] | None]:
     return None if second is None else (first, second)
 
 
-def _edge(state: _Search, stripe: int, start: int) -> Inquiry[int | None]:
-    """How far from `start` its unit reaches, in bytes."""
+def _edge(state: _Search, stripe: int, start: int) -> Procedure[int | None]:
+    """Bytes from `start` to the end of its chunk; None if no end is found."""
     inside, outside = 0, 0
     for shift in range((stripe // GRAIN).bit_length()):
         apart = GRAIN << shift
@@ -225,13 +219,13 @@ def _edge(state: _Search, stripe: int, start: int) -> Inquiry[int | None]:
     return outside
 
 
-def _same(state: _Search, stripe: int, one: int, other: int) -> Inquiry[bool | None]:
-    places = tuple(sorted((one % stripe, other % stripe)))
-    return (yield from share_a_unit(state.book, Ask(stripe, places)))
+def _same(state: _Search, stripe: int, one: int, other: int) -> Procedure[bool | None]:
+    offsets = tuple(sorted((one % stripe, other % stripe)))
+    return (yield from share_a_unit(state.log, Probe(stripe, offsets)))
 
 
-def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Inquiry[str]:
-    """What does not fit the layout, in a sentence; "" where all does."""
+def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Procedure[str]:
+    """Tests the layout; returns the first contradiction, or ""."""
     if stripe % chunk or stripe // chunk < 2:
         return f"chunks of {_kib(chunk)} do not fill the {_kib(stripe)} after which it repeats"
     for begin in _begins(stripe, first, chunk, EDGES):
@@ -243,43 +237,46 @@ def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Inqui
             return f"no new unit begins {_kib(begin % stripe)} into the stripe"
     for begin in _begins(stripe, first, chunk, UNITS):
         if (yield from _same(state, stripe, first, begin)) is not False:
-            return f"a unit comes twice in {_kib(stripe)}"
+            return f"a unit occurs twice in {_kib(stripe)}"
     return (yield from _hidden_dies(state, stripe, first, chunk))
 
 
 def _begins(stripe: int, first: int, chunk: int, most: int) -> list[int]:
-    """Where chunks begin: all but the one at `first`, or `most` of them, evenly chosen."""
+    """Starts of the chunks except the one at `first`; at most about `most`, evenly spaced."""
     others = stripe // chunk - 1
     chosen = {1 + number * others // min(most, others) for number in range(min(most, others))}
     return [first + number * chunk for number in sorted(chosen | {others})]
 
 
-def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Inquiry[str]:
-    """Several dies behind one channel pass for one unit, where the channel is slower than they."""
-    alone = Ask(stripe, (first % stripe,))
-    yield from ask_until(state.book, alone, 3)
-    fast = state.book.rate(alone)
+def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedure[str]:
+    """Checks that a unit is one die: a channel slower than its dies makes them look like one."""
+    alone = Probe(stripe, (first % stripe,))
+    yield from repeat_probe(state.log, alone, 3)
+    fast = state.log.rate(alone)
     if fast <= CHANNEL_LEAST:
         return ""
     if chunk < 2 * GRAIN:
-        return "units are fast enough to be channels, and chunks too small to tell"
-    twice = Ask(stripe, (first % stripe,), 2 * GRAIN)
-    yield from ask_until(state.book, twice, 3)
-    if state.book.rate(twice) / 2 < TRANSFER_BOUND * fast:
-        return "a unit is busy moving data, so several dies may hide behind each"
+        return "units are fast enough to be channels, and chunks are too small to tell them apart"
+    twice = Probe(stripe, (first % stripe,), 2 * GRAIN)
+    yield from repeat_probe(state.log, twice, 3)
+    if state.log.rate(twice) / 2 < TRANSFER_BOUND * fast:
+        return "units are limited by data transfer, so each may be a channel with several dies"
     return ""
 
 
 def _no_period(state: _Search) -> str:
     floor = min(state.rate(size) for size in state.powers)
     if floor * FALLS > state.best:
-        return "reads are as fast at every alignment"
-    return "alignments differ, but at none do all reads wait in one queue"
+        return "reads are equally fast at every alignment"
+    return "rates differ between alignments, but at none do all reads wait in one queue"
 
 
 def _tested(stripe: int, chunk: int) -> str:
     ends, units = (len(_begins(stripe, 0, chunk, most)) for most in (EDGES, UNITS))
-    return f"the ends of {ends} chunks were tested, and {units + 1} for units of their own: all fit"
+    return (
+        f"the ends of {ends} chunks were confirmed, and that {units + 1} chunks are on different "
+        "units"
+    )
 
 
 def _kib(size: int) -> str:

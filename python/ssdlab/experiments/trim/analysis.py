@@ -1,14 +1,15 @@
-"""Does a discard reach the flash? What is declared, what was sent, and what was seen, weighed.
+"""Decides whether a discard reaches the flash.
 
-What is seen counts most, then what the kernel counted as sent, then what layers declare:
+The evidence, strongest first: what the blocks read as, the discards that the kernel counted, and
+what each layer declares.
 
-* Zeros (or FFh) where random bytes were: the discard got through, unless no drive was sent one. A
-  thin pool gives zeros for what it freed itself.
-* The old bytes: it did not get through where none was sent. Where the drives were sent it, nothing
-  follows: a drive may keep what it need not keep, or take its time.
-* Neither: the blocks are another file's now, or encrypted; nothing follows.
-* Nothing could be read: a layer that declares that it passes none is believed, for the kernel then
-  sends none; one that declares that it does is not, but for what is freed below it.
+* Zeros (or FFh) instead of the random bytes: the discard reached the drive, unless no drive was
+  sent one: a thin pool returns zeros for blocks that it freed itself.
+* The old bytes: the discard did not reach the drive, if none was sent. If drives were sent
+  discards, the result is undecided: a drive may ignore a discard or apply it later.
+* Other bytes: the blocks belong to another file now, or are encrypted: undecided.
+* Nothing could be read: a layer that declares that it passes no discards is trusted, because the
+  kernel then sends none. A layer that declares support is trusted only if space was freed below.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from ssdlab.experiments.trim import twin_analysis as trim_twin
 from ssdlab.records import Finding
 
 MOST: Final = 0.5
-"""So much of what was marked must be seen, counted or freed for it to stand for all of it."""
+"""Share of the marked bytes that must be read, counted or freed to stand for all of them."""
 _SENT_LEAST: Final = 0.01
-"""Of what was marked; less than this is other programs' doing, or none."""
-_WHENS: Final = ("trimmed", "deleted")  # the last look comes first
+"""Share of the marked bytes; fewer discards than this come from other programs."""
+_WHENS: Final = ("trimmed", "deleted")  # the last read-back first
 _KINDS: Final = ("zeros", "ones", "old", "other")
 _PASSES: Final = {1.0: "yes", 0.0: "no", None: "unknown"}
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """Whether it reaches the flash (None: undecided), the layer that stops it, and why."""
+class Decision:
+    """Whether discards reach the flash (None: undecided), the layer that stops them, and why."""
 
     reaches: bool | None
     layer: str | None
@@ -41,181 +42,190 @@ class Weighed:
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row a layer and a step; `reaches`, `layer` that stops it, what `reads_back`."""
+    """A row for each layer and step; findings `reaches`, `layer` and `reads_back`."""
     if evidence.virtual:
         return trim_twin.conclude(evidence)
-    rows = [*_declared(evidence), *_looks(evidence), *_counts(evidence)]
+    rows = [*_declared(evidence), *_read_backs(evidence), *_counts(evidence)]
     if not _ended(evidence):
         ended = ENDINGS[evidence.outcome]
         return Conclusion(
             rows, {}, f"{ended} before the blocks were discarded: too little to tell."
         )
     back, why = reads_back(evidence)
-    weighed = weigh(evidence, back)
-    found = {
-        "reaches": Finding(weighed.reaches, "", None, None, weighed.why),
-        "layer": Finding(weighed.layer, "", None, None, _why_layer(weighed)),
+    decision = decide(evidence, back)
+    findings = {
+        "reaches": Finding(decision.reaches, "", None, None, decision.why),
+        "layer": Finding(decision.layer, "", None, None, _why_layer(decision)),
         "reads_back": Finding(back, "", None, None, why),
     }
-    return Conclusion(rows, found, _sentence(weighed))
+    return Conclusion(rows, findings, _sentence(decision))
 
 
 def reads_back(evidence: Evidence) -> tuple[str | None, str]:
-    """What is read where was discarded, "zeros", "old data" or "other", and the counts behind it.
+    """What discarded blocks read as ("zeros", "old data" or "other"), and the counts.
 
-    None where nothing was read.
+    None if nothing was read.
     """
-    seen = _seen(evidence)
-    if seen is None:
-        return None, _why_not_read(evidence)
-    whole = sum(seen.values())
-    if not _is_controlled(evidence, whole):
-        return "other", "while they were the file's the blocks did not read as written"
-    told = ", ".join(f"{size:.4g} MiB {_WORDS[kind]}" for kind, size in seen.items() if size)
-    if seen["old"] == 0 and seen["zeros"] >= MOST * whole:
-        return "zeros", f"of {whole:.4g} MiB: {told}"
-    if seen["zeros"] + seen["ones"] == 0 and seen["old"] >= MOST * whole:
-        return "old data", f"of {whole:.4g} MiB: {told}"
-    return "other", f"of {whole:.4g} MiB: {told}"
+    counts = _last_read_back(evidence)
+    if counts is None:
+        return None, _detail(evidence, "not_read") or "nothing was read"
+    total = sum(counts.values())
+    if not _addresses_are_right(evidence, total):
+        return "other", "before the file was deleted, the blocks did not read as written"
+    why = f"of {total:.4g} MiB: {_listed(counts)}"
+    if counts["old"] == 0 and counts["zeros"] >= MOST * total:
+        return "zeros", why
+    if counts["zeros"] + counts["ones"] == 0 and counts["old"] >= MOST * total:
+        return "old data", why
+    return "other", why
 
 
-_WORDS: Final = {
+_KIND_NAMES: Final = {
     "zeros": "zeros",
     "ones": "FFh",
     "old": "as written",
-    "other": "neither (perhaps another file's by now)",
+    "other": "neither (perhaps of another file by now)",
 }
 
 
-def weigh(evidence: Evidence, back: str | None) -> Weighed:
-    """The decision, from what was seen, what was sent and what is declared."""
-    stops = _word(evidence, "stops")
+def _listed(counts: dict[str, float]) -> str:
+    return ", ".join(f"{mib:.4g} MiB {_KIND_NAMES[kind]}" for kind, mib in counts.items() if mib)
+
+
+def decide(evidence: Evidence, back: str | None) -> Decision:
+    """Decides from what was read back, the discards sent, and what layers declare."""
+    stops = _detail(evidence, "stops")
     if back == "zeros" or _all_ones(evidence):
-        return _gone(evidence, stops)
+        return _if_gone(evidence, stops)
     if back == "old data":
-        return _still_there(evidence, stops)
-    return _unseen(evidence, stops, "nothing" if back is None else "nothing certain")
+        return _if_unchanged(evidence, stops)
+    return _if_unknown(evidence, stops, "nothing" if back is None else "nothing conclusive")
 
 
-def _gone(evidence: Evidence, stops: str | None) -> Weighed:
-    sent = _one(evidence, "sent_drives_mib")
+def _if_gone(evidence: Evidence, stops: str | None) -> Decision:
+    sent = _last_value(evidence, "sent_drives_mib")
     if sent is not None and sent < _SENT_LEAST * _marked_mib(evidence):
-        return Weighed(
+        return Decision(
             False,
-            _last_that_got(evidence),
-            "the marked bytes are gone, but no drive was sent a discard: a layer above gives zeros",
+            _lowest_reached(evidence),
+            "the marked bytes are gone, but no drive was sent a discard: a layer above it returns "
+            "zeros",
         )
-    after = "" if stops is None else f", although {stops} declares that it passes none"
-    return Weighed(True, "none", f"the marked bytes are gone from the device{after}")
+    although = "" if stops is None else f", although {stops} declares that it passes no discards"
+    return Decision(True, "none", f"the marked bytes are gone from the device{although}")
 
 
-def _still_there(evidence: Evidence, stops: str | None) -> Weighed:
-    sent = _one(evidence, "sent_drives_mib")
+def _if_unchanged(evidence: Evidence, stops: str | None) -> Decision:
+    sent = _last_value(evidence, "sent_drives_mib")
     if stops is not None:
-        return Weighed(
-            False, stops, f"the marked bytes are still there, and {stops} declares it passes none"
+        return Decision(
+            False,
+            stops,
+            f"the marked bytes are unchanged, and {stops} declares that it passes no discards",
         )
     if sent is not None and sent >= MOST * _marked_mib(evidence):
-        return Weighed(
+        return Decision(
             None,
             None,
-            f"drives were sent {sent:.4g} MiB of discards and still give the old data: they may "
-            "drop it later, or keep what they need not keep",
+            f"drives were sent {sent:.4g} MiB of discards and still return the old data: they may "
+            "drop it later, or ignore the discards",
         )
     if sent is not None and sent < _SENT_LEAST * _marked_mib(evidence):
-        return Weighed(
+        return Decision(
             False,
-            _last_that_got(evidence),
-            f"the marked bytes are still there, and no drive was sent a discard{_asked(evidence)}",
+            _lowest_reached(evidence),
+            f"the marked bytes are unchanged, and no drive was sent a discard{_refusal(evidence)}",
         )
-    return Weighed(None, None, "the marked bytes are still there; what was sent is not known")
+    return Decision(
+        None, None, "the marked bytes are unchanged; the number of discards sent is unknown"
+    )
 
 
-def _unseen(evidence: Evidence, stops: str | None, read: str) -> Weighed:
+def _if_unknown(evidence: Evidence, stops: str | None, read: str) -> Decision:
     if stops is not None:
-        return Weighed(False, stops, f"{stops} declares that it passes none; {read} was read")
+        why = f"{stops} declares that it passes no discards; {read} was read"
+        return Decision(False, stops, why)
     freed = _freed_mib(evidence)
     if freed >= MOST * _marked_mib(evidence):
-        return Weighed(True, "none", f"{freed:.4g} MiB were freed below; {read} was read")
-    sent = _one(evidence, "sent_drives_mib")
+        return Decision(True, "none", f"{freed:.4g} MiB were freed below; {read} was read")
+    sent = _last_value(evidence, "sent_drives_mib")
     if sent is not None and sent >= MOST * _marked_mib(evidence):
         why = f"drives were sent {sent:.4g} MiB of discards; {read} was read"
     else:
-        why = f"{read} was read, and few or no discards were counted{_asked(evidence)}"
-    return Weighed(None, None, why)
+        why = f"{read} was read, and few or no discards were counted{_refusal(evidence)}"
+    return Decision(None, None, why)
 
 
-def _last_that_got(evidence: Evidence) -> str:
-    """The lowest layer that was sent the discard, which ends there; else the file system."""
+def _lowest_reached(evidence: Evidence) -> str:
+    """The lowest layer that was sent the discard; the file system if none was."""
     least = _SENT_LEAST * _marked_mib(evidence)
-    got: list[str] = [
+    reached: list[str] = [
         row["detail"] for row in evidence.observed("sent_mib") if row["value"] >= least
     ]
     names: dict[str, str] = {
         row["device"]: f"{row['device']} ({row['layer']})" for row in _declared(evidence)
     }
-    if got:
-        return names.get(got[-1], got[-1])
+    if reached:
+        return names.get(reached[-1], reached[-1])
     systems = [row for row in _declared(evidence) if row["layer"] == "file system"]
     return f"{systems[0]['device']} (file system)" if systems else "none"
 
 
-def _sentence(weighed: Weighed) -> str:
-    if weighed.reaches is None:
-        return f"Undecided whether a discard reaches the flash: {weighed.why}."
-    if weighed.reaches:
-        return f"A discard gets through: {weighed.why}."
-    return f"A discard does not get through; {weighed.layer} stops it: {weighed.why}."
+def _sentence(decision: Decision) -> str:
+    if decision.reaches is None:
+        return f"Undecided whether discards reach the flash: {decision.why}."
+    if decision.reaches:
+        return f"Discards reach the flash: {decision.why}."
+    return f"Discards do not reach the flash; {decision.layer} stops them: {decision.why}."
 
 
-def _why_layer(weighed: Weighed) -> str:
-    if weighed.reaches is None:
+def _why_layer(decision: Decision) -> str:
+    if decision.reaches is None:
         return "undecided"
-    return "no layer stops it" if weighed.reaches else weighed.why
+    return "no layer stops it" if decision.reaches else decision.why
 
 
-def _asked(evidence: Evidence) -> str:
-    """What became of the request to discard, where it was not done."""
-    told = _word(evidence, "fitrim_mib") or _word(evidence, "discard_mib")
-    return f" (asking for it was {told})" if told else ""
+def _refusal(evidence: Evidence) -> str:
+    """Why the discard was not carried out, if it was not."""
+    detail = _detail(evidence, "fitrim_mib") or _detail(evidence, "discard_mib")
+    return f" (the request to discard: {detail})" if detail else ""
 
 
 def _declared(evidence: Evidence) -> list[dict[str, Any]]:
     rows = []
     for row in evidence.observed("passes"):
-        told = msgspec.json.decode(row["detail"])
+        passage = msgspec.json.decode(row["detail"])
         rows.append(
             {
-                "step": "declared, below" if told["below_file"] else "declared",
-                "layer": told["layer"],
-                "device": told["device"],
+                "step": "declared, below" if passage["below_file"] else "declared",
+                "layer": passage["layer"],
+                "device": passage["device"],
                 "passes": _PASSES[row["value"]],
-                "detail": told["why"],
+                "detail": passage["why"],
             }
         )
     return rows
 
 
-def _looks(evidence: Evidence) -> list[dict[str, Any]]:
-    """A row for each look at the blocks, and for the request to discard, in their order."""
-    rows = [_look_row(evidence, "written", "read before deleting")]
-    rows.append(_look_row(evidence, "deleted", "read after deleting"))
-    asked = [*evidence.observed("fitrim_mib"), *evidence.observed("discard_mib")]
-    for each in asked:
-        said = each["detail"] or f"{each['value']:.4g} MiB, by its own count"
-        rows.append(_row("asked to discard", said))
-    rows.append(_look_row(evidence, "trimmed", "read after discarding"))
-    rows += [_row("not read", each["detail"]) for each in evidence.observed("not_read")]
+def _read_backs(evidence: Evidence) -> list[dict[str, Any]]:
+    """A row for each time the blocks were read, and for the request to discard, in order."""
+    rows = [_read_back_row(evidence, "written", "read before deleting")]
+    rows.append(_read_back_row(evidence, "deleted", "read after deleting"))
+    requests = [*evidence.observed("fitrim_mib"), *evidence.observed("discard_mib")]
+    for request in requests:
+        detail = request["detail"] or f"{request['value']:.4g} MiB, by its own count"
+        rows.append(_row("asked to discard", detail))
+    rows.append(_read_back_row(evidence, "trimmed", "read after discarding"))
+    rows += [_row("not read", row["detail"]) for row in evidence.observed("not_read")]
     return [row for row in rows if row is not None]
 
 
-def _look_row(evidence: Evidence, when: str, step: str) -> dict[str, Any] | None:
-    seen = _seen_at(evidence, when)
-    if seen is None:
+def _read_back_row(evidence: Evidence, when: str, step: str) -> dict[str, Any] | None:
+    counts = _read_back(evidence, when)
+    if counts is None:
         return None
-    told = ", ".join(f"{size:.4g} MiB {_WORDS[kind]}" for kind, size in seen.items() if size)
-    waited = _one(evidence, f"waited_{when}_s")
-    return _row(step, told + (f"; waited {waited:.3g} s" if waited else ""))
+    waited = _last_value(evidence, f"waited_{when}_s")
+    return _row(step, _listed(counts) + (f"; waited {waited:.3g} s" if waited else ""))
 
 
 def _counts(evidence: Evidence) -> list[dict[str, Any]]:
@@ -227,47 +237,43 @@ def _counts(evidence: Evidence) -> list[dict[str, Any]]:
     for when in ("before", "written", "after"):
         for row in evidence.observed(f"used_{when}_mib"):
             used.setdefault(row["detail"], []).append(f"{when} {row['value']:.5g} MiB")
-    return sent + [_row("in use below", ", ".join(told), name) for name, told in used.items()]
+    return sent + [_row("in use below", ", ".join(sizes), name) for name, sizes in used.items()]
 
 
 def _row(step: str, detail: str, device: str | None = None) -> dict[str, Any]:
     return {"step": step, "layer": None, "device": device, "passes": None, "detail": detail}
 
 
-def _seen(evidence: Evidence) -> dict[str, float] | None:
-    """MiB by what was read there, at the last look."""
-    looks = (_seen_at(evidence, when) for when in _WHENS)
-    return next((seen for seen in looks if seen is not None), None)
+def _last_read_back(evidence: Evidence) -> dict[str, float] | None:
+    """MiB by kind of content, when the blocks were last read after deleting."""
+    read_backs = (_read_back(evidence, when) for when in _WHENS)
+    return next((counts for counts in read_backs if counts is not None), None)
 
 
-def _seen_at(evidence: Evidence, when: str) -> dict[str, float] | None:
-    found = {kind: _one(evidence, f"{kind}_{when}_mib") for kind in _KINDS}
-    return {kind: size for kind, size in found.items() if size is not None} or None
+def _read_back(evidence: Evidence, when: str) -> dict[str, float] | None:
+    counts = {kind: _last_value(evidence, f"{kind}_{when}_mib") for kind in _KINDS}
+    return {kind: mib for kind, mib in counts.items() if mib is not None} or None
 
 
 def _all_ones(evidence: Evidence) -> bool:
-    """FFh throughout, which was not written: erased flash, as some drives give it."""
-    seen = _seen(evidence)
-    if seen is None or not seen["ones"]:
+    """Whether all blocks read as FFh: some drives return erased flash so."""
+    counts = _last_read_back(evidence)
+    if counts is None or not counts["ones"]:
         return False
-    whole = sum(seen.values())
-    return seen["ones"] == whole and _is_controlled(evidence, whole)
+    total = sum(counts.values())
+    return counts["ones"] == total and _addresses_are_right(evidence, total)
 
 
-def _is_controlled(evidence: Evidence, whole: float) -> bool:
-    """Whether all of it read as written while it was the file's: then the addresses are right."""
-    return _one(evidence, "old_written_mib") == whole
+def _addresses_are_right(evidence: Evidence, total_mib: float) -> bool:
+    """Whether all blocks read as written before the file was deleted."""
+    return _last_value(evidence, "old_written_mib") == total_mib
 
 
 def _freed_mib(evidence: Evidence) -> float:
-    """How much less is in use below, by the count of what lies there, than before the discard."""
+    """Space that the layers below freed during the discard, by their own counts."""
     after = {row["detail"]: row["value"] for row in evidence.observed("used_after_mib")}
     written = evidence.observed("used_written_mib")
     return float(sum(row["value"] - after.get(row["detail"], row["value"]) for row in written))
-
-
-def _why_not_read(evidence: Evidence) -> str:
-    return _word(evidence, "not_read") or "nothing was read"
 
 
 def _ended(evidence: Evidence) -> bool:
@@ -278,11 +284,11 @@ def _marked_mib(evidence: Evidence) -> float:
     return float(evidence.parameters["size_mib"])
 
 
-def _one(evidence: Evidence, name: str) -> float | None:
+def _last_value(evidence: Evidence, name: str) -> float | None:
     rows = evidence.observed(name)
     return rows[-1]["value"] if rows else None
 
 
-def _word(evidence: Evidence, name: str) -> str | None:
+def _detail(evidence: Evidence, name: str) -> str | None:
     rows = evidence.observed(name)
     return rows[-1]["detail"] or None if rows else None

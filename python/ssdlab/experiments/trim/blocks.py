@@ -1,7 +1,7 @@
-"""Which blocks of the device are the file's, and which of them are looked at.
+"""Finds the blocks of the test file on its device, and selects the ones to read back.
 
-Looked at is the middle of each extent: at its ends a drive's or file system's unit of discards may
-stick out, and stays mapped rightly.
+Only the middle of each extent is read: a discard unit that is partly outside the extent stays
+mapped, correctly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ssdlab.storage_stack.layers import devices_of_mount
 from ssdlab.storage_stack.mounts import Mount
 from ssdlab.units import format_size
 
-_NO_PLACE: Final = (
+_NO_ADDRESS: Final = (
     ExtentFlag.UNKNOWN
     | ExtentFlag.DELALLOC
     | ExtentFlag.ENCODED
@@ -34,11 +34,11 @@ _NO_PLACE: Final = (
 
 
 @dataclass(frozen=True)
-class Places:
-    """Spans to look at, in the file and on its device, and whole extents on the device.
+class FileBlocks:
+    """Spans to read back, in the file and on its device, and the file's extents on the device.
 
-    `why_not` says why there is nothing to look at; "" where there is. Without extents the file
-    system cannot be asked to discard just them.
+    `why_not` says why nothing can be read back; "" if it can. Without `extents` FITRIM cannot be
+    limited to the file's blocks.
     """
 
     in_file: tuple[Span, ...] = ()
@@ -48,7 +48,7 @@ class Places:
 
 
 def device_below(mount: Mount) -> BlockDevice | None:
-    """The one block device whose bytes a file system's addresses count; None if there is none."""
+    """The block device to which a file system's FIEMAP addresses refer; None if not exactly one."""
     devices = devices_of_mount(mount)
     if len(devices) != 1 or mount.fs_type in COPY_ON_WRITE:
         return None
@@ -56,36 +56,36 @@ def device_below(mount: Mount) -> BlockDevice | None:
 
 
 def _is_node_of(node: Path, device: BlockDevice) -> bool:
-    """Whether /dev has the device under its usual name: never another device in its place."""
+    """Whether the node in /dev is this device and not another one."""
     try:
         return node.stat().st_rdev == os.makedev(device.major, device.minor)
     except OSError:
         return False
 
 
-def places_of(extents: Iterable[Extent], unit: int) -> Places:
-    """Where to look, at `unit` bytes from both ends of each extent and in whole units."""
+def blocks_of(extents: Iterable[Extent], unit: int) -> FileBlocks:
+    """The blocks to read back; `unit` is the discard granularity in bytes."""
     listed = list(extents)
-    if not listed or all_flags(listed) & _NO_PLACE:
-        return Places(why_not="the file system does not tell addresses that can be read")
+    if not listed or all_flags(listed) & _NO_ADDRESS:
+        return FileBlocks(why_not="the file system does not report readable addresses")
     whole = tuple((extent.physical, extent.length) for extent in listed)
     spans = [(extent, middle(extent.physical, extent.length, unit)) for extent in listed]
-    kept = [(extent, span) for extent, span in spans if span[1] > 0]
-    if not kept:
-        return Places(
+    usable = [(extent, span) for extent, span in spans if span[1] > 0]
+    if not usable:
+        return FileBlocks(
             extents=whole,
-            why_not=f"no piece of the file is as large as four units of {format_size(unit)}, in "
-            "which discards are done; give a larger --size",
+            why_not=f"no extent of the file is as large as four discard units of "
+            f"{format_size(unit)}; give a larger --size",
         )
-    return Places(
-        in_file=tuple((e.logical + span[0] - e.physical, span[1]) for e, span in kept),
-        on_device=tuple(span for _, span in kept),
+    return FileBlocks(
+        in_file=tuple((e.logical + span[0] - e.physical, span[1]) for e, span in usable),
+        on_device=tuple(span for _, span in usable),
         extents=whole,
     )
 
 
 def middle(start: int, length: int, unit: int) -> Span:
-    """Whole units that lie at least one unit from both ends; a length of 0 where there are none."""
+    """The whole units at least one unit away from both ends; of length 0 if there are none."""
     unit = max(unit, BLOCK)
     first = -(-(start + unit) // unit) * unit
     last = (start + length - unit) // unit * unit

@@ -1,7 +1,7 @@
-"""What was written, so that it is known again, and what a look at the blocks found.
+"""Compares blocks with what was written there.
 
-Of the content only digests are kept, in memory: a freed block may hold another's data by the time
-it is read, and that is nobody's business. It counts as "other" and says nothing.
+Only digests are kept, and only in memory: a freed block may contain another file's data by the time
+it is read. Such a block counts as "other" and decides nothing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy.typing as npt
 from ssdlab.device import DirectReader
 
 BLOCK: Final = 4096
-"""Bytes that are told apart: no file system here frees less, few drives map less."""
+"""Bytes that are compared at a time: no supported file system frees less, few drives map less."""
 Span = tuple[int, int]
-"""A range of bytes: where it starts, and how long it is; both multiples of `BLOCK`."""
+"""Start and length of a range in bytes, both multiples of `BLOCK`."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many blocks read as zeros, as ones (FFh), as what was written there, or as neither."""
+    """Numbers of blocks that read as zeros, as FFh, as written, or as other bytes."""
 
     zeros: int = 0
     ones: int = 0
@@ -33,17 +33,17 @@ class Tally:
 
     @property
     def blocks(self) -> int:
-        """All that were read."""
+        """The number of blocks that were read."""
         return self.zeros + self.ones + self.old + self.other
 
     @property
     def is_gone(self) -> bool:
-        """Whether nothing is left of what was written: there is nothing to wait for."""
+        """Whether no block reads as written any more."""
         return self.blocks > 0 and self.old == 0
 
 
 def digests(source: DirectReader, spans: Sequence[Span]) -> list[bytes]:
-    """One digest a block, in the order of the spans.
+    """One digest for each block, in the order of the spans.
 
     Raises:
         OSError: a read failed.
@@ -52,7 +52,7 @@ def digests(source: DirectReader, spans: Sequence[Span]) -> list[bytes]:
 
 
 def tally(source: DirectReader, spans: Sequence[Span], known: Sequence[bytes]) -> Tally:
-    """Compares each block with zeros, with ones and with the digest of what was written there.
+    """Compares each block with zeros, with FFh and with the digest of what was written there.
 
     Raises:
         OSError: a read failed.
@@ -61,8 +61,8 @@ def tally(source: DirectReader, spans: Sequence[Span], known: Sequence[bytes]) -
     for piece in _rows(source, spans):
         is_zero, is_ones = ~piece.any(axis=1), (piece == 0xFF).all(axis=1)
         zeros, ones = zeros + int(is_zero.sum()), ones + int(is_ones.sum())
-        for place in np.flatnonzero(~(is_zero | is_ones)):
-            old += _digest(piece[place]) == known[at + int(place)]
+        for index in np.flatnonzero(~(is_zero | is_ones)):
+            old += _digest(piece[index]) == known[at + int(index)]
         at += len(piece)
     assert at == len(known), f"{at} blocks were read, and {len(known)} are known"
     return Tally(zeros, ones, old, at - zeros - ones - old)

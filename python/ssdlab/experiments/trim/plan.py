@@ -1,4 +1,4 @@
-"""What a run of `trim` does: how much it writes, how long it waits for a drive."""
+"""The plan of `trim`: bytes to write, and waiting times."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ssdlab.target import Target
 MIB: Final = 1 << 20
 SIZE: Final = 32 * MIB
 QUICK_SIZE: Final = 8 * MIB
-"""Ends of the file are left out, and drives and file systems pass over small holes."""
+"""Not smaller: ends of extents are not read, and drives and file systems skip small ranges."""
 WAIT_S: Final = 30.0
 QUICK_WAIT_S: Final = 4.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Bytes that are marked, and seconds in which a discard must show, after each way to ask."""
+    """Bytes to mark, and seconds to wait for the effect of each kind of discard."""
 
     size: int = SIZE
     wait_s: float = WAIT_S
@@ -26,20 +26,20 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """Of the writes that mark."""
+        """The size of the writes."""
         return MIB
 
     @property
     def write_bytes(self) -> int:
-        """The marked bytes once."""
+        """The marked bytes, once."""
         return self.size
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {"size_mib": self.size / MIB, "wait_s": self.wait_s}
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast: at most, for waits end when the discard shows."""
+        """Bytes or seconds by kind of work, at most: waiting ends when the discard shows."""
         return {"fill": float(self.size), "rest": 2 * self.wait_s}
 
 

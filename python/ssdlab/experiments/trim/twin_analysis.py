@@ -1,4 +1,4 @@
-"""A trim on a twin: whether its map dropped the blocks, and what that saves."""
+"""Findings of a trim on a twin: whether it unmapped the blocks, and what that saves."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from ssdlab.records import Finding
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """`reaches` by what reads of trimmed blocks cost; `waf_full` and `waf_trimmed` by counters."""
-    told = {name: _value(evidence, name) for name in _NAMES}
-    rows = _rows(told)
-    known = {name: value for name, value in told.items() if value is not None}
+    """`reaches` from the senses of reads of trimmed blocks; `waf_full`, `waf_trimmed`."""
+    values = {name: _value(evidence, name) for name in _NAMES}
+    rows = _rows(values)
+    known = {name: value for name, value in values.items() if value is not None}
     if len(known) < len(_NAMES):
         ended = ENDINGS[evidence.outcome]
         return Conclusion(rows, {}, f"{ended} before all was measured: too little to tell.")
     reaches = known["units_trimmed"] == known["mapping_units"] and known["senses_trimmed"] == 0
     back = evidence.observed("reads_back")[-1]["detail"]
     why = (
-        f"reading the region cost {known['senses_written']:.0f} senses of flash when written and "
-        f"{known['senses_trimmed']:.0f} when trimmed"
+        f"reading the region took {known['senses_written']:.0f} flash reads (senses) when written "
+        f"and {known['senses_trimmed']:.0f} when trimmed"
     )
-    found = {
+    findings = {
         "reaches": Finding(reaches, "", None, None, why),
-        "layer": Finding("none" if reaches else "drive", "", None, None, "the drive is all"),
-        "reads_back": Finding(back, "", None, None, "as the profile says (trim.reads_back)"),
+        "layer": Finding("none" if reaches else "drive", "", None, None, "a twin is one layer"),
+        "reads_back": Finding(back, "", None, None, "the profile's trim.reads_back"),
         "waf_full": Finding(known["waf_full"], "x", None, None, _WHY_FULL),
         "waf_trimmed": Finding(known["waf_trimmed"], "x", None, None, _WHY_TRIMMED),
     }
-    return Conclusion(rows, found, _sentence(known, reaches=reaches))
+    return Conclusion(rows, findings, _sentence(known, reaches=reaches))
 
 
 _NAMES = (
@@ -40,8 +40,8 @@ _WHY_FULL = "half of the drive overwritten at random, the other half full"
 _WHY_TRIMMED = "the same after the other half was trimmed"
 
 
-def _rows(told: dict[str, float | None]) -> list[dict[str, Any]]:
-    words = {
+def _rows(values: dict[str, float | None]) -> list[dict[str, Any]]:
+    details = {
         "mapping_units": "{:.0f} mapping units written",
         "senses_written": "{:.0f} senses of flash to read them",
         "units_trimmed": "{:.0f} mapping units trimmed",
@@ -59,19 +59,19 @@ def _rows(told: dict[str, float | None]) -> list[dict[str, Any]]:
     }
     empty = {"layer": None, "device": None, "passes": None}
     return [
-        {"step": steps[name], **empty, "detail": text.format(told[name])}
-        for name, text in words.items()
-        if told[name] is not None
+        {"step": steps[name], **empty, "detail": text.format(values[name])}
+        for name, text in details.items()
+        if values[name] is not None
     ]
 
 
 def _sentence(known: dict[str, float], *, reaches: bool) -> str:
     if not reaches:
-        return "The twin's map did not drop what was trimmed."
+        return "The twin did not unmap the trimmed blocks."
     return (
-        "A trim empties the twin's map: reading costs no flash, and with half of the drive trimmed "
-        f"random writes cost {known['waf_trimmed']:.2f} flash writes each instead of "
-        f"{known['waf_full']:.2f}."
+        "A trim unmaps the blocks: reading them senses no flash, and with half of the drive "
+        f"trimmed the write amplification of random writes is {known['waf_trimmed']:.2f} instead "
+        f"of {known['waf_full']:.2f}."
     )
 
 

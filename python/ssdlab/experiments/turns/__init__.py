@@ -1,1 +1,1 @@
-"""The experiment `turns`."""
+"""The experiment `turns`: repeated short jobs, for comparisons of interleaved targets."""

@@ -1,4 +1,4 @@
-"""What each turn of a side did, and the medians of its turns."""
+"""Rates of each turn of one side, and their medians."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ssdlab.records import Finding
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row a turn, job and kind of request; the medians of the turns' rates."""
+    """A row for each turn, job and request type; the medians of the turns' rates."""
     steps = [step for step in evidence.steps("job") if step["requests"] > 0]
     rows = [
         {"turn": step["repeat"], **row}
@@ -19,19 +19,19 @@ def conclude(evidence: Evidence) -> Conclusion:
         if seconds_of(step)
     ]
     if not rows:
-        return Conclusion([], {}, f"{ENDINGS[evidence.outcome]} before a turn was done.")
+        return Conclusion([], {}, f"{ENDINGS[evidence.outcome]} before a turn was complete.")
     turns: dict[int, list[float]] = {}
     for step in steps:
         seconds, requests, moved = turns.setdefault(step["repeat"], [0.0, 0.0, 0.0])
-        done = [seconds + seconds_of(step), requests + step["requests"], moved + step["bytes"]]
-        turns[step["repeat"]] = done
+        sums = [seconds + seconds_of(step), requests + step["requests"], moved + step["bytes"]]
+        turns[step["repeat"]] = sums
     why = f"the median of {len(turns)} turns"
-    rates = [requests / seconds for seconds, requests, _ in turns.values()]
-    speeds = [moved / MIB / seconds for seconds, _, moved in turns.values()]
+    iops = median(requests / seconds for seconds, requests, _ in turns.values())
+    throughput = median(moved / MIB / seconds for seconds, _, moved in turns.values())
     findings = {
-        "iops": Finding(median(rates), "/s", None, None, why),
-        "mib_per_s": Finding(median(speeds), "MiB/s", None, None, why),
+        "iops": Finding(iops, "/s", None, None, why),
+        "mib_per_s": Finding(throughput, "MiB/s", None, None, why),
     }
-    middle = f"{median(rates):.4g}" if median(rates) < 1000 else f"{median(rates):.0f}"
-    sentence = f"{middle} requests a second, the median of {len(turns)} turns."
+    rate = f"{iops:.4g}" if iops < 1000 else f"{iops:.0f}"
+    sentence = f"{rate} requests/s, the median of {len(turns)} turns."
     return Conclusion(rows, findings, qualified(sentence, evidence.warnings))

@@ -1,8 +1,8 @@
-"""turns: short jobs over and over, so that several targets or settings can take turns.
+"""turns: repeats short jobs, so that several targets or settings can be measured alternately.
 
-Whatever changes while the jobs run (another program, heat, a drive's own work) then falls on all
-of them alike. Before the turns that count each has one that does not. Every turn draws other
-addresses, and another side's turn others again.
+Disturbances during the run (another program, heat, background work of the drive) then affect all
+sides equally. One warm-up turn precedes the turns that count. Each turn of each side has its own
+random addresses.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ import msgspec
 
 from ssdlab.errors import UsageError
 from ssdlab.experiments.workload import measure as workload
-from ssdlab.experiments.workload.measure import Ready
+from ssdlab.experiments.workload.measure import PreparedJob
 from ssdlab.runner.session import RunSession
 
 FEWEST: Final = 8
 MOST: Final = 10_000
 _SEEDS: Final = 1_000_003
-"""From one turn's seed to the next: no job file has so many jobs."""
+"""Distance between the seeds of consecutive turns; larger than any number of jobs."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The jobs of a turn, how many turns; which of `sides` this is in the session of that name."""
+    """The jobs of a turn and the number of turns.
+
+    `session` identifies the comparison; `place` is the number of this side among its `sides`.
+    """
 
     jobs: workload.Plan
     turns: int
@@ -36,67 +39,67 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """As the jobs'."""
+        """Bytes of the target that the jobs use."""
         return self.jobs.size
 
     @property
     def seed(self) -> int:
-        """As the jobs'."""
+        """The seed of the jobs."""
         return self.jobs.seed
 
     @property
     def request_bytes_max(self) -> int:
-        """As the jobs'."""
+        """The largest request of the jobs, in bytes."""
         return self.jobs.request_bytes_max
 
     @property
     def write_bytes(self) -> int:
-        """The fill, and what all turns write at most."""
+        """The fill and the writes of all turns, at most."""
         return self.size + (self.turns + 1) * (self.jobs.write_bytes - self.size)
 
     def parameters(self) -> dict[str, Any]:
-        """Those of the jobs, and the turns."""
+        """The parameters in the manifest and the result."""
         return {**self.jobs.parameters(), "turns": self.turns, "session": self.session}
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
+        """Bytes or seconds by kind of work."""
         jobs = self.jobs.work()
         jobs["fill"] = jobs.get("fill", 0.0) - self.size
-        found = {kind: (self.turns + 1) * work for kind, work in jobs.items()}
-        return {**found, "fill": found.get("fill", 0.0) + self.size}
+        work = {kind: (self.turns + 1) * amount for kind, amount in jobs.items()}
+        return {**work, "fill": work.get("fill", 0.0) + self.size}
 
 
 def check(plan: Plan) -> Plan:
-    """The plan itself.
+    """Returns the plan.
 
     Raises:
-        UsageError: too few turns to tell anything, or too many.
+        UsageError: too few turns for a significant result, or too many.
     """
     if not FEWEST <= plan.turns <= MOST:
         raise UsageError(
-            f"--turns is {plan.turns}; it may be {FEWEST} to {MOST}: fewer pairs tell nothing "
-            "from chance where three numbers are judged"
+            f"--turns is {plan.turns}; it must be {FEWEST} to {MOST}: with fewer pairs no "
+            "difference in three tested numbers can be significant"
         )
     return plan
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """All turns of one side alone.
+    """Measures all turns of one side, without other sides.
 
     Raises:
         UsageError, Interrupted, DeviceFailure, TargetError: as `workload.measure`.
     """
-    jobs = workload.ready(session, plan.jobs)
+    jobs = workload.prepare_jobs(session, plan.jobs)
     workload.write_region(session, plan.jobs)
     for turn in range(-1, plan.turns):
         take(session, plan, jobs, turn)
     workload.check_uncached(session, plan.jobs)
 
 
-def take(session: RunSession, plan: Plan, jobs: Sequence[Ready], turn: int) -> None:
-    """A turn: all jobs, one after the other; the turn before the first one does not count."""
-    for number, each in enumerate(jobs):
-        stride = _SEEDS * ((turn + 1) * plan.sides + plan.place)
-        job = msgspec.structs.replace(each.job, seed=each.job.seed + stride)
-        step = workload.step_of(each, number, max(0, turn))
-        session.run(replace(step, phase="job" if turn >= 0 else "warm-up"), job, each.drive)
+def take(session: RunSession, plan: Plan, jobs: Sequence[PreparedJob], turn: int) -> None:
+    """Runs the jobs of a turn, one after the other; turn -1 is the warm-up."""
+    for number, prepared in enumerate(jobs):
+        seed = prepared.job.seed + _SEEDS * ((turn + 1) * plan.sides + plan.place)
+        job = msgspec.structs.replace(prepared.job, seed=seed)
+        step = workload.step_of(prepared, number, max(0, turn))
+        session.run(replace(step, phase="job" if turn >= 0 else "warm-up"), job, prepared.drive)

@@ -1,15 +1,13 @@
-"""workload: the jobs of a fio job file, one after the other.
+"""workload: runs the jobs of a fio job file, one after the other.
 
-What the file says of requests is what is run (`device/fio/reading.py` says what that means); the
-TARGET of the command line takes the place of its `filename`. Whatever is read was written first:
-the region of all jobs, once and in order, past the page cache. fio has no such rule, and tells of
-a file of unwritten extents several times what the drive can do.
+`device/fio/reading.py` defines how options are interpreted. TARGET replaces the file's `filename`.
+If a job reads, the region of all jobs is written first, once, in order and with direct I/O. fio
+does not do this, and measures reads of unwritten extents at several times the speed of the drive.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,12 +25,12 @@ MIB: Final = 1 << 20
 FILL_BLOCK: Final = MIB
 FILL_DEPTH: Final = 4
 FASTEST: Final = 2 << 30
-"""Bytes a second that a job which only time ends is expected to write at most: for the budget."""
+"""Bytes/s assumed for a write job that is limited only by time, in `Plan.write_bytes`."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does: the jobs, whose names differ, and the file that they came from."""
+    """The plan of a run: jobs with unique names, and the path of the job file."""
 
     jobs: tuple[FioJob, ...]
     source: str
@@ -40,43 +38,47 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """To the end of the job that goes furthest."""
-        return max(each.job.offset_bytes + each.job.length_bytes for each in self.jobs)
+        """The largest offset + size of the jobs."""
+        return max(fio.job.offset_bytes + fio.job.length_bytes for fio in self.jobs)
 
     @property
     def request_bytes_max(self) -> int:
-        """The longest block of a job, or of the fill."""
-        return max(FILL_BLOCK, *(each.options.request_bytes_max for each in self.jobs))
+        """The largest request of the jobs and the fill."""
+        return max(FILL_BLOCK, *(fio.options.request_bytes_max for fio in self.jobs))
 
     @property
     def write_bytes(self) -> int:
-        """The fill and what the jobs write."""
-        return self.size + sum(_written_most(each.job) for each in self.jobs)
+        """The fill and the writes of the jobs, at most."""
+        return self.size + sum(_write_bytes_max(fio.job) for fio in self.jobs)
 
     def parameters(self) -> dict[str, Any]:
-        """For the manifest and the result."""
+        """The parameters in the manifest and the result."""
         return {
             "fio": self.source,
-            "jobs": [each.name for each in self.jobs],
+            "jobs": [fio.name for fio in self.jobs],
             "size_mib": self.size / MIB,
         }
 
     def work(self) -> dict[str, float]:
-        """Work to do by kind, for the forecast."""
-        found = {"fill": float(self.size)}
-        for each in self.jobs:
-            kind, work = _kind(each.job), each.job.seconds or each.job.amount_bytes
-            found[kind] = found.get(kind, 0.0) + float(work)
-        return found
+        """Bytes or seconds by kind of work."""
+        work = {"fill": float(self.size)}
+        for fio in self.jobs:
+            kind, amount = _kind(fio.job), fio.job.seconds or fio.job.amount_bytes
+            work[kind] = work.get(kind, 0.0) + float(amount)
+        return work
 
 
 def plan(parameters: Workload, _target: Target, seed: int) -> Plan:
-    """The plan for these parameters; raises as `plan_of_file`."""
+    """The plan for these parameters.
+
+    Raises:
+        UsageError: as `plan_of_file`.
+    """
     return plan_of_file(Path(parameters.fio), seed=seed)
 
 
 def plan_of_file(source: Path, *, seed: int) -> Plan:
-    """The plan for a job file. A job without a seed of its own gets one from the run's.
+    """The plan for a job file. A job without a fixed seed gets `seed` + its number.
 
     Raises:
         UsageError: the file cannot be read, has an unknown option, or jobs that run in parallel.
@@ -90,29 +92,29 @@ def plan_of_file(source: Path, *, seed: int) -> Plan:
 
 
 def plan_of(text: str, source: str, *, seed: int) -> Plan:
-    """The plan for the text of a job file, as `plan`.
+    """As `plan_of_file`, for the text of a job file from `source`.
 
     Raises:
-        UsageError: as `plan`.
+        UsageError: an unknown option, or jobs that run in parallel.
     """
     jobs = []
-    for number, each in enumerate(parse_fio(text)):
-        if number and not each.stonewall:
+    for number, fio in enumerate(parse_fio(text)):
+        if number and not fio.stonewall:
             raise UsageError(
-                f"fio job {each.name!r}: stonewall is left out; may be 1 in each job but the "
-                "first: jobs run one after the other here, and not side by side"
+                f"fio job {fio.name!r}: stonewall is left out; it must be 1 in each job but the "
+                "first: jobs run one after the other here, not in parallel"
             )
-        job = msgspec.structs.replace(each.job, seed=seed + number) if each.fresh_seed else each.job
-        jobs.append(msgspec.structs.replace(each, job=job))
-    names = [each.name for each in jobs]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"fio job file: [{twice}] is there twice; give each job its own name")
+        job = msgspec.structs.replace(fio.job, seed=seed + number) if fio.fresh_seed else fio.job
+        jobs.append(msgspec.structs.replace(fio, job=job))
+    names = [fio.name for fio in jobs]
+    if duplicate := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"fio job file: two jobs are called [{duplicate}]; names must differ")
     return Plan(tuple(jobs), source, seed)
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A job of the file, as this target runs it, and the drive that it runs on."""
+class PreparedJob:
+    """A job of the file, the job that runs on this target, and the drive to run it on."""
 
     fio: FioJob
     job: Job
@@ -120,95 +122,102 @@ class Ready:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes the region where it will be read, then runs the jobs.
+    """Writes the region if it will be read, then runs the jobs.
 
     Raises:
-        UsageError: a job that this target cannot run, before anything is written.
+        UsageError: this target cannot run a job; nothing was written.
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    jobs = ready(session, plan)
+    jobs = prepare_jobs(session, plan)
     write_region(session, plan)
-    for number, each in enumerate(jobs):
-        if _reads(each.job):
-            _check_data(session, each.fio)
-        session.run(step_of(each, number), each.job, each.drive)
+    for number, prepared in enumerate(jobs):
+        if _reads(prepared.job):
+            _check_data(session, prepared.fio)
+        session.run(step_of(prepared, number), prepared.job, prepared.drive)
     check_uncached(session, plan)
 
 
-def ready(session: RunSession, plan: Plan) -> list[Ready]:
-    """The jobs as this target runs them.
+def prepare_jobs(session: RunSession, plan: Plan) -> list[PreparedJob]:
+    """Adapts the jobs to the target, and opens it as each job needs.
 
     Raises:
-        UsageError: one that it cannot run.
+        UsageError: this target cannot run a job.
     """
-    return [_ready(session, each) for each in plan.jobs]
+    return [_prepare(session, fio) for fio in plan.jobs]
 
 
-def step_of(each: Ready, number: int, repeat: int = 0) -> Step:
-    """The step that a job is, by its number in the file."""
-    words, kind = f"running {each.fio.name}", _kind(each.job)
-    return Step("job", words, kind, number, repeat, case=each.fio.name, keeps_part=True)
+def step_of(prepared: PreparedJob, number: int, repeat: int = 0) -> Step:
+    """The step of a job, by its number in the file."""
+    label, kind = f"running {prepared.fio.name}", _kind(prepared.job)
+    return Step("job", label, kind, number, repeat, case=prepared.fio.name, keeps_part=True)
 
 
 def write_region(session: RunSession, plan: Plan) -> None:
-    """Writes what jobs read; in a new file also what they write.
+    """Writes the region if a job reads, or if the target is a new test file.
 
-    There even writes are not the drive's alone: extents become written ones.
+    The first write to a preallocated file includes the conversion of unwritten extents.
     """
-    if session.target.test_file is not None or any(_reads(each.job) for each in plan.jobs):
+    if session.target.test_file is not None or any(_reads(fio.job) for fio in plan.jobs):
         _fill(session, plan.size)
 
 
 def check_uncached(session: RunSession, plan: Plan) -> None:
-    """Checks that the reads so far came from the drive, where no job asks for the page cache."""
-    if all(each.options.direct for each in plan.jobs):
+    """Checks that reads did not go through the page cache, if all jobs use direct I/O."""
+    if all(fio.options.direct for fio in plan.jobs):
         session.target.check_uncached()
 
 
-def _ready(session: RunSession, each: FioJob) -> Ready:
-    opened = session.target
-    say = partial(opened.warn, "workload")
-    if each.filename not in {None, str(opened.path)}:
-        say(f"The job file names {each.filename}; what was measured is the target.")
-    drive = opened.reopened(each.options, each.engine)
-    _check_sector(each, drive.sector_bytes)
-    if not opened.is_virtual:
-        if not each.options.direct:
-            opened.warn(
+def _prepare(session: RunSession, fio: FioJob) -> PreparedJob:
+    target = session.target
+    if fio.filename not in {None, str(target.path)}:
+        target.warn(
+            "workload",
+            f"The job file names {fio.filename}, but the target was measured: give another TARGET "
+            "to measure that.",
+        )
+    drive = target.reopened(fio.options, fio.engine)
+    _check_sector(fio, drive.sector_bytes)
+    if not target.is_virtual:
+        if not fio.options.direct:
+            target.warn(
                 "page-cache",
-                f"Job {each.name} does not go past the page cache (direct=0): its numbers are "
-                "those of memory as well.",
+                f"Job {fio.name} uses the page cache (direct=0), so its numbers include memory: "
+                "use direct=1 to measure the drive alone.",
             )
-        return Ready(each, each.job, drive)
-    if not each.options.direct:
-        say(f"A twin has no page cache: job {each.name} (direct=0) went to the drive itself.")
-    return Ready(each, _durable(each), drive)
+        return PreparedJob(fio, fio.job, drive)
+    if not fio.options.direct:
+        target.warn(
+            "workload",
+            f"A twin has no page cache, so job {fio.name} (direct=0) went to the drive directly: "
+            "compare it with direct=1 on a real drive.",
+        )
+    return PreparedJob(fio, _with_durable_writes(fio), drive)
 
 
-def _durable(each: FioJob) -> Job:
-    """On a twin there is no file to be opened with O_DSYNC: each write is a durable one."""
-    if not each.options.dsync:
-        return each.job
-    if isinstance(each.job.sync, FlushEvery):
-        raise UsageError(f"fio job {each.name!r}: sync is dsync; may be left out with fsync")
-    return msgspec.structs.replace(each.job, sync="durable")
+def _with_durable_writes(fio: FioJob) -> Job:
+    """A twin has no file to open with O_DSYNC: each write is durable (FUA) instead."""
+    if not fio.options.dsync:
+        return fio.job
+    if isinstance(fio.job.sync, FlushEvery):
+        raise UsageError(f"fio job {fio.name!r}: sync=dsync and fsync exclude each other on a twin")
+    return msgspec.structs.replace(fio.job, sync="durable")
 
 
-def _check_sector(each: FioJob, sector: int) -> None:
-    """Refuses before the fill what the loop would refuse after it."""
-    job = each.job
-    named = [("bs", job.block_bytes), ("offset", job.offset_bytes), ("size", job.length_bytes)]
-    named += [("bssplit", length) for length, _ in job.block_mix]
-    for option, given in named:
-        if given % sector:
+def _check_sector(fio: FioJob, sector: int) -> None:
+    """Refuses misaligned jobs before the fill."""
+    job = fio.job
+    values = [("bs", job.block_bytes), ("offset", job.offset_bytes), ("size", job.length_bytes)]
+    values += [("bssplit", length) for length, _ in job.block_mix]
+    for option, value in values:
+        if value % sector:
             raise UsageError(
-                f"fio job {each.name!r}: {option} is {given}; may be a multiple of the sector of "
-                f"this target, {sector} bytes"
+                f"fio job {fio.name!r}: {option} is {value}; it must be a multiple of the sector "
+                f"of this target, {sector} bytes"
             )
 
 
 def _fill(session: RunSession, size: int) -> None:
-    """Writes all of the region in order, and checks that it is on the drive."""
+    """Writes the region in order (the last part with a smaller block) and flushes."""
     whole = size // FILL_BLOCK * FILL_BLOCK
     for stage, (offset, length) in enumerate([(0, whole), (whole, size - whole)]):
         if length:
@@ -220,20 +229,20 @@ def _fill(session: RunSession, size: int) -> None:
                 amount_bytes=length,
                 queue_depth=FILL_DEPTH,
             )
-            words = f"writing {format_size(length)} in order"
-            session.run(Step("fill", words, "fill", stage, keeps_part=True), job)
+            label = f"writing {format_size(length)} in order"
+            session.run(Step("fill", label, "fill", stage, keeps_part=True), job)
     session.flush()
 
 
-def _check_data(session: RunSession, each: FioJob) -> None:
-    """What is read was written, and no job before has punched a hole into it."""
+def _check_data(session: RunSession, fio: FioJob) -> None:
+    """Refuses a job that reads after an earlier job has trimmed a part of the test file."""
     try:
         session.target.check_written()
     except TargetError as error:
         reason = str(error).partition(", so reading")[0]
         raise TargetError(
-            f"job {each.name} was not run: {reason}, so it would measure nothing; let it read what "
-            "no job before it trims"
+            f"job {fio.name} was not run: {reason}, so it would measure nothing; it must not read "
+            "what an earlier job trims"
         ) from error
 
 
@@ -250,8 +259,7 @@ def _kind(job: Job) -> str:
     return "fill" if in_order else "overwrite"
 
 
-def _written_most(job: Job) -> int:
-    """Bytes that a job writes, at most."""
+def _write_bytes_max(job: Job) -> int:
     share = 1.0 - job.read_share - job.trim_share if job.op == "write" else 0.0
     if job.amount_bytes or job.seconds is None:
         return int(share * job.amount_bytes)

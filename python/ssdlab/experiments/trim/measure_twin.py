@@ -1,9 +1,9 @@
-"""The trial on a twin: trimmed blocks cost no sense, and what room they give saves relocation.
+"""Trim on a twin: reads of trimmed blocks sense no flash, and trimmed space reduces relocation.
 
-A twin holds no bytes. Whether its map dropped a block is told by what a read of it costs: flash is
-sensed for a mapped one alone. What a host would read there is the profile's `trim.reads_back`. What
-a trim is worth is seen on the same drive scaled to 1 GiB: it is filled, one half of it overwritten
-at random, the other half trimmed, and the first half overwritten as much again.
+A twin stores no data. Only a read of a mapped block senses flash, so the number of senses shows
+whether a trim unmapped the blocks. What a host would read is the profile's `trim.reads_back`. The
+benefit is measured on the same drive scaled to 1 GiB: it is filled, one half is overwritten at
+random, the other half is trimmed, and the first half is overwritten again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
 
 _SCALED: Final = 1 << 30
-"""Bytes of the drive that the effect is shown on: ratios decide it, and a second suffices."""
+"""Capacity of the scaled drive: WAF depends on ratios only, and a small drive takes a second."""
 _OVERWRITES: Final = 2
-"""How often the half is overwritten before it counts, and again while it counts."""
+"""Times that the half is overwritten for steady state, and again for the measurement."""
 _BLOCK: Final = 4096
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes, reads, trims and reads a region, and observes the twin's counters in between.
+    """Writes, reads, trims and reads a region, and records the differences of counters.
 
     Raises:
         Interrupted, DeviceFailure: as `RunSession.run_plan`.
@@ -47,13 +47,13 @@ def measure(session: RunSession, plan: Plan) -> None:
     session.observe("senses_written", written["host_senses"] - before["host_senses"])
     session.observe("senses_trimmed", after["host_senses"] - trimmed["host_senses"])
     session.observe("reads_back", detail=reads_back(session.target.profile or ""))
-    _worth(session, plan)
+    _measure_benefit(session, plan)
 
 
 def reads_back(profile: str) -> str:
-    """What a profile says that is read where was trimmed; without a word of it, zeros."""
-    word: Any = tomllib.loads(profile).get("trim", {}).get("reads_back", "zeros")
-    return str(word["value"] if isinstance(word, dict) else word)
+    """A profile's `trim.reads_back`: what trimmed blocks read as; "zeros" by default."""
+    value: Any = tomllib.loads(profile).get("trim", {}).get("reads_back", "zeros")
+    return str(value["value"] if isinstance(value, dict) else value)
 
 
 def _whole(op: Op, size: int, block: int = MIB) -> Job:
@@ -66,20 +66,20 @@ def _counters(drive: Drive) -> dict[str, Any]:
     return counters
 
 
-def _worth(session: RunSession, plan: Plan) -> None:
-    """Observes write amplification with the other half full, and with it trimmed."""
+def _measure_benefit(session: RunSession, plan: Plan) -> None:
+    """Records the WAF of overwriting one half while the other half is full, then trimmed."""
     name, profile = session.target.identity["name"], session.target.profile or ""
-    wanted = min(_SCALED, session.target.drive.capacity_bytes)
-    half = describe_twin(name, profile, wanted)["capacity_bytes"] // 2 // MIB * MIB
-    drive = open_twin(name, profile, wanted, seed=plan.seed)
-    _do(drive, _whole("write", 2 * half))
+    capacity = min(_SCALED, session.target.drive.capacity_bytes)
+    half = describe_twin(name, profile, capacity)["capacity_bytes"] // 2 // MIB * MIB
+    drive = open_twin(name, profile, capacity, seed=plan.seed)
+    _run(drive, _whole("write", 2 * half))
     session.observe("waf_full", _waf_of_overwriting(drive, half, plan.seed))
-    _do(drive, msgspec.structs.replace(_whole("trim", half), offset_bytes=half))
+    _run(drive, msgspec.structs.replace(_whole("trim", half), offset_bytes=half))
     session.observe("waf_trimmed", _waf_of_overwriting(drive, half, plan.seed + 1))
 
 
 def _waf_of_overwriting(drive: Drive, half: int, seed: int) -> float:
-    """Flash writes for each host write, once the half has been overwritten often enough."""
+    """The WAF of random writes to the first half in steady state."""
     job = Job(
         op="write",
         pattern="random",
@@ -89,9 +89,9 @@ def _waf_of_overwriting(drive: Drive, half: int, seed: int) -> float:
         queue_depth=32,
         seed=seed,
     )
-    _do(drive, job)
+    _run(drive, job)
     before = _counters(drive)
-    _do(drive, job)
+    _run(drive, job)
     after = _counters(drive)
     flash_bytes = (
         after["waf"] * after["host_write_bytes"] - before["waf"] * before["host_write_bytes"]
@@ -99,8 +99,8 @@ def _waf_of_overwriting(drive: Drive, half: int, seed: int) -> float:
     return float(flash_bytes / (after["host_write_bytes"] - before["host_write_bytes"]))
 
 
-def _do(drive: Drive, job: Job) -> None:
+def _run(drive: Drive, job: Job) -> None:
     outcome = run_job(drive, job)
-    outcome.raise_if_failed("showing what a trim is worth")
+    outcome.raise_if_failed("measuring the benefit of a trim")
     if outcome.stopped:
-        raise Interrupted("stopped while showing what a trim is worth")
+        raise Interrupted("stopped while measuring the benefit of a trim")

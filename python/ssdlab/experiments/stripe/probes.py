@@ -1,0 +1,159 @@
+"""Probes: random reads at chosen addresses that show which addresses share a unit of conflict.
+
+Reads on one unit wait for each other: at queue depth 32 each waits for 31 others, and all take
+equally long. Reads on two units meet queues of different and changing lengths: their latencies
+scatter widely, and together they are faster. So two quantities tell whether addresses share a
+unit: the spread of latencies, which needs no reference measurement, and the rate.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssdlab.stats.quantile import quantile
+
+KIB: Final = 1 << 10
+GRAIN: Final = 4 * KIB
+"""Bytes of a read. Offsets are multiples of it, so edges are located to 4 KiB."""
+NARROW: Final = 0.55
+"""Up to this spread all reads waited in one queue. A die with tR of 8, 18 and 48 us: 0.36."""
+WIDE: Final = 0.8
+"""From this spread on the reads met several queues. Two equal dies: 1.2 and more."""
+SAME: Final = 1.12
+"""Addresses on one unit are together at most this factor faster than one alone (noise)."""
+OTHER: Final = 1.35
+"""Addresses on two units are at least this factor faster: two dies on one channel gain little."""
+RESULTS_MAX: Final = 8
+"""The most repeats of a probe with an unclear result: they reduce 5 % of noise to 2 %."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Random reads of `block_bytes` at `offsets` + any multiple of `period` (all in bytes)."""
+
+    period: int
+    offsets: tuple[int, ...] = (0,)
+    block_bytes: int = GRAIN
+
+    @property
+    def name(self) -> str:
+        """Identifies the probe among the steps of a run (column `case`)."""
+        offsets = "" if self.offsets == (0,) else " + " + " or ".join(map(_kib, self.offsets))
+        block = "" if self.block_bytes == GRAIN else f", by {_kib(self.block_bytes)}"
+        return f"every {_kib(self.period)}{offsets}{block}"
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """The rate of a probe's reads, and the spread of their latencies: (p90 - p10) / p50."""
+
+    mib_per_s: float
+    spread: float
+
+
+Value = TypeVar("Value")
+Procedure: TypeAlias = Generator[Probe, ProbeResult, Value]
+"""Yields probes, is sent their results, and returns a value.
+
+The same results lead to the same probes. So the experiment runs a procedure on a drive, and the
+analysis runs it again on the recorded results.
+"""
+
+
+@dataclass
+class ProbeLog:
+    """All results so far, by probe."""
+
+    _results: dict[str, list[ProbeResult]] = field(default_factory=dict)
+
+    def count(self, probe: Probe) -> int:
+        """The number of results of a probe."""
+        return len(self._results.get(probe.name, ()))
+
+    def rate(self, probe: Probe) -> float:
+        """The median rate in MiB/s; the probe must have a result."""
+        return statistics.median(result.mib_per_s for result in self._results[probe.name])
+
+    def spread(self, probe: Probe) -> float:
+        """The median spread; the probe must have a result."""
+        return statistics.median(result.spread for result in self._results[probe.name])
+
+    def add(self, probe: Probe, result: ProbeResult) -> None:
+        """Adds a result."""
+        self._results.setdefault(probe.name, []).append(result)
+
+
+def repeat_probe(log: ProbeLog, probe: Probe, count: int) -> Procedure[None]:
+    """Repeats a probe until it has `count` results."""
+    while log.count(probe) < count:
+        result = yield probe
+        log.add(probe, result)
+
+
+def is_one_queue(log: ProbeLog, probe: Probe) -> Procedure[bool | None]:
+    """Whether all reads of a probe waited in one queue; None if that stays unclear."""
+    yield from repeat_probe(log, probe, 2)
+    while NARROW < log.spread(probe) < WIDE and log.count(probe) < RESULTS_MAX:
+        yield from repeat_probe(log, probe, log.count(probe) + 1)
+    if NARROW < log.spread(probe) < WIDE:
+        return None
+    return log.spread(probe) <= NARROW
+
+
+def share_a_unit(log: ProbeLog, probe: Probe) -> Procedure[bool | None]:
+    """Whether a probe's two offsets, each on one unit, are on the same unit; None: unclear.
+
+    Several queues mean different units. One queue means the same unit, or two dies that wait for
+    one channel: in that case both offsets together are faster than the faster of them.
+    """
+    single_offsets = [Probe(probe.period, (offset,)) for offset in probe.offsets]
+    one_queue = yield from is_one_queue(log, probe)
+    if not one_queue:
+        return one_queue
+    yield from repeat_probe(log, single_offsets[0], 2)
+    for count in range(2, RESULTS_MAX + 1):
+        yield from repeat_probe(log, probe, count)
+        if log.rate(probe) <= SAME * _best_rate(log, single_offsets):
+            return True
+        for single in single_offsets:
+            yield from repeat_probe(log, single, count)
+        if log.rate(probe) >= OTHER * _best_rate(log, single_offsets):
+            return False
+    return None
+
+
+def _best_rate(log: ProbeLog, probes: Sequence[Probe]) -> float:
+    return max(log.rate(probe) for probe in probes if log.count(probe))
+
+
+def run_procedure(
+    procedure: Procedure[Value], measure: Callable[[Probe], ProbeResult | None]
+) -> Value | None:
+    """Runs a procedure to its end; None if `measure` has no result for a probe."""
+    try:
+        probe = next(procedure)
+        while (result := measure(probe)) is not None:
+            probe = procedure.send(result)
+    except StopIteration as end:
+        value: Value = end.value
+        return value
+    return None
+
+
+def probe_result(
+    seconds: float, size_bytes: int, latency_ns: NDArray[np.uint64], counts: NDArray[np.uint64]
+) -> ProbeResult:
+    """The result of a recorded step, from its duration, bytes and latency histogram."""
+    values, weights = latency_ns.astype(np.float64), counts.astype(np.int64)
+    low, middle, high = (quantile(values, weights, share) for share in (0.1, 0.5, 0.9))
+    return ProbeResult(size_bytes / seconds / (1 << 20), (high - low) / middle)
+
+
+def _kib(size: int) -> str:
+    return f"{size // KIB} KiB"
