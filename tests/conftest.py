@@ -35,7 +35,7 @@ _SMALLEST_MIB = {"xfs": 300, "btrfs": 128}
 _MKFS_FLAGS = {"ext4": "-q -F", "ext3": "-q -F", "ext2": "-q -F", "xfs": "-q -f", "btrfs": "-q -f"}
 _SMALL_TEST = 64 << 20
 _WITHOUT_DEVICE = ("tmpfs", "ramfs")
-PATIENCE_S = 600
+PATIENCE_S = 120
 
 
 @pytest.fixture

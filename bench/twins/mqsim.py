@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from ssdlab.device import Drive, Job, Replay, look_at, open_twin, run_job
+from ssdlab.device import Drive, Job, Replay, open_twin, read_trace_statistics, run_job
 from ssdlab.device.kinds import Aligned, Listed, Pattern, Said
 from ssdlab.profiles.toml_edit import set_value
 
@@ -203,7 +203,7 @@ def replay(text: str, trace: Path, *, filled: bool = False) -> Row:
     the whole address range was written sequentially.
     """
     options = Replay(str(trace), "mqsim", speed=1.0)
-    info = look_at(options)
+    info = read_trace_statistics(options)
     drive = open_twin("mqsim", text)
     length = -(-max(size for _, size in info.volumes) // MIB) * MIB
     reads = [] if filled else _reads(trace)

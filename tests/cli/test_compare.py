@@ -108,7 +108,7 @@ TWINS = ("twin:toshiba-xg5", "twin:intel-s3510-480")
             "--op cannot be used",
         ),
         (("twin:toshiba-xg5", "--interleave"), "turns need two sides or more"),
-        ((*TWINS, "--interleave", "--turns", 3), "it may be 8 to"),
+        ((*TWINS, "--interleave", "--turns", 3), "it must be 8 to"),
         (("a", "b", "--interleave", "--turn", "0"), "must be above 0"),
         (("none", "missing"), "holds no run"),
     ],

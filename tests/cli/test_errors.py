@@ -44,7 +44,7 @@ def profile(tmp_path: Path) -> Callable[[str, str], str]:
         (["twin:toshiba-xg6"], ["'toshiba-xg6'; did you mean toshiba-xg5?"]),
         (["twin:"], ["the twins are intel-p3520, intel-p4500, "]),
         (["twin:/no/file.toml"], ["/no/file.toml: cannot read this profile (No such file"]),
-        ([TWIN, "--size", "0"], ["--size is 0 B", "from 16 MiB on"]),
+        ([TWIN, "--size", "0"], ["--size is 0; it must be", "at least 16 MiB"]),
         ([TWIN, "--size", "512"], ["'512': a size needs a unit: 512MiB"]),
         ([TWIN, "--size", "-1GiB"], ["'-1GiB' is not a size"]),
         ([TWIN, "--size", "1XiB"], ["'XiB' is not a unit of size"]),

@@ -82,7 +82,7 @@ def test_a_percentile_with_too_few_requests_is_none_with_a_reason() -> None:
     assert row["requests"] == 1024
     assert row["latency_us_p50"] > 0
     assert [row[f"latency_us_{part}"] for part in ("p99", "p999", "p9999")] == [None] * 3
-    assert row["why"].startswith("p99 takes 1100, p99.9 takes 11000, p99.99 takes 110000 requests")
+    assert row["why"].startswith("p99 needs 1100, p99.9 needs 11000, p99.99 needs 110000 requests")
 
 
 def test_the_region_is_filled_first_on_a_twin_only_if_a_job_reads() -> None:
@@ -143,14 +143,14 @@ def test_reads_of_a_hole_are_refused(drive_directory: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (READS.replace("iodepth=4", "iodepth=0"), "iodepth is 0; may be a whole number"),
-        (READS + "ramp_time=10\n", "ramp_time is 10; may be left out"),
+        (READS.replace("iodepth=4", "iodepth=0"), "iodepth is 0; it must be a whole number"),
+        (READS + "ramp_time=10\n", "ramp_time is 10; it must be left out"),
         (READS + READS.replace("reads", "more"), "stonewall is left out; it must be 1"),
         (
             READS + READS.replace("io_uring", "io_uring\nstonewall"),
             "two jobs are called \\[reads\\]",
         ),
-        ("", "no job in it"),
+        ("", "it has no job"),
     ],
 )
 def test_a_job_file_with_wrong_options_is_refused_in_one_line(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -22,7 +22,7 @@ def record_declared(session: RunSession, layers: Sequence[TrimLayer]) -> None:
     The detail of a layer is JSON with the fields of `TrimLayer`.
     """
     for layer in layers:
-        detail = msgspec.json.encode(asdict(layer)).decode()
+        detail = msgspec.json.encode(msgspec.structs.asdict(layer)).decode()
         session.observe("passes", _VALUES[layer.passes], detail)
     stops = blocking_layer(layers)
     if stops is not None:
