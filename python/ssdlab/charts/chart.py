@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ssdlab.charts.marks import Line, Mark, Point, apart, note
 from ssdlab.charts.svg import LIGHT, WIDE, Size, draw, run_colour
-from ssdlab.wording import given, plain, shorten
+from ssdlab.wording import format_number, plain, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ class Axis:
     linear_to: float | None = None
     limits: tuple[float, float] | None = None
     ticks: Sequence[float] | None = None
-    text: Callable[[float], str] = given
+    text: Callable[[float], str] = format_number
 
     def fits(self, value: float) -> bool:
         """Whether the axis can show this value."""
@@ -145,8 +145,8 @@ class Chart:
     def accessible_name(self) -> str:
         """The title, or where each line begins and ends."""
         ends = (
-            f"{line.label} from {given(line.points[0][1])} at {given(line.points[0][0])} to "
-            f"{given(line.points[-1][1])}"
+            f"{line.label} from {format_number(line.points[0][1])} at {format_number(line.points[0][0])} to "
+            f"{format_number(line.points[-1][1])}"
             for line in self.lines
         )
         return plain(self.title or f"{self.y.label} against {self.x.label}: {'; '.join(ends)}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ssdlab.charts.chart import Axis, Chart, Row
 from ssdlab.charts.marks import Mark, dots, rule, stroke
 from ssdlab.charts.svg import run_colour
-from ssdlab.wording import given, plain
+from ssdlab.wording import format_number, plain
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def values_by_case(name: str, across: str, cases: Sequence[Case]) -> Chart:
                 dots([(value.value, y)], colour, legend, "hollow" if case.hollow else "large")
             )
     title = "; ".join(
-        f"{case.label} " + ", ".join(f"{given(value.value)} ({value.series})" for value in values)
+        f"{case.label} "
+        + ", ".join(f"{format_number(value.value)} ({value.series})" for value in values)
         for case, values in rows
     )
     names = [Row(case.label, case.hollow) for case, _ in rows]
@@ -82,11 +83,11 @@ def forest(name: str, across: str, ratios: Sequence[Ratio]) -> Chart:
         bounds = ""
         if ratio.low and ratio.high:
             marks.append(stroke([(ratio.low, y), (ratio.high, y)], colour))
-            bounds = f" ({given(ratio.low)} to {given(ratio.high)})"
+            bounds = f" ({format_number(ratio.low)} to {format_number(ratio.high)})"
             ends += [ratio.low, ratio.high]
         marks.append(dots([(ratio.value, y)], colour, kind="large"))
         ends.append(ratio.value)
-        words.append(f"{plain(ratio.label)} {given(ratio.value)}{bounds}")
+        words.append(f"{plain(ratio.label)} {format_number(ratio.value)}{bounds}")
     room = (max(ends) / min(ends)) ** 0.06
     x = Axis(across, log=True, limits=(min(ends) / room, max(ends) * room))
     rows = [Row(ratio.label, not ratio.shown) for ratio in kept]

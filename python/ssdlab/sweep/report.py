@@ -11,7 +11,7 @@ from ssdlab.charts import Axis, Chart, dots
 from ssdlab.sweep.analysis.sensitivity import Effect
 from ssdlab.sweep.analysis.summary import NUMBERS, Point, Summary
 from ssdlab.view import Column, Picture, Table, drawn
-from ssdlab.wording import NOTHING, given, label, number, plain, unit_of
+from ssdlab.wording import NOTHING, format_number, label, number, plain, unit_of
 
 SHOWN: Final = 40
 """Points of a table at most."""
@@ -135,7 +135,9 @@ class SweepPage:
             if places:
                 marks.append(dots(places, role, legend, "large" if is_best else "faint"))
         best = "; ".join(
-            f"{_told(p)}: {given(p.means[across])}, {given(p.means[up])}" for p in points if p.best
+            f"{_told(p)}: {format_number(p.means[across])}, {format_number(p.means[up])}"
+            for p in points
+            if p.best
         )
         title = f"{_AXES[up]} against {_AXES[across]}; Pareto-optimal: {best}"
         x, y = (Axis(_AXES[n], limits=_limits([p.means[n] for p in points])) for n in (across, up))
@@ -159,4 +161,4 @@ def _told(point: Point) -> str:
 
 
 def _shown(value: Any) -> str:
-    return given(value) if isinstance(value, int | float) else plain(value)
+    return format_number(value) if isinstance(value, int | float) else plain(value)

@@ -31,7 +31,7 @@ from ssdlab.records import Run
 from ssdlab.target import parse_profile
 from ssdlab.units import format_duration
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, column, given, number, positive, quantity, shorten
+from ssdlab.wording import NOTHING, column, format_number, number, positive, quantity, shorten
 
 _BARS_PER_DECADE: Final = 40
 _BEST_COUNTS: Final = (
@@ -60,7 +60,7 @@ def _table(run: Run) -> Table:
     rows, size = readings(run), file_mib(run)
     repeats = [" ".join(column(row.repeats_s)) or NOTHING for row in rows]
     columns = [
-        (Column("Written over it", "MiB"), [given(row.written_mib) for row in rows]),
+        (Column("Written over it", "MiB"), [format_number(row.written_mib) for row in rows]),
         (Column("Best read", "s"), column(row.read_s for row in rows)),
         (Column("All reads", "s"), repeats),
     ]
@@ -76,7 +76,7 @@ def _table(run: Run) -> Table:
 def _share(share: float) -> str:
     """Percent, and one digit more below ten: 0, 1.2, 26, 123."""
     percent = share * 100
-    return given(round(percent, 1 if percent < 10 else 0))
+    return format_number(round(percent, 1 if percent < 10 else 0))
 
 
 def _method(run: Run) -> Method:
@@ -157,7 +157,7 @@ def _read_speed(runs: Sequence[Run], first: int, size: Size) -> Chart:
         "written over the file, share of its size",
         linear_to=linear_to,
         ticks=ticks,
-        text=lambda share: f"{given(share * 100)} %" if share else "0",
+        text=lambda share: f"{format_number(share * 100)} %" if share else "0",
     )
     title = "Read speed of the file after random writes: " + "; ".join(
         f"{line.label}, {line.detail}" for line in lines
@@ -194,7 +194,7 @@ def _read_time(run: Run, at: int) -> Chart:
         ticks=[row.written_mib for row in rows],
     )
     title = "Read time of the file: " + ", ".join(
-        f"{number(row.read_s)} s after {given(row.written_mib)} MiB" for row in rows
+        f"{number(row.read_s)} s after {format_number(row.written_mib)} MiB" for row in rows
     )
     repeats = [(row.written_mib, read) for row in rows for read in row.repeats_s]
     tops = [max(row.repeats_s, default=0) for row in rows]
@@ -245,10 +245,10 @@ def _stage_label(run: Run, phase: str, stage: int) -> str:
         amounts = run.result.parameters.get("amounts_mib", [])
         if stage > len(amounts):
             return f"amount {stage}"
-        return f"amount {stage}, {given(positive(amounts[stage - 1]) or 0.0)} MiB"
+        return f"amount {stage}, {format_number(positive(amounts[stage - 1]) or 0.0)} MiB"
     written = [row.get("written_mib") for row in run.result.measures]
     known = positive(written[stage]) if stage < len(written) else None
-    return f"after {given(known)} MiB" if known else f"after amount {stage}"
+    return f"after {format_number(known)} MiB" if known else f"after amount {stage}"
 
 
 def _read_latency(run: Run, at: int) -> list[Chart]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ssdlab.charts import Axis, Chart, Line, over_time
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, positive, quantity
+from ssdlab.wording import column, format_number, positive, quantity
 
 _GAPS: Final = {"worst": "even gaps", "random": "random gaps"}
 _PIECES: Final = Axis("pieces of the file", log=True)
@@ -52,7 +52,7 @@ def _table(run: Run) -> Table:
     kept = [("read_ms", gap) for gap in gaps] + [("in_order_ms", gap) for gap in gaps[:1]]
     kept += [("host_ms", gap) for gap in gaps[:1]]
     texts = [column(_at(run, place, gap).get(key) for place in places) for key, gap in kept]
-    rows = [(given(depth), given(degree)) for depth, degree in places]
+    rows = [(format_number(depth), format_number(degree)) for depth, degree in places]
     cells = (row + tuple(each) for row, each in zip(rows, zip(*texts, strict=True), strict=True))
     return Table(tuple(columns), tuple(cells))
 

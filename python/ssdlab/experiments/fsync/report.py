@@ -9,7 +9,7 @@ from ssdlab.charts import Case, Value, over_time, values_by_case
 from ssdlab.experiments.fsync.parameters import Fsync
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, given, number, plain, positive, quantity
+from ssdlab.wording import NOTHING, format_number, number, plain, positive, quantity
 
 _TRAP: Final = "sysbench trap"
 _SHOWN: Final = "write, MiB/s"
@@ -35,7 +35,7 @@ def _table(run: Run) -> Table:
     cells = [
         (
             plain(row.get("mode")),
-            given(row.get("in_flight") or 0),
+            format_number(row.get("in_flight") or 0),
             *(each[at] for each in speeds),
             _latency(row.get("sync_us_p50")),
             _latency(row.get("sync_us_p99")),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ssdlab.charts import Axis, Chart, Line
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, given, plain, quantity
+from ssdlab.wording import NOTHING, format_number, plain, quantity
 
 _FRESH: Final = "fresh"
 _UNIT: Final = "MiB/s"
@@ -145,9 +145,9 @@ def _method(run: Run) -> Method:
         f"Twins that differ in where they write ({quantity('', asked.get('placements', []))}) got "
         "the same writes, a flush after each: a file of 8 MiB that grew or was overwritten piece "
         "by piece, other files between. It was then read by 1 MiB at a time, with "
-        f"{given(float(asked.get('host_us') or 0.0))} us of the host's own between. Drives: "
+        f"{format_number(float(asked.get('host_us') or 0.0))} us of the host's own between. Drives: "
         f"{quantity('', asked.get('states', []))}; those with a spare were filled and overwritten "
-        f"at random {given(float(asked.get('drive_writes') or 0.0))} times first."
+        f"at random {format_number(float(asked.get('drive_writes') or 0.0))} times first."
     )
     meaning = (
         "Of contiguous is the speed over that of a file written in order to the same drive; aged "

@@ -8,13 +8,15 @@ from typing import Final
 from ssdlab.experiments.workload import report as workload
 from ssdlab.records import Run
 from ssdlab.view import Method
-from ssdlab.wording import given, plain, quantity
+from ssdlab.wording import format_number, plain, quantity
 
 
 def _method(run: Run) -> Method:
     asked = run.manifest.parameters
     speed = asked.get("speed")
-    pace = "as fast as the queue allowed" if speed is None else f"{given(speed)} times as fast"
+    pace = (
+        "as fast as the queue allowed" if speed is None else f"{format_number(speed)} times as fast"
+    )
     filled = (
         "It was written in order and flushed first."
         if asked.get("filled")

@@ -9,7 +9,7 @@ from ssdlab.charts import Axis, Chart, Line, over_time
 from ssdlab.experiments.split.parameters import Split
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, positive, quantity
+from ssdlab.wording import column, format_number, positive, quantity
 
 
 def _table(run: Run) -> Table:
@@ -24,10 +24,10 @@ def _table(run: Run) -> Table:
     times = column(row["read_ms"] for row in rows)
     cells = (
         (
-            given(row["unit_kib"]),
-            given(row["queue_depth"]),
+            format_number(row["unit_kib"]),
+            format_number(row["queue_depth"]),
             time,
-            given(window_kib / row["unit_kib"]),
+            format_number(window_kib / row["unit_kib"]),
         )
         for row, time in zip(rows, times, strict=True)
     )

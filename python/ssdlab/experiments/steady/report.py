@@ -12,7 +12,7 @@ from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.records import Run
 from ssdlab.stats.steady import WINDOW
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, positive, quantity
+from ssdlab.wording import column, format_number, positive, quantity
 
 _SHARES: Final = 160  # points of a curve
 _FIRST: Final = 3  # rounds of a part that the table has, before some between and the last ones
@@ -40,7 +40,7 @@ def _table(run: Run) -> Table:
         for name in ("p50", "p99", "p999", "sd")
     }
     columns = [
-        (Column("Round"), [given(row["round"]) for row in rows]),
+        (Column("Round"), [format_number(row["round"]) for row in rows]),
         (Column("Written", "MiB"), numbers["written_mib"]),
         (Column("Requests/s"), numbers["iops"]),
         (Column("Latency p50", "us"), latency["p50"]),
@@ -50,7 +50,7 @@ def _table(run: Run) -> Table:
         (Column("WAF"), numbers["waf"]),
     ]
     if several:
-        unused = [given(row.get("spare_percent") or 0.0) for row in rows]
+        unused = [format_number(row.get("spare_percent") or 0.0) for row in rows]
         columns.insert(0, (Column("Unused", "%"), unused))
     if all(row.get("waf") is None for row in rows):
         columns.pop()

@@ -9,7 +9,7 @@ from ssdlab.charts import Axis, Chart, Line, Mark, over_time, rule
 from ssdlab.experiments.stripe.parameters import Stripe
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, positive, quantity
+from ssdlab.wording import column, format_number, positive, quantity
 
 _GRAIN_KIB: Final = 4
 
@@ -31,7 +31,7 @@ def _table(run: Run) -> Table:
     spreads = [row.get("latency_spread") for row in rows]
     cells = (
         (
-            given(row["alignment_kib"]),
+            format_number(row["alignment_kib"]),
             rate,
             "-" if spread is None else f"{spread:.2f}",
             str(len(row.get("read_mib_per_s_all", ()))),
@@ -67,7 +67,7 @@ def _rules(run: Run) -> list[Mark]:
     for name, word in (("chunk_kib", "chunk"), ("stripe_kib", "stripe")):
         place = positive(found[name].value) if name in found else None
         if place is not None:
-            rules.append(rule(place, label=f"{word} {given(place)} KiB"))
+            rules.append(rule(place, label=f"{word} {format_number(place)} KiB"))
     return rules
 
 

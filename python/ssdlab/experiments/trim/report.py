@@ -11,7 +11,7 @@ from ssdlab.charts import Axis, Chart, Mark, stroke, text_above
 from ssdlab.experiments.trim.parameters import Trim
 from ssdlab.records import Run
 from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import given, plain, quantity
+from ssdlab.wording import format_number, plain, quantity
 
 _WHENS: Final = {
     "written": "while they were the file's",
@@ -92,7 +92,8 @@ def _chart(name: str, across: str, roles: Mapping[str, str], bars: Sequence[_Bar
             if end > start:
                 marks.append(stroke([(start, -at), (end, -at)], role, part, thickness=19))
     title = "; ".join(
-        f"{bar.label}: " + ", ".join(f"{given(v)} {part}" for part, v in bar.parts.items() if v)
+        f"{bar.label}: "
+        + ", ".join(f"{format_number(v)} {part}" for part, v in bar.parts.items() if v)
         for bar in kept
     )
     longest = max((sum(bar.parts.values()) for bar in kept), default=1.0)
