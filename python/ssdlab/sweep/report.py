@@ -10,7 +10,7 @@ from typing import Any, Final
 from ssdlab.charts import Axis, Chart, dots
 from ssdlab.sweep.analysis.sensitivity import Effect
 from ssdlab.sweep.analysis.summary import NUMBERS, Point, Summary
-from ssdlab.view import Column, Picture, Table, drawn
+from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, format_number, label, number, plain, unit_of
 
 SHOWN: Final = 40
@@ -90,7 +90,7 @@ class SweepPage:
         return [
             picture
             for across, up in _PAIRS
-            for picture in drawn(
+            for picture in draw_figure(
                 f"{_AXES[up]} against {_AXES[across]}",
                 "Each spot is a point of the sweep, the mean of its repeats.",
                 self._chart(across, up).svg,

@@ -30,7 +30,7 @@ from ssdlab.experiments.aging.readings import file_mib, readings
 from ssdlab.records import Run
 from ssdlab.target import parse_profile
 from ssdlab.units import format_duration
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
+from ssdlab.view import Column, Method, Picture, Table, View, draw_figure
 from ssdlab.wording import NOTHING, column, format_number, number, positive, quantity, shorten
 
 _BARS_PER_DECADE: Final = 40
@@ -105,7 +105,7 @@ def _method(run: Run) -> Method:
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    return drawn(
+    return draw_figure(
         "What random writing does to reading",
         "Speed of reading a whole file in order, after more and more of it was overwritten at "
         "random. A line that stays level is a drive that does not mind. Both axes are "
@@ -117,24 +117,24 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
 
 def _pictures(run: Run, at: int) -> list[Picture]:
     return [
-        *drawn(
+        *draw_figure(
             "Time to read the file",
             "The line is the best read after each amount, faint points are the others; the "
             "dashed line is the fresh file.",
             _read_time(run, at).svg,
         ),
-        *drawn(
+        *draw_figure(
             "How long each read request took",
             "Each half has all its requests: bars further right are slower. Mind the two scales.",
             lambda size: stacked(_read_latency(run, at), size),
         ),
-        *drawn(
+        *draw_figure(
             "How long the slow write requests took",
             "How many of the random writes took longer than the time below. A tail to the right "
             "is what a database feels as a pause.",
             _write_latency(run, at).svg,
         ),
-        *drawn(
+        *draw_figure(
             "Throughput through the run",
             "Everything the drive did, in order; dotted lines are rests. Steps down within one "
             "colour are cliffs.",

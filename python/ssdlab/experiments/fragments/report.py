@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ssdlab.charts import Axis, Chart, Line, over_time
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
+from ssdlab.view import Column, Method, Picture, Table, View, draw_figure
 from ssdlab.wording import column, format_number, positive, quantity
 
 _GAPS: Final = {"worst": "even gaps", "random": "random gaps"}
@@ -105,7 +105,7 @@ def _pictures(run: Run, at: int) -> list[Picture]:
     found: list[Picture] = []
     for depth in _depths(run):
         found += _picture(run, at, depth)
-    return found + drawn(
+    return found + draw_figure(
         "Throughput through the run",
         "Everything the drive did, in order.",
         over_time(run, at).svg,
@@ -114,7 +114,7 @@ def _pictures(run: Run, at: int) -> list[Picture]:
 
 def _picture(run: Run, at: int, depth: int) -> list[Picture]:
     time = Axis("time for 8 MiB, ms", log=True)
-    return drawn(
+    return draw_figure(
         f"Time to read a file in pieces, {_at_a_time(depth)}",
         _caption(depth),
         Chart(f"fragments-{at}-{depth}", _PIECES, time, _lines(run, depth)).svg,
@@ -146,7 +146,7 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
 def _side_by_side(runs: Sequence[Run], first: int, depth: int) -> list[Picture]:
     ratio = Axis("times as long as in one piece", log=True)
     lines = [_slowdowns(run, number, depth) for number, run in enumerate(runs, first)]
-    return drawn(
+    return draw_figure(
         f"What pieces cost, {_at_a_time(depth)}",
         "The time to read a file in pieces over that in one piece, with even gaps where they were "
         "measured; a line a run.",

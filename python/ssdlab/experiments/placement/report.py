@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ssdlab.charts import Axis, Chart, Line
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
+from ssdlab.view import Column, Method, Picture, Table, View, draw_figure
 from ssdlab.wording import NOTHING, format_number, plain, quantity
 
 _FRESH: Final = "fresh"
@@ -100,19 +100,19 @@ def _pictures(run: Run, at: int) -> list[Picture]:
     speed = Axis("4 KiB reads, MiB/s", log=True)
     time = Axis("time for 8 MiB, ms", log=True)
     return [
-        *drawn(
+        *draw_figure(
             "A file that grew by small and large pieces",
             "Gaps of 32 to 1024 KiB between the pieces, on a fresh drive. Below a page only what "
             "is packed stays level. Of lines that lie on each other the last one is seen.",
             _grown(f"placement-{at}", _by_size(run)).svg,
         ),
-        *drawn(
+        *draw_figure(
             "The law of the stripe",
             "Reads of 4 KiB, 32 at a time, at multiples of so many KiB: from twice the chunk on "
             "each doubling leaves half of the dies, until there is one.",
             Chart(f"placement-stripe-{at}", _doublings("multiples of, KiB"), speed, probe).svg,
         ),
-        *drawn(
+        *draw_figure(
             "Gaps that are equal, and gaps at random",
             "The same file of 8 MiB in more and more pieces, 8 MiB apart. Equal gaps are a "
             "multiple of the stripe: as soon as a piece is shorter than that, the same dies have "
@@ -132,7 +132,7 @@ def _grown(name: str, lines: Sequence[Line]) -> Chart:
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     lines = [line for at, run in enumerate(runs, first) for line in _by_size(run, f"{at}: ")]
-    return drawn(
+    return draw_figure(
         "Files that grew by pieces",
         "Gaps at random, fresh drives; a line a placement and run.",
         _grown(f"placements-{first}", lines).svg,

@@ -11,7 +11,7 @@ from ssdlab.experiments.steady.analysis import Part, parts_of, spare_fall
 from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.records import Run
 from ssdlab.stats.steady import WINDOW
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
+from ssdlab.view import Column, Method, Picture, Table, View, draw_figure
 from ssdlab.wording import column, format_number, positive, quantity
 
 _SHARES: Final = 160  # points of a curve
@@ -120,7 +120,7 @@ def _rates(name: str, marks: Sequence[Line | Mark]) -> Chart:
 
 def _pictures(run: Run, at: int) -> list[Picture]:
     return [
-        *drawn(
+        *draw_figure(
             "Requests a second while more and more is written",
             "The dashed lines are where the hidden spare is used up, so that collection begins, "
             f"and where the first window of {WINDOW} steady rounds begins. What lies left of the "
@@ -131,7 +131,7 @@ def _pictures(run: Run, at: int) -> list[Picture]:
         *_latency(run, at),
         *_amplification(run, at),
         *_gain(run, at),
-        *drawn(
+        *draw_figure(
             "Throughput through the run",
             "Everything the drive did, in order, with the fill and the gauges.",
             over_time(run, at).svg,
@@ -147,7 +147,7 @@ def _by_round(run: Run, name: str) -> list[tuple[float, float]]:
 
 def _latency(run: Run, at: int) -> list[Picture]:
     lines = [Line(words, _by_round(run, f"latency_us_{name}")) for name, words in _LATENCIES]
-    return drawn(
+    return draw_figure(
         "How long requests took, round by round",
         "Half of the requests took at most p50, one in a hundred longer than p99, one in a "
         "thousand longer than p99.9. A mean that is steady may have a tail that is not.",
@@ -158,7 +158,7 @@ def _latency(run: Run, at: int) -> list[Picture]:
 def _amplification(run: Run, at: int) -> list[Picture]:
     lines = [Line("WAF", _by_round(run, "waf"))]
     y = Axis("flash writes per host write (WAF)")
-    return drawn(
+    return draw_figure(
         "What each byte costs the flash",
         "As the drive itself counts it: 1 while it is fresh, then what collection moves is added.",
         Chart(f"steady-waf-{at}", Axis("round"), y, lines).svg,
@@ -171,7 +171,7 @@ def _gain(run: Run, at: int) -> list[Picture]:
     if len(points) < 2:
         return []
     x, y = Axis("of the region unused, %"), Axis("lasting requests/s")
-    return drawn(
+    return draw_figure(
         "What leaving a part unused brings",
         "The lasting rate where that share of the region was trimmed and then left alone.",
         Chart(f"steady-gain-{at}", x, y, [Line("lasting rate", points)]).svg,
@@ -180,7 +180,7 @@ def _gain(run: Run, at: int) -> list[Picture]:
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     lines = [line for at, run in enumerate(runs, first) for line in _curves(run, f"{at}: ")]
-    return drawn(
+    return draw_figure(
         "How long the first rate lasts, and what comes of it",
         "A line a run and share of spare; on the left each is fresh.",
         _rates(f"steadies-{first}", lines).svg,
