@@ -1,4 +1,4 @@
-"""The report of an experiment: its table, figures, method text and labels, and how to build them."""
+"""The report of an experiment: table, figures, method text and labels, and how to build them."""
 
 from __future__ import annotations
 
@@ -137,5 +137,5 @@ def lines_of_runs(
 
 def short_names(runs: Sequence[Run], first: int) -> list[tuple[str, Run]]:
     """Each run with its number in the report and its target, such as "3: toshiba-xg5"."""
-    names = (run.result.target.removeprefix("twin:") for run in runs)
-    return [(f"{at}: {name}", run) for at, (name, run) in enumerate(zip(names, runs), first)]
+    targets = [run.result.target.removeprefix("twin:") for run in runs]
+    return [(f"{first + at}: {targets[at]}", run) for at, run in enumerate(runs)]

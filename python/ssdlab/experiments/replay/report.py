@@ -37,8 +37,7 @@ def _method(run: Run) -> Method:
         "requests were slower."
     )
     pitfalls = (
-        "The trace records one host and its drive: on a faster drive the host would have sent "
-        "requests faster.",
+        "The trace was recorded on one drive; on a faster drive its host might have been faster.",
         "Writes before the start of the trace are not part of it.",
         "Replayed as fast as possible, requests keep their order but not their times.",
     )

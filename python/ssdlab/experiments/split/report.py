@@ -69,8 +69,7 @@ def _method(run: Run) -> Method:
         "the number of commands alone."
     )
     pitfalls = (
-        "The kernel splits commands above the largest request that the device accepts, so the "
-        "curve is level there.",
+        "The kernel splits commands larger than the device accepts: the curve is level there.",
         "A drive that reads ahead hides the cost of small sequential commands.",
     )
     return Method(done, meaning, pitfalls)

@@ -64,8 +64,9 @@ def _rules(run: Run) -> list[Mark]:
 
 
 def _pictures(run: Run, number: int) -> list[Picture]:
-    rates = [_line(run, "read_mib_per_s", "random reads"), *_rules(run)]
-    spreads = [_line(run, "latency_spread", "spread"), *_rules(run)]
+    rules = _rules(run)
+    rates: list[Line | Mark] = [_line(run, "read_mib_per_s", "random reads"), *rules]
+    spreads: list[Line | Mark] = [_line(run, "latency_spread", "spread"), *rules]
     spread = Axis("latency spread")
     return [
         *view.draw_figure(
@@ -113,8 +114,7 @@ def _method(run: Run) -> Method:
         "other, neither is reported."
     )
     pitfalls = (
-        "Data in the drive's memory is not read from flash: the curve of a small region may be "
-        "level.",
+        "A small region may be read from the drive's memory, which makes the curve level.",
         "A link or host that is slower than one unit hides the stripe.",
         "In a file, the extents of the file system and their offsets affect the result.",
         "Units whose planes serve reads independently do not have one queue: nothing is reported.",

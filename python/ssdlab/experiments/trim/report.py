@@ -148,8 +148,7 @@ def _method(run: Run) -> Method:
         "A drive may return old data for trimmed blocks, or drop them later.",
         "The kernel's counts include discards of other programs.",
         "A file system's own count is not evidence: ext4 skips what it has trimmed before.",
-        "A loop device or a thin pool returns zeros for freed blocks, even if the drive never "
-        "received the discard.",
+        "A loop device or thin pool returns zeros for freed blocks, even if the drive keeps them.",
         "Trimmed blocks under dm-crypt read as noise: neither zeros nor the written data.",
         "Blocks can be read only by root: without it, the discards sent are the best evidence.",
     )

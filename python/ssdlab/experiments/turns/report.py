@@ -28,10 +28,8 @@ def _method(run: Run) -> Method:
         "of the Wilcoxon signed-rank test. Two equal sides appear to differ in 5 % of comparisons."
     )
     pitfalls = (
-        "A turn is short: it measures caches and the effect of idle time. Sustained load needs "
-        "long turns.",
-        "Two directories on one drive affect each other: reads and writes of one side wait for "
-        "writes of the other.",
+        "Short turns measure caches and the effect of idle time; sustained load needs long turns.",
+        "Two directories on one drive affect each other: one side waits for writes of the other.",
     )
     return Method(done, meaning, pitfalls)
 

@@ -80,8 +80,7 @@ def _method(run: Run) -> Method:
         "but never started, because the rate was too high."
     )
     pitfalls = (
-        "A single run shows no variation: if the load is not steady, the next run differs, in fio "
-        "too.",
+        "One run does not show how much results vary from run to run.",
         "With direct=0 the page cache answers requests.",
         "A short job on a fresh drive measures its cache, not its sustained speed.",
     )
