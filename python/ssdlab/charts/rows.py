@@ -1,4 +1,4 @@
-"""Named cases as rows over a logarithmic axis: values that are decades apart, and ratios."""
+"""Charts with a row for each case and a logarithmic axis: values by case, and ratios."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.wording import format_number, plain
 
 @dataclass(frozen=True)
 class Value:
-    """A value of one of the series; an interval extends to `until`, `repeats` are faint."""
+    """A value of a series; a line extends from it to `until`, `repeats` are faint points."""
 
     series: str
     value: float
@@ -24,7 +24,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Case:
-    """A row with its values; those of a hollow one must not be compared with the others."""
+    """A row with its values; hollow values must not be compared with those of other rows."""
 
     label: str
     values: Sequence[Value]
@@ -32,7 +32,7 @@ class Case:
 
 
 def values_by_case(name: str, across: str, cases: Sequence[Case]) -> Chart:
-    """A row for each case, a colour for each series; the axis spans a decade at least."""
+    """A row for each case, a colour for each series; the axis spans at least a decade."""
     rows = [(case, [value for value in case.values if _is_drawable(value)]) for case in cases]
     rows = [(case, values) for case, values in rows if values]
     series = list(dict.fromkeys(plain(value.series) for _, values in rows for value in values))
@@ -64,7 +64,7 @@ def _is_drawable(value: Value) -> bool:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio with optional bounds; `shown`: the difference is statistically significant."""
+    """A ratio with optional bounds; `shown` means that it differs significantly from 1."""
 
     label: str
     value: float
@@ -74,7 +74,7 @@ class Ratio:
 
 
 def forest(name: str, across: str, ratios: Sequence[Ratio]) -> Chart:
-    """Ratios as rows around a line at 1; the axis reaches 5 % to both sides at least."""
+    """Ratios as rows around a line at 1; the axis extends at least 5 % to both sides."""
     kept = [ratio for ratio in ratios if math.isfinite(ratio.value) and ratio.value > 0]
     marks: list[Mark] = [rule(x=1, dash=(1, 0))]
     words, ends = [], [1 / 1.05, 1.05]

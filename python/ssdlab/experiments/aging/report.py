@@ -202,10 +202,8 @@ def _read_time(run: Run, at: int) -> Chart:
     texts = column(row.read_s for row in rows)
     marks: list[Line | Mark] = [Line("", best, repeats, colour)]
     if rows:
-        marks += [
-            charts.rule(y=best[0][1], label="fresh"),
-            charts.area(best, colour, level=best[0][1]),
-        ]
+        fresh = best[0][1]
+        marks += [charts.rule(y=fresh, label="fresh"), charts.area(best, colour, level=fresh)]
         marks.append(charts.values(best, texts, tops, colour))
     return Chart(f"read-time-{at}", x, Axis("read time, s"), marks, title)
 

@@ -29,7 +29,7 @@ def _lines(run: Run, prefix: str = "") -> list[Line]:
         rows = [row for row in run.result.measures if row["queue_depth"] == depth]
         medians = [(row["unit_kib"], row["read_ms"]) for row in rows]
         repeats = [(row["unit_kib"], time) for row in rows for time in row["read_ms_all"]]
-        lines.append(Line(f"{prefix}queue depth {depth}", medians, repeats))
+        lines.append(Line(f"{prefix}depth {depth}", medians, repeats))
     return lines
 
 
