@@ -69,7 +69,7 @@ def _file_mib(run: Run) -> float | None:
 def _table(run: Run) -> Table:
     rows, size = _readings(run), _file_mib(run)
     columns = [
-        (Column("Overwritten", "MiB"), [format_number(row.written_mib) for row in rows]),
+        (Column("Random writes", "MiB"), [format_number(row.written_mib) for row in rows]),
         (Column("Best read", "s"), column(row.read_s for row in rows)),
         (Column("All reads", "s"), [" ".join(column(row.repeats_s)) or NOTHING for row in rows]),
     ]
@@ -312,7 +312,7 @@ def _latency_limits(groups: Sequence[_Latencies]) -> tuple[float, float]:
 
 _FINDINGS: Final = {"slowdown": "Slowdown", "recovers": "Recovers by rest"}
 _PARAMETERS: Final = {
-    "amounts_mib": "Overwritten amounts",
+    "amounts_mib": "Random writes",
     "rests_s": "Rests before the reads",
     "read_block_kib": "Read requests",
     "write_block_kib": "Write requests",
