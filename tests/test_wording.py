@@ -12,7 +12,7 @@ from ssdlab.wording import (
     column,
     finding_interval,
     finding_value,
-    given,
+    format_number,
     label,
     number,
     plain,
@@ -46,7 +46,7 @@ def test_a_measured_number_has_three_digits(value: float, text: str) -> None:
     [(50.0, "50"), (6.25, "6.25"), (100, "100"), (0.001, "0.001"), (251.99609375, "252")],
 )
 def test_a_parameter_has_no_trailing_zeros(value: float, text: str) -> None:
-    assert given(value) == text
+    assert format_number(value) == text
 
 
 def test_numbers_of_a_column_have_the_same_number_of_decimals() -> None:

@@ -51,7 +51,7 @@ def number(value: float) -> str:
     return f"{value:.{decimals([value])}f}"
 
 
-def given(value: float) -> str:
+def format_number(value: float) -> str:
     """A parameter without trailing zeros or exponent: 50, 6.25."""
     if not math.isfinite(value):
         return NOTHING
@@ -108,7 +108,7 @@ def _with_unit(unit: str, value: float) -> str:
         return format_size(value)
     if unit == "s" and value >= 0:
         return format_duration(value)
-    return f"{given(value)} {unit}".rstrip()
+    return f"{format_number(value)} {unit}".rstrip()
 
 
 def finding_value(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""Charts: what they show, that they are not misleading, and that the same data draw the same."""
+"""Charts: layout, scales that do not mislead, and the same SVG for the same data."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def texts(svg: str) -> list[str]:
 
 
 @given(st.floats(1e-3, 1e6), st.floats(1, 4))
-def test_noise_does_not_look_like_a_cliff(low: float, spread: float) -> None:
+def test_a_logarithmic_axis_spans_at_least_its_smallest_factor(low: float, spread: float) -> None:
     bottom, top = Axis(log=True, least=4).span([low, low * spread], from_zero=True)
     assert bottom < low
     assert low * spread < top
@@ -75,12 +75,12 @@ def test_labels_of_lines_do_not_overlap_and_keep_their_order(wanted: list[float]
     assert by_height[-1] <= 300 + 1e-6
 
 
-def test_labels_stay_where_there_is_room() -> None:
+def test_labels_do_not_move_if_they_are_far_enough_apart() -> None:
     assert chart.spread([50.0, 10.0, 200.0], 40, 0, 300) == [50.0, 10.0, 200.0]
     assert chart.spread([100.0, 110.0], 40, 0, 300) == [85.0, 125.0]
 
 
-def test_rests_are_cut_out_of_the_time_line(make_run: Any, recorded: Any) -> None:
+def test_idle_time_is_cut_out_of_the_time_axis(make_run: Any, recorded: Any) -> None:
     steps: list[Any] = [
         ("fill", 0, {}, [400, 400]),
         ("read", 0, {}, [800]),
@@ -92,7 +92,7 @@ def test_rests_are_cut_out_of_the_time_line(make_run: Any, recorded: Any) -> Non
     assert rests == [2, 3]
 
 
-def test_a_sliver_of_time_at_a_steps_end_makes_no_spike() -> None:
+def test_a_short_interval_at_the_end_of_a_step_is_merged_into_the_one_before() -> None:
     rows = [
         {"start_ns": at * SECOND, "bytes": size << 20} for at, size in ((0, 100), (1, 90), (2, 20))
     ]
@@ -101,14 +101,14 @@ def test_a_sliver_of_time_at_a_steps_end_makes_no_spike() -> None:
     assert speeds == pytest.approx([100, 100])
 
 
-def test_many_intervals_are_joined_and_none_is_lost() -> None:
+def test_many_intervals_are_joined_without_losing_any() -> None:
     rows = [{"start_ns": at * SECOND, "bytes": at << 20} for at in range(10)]
     edges, speeds = throughput._speeds(rows, 10 * SECOND, 4)
     assert edges == [0, 4 * SECOND, 8 * SECOND, 10 * SECOND]
     assert speeds == [1.5, 5.5, 8.5]
 
 
-def test_phases_of_other_experiments_are_named_as_they_are(make_run: Any, recorded: Any) -> None:
+def test_unknown_phases_keep_their_names_in_the_legend(make_run: Any, recorded: Any) -> None:
     run = make_run(recording=recorded([("steady round", 0, {}, [400, 300])]))
     assert "steady round" in texts(over_time(run).svg())
 
@@ -119,7 +119,7 @@ def test_a_chart_without_data_is_empty(draw: Callable[[bool], Chart]) -> None:
 
 
 @pytest.mark.parametrize("draw", ALL)
-def test_the_same_data_give_the_same_drawing_in_each_width(draw: Callable[[bool], Chart]) -> None:
+def test_the_same_data_give_the_same_svg_in_each_width(draw: Callable[[bool], Chart]) -> None:
     assert draw(True).svg() == draw(True).svg()
     assert draw(True).svg() != draw(True).svg(NARROW)
 
@@ -139,9 +139,9 @@ def test_ids_begin_with_the_charts_name_and_are_unique(draw: Callable[[bool], Ch
     svg = draw(True).svg()
     ids = re.findall(r'\bid="([^"]*)"', svg)
     assert len(set(ids)) == len(ids)
-    assert all(each.startswith("here-wide-") for each in ids)
+    assert all(name.startswith("here-wide-") for name in ids)
     referenced = re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', svg)
-    assert {"".join(each) for each in referenced} < set(ids)
+    assert {"".join(match) for match in referenced} < set(ids)
 
 
 def test_a_line_is_described_by_its_ends() -> None:
@@ -149,7 +149,7 @@ def test_a_line_is_described_by_its_ends() -> None:
     assert "y against x: one from 1 at 2 to 3; two from 5 at 1 to 7</title>" in svg
 
 
-def test_points_without_a_place_on_a_logarithmic_axis_are_left_out() -> None:
+def test_points_that_a_logarithmic_axis_cannot_show_are_left_out() -> None:
     points = [(0.0, 5.0), (1.0, -1.0), (1.0, math.inf), (2.0, 3.0)]
     log = Axis(log=True)
     kept = Chart("here", log, log, [Line("one", points, points), Line("none", points[:3])]).lines
@@ -172,7 +172,7 @@ def test_a_color_in_a_name_stays_text() -> None:
     assert "#1f6fd1" in texts(chart.svg())
 
 
-def test_a_name_with_dollars_is_no_formula() -> None:
+def test_a_name_with_dollars_is_not_a_formula() -> None:
     chart = Chart("here", Axis("/a/$\\frac{$"), Axis(), [Line("one", [(1.0, 1.0)])])
     assert "/a/$\\frac{$" in texts(chart.svg())
 
@@ -182,7 +182,7 @@ def test_every_colour_has_one_role() -> None:
     assert len(set(lights)) == len(lights)
 
 
-def test_settings_of_the_reader_change_nothing() -> None:
+def test_matplotlib_settings_of_the_user_have_no_effect() -> None:
     import matplotlib as mpl
 
     expected = lines_chart(has_data=True).svg()

@@ -33,7 +33,7 @@ def test_a_run_on_a_twin_has_an_html_report(ssdlab: Program, tmp_path: Path) -> 
     assert result["findings"]["reaches"]["value"] is True
     page = tmp_path / "trim.html"
     assert ssdlab("report", result["folder"], "--html", page).returncode == 0
-    assert "Whether a discard reaches the flash" in page.read_text()
+    assert "TRIM through the storage stack" in page.read_text()
 
 
 def test_a_wrong_size_is_a_one_line_error(refused: Callable[..., str]) -> None:

@@ -16,7 +16,7 @@ from ssdlab.cli.app import app
 from ssdlab.experiments.registry import EXPERIMENTS, register
 from ssdlab.records import read_run
 from ssdlab.runner.progress import Report
-from ssdlab.view import again
+from ssdlab.view import repeat_command
 
 PARAMETERS = '''
 from dataclasses import dataclass
@@ -150,7 +150,7 @@ def test_a_run_gives_json_a_folder_a_report_and_the_command_to_repeat_it(
     assert [row["round"] for row in result["measures"]] == [0, 1, 2]
     run = read_run(Path(result["folder"]))
     assert run.manifest.options == {"--size": "2MiB", "--rounds": "3"}
-    assert shlex.split(again(run))[1:] == ["run", "toy", "twin:toshiba-xg5", *options]
+    assert shlex.split(repeat_command(run))[1:] == ["run", "toy", "twin:toshiba-xg5", *options]
     assert _call("report", result["folder"], "--html", "page.html") == 0
     page = Path("page.html").read_text(encoding="utf-8")
     assert "A toy title" in page

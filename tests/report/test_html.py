@@ -136,7 +136,7 @@ def test_the_target_is_described_with_units(page: str) -> None:
     assert facts["Flash page"] == "16 KiB"
     assert facts["Protected against power loss"] == "no"
     assert facts["File system"] == "ext4"
-    assert facts["Amounts written over it"] == "50 MiB, 200 MiB"
+    assert facts["Random writes"] == "50 MiB, 200 MiB"
     assert facts["Host: memory"] == "8 GiB"
     assert facts["Started"] == "2026-11-21 10:15:00 UTC"
 

@@ -35,11 +35,11 @@ SNAPSHOT = """
  Toshiba XG5 KXG50ZNV512G, nvme, 476.8 GiB, spare 6.9 %
  2026-11-21 10:15:00 UTC, took 6 min 3 s, seed 7
 
- Written over it  Share of the file  Best read  Read speed       All reads
-             MiB                  %          s       MiB/s               s
-               0                  0       1.90        2156  1.90 1.91 1.90
-              50                1.2       2.90        1412  2.90 3.05 2.95
-             250                6.1       6.80         602  6.80 6.80 6.85
+ Random writes  Share of the file  Best read  Read speed       All reads
+           MiB                  %          s       MiB/s               s
+             0                  0       1.90        2156  1.90 1.91 1.90
+            50                1.2       2.90        1412  2.90 3.05 2.95
+           250                6.1       6.80         602  6.80 6.80 6.85
 
              Block                            p50  p99  p99.9  p99.99
  Latency of    KiB  Depth  Kind  Requests      us   us     us      us

@@ -1,4 +1,4 @@
-"""Charts as SVG elements for HTML pages: `Chart` is the axes, marks are what it draws."""
+"""Charts as SVG elements for HTML pages: a `Chart` has two axes and draws marks over them."""
 
 from ssdlab.charts.chart import Axis, Chart, Row, stacked
 from ssdlab.charts.marks import (

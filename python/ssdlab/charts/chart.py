@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ssdlab.charts.marks import Line, Mark, Point, apart, note
 from ssdlab.charts.svg import LIGHT, WIDE, Size, draw, run_colour
-from ssdlab.wording import given, plain, shorten
+from ssdlab.wording import format_number, plain, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from matplotlib.ticker import Locator
 
 # In pixels:
-_CHARACTER: Final = 7.3  # the mean width of a character
-_ROW: Final = 26  # from one row to the next
-_LEGEND: Final = 22  # the height of a line of the legend
-_BOTTOM: Final = 52  # below the lowest axes
+_CHARACTER: Final = 7.3  # mean width of a character
+_ROW: Final = 26  # height of a row
+_LEGEND: Final = 22  # height of a line of the legend
+_BOTTOM: Final = 52  # space below the lowest axes
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its name with the unit, and its scale.
+    """An axis: its label with the unit, and its scale.
 
-    A logarithmic axis spans the factor `least` at least, so that noise does not look steep.
-    `linear_to` makes an axis linear from zero to this value, and logarithmic above it. `limits` and
-    `ticks` replace those that follow from the data.
+    A logarithmic axis spans at least the factor `least`, so that noise does not look steep. With
+    `linear_to` the axis is linear from zero to this value and logarithmic above it. `limits` and
+    `ticks` replace the values computed from the data. `text` formats a tick.
     """
 
     label: str = ""
@@ -40,14 +40,14 @@ class Axis:
     linear_to: float | None = None
     limits: tuple[float, float] | None = None
     ticks: Sequence[float] | None = None
-    text: Callable[[float], str] = given
+    text: Callable[[float], str] = format_number
 
     def fits(self, value: float) -> bool:
-        """Whether the axis can show this value."""
+        """Whether the axis can show this value: finite, and above zero on a logarithmic axis."""
         return math.isfinite(value) and (value > 0 or not self.log)
 
     def span(self, values: Sequence[float], *, from_zero: bool) -> tuple[float, float]:
-        """The limits for these values."""
+        """The limits for these values, with some space around them."""
         if self.limits is not None:
             return self.limits
         low, high = min(values), max(values)
@@ -62,7 +62,7 @@ class Axis:
         return low - room, high + room
 
     def apply(self, pane: Axes, which: str, values: Sequence[float]) -> None:
-        """Gives the axis x or y of `pane` its scale, limits and ticks."""
+        """Set scale, limits and ticks of the axis `which` ("x" or "y") of `pane`."""
         from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
         low, high = self.span(values, from_zero=which == "y")
@@ -87,7 +87,7 @@ class Axis:
             axis.set_major_formatter(FuncFormatter(lambda value, _: self.text(value)))
 
     def _locator(self, ratio: float, room: float) -> Locator:
-        """Ticks at 1, 2 and 5 of each decade where there is room for so many, else at 1."""
+        """Ticks at 1, 2 and 5 of each decade if they fit (`room` is the count), else at 1."""
         from matplotlib.ticker import LogLocator, MaxNLocator
 
         if self.base == 10 and ratio < 5:
@@ -99,7 +99,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Row:
-    """The name of a row; a muted row stands back behind the others."""
+    """The name of a row; a muted row is drawn in grey."""
 
     label: str
     muted: bool = False
@@ -109,8 +109,8 @@ class Row:
 class Chart:
     """Marks over two axes; `name` must be unique in the page.
 
-    `title` is the accessible name; the default is where each line begins and ends. With `rows` the
-    y axis has these rows at 0, 1, ..., from the top. `height` of the axes is in pixels.
+    `title` is the accessible name; by default it lists the ends of each line. With `rows` the y
+    axis shows these rows at 0, 1, ..., from the top. `height` is that of the axes in pixels.
     """
 
     name: str
@@ -124,12 +124,12 @@ class Chart:
     legend_inside: bool = False
 
     def svg(self, size: Size = WIDE) -> str:
-        """The SVG element; empty where no mark has a point to draw."""
+        """The SVG element; "" if no mark has a point."""
         return stacked([self], size)
 
     @property
     def lines(self) -> list[Line]:
-        """The lines with points that the axes can show, sorted by x; each has a colour."""
+        """The lines with the points that the axes can show, sorted by x, each with a colour."""
         inside = [
             replace(mark, points=self._inside(mark.points), faint=self._inside(mark.faint))
             for mark in self.marks
@@ -143,11 +143,12 @@ class Chart:
 
     @property
     def accessible_name(self) -> str:
-        """The title, or where each line begins and ends."""
+        """The title, or the ends of each line."""
+        text = format_number
         ends = (
-            f"{line.label} from {given(line.points[0][1])} at {given(line.points[0][0])} to "
-            f"{given(line.points[-1][1])}"
+            f"{line.label} from {text(start[1])} at {text(start[0])} to {text(end[1])}"
             for line in self.lines
+            for start, end in [(line.points[0], line.points[-1])]
         )
         return plain(self.title or f"{self.y.label} against {self.x.label}: {'; '.join(ends)}")
 
@@ -155,7 +156,7 @@ class Chart:
 def stacked(charts: Sequence[Chart], size: Size = WIDE) -> str:
     """Charts above each other that share the x axis of the last one, as one SVG element.
 
-    The first gives its name and title. Empty where no mark has a point to draw.
+    Name and title are those of the first. "" if no mark has a point.
     """
     panes = [_Pane(chart, size) for chart in charts]
     if not any(mark.points for pane in panes for mark in pane.marks):
@@ -180,7 +181,7 @@ class _Pane:
         lines = chart.lines
         has_details = any(line.detail for line in lines)
         self.named = lines if has_details or len(lines) > 1 else []
-        self.gap = 40 if has_details else 20  # from the name of one line to the next
+        self.gap = 40 if has_details else 20  # between the names of lines
         self.right = (96 if size.narrow else 150) + 24 * has_details if self.named else 44
         self.marks = [mark for mark in chart.marks if isinstance(mark, Mark)]
         self.legend = {shorten(plain(m.legend), 32): m.colour for m in self.marks if m.legend}
@@ -198,7 +199,7 @@ class _Pane:
         self.height = chart.height or _ROW * len(self.rows) or usual
 
     def paint(self, figure: Figure, above: float, *, is_last: bool) -> None:
-        """Draws the chart with its upper edge `above` pixels below that of the figure."""
+        """Draw the chart with its upper edge `above` pixels below that of the figure."""
         chart = self.chart
         width, height = figure.get_size_inches() * 72
         corner = (self.left / width, 1 - (above + self.top + self.height) / height)
@@ -247,22 +248,22 @@ class _Pane:
         """The name of each line at its right end; names that would overlap are moved apart."""
         ends = [pane.transData.transform(line.points[-1]) for line in self.named]
         low, high, right = pane.bbox.y0 + self.gap / 2, pane.bbox.y1 - self.gap / 2, pane.bbox.x1
-        look: dict[str, Any]
+        style: dict[str, Any]
         places = spread([y for _, y in ends], self.gap, low, high)
         for line, (x, y), place in zip(self.named, ends, places, strict=True):
             if right - x > 20 or abs(place - y) > 8:
                 arrow = {"arrowstyle": "-", "color": LIGHT[line.colour], "lw": 1, "ls": ":"}
-                look = {"textcoords": "figure pixels", "arrowprops": arrow, "zorder": 1}
-                pane.annotate("", line.points[-1], (right + 6, place), **look)
+                style = {"textcoords": "figure pixels", "arrowprops": arrow, "zorder": 1}
+                pane.annotate("", line.points[-1], (right + 6, place), **style)
             name = shorten(plain(line.label), int(self.right / _CHARACTER))
             at = (right + 10, place)
-            look = {"of": "figure pixels", "va": "center"}
-            note(pane, name, at, (0, 8 * bool(line.detail)), line.colour, weight="bold", **look)
-            note(pane, line.detail, at, (0, -9), **look)
+            style = {"of": "figure pixels", "va": "center"}
+            note(pane, name, at, (0, 8 * bool(line.detail)), line.colour, weight="bold", **style)
+            note(pane, line.detail, at, (0, -9), **style)
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions near `wanted`, `gap` apart where they fit between `low` and `high`.
+    """Positions near `wanted`, at least `gap` apart if they fit between `low` and `high`.
 
     The mean of two solutions that keep the gap: one moves positions up only, one down only.
     """

@@ -1,4 +1,4 @@
-"""Marks: what a `Chart` draws over its axes. Colours are roles of the palette."""
+"""Marks that a `Chart` draws over its axes. Colours are roles of the palette."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Point: TypeAlias = tuple[float, float]
-_DOTTED: Final = 60  # a line with more points than this has no dots
+_DOTS_MAX: Final = 60  # a line with more points has no dots
 Kind: TypeAlias = Literal["faint", "large", "hollow"]
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The axes are scaled so that all `points` are visible; `legend` is the name there, or ""."""
+    """The axes are scaled to show all `points`; `legend` is the name in the legend, if any."""
 
     draw: Callable[[Axes], object]
     colour: str
@@ -29,9 +29,9 @@ class Mark:
 
 @dataclass(frozen=True)
 class Line:
-    """A line with its name at its right end; `faint` are single points, such as repeats.
+    """A line with its label at its right end; `faint` are single points, such as repeats.
 
-    Without a `colour` the chart gives it one by its position. `detail` is a second line of text.
+    Without a `colour` the chart assigns one. `detail` is a second line of the label.
     """
 
     label: str
@@ -43,13 +43,13 @@ class Line:
 
     @property
     def mark(self) -> Mark:
-        """Each point is a dot, unless there are too many to distinguish."""
-        style = ("--" if self.dashed else "-") + "o" * (len(self.points) <= _DOTTED)
-        looks = {"color": LIGHT[self.colour], "lw": 2.2, "ms": 6, "mec": LIGHT["paper"]}
+        """The line as a mark; each point has a dot unless there are too many."""
+        form = ("--" if self.dashed else "-") + "o" * (len(self.points) <= _DOTS_MAX)
+        style = {"color": LIGHT[self.colour], "lw": 2.2, "ms": 6, "mec": LIGHT["paper"]}
 
         def draw(pane: Axes) -> None:
             dots(self.faint, self.colour).draw(pane)
-            pane.plot(*_columns(self.points), style, zorder=3, **looks)  # type: ignore[arg-type]
+            pane.plot(*_columns(self.points), form, zorder=3, **style)  # type: ignore[arg-type]
 
         return Mark(draw, self.colour, [*self.points, *self.faint])
 
@@ -61,47 +61,47 @@ def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
 def dots(points: Sequence[Point], colour: str, legend: str = "", kind: Kind = "faint") -> Mark:
     """Faint dots, or large ones; a hollow dot is a value that must not be compared."""
     face, edge = ("paper", colour) if kind == "hollow" else (colour, "paper")
-    looks: dict[str, Any] = {"color": LIGHT[face], "edgecolor": LIGHT[edge]}
-    looks |= (
+    style: dict[str, Any] = {"color": LIGHT[face], "edgecolor": LIGHT[edge]}
+    style |= (
         {"s": 17, "lw": 0, "alpha": 0.4} if kind == "faint" else {"s": 72, "lw": 1, "zorder": 3}
     )
-    return Mark(lambda pane: pane.scatter(*_columns(points), **looks), colour, points, legend)
+    return Mark(lambda pane: pane.scatter(*_columns(points), **style), colour, points, legend)
 
 
 def stroke(points: Sequence[Point], colour: str, legend: str = "", thickness: int = 3) -> Mark:
-    """A straight stroke, such as an interval; a thick one is a bar. `thickness` in pixels."""
+    """A straight line, such as an interval; a thick one is a bar. `thickness` in pixels."""
     cap, alpha = ("round", 0.45) if thickness < 8 else ("butt", 0.85)
-    looks: dict[str, Any] = {"color": LIGHT[colour], "alpha": alpha, "solid_capstyle": cap}
-    looks["lw"] = thickness
-    return Mark(lambda pane: pane.plot(*_columns(points), **looks), colour, points, legend)
+    style: dict[str, Any] = {"color": LIGHT[colour], "alpha": alpha, "solid_capstyle": cap}
+    style["lw"] = thickness
+    return Mark(lambda pane: pane.plot(*_columns(points), **style), colour, points, legend)
 
 
 def bars(
     spans: Sequence[tuple[float, float]], heights: Sequence[float], colour: str, legend: str = ""
 ) -> Mark:
-    """Vertical bars from zero, each from left to right in its span."""
+    """Vertical bars from zero; `spans` are their left and right edges."""
     left, widths = [start for start, _ in spans], [end - start for start, end in spans]
-    looks: dict[str, Any] = {"align": "edge", "color": LIGHT[colour], "alpha": 0.85, "lw": 0}
+    style: dict[str, Any] = {"align": "edge", "color": LIGHT[colour], "alpha": 0.85, "lw": 0}
     corners = [(x, y) for span, y in zip(spans, heights, strict=True) for x in span]
-    return Mark(lambda pane: pane.bar(left, heights, widths, **looks), colour, corners, legend)
+    return Mark(lambda pane: pane.bar(left, heights, widths, **style), colour, corners, legend)
 
 
 def stairs(points: Sequence[Point], colour: str, legend: str = "") -> Mark:
-    """A value that holds from each point to the next."""
-    looks: dict[str, Any] = {"where": "post", "color": LIGHT[colour], "lw": 1.8}
-    return Mark(lambda pane: pane.step(*_columns(points), **looks), colour, points, legend)
+    """A step function: each value is constant up to the next point."""
+    style: dict[str, Any] = {"where": "post", "color": LIGHT[colour], "lw": 1.8}
+    return Mark(lambda pane: pane.step(*_columns(points), **style), colour, points, legend)
 
 
 def area(points: Sequence[Point], colour: str, level: float | None = None) -> Mark:
-    """A tint from a level to the points; without a level, of the full height."""
+    """Light shading between `level` and the points; without a level, over the full height."""
     across, up = _columns(points)
-    looks: dict[str, Any] = {"color": LIGHT[colour], "alpha": 0.12, "lw": 0}
+    style: dict[str, Any] = {"color": LIGHT[colour], "alpha": 0.12, "lw": 0}
 
     def draw(pane: Axes) -> None:
         if level is None:
-            pane.axvspan(across[0], across[-1], **looks)
+            pane.axvspan(across[0], across[-1], **style)
         else:
-            pane.fill_between(across, level, up, **looks)
+            pane.fill_between(across, level, up, **style)
 
     return Mark(draw, colour, points)
 
@@ -109,15 +109,15 @@ def area(points: Sequence[Point], colour: str, level: float | None = None) -> Ma
 def rule(
     x: float | None = None, y: float | None = None, label: str = "", dash: Sequence[float] = (4, 4)
 ) -> Mark:
-    """A line across the axes at `x` or `y`, with its name; the axes do not extend for it."""
-    looks: dict[str, Any] = {"color": LIGHT["muted"], "lw": 1, "ls": (0, tuple(dash)), "zorder": 1}
+    """A line across the axes at `x` or `y`, with its label; the axes do not extend to show it."""
+    style: dict[str, Any] = {"color": LIGHT["muted"], "lw": 1, "ls": (0, tuple(dash)), "zorder": 1}
 
     def draw(pane: Axes) -> None:
         if x is not None:
-            pane.axvline(x, **looks)
+            pane.axvline(x, **style)
             note(pane, label, (x, 1), (5, -6), of=("data", "axes fraction"), va="top")
         if y is not None:
-            pane.axhline(y, **looks)
+            pane.axhline(y, **style)
             note(pane, label, (1, y), (6, 0), of=("axes fraction", "data"), va="center")
 
     return Mark(draw, "muted")
@@ -131,9 +131,9 @@ def text_above(point: Point, text: str) -> Mark:
 def values(
     points: Sequence[Point], texts: Sequence[str], tops: Sequence[float], colour: str
 ) -> Mark:
-    """The value of each point, above it, or below it where `tops`, such as repeats, are higher.
+    """The value of each point as text above it, or below it if `tops` (its repeats) are higher.
 
-    Left out where it would touch the next one; moved to the left where the line rises through it.
+    A text that would touch the next one is left out; if the line rises through it, it moves left.
     """
 
     def draw(pane: Axes) -> None:
@@ -149,12 +149,12 @@ def values(
 
 
 def note(
-    pane: Axes, text: str, at: Point, shift: Point, colour: str = "muted", **looks: Any
+    pane: Axes, text: str, at: Point, shift: Point, colour: str = "muted", **style: Any
 ) -> None:
     """Writes text `shift` pixels from a point in the coordinates `of`, by default the data's."""
-    coordinates = looks.pop("of", "data")
-    looks["textcoords"] = "offset points"
-    pane.annotate(plain(text), at, shift, coordinates, color=LIGHT[colour], **looks)
+    coordinates = style.pop("of", "data")
+    style["textcoords"] = "offset points"
+    pane.annotate(plain(text), at, shift, coordinates, color=LIGHT[colour], **style)
 
 
 def apart(places: Sequence[float], texts: Sequence[str]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Named cases as rows over a logarithmic axis: values that are decades apart, and ratios."""
+"""Charts with a row for each case and a logarithmic axis: values by case, and ratios."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from ssdlab.charts.chart import Axis, Chart, Row
 from ssdlab.charts.marks import Mark, dots, rule, stroke
 from ssdlab.charts.svg import run_colour
-from ssdlab.wording import given, plain
+from ssdlab.wording import format_number, plain
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value of one of the series; an interval extends to `until`, `repeats` are faint."""
+    """A value of a series; a line extends from it to `until`, `repeats` are faint points."""
 
     series: str
     value: float
@@ -24,7 +24,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Case:
-    """A row with its values; those of a hollow one must not be compared with the others."""
+    """A row with its values; hollow values must not be compared with those of other rows."""
 
     label: str
     values: Sequence[Value]
@@ -32,7 +32,7 @@ class Case:
 
 
 def values_by_case(name: str, across: str, cases: Sequence[Case]) -> Chart:
-    """A row for each case, a colour for each series; the axis spans a decade at least."""
+    """A row for each case, a colour for each series; the axis spans at least a decade."""
     rows = [(case, [value for value in case.values if _is_drawable(value)]) for case in cases]
     rows = [(case, values) for case, values in rows if values]
     series = list(dict.fromkeys(plain(value.series) for _, values in rows for value in values))
@@ -49,7 +49,8 @@ def values_by_case(name: str, across: str, cases: Sequence[Case]) -> Chart:
                 dots([(value.value, y)], colour, legend, "hollow" if case.hollow else "large")
             )
     title = "; ".join(
-        f"{case.label} " + ", ".join(f"{given(value.value)} ({value.series})" for value in values)
+        f"{case.label} "
+        + ", ".join(f"{format_number(value.value)} ({value.series})" for value in values)
         for case, values in rows
     )
     names = [Row(case.label, case.hollow) for case, _ in rows]
@@ -63,7 +64,7 @@ def _is_drawable(value: Value) -> bool:
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio with optional bounds; `shown`: the difference is statistically significant."""
+    """A ratio with optional bounds; `shown` means that it differs significantly from 1."""
 
     label: str
     value: float
@@ -73,7 +74,7 @@ class Ratio:
 
 
 def forest(name: str, across: str, ratios: Sequence[Ratio]) -> Chart:
-    """Ratios as rows around a line at 1; the axis reaches 5 % to both sides at least."""
+    """Ratios as rows around a line at 1; the axis extends at least 5 % to both sides."""
     kept = [ratio for ratio in ratios if math.isfinite(ratio.value) and ratio.value > 0]
     marks: list[Mark] = [rule(x=1, dash=(1, 0))]
     words, ends = [], [1 / 1.05, 1.05]
@@ -82,11 +83,11 @@ def forest(name: str, across: str, ratios: Sequence[Ratio]) -> Chart:
         bounds = ""
         if ratio.low and ratio.high:
             marks.append(stroke([(ratio.low, y), (ratio.high, y)], colour))
-            bounds = f" ({given(ratio.low)} to {given(ratio.high)})"
+            bounds = f" ({format_number(ratio.low)} to {format_number(ratio.high)})"
             ends += [ratio.low, ratio.high]
         marks.append(dots([(ratio.value, y)], colour, kind="large"))
         ends.append(ratio.value)
-        words.append(f"{plain(ratio.label)} {given(ratio.value)}{bounds}")
+        words.append(f"{plain(ratio.label)} {format_number(ratio.value)}{bounds}")
     room = (max(ends) / min(ends)) ** 0.06
     x = Axis(across, log=True, limits=(min(ends) / room, max(ends) * room))
     rows = [Row(ratio.label, not ratio.shown) for ratio in kept]

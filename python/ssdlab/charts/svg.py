@@ -1,7 +1,7 @@
-"""Writes a matplotlib drawing as an SVG element for an HTML page.
+"""A matplotlib figure as an SVG element for an HTML page.
 
-Colours are named by role. In the SVG each role is a CSS variable whose fallback is its light value,
-so the page decides between light and dark. Text takes the page's font.
+Colours are named by role. In the SVG each role is a CSS variable with its light value as fallback,
+so the page chooses light or dark. Text uses the page's font.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _STYLE: Final[dict[Any, Any]] = {
     "axes.facecolor": "none",
     "axes.labelcolor": LIGHT["muted"],
     "axes.axisbelow": True,
-    "axes.formatter.limits": (-12, 15),  # never powers of ten
+    "axes.formatter.limits": (-12, 15),  # no powers of ten
     "axes.formatter.useoffset": False,
     "axes.spines.left": False,
     "axes.spines.right": False,
@@ -95,7 +95,7 @@ def run_colour(number: int) -> str:
 
 
 def draw(name: str, title: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
-    """The drawing as an `<svg>` element; the same input gives the same text.
+    """The figure as an `<svg>` element; the same input gives the same text.
 
     `name` must be unique in the page. `title` is the accessible name, `size` in pixels.
     """
@@ -105,7 +105,7 @@ def draw(name: str, title: str, size: tuple[float, float], paint: Callable[[Figu
     name = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
     text = io.StringIO()
     with mpl.rc_context(), warnings.catch_warnings():
-        # The page's font may have the glyphs that DejaVu Sans lacks.
+        # The page's font may have glyphs that DejaVu Sans lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
@@ -118,7 +118,7 @@ def draw(name: str, title: str, size: tuple[float, float], paint: Callable[[Figu
 
 
 def _for_page(drawing: str, name: str, title: str) -> str:
-    """Prefixes ids, replaces colours and fonts by CSS variables, and adds the accessible name."""
+    """Prefix ids, replace colours and fonts with CSS variables, and add the accessible name."""
     root = ET.fromstring(drawing)  # noqa: S314 - matplotlib wrote it
     root.remove(root[0])  # a style sheet that would apply to the whole page
     for element in root.iter():

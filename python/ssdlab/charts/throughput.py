@@ -1,4 +1,4 @@
-"""The throughput of a whole run over the busy time of the drive."""
+"""The throughput of a whole run against the busy time of the drive."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ssdlab.charts.svg import PALETTE
 from ssdlab.records import Run
 from ssdlab.units import format_duration
 
-_POINTS: Final = 1500  # neighbouring intervals are joined where there are more
+_POINTS_MAX: Final = 1500  # with more, neighbouring intervals are joined
 _PHASES: Final = {"fill": "first write", "overwrite": "random writes", "read": "reads"}
 _MIB: Final = 1 << 20
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A step on the axis of the drive's busy time."""
+    """A step of the run, on the axis of the drive's busy time."""
 
     phase: str
     start_s: float
@@ -29,7 +29,7 @@ class _Piece:
 
 
 def over_time(run: Run, at: int = 1) -> Chart:
-    """Throughput of each interval against the drive's time with the rests cut out."""
+    """Throughput of each interval against the drive's time without idle periods."""
     pieces, rests = _lay_out(run)
     busy = [piece for piece in pieces if any(piece.speeds)]
     speeds = [speed for piece in busy for speed in piece.speeds if speed > 0]
@@ -37,8 +37,8 @@ def over_time(run: Run, at: int = 1) -> Chart:
     marks: list[Mark] = []
     for piece in busy:
         colour = piece.phase if piece.phase in PALETTE else "run3"
-        shown = [max(speed, low) for speed in piece.speeds]
-        points = list(zip(piece.edges_s, [*shown, shown[-1]], strict=True))
+        speeds = [max(speed, low) for speed in piece.speeds]
+        points = list(zip(piece.edges_s, [*speeds, speeds[-1]], strict=True))
         marks.append(area([(piece.start_s, low), (piece.end_s, low)], colour))
         marks.append(stairs(points, colour, _PHASES.get(piece.phase, piece.phase)))
     marks += [rule(x=rest, dash=(1, 2)) for rest in rests] if busy else []
@@ -48,9 +48,9 @@ def over_time(run: Run, at: int = 1) -> Chart:
 
 
 def _lay_out(run: Run) -> tuple[list[_Piece], list[float]]:
-    """The steps without the rests between them, and the positions in s where rests were."""
+    """The steps without the idle time between them, and where it was, in s of busy time."""
     intervals = _by_step(run)
-    joined = -(-sum(len(rows) for rows in intervals.values()) // _POINTS) or 1
+    joined = -(-sum(len(rows) for rows in intervals.values()) // _POINTS_MAX) or 1
     pieces: list[_Piece] = []
     rests: list[float] = []
     cursor, clock = 0.0, None
@@ -78,9 +78,9 @@ def _by_step(run: Run) -> dict[int, list[dict[str, Any]]]:
 def _speeds(rows: list[dict[str, Any]], end: int, joined: int) -> tuple[list[int], list[float]]:
     """Edges in nanoseconds and MiB/s between them.
 
-    `joined` intervals become one. A short interval at the end of a step is added to the one before
-    it, because a speed over a short time scatters. An interval without a completion has no row; its
-    time counts towards the one before it.
+    Each `joined` intervals become one. A short interval at the end of a step is merged into the one
+    before it, because its speed is noisy. An interval without completions has no row; its time
+    counts towards the one before it.
     """
     kept = rows[::joined]
     if not kept:

@@ -16,7 +16,7 @@ from ssdlab.comparison.verdict import (
 from ssdlab.records import Run
 from ssdlab.report.group import contrast_label, format_interval, format_value, warnings_of
 from ssdlab.report.what_if import DRAWN
-from ssdlab.view import Column, Picture, Table, drawn
+from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, number, plain, shorten, unit_of
 
 _SMALLEST: Final = 0.0001
@@ -96,7 +96,7 @@ class ComparisonReport:
     def _forest(self, other: SideVerdict, at: int) -> list[Picture]:
         first = plain(self.comparison.sides[0].name)
         rows = [self._ratio(judged) for judged in other.numbers if judged.number.contrast.ratio]
-        return drawn(
+        return draw_figure(
             f"{plain(other.side.name)} compared with {first}",
             "The ratio of each number with its 95 % interval. Right of 1 is more, left of 1 is "
             "less; for times and write amplification, less is better. Grey: no difference shown.",

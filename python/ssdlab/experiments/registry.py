@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ssdlab import experiments
@@ -53,8 +54,11 @@ def cells_of(experiment: str, measures: Iterable[Mapping[str, Any]]) -> list[Cel
 
 
 def view_of(run: Run) -> View:
-    """How a run is shown; a run of an unknown experiment shows all that it measured."""
+    """The report of a run, with labels of the experiment's options; generic if it is unknown."""
     from ssdlab.experiments import generic_report
 
     known = EXPERIMENTS.get(run.manifest.experiment)
-    return generic_report.VIEW if known is None else known.view
+    if known is None:
+        return generic_report.VIEW
+    options = {} if known.parameters is None else known.parameters.labels()
+    return replace(known.view, parameter_labels={**options, **known.view.parameter_labels})

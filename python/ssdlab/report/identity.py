@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ssdlab.records import Manifest, Run
 from ssdlab.units import format_size
-from ssdlab.wording import UNKNOWN, given, label, plain, quantity
+from ssdlab.wording import UNKNOWN, format_number, label, plain, quantity
 
 _LABELS: Final = {
     "fs_type": "File system",
@@ -130,7 +130,7 @@ def _value(key: str, value: Any) -> str:
 
 
 def _percent(fraction: float) -> str:
-    return f"{given(round(fraction * 100, 1))} %"
+    return f"{format_number(round(fraction * 100, 1))} %"
 
 
 def _is_number(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ssdlab.analysis.latency import SHARES, Latencies, latencies_by_group, percentile_label
 from ssdlab.records import Run
 from ssdlab.view import Column, Table
-from ssdlab.wording import NOTHING, column, given, plain
+from ssdlab.wording import NOTHING, column, format_number, plain
 
 ROWS_ON_TERMINAL: Final = 12
 ROWS_ON_PAGE: Final = 400
@@ -36,7 +36,7 @@ def by_step(run: Run) -> tuple[Table, int]:
 
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         value = row.get("value")
-        which = (_name(row), NOTHING if value is None else given(value))
+        which = (_name(row), NOTHING if value is None else format_number(value))
         return (str(row["step"]), *which, _block(row), str(row["queue_depth"] or NOTHING))
 
     heads = [Column("Step"), Column("What", numeric=False), Column("Value")]
@@ -76,4 +76,4 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def _block(row: Mapping[str, Any]) -> str:
-    return given(row["block_bytes"] / _KIB) if row["block_bytes"] else NOTHING
+    return format_number(row["block_bytes"] / _KIB) if row["block_bytes"] else NOTHING

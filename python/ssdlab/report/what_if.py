@@ -10,7 +10,7 @@ from ssdlab.analysis.contrast import Contrast
 from ssdlab.charts import Ratio, forest
 from ssdlab.records import Run
 from ssdlab.report.group import contrast_label, format_interval, format_value, warnings_of
-from ssdlab.view import Column, Picture, Table, drawn
+from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, number, plain, unit_of
 
 DRAWN: Final = 24
@@ -59,7 +59,7 @@ class WhatIf:
     def pictures(self) -> list[Picture]:
         """The ratios with their intervals, where there are any."""
         rows = [self._ratio(each) for each in self.contrasts if each.ratio]
-        return drawn(
+        return draw_figure(
             "What the changes make of each number",
             "Right of 1 is more, left of it less; of times and of amplification less is better. "
             "Lines are 95 % intervals.",

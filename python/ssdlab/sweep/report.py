@@ -1,4 +1,4 @@
-"""`SweepPage`: a sweep's sensitivity and its best points, as tables, words and figures."""
+"""The report of a sweep: sensitivity and Pareto-optimal points as tables, sentences and figures."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Final
 from ssdlab.charts import Axis, Chart, dots
 from ssdlab.sweep.analysis.sensitivity import Effect
 from ssdlab.sweep.analysis.summary import NUMBERS, Point, Summary
-from ssdlab.view import Column, Picture, Table, drawn
-from ssdlab.wording import NOTHING, given, label, number, plain, unit_of
+from ssdlab.view import Column, Picture, Table, draw_figure
+from ssdlab.wording import NOTHING, format_number, label, number, plain, unit_of
 
-SHOWN: Final = 40
-"""Points of a table at most."""
+POINTS_MAX: Final = 40
+"""Rows of the table of points."""
 _LABELS: Final = {
     "read_mib_per_s": "Read",
     "write_iops": "Writes",
@@ -25,117 +25,118 @@ _LABELS: Final = {
 }
 _PAIRS: Final = (("cost", "read_mib_per_s"), ("waf", "latency_us_p99"), ("cost", "waf"))
 _AXES: Final = {
-    "cost": "cost, flash bought / usable",
-    "read_mib_per_s": "reads in order, MiB/s",
+    "cost": "cost, physical / usable flash",
+    "read_mib_per_s": "sequential reads, MiB/s",
     "waf": "write amplification",
     "latency_us_p99": "p99 of single reads, us",
 }
+_SHARES: Final = (
+    "A share is the part of the variance (of logarithms) that a parameter causes alone, with its "
+    "95 % interval. Effects of combinations of parameters are not included."
+)
+_PARETO: Final = (
+    "Pareto-optimal: no other point under the same load has a read speed, WAF, p99 latency and "
+    "cost that are all at least as good and one of them better."
+)
 
 
 @dataclass(frozen=True)
 class SweepPage:
-    """A sweep for people."""
+    """The report of a sweep, for the terminal and for HTML."""
 
     summary: Summary
 
     @property
     def title(self) -> str:
-        """Its name."""
+        """The names of the sweep and of its profile."""
         return f"Sweep {plain(self.summary.name)} of {plain(self.summary.profile)}"
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """What decides, then the points that none beats."""
-        found = []
+        """Titles and tables: the effect of each parameter, then the Pareto-optimal points."""
+        tables = []
         if self.summary.effects:
-            found.append(("What decides, share of the variance", self._effects()))
+            tables.append(("Effect of each parameter, share of the variance", self._effects()))
         best = [point for point in self.summary.points if point.best]
         if best:
-            left = len(best) - SHOWN
+            left = len(best) - POINTS_MAX
             more = f", {left} more not shown" if left > 0 else ""
-            found.append((f"Beaten by none{more}", self._points(best[:SHOWN])))
-        return found
+            tables.append((f"Pareto-optimal points{more}", self._points(best[:POINTS_MAX])))
+        return tables
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
-        """One sentence."""
+        """The name of the sweep and one sentence."""
         return [(plain(self.summary.name), plain(self.summary.verdict))]
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """How to read it, and which runs failed."""
-        found = []
-        if self.summary.effects:
-            sentence = (
-                "A share is a parameter's own part of the variance (of logarithms) with its 95 % "
-                "interval; what several do only together is in none."
-            )
-            found.append(("shares", sentence))
+        """Names and sentences: how to read the tables, and which runs failed."""
+        notes = [("shares", _SHARES)] if self.summary.effects else []
         if self.summary.points:
-            sentence = (
-                "Beaten by none: no other point under the same load reads as fast, writes as "
-                "little to the flash, answers as soon (p99) and costs as little flash, and is "
-                "better in one of them."
-            )
-            found.append(("points", sentence))
+            notes.append(("points", _PARETO))
         for row in self.summary.failed:
-            where = ", ".join(f"{key}={_shown(row[key])}" for key in self.summary.keys)
-            sentence = f"{where}, seed {row['seed']}: {row['reason']}"
-            found.append(("failed", plain(sentence)))
-        return found
+            where = ", ".join(f"{key}={_format(row[key])}" for key in self.summary.keys)
+            notes.append(("failed", plain(f"{where}, seed {row['seed']}: {row['reason']}")))
+        return notes
 
     @property
     def pictures(self) -> list[Picture]:
-        """The points over pairs of what is wanted."""
+        """The points as scatter plots of two numbers each."""
         return [
             picture
             for across, up in _PAIRS
-            for picture in drawn(
+            for picture in draw_figure(
                 f"{_AXES[up]} against {_AXES[across]}",
-                "Each spot is a point of the sweep, the mean of its repeats.",
+                "Each dot is a point of the sweep, the mean of its repeats.",
                 self._chart(across, up).svg,
             )
         ]
 
     def _effects(self) -> Table:
-        have = {each.number for each in self.summary.effects}
-        numbers = [name for name in NUMBERS if name in have]
-        by_place = {(each.key, each.number): each for each in self.summary.effects}
+        effects = {(effect.key, effect.number): effect for effect in self.summary.effects}
+        numbers = [name for name in NUMBERS if any(name == number for _, number in effects)]
         columns = (Column("", numeric=False), *(Column(_LABELS[name]) for name in numbers))
         rows = tuple(
-            (plain(key), *(_share(by_place.get((key, name))) for name in numbers))
+            (plain(key), *(_share(effects.get((key, name))) for name in numbers))
             for key in self.summary.keys
         )
         return Table(columns, rows)
 
     def _points(self, points: list[Point]) -> Table:
-        keys = list(self.summary.keys)
-        columns = [Column(plain(key), numeric=self.summary.keys[key]) for key in keys]
-        columns += [Column(_LABELS[name], unit_of(f"x_{name}")) for name in NUMBERS]
-        rows = [
-            (
-                *(_shown(point.values[key]) for key in keys),
-                *(number(point.means[n]) if n in point.means else NOTHING for n in NUMBERS),
-            )
-            for point in points
-        ]
-        return Table(tuple(columns), tuple(rows))
+        return Table.of_columns(
+            *(
+                (
+                    Column(plain(key), numeric=is_numeric),
+                    [_format(point.values[key]) for point in points],
+                )
+                for key, is_numeric in self.summary.keys.items()
+            ),
+            *(
+                (
+                    Column(_LABELS[name], unit_of(f"x_{name}")),
+                    [number(p.means[name]) if name in p.means else NOTHING for p in points],
+                )
+                for name in NUMBERS
+            ),
+        )
 
     def _chart(self, across: str, up: str) -> Chart:
-        """The points; those that are Pareto-optimal stand out."""
+        """The points, with the Pareto-optimal ones in colour."""
         points = [
             point
             for point in self.summary.points
             if all(math.isfinite(point.means.get(name, math.nan)) for name in (across, up))
         ]
-        groups = [(False, "muted", "others"), (True, "run1", "Pareto-optimal")]
         marks = []
-        for is_best, role, legend in groups:
+        for is_best, role, legend in ((False, "muted", "others"), (True, "run1", "Pareto-optimal")):
             places = [(p.means[across], p.means[up]) for p in points if p.best == is_best]
             if places:
                 marks.append(dots(places, role, legend, "large" if is_best else "faint"))
         best = "; ".join(
-            f"{_told(p)}: {given(p.means[across])}, {given(p.means[up])}" for p in points if p.best
+            f"{_describe(p)}: {format_number(p.means[across])}, {format_number(p.means[up])}"
+            for p in points
+            if p.best
         )
         title = f"{_AXES[up]} against {_AXES[across]}; Pareto-optimal: {best}"
         x, y = (Axis(_AXES[n], limits=_limits([p.means[n] for p in points])) for n in (across, up))
@@ -154,9 +155,9 @@ def _share(effect: Effect | None) -> str:
     return f"{effect.share:.0%} ({effect.low:.0%} to {effect.high:.0%})"
 
 
-def _told(point: Point) -> str:
-    return ", ".join(f"{label(key)} {_shown(value)}" for key, value in point.values.items())
+def _describe(point: Point) -> str:
+    return ", ".join(f"{label(key)} {_format(value)}" for key, value in point.values.items())
 
 
-def _shown(value: Any) -> str:
-    return given(value) if isinstance(value, int | float) else plain(value)
+def _format(value: Any) -> str:
+    return format_number(value) if isinstance(value, int | float) else plain(value)

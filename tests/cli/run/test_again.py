@@ -26,7 +26,7 @@ from ssdlab.experiments import (
     Workload,
 )
 from ssdlab.runner.parameters import Parameters
-from ssdlab.view import again
+from ssdlab.view import repeat_command
 
 TRACE = "128166372003061629,hm,1,Read,0,4096,100\n"
 PARAMETERS: Sequence[Parameters] = (
@@ -74,7 +74,7 @@ def test_the_stored_options_give_the_same_parameters(
     )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a trace.csv").write_text(TRACE)
-    words = shlex.split(again(_Run(parameters)))  # type: ignore[arg-type]  # a fake run
+    words = shlex.split(repeat_command(_Run(parameters)))  # type: ignore[arg-type]
     app(words[1:], standalone_mode=False)
     [(parsed, [target], _consent, _output, seed)] = calls
     assert parsed.options() == parameters.options()
@@ -88,10 +88,10 @@ def test_the_command_of_a_run_without_stored_options_says_so(
     twin = ssdlab.open_target("twin:toshiba-xg5", capacity="2GiB")
     run = twin.run(ssdlab.Split(size="64MiB", quick=True), out=tmp_path, seed=3).record
     assert run.manifest.options == {"--size": "64MiB", "--quick": True}
-    assert again(run) == (
+    assert repeat_command(run) == (
         "ssdlab run split twin:toshiba-xg5 --size 64MiB --quick --capacity 2147483648B --seed 3"
     )
     path = run.folder / "manifest.json"
     path.write_text(path.read_text().replace('"options": {', '"no_options": {'))
     old = ssdlab.open_run(run.folder).record
-    assert again(old).endswith("--seed 3  # other options were not recorded")
+    assert repeat_command(old).endswith("--seed 3  # other options were not recorded")

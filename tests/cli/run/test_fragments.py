@@ -37,7 +37,7 @@ def test_the_report_shows_the_command_that_repeats_the_run(ssdlab: Program, tmp_
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     assert "ssdlab run fragments twin:wd-sn850 --size 72MiB --distance 1MiB --quick" in text
-    assert "Time to read a file in pieces, 32 commands at a time" in text
+    assert "Time to read a fragmented file at queue depth 32" in text
 
 
 def test_a_distance_without_gaps_is_refused(refused: Callable[..., str]) -> None:

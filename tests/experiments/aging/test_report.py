@@ -1,4 +1,4 @@
-"""The figures of the ageing report."""
+"""The figures of the aging report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def texts(svg: str) -> list[str]:
 
 
 def heights_of_points(svg: str, colour: str) -> list[float]:
-    """Where the markers of this colour stand, from above; large markers only."""
+    """The y coordinates, from above, of the large markers of this colour."""
     uses = re.findall(r'<use xlink:href="[^"]*" x="[^"]*" y="([^"]*)" style="([^"]*)"', svg)
     return [float(y) for y, style in uses if colour in style and "stroke: var(--paper" in style]
 
@@ -65,12 +65,12 @@ def test_all_repeats_are_drawn(make_run: Any) -> None:
     assert len(re.findall(r"<use [^>]*fill-opacity: 0.4", svg)) == 9
 
 
-def test_numbers_of_runs_go_on_where_the_chapter_before_ended(two_runs: list[Run]) -> None:
+def test_runs_are_numbered_from_the_number_of_the_first(two_runs: list[Run]) -> None:
     shown = texts(read_speed(two_runs, NARROW, 3))
     assert {"3  toshiba-xg5", "4  /mnt/data", "twin, 2156 → 602"} <= set(shown)
 
 
-def test_more_runs_than_colours_can_be_told_apart(two_runs: list[Run]) -> None:
+def test_lines_are_dashed_if_there_are_more_runs_than_colours(two_runs: list[Run]) -> None:
     few, many = read_speed(two_runs), read_speed(two_runs, first=6)
     assert few.count("stroke-dasharray: 8") == 0
     assert many.count("stroke-dasharray: 8") == 1
@@ -85,14 +85,14 @@ def test_the_first_and_the_last_stage_are_compared(make_run: Any) -> None:
     assert {"amount 1, 50 MiB", "amount 2, 200 MiB"} <= set(writes)
 
 
-def test_repeats_of_a_stage_are_added_up(make_run: Any) -> None:
+def test_requests_of_all_repeats_of_a_stage_are_added(make_run: Any) -> None:
     first, last = report._first_and_last(make_run(), "read")
     assert first.counts == {450_000: 180, 700_000: 20}
     assert last.counts == {1_350_000: 180, 2_100_000: 20}
     assert last.requests == 200
 
 
-def test_equal_latencies_of_all_writes_make_no_figure(make_run: Any, recorded: Any) -> None:
+def test_equal_latencies_of_all_writes_give_no_figure(make_run: Any, recorded: Any) -> None:
     steps: list[Any] = [("overwrite", 1, {6_000: 10}, [100]), ("overwrite", 2, {6_000: 10}, [100])]
     assert overwrite_latency(make_run(recording=recorded(steps))) == ""
 
@@ -119,12 +119,12 @@ def test_one_read_alone_can_be_drawn(make_run: Any) -> None:
 
 
 @pytest.mark.parametrize("draw", ALONE)
-def test_the_same_run_gives_the_same_drawing(make_run: Any, draw: Callable[..., str]) -> None:
+def test_the_same_run_gives_the_same_svg(make_run: Any, draw: Callable[..., str]) -> None:
     run = make_run()
     assert draw(run) == draw(run)
     assert draw(run) != draw(run, NARROW)
 
 
-def test_a_name_with_dollars_is_no_formula(make_run: Any) -> None:
+def test_a_name_with_dollars_is_not_a_formula(make_run: Any) -> None:
     svg = read_speed([make_run(target="/a/$\\frac{$")])
     assert "1  /a/$\\frac{$" in texts(svg)

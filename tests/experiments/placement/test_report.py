@@ -1,4 +1,4 @@
-"""The placement experiment's page: the two laws are drawn with what they say."""
+"""The placement report: the figures that check the stripe formulas."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ ROWS: list[dict[str, Any]] = [
 @pytest.fixture
 def run(make_run: Any) -> Run:
     """A probe of eight dies with chunks of 32 KiB, and nothing else."""
-    kept: Run = make_run(experiment="placement", parameters={}, measures=ROWS, findings={})
-    return kept
+    run: Run = make_run(experiment="placement", parameters={}, measures=ROWS, findings={})
+    return run
 
 
-def test_the_law_of_the_stripe_is_drawn_beside_what_was_measured(run: Run) -> None:
-    (law,) = VIEW.pictures(run, 1)
-    assert "striped from 666 at 4 to 112;" in law.wide
+def test_the_stripe_probe_is_drawn_with_the_predicted_halving(run: Run) -> None:
+    (picture,) = VIEW.pictures(run, 1)
+    assert "striped from 666 at 4 to 112;" in picture.wide
     # Half as fast at each doubling, from the chunk to where it was slowest.
-    assert "halved each time from 666 at 32 to 83.25" in law.wide
+    assert "halved each time from 666 at 32 to 83.25" in picture.wide
 
 
-def test_a_run_without_laws_has_no_pictures_of_them(make_run: Any) -> None:
+def test_a_run_without_these_measurements_has_no_pictures(make_run: Any) -> None:
     assert not VIEW.pictures(make_run(experiment="placement", measures=[], findings={}), 1)

@@ -1,4 +1,4 @@
-"""The stripe experiment's page: its table, its marks, and what an interrupted run leaves."""
+"""The stripe report: its table, its rules, and a run that was interrupted."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ FINDINGS = {
 
 @pytest.fixture
 def run(make_run: Any) -> Run:
-    """Fifteen units."""
-    kept: Run = make_run(
+    """A drive with fifteen units."""
+    run: Run = make_run(
         experiment="stripe", parameters=PARAMETERS, measures=ROWS, findings=FINDINGS
     )
-    return kept
+    return run
 
 
 def test_the_table_has_the_powers_of_two_and_the_stripe(run: Run) -> None:
     assert [row[0] for row in VIEW.table(run).rows] == ["4", "32", "64", "480", "512"]
 
 
-def test_chunk_and_stripe_are_marked_and_other_multiples_are_no_part_of_the_line(run: Run) -> None:
+def test_chunk_and_stripe_are_marked_and_other_multiples_are_not_on_the_line(run: Run) -> None:
     first, second, *_ = VIEW.pictures(run, 1)
     assert "chunk 32 KiB" in first.wide
     assert "stripe 480 KiB" in second.wide
     assert "random reads from 900 at 4 to 870<" in first.wide
 
 
-def test_a_run_without_findings_or_repeats_is_drawn_as_far_as_it_went(make_run: Any) -> None:
+def test_a_run_without_findings_or_repeats_is_drawn(make_run: Any) -> None:
     rows = [{"alignment_kib": 4, "read_mib_per_s": 900.0}]
-    broken = make_run(experiment="stripe", parameters={}, measures=rows, findings={})
-    assert VIEW.table(broken).rows == (("4", "900", "-", "0"),)
-    assert VIEW.pictures(broken, 1)[0].wide
-    assert "not known" in VIEW.method(broken).done
+    partial = make_run(experiment="stripe", parameters={}, measures=rows, findings={})
+    assert VIEW.table(partial).rows == (("4", "900", "-", "0"),)
+    assert VIEW.pictures(partial, 1)[0].wide
+    assert "not known" in VIEW.method(partial).done

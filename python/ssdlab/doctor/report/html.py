@@ -11,7 +11,7 @@ from ssdlab.doctor.report.plot import MIB
 from ssdlab.doctor.report.words import SEVERITY_WORDS, file_line, rows, schedule
 from ssdlab.report.html import environment, put
 from ssdlab.snapshot import File
-from ssdlab.view import Column, Picture, Table, drawn
+from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import plain
 
 
@@ -52,7 +52,7 @@ def _maps(report: Report) -> list[Picture]:
     for number, file in enumerate(report.stack.files, 1):
         if file.pieces:
             drawing = _map(file, reference, number)
-            pictures += drawn(plain(file.path), _caption(file, reference), drawing.svg)
+            pictures += draw_figure(plain(file.path), _caption(file, reference), drawing.svg)
     return pictures
 
 

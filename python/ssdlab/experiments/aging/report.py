@@ -1,4 +1,4 @@
-"""How runs of the ageing experiment are shown: their table, figures and words."""
+"""The report of the aging experiment: its table, figures and texts."""
 
 from __future__ import annotations
 
@@ -9,136 +9,137 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ssdlab.charts import (
-    RUN_ROLES,
-    Axis,
-    Chart,
-    Line,
-    Mark,
-    Size,
-    area,
-    bars,
-    over_time,
-    rule,
-    run_colour,
-    stacked,
-    stairs,
-    values,
-)
-from ssdlab.experiments.aging.parameters import Aging
-from ssdlab.experiments.aging.readings import file_mib, readings
+from ssdlab import charts, view
+from ssdlab.charts import Axis, Chart, Line, Mark, Size, run_colour
 from ssdlab.records import Run
 from ssdlab.target import parse_profile
 from ssdlab.units import format_duration
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, column, given, number, positive, quantity, shorten
+from ssdlab.view import Column, Method, Picture, Table, View
+from ssdlab.wording import NOTHING, column, format_number, number, positive, shorten
 
 _BARS_PER_DECADE: Final = 40
 _BEST_COUNTS: Final = (
-    "The best of the reads counts, so a single hiccup does not; all reads are in the table and "
-    "stand as faint points in the figures."
+    "The fastest read of each amount counts, so a single disturbance has no effect. The table has "
+    "all reads; the figures have them as faint points."
 )
 _SMALL_FILE: Final = (
-    "Part of a small file may be answered from the drive's own memory. Files of 4 GiB and more "
-    "tell more."
+    "Part of a small file may be read from the drive's own memory. Use a file of 4 GiB or more for "
+    "a reliable result."
 )
 _TWIN: Final = (
-    "This is a twin, a model in virtual time: it is as right as its profile, it has no noise, and "
-    "it was new and empty. Hold it against a drive before you rest a decision on it."
+    "This is a twin, a model in virtual time. It is only as accurate as its profile, it has no "
+    "noise, and it was new and empty. Measure a real drive before you base a decision on it."
 )
 _OTHERS: Final = (
-    "Whatever else used the drive in this time is in the numbers too, and so is the file system, "
-    "where there is one: it may move what is overwritten."
+    "Other programs that used the drive during the run affect the numbers, and so does a file "
+    "system: it may place overwritten data elsewhere."
 )
 _STATE_BEFORE: Final = (
-    "The rest of the drive was as it was: a drive that is nearly full, or has been written at "
-    "random for months, starts from another state than an empty one."
+    "The state of the rest of the drive matters: a drive that is nearly full, or has been written "
+    "at random for months, starts slower than an empty one."
 )
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The fastest read and all reads of the file after `written_mib` of random writes in total."""
+
+    written_mib: float
+    read_s: float
+    repeats_s: tuple[float, ...]
+
+
+def _readings(run: Run) -> list[_Reading]:
+    """The run's rows in order, without those that have no read time (interrupted stages)."""
+    readings = []
+    for row in run.result.measures:
+        written, read = positive(row.get("written_mib"), zero=True), positive(row.get("read_s"))
+        if written is not None and read is not None:
+            values = row.get("read_s_all")
+            times = map(positive, values if isinstance(values, list) else [read])
+            repeats = tuple(time for time in times if time is not None)
+            readings.append(_Reading(written, read, repeats))
+    return readings
+
+
+def _file_mib(run: Run) -> float | None:
+    return positive(run.result.parameters.get("size_mib"))
 
 
 def _table(run: Run) -> Table:
-    rows, size = readings(run), file_mib(run)
-    repeats = [" ".join(column(row.repeats_s)) or NOTHING for row in rows]
+    rows, size = _readings(run), _file_mib(run)
     columns = [
-        (Column("Written over it", "MiB"), [given(row.written_mib) for row in rows]),
+        (Column("Random writes", "MiB"), [format_number(row.written_mib) for row in rows]),
         (Column("Best read", "s"), column(row.read_s for row in rows)),
-        (Column("All reads", "s"), repeats),
+        (Column("All reads", "s"), [" ".join(column(row.repeats_s)) or NOTHING for row in rows]),
     ]
     if size is not None:
-        shares = [_share(row.written_mib / size) for row in rows]
+        shares = [_percent(row.written_mib / size) for row in rows]
         speeds = column(size / row.read_s for row in rows)
         columns.insert(1, (Column("Share of the file", "%"), shares))
         columns.insert(3, (Column("Read speed", "MiB/s"), speeds))
-    cells = zip(*(texts for _, texts in columns), strict=True)
-    return Table(tuple(head for head, _ in columns), tuple(cells))
+    return Table.of_columns(*columns)
 
 
-def _share(share: float) -> str:
-    """Percent, and one digit more below ten: 0, 1.2, 26, 123."""
+def _percent(share: float) -> str:
+    """A share in percent, with one more digit below ten: 0, 1.2, 26, 123."""
     percent = share * 100
-    return given(round(percent, 1 if percent < 10 else 0))
+    return format_number(round(percent, 1 if percent < 10 else 0))
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
-    amounts = quantity("amounts_mib", asked.get("amounts_mib", []))
-    size, reads, writes = (
-        quantity(key, asked.get(key)) for key in ("size_mib", "read_block_kib", "write_block_kib")
-    )
-    rests = quantity("rest_s", asked.get("rests_s", []))
-    long_rest = positive(asked.get("long_rest_s"))
+    text = view.parameter_texts(run)
     done = (
-        f"A file of {size} was written once, in order, and read in order by requests of {reads}: "
-        f"that is the fresh read. Then requests of {writes} went over it in random order, "
-        f"{amounts}, each amount on top of those before. After each amount the "
-        f"whole file was read again, each time after a rest ({rests})."
+        f"A file of {text('size_mib')} was written sequentially and read sequentially by requests "
+        f"of {text('read_block_kib')}: this is the fresh read. Then requests of "
+        f"{text('write_block_kib')} overwrote it in random order, {text('amounts_mib')}, each "
+        "amount in addition to those before. After each amount the whole file was read several "
+        f"times, each time after a rest ({text('rests_s')})."
     )
-    if long_rest:
-        done += f" At the end the drive was left alone for {format_duration(long_rest)} and read."
+    if long_rest := positive(run.manifest.parameters.get("long_rest_s")):
+        done += f" At the end the drive was idle for {format_duration(long_rest)} and read again."
     meaning = (
-        "Slowdown is the best read after the last amount over the best fresh read: 2x means that "
-        "the same file takes twice as long. Its interval comes from how much the reads differ. "
-        "Recovers says whether the reads became faster again while the drive was left alone."
+        "Slowdown is the best read time after the last amount divided by the best fresh read time: "
+        "at 2x the same file takes twice as long. Its interval comes from the variation between "
+        "reads. Recovers says whether reads became faster again while the drive was idle."
     )
     own = (_TWIN,) if run.manifest.virtual else (_OTHERS, _STATE_BEFORE)
     return Method(done, meaning, (*own, _BEST_COUNTS, _SMALL_FILE))
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    return drawn(
-        "What random writing does to reading",
-        "Speed of reading a whole file in order, after more and more of it was overwritten at "
-        "random. A line that stays level is a drive that does not mind. Both axes are "
-        "logarithmic, so that the same slowdown looks the same at any speed; lines are the best "
-        "reads, faint points all reads.",
+    return view.draw_figure(
+        "Sequential read speed after random writes",
+        "Speed of a sequential read of the whole file, after more and more of it was overwritten "
+        "at random. A level line means that the drive does not age. Both axes are logarithmic, so "
+        "equal slowdowns look equal at any speed. Lines are the best reads, faint points all "
+        "reads.",
         lambda size: _read_speed(runs, first, size).svg(size),
     )
 
 
-def _pictures(run: Run, at: int) -> list[Picture]:
+def _pictures(run: Run, number: int) -> list[Picture]:
     return [
-        *drawn(
+        *view.draw_figure(
             "Time to read the file",
             "The line is the best read after each amount, faint points are the others; the "
             "dashed line is the fresh file.",
-            _read_time(run, at).svg,
+            _read_time(run, number).svg,
         ),
-        *drawn(
-            "How long each read request took",
-            "Each half has all its requests: bars further right are slower. Mind the two scales.",
-            lambda size: stacked(_read_latency(run, at), size),
+        *view.draw_figure(
+            "Latency of read requests",
+            "Each half is a histogram of all requests: bars further right are slower requests. The "
+            "two vertical scales differ.",
+            lambda size: charts.stacked(_read_latency(run, number), size),
         ),
-        *drawn(
-            "How long the slow write requests took",
-            "How many of the random writes took longer than the time below. A tail to the right "
-            "is what a database feels as a pause.",
-            _write_latency(run, at).svg,
+        *view.draw_figure(
+            "Latency of slow write requests",
+            "The share of the random writes that took longer than the time below. A database "
+            "notices a tail to the right as pauses.",
+            _write_latency(run, number).svg,
         ),
-        *drawn(
-            "Throughput through the run",
-            "Everything the drive did, in order; dotted lines are rests. Steps down within one "
-            "colour are cliffs.",
-            over_time(run, at).svg,
+        *view.draw_throughput(
+            run, number, "A step down within one colour is a sudden loss of speed."
         ),
     ]
 
@@ -154,10 +155,10 @@ def _read_speed(runs: Sequence[Run], first: int, size: Size) -> Chart:
     linear_to = next((power for power in (1e-1, 1e-2, 1e-3) if power <= above), 1e-4)
     ticks = [0.0, *(linear_to * 10**power for power in range(8))]
     x = Axis(
-        "written over the file, share of its size",
+        "random writes, share of the file size",
         linear_to=linear_to,
         ticks=ticks,
-        text=lambda share: f"{given(share * 100)} %" if share else "0",
+        text=lambda share: f"{format_number(share * 100)} %" if share else "0",
     )
     title = "Read speed of the file after random writes: " + "; ".join(
         f"{line.label}, {line.detail}" for line in lines
@@ -167,7 +168,7 @@ def _read_speed(runs: Sequence[Run], first: int, size: Size) -> Chart:
 
 
 def _speed_line(run: Run, at: int, size: Size) -> list[Line]:
-    mib, rows = file_mib(run), readings(run)
+    mib, rows = _file_mib(run), _readings(run)
     if mib is None or not rows:
         return []
     speeds = [mib / row.read_s for row in (rows[0], rows[-1])]
@@ -179,30 +180,31 @@ def _speed_line(run: Run, at: int, size: Size) -> list[Line]:
             [(row.written_mib / mib, mib / read) for row in rows for read in row.repeats_s],
             run_colour(at),
             "twin, " * run.manifest.virtual + span + " MiB/s" * (not size.narrow),
-            dashed=at > len(RUN_ROLES),
+            dashed=at > len(charts.RUN_ROLES),
         )
     ]
 
 
 def _read_time(run: Run, at: int) -> Chart:
-    """Read time of the file against the MiB written over it."""
-    rows, colour = readings(run), run_colour(at)
+    """Read time of the file against the MiB of random writes."""
+    rows, colour = _readings(run), run_colour(at)
     best = [(row.written_mib, row.read_s) for row in rows]
     x = Axis(
-        "MiB written over the file, in total",
+        "MiB of random writes to the file, in total",
         linear_to=min((row.written_mib for row in rows if row.written_mib > 0), default=1.0),
         ticks=[row.written_mib for row in rows],
     )
     title = "Read time of the file: " + ", ".join(
-        f"{number(row.read_s)} s after {given(row.written_mib)} MiB" for row in rows
+        f"{number(row.read_s)} s after {format_number(row.written_mib)} MiB" for row in rows
     )
     repeats = [(row.written_mib, read) for row in rows for read in row.repeats_s]
     tops = [max(row.repeats_s, default=0) for row in rows]
     texts = column(row.read_s for row in rows)
     marks: list[Line | Mark] = [Line("", best, repeats, colour)]
     if rows:
-        marks += [rule(y=best[0][1], label="fresh"), area(best, colour, level=best[0][1])]
-        marks.append(values(best, texts, tops, colour))
+        fresh = best[0][1]
+        marks += [charts.rule(y=fresh, label="fresh"), charts.area(best, colour, level=fresh)]
+        marks.append(charts.values(best, texts, tops, colour))
     return Chart(f"read-time-{at}", x, Axis("read time, s"), marks, title)
 
 
@@ -212,7 +214,7 @@ class _Latencies:
 
     label: str
     colour: str
-    counts: dict[int, int]  # by nanoseconds
+    counts: dict[int, int]  # by latency in ns
 
     @property
     def requests(self) -> int:
@@ -228,13 +230,10 @@ def _first_and_last(run: Run, phase: str) -> list[_Latencies]:
         if (stage := stage_of.get(row["step"])) is not None and row["count"] and row["latency_ns"]:
             counts.setdefault(stage, Counter())[row["latency_ns"]] += row["count"]
     stages = sorted({min(counts), max(counts)}) if counts else []
+    roles = ("fresh", "aged")
     return [
-        _Latencies(
-            _stage_label(run, phase, stage),
-            "fresh" if stage == min(counts) else "aged",
-            counts[stage],
-        )
-        for stage in stages
+        _Latencies(_stage_label(run, phase, stage), role, counts[stage])
+        for stage, role in zip(stages, roles, strict=False)
     ]
 
 
@@ -245,42 +244,42 @@ def _stage_label(run: Run, phase: str, stage: int) -> str:
         amounts = run.result.parameters.get("amounts_mib", [])
         if stage > len(amounts):
             return f"amount {stage}"
-        return f"amount {stage}, {given(positive(amounts[stage - 1]) or 0.0)} MiB"
+        return f"amount {stage}, {format_number(positive(amounts[stage - 1]) or 0.0)} MiB"
     written = [row.get("written_mib") for row in run.result.measures]
     known = positive(written[stage]) if stage < len(written) else None
-    return f"after {given(known)} MiB" if known else f"after amount {stage}"
+    return f"after {format_number(known)} MiB" if known else f"after amount {stage}"
 
 
 def _read_latency(run: Run, at: int) -> list[Chart]:
-    """Histograms of the sequential reads, fresh above aged; bars are equally wide."""
+    """Histograms of the sequential reads, fresh above aged; all bars have the same width."""
     groups = _first_and_last(run, "read")
     low, high = _latency_limits(groups)
     bins = math.ceil(math.log10(high / low) * _BARS_PER_DECADE)
     edges = [low * (high / low) ** (edge / bins) for edge in range(bins + 1)]
     title = "Share of the read requests by latency: " + ", ".join(g.label for g in groups)
-    charts: list[Chart] = []
+    panes: list[Chart] = []
     for group in groups:
         shares: dict[int, float] = defaultdict(float)
         for latency, requests in group.counts.items():
             shares[bisect(edges, latency) - 1] += 100 * requests / group.requests
         spans = [(edges[at], edges[at + 1]) for at in shares]
-        mark = bars(spans, list(shares.values()), group.colour, group.label)
+        mark = charts.bars(spans, list(shares.values()), group.colour, group.label)
         x = _latency_axis("latency of a read request", groups)
         peak = max(shares.values())
         y = Axis(
-            "" if charts else "share of the requests, %",
+            "" if panes else "share of the requests, %",
             limits=(0, peak * 1.45),
             ticks=[0, float(f"{peak / 2:.0e}"), 2 * float(f"{peak / 2:.0e}")],
         )
         name = f"latency-read-{at}"
-        charts.append(Chart(name, x, y, [mark], title, height=96, legend_inside=True))
-    return charts
+        panes.append(Chart(name, x, y, [mark], title, height=96, legend_inside=True))
+    return panes
 
 
 def _write_latency(run: Run, at: int) -> Chart:
     """The share of the random writes that took longer than a time.
 
-    Without marks where all writes took the same: a vertical line shows nothing.
+    No marks if all writes took equally long: a vertical line shows nothing.
     """
     groups = _first_and_last(run, "overwrite")
     marks = []
@@ -289,7 +288,7 @@ def _write_latency(run: Run, at: int) -> Chart:
         for latency in sorted(group.counts):
             points.append((latency, 100 * left / group.requests))
             left -= group.counts[latency]
-        marks.append(stairs([*points, (points[-1][0], 1e-9)], group.colour, group.label))
+        marks.append(charts.stairs([*points, (points[-1][0], 1e-9)], group.colour, group.label))
     if len({latency for group in groups for latency in group.counts}) < 2:
         marks = []
     least = min((100 / group.requests for group in groups), default=1)
@@ -307,22 +306,17 @@ def _latency_axis(label: str, groups: Sequence[_Latencies]) -> Axis:
 
 def _latency_limits(groups: Sequence[_Latencies]) -> tuple[float, float]:
     """In nanoseconds; far enough apart that equal requests are a single bar."""
-    found = [float(latency) for group in groups for latency in group.counts]
-    return Axis(log=True, least=5).span(found or [1.0], from_zero=False)
+    latencies = [float(latency) for group in groups for latency in group.counts]
+    return Axis(log=True, least=5).span(latencies or [1.0], from_zero=False)
 
 
+_FINDINGS: Final = {"slowdown": "Slowdown", "recovers": "Recovers by rest"}
+_PARAMETERS: Final = {
+    "amounts_mib": "Random writes",
+    "rests_s": "Rests before the reads",
+    "read_block_kib": "Read requests",
+    "write_block_kib": "Write requests",
+}
 VIEW: Final = View(
-    title="Ageing of a file by random writes",
-    table=_table,
-    method=_method,
-    pictures=_pictures,
-    overview=_overview,
-    finding_labels={"slowdown": "Slowdown", "recovers": "Recovers by rest"},
-    parameter_labels={
-        **Aging.labels(),
-        "amounts_mib": "Amounts written over it",
-        "rests_s": "Rests before the reads",
-        "read_block_kib": "Read requests",
-        "write_block_kib": "Write requests",
-    },
+    "Ageing by random writes", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
 )

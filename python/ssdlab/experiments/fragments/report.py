@@ -1,223 +1,179 @@
-"""How runs of the fragments experiment are shown: their table, figures and words."""
+"""The report of the fragments experiment: its table, figures and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab.charts import Axis, Chart, Line, over_time
+from ssdlab import view
+from ssdlab.charts import Axis, Chart, Line
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, positive, quantity
+from ssdlab.view import Column, Method, Picture, Table, View
+from ssdlab.wording import column, format_number, positive
 
 _GAPS: Final = {"worst": "even gaps", "random": "random gaps"}
 _PIECES: Final = Axis("pieces of the file", log=True)
 _KEYS: Final = frozenset({"gap", "queue_depth", "degree", "read_ms", "read_ms_all"})
 _ORDERS: Final = {
-    "address": "all of the region in order of address, gaps and all, so that the pieces are as far "
-    "apart in the drive's order of writing as in addresses",
-    "file": "the pieces alone, in the order of the file, so that the drive has them in one stream "
-    "wherever they lie in addresses",
+    "address": "The whole region was written sequentially, including the gaps, so that the pieces "
+    "are as far apart in write order as in their addresses.",
+    "file": "Only the pieces were written, in the order of the file, so that the drive received "
+    "them as one stream whatever their addresses.",
 }
 _WORST: Final = (
-    "Even gaps that are a multiple of the drive's stripe put all pieces on few dies: the worst "
-    "case, made so on purpose. With random gaps, as files get them in use, the loss is far smaller."
+    "Even gaps that are a multiple of the drive's stripe put all pieces on few dies. This is the "
+    "worst case, created on purpose; with random gaps, as on file systems in use, the slowdown is "
+    "far smaller."
 )
 _WRITTEN: Final = (
-    "Only the order of writing decides where flash has the pieces. A file that was written in one "
-    "go and divided later by its file system may be in order there."
+    "Only the write order determines where flash stores the pieces. A file that was written in one "
+    "pass and fragmented later by its file system may be contiguous in flash."
 )
 _TWIN: Final = (
-    "A twin has no host. The time of the study's host is added: one command at a time it comes on "
-    "top, many at a time most of it passes while the drive works (--no-host leaves it out)."
+    "A twin has no host, so the CPU time of a published host is added. At queue depth 1 it adds to "
+    "each command; at larger depths most of it overlaps with the drive's work. --no-host leaves it "
+    "out."
 )
 _MEMORY: Final = (
-    "The host alone is measured on a loop device over memory. Its own thread is part of that, so "
-    "it is an upper bound."
+    "The host alone is measured on a loop device in memory. Its kernel thread is included, so the "
+    "result is an upper bound."
 )
 
 
 def _measures(run: Run) -> list[dict[str, Any]]:
-    """The rows; without those that lack what all of them have."""
+    """The complete rows."""
     return [row for row in run.result.measures if row.keys() >= _KEYS]
 
 
-def _table(run: Run) -> Table:
-    """A row a depth and degree, a column a gap; what else was read is that of the first gap."""
-    gaps = list(dict.fromkeys(row["gap"] for row in _measures(run)))
-    columns = [Column("At a time"), Column("Pieces")]
-    columns += [Column(_GAPS.get(gap, gap).capitalize(), "ms") for gap in gaps]
-    columns += [Column("In order, same commands", "ms"), Column("Host alone", "ms")]
-    places = sorted({(row["queue_depth"], row["degree"]) for row in _measures(run)})
-    kept = [("read_ms", gap) for gap in gaps] + [("in_order_ms", gap) for gap in gaps[:1]]
-    kept += [("host_ms", gap) for gap in gaps[:1]]
-    texts = [column(_at(run, place, gap).get(key) for place in places) for key, gap in kept]
-    rows = [(given(depth), given(degree)) for depth, degree in places]
-    cells = (row + tuple(each) for row, each in zip(rows, zip(*texts, strict=True), strict=True))
-    return Table(tuple(columns), tuple(cells))
-
-
-def _at(run: Run, place: tuple[int, int], gap: str) -> dict[str, Any]:
-    """The row of a depth and degree; empty where an interrupted run has none."""
-    for row in _measures(run):
-        if (row["queue_depth"], row["degree"], row["gap"]) == (*place, gap):
-            return row
-    return {}
+def _values(run: Run, key: str) -> list[Any]:
+    """The different values of a column, in order of appearance."""
+    return list(dict.fromkeys(row[key] for row in _measures(run)))
 
 
 def _rows(run: Run, gap: str, depth: int) -> list[dict[str, Any]]:
     return [row for row in _measures(run) if (row["gap"], row["queue_depth"]) == (gap, depth)]
 
 
+def _table(run: Run) -> Table:
+    """A row for each depth and degree, a column for each gap; the controls are for the first."""
+    gaps = _values(run, "gap")
+    rows = {(row["queue_depth"], row["degree"], row["gap"]): row for row in _measures(run)}
+    places = sorted({(depth, degree) for depth, degree, _ in rows})
+
+    def times(key: str, gap: str) -> list[str]:
+        return column(rows.get((*place, gap), {}).get(key) for place in places)
+
+    first = gaps[0] if gaps else ""
+    return Table.of_columns(
+        (Column("Queue depth"), [format_number(depth) for depth, _ in places]),
+        (Column("Pieces"), [format_number(degree) for _, degree in places]),
+        *((Column(_GAPS.get(g, g).capitalize(), "ms"), times("read_ms", g)) for g in gaps),
+        (Column("In order, same commands", "ms"), times("in_order_ms", first)),
+        (Column("Host alone", "ms"), times("host_ms", first)),
+    )
+
+
 def _lines(run: Run, depth: int) -> list[Line]:
-    """What was read at a depth: by gap, then the same commands in order, then the host alone."""
-    gaps = list(dict.fromkeys(row["gap"] for row in _measures(run)))
-    found = [
-        Line(
-            _GAPS.get(gap, gap),
-            [(row["degree"], row["read_ms"]) for row in _rows(run, gap, depth)],
-            [
-                (row["degree"], each)
-                for row in _rows(run, gap, depth)
-                for each in row["read_ms_all"]
-            ],
-        )
-        for gap in gaps
-    ]
+    """Read times at a depth: a line for each gap, the same commands in order, the host alone."""
+    gaps = _values(run, "gap")
+    lines = []
+    for gap in gaps:
+        rows = _rows(run, gap, depth)
+        medians = [(row["degree"], row["read_ms"]) for row in rows]
+        repeats = [(row["degree"], time) for row in rows for time in row["read_ms_all"]]
+        lines.append(Line(_GAPS.get(gap, gap), medians, repeats))
     for name, key in (("in order", "in_order_ms"), ("host alone", "host_ms")):
-        beside = [
-            (row["degree"], value)
-            for row in _rows(run, gaps[0], depth)
-            if (value := positive(row.get(key))) is not None
-        ]
-        found.append(Line(name, beside))
-    return found
+        times = [(row["degree"], positive(row.get(key))) for row in _rows(run, gaps[0], depth)]
+        lines.append(Line(name, [(degree, time) for degree, time in times if time is not None]))
+    return lines
 
 
-def _depths(run: Run) -> list[int]:
-    return list(dict.fromkeys(row["queue_depth"] for row in _measures(run)))
-
-
-def _pictures(run: Run, at: int) -> list[Picture]:
-    """One run, with its number."""
-    if not _measures(run):
-        return []
-    found: list[Picture] = []
-    for depth in _depths(run):
-        found += _picture(run, at, depth)
-    return found + drawn(
-        "Throughput through the run",
-        "Everything the drive did, in order.",
-        over_time(run, at).svg,
-    )
-
-
-def _picture(run: Run, at: int, depth: int) -> list[Picture]:
+def _pictures(run: Run, number: int) -> list[Picture]:
     time = Axis("time for 8 MiB, ms", log=True)
-    return drawn(
-        f"Time to read a file in pieces, {_at_a_time(depth)}",
-        _caption(depth),
-        Chart(f"fragments-{at}-{depth}", _PIECES, time, _lines(run, depth)).svg,
-    )
-
-
-def _at_a_time(depth: int) -> str:
-    return "one command at a time" if depth == 1 else f"{depth} commands at a time"
-
-
-def _caption(depth: int) -> str:
-    if depth == 1:
-        return (
-            "The line is the median of the repeats, faint points are all of them. One command has "
-            "no other to conflict with: what rises here rises for the file in order too."
+    pictures = []
+    for depth in _values(run, "queue_depth"):
+        caption = (
+            "The line is the median of the repeats, faint points are all repeats. A single command "
+            "cannot conflict with another one, so what slows the fragmented file here also slows "
+            "the file in order."
+            if depth == 1
+            else "A rise that the file in order shares is the cost of request splitting. A rise "
+            "with even gaps only comes from the drive: pieces on one die wait for each other."
         )
-    return (
-        "What rises for the file in order too is the price of splitting. What rises with even gaps "
-        "alone is the drive's: pieces on one die wait for each other."
-    )
+        name = f"fragments-{number}-{depth}"
+        chart = Chart(name, _PIECES, time, _lines(run, depth))
+        title = f"Time to read a fragmented file at queue depth {depth}"
+        pictures += view.draw_figure(title, caption, chart.svg)
+    return pictures + view.draw_throughput(run, number) if pictures else []
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    """Runs side by side; the first has the number `first`."""
-    depths = dict.fromkeys(depth for run in runs for depth in _depths(run))
-    return [picture for depth in depths for picture in _side_by_side(runs, first, depth)]
+    ratio = Axis("slowdown, compared with one piece", log=True)
+    pictures = []
+    for depth in dict.fromkeys(depth for run in runs for depth in _values(run, "queue_depth")):
+        lines = [_slowdowns(run, name, depth) for name, run in view.short_names(runs, first)]
+        pictures += view.draw_figure(
+            f"Slowdown of a fragmented file at queue depth {depth}",
+            "The time to read a file in pieces divided by the time to read it in one piece, with "
+            "even gaps if they were measured; one line for each run.",
+            Chart(f"slowed-{first}-{depth}", _PIECES, ratio, lines).svg,
+        )
+    return pictures
 
 
-def _side_by_side(runs: Sequence[Run], first: int, depth: int) -> list[Picture]:
-    ratio = Axis("times as long as in one piece", log=True)
-    lines = [_slowdowns(run, number, depth) for number, run in enumerate(runs, first)]
-    return drawn(
-        f"What pieces cost, {_at_a_time(depth)}",
-        "The time to read a file in pieces over that in one piece, with even gaps where they were "
-        "measured; a line a run.",
-        Chart(f"slowed-{first}-{depth}", _PIECES, ratio, lines).svg,
-    )
-
-
-def _slowdowns(run: Run, number: int, depth: int) -> Line:
-    """In turn with each layout the file was read in one piece: over that."""
-    gap = next((row["gap"] for row in _measures(run)), "")
-    points = [
-        (row["degree"], row["read_ms"] / whole)
-        for row in _rows(run, gap, depth)
-        if (whole := positive(row.get("whole_ms"))) is not None
-    ]
-    return Line(f"{number}: {run.result.target.removeprefix('twin:')}", points)
+def _slowdowns(run: Run, name: str, depth: int) -> Line:
+    """Slowdowns with the first gap; the file in one piece was read in turns with each layout."""
+    gap = next(iter(_values(run, "gap")), "")
+    times = [(row, positive(row.get("whole_ms"))) for row in _rows(run, gap, depth)]
+    return Line(name, [(row["degree"], row["read_ms"] / whole) for row, whole in times if whole])
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
+    text, parameters = view.parameter_texts(run), run.manifest.parameters
+    gaps = " and ".join(_GAPS.get(gap, gap) for gap in parameters.get("gaps", []))
     done = (
-        f"A file of {quantity('window_mib', asked.get('window_mib'))} in "
-        f"{quantity('', asked.get('degrees', []))} pieces, "
-        f"{quantity('distance_bytes', asked.get('distance_bytes'))} from one to the next "
-        f"({' and '.join(_GAPS.get(gap, gap) for gap in asked.get('gaps', []))}), was read by "
-        "commands of up to "
-        f"{quantity('command_kib', asked.get('command_kib'))}, "
-        f"{quantity('', asked.get('queue_depths', []))} at a time, {asked.get('repeats')} times "
-        "each. In turn with it the same commands read a file that lies in order, from its end to "
-        "its start, so that nothing is read ahead. "
-        f"Written was {_ORDERS.get(str(asked.get('order')), 'as the parameters say')}."
+        f"A file of {text('window_mib')} in {text('degrees')} pieces, {text('distance_bytes')} "
+        f"apart ({gaps}), was read by commands of up to {text('command_kib')} at queue depths "
+        f"{text('queue_depths')}, {text('repeats')} times each. In turns with it, the same "
+        "commands read a contiguous file from its end to its start, so that read-ahead does not "
+        f"help. {_ORDERS.get(str(parameters.get('order')), '')}"
     )
     meaning = (
-        "A slowdown is the time in the largest number of pieces over that in one. What the same "
-        "commands take in order beyond it is request splitting; what the pieces take beyond that "
-        "is die conflicts."
+        "A slowdown is the time with the largest number of pieces divided by the time with one "
+        "piece. The part that the same commands also show on a contiguous file is request "
+        "splitting; the rest is die conflicts."
     )
-    return Method(done, meaning, (_WORST, _WRITTEN, _TWIN if run.manifest.virtual else _MEMORY))
+    pitfalls = (_WORST, _WRITTEN, _TWIN if run.manifest.virtual else _MEMORY)
+    return Method(done.rstrip(), meaning, pitfalls)
 
 
+_FINDINGS: Final = {
+    "slowdown_depth_1": "Slowdown, depth 1",
+    "slowdown_depth_32": "Slowdown, depth 32",
+    "slowdown_depth_1_random": "Slowdown, depth 1, random gaps",
+    "slowdown_depth_32_random": "Slowdown, depth 32, random gaps",
+    "cause": "Cause",
+    "cause_depth_1": "Cause, depth 1",
+    "cause_depth_32": "Cause, depth 32",
+    "host_share_depth_1": "The host's share, depth 1",
+    "host_share_depth_32": "The host's share, depth 32",
+    "splitting_measured_by": "Splitting measured on",
+}
+_PARAMETERS: Final = {
+    "window_mib": "File",
+    "command_kib": "Largest command",
+    "degrees": "Pieces",
+    "gaps": "Gaps",
+    "distance_bytes": "Distance",
+    "order": "Write order",
+    "size_mib": "Region",
+    "queue_depths": "Queue depths",
+    "repeats": "Repeats",
+    "twin_host_per_command_us": "Host time added to a twin, per command",
+    "twin_host_per_kib_us": "Per KiB, depth 1",
+    "twin_host_deep_per_kib_us": "Per KiB, depth above 1",
+    "twin_host_deep_first_us": "Before the first command, depth above 1",
+}
 VIEW: Final = View(
-    title="What a file in pieces costs to read",
-    table=_table,
-    method=_method,
-    pictures=_pictures,
-    overview=_overview,
-    finding_labels={
-        "slowdown_depth_1": "Slowdown, one at a time",
-        "slowdown_depth_32": "Slowdown, 32 at a time",
-        "slowdown_depth_1_random": "Slowdown, one at a time, random gaps",
-        "slowdown_depth_32_random": "Slowdown, 32 at a time, random gaps",
-        "cause": "Cause",
-        "cause_depth_1": "Cause, one at a time",
-        "cause_depth_32": "Cause, 32 at a time",
-        "host_share_depth_1": "The host's share, one at a time",
-        "host_share_depth_32": "The host's share, 32 at a time",
-        "splitting_measured_by": "Splitting measured on",
-    },
-    parameter_labels={
-        "window_mib": "File",
-        "command_kib": "Largest command",
-        "degrees": "Pieces",
-        "gaps": "Gaps",
-        "distance_bytes": "Distance",
-        "order": "Order of writing",
-        "size_mib": "Region",
-        "queue_depths": "Queue depths",
-        "repeats": "Repeats",
-        "twin_host_per_command_us": "A twin's host, a command",
-        "twin_host_per_kib_us": "A twin's host, a KiB, one at a time",
-        "twin_host_deep_per_kib_us": "A twin's host, a KiB, many at a time",
-        "twin_host_deep_first_us": "A twin's host before the first command, many at a time",
-    },
+    "Cost of fragmentation", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
 )

@@ -1,69 +1,68 @@
-"""How runs of the fsync experiment are shown: their table, figures and words."""
+"""The report of the fsync experiment: its table, figures and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab.charts import Case, Value, over_time, values_by_case
-from ssdlab.experiments.fsync.parameters import Fsync
+from ssdlab import view
+from ssdlab.charts import Case, Value, values_by_case
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, given, number, plain, positive, quantity
+from ssdlab.view import Column, Method, Picture, Table, View
+from ssdlab.wording import NOTHING, format_number, number, positive
 
 _TRAP: Final = "sysbench trap"
-_SHOWN: Final = "write, MiB/s"
+_WRITE_SPEED: Final = "write, MiB/s"
+_FAST: Final = (
+    "A fast flush proves nothing: a drive with power-loss protection and a drive that ignores the "
+    "flush both answer at once. Only a power cut shows the difference; see ssdlab witness."
+)
+_SLOW: Final = (
+    "Some drives with power-loss protection still empty their cache at each flush and are "
+    "classified as volatile. Turning their write cache off (hdparm -W 0) may make them much faster."
+)
+_MEMORY: Final = (
+    "Buffered modes measure memory too. Writes without a sync complete when they are in the page "
+    "cache; the time in column Kept includes the flush at the end. Reads are answered from the "
+    "page cache; column Cached is the share of the file in memory after a step."
+)
+_ZEROS: Final = (
+    "The sysbench trap is what sysbench's fileio test does by default: it writes zeros through the "
+    "page cache. Its numbers may exceed the bandwidth of the link."
+)
+_JOURNAL: Final = (
+    "In a directory fsync also writes the file system's journal; fdatasync often does not need to."
+)
 
 
 def _table(run: Run) -> Table:
     rows = run.result.measures
-    columns = (
-        Column("Mode", numeric=False),
-        Column("In flight"),
-        Column("Read", "MiB/s"),
-        Column("Write", "MiB/s"),
-        Column("Kept", "MiB/s"),
-        Column("Sync p50", "us"),
-        Column("Sync p99", "us"),
-        Column("Cached", "%"),
-        Column("Of", numeric=False),
+
+    def speeds(key: str, label: str) -> tuple[Column, list[str]]:
+        values = [positive(row.get(key)) for row in rows]
+        return Column(label, "MiB/s"), [NOTHING if v is None else f"{v:.1f}" for v in values]
+
+    def latencies(key: str, label: str) -> tuple[Column, list[str]]:
+        values = [positive(row.get(key)) for row in rows]
+        texts = [NOTHING if v is None else number(float(f"{v:.3g}")) for v in values]
+        return Column(label, "us"), texts
+
+    cached = [positive(row.get("cached_percent"), zero=True) for row in rows]
+    return Table.of_columns(
+        view.text_column(rows, "mode", "Mode"),
+        (Column("In flight"), [format_number(row.get("in_flight") or 0) for row in rows]),
+        speeds("read_mib_per_s", "Read"),
+        speeds("write_mib_per_s", "Write"),
+        speeds("kept_mib_per_s", "Kept"),
+        latencies("sync_us_p50", "Sync p50"),
+        latencies("sync_us_p99", "Sync p99"),
+        (Column("Cached", "%"), [NOTHING if v is None else f"{v:.0f}" for v in cached]),
+        (Column("Measures", numeric=False), [_measured(row) for row in rows]),
     )
-    speeds = [
-        [_speed(row.get(key)) for row in rows]
-        for key in ("read_mib_per_s", "write_mib_per_s", "kept_mib_per_s")
-    ]
-    cells = [
-        (
-            plain(row.get("mode")),
-            given(row.get("in_flight") or 0),
-            *(each[at] for each in speeds),
-            _latency(row.get("sync_us_p50")),
-            _latency(row.get("sync_us_p99")),
-            _cached(row),
-            _measured(row),
-        )
-        for at, row in enumerate(rows)
-    ]
-    return Table(columns, tuple(cells))
-
-
-def _speed(value: Any) -> str:
-    found = positive(value)
-    return NOTHING if found is None else f"{found:.1f}"
-
-
-def _latency(value: Any) -> str:
-    found = positive(value)
-    return NOTHING if found is None else number(float(f"{found:.3g}"))
-
-
-def _cached(row: dict[str, Any]) -> str:
-    share = positive(row.get("cached_percent"), zero=True)
-    return NOTHING if share is None else f"{share:.0f}"
 
 
 def _measured(row: dict[str, Any]) -> str:
-    """What the numbers of a row are numbers of."""
+    """Whether the numbers of a row are those of the drive, of memory, or of both."""
     if row.get("mode") == _TRAP:
         return "no drive"
     if not row.get("of_the_drive"):
@@ -76,123 +75,91 @@ def _rows(run: Run) -> list[dict[str, Any]]:
 
 
 def _speeds(runs: Sequence[tuple[str, Run]]) -> list[Case]:
-    found: dict[str, list[Value]] = {}
-    for prefix, run in runs:
+    """Write speeds by mode; series are numbers in flight, or named runs with one in flight."""
+    cases: dict[str, list[Value]] = {}
+    for name, run in runs:
         for row in _rows(run):
-            series = prefix or f"{row['in_flight']} in flight"
-            faint = row.get("write_mib_per_s_all") or ()
-            if not prefix or row["in_flight"] == 1:
-                dot = Value(series, row["write_mib_per_s"], None, faint)
-                found.setdefault(row["mode"], []).append(dot)
-    return [Case(mode, dots, mode == _TRAP) for mode, dots in found.items()]
+            if not name or row["in_flight"] == 1:
+                series = name or f"{row['in_flight']} in flight"
+                repeats = row.get("write_mib_per_s_all") or ()
+                value = Value(series, row["write_mib_per_s"], None, repeats)
+                cases.setdefault(row["mode"], []).append(value)
+    return [Case(mode, values, mode == _TRAP) for mode, values in cases.items()]
 
 
 def _syncs(run: Run) -> list[Case]:
-    found: dict[str, list[Value]] = {}
+    cases: dict[str, list[Value]] = {}
     for row in _rows(run):
-        middle, late = (positive(row.get(key)) for key in ("sync_us_p50", "sync_us_p99"))
-        if middle is not None:
-            series = f"{row['in_flight']} in flight"
-            found.setdefault(row["mode"], []).append(Value(series, middle, late))
-    return [Case(mode, dots) for mode, dots in found.items()]
+        median, p99 = (positive(row.get(key)) for key in ("sync_us_p50", "sync_us_p99"))
+        if median is not None:
+            value = Value(f"{row['in_flight']} in flight", median, p99)
+            cases.setdefault(row["mode"], []).append(value)
+    return [Case(mode, values) for mode, values in cases.items()]
 
 
-def _pictures(run: Run, at: int) -> list[Picture]:
-    hollow = " The hollow dots are not to be believed." if _has_trap(run) else ""
+def _pictures(run: Run, number: int) -> list[Picture]:
+    has_trap = any(row.get("mode") == _TRAP for row in run.result.measures)
+    hollow = " Hollow dots do not measure the drive." if has_trap else ""
     return [
-        *drawn(
-            "Writing with nothing, fsync, fdatasync or O_DSYNC after each write",
-            "Large dots are medians, faint ones all repeats; the further left, the more each "
-            f"write waits.{hollow}",
-            values_by_case(f"fsync-speed-{at}", _SHOWN, _speeds([("", run)])).svg,
+        *view.draw_figure(
+            "Write speed without sync, and with fsync, fdatasync or O_DSYNC for each write",
+            "Large dots are medians, faint dots all repeats. Further left means that each write "
+            f"waits longer.{hollow}",
+            values_by_case(f"fsync-speed-{number}", _WRITE_SPEED, _speeds([("", run)])).svg,
         ),
-        *drawn(
-            "How long a sync took",
-            "From the median (dot) to the one in a hundred that took longest (end of the line).",
-            values_by_case(f"fsync-sync-{at}", "time of a sync, us", _syncs(run)).svg,
+        *view.draw_figure(
+            "Sync latency",
+            "From the median (dot) to the 99th percentile (end of the line).",
+            values_by_case(f"fsync-sync-{number}", "latency of a sync, us", _syncs(run)).svg,
         ),
-        *drawn(
-            "Throughput through the run",
-            "Everything that was asked, in order; what lies higher than the drive's link was "
-            "answered from memory.",
-            over_time(run, at).svg,
+        *view.draw_throughput(
+            run, number, "Throughput above the link's bandwidth comes from memory."
         ),
     ]
 
 
-def _has_trap(run: Run) -> bool:
-    return any(row.get("mode") == _TRAP for row in run.result.measures)
-
-
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     named = [(f"{at}: {run.manifest.target}", run) for at, run in enumerate(runs, first)]
-    return drawn(
-        "What it costs to have each write kept",
-        "One request after the other: the distance from none to the others is the penalty.",
-        values_by_case(f"fsyncs-{first}", _SHOWN, _speeds(named)).svg,
+    return view.draw_figure(
+        "Cost of making each write durable",
+        "One request at a time. The ratio of none to the other modes is the penalty.",
+        values_by_case(f"fsyncs-{first}", _WRITE_SPEED, _speeds(named)).svg,
     )
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
+    text = view.parameter_texts(run)
     done = (
-        f"A file of {quantity('size_mib', asked.get('size_mib'))} was written in order. Then reads "
-        f"({quantity('share_percent', asked.get('read_share_percent'))}) and writes of "
-        f"{quantity('block_kib', asked.get('block_kib'))} went over it at random for "
-        f"{quantity('step_s', asked.get('step_s'))} or the size of the file, whichever was first, "
-        f"{asked.get('repeats')} times in each mode and with "
-        f"{quantity('', asked.get('in_flight', []))} in flight; the modes took turns. Before, "
-        "flushes of nothing and flushes right after one write were timed."
+        f"A file of {text('size_mib')} was written sequentially. Then reads "
+        f"({text('read_share_percent')}) and writes of {text('block_kib')} were sent to random "
+        f"offsets, for {text('step_s')} or until the size of the file was transferred, "
+        f"{text('repeats')} times in each mode and with {text('in_flight')} in flight; the modes "
+        "took turns. Before that, flushes with nothing to flush and flushes directly after a write "
+        "were timed."
     )
     meaning = (
-        "The penalty is the writing past the page cache, one request after the other, over that "
-        "with fsync after each write. The class says what a flush does: it waits for flash "
-        "(volatile), it has no need to (protected: so the drive's maker says), or it is answered "
-        "at once by a drive not known to be protected (ignores flush: a suspicion)."
+        "The penalty is the speed of direct writes, one at a time, divided by the speed with "
+        "fsync after each write. The class says what a flush does. Volatile: it waits for the "
+        "flash. Protected: the drive is known to have power-loss protection, so it need not wait. "
+        "Ignores flush: it is answered at once by a drive not known to be protected, which is a "
+        "suspicion."
     )
     own = () if run.manifest.virtual else (_MEMORY, _ZEROS, _JOURNAL)
     return Method(done, meaning, (_FAST, _SLOW, *own))
 
 
-_FAST: Final = (
-    "A fast flush proves nothing: capacitors and a lie take the same time. Only a power cut tells: "
-    "ssdlab witness."
-)
-_SLOW: Final = (
-    "Some drives with capacitors empty their cache at each flush all the same, and are classed "
-    "volatile; their write cache switched off (hdparm -W 0) may make them much faster."
-)
-_MEMORY: Final = (
-    "Buffered modes measure memory too: unsynced writes are done when they are in the page cache "
-    "(Kept has the flush at the end in the time), and reads find what is there (Cached: the "
-    "share of the file that was in memory after a step)."
-)
-_ZEROS: Final = (
-    "The sysbench trap is what sysbench's fileio test does unless told not to: zeros through the "
-    "page cache. Its numbers may exceed what the link can carry."
-)
-_JOURNAL: Final = (
-    "In a directory fsync also writes the file system's journal; fdatasync often need not."
-)
-
-
+_FINDINGS: Final = {
+    "penalty": "Penalty of fsync",
+    "class": "Write cache",
+    "flush_us": "A flush after a write",
+}
+_PARAMETERS: Final = {
+    "block_kib": "Requests",
+    "read_share_percent": "Reads",
+    "in_flight": "In flight",
+    "step_s": "Longest step",
+    "repeats": "Repeats",
+}
 VIEW: Final = View(
-    title="The price of having writes kept",
-    table=_table,
-    method=_method,
-    pictures=_pictures,
-    overview=_overview,
-    finding_labels={
-        "penalty": "Penalty of fsync",
-        "class": "Write cache",
-        "flush_us": "A flush after a write",
-    },
-    parameter_labels={
-        **Fsync.labels(),
-        "block_kib": "Requests",
-        "read_share_percent": "Reads",
-        "in_flight": "In flight",
-        "step_s": "Longest step",
-        "repeats": "Repeats",
-    },
+    "Cost of durable writes", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
 )

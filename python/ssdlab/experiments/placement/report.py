@@ -1,45 +1,40 @@
-"""How runs of the placement experiment are shown: their table, figures and words."""
+"""The report of the placement experiment: its table, figures and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from ssdlab import view
 from ssdlab.charts import Axis, Chart, Line
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, given, plain, quantity
-
-_FRESH: Final = "fresh"
-_UNIT: Final = "MiB/s"
+from ssdlab.view import Column, Method, Picture, Table, View
+from ssdlab.wording import NOTHING, plain
 
 
 def _rows(run: Run) -> list[dict[str, Any]]:
-    """Those of workloads, without the laws."""
+    """The rows of workloads, without those of the stripe formulas."""
     return [row for row in run.result.measures if "state" in row]
 
 
 def _table(run: Run) -> Table:
-    """A row a drive and workload, a column a placement: speed, and the part of a whole file's."""
-    placements = _placements(run)
+    """A row for each drive and workload, a column for each placement."""
+    placements = list(dict.fromkeys(row["placement"] for row in _rows(run)))
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for row in _rows(run):
-        for workload, words in _cells(row):
-            cells.setdefault((row["state"], workload), {})[row["placement"]] = words
-    columns = (
-        Column("Drive", numeric=False),
-        Column("Workload", numeric=False),
-        *(Column(placement, _UNIT) for placement in placements),
-    )
+        for label, text in _cells(row):
+            cells.setdefault((row["state"], label), {})[row["placement"]] = text
+    columns = [Column("Drive", numeric=False), Column("Workload", numeric=False)]
+    columns += [Column(placement, "MiB/s") for placement in placements]
     rows = (
-        (plain(state), plain(workload), *(found.get(each, NOTHING) for each in placements))
-        for (state, workload), found in cells.items()
+        (plain(state), plain(label), *(texts.get(name, NOTHING) for name in placements))
+        for (state, label), texts in cells.items()
     )
-    return Table(columns, tuple(rows))
+    return Table(tuple(columns), tuple(rows))
 
 
 def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a row of the measures says, each with what it is called."""
+    """The label and text of each cell from a row: speed and its percentage of contiguous."""
     if "erase_spread" not in row:
         share = f" ({100 * row['of_contiguous']:.0f}%)" if "of_contiguous" in row else ""
         yield row["workload"], f"{row['read_mib_per_s']:.0f}{share}"
@@ -57,24 +52,20 @@ def _cell(value: float | None, digits: int) -> str:
     return NOTHING if value is None else f"{value:.{digits}f}"
 
 
-def _placements(run: Run) -> list[str]:
-    return list(dict.fromkeys(row["placement"] for row in _rows(run)))
-
-
-def _by_size(run: Run, prefix: str = "") -> list[Line]:
-    """What each placement reads of a file that grew by so many KiB at a time, gaps at random."""
-    found: dict[str, list[tuple[float, float]]] = {}
+def _by_append_size(run: Run, prefix: str = "") -> list[Line]:
+    """Read speed of files that grew by appends with random gaps, on a fresh drive."""
+    points: dict[str, list[tuple[float, float]]] = {}
     for row in _rows(run):
-        words = row["workload"].removeprefix("append random").removeprefix(", ")
-        is_one = row["workload"].startswith("append random") and row["state"] == _FRESH
-        if is_one and row.get("of_contiguous") is not None:
-            size = 32.0 if not words else float(words.removesuffix(" KiB"))
-            point = (size, 100 * row["of_contiguous"])
-            found.setdefault(row["placement"], []).append(point)
-    return [Line(prefix + placement, points) for placement, points in found.items()]
+        kind, _, size = row["workload"].partition(", ")
+        share = row.get("of_contiguous")
+        if kind == "append random" and row["state"] == "fresh" and share is not None:
+            kib = float(size.removesuffix(" KiB") or 32)
+            points.setdefault(row["placement"], []).append((kib, 100 * share))
+    return [Line(prefix + placement, values) for placement, values in points.items()]
 
 
-def _law(run: Run, workload: str, across: str, up: str) -> list[tuple[float, float]]:
+def _formula(run: Run, workload: str, across: str, up: str) -> list[tuple[float, float]]:
+    """The points of a measurement that checks a stripe formula."""
     return [
         (row[across], row[up])
         for row in run.result.measures
@@ -83,41 +74,42 @@ def _law(run: Run, workload: str, across: str, up: str) -> list[tuple[float, flo
 
 
 def _halving(probed: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """What is half as fast at each doubling, from where the probe begins to fall to its lowest."""
+    """The speed if each doubling halves it, from where the probe starts to fall to its minimum."""
     if not probed:
         return []
     fastest = probed[0][1]
-    start = max(place for place, speed in probed if speed > 0.9 * fastest)
+    start = max(alignment for alignment, speed in probed if speed > 0.9 * fastest)
     end = min(probed, key=lambda point: point[1])[0]
-    return [(place, fastest * start / place) for place, _ in probed if start <= place <= end]
+    return [(at, fastest * start / at) for at, _ in probed if start <= at <= end]
 
 
-def _pictures(run: Run, at: int) -> list[Picture]:
+def _pictures(run: Run, number: int) -> list[Picture]:
     kinds = ("equal gaps", "random gaps")
-    laws = [Line(kind, _law(run, f"pieces, {kind}", "degree", "read_ms")) for kind in kinds]
-    probed = _law(run, "stripe probe", "alignment_kib", "read_mib_per_s")
+    gaps = [Line(kind, _formula(run, f"pieces, {kind}", "degree", "read_ms")) for kind in kinds]
+    probed = _formula(run, "stripe probe", "alignment_kib", "read_mib_per_s")
     probe = [Line("striped", probed), Line("halved each time", _halving(probed))]
     speed = Axis("4 KiB reads, MiB/s", log=True)
     time = Axis("time for 8 MiB, ms", log=True)
     return [
-        *drawn(
-            "A file that grew by small and large pieces",
-            "Gaps of 32 to 1024 KiB between the pieces, on a fresh drive. Below a page only what "
-            "is packed stays level. Of lines that lie on each other the last one is seen.",
-            _grown(f"placement-{at}", _by_size(run)).svg,
+        *view.draw_figure(
+            "Read speed of a file that grew by appends",
+            "Gaps of 32 to 1024 KiB between the pieces, on a fresh drive. With pieces smaller than "
+            "a page, only placements that pack them stay level. Where lines overlap, only the last "
+            "one is visible.",
+            _append_chart(f"placement-{number}", _by_append_size(run)).svg,
         ),
-        *drawn(
-            "The law of the stripe",
-            "Reads of 4 KiB, 32 at a time, at multiples of so many KiB: from twice the chunk on "
-            "each doubling leaves half of the dies, until there is one.",
-            Chart(f"placement-stripe-{at}", _doublings("multiples of, KiB"), speed, probe).svg,
+        *view.draw_figure(
+            "Reads at multiples of an alignment",
+            "Reads of 4 KiB at queue depth 32 and at multiples of an alignment. From twice the "
+            "chunk on, each doubling leaves half as many dies, down to one.",
+            Chart(f"placement-stripe-{number}", _doublings("multiples of, KiB"), speed, probe).svg,
         ),
-        *drawn(
-            "Gaps that are equal, and gaps at random",
+        *view.draw_figure(
+            "Equal gaps and random gaps",
             "The same file of 8 MiB in more and more pieces, 8 MiB apart. Equal gaps are a "
-            "multiple of the stripe: as soon as a piece is shorter than that, the same dies have "
-            "all of them. Random gaps hit all dies.",
-            Chart(f"placement-gaps-{at}", _doublings("pieces"), time, laws).svg,
+            "multiple of the stripe: pieces shorter than the stripe are all on the same dies. "
+            "Random gaps spread the pieces over all dies.",
+            Chart(f"placement-gaps-{number}", _doublings("pieces"), time, gaps).svg,
         ),
     ]
 
@@ -126,56 +118,52 @@ def _doublings(label: str) -> Axis:
     return Axis(label, log=True, base=2)
 
 
-def _grown(name: str, lines: Sequence[Line]) -> Chart:
-    return Chart(name, _doublings("grown by, KiB"), Axis("read, % of contiguous"), lines)
+def _append_chart(name: str, lines: Sequence[Line]) -> Chart:
+    return Chart(name, _doublings("append size, KiB"), Axis("read, % of contiguous"), lines)
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    lines = [line for at, run in enumerate(runs, first) for line in _by_size(run, f"{at}: ")]
-    return drawn(
-        "Files that grew by pieces",
-        "Gaps at random, fresh drives; a line a placement and run.",
-        _grown(f"placements-{first}", lines).svg,
+    lines = view.lines_of_runs(runs, first, _by_append_size)
+    return view.draw_figure(
+        "Read speed of files that grew by appends",
+        "Random gaps, fresh drives; one line for each placement and run.",
+        _append_chart(f"placements-{first}", lines).svg,
     )
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
+    text = view.parameter_texts(run)
     done = (
-        f"Twins that differ in where they write ({quantity('', asked.get('placements', []))}) got "
-        "the same writes, a flush after each: a file of 8 MiB that grew or was overwritten piece "
-        "by piece, other files between. It was then read by 1 MiB at a time, with "
-        f"{given(float(asked.get('host_us') or 0.0))} us of the host's own between. Drives: "
-        f"{quantity('', asked.get('states', []))}; those with a spare were filled and overwritten "
-        f"at random {given(float(asked.get('drive_writes') or 0.0))} times first."
+        f"Twins that differ only in data placement ({text('placements')}) received the same "
+        "writes, each followed by a flush: a file of 8 MiB that was appended to or overwritten "
+        "piece by piece, interleaved with writes to other files. Then the file was read by 1 MiB "
+        f"at a time, with {text('host_us')} of host time between the reads. Drives: "
+        f"{text('states')}. Drives with a spare were first filled and overwritten at random "
+        f"{text('drive_writes')} times."
     )
     meaning = (
-        "Of contiguous is the speed over that of a file written in order to the same drive; aged "
-        "again is the same after half a drive more of random writes, when collection has moved "
-        "parts of the file. WAF is flash writes per host write."
+        "The percentages compare with a file written sequentially to the same drive. Aged is the "
+        "same after random writes of half the drive, when garbage collection has moved parts of "
+        "the file. WAF is flash writes per host write."
     )
     pitfalls = (
-        "Only hinted and packed are told what writes are; the others get them in silence.",
-        "Equal gaps are the worst case by construction; files in use have random ones.",
-        "The host's constant was fitted on one published host.",
+        "Only hinted and packed receive information about the writes; the others get none.",
+        "Equal gaps are the worst case by construction; files in use have random gaps.",
+        "The host time was fitted to one published host.",
     )
     return Method(done, meaning, pitfalls)
 
 
+_FINDINGS: Final = {
+    "best_placement": "Best placement",
+    "best_without_hints": "Best without hints",
+}
+_PARAMETERS: Final = {
+    "placements": "Placements",
+    "states": "Drives",
+    "drive_writes": "Overwritten first",
+    "host_us": "Host time per MiB",
+}
 VIEW: Final = View(
-    title="Where a drive writes, and how files read",
-    table=_table,
-    method=_method,
-    pictures=_pictures,
-    overview=_overview,
-    finding_labels={
-        "best_placement": "Best placement",
-        "best_without_hints": "Best without hints",
-    },
-    parameter_labels={
-        "placements": "Placements",
-        "states": "Drives",
-        "drive_writes": "Overwritten first",
-        "host_us": "Host, us a MiB",
-    },
+    "Data placement and read speed", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
 )

@@ -1,53 +1,58 @@
-"""How runs of a replayed trace are shown: as a workload's, in a trace's words."""
+"""The report of a replayed trace: that of a workload, with the texts and labels of a trace."""
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from typing import Final
 
+from ssdlab import view
 from ssdlab.experiments.workload import report as workload
 from ssdlab.records import Run
 from ssdlab.view import Method
-from ssdlab.wording import given, plain, quantity
+from ssdlab.wording import format_number
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
-    speed = asked.get("speed")
-    pace = "as fast as the queue allowed" if speed is None else f"{given(speed)} times as fast"
-    filled = (
-        "It was written in order and flushed first."
-        if asked.get("filled")
-        else "It was used as it was: what had not been written costs no flash to read."
+    text, parameters = view.parameter_texts(run), run.manifest.parameters
+    speed = parameters.get("speed")
+    pace = (
+        "as fast as the queue depth allows"
+        if speed is None
+        else f"at {format_number(speed)} times its recorded speed"
+    )
+    region = (
+        "The region was first written sequentially and flushed."
+        if parameters.get("filled")
+        else "The region was not written first: reads of unwritten data need no flash access."
     )
     done = (
-        f"The trace {plain(asked.get('trace'))} ({plain(asked.get('format'))}, "
-        f"{asked.get('requests')} requests) was asked again, {pace}, at most "
-        f"{asked.get('queue_depth')} at a time, of the first "
-        f"{quantity('size_mib', asked.get('size_mib'))} of the target. {filled} Addresses beyond "
-        "that went on from its beginning; requests were rounded out to sectors."
+        f"The {text('requests')} requests of the trace {text('trace')} ({text('format')}) were "
+        f"replayed {pace}, with at most {text('queue_depth')} outstanding, in the first "
+        f"{text('size_mib')} of the target. {region} Addresses beyond it wrapped around to its "
+        "start, and requests were extended to whole sectors."
     )
     meaning = (
-        "A latency counts from when a request was due (at a pace) or put until it was done. A "
-        "percentile is told where more than ten requests lie beyond it."
+        "Latency is the time from submitting a request, or from its due time if the trace is "
+        "replayed at a speed, to its completion. A percentile is reported only if more than ten "
+        "requests were slower."
     )
     pitfalls = (
-        "What one host asked of its own drive: of a faster one it would have asked faster.",
-        "What the trace's host had written before it began is not in it.",
-        "As fast as it goes, the order is the trace's and the times are not.",
+        "The trace was recorded on one drive; on a faster drive its host might have been faster.",
+        "Writes before the start of the trace are not part of it.",
+        "Replayed as fast as possible, requests keep their order but not their times.",
     )
     return Method(done, meaning, pitfalls)
 
 
-VIEW: Final = dataclasses.replace(
+VIEW: Final = replace(
     workload.VIEW,
-    title="A trace, replayed",
+    title="Trace replay",
     method=_method,
     finding_labels={
         **workload.VIEW.finding_labels,
-        "pace_kept": "Pace kept",
-        "lag_us_mean": "Lag, in the mean",
-        "lag_us_max": "Lag, at most",
+        "pace_kept": "Kept up with the trace",
+        "lag_us_mean": "Mean lag",
+        "lag_us_max": "Largest lag",
     },
     parameter_labels={
         "trace": "Trace",

@@ -1,53 +1,36 @@
-"""How runs of the split experiment are shown: their table, figure and words."""
+"""The report of the split experiment: its table, figures and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from ssdlab.charts import Axis, Chart, Line, over_time
-from ssdlab.experiments.split.parameters import Split
+from ssdlab import view
+from ssdlab.charts import Axis, Chart, Line
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, positive, quantity
+from ssdlab.view import Column, Method, Picture, Table, View
+from ssdlab.wording import format_number, positive
 
 
 def _table(run: Run) -> Table:
     rows = run.result.measures
-    columns = (
-        Column("Command", "KiB"),
-        Column("Queue depth"),
-        Column("Read, median", "ms"),
-        Column("Commands"),
-    )
     window_kib = 1024 * (positive(run.result.parameters.get("window_mib")) or 0)
-    times = column(row["read_ms"] for row in rows)
-    cells = (
-        (
-            given(row["unit_kib"]),
-            given(row["queue_depth"]),
-            time,
-            given(window_kib / row["unit_kib"]),
-        )
-        for row, time in zip(rows, times, strict=True)
+    return Table.of_columns(
+        (Column("Command", "KiB"), [format_number(row["unit_kib"]) for row in rows]),
+        (Column("Queue depth"), [format_number(row["queue_depth"]) for row in rows]),
+        view.number_column(rows, "read_ms", "Read, median", "ms"),
+        (Column("Commands"), [format_number(window_kib / row["unit_kib"]) for row in rows]),
     )
-    return Table(columns, tuple(cells))
 
 
 def _lines(run: Run, prefix: str = "") -> list[Line]:
-    depths = list(dict.fromkeys(row["queue_depth"] for row in run.result.measures))
-    return [
-        Line(
-            f"{prefix}{depth} at a time",
-            [(row["unit_kib"], row["read_ms"]) for row in _at(run, depth)],
-            [(row["unit_kib"], each) for row in _at(run, depth) for each in row["read_ms_all"]],
-        )
-        for depth in depths
-    ]
-
-
-def _at(run: Run, depth: int) -> list[dict[str, Any]]:
-    return [row for row in run.result.measures if row["queue_depth"] == depth]
+    lines = []
+    for depth in dict.fromkeys(row["queue_depth"] for row in run.result.measures):
+        rows = [row for row in run.result.measures if row["queue_depth"] == depth]
+        medians = [(row["unit_kib"], row["read_ms"]) for row in rows]
+        repeats = [(row["unit_kib"], time) for row in rows for time in row["read_ms_all"]]
+        lines.append(Line(f"{prefix}depth {depth}", medians, repeats))
+    return lines
 
 
 def _chart(name: str, lines: Sequence[Line]) -> Chart:
@@ -55,63 +38,50 @@ def _chart(name: str, lines: Sequence[Line]) -> Chart:
     return Chart(name, x, Axis("time for the same bytes, ms", log=True), lines)
 
 
-def _pictures(run: Run, at: int) -> list[Picture]:
-    return [
-        *drawn(
-            "Time to read the same bytes by smaller and smaller commands",
-            "The line is the median of the repeats, faint points are all of them. Where it is "
-            "level, splitting is free.",
-            _chart(f"split-{at}", _lines(run)).svg,
-        ),
-        *drawn(
-            "Throughput through the run",
-            "Everything the drive did, in order.",
-            over_time(run, at).svg,
-        ),
-    ]
+def _pictures(run: Run, number: int) -> list[Picture]:
+    return view.draw_figure(
+        "Time to read the same bytes, by command size",
+        "The line is the median of the repeats, faint points are all repeats. Where the line is "
+        "level, splitting costs nothing.",
+        _chart(f"split-{number}", _lines(run)).svg,
+    ) + view.draw_throughput(run, number)
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    lines = [line for at, run in enumerate(runs, first) for line in _lines(run, f"{at}: ")]
-    return drawn(
-        "What splitting costs",
-        "The same bytes read by smaller and smaller commands; a pair of lines a run.",
-        _chart(f"splits-{first}", lines).svg,
+    return view.draw_figure(
+        "Cost of splitting",
+        "Time to read the same bytes by smaller and smaller commands; one line for each run and "
+        "queue depth.",
+        _chart(f"splits-{first}", view.lines_of_runs(runs, first, _lines)).svg,
     )
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
+    text = view.parameter_texts(run)
     done = (
-        f"A region of {quantity('size_mib', asked.get('size_mib'))} was written in order. Windows "
-        f"of {quantity('window_mib', asked.get('window_mib'))} of it were read by commands of "
-        f"{quantity('units_kib', asked.get('units_kib', []))}, at queue depths "
-        f"{quantity('', asked.get('queue_depths', []))}, {asked.get('repeats')} times each; the "
-        "sizes took turns."
+        f"A region of {text('size_mib')} was written sequentially. Windows of "
+        f"{text('window_mib')} of it were read by commands of {text('units_kib')}, at queue depths "
+        f"{text('queue_depths')}, {text('repeats')} times each; the sizes took turns."
     )
     meaning = (
-        "The split penalty is the time with the smallest commands over that with the largest, one "
-        "at a time: what a file in many pieces pays for the number of its pieces alone."
+        "The split penalty is the time with the smallest commands divided by the time with the "
+        "largest, at queue depth 1. It is the part of a fragmented file's slowdown that comes from "
+        "the number of commands alone."
     )
     pitfalls = (
-        "Above the largest request that the device takes the kernel splits: the curve is level.",
-        "A drive that reads ahead hides the price of small commands in order.",
+        "The kernel splits commands larger than the device accepts: the curve is level there.",
+        "A drive that reads ahead hides the cost of small sequential commands.",
     )
     return Method(done, meaning, pitfalls)
 
 
+_PARAMETERS: Final = {
+    "window_mib": "Read at once",
+    "units_kib": "Command sizes",
+    "queue_depths": "Queue depths",
+    "repeats": "Repeats",
+}
+_FINDINGS: Final = {"split_penalty": "Split penalty"}
 VIEW: Final = View(
-    title="The price of splitting a read",
-    table=_table,
-    method=_method,
-    pictures=_pictures,
-    overview=_overview,
-    finding_labels={"split_penalty": "Split penalty"},
-    parameter_labels={
-        **Split.labels(),
-        "window_mib": "Read at once",
-        "units_kib": "Command sizes",
-        "queue_depths": "Queue depths",
-        "repeats": "Repeats",
-    },
+    "Cost of splitting a read", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
 )

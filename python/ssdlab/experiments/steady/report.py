@@ -1,23 +1,24 @@
-"""How runs of the steady experiment are shown: their table, figures and words."""
+"""The report of the steady experiment: its table, figures and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ssdlab import view
 from ssdlab.analysis.evidence import Evidence
-from ssdlab.charts import Axis, Chart, Line, Mark, over_time, rule
+from ssdlab.charts import Axis, Chart, Line, Mark, rule
 from ssdlab.experiments.steady.analysis import Part, parts_of, spare_fall
-from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.records import Run
 from ssdlab.stats.steady import WINDOW
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import column, given, positive, quantity
+from ssdlab.view import Column, Method, Picture, Table, View
+from ssdlab.wording import format_number, positive
 
-_SHARES: Final = 160  # points of a curve
-_FIRST: Final = 3  # rounds of a part that the table has, before some between and the last ones
-_SHOWN: Final = 6
-_LATENCIES: Final = (("p999", "p99.9"), ("p99", "p99"), ("p50", "p50"))
+_CURVE_POINTS: Final = 160
+_FIRST_ROUNDS: Final = 3
+"""Rounds at the start of a part that the table always has."""
+_MIDDLE_ROUNDS: Final = 6
+"""Rounds in the middle of a part that the table has at least, if the part has as many."""
 
 
 def _evidence(run: Run) -> Evidence:
@@ -29,85 +30,72 @@ def _parts(run: Run) -> list[Part]:
     return parts_of(_evidence(run)) if known else []
 
 
+def _region_bytes(run: Run) -> float:
+    return 2**20 * (positive(run.result.parameters.get("region_mib")) or 1.0)
+
+
 def _table(run: Run) -> Table:
-    rows = [row for part in _by_part(run) for row in _shown(part)]
-    several = len({row.get("spare_percent") for row in rows}) > 1
-    numbers = {
-        name: column(row.get(name) for row in rows) for name in ("written_mib", "iops", "waf")
-    }
-    latency = {
-        name: column(row.get(f"latency_us_{name}") for row in rows)
-        for name in ("p50", "p99", "p999", "sd")
-    }
-    columns = [
-        (Column("Round"), [given(row["round"]) for row in rows]),
-        (Column("Written", "MiB"), numbers["written_mib"]),
-        (Column("Requests/s"), numbers["iops"]),
-        (Column("Latency p50", "us"), latency["p50"]),
-        (Column("p99", "us"), latency["p99"]),
-        (Column("p99.9", "us"), latency["p999"]),
-        (Column("Deviation", "us"), latency["sd"]),
-        (Column("WAF"), numbers["waf"]),
-    ]
-    if several:
-        unused = [given(row.get("spare_percent") or 0.0) for row in rows]
-        columns.insert(0, (Column("Unused", "%"), unused))
-    if all(row.get("waf") is None for row in rows):
-        columns.pop()
-    cells = zip(*(texts for _, texts in columns), strict=True)
-    return Table(tuple(head for head, _ in columns), tuple(cells))
-
-
-def _by_part(run: Run) -> list[list[dict[str, Any]]]:
     parts: dict[float, list[dict[str, Any]]] = {}
     for row in run.result.measures:
         parts.setdefault(row.get("spare_percent") or 0.0, []).append(row)
-    return list(parts.values())
+    rows = [row for part in parts.values() for row in _selected(part)]
+    columns = [
+        (Column("Round"), [format_number(row["round"]) for row in rows]),
+        view.number_column(rows, "written_mib", "Written", "MiB"),
+        view.number_column(rows, "iops", "Requests/s"),
+        view.number_column(rows, "latency_us_p50", "Latency p50", "us"),
+        view.number_column(rows, "latency_us_p99", "p99", "us"),
+        view.number_column(rows, "latency_us_p999", "p99.9", "us"),
+        view.number_column(rows, "latency_us_sd", "Standard deviation", "us"),
+    ]
+    if len({row.get("spare_percent") for row in rows}) > 1:
+        unused = [format_number(row.get("spare_percent") or 0.0) for row in rows]
+        columns.insert(0, (Column("Unused", "%"), unused))
+    if any(row.get("waf") is not None for row in rows):
+        columns.append(view.number_column(rows, "waf", "WAF"))
+    return Table.of_columns(*columns)
 
 
-def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first rounds, where it falls, the last window, and some between; all are in the JSON."""
-    step = max(1, len(rows) // _SHOWN)
-    last = len(rows) - WINDOW
+def _selected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first rounds, the last window, and some between; the JSON has all of them."""
+    step = max(1, len(rows) // _MIDDLE_ROUNDS)
     return [
-        row for at, row in enumerate(rows) if at < _FIRST or at >= last or (at - _FIRST) % step == 0
+        row
+        for at, row in enumerate(rows, -_FIRST_ROUNDS)
+        if at < 0 or at % step == 0 or at + _FIRST_ROUNDS >= len(rows) - WINDOW
     ]
 
 
 def _curve(part: Part, label: str, region: float) -> Line:
-    """The rate through the part's own bytes, and each round's as a faint point at its middle."""
+    """The request rate against the bytes written in the part, in multiples of the region."""
     written = part.curve.written
     if not written:
         return Line(label, [])
-    share = written / _SHARES
-    seconds = part.curve.between(0.0, written, _SHARES)
+    share = written / _CURVE_POINTS
+    seconds = part.curve.between(0.0, written, _CURVE_POINTS)
     points = [
-        ((at + 0.5) * share / region, share / each / part.block)
-        for at, each in enumerate(seconds)
-        if each > 0
+        ((at + 0.5) * share / region, share / duration / part.block)
+        for at, duration in enumerate(seconds)
+        if duration > 0
     ]
     return Line(label, points)
 
 
-def _named(part: Part) -> str:
-    return f"{100 * part.share:.3g} % unused" if part.share else "all in use"
-
-
 def _curves(run: Run, prefix: str = "") -> list[Line]:
-    region = 2**20 * (positive(run.result.parameters.get("region_mib")) or 1.0)
-    return [_curve(part, prefix + _named(part), region) for part in _parts(run)]
+    region = _region_bytes(run)
+    labels = [f"{100 * p.share:.3g} % unused" if p.share else "all in use" for p in _parts(run)]
+    return [_curve(p, prefix + text, region) for p, text in zip(_parts(run), labels, strict=True)]
 
 
 def _rules(run: Run) -> list[Mark]:
-    """Where the first part's last fall is, and where its steady window begins."""
+    """Where the first part's rate drops last, and where its steady window begins."""
     parts = _parts(run)
     if not parts:
         return []
-    first, region = parts[0], 2**20 * (positive(run.result.parameters.get("region_mib")) or 1.0)
-    rules = []
-    fall, _ = spare_fall(_evidence(run), first)
-    if fall is not None:
-        rules.append(rule(fall.at / region, label="collection begins"))
+    first, region, rules = parts[0], _region_bytes(run), []
+    drop, _ = spare_fall(_evidence(run), first)
+    if drop is not None:
+        rules.append(rule(drop.at / region, label="collection begins"))
     if first.steady_from is not None:
         rules.append(rule(first.steady_from * first.rule.round_bytes / region, label="steady"))
     return rules
@@ -118,131 +106,109 @@ def _rates(name: str, marks: Sequence[Line | Mark]) -> Chart:
     return Chart(name, x, Axis("requests/s", log=True), marks)
 
 
-def _pictures(run: Run, at: int) -> list[Picture]:
+def _pictures(run: Run, number: int) -> list[Picture]:
+    names = {"p999": "p99.9", "p99": "p99", "p50": "p50"}
+    latencies = [Line(text, _by_round(run, f"latency_us_{key}")) for key, text in names.items()]
+    latency, waf = Axis("latency, us", log=True), Axis("flash writes per host write (WAF)")
+    amplification = [Line("WAF", _by_round(run, "waf"))]
     return [
-        *drawn(
-            "Requests a second while more and more is written",
-            "The dashed lines are where the hidden spare is used up, so that collection begins, "
-            f"and where the first window of {WINDOW} steady rounds begins. What lies left of the "
-            "first is a fresh drive's rate and does not last. Spikes stand where a round ends "
-            "and the next begins.",
-            _rates(f"steady-{at}", [*_curves(run), *_rules(run)]).svg,
+        *view.draw_figure(
+            "Request rate by amount written",
+            "The first dashed line is where the hidden spare is used up and garbage collection "
+            f"begins; the second is the start of the first window of {WINDOW} steady rounds. The "
+            "rate left of the first is that of a fresh drive and does not last. Spikes are "
+            "boundaries between rounds.",
+            _rates(f"steady-{number}", [*_curves(run), *_rules(run)]).svg,
         ),
-        *_latency(run, at),
-        *_amplification(run, at),
-        *_gain(run, at),
-        *drawn(
-            "Throughput through the run",
-            "Everything the drive did, in order, with the fill and the gauges.",
-            over_time(run, at).svg,
+        *view.draw_figure(
+            "Latency by round",
+            "Half of the requests took at most p50; one in a hundred took longer than p99, one in "
+            "a thousand longer than p99.9. Latencies may still change when the rate is steady.",
+            Chart(f"steady-latency-{number}", Axis("round"), latency, latencies).svg,
         ),
+        *view.draw_figure(
+            "Write amplification by round",
+            "As counted by the drive: 1 while it is fresh, then garbage collection adds writes.",
+            Chart(f"steady-waf-{number}", Axis("round"), waf, amplification).svg,
+        ),
+        *_gain(run, number),
+        *view.draw_throughput(run, number, "Includes the sequential fill."),
     ]
 
 
-def _by_round(run: Run, name: str) -> list[tuple[float, float]]:
+def _by_round(run: Run, key: str) -> list[tuple[float, float]]:
     """A column of the first part's rows, against the round."""
     rows = [row for row in run.result.measures if not row.get("spare_percent")]
-    return [(row["round"], row[name]) for row in rows if row.get(name) is not None]
+    return [(row["round"], row[key]) for row in rows if row.get(key) is not None]
 
 
-def _latency(run: Run, at: int) -> list[Picture]:
-    lines = [Line(words, _by_round(run, f"latency_us_{name}")) for name, words in _LATENCIES]
-    return drawn(
-        "How long requests took, round by round",
-        "Half of the requests took at most p50, one in a hundred longer than p99, one in a "
-        "thousand longer than p99.9. A mean that is steady may have a tail that is not.",
-        Chart(f"steady-latency-{at}", Axis("round"), Axis("latency, us", log=True), lines).svg,
-    )
-
-
-def _amplification(run: Run, at: int) -> list[Picture]:
-    lines = [Line("WAF", _by_round(run, "waf"))]
-    y = Axis("flash writes per host write (WAF)")
-    return drawn(
-        "What each byte costs the flash",
-        "As the drive itself counts it: 1 while it is fresh, then what collection moves is added.",
-        Chart(f"steady-waf-{at}", Axis("round"), y, lines).svg,
-    )
-
-
-def _gain(run: Run, at: int) -> list[Picture]:
-    found = [(100 * part.share, part.iops) for part in _parts(run)]
-    points = [(share, iops) for share, iops in found if iops is not None]
+def _gain(run: Run, number: int) -> list[Picture]:
+    points = [(100 * part.share, part.iops) for part in _parts(run) if part.iops is not None]
     if len(points) < 2:
         return []
-    x, y = Axis("of the region unused, %"), Axis("lasting requests/s")
-    return drawn(
-        "What leaving a part unused brings",
-        "The lasting rate where that share of the region was trimmed and then left alone.",
-        Chart(f"steady-gain-{at}", x, y, [Line("lasting rate", points)]).svg,
+    x, y = Axis("of the region unused, %"), Axis("steady requests/s")
+    return view.draw_figure(
+        "Steady rate by unused space",
+        "The steady rate after this share of the region was trimmed and then not written.",
+        Chart(f"steady-gain-{number}", x, y, [Line("steady rate", points)]).svg,
     )
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    lines = [line for at, run in enumerate(runs, first) for line in _curves(run, f"{at}: ")]
-    return drawn(
-        "How long the first rate lasts, and what comes of it",
-        "A line a run and share of spare; on the left each is fresh.",
-        _rates(f"steadies-{first}", lines).svg,
+    return view.draw_figure(
+        "Request rate from fresh to steady",
+        "One line for each run and unused share; the drives are fresh at the left.",
+        _rates(f"steadies-{first}", view.lines_of_runs(runs, first, _curves)).svg,
     )
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
-    block, depth = (
-        quantity("write_block_kib", asked.get("write_block_kib")),
-        quantity("", asked.get("write_queue_depth")),
-    )
+    text = view.parameter_texts(run)
     done = (
-        f"A region of {quantity('region_mib', asked.get('region_mib'))} was written in order and "
-        f"left alone for {quantity('settle_s', asked.get('settle_s'))}. Then writes of {block}, "
-        f"{depth} at a time, pattern {quantity('', asked.get('pattern'))}, went over it in rounds "
-        "of a fifth of it."
+        f"A region of {text('region_mib')} was written sequentially and the drive left idle for "
+        f"{text('settle_s')}. Then writes of {text('write_block_kib')} at queue depth "
+        f"{text('write_queue_depth')}, pattern {text('pattern')}, overwrote it in rounds of a "
+        "fifth of the region."
     )
-    if asked.get("spare_percent"):
-        unused = quantity("spare_percent", asked["spare_percent"])
-        done += f" The same again with a part of it trimmed and left unused: {unused}."
+    if run.manifest.parameters.get("spare_percent"):
+        done += f" This was repeated with a trimmed and unused part of {text('spare_percent')}."
     meaning = (
-        f"Steady: the last {WINDOW} rounds differ by 20 % at most and their line by 10 %, nothing "
-        "changed in the last half of all that was written, and they began after twice the region "
-        "with its spare and caches. WAF is flash writes per host write. Hidden spare is hidden / "
-        "all flash, overprovisioning the same flash / visible capacity."
+        f"Steady state: the rates of the last {WINDOW} rounds differ by at most 20 % and their "
+        "trend by at most 10 %, the rate did not change during the second half of the writes, and "
+        "the window began after twice the region, its spare and its caches were written. WAF is "
+        "flash writes per host write. Hidden spare is hidden / all flash, overprovisioning is the "
+        "same flash / visible capacity."
     )
     pitfalls = [
-        "Not attained is a result: the load may have cycles longer than the run.",
-        "The spare that is seen is what takes data: what collection keeps in reserve is not.",
+        "Not steady is a valid result: the load may have cycles longer than the run.",
+        "The measured spare is the part that accepts data, without garbage collection's reserve.",
     ]
     if not run.manifest.virtual:
         pitfalls.append(
-            "A test file sees all that is free on its drive as spare: for the drive's own, the "
-            "region must be the whole drive."
+            "With a test file, all free space of the drive counts as spare. To measure the drive's "
+            "own spare, the region must be the whole drive."
         )
     return Method(done, meaning, tuple(pitfalls))
 
 
+_FINDINGS: Final = {
+    "steady": "Steady",
+    "steady_from_round": "Steady from round",
+    "iops": "Steady rate",
+    "iops_cv": "Coefficient of variation of the rate",
+    "waf": "Write amplification",
+    "waf_curve": "Write amplification from the curve alone",
+    "hidden_spare": "Hidden spare (hidden / all)",
+    "overprovisioning": "Overprovisioning (hidden / visible)",
+    "fresh_iops": "Fresh rate",
+    "spare_gain": "Gain with the most spare",
+}
+_PARAMETERS: Final = {
+    "drive_mib": "Whole drive",
+    "settle_s": "Idle after the fill",
+    "rounds_mib": "A round",
+    "floors_mib": "Written before any window",
+}
 VIEW: Final = View(
-    title="The lasting rate of writes",
-    table=_table,
-    method=_method,
-    pictures=_pictures,
-    overview=_overview,
-    finding_labels={
-        "steady": "Steady",
-        "steady_from_round": "Steady from round",
-        "iops": "Lasting rate",
-        "iops_cv": "Its deviation over its mean",
-        "waf": "Write amplification",
-        "waf_curve": "The same from the curve alone",
-        "hidden_spare": "Hidden spare (hidden / all)",
-        "overprovisioning": "Overprovisioning (hidden / visible)",
-        "fresh_iops": "Fresh rate",
-        "spare_gain": "Gain by the most spare",
-    },
-    parameter_labels={
-        **Steady.labels(),
-        "drive_mib": "Whole drive",
-        "settle_s": "Left alone after the fill",
-        "rounds_mib": "A round",
-        "floors_mib": "Written before any window",
-    },
+    "Steady-state writes", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
 )

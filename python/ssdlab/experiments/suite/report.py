@@ -1,129 +1,109 @@
-"""How runs of the suite are shown: its table, figures and words."""
+"""The report of the suite: its table, figures and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ssdlab.charts import Case, Value, over_time, values_by_case
-from ssdlab.experiments.suite.parameters import Suite
+from ssdlab import view
+from ssdlab.charts import Case, Chart, Value, values_by_case
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View, drawn
-from ssdlab.wording import NOTHING, column, plain, positive, quantity
+from ssdlab.view import Column, Method, Picture, Table, View
+from ssdlab.wording import NOTHING, column, positive
 
-_SHOWN: Final = "throughput, MiB/s"
+_SPEED: Final = "throughput, MiB/s"
 _FRESH: Final = (
-    "A quarter of the file is written at random at most: a drive whose cache of fast flash holds "
-    "that is shown at its best. The steady experiment shows what is left after hours."
+    "Random tests write at most a quarter of the file. A drive whose SLC cache holds that much "
+    "shows its best speed; the steady experiment measures the sustained speed."
 )
 _ERROR: Final = (
-    "The error is the mean absolute deviation of three runs, as such tables print it: about two "
-    "thirds of a standard deviation, and no bound of anything."
+    "The error is the mean absolute deviation of the runs, as such tables print it. For three runs "
+    "it is about two thirds of the standard deviation; it is not a confidence interval."
 )
 _BUFFERED: Final = (
-    "Buffered tests go through a page cache that was emptied of the file, as if memory were full: "
-    "reading ahead and writing in pieces are the kernel's."
+    "Buffered tests use the page cache, after the file was evicted from it. They include the "
+    "kernel's read-ahead and its splitting of writes."
 )
-_BELOW: Final = (
-    "A file system or a host that compresses makes zeros fast on any drive; see the warnings."
+_COMPRESSION: Final = (
+    "A file system or host that compresses makes zeros fast on any drive; see the warnings."
 )
 
 
 def _table(run: Run) -> Table:
     rows = run.result.measures
-    columns = (
-        Column("Test", numeric=False),
-        Column("Op", numeric=False),
-        Column("Runs"),
-        Column("Mean"),
-        Column("Error"),
-        Column("Error", "%"),
-        Column("Unit", numeric=False),
+    statistics = [[positive(row.get(key), zero=True) for row in rows] for key in ("mean", "error")]
+    means, errors = ([column([value])[0] for value in values] for values in statistics)
+    percent = [positive(row.get("error_percent"), zero=True) or 0 for row in rows]
+    return Table.of_columns(
+        view.text_column(rows, "test", "Test"),
+        view.text_column(rows, "op", "Op"),
+        (Column("Runs"), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
+        (Column("Mean"), means),
+        (Column("Error"), errors),
+        (Column("Error", "%"), [f"{value:.1f}" for value in percent]),
+        view.text_column(rows, "unit", "Unit"),
     )
-    cells = [
-        (
-            plain(row.get("test")),
-            plain(row.get("op")),
-            " ".join(column(_all(row))) or NOTHING,
-            *(column([positive(row.get(key), zero=True)])[0] for key in ("mean", "error")),
-            f"{positive(row.get('error_percent'), zero=True) or 0:.1f}",
-            plain(row.get("unit")),
-        )
-        for row in rows
-    ]
-    return Table(columns, tuple(cells))
 
 
-def _all(row: dict[str, Any]) -> list[float]:
-    """The runs of a row in its unit."""
-    listed = row.get("us_all") or row.get("mib_per_s_all") or ()
-    return [value for value in map(positive, listed) if value is not None]
+def _runs(row: dict[str, Any]) -> list[float]:
+    """The results of a test's runs, in the unit of the row."""
+    results = row.get("us_all") or row.get("mib_per_s_all") or ()
+    return [value for value in map(positive, results) if value is not None]
 
 
-def _rows(runs: Sequence[tuple[str, Run]], op: str | None = None) -> list[Case]:
-    found: dict[str, list[Value]] = {}
-    for prefix, run in runs:
+def _chart(name: str, runs: Sequence[tuple[str, Run]], ops: Sequence[str]) -> Chart:
+    """Throughput by test; the series are the names of the runs, or the kinds of request."""
+    cases: dict[str, list[Value]] = {}
+    for series, run in runs:
         for row in run.result.measures:
             mean = positive(row.get("mean"))
-            if mean is not None and row.get("unit") == "MiB/s" and op in {None, row["op"]}:
-                dot = Value(prefix or row["op"], mean, None, _all(row))
-                found.setdefault(row["test"], []).append(dot)
-    return [Case(test, dots) for test, dots in found.items()]
+            if mean is not None and row.get("unit") == "MiB/s" and row["op"] in ops:
+                value = Value(series or row["op"], mean, None, _runs(row))
+                cases.setdefault(row["test"], []).append(value)
+    return values_by_case(name, _SPEED, [Case(test, values) for test, values in cases.items()])
 
 
-def _pictures(run: Run, at: int) -> list[Picture]:
-    return [
-        *drawn(
-            "The tests and their runs",
-            "Large dots are means, faint ones the runs. Zeros stand apart from random data where "
-            "the controller compresses.",
-            values_by_case(f"suite-{at}", _SHOWN, _rows([("", run)])).svg,
-        ),
-        *drawn(
-            "Throughput through the run",
-            "Everything the drive did, in order.",
-            over_time(run, at).svg,
-        ),
-    ]
+def _pictures(run: Run, number: int) -> list[Picture]:
+    return view.draw_figure(
+        "Throughput by test",
+        "Large dots are means, faint dots the runs. If zeros are faster than random data, the "
+        "controller compresses.",
+        _chart(f"suite-{number}", [("", run)], ("read", "write")).svg,
+    ) + view.draw_throughput(run, number)
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    return [*_together(runs, first, "read"), *_together(runs, first, "write")]
-
-
-def _together(runs: Sequence[Run], first: int, op: str) -> list[Picture]:
     named = [(f"{at}: {run.manifest.target}", run) for at, run in enumerate(runs, first)]
-    return drawn(
-        f"All runs, {op}",
-        "The further right, the faster.",
-        values_by_case(f"suites-{op}-{first}", _SHOWN, _rows(named, op)).svg,
-    )
+    return [
+        picture
+        for op in ("read", "write")
+        for picture in view.draw_figure(
+            f"All runs, {op}",
+            "Further right is faster.",
+            _chart(f"suites-{op}-{first}", named, (op,)).svg,
+        )
+    ]
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
+    text = view.parameter_texts(run)
     done = (
-        f"A file of {quantity('size_mib', asked.get('size_mib'))} was written and read in order by "
-        "1 MiB, 8 at a time, and at random by 4 KiB, one and 64 at a time; the access time is that "
-        f"of single sectors. Random tests ended after {quantity('step_s', asked.get('step_s'))} "
-        "or a quarter of the file. Then the same with zeros. The whole was done "
-        f"{asked.get('runs')} times, all past the page cache but for the buffered tests; dsync is "
-        "a write that is done when it is kept."
+        f"A file of {text('size_mib')} was written and read sequentially by requests of 1 MiB at "
+        "queue depth 8, and randomly by 4 KiB at queue depths 1 and 64. The access time is that of "
+        f"single sectors. Random tests ended after {text('step_s')} or a quarter of the file. Some "
+        f"tests were repeated with zeros. The whole table was measured {text('runs')} times. All "
+        "tests but the buffered ones bypass the page cache; dsync is a write with O_DSYNC, which "
+        "completes when the data is durable."
     )
     meaning = (
-        "Content sensitive says whether some test is at least 1.1 times as fast with zeros as with "
-        "random data, beyond the scatter of the runs: then the controller compresses or elides."
+        "Content sensitive means that at least one test is 1.1 times as fast with zeros as with "
+        "random data, by more than the variation between runs: the controller compresses data or "
+        "does not store zeros."
     )
-    own = () if run.manifest.virtual else (_BUFFERED, _BELOW)
+    own = () if run.manifest.virtual else (_BUFFERED, _COMPRESSION)
     return Method(done, meaning, (_FRESH, _ERROR, *own))
 
 
-VIEW: Final = View(
-    title="The table people know",
-    table=_table,
-    method=_method,
-    pictures=_pictures,
-    overview=_overview,
-    finding_labels={"content_sensitive": "Faster with zeros"},
-    parameter_labels={**Suite.labels(), "step_s": "Longest random test", "runs": "Runs"},
-)
+_FINDINGS: Final = {"content_sensitive": "Faster with zeros"}
+_PARAMETERS: Final = {"step_s": "Longest random test", "runs": "Runs"}
+VIEW: Final = View("Benchmark suite", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS)

@@ -1,85 +1,69 @@
-"""How one side of a comparison in turns is shown: its turns, and how they were taken."""
+"""The report of one side of an interleaved comparison: its turns and how they were run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from ssdlab import view
 from ssdlab.charts import Axis, Chart, Line
 from ssdlab.experiments import generic_report as generic
 from ssdlab.records import Run
-from ssdlab.view import Method, Picture, drawn
-from ssdlab.wording import plain, quantity
+from ssdlab.view import Method, Picture
+from ssdlab.wording import plain
 
 
 def _method(run: Run) -> Method:
-    asked = run.manifest.parameters
-    jobs = plain(", ".join(map(str, asked.get("jobs", []))))
+    text = view.parameter_texts(run)
     done = (
-        f"The jobs {jobs} ran {asked.get('turns')} times, in turns with the other sides; chance "
-        "chose who came first in each turn. What jobs read, and a test file always, was written "
-        f"before ({quantity('size_mib', asked.get('size_mib'))}), and one turn of each ran that "
-        "does not count."
+        f"The jobs {text('jobs')} ran {text('turns')} times, alternating with the other sides; the "
+        "order of the sides within each turn was random. Before that, regions that jobs read, and "
+        f"test files always, were written ({text('size_mib')}), and each side ran one turn that is "
+        "not counted."
     )
     meaning = (
-        "Each turn of one side is a pair with the same turn of the other. The ratio is the middle "
-        "of the pairs' ratios (Hodges and Lehmann), its bounds and its chance those of the pairs' "
-        "signed ranks (Wilcoxon): whatever else happens on the machine, equal sides exceed them in "
-        "5 % of comparisons."
+        "Each turn of one side is paired with the same turn of the other. The ratio is the "
+        "Hodges-Lehmann estimate from the ratios of the pairs; its interval and p-value are those "
+        "of the Wilcoxon signed-rank test. Two equal sides appear to differ in 5 % of comparisons."
     )
     pitfalls = (
-        "A turn is short: it tells of caches and idle time; of lasting load only long turns do.",
-        "Two directories of one drive share it: what one side writes, the other side waits for.",
+        "Short turns measure caches and the effect of idle time; sustained load needs long turns.",
+        "Two directories on one drive affect each other: one side waits for writes of the other.",
     )
     return Method(done, meaning, pitfalls)
 
 
-def _lines(rows: Sequence[dict[str, Any]], prefix: str = "") -> list[Line]:
-    cases = dict.fromkeys((row["job"], row["op"]) for row in rows)
-    return [
-        Line(
-            f"{prefix}{plain(job)} {op}",
-            [
-                (float(row["turn"] + 1), row["iops"])
-                for row in rows
-                if (row["job"], row["op"]) == (job, op) and row["iops"]
-            ],
-        )
-        for job, op in cases
-    ]
+def _lines(run: Run, prefix: str) -> list[Line]:
+    points: dict[str, list[tuple[float, float]]] = {}
+    for row in run.result.measures:
+        if row["iops"]:
+            label = f"{prefix}{plain(row['job'])} {row['op']}"
+            points.setdefault(label, []).append((float(row["turn"] + 1), row["iops"]))
+    return [Line(label, rates) for label, rates in points.items()]
 
 
 def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
-    lines = [
-        line
-        for at, run in enumerate(runs, first)
-        for line in _lines(run.result.measures, f"{at}: ")
-    ]
-    rate = Axis("requests a second", log=True)
-    return drawn(
-        "Turn by turn",
-        "The rate of each turn. What moves all lines alike is the machine and not a side.",
-        Chart(f"turns-{first}", Axis("turn"), rate, lines).svg,
+    lines = view.lines_of_runs(runs, first, _lines)
+    return view.draw_figure(
+        "Request rate by turn",
+        "A change that all lines share comes from the machine, not from one side.",
+        Chart(f"turns-{first}", Axis("turn"), Axis("requests/s", log=True), lines).svg,
     )
-
-
-def _again(run: Run) -> str:
-    """One side alone has no command of its own."""
-    return f"ssdlab compare --interleave {plain(run.manifest.target)} ..."
 
 
 VIEW: Final = replace(
     generic.VIEW,
-    title="In turns",
+    title="Interleaved comparison",
     method=_method,
     overview=_overview,
     finding_labels={
         "iops": "Requests",
         "mib_per_s": "Throughput",
-        "latency_us_p50": "Half within",
-        "latency_us_p99": "99 % within",
+        "latency_us_p50": "Median latency",
+        "latency_us_p99": "99th percentile of latency",
     },
     parameter_labels={"fio": "Job file", "turns": "Turns", "session": "Session"},
-    command=_again,
+    # One side alone cannot be repeated.
+    command=lambda run: f"ssdlab compare --interleave {plain(run.manifest.target)} ...",
 )
