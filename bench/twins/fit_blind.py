@@ -21,6 +21,7 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 import numpy as np
+from ssdlab.fit.fit_input import FitInput
 
 from ssdlab import Cache, profiles
 from ssdlab.device import describe_twin
@@ -39,7 +40,6 @@ from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.ageing import AgeingRow, twin_seconds
-from ssdlab.fit.fit_input import FitInput
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of

@@ -18,7 +18,7 @@ from ssdlab.errors import Interrupted, UsageError
 from ssdlab.report.group import GroupReport
 from ssdlab.runner.progress import Listener, Report, silent
 from ssdlab.runner.run import RunObserver
-from ssdlab.sweep.analysis.summary import Summary, summarise
+from ssdlab.sweep.analysis import Summary, summarise
 from ssdlab.sweep.cluster import execute_on_cluster
 from ssdlab.sweep.dataset import (
     Dataset,

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ssdlab.analysis.contrast import Contrast, compare_findings, compare_measures
 from ssdlab.analysis.evidence import seconds_of
-from ssdlab.comparison.side import TURNS, Side, pair_runs
+from ssdlab.comparison.method import TURNS, Side, pair_runs
 from ssdlab.experiments.registry import EXPERIMENTS, cells_of
 from ssdlab.records import Run
 from ssdlab.stats import shift

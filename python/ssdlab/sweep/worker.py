@@ -16,9 +16,8 @@ from ssdlab.device import describe_twin, open_twin
 from ssdlab.errors import UsageError
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import RunSession
-from ssdlab.sweep.analysis.findings import conclude
 from ssdlab.sweep.design import SweepRun
-from ssdlab.sweep.measure import Plan, measure
+from ssdlab.sweep.measure import Plan, conclude, measure
 
 PROCESS_BYTES: Final = 192 << 20
 """Memory of a process without a twin: Python, NumPy, Arrow."""

@@ -55,8 +55,8 @@ def fit(
     tPROG from all. Numbers that the results do not determine stay near the start profile.
     """
     from ssdlab.cli.twin.fit_output import print_fit, print_json
-    from ssdlab.fit.fit_input import hold_out as apply_hold_out
     from ssdlab.fit.fitted import fit as fit_profile
+    from ssdlab.fit.results import hold_out as apply_hold_out
     from ssdlab.fit.results import read_results
 
     fit_input = apply_hold_out(read_results(results, model), hold_out or [])

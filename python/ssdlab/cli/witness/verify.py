@@ -56,8 +56,8 @@ def verify(
     from ssdlab.records import encode_json
     from ssdlab.witness.controls import describe, power_loss
     from ssdlab.witness.journal import events, ledger_of
+    from ssdlab.witness.judge import verify as verify_region
     from ssdlab.witness.summary import summarize, verifications_of
-    from ssdlab.witness.verify import verify as verify_region
 
     name, records = witness.fetch(run, full_name(target))
     rounds = events(records, "round")

@@ -19,10 +19,9 @@ from ssdlab.device import sync_file_system
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.heal.device import kernel
 from ssdlab.heal.device.drive import DirectDevice
-from ssdlab.heal.device.guard import flush_and_thaw
 from ssdlab.heal.device.in_place import UNREADABLE, RunFields, armed_record
 from ssdlab.heal.device.journal import Journal
-from ssdlab.heal.device.watchdog import READY, Answer
+from ssdlab.heal.device.watchdog import READY, Answer, flush_and_thaw
 from ssdlab.heal.device.windows import (
     PAGE_BYTES,
     PROTECTED_BYTES,
