@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.reportable import Reportable
+from ssdlab.api.run import Reportable
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.report.group import GroupReport
 from ssdlab.runner.progress import Listener, Report, silent

@@ -11,8 +11,7 @@ from typing import Any, Final
 from ssdlab.errors import UsageError
 from ssdlab.experiments.aging.analysis import complete_stages, measures
 from ssdlab.fit.ageing import AgeingRow
-from ssdlab.fit.measurement import Measurement
-from ssdlab.fit.table import Limits, check_number
+from ssdlab.fit.measurement import Limits, Measurement, check_number
 from ssdlab.records import Run
 
 HINT: Final = "give a run of `ssdlab run aging`, or a TOML or CSV file with an ageing row"

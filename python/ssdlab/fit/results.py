@@ -23,9 +23,8 @@ from ssdlab.experiments.registry import cells_of
 from ssdlab.fit import ageing_rows
 from ssdlab.fit.ageing import AgeingRow
 from ssdlab.fit.ageing_rows import HINT, check_agreement
-from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.measurement import Measurement, from_csv, from_toml
 from ssdlab.fit.objective import EXPERIMENTS
-from ssdlab.fit.table import from_csv, from_toml
 from ssdlab.input_files import read_text
 from ssdlab.records import Run, find_runs, read_run
 

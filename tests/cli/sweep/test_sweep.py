@@ -15,7 +15,7 @@ import pyarrow.dataset
 import pytest
 
 from ssdlab.api import sweep as api_sweep
-from ssdlab.cli.sweep import command
+from ssdlab.cli import sweep as command
 from ssdlab.sweep.design import SweepRun
 from ssdlab.sweep.local import Outcome
 from ssdlab.sweep.worker import execute

@@ -1,1 +1,44 @@
-"""`ssdlab witness`: one file per sub-command."""
+"""`ssdlab witness`: the group of its sub-commands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import typer
+
+from ssdlab.cli.lazy import LazyGroup, Member
+
+
+class _Group(LazyGroup):
+    members: ClassVar[Mapping[str, Member]] = {
+        "report": Member(
+            "ssdlab.cli.witness.verify",
+            "Count the cuts, bound the loss rate, give a verdict (status 1 if data was lost).",
+        ),
+        "serve": Member(
+            "ssdlab.cli.witness.serve",
+            "Record acknowledged writes of other machines, on a machine that keeps its power.",
+        ),
+        "verify": Member(
+            "ssdlab.cli.witness.verify",
+            "Read the region back and report missing or damaged writes (status 1).",
+        ),
+        "write": Member(
+            "ssdlab.cli.witness.write", "Write stamped requests at random until the power is cut."
+        ),
+    }
+
+
+app = typer.Typer(
+    cls=_Group,
+    help="Does a drive keep what it acknowledged? A second machine records it, you cut the power.",
+    epilog="Example: ssdlab witness serve --listen 0.0.0.0:5400",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@app.callback()
+def _witness() -> None:
+    """Does a drive keep what it acknowledged? A second machine records it, you cut the power."""

@@ -13,8 +13,10 @@ from ssdlab.errors import Interrupted
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
+    from ssdlab.api.sweep import Sweep
     from ssdlab.sweep.design import SweepRun
     from ssdlab.sweep.spec import Spec
+
 
 app = typer.Typer(add_completion=False)
 
@@ -63,7 +65,7 @@ def run(
         return 0
     from ssdlab.api.sweep import Where, execute_spec
     from ssdlab.cli.run_experiment import TerminalObserver
-    from ssdlab.cli.sweep.output import print_sweep
+    from ssdlab.cli.sweep import print_sweep
 
     observer = TerminalObserver(options.OutputOptions(json=json, quiet=quiet))
     sweep, interrupted = execute_spec(parsed, text, Where(workers, dask), out, observer)
@@ -97,3 +99,26 @@ def _print_runs(spec: Spec, runs: list[SweepRun], *, json: bool) -> None:
 
 def _format(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def print_sweep(sweep: Sweep, *, json: bool, html: Path | None) -> None:
+    """Prints the summary, or the JSON object; writes the page if `html` is given.
+
+    Raises:
+        UsageError: the page cannot be written.
+    """
+    from rich.console import Console
+
+    from ssdlab.records import encode_json
+    from ssdlab.report import render_group
+    from ssdlab.sweep.report import SweepPage
+
+    if html is not None:
+        sweep.save_html(html)
+    if json:
+        write_out(encode_json(sweep.as_json()))
+        return
+    console = Console()
+    render_group(SweepPage(sweep.summary), console)
+    for path in [sweep.folder] if html is None else [sweep.folder, html.resolve()]:
+        console.print(f" {path}", markup=False, highlight=False, soft_wrap=True)
