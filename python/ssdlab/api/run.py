@@ -238,7 +238,6 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _read(path: Path) -> records.Run | str:
-    """A run, or the reason why it cannot be read."""
     try:
         return records.read_run(path)
     except UsageError as error:

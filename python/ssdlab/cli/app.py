@@ -51,7 +51,7 @@ class _Commands(LazyGroup):
             "Send a request to a served twin: counters, power, faults; docs/serve.md lists all.",
         ),
         "watch": Member(
-            "ssdlab.cli.watch",
+            "ssdlab.cli.control",
             "Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.",
         ),
         "witness": Member(

@@ -172,7 +172,6 @@ def _refuse_options(context: typer.Context, names: Sequence[str], why: str) -> N
 
 
 def _folders(text: str) -> list[Path]:
-    """The folders of a side, separated by commas."""
     return [Path(word) for word in ([text] if Path(text).exists() else text.split(","))]
 
 

@@ -14,8 +14,7 @@ from ssdlab.units import format_size
 
 if TYPE_CHECKING:
     from ssdlab.api.sweep import Sweep
-    from ssdlab.sweep.design import SweepRun
-    from ssdlab.sweep.spec import Spec
+    from ssdlab.sweep.spec import Spec, SweepRun
 
 
 app = typer.Typer(add_completion=False)
@@ -56,8 +55,7 @@ def run(
     same command resumes a sweep that was stopped; a run whose worker is lost is retried once. The
     report has each parameter's share of the variance, and the Pareto-optimal points.
     """
-    from ssdlab.sweep.design import plan_runs
-    from ssdlab.sweep.spec import read_spec
+    from ssdlab.sweep.spec import plan_runs, read_spec
 
     parsed, text = read_spec(spec)
     if dry_run:
@@ -77,7 +75,7 @@ def run(
 
 def _print_runs(spec: Spec, runs: list[SweepRun], *, json: bool) -> None:
     from ssdlab.records import encode_json
-    from ssdlab.sweep.worker import memory_of
+    from ssdlab.sweep.execute import memory_of
 
     if json:
         rows = [

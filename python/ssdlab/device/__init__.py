@@ -4,8 +4,7 @@ from ssdlab._native import Drive, Server
 from ssdlab.device.control import Control, CutResult, Power, Rates, Sample, Watcher
 from ssdlab.device.discard import DirectReader, discard, sync_file_system, trim_free
 from ssdlab.device.fio import FioJob, parse_fio, to_fio
-from ssdlab.device.host import HostLoad, HostWatch
-from ssdlab.device.jobs import OPS, Job, Op, Outcome, run_job
+from ssdlab.device.jobs import OPS, HostLoad, HostWatch, Job, Op, Outcome, run_job
 from ssdlab.device.kinds import (
     Aligned,
     Compressible,

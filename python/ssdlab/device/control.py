@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 import msgspec
@@ -57,12 +56,7 @@ class Control:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

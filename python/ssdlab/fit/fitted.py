@@ -159,7 +159,6 @@ def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source
 
 
 def _with_units(start: str, text: str, space: SearchSpace, estimate: Estimate) -> Estimate:
-    """An estimate of the search with the profile's values and units instead of factors."""
     key, low, high = estimate.key, estimate.low, estimate.high
     scale = next((scale for scale in space.scales if scale.key == key), None)
     if scale is not None:

@@ -219,7 +219,6 @@ def _parse_finding(value: Any, limits: Limits, where: str) -> Finding:
 
 
 def _parse_quantity(value: Any, limits: Limits, where: str) -> float:
-    """The number in the unit of `limits`."""
     match = _QUANTITY.fullmatch(str(value))
     unit = "" if match is None else match[2] or ""
     if match is not None and unit == limits.unit:

@@ -12,9 +12,8 @@ from typing import Final
 
 from ssdlab.errors import DeviceFailure, Interrupted, SsdlabError, TargetError
 from ssdlab.heal.methods.copy import Copy
-from ssdlab.heal.methods.donor import Donor
 from ssdlab.heal.methods.move_extents import MoveExtents
-from ssdlab.heal.methods.rewriter import Rewriter
+from ssdlab.heal.methods.rewriter import Donor, Rewriter
 from ssdlab.heal.methods.share import Share
 from ssdlab.heal.options import HealOptions, ProgressCallback
 from ssdlab.heal.outcome import (

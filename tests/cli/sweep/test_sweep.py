@@ -16,9 +16,8 @@ import pytest
 
 from ssdlab.api import sweep as api_sweep
 from ssdlab.cli import sweep as command
-from ssdlab.sweep.design import SweepRun
-from ssdlab.sweep.local import Outcome
-from ssdlab.sweep.worker import execute
+from ssdlab.sweep.execute import Outcome, execute
+from ssdlab.sweep.spec import SweepRun
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 SPEC = """\

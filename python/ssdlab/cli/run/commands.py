@@ -101,12 +101,10 @@ def _option(field: Field) -> inspect.Parameter:
 
 
 def _argument_name(field: Field) -> str:
-    """The name under which typer passes the option to the command."""
     return field.parameter.off.lstrip("-").replace("-", "_") or field.name
 
 
 def _type_of(field: Field) -> Any:
-    """The type to which typer converts the option's text."""
     spelling = field.parameter.spelling
     if spelling is not None:
         return Literal[spelling.choices] if spelling.choices else str
@@ -116,7 +114,6 @@ def _type_of(field: Field) -> Any:
 
 
 def _values(parameters: type[Parameters], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Converts the command's arguments to those of the dataclass."""
     values = {}
     for field in parameters.described_fields().values():
         value = arguments[_argument_name(field)]

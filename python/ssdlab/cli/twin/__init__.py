@@ -13,8 +13,6 @@ _PROFILES = "ssdlab.cli.twin.profiles"
 
 
 class _Group(LazyGroup):
-    """The commands by name, in the order of the help."""
-
     members: ClassVar[Mapping[str, Member]] = {
         "list": Member(_PROFILES, "List the shipped twins and their errors in published tables."),
         "show": Member(_PROFILES, "Show a twin's numbers, and the source of each."),

@@ -18,7 +18,6 @@ from ssdlab.cli import bar, options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.runner.progress import Listener, Report
-from ssdlab.wording import label, number, unit_of
 
 if TYPE_CHECKING:
     from ssdlab.fit.fitted import Fitted
@@ -95,9 +94,9 @@ def _report_to(listener: Listener) -> Callable[[int, int], None]:
 
 
 def _print_json(fitted: Fitted, out: Path) -> None:
-    """Prints the comparison, parameters, mean error and warnings of the profile stored in `out`."""
     from ssdlab.fit.fitted import HELD_OUT
     from ssdlab.records import encode_json
+    from ssdlab.wording import unit_of
 
     rows = [
         {
@@ -127,7 +126,6 @@ def _print_json(fitted: Fitted, out: Path) -> None:
 
 
 def _print_fit(fitted: Fitted, out: Path) -> None:
-    """Prints tables of errors and parameters, warnings, and where the profile is."""
     console = Console()
     if fitted.checks:
         console.print(_errors_table(fitted))
@@ -138,7 +136,8 @@ def _print_fit(fitted: Fitted, out: Path) -> None:
 
 
 def _errors_table(fitted: Fitted) -> Table:
-    """Measured and twin's values, one row for each cell."""
+    from ssdlab.wording import label, number, unit_of
+
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("experiment", "case", ""):
         table.add_column(title, overflow="fold")
@@ -154,7 +153,6 @@ def _errors_table(fitted: Fitted) -> Table:
 
 
 def _parameters_table(fitted: Fitted) -> Table:
-    """The fitted numbers, their start values and intervals."""
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("key", "start", "fitted", "95 % interval"):
         table.add_column(title, overflow="fold")

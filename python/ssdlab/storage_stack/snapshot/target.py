@@ -26,6 +26,7 @@ from ssdlab.storage_stack.filesystem import live_options, mount_warnings
 from ssdlab.storage_stack.health.report import read_health
 from ssdlab.storage_stack.health.smart import Runner, run_program
 from ssdlab.storage_stack.layers import (
+    Roots,
     devices_of_mount,
     drives_of_mount,
     drives_under,
@@ -33,7 +34,6 @@ from ssdlab.storage_stack.layers import (
 )
 from ssdlab.storage_stack.mounts import Mount, longest_prefix, mount_of, read_mounts
 from ssdlab.storage_stack.pseudofile import read_text, unescape
-from ssdlab.storage_stack.roots import Roots
 from ssdlab.storage_stack.snapshot.devices import devices_under
 from ssdlab.storage_stack.trim import (
     discards_online,

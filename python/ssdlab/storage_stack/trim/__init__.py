@@ -8,7 +8,7 @@ These are declarations: a drive may accept a TRIM and ignore it. `ssdlab run tri
 """
 
 from ssdlab.snapshot import TrimLayer
-from ssdlab.storage_stack.roots import Roots
+from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.trim.devices import discarded_bytes, used_bytes
 from ssdlab.storage_stack.trim.stack import (
     blocking_layer,

@@ -17,8 +17,8 @@ from typing import Final, Literal
 
 from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import SECTOR, SYS, BlockDevice, directory_of
+from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.pseudofile import read_int, read_text
-from ssdlab.storage_stack.roots import Roots
 from ssdlab.units import format_size
 
 Passes = Literal["yes", "no", "unknown"]

@@ -22,10 +22,9 @@ from ssdlab.storage_stack.filesystem import (
     is_network,
     live_options,
 )
-from ssdlab.storage_stack.layers import backing_mount, devices_of_mount, directly_below
+from ssdlab.storage_stack.layers import LIVE, Roots, backing_mount, devices_of_mount, directly_below
 from ssdlab.storage_stack.mounts import Mount
 from ssdlab.storage_stack.pseudofile import read_text, unescape
-from ssdlab.storage_stack.roots import LIVE, Roots
 from ssdlab.storage_stack.trim.devices import Passes, device_layer
 
 
