@@ -55,6 +55,7 @@ from ssdlab.storage_stack.extents import merged
 from ssdlab.storage_stack.file_info import FileInfo, read_file_info
 
 PROBE_BYTES: Final = 16 << 20
+MIN_FILE_BYTES: Final = 1 << 20
 WHOLE_FILE: Final[Method] = "copy and exchange"
 """The method that rewrites a file completely or not at all."""
 
@@ -277,9 +278,6 @@ def _random(length: int) -> mmap.mmap:
     buffer = mmap.mmap(-1, length)  # page-aligned, as direct I/O requires
     buffer[:] = os.urandom(length)
     return buffer
-
-
-MIN_FILE_BYTES: Final = 1 << 20
 
 
 def select_files(paths: Iterable[Path]) -> tuple[list[Path], int]:

@@ -35,7 +35,7 @@ from ssdlab.storage_stack.layers import (
 from ssdlab.storage_stack.mounts import Mount, longest_prefix, mount_of, read_mounts
 from ssdlab.storage_stack.pseudofile import read_text, unescape
 from ssdlab.storage_stack.snapshot.devices import devices_under
-from ssdlab.storage_stack.trim import (
+from ssdlab.storage_stack.trim.stack import (
     discards_online,
     trim_layers_of_device,
     trim_layers_of_mount,
