@@ -32,6 +32,7 @@ _BLOCK: Final = 4096
 _OVERWRITES, _MEASURED_OVERWRITES = 1.5, 0.5
 _WRITE_CAUSES: Final = ("host", "collection", "wear", "mapping", "folding", "padding")
 ProgressCallback = Callable[[str], object]
+_ALIGNED: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -203,9 +204,6 @@ def _write_counts(drive: Drive) -> tuple[int, int]:
     counters = drive.counters()
     assert counters is not None, "a twin has counters"
     return counters["host_writes"], sum(counters[f"nand_{cause}_writes"] for cause in _WRITE_CAUSES)
-
-
-_ALIGNED: Final = 1 << 20
 
 
 @dataclass(frozen=True)

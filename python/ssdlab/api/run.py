@@ -23,6 +23,7 @@ from ssdlab.warning import MeasurementWarning
 
 MEASURES = "measures"
 """The name of the table of measures."""
+_FINDING: Final = "finding."
 
 
 class Reportable(ABC):
@@ -62,9 +63,6 @@ def _column(values: list[Any]) -> pa.Array:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.array([None if value is None else str(value) for value in values], pa.string())
-
-
-_FINDING: Final = "finding."
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,6 +14,11 @@ from ssdlab.records import Run
 
 TURNS: Final = "turns"
 """The experiment of runs that were measured in turns; their measures have a row per turn."""
+_CONTAINED_IN_JOBS: Final = frozenset({"fio"})
+"""File names; the jobs hold the contents of these files."""
+_PER_RUN: Final = frozenset({"session"})
+_WITH_JOBS: Final = frozenset({"workload", "turns", "replay"})
+"""Experiments that compare jobs; in the others, jobs follow from the parameters."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,6 @@ def pair_runs(one: Side, other: Side) -> tuple[list[Run], list[Run]] | None:
     if len(one.runs) != len(other.runs) or any(sorted(pair) != [0, 1] for pair in pairs):
         return None
     return list(one.runs), list(other.runs)
-
-
-_CONTAINED_IN_JOBS: Final = frozenset({"fio"})
-"""File names; the jobs hold the contents of these files."""
-_PER_RUN: Final = frozenset({"session"})
-_WITH_JOBS: Final = frozenset({"workload", "turns", "replay"})
-"""Experiments that compare jobs; in the others, jobs follow from the parameters."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import msgspec
 from ssdlab.errors import TargetError, UsageError
 
 ANSWER_TIMEOUT_S: Final = 60.0
+KINDS: Final = ("read", "write", "trim", "flush")
 
 
 class CutResult(msgspec.Struct, frozen=True):
@@ -128,9 +129,6 @@ class Control:
     def power_on(self) -> Power:
         """Turns the power on; clients can connect again."""
         return msgspec.convert(self.request("power-on"), Power)
-
-
-KINDS: Final = ("read", "write", "trim", "flush")
 
 
 class Rates(msgspec.Struct, frozen=True):

@@ -24,6 +24,12 @@ _STAT = Path("/proc/stat")
 # Columns of the line `cpu` (proc_stat(5)): user nice system idle iowait irq softirq steal ...
 _BUSY = (0, 1, 2, 5, 6)
 _STEAL = 7
+Column = npt.NDArray[np.uint64]
+Op = Literal["read", "write", "trim", "flush"]
+OPS: Final[tuple[Op, ...]] = ("read", "write", "trim", "flush")
+"""Indexed by the column `op`."""
+OnProgress = Callable[[int, int, int], object]
+"""Called a few times a second with requests done, total requests, and the drive's clock in ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +88,6 @@ def _cpu_times() -> tuple[float, float] | None:
     ticks = [int(word) for word in line.split()[1:]]
     second = os.sysconf("SC_CLK_TCK")
     return sum(ticks[column] for column in _BUSY) / second, ticks[_STEAL] / second
-
-
-Column = npt.NDArray[np.uint64]
-Op = Literal["read", "write", "trim", "flush"]
-OPS: Final[tuple[Op, ...]] = ("read", "write", "trim", "flush")
-"""Indexed by the column `op`."""
-OnProgress = Callable[[int, int, int], object]
-"""Called a few times a second with requests done, total requests, and the drive's clock in ns."""
 
 
 class Job(msgspec.Struct, frozen=True, omit_defaults=True):

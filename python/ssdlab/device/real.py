@@ -21,6 +21,14 @@ from ssdlab.device.kinds import Content, encode
 from ssdlab.errors import TargetError
 
 Engine: TypeAlias = Literal["io_uring", "sync"]
+_CONTROL: Final = Path("/dev/loop-control")
+_GET_FREE: Final = 0x4C82
+_CONFIGURE: Final = 0x4C0A  # Linux 5.8
+_AUTOCLEAR: Final = 4
+# struct loop_config: fd, block_size; loop_info64 (lo_device, inode, rdevice, offset, sizelimit,
+# number, encryption (2), flags, names, key, init); reserved.
+_CONFIG: Final = struct.Struct("=II 5Q 4I 64s64s32s2Q 64s")
+_TRIES: Final = 8
 
 
 class RealOptions(msgspec.Struct, frozen=True):
@@ -115,16 +123,6 @@ def verify(path: Path, region: tuple[int, int], run: int, *, direct: bool = True
         TargetError: it cannot be read.
     """
     return Verified(**native_verify(path, region, run, direct=direct))
-
-
-_CONTROL: Final = Path("/dev/loop-control")
-_GET_FREE: Final = 0x4C82
-_CONFIGURE: Final = 0x4C0A  # Linux 5.8
-_AUTOCLEAR: Final = 4
-# struct loop_config: fd, block_size; loop_info64 (lo_device, inode, rdevice, offset, sizelimit,
-# number, encryption (2), flags, names, key, init); reserved.
-_CONFIG: Final = struct.Struct("=II 5Q 4I 64s64s32s2Q 64s")
-_TRIES: Final = 8
 
 
 @contextlib.contextmanager

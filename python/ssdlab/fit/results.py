@@ -30,6 +30,7 @@ from ssdlab.records import Run, find_runs, read_run
 
 ACCEPTED: Final = ("aging", *sorted(EXPERIMENTS))
 """Experiments whose results a fit accepts."""
+AGING: Final = "aging:"
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,6 @@ def _model_of(run: Run) -> str:
     """The drive's model name; empty if the run does not record it."""
     drives: Any = run.manifest.device.get("drives") or ({},)
     return str(run.manifest.device.get("model") or drives[0].get("model") or "")
-
-
-AGING: Final = "aging:"
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ from ssdlab.warning import MeasurementWarning
 
 _FS_IOC_GETFLAGS: Final = 0x80086601  # writes an int; the number says long
 _UNSUPPORTED: Final = (errno.ENOTTY, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+_XFS_GEOMETRY: Final = 0x8100_587E  # _IOR('X', 126, struct xfs_fsop_geom of 256 bytes)
+_XFS_FLAGS_OFFSET: Final = 92
+_XFS_REFLINK: Final = 1 << 20
 
 
 class Attribute(enum.IntFlag):
@@ -124,11 +127,6 @@ def attribute_warnings(path: Path) -> list[MeasurementWarning]:
     """
     attributes = attributes_of(path) or Attribute(0)
     return [warning for attribute, warning in _WARNINGS.items() if attribute in attributes]
-
-
-_XFS_GEOMETRY: Final = 0x8100_587E  # _IOR('X', 126, struct xfs_fsop_geom of 256 bytes)
-_XFS_FLAGS_OFFSET: Final = 92
-_XFS_REFLINK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ from ssdlab.storage_stack.blockdev import (
 from ssdlab.storage_stack.mounts import PROC, Mount, longest_prefix, read_mounts
 from ssdlab.storage_stack.pseudofile import read_text
 
+Tables = Mapping[str, tuple[str, ...]]
+"""By device-mapper name: the words of its table that `trim.tables` keeps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -116,10 +119,6 @@ def drives_of_mount(mount: Mount, sys: Path = SYS, proc: Path = PROC) -> tuple[B
         for drive in drives_under(device, sys, proc):
             drives.setdefault(drive.name, drive)
     return tuple(drives.values())
-
-
-Tables = Mapping[str, tuple[str, ...]]
-"""By device-mapper name: the words of its table that `trim.tables` keeps."""
 
 
 @dataclass(frozen=True, slots=True)

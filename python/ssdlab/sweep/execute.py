@@ -40,6 +40,9 @@ PROCESS_BYTES: Final = 192 << 20
 UNIT: Final = 4096
 UNIT_BYTES: Final = 16
 """Memory for each 4 KiB of flash: both maps, valid counts, records. Measured: 10."""
+ATTEMPTS: Final = 2
+KILLED: Final = "its worker was killed"
+TIMEOUT_S: Final = 10
 
 
 def execute(run: SweepRun) -> dict[str, Any]:
@@ -96,10 +99,6 @@ def set_signal_handlers() -> None:
     """Ignores Ctrl-C in a worker process: the parent handles it, and kills the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-ATTEMPTS: Final = 2
-KILLED: Final = "its worker was killed"
 
 
 @dataclass(frozen=True)
@@ -204,9 +203,6 @@ def execute_locally(runs: Sequence[SweepRun], workers: int) -> Generator[Outcome
     finally:
         for worker in pool:
             worker.stop()
-
-
-TIMEOUT_S: Final = 10
 
 
 def execute_on_cluster(address: str, runs: Sequence[SweepRun]) -> Generator[Outcome, None, None]:

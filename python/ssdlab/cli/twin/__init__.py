@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
-import typer
-
-from ssdlab.cli.lazy import LazyGroup, Member
+from ssdlab.cli.lazy import Member, lazy_group
 
 _PROFILES = "ssdlab.cli.twin.profiles"
 
-
-class _Group(LazyGroup):
-    members: ClassVar[Mapping[str, Member]] = {
+app = lazy_group(
+    "List, show, check and fit the profiles of twins.",
+    "ssdlab twin show toshiba-xg5",
+    {
         "list": Member(_PROFILES, "List the shipped twins and their errors in published tables."),
         "show": Member(_PROFILES, "Show a twin's numbers, and the source of each."),
         "check": Member(
@@ -29,18 +25,5 @@ class _Group(LazyGroup):
             "ssdlab.cli.twin.what_if",
             "Predict the effect of a change to a twin: two runs and a comparison.",
         ),
-    }
-
-
-app = typer.Typer(
-    cls=_Group,
-    help="List, show, check and fit the profiles of twins.",
-    epilog="Example: ssdlab twin show toshiba-xg5",
-    no_args_is_help=True,
-    add_completion=False,
+    },
 )
-
-
-@app.callback()
-def _twin() -> None:
-    """List, show, check and fit the profiles of twins."""

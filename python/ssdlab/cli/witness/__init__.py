@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from ssdlab.cli.lazy import Member, lazy_group
 
-import typer
-
-from ssdlab.cli.lazy import LazyGroup, Member
-
-
-class _Group(LazyGroup):
-    members: ClassVar[Mapping[str, Member]] = {
+app = lazy_group(
+    "Does a drive keep what it acknowledged? A second machine records it, you cut the power.",
+    "ssdlab witness serve --listen 0.0.0.0:5400",
+    {
         "report": Member(
             "ssdlab.cli.witness.verify",
             "Count the cuts, bound the loss rate, give a verdict (status 1 if data was lost).",
@@ -27,18 +23,5 @@ class _Group(LazyGroup):
         "write": Member(
             "ssdlab.cli.witness.write", "Write stamped requests at random until the power is cut."
         ),
-    }
-
-
-app = typer.Typer(
-    cls=_Group,
-    help="Does a drive keep what it acknowledged? A second machine records it, you cut the power.",
-    epilog="Example: ssdlab witness serve --listen 0.0.0.0:5400",
-    no_args_is_help=True,
-    add_completion=False,
+    },
 )
-
-
-@app.callback()
-def _witness() -> None:
-    """Does a drive keep what it acknowledged? A second machine records it, you cut the power."""

@@ -35,6 +35,9 @@ from ssdlab.heal.device.journal import Journal, Record, checksum
 _MESSAGE: Final = struct.Struct("=cQ")
 _FREEZING, _FLUSHED, _FINISHED = b"f", b"k", b"s"
 _OOM_SCORE_NEVER: Final = "-1000"
+READY: Final = "ready\n"
+End = Literal["done", "changed", "busy", "late", "failed", "thawed by others"]
+_ENDS: Final[tuple[End, ...]] = ("done", "changed", "busy", "late", "failed", "thawed by others")
 
 
 def flush_and_thaw(fd: int, device: DirectDevice) -> bool:
@@ -124,11 +127,6 @@ def _mark_done(journal: Journal, sequence: int) -> None:
     """Marks an armed record as done; a prepared one has overwritten nothing."""
     if any((each.sequence, each.state) == (sequence, "armed") for each, _ in journal.records()):
         journal.mark_done(sequence)
-
-
-READY: Final = "ready\n"
-End = Literal["done", "changed", "busy", "late", "failed", "thawed by others"]
-_ENDS: Final[tuple[End, ...]] = ("done", "changed", "busy", "late", "failed", "thawed by others")
 
 
 class Answer(msgspec.Struct, frozen=True):

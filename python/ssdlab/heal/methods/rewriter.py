@@ -16,6 +16,10 @@ from ssdlab.storage_stack.extents import merged, read_extents
 from ssdlab.storage_stack.file_info import Attribute, FileInfo
 
 FRAGMENTED: Final = "free space is more fragmented than the file"
+_FS_IOC_SETFLAGS: Final = 0x40086602
+LARGE_FRAGMENT_BYTES: Final = 4 << 20
+"""Fragments of this size are acceptable: what matters is that they are written in order."""
+_UNSUPPORTED: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +70,6 @@ def open_same_file(info: FileInfo, flags: int = 0) -> int:
         os.close(fd)
         raise TargetError("it was replaced by another file")
     return fd
-
-
-_FS_IOC_SETFLAGS: Final = 0x40086602
-LARGE_FRAGMENT_BYTES: Final = 4 << 20
-"""Fragments of this size are acceptable: what matters is that they are written in order."""
-_UNSUPPORTED: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 
 
 class Donor:

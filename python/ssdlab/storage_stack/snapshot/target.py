@@ -41,6 +41,10 @@ from ssdlab.storage_stack.trim.stack import (
     trim_layers_of_mount,
 )
 
+_KIB: Final = 1024
+_ISSUE: Final = re.compile(r"^\s*issue_discards\s*=\s*(\d)", re.MULTILINE)
+_MEMORY: Final = re.compile(r"^MemTotal:\s+(\d+) kB", re.MULTILINE)
+
 
 class Sizes(NamedTuple):
     """Bytes of a file system: block size, total, free for ordinary users."""
@@ -73,11 +77,6 @@ class Probes:
     sizes: Callable[[Path], Sizes | None] = sizes_of
     run: Runner = run_program
     installed: Callable[[str], bool] = is_installed
-
-
-_KIB: Final = 1024
-_ISSUE: Final = re.compile(r"^\s*issue_discards\s*=\s*(\d)", re.MULTILINE)
-_MEMORY: Final = re.compile(r"^MemTotal:\s+(\d+) kB", re.MULTILINE)
 
 
 def swaps(roots: Roots) -> tuple[Swap, ...]:

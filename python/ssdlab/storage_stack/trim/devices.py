@@ -40,6 +40,9 @@ _NO_DISCARDS: Final = {
     "virtio": "the host offers no discards to this virtual disk",
 }
 _COMPOSED: Final = frozenset({"dm", "dm-crypt", "dm-lvm", "md", "bcache"})
+_READS: Final = 0  # field numbers from 0
+_WRITES: Final = 4
+_DISCARD_SECTORS: Final = 13
 
 
 def device_layer(device: BlockDevice, below: Sequence[BlockDevice], roots: Roots) -> TrimLayer:
@@ -175,11 +178,6 @@ def _ata(directory: Path) -> list[str]:
             texts = [read_text(path) for path in parent.glob("link*/dev*/ata_device/dev*/trim")]
             return [f"ATA TRIM {text}" for text in sorted(filter(None, texts))]
     return []
-
-
-_READS: Final = 0  # field numbers from 0
-_WRITES: Final = 4
-_DISCARD_SECTORS: Final = 13
 
 
 def discarded_bytes(device: BlockDevice, sys: Path = SYS) -> int | None:

@@ -27,6 +27,12 @@ from ssdlab.storage_stack.mounts import Mount
 from ssdlab.storage_stack.pseudofile import read_text, unescape
 from ssdlab.storage_stack.trim.devices import Passes, device_layer
 
+DISCARDING: Final = frozenset(
+    {"ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "vfat", "exfat", "ntfs3", "nilfs2"}
+    | {"gfs2", "ocfs2", "bcachefs"}
+)
+"""File systems with FITRIM, the mount option `discard`, or both."""
+
 
 def trim_layers_of_mount(mount: Mount, roots: Roots = LIVE) -> tuple[TrimLayer, ...]:
     """The schedule, the file system, and each device under it once, depth first."""
@@ -68,13 +74,6 @@ def blocking_layer(layers: Iterable[TrimLayer]) -> TrimLayer | None:
         if layer.passes == "no" and is_own:
             return layer
     return None
-
-
-DISCARDING: Final = frozenset(
-    {"ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "vfat", "exfat", "ntfs3", "nilfs2"}
-    | {"gfs2", "ocfs2", "bcachefs"}
-)
-"""File systems with FITRIM, the mount option `discard`, or both."""
 
 
 def file_system_layer(mount: Mount) -> TrimLayer:
