@@ -21,7 +21,6 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 import numpy as np
-from ssdlab.fit.fit_input import FitInput
 
 from ssdlab import Cache, profiles
 from ssdlab.device import describe_twin
@@ -43,6 +42,7 @@ from ssdlab.fit.ageing import AgeingRow, twin_seconds
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
+from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 START: Final = "samsung-970-evo-plus-500"
