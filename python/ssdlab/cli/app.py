@@ -64,7 +64,8 @@ class _Commands(LazyGroup):
             "Make files that were written at random read fast again, while they are in use.",
         ),
         "replay": Member(
-            "ssdlab.cli.replay", "Ask a drive what a trace of another host asked of its own."
+            "ssdlab.cli.replay",
+            "Send a drive the requests of a trace that was recorded on another host.",
         ),
         "compare": Member(
             "ssdlab.cli.compare",
