@@ -1,4 +1,4 @@
-"""`Run`: a recorded run with its findings."""
+"""`Run`: a recorded run with its findings; `Runs`: the runs of a results folder as a dataset."""
 
 from __future__ import annotations
 

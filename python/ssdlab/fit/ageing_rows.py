@@ -1,4 +1,4 @@
-"""Ageing rows from runs, CSV and TOML: parsed, checked, and selected by model."""
+"""Ageing rows from runs, CSV and TOML: parsed, checked, selected by model; do they agree?"""
 
 from __future__ import annotations
 
@@ -156,7 +156,9 @@ _NOT_COMPARABLE: Final = frozenset({"iops", "fresh_iops", "refill_s", "penalty"}
 
 
 def check_agreement(results: Sequence[Measurement], rows: Sequence[AgeingRow] = ()) -> None:
-    """Refuses results and ageing rows that cannot be of one drive.
+    """Refuses results and ageing rows that cannot be of one drive in one state.
+
+    Otherwise the fit would be a compromise between two drives.
 
     Raises:
         UsageError: names the two results that contradict each other.

@@ -70,7 +70,7 @@ def is_installed(program: str) -> bool:
 
 @dataclass(frozen=True)
 class Probes:
-    """By default, of this machine."""
+    """Programs and system calls besides /sys and /proc; for a captured machine, pass others."""
 
     as_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     kernel: str = field(default_factory=platform.release)
