@@ -25,7 +25,7 @@ import numpy as np
 
 from ssdlab.api.turns import SidePlan, measure_in_turns
 from ssdlab.cli.compare import ShortJob
-from ssdlab.comparison.side import Side, make_side
+from ssdlab.comparison.method import Side, make_side
 from ssdlab.comparison.verdict import compare
 from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.experiments.turns import measure as turns

@@ -26,10 +26,8 @@ from typing import Any
 
 import psutil
 
-from ssdlab.sweep.cluster import execute_on_cluster
-from ssdlab.sweep.design import SweepRun, plan_runs
-from ssdlab.sweep.local import Outcome, execute_locally
-from ssdlab.sweep.spec import read_spec
+from ssdlab.sweep.execute import Outcome, execute_locally, execute_on_cluster
+from ssdlab.sweep.spec import SweepRun, plan_runs, read_spec
 
 Rows = dict[str, dict[str, Any]]
 

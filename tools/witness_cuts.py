@@ -36,13 +36,12 @@ from ssdlab import profiles
 from ssdlab.device import Control
 from ssdlab.witness.client import MessageSender, Witness
 from ssdlab.witness.journal import ledger_of
-from ssdlab.witness.judge import Judgement
+from ssdlab.witness.judge import Judgement, read_windows, verify
 from ssdlab.witness.ledger import Ledger
 from ssdlab.witness.limits import SECTOR, Sync
 from ssdlab.witness.nbd import NbdTarget
 from ssdlab.witness.protocol import read_secret
 from ssdlab.witness.stamps import Request, State, encode
-from ssdlab.witness.verify import read_windows, verify
 from ssdlab.witness.writer import WriteOptions, Writer
 
 REGION: Final = 4 << 20

@@ -16,9 +16,8 @@ import numpy as np
 
 from ssdlab import profiles
 from ssdlab.fit.ageing import FINAL_FILE, AgeingRow, relative_errors, twin_seconds
-from ssdlab.fit.fit_input import FitInput
 from ssdlab.fit.fitted import fit
-from ssdlab.fit.results import published_rows
+from ssdlab.fit.results import FitInput, published_rows
 from ssdlab.profiles.toml_edit import set_value
 
 HELD_OUT_FROM = 800.0

@@ -39,10 +39,10 @@ from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.ageing import AgeingRow, twin_seconds
-from ssdlab.fit.fit_input import FitInput
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
+from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 START: Final = "samsung-970-evo-plus-500"

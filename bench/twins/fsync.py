@@ -14,7 +14,7 @@ import sys
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.fsync.analysis import conclude
 from ssdlab.experiments.fsync.measure import Plan, measure
-from ssdlab.fit.published.tables import PublishedValue, compare_twin, twins_of
+from ssdlab.fit.published import PublishedValue, compare_twin, twins_of
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import Twin

@@ -12,8 +12,15 @@ import sys
 from collections.abc import Iterator
 
 from ssdlab import profiles
-from ssdlab.fit.published.tables import SOURCE_PHRASES, compare_twin, twins_of
-from ssdlab.fit.validation import STORED, TableErrors, stored_errors, table_errors
+from ssdlab.fit.published import (
+    SOURCE_PHRASES,
+    STORED,
+    TableErrors,
+    compare_twin,
+    stored_errors,
+    table_errors,
+    twins_of,
+)
 
 HEAD = """\
 # Relative errors of each shipped twin in each published table of its drive: mean of the absolute

@@ -3,7 +3,7 @@
 Usage: python bench/twins/provisioning.py [SCALE]
 
 The published test has two of the four states; this shows which collectors its drive can have. SCALE
-is a share of the drive [1/64] (`ssdlab/fit/published/provisioning.py`). `cargo bench -p
+is a share of the drive [1/64] (`ssdlab/fit/published.py`). `cargo bench -p
 ssdlab-workload --bench provisioning` runs the shipped profile at full size.
 """
 
@@ -13,7 +13,7 @@ import sys
 from typing import Final
 
 from ssdlab import profiles
-from ssdlab.fit.published.provisioning import Past, steady_rate
+from ssdlab.fit.published import Past, steady_rate
 from ssdlab.profiles.toml_edit import set_value
 
 SCALE: Final = 1 / 64

@@ -8,6 +8,7 @@
 All that is listed in `__all__` is documented in `ssdlab.api`, and loaded when it is first used: the
 command line's help needs none of it.
 """
+# ruff: noqa: F405 -- the names of the list below come from the star imports; mypy checks them
 
 from __future__ import annotations
 
@@ -18,29 +19,7 @@ from ssdlab import experiments as _experiments
 from ssdlab.experiments import *  # noqa: F403 -- one line an experiment there is enough
 
 if TYPE_CHECKING:
-    from ssdlab.api import (
-        Comparison,
-        DeviceFailure,
-        Finding,
-        Interrupted,
-        MeasurementWarning,
-        Report,
-        Run,
-        Runs,
-        SsdlabError,
-        Sweep,
-        Target,
-        TargetError,
-        UsageError,
-        compare,
-        compare_in_turns,
-        open_run,
-        open_runs,
-        open_sweep,
-        open_target,
-        resume,
-        run_sweep,
-    )
+    from ssdlab.api import *  # noqa: F403 -- its `__all__` is the list below
 
 __all__ = [
     "Comparison",

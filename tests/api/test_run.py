@@ -11,7 +11,7 @@ import pytest
 
 import ssdlab
 from ssdlab import profiles
-from ssdlab.cli.run.group import app
+from ssdlab.cli.run import app
 
 
 def test_python_and_the_command_line_give_the_same_result(

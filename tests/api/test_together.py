@@ -12,8 +12,8 @@ import pytest
 import ssdlab
 from ssdlab.api import sweep as swept
 from ssdlab.cli.compare import app as compare_app
-from ssdlab.sweep.design import SweepRun
-from ssdlab.sweep.local import Outcome, execute_locally
+from ssdlab.sweep.execute import Outcome, execute_locally
+from ssdlab.sweep.spec import SweepRun
 
 SPEC: dict[str, Any] = {
     "name": "few",

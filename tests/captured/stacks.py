@@ -10,7 +10,7 @@ from typing import Any, Final
 from machine import CapturedMachine
 from reports import Run, ata, nvme, programs
 
-from ssdlab.storage_stack.roots import Roots, Tables
+from ssdlab.storage_stack.layers import Roots, Tables
 from ssdlab.storage_stack.snapshot import Probes, Sizes
 from ssdlab.storage_stack.trim.tables import parse_tables
 

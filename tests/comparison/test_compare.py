@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ssdlab.comparison.side import Side, make_side, pair_runs
+from ssdlab.comparison.method import Side, make_side, pair_runs
 from ssdlab.comparison.verdict import SideVerdict, compare, direction_of
 from ssdlab.errors import UsageError
 from ssdlab.records import Finding, Run

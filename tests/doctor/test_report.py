@@ -10,8 +10,7 @@ from rich.console import Console
 
 from ssdlab.doctor.checks import findings, judge, summary
 from ssdlab.doctor.report import Report, render, write_html
-from ssdlab.doctor.report.plot import columns
-from ssdlab.doctor.report.words import age
+from ssdlab.doctor.report.content import age, columns
 from ssdlab.errors import UsageError
 from ssdlab.snapshot import Device, File, Health, Mounted, Piece, Snapshot, TrimLayer
 from ssdlab.warning import MeasurementWarning

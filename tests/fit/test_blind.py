@@ -11,10 +11,10 @@ from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
-from ssdlab.fit.fit_input import FitInput
 from ssdlab.fit.fitted import HELD_OUT, NOT_FITTED, Fitted, fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
+from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, set_value
 from ssdlab.records import Finding
 

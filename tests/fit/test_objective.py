@@ -12,7 +12,6 @@ from ssdlab.experiments.fsync import analysis as fsync_analysis
 from ssdlab.experiments.fsync import measure as fsync
 from ssdlab.experiments.registry import cells_of
 from ssdlab.fit.ageing import SCALED_FILE, AgeingRow, twin_seconds
-from ssdlab.fit.fit_input import FitInput
 from ssdlab.fit.fitted import fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import (
@@ -24,6 +23,7 @@ from ssdlab.fit.objective import (
     experiment_objective,
 )
 from ssdlab.fit.parameters import Scale, search_space
+from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 CACHED = "samsung-970-evo-plus-500"

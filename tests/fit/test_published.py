@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssdlab import profiles
-from ssdlab.fit.published.provisioning import Past, SteadyRate, steady_rate
-from ssdlab.fit.published.tables import PublishedValue, compare_twin
+from ssdlab.fit.published import Past, PublishedValue, SteadyRate, compare_twin, steady_rate
 
 SCALE = 1 / 256
 """2 GB. With so few superblocks, garbage collection costs more than on the full drive."""

@@ -9,9 +9,9 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
-from ssdlab.fit.fit_input import FitInput
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.parameters import LINK_MAX, Choice, SearchSpace, search_space
+from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 ROW = AgeingRow("made", 4096.0, (50.0, 200.0, 800.0, 4000.0), (1.0,) * 5)

@@ -8,7 +8,7 @@ import pytest
 
 from ssdlab.errors import UsageError
 from ssdlab.fit.ageing import AgeingRow
-from ssdlab.fit.input.agreement import check_agreement
+from ssdlab.fit.ageing_rows import check_agreement
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.results import Results, read_results
 

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from ssdlab import profiles
-from ssdlab.fit.published.tables import (
+from ssdlab.fit.published import (
     SOURCE_PHRASES,
     PublishedValue,
+    TableErrors,
     compare_twin,
+    stored_errors,
+    table_errors,
     twins_of,
 )
-from ssdlab.fit.validation import TableErrors, stored_errors, table_errors
 
 compared = cache(compare_twin)
 """Runs each experiment once for each twin."""

@@ -12,11 +12,10 @@ from sample_file import MakeFileSystem, MakeSample, SampleFile
 from ssdlab.device import Drive
 from ssdlab.errors import TargetError
 from ssdlab.heal import file as heal_module
-from ssdlab.heal.file import heal_file
+from ssdlab.heal.file import heal_file, select_files
 from ssdlab.heal.options import HealOptions, ProgressCallback
 from ssdlab.heal.outcome import FileOutcome, verdict
 from ssdlab.heal.pieces import Piece, Range
-from ssdlab.heal.select_files import select_files
 from ssdlab.heal.speed import ReadSpeedMeter
 
 M = 1 << 20

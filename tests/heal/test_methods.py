@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from sample_file import MakeFileSystem, MakeSample, RandomWriter, SampleFile
 
-from ssdlab.heal.file import heal_file
+from ssdlab.heal.file import CompletedRanges, heal_file
 from ssdlab.heal.methods.move_extents import MoveExtents
 from ssdlab.heal.options import HealOptions
 from ssdlab.heal.outcome import FileOutcome
-from ssdlab.heal.resume import CompletedRanges
 
 KINDS = ("ext4", "xfs", "btrfs")
 M = 1 << 20

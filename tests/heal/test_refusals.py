@@ -16,9 +16,8 @@ from sample_file import MakeFileSystem, MakeSample, SampleFile
 from ssdlab.heal.file import heal_file
 from ssdlab.heal.options import HealOptions
 from ssdlab.heal.refusal import method_for, no_space, refusal
-from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
-from ssdlab.storage_stack.file_info import FileInfo, read_file_info
+from ssdlab.storage_stack.file_info import Attribute, FileInfo, read_file_info
 
 M = 1 << 20
 

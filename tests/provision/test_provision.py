@@ -6,10 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from ssdlab import provision
 from ssdlab.errors import TargetError
-from ssdlab.provision import plan as provision
-from ssdlab.provision.plan import area_of, gains, info_of_device, info_of_twin, twin_like
-from ssdlab.provision.steps import DriveSize, methods
+from ssdlab.provision import (
+    DriveSize,
+    area_of,
+    gains,
+    info_of_device,
+    info_of_twin,
+    methods,
+    twin_like,
+)
 from ssdlab.storage_stack.blockdev import BlockDevice
 
 GIB = 1 << 30

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ssdlab.device import HostLoad, HostWatch, host
+from ssdlab.device import HostLoad, HostWatch, jobs
 from ssdlab.errors import DeviceFailure
 from ssdlab.experiments.aging import measure as aging
 from ssdlab.experiments.aging.measure import Plan, measure
@@ -74,7 +74,7 @@ def test_flushes_and_steps_without_host_columns_are_skipped() -> None:
 def test_a_host_without_proc_stat_gets_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "_STAT", tmp_path / "stat")
+    monkeypatch.setattr(jobs, "_STAT", tmp_path / "stat")
     load = HostWatch().load()
     assert (load.foreign_cpu_s, load.stolen_cpu_s, load.foreign_cores) == (None, None, 0.0)
     unseen = _step("read", 10) | host_columns(load, is_virtual=False)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ssdlab.storage_stack.attributes import Attribute, attribute_warnings, attributes_of
 from ssdlab.storage_stack.cache import resident_bytes
+from ssdlab.storage_stack.file_info import Attribute, attribute_warnings, attributes_of
 from ssdlab.storage_stack.filesystem import mount_warnings
 from ssdlab.storage_stack.mounts import mount_of, read_mounts
 

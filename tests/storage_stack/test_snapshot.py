@@ -13,9 +13,9 @@ import pytest
 
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.snapshot import Snapshot, decode
+from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.mounts import mount_of
 from ssdlab.storage_stack.snapshot import Probes, file_record, largest, read_snapshot
-from ssdlab.storage_stack.trim import Roots
 
 
 def _snapshot(target: object) -> Snapshot:

@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 
+from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import device_by_name
+from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.mounts import read_mounts
-from ssdlab.storage_stack.trim import (
-    Roots,
-    TrimLayer,
+from ssdlab.storage_stack.trim.devices import discarded_bytes, used_bytes
+from ssdlab.storage_stack.trim.stack import (
     blocking_layer,
-    discarded_bytes,
     discards_online,
     trim_layers_of_device,
     trim_layers_of_mount,
-    used_bytes,
 )
 from ssdlab.storage_stack.trim.tables import parse_tables
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from ssdlab.sweep.design import SweepRun, plan_runs
-from ssdlab.sweep.spec import read_spec
+from ssdlab.sweep.spec import SweepRun, plan_runs, read_spec
 
 SMALL = """\
 name = "small"

@@ -16,10 +16,9 @@ import msgspec
 import pytest
 
 from ssdlab.errors import UsageError
-from ssdlab.sweep import cluster as cluster_module
-from ssdlab.sweep.cluster import execute_on_cluster
-from ssdlab.sweep.design import SweepRun
-from ssdlab.sweep.worker import execute
+from ssdlab.sweep import execute as cluster_module
+from ssdlab.sweep.execute import execute, execute_on_cluster
+from ssdlab.sweep.spec import SweepRun
 
 Repeatable = Callable[[dict[str, Any] | None], dict[str, Any]]
 Cluster = tuple[str, list[subprocess.Popen[bytes]]]

@@ -14,9 +14,8 @@ from ssdlab.sweep.dataset import (
     open_dataset,
     open_for_writing,
 )
-from ssdlab.sweep.design import SweepRun
-from ssdlab.sweep.local import Outcome
-from ssdlab.sweep.worker import execute
+from ssdlab.sweep.execute import Outcome, execute
+from ssdlab.sweep.spec import SweepRun
 
 
 def _manifest(small: list[SweepRun]) -> SweepManifest:

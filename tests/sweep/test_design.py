@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from ssdlab.errors import UsageError
-from ssdlab.sweep.design import SweepRun, plan_runs, points
-from ssdlab.sweep.spec import read_spec
+from ssdlab.sweep.spec import SweepRun, plan_runs, points, read_spec
 
 Make = Callable[..., Path]
 

@@ -13,9 +13,8 @@ import msgspec
 import pytest
 
 from ssdlab.errors import UsageError
-from ssdlab.sweep.design import SweepRun
-from ssdlab.sweep.local import Outcome, execute_locally
-from ssdlab.sweep.worker import execute, memory_of, workers_for
+from ssdlab.sweep.execute import Outcome, execute, execute_locally, memory_of, workers_for
+from ssdlab.sweep.spec import SweepRun
 
 Repeatable = Callable[[dict[str, Any] | None], dict[str, Any]]
 ENDLESS = 1e8

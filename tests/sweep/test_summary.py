@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ssdlab.sweep.analysis.sensitivity import _share, effects
-from ssdlab.sweep.analysis.summary import summarise
+from ssdlab.sweep.analysis import _share, effects, summarise
 
 KEYS = {"ftl.spare": True, "ftl.victim": False, "workload.skew": True}
 Formula = Callable[[float, str, float], float]

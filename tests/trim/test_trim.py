@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ssdlab.errors import TargetError
-from ssdlab.trim.trim import TrimResult, trim
+from ssdlab.trim import TrimResult, trim
 
 MIB = 1 << 20
 

@@ -7,8 +7,7 @@ wrong is an `SsdlabError`.
 """
 
 from ssdlab.api.comparison import Comparison, compare
-from ssdlab.api.run import Run, open_run, resume
-from ssdlab.api.runs import Runs, open_runs
+from ssdlab.api.run import Run, Runs, open_run, open_runs, resume
 from ssdlab.api.sweep import Sweep, open_sweep, run_sweep
 from ssdlab.api.target import Target, open_target
 from ssdlab.api.turns import compare_in_turns

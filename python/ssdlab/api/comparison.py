@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.reportable import Reportable, table_of
-from ssdlab.api.run import Run
+from ssdlab.api.run import Reportable, Run, table_of
 from ssdlab.comparison import verdict
+from ssdlab.comparison.method import Side, make_side
 from ssdlab.comparison.report import ComparisonReport
-from ssdlab.comparison.side import Side, make_side
 from ssdlab.comparison.verdict import NumberVerdict, SideVerdict
 from ssdlab.errors import UsageError
 from ssdlab.report.group import GroupReport, warnings_of

@@ -1,27 +1,68 @@
-"""`Run`: a recorded run with its findings."""
+"""`Run`: a recorded run with its findings; `Runs`: the runs of a results folder as a dataset."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.reportable import Reportable, table_of
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.records import Finding
+from ssdlab.report import RunList, html_part, write_html
 from ssdlab.report.group import GroupReport
 from ssdlab.runner.progress import Listener, silent
 from ssdlab.runner.run import RunObserver, SaveOptions, perform, resume_request
-from ssdlab.target import parse_consent
+from ssdlab.target import RESULTS, parse_consent
 from ssdlab.warning import MeasurementWarning
 
 MEASURES = "measures"
 """The name of the table of measures."""
+_FINDING: Final = "finding."
+
+
+class Reportable(ABC):
+    """Has the report that `ssdlab ... --html` writes."""
+
+    @abstractmethod
+    def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
+        """The runs of the report, and the report on them as a group."""
+
+    def _repr_html_(self) -> str:
+        """The report for a notebook, with the same content as the page."""
+        return html_part(*self._report_content())
+
+    def save_html(self, path: Path | str) -> Path:
+        """Write the report as one self-contained HTML file; returns its path.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        runs, group = self._report_content()
+        write_html(runs, Path(path), group)
+        return Path(path)
+
+
+def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """A table with a column for each name in any row; missing values are null.
+
+    Integers and floats together become float; other mixed types become strings.
+    """
+    listed = list(rows)
+    names = dict.fromkeys(name for row in listed for name in row)
+    return pa.table({name: _column([row.get(name) for row in listed]) for name in names})
+
+
+def _column(values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,3 +177,91 @@ def completed(record: records.Run) -> Run:
             "or read them with ssdlab.open_run"
         )
     return Run(record)
+
+
+@dataclass(frozen=True)
+class Runs(Reportable):
+    """A sequence of runs, oldest first; `unreadable` has the reasons why others are missing."""
+
+    members: tuple[Run, ...]
+    unreadable: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.members)
+
+    def __getitem__(self, at: int) -> Run:
+        return self.members[at]
+
+    def table(self) -> pa.Table:
+        """A row for each run: target, start, verdict, ..., and a column `finding.NAME` for each.
+
+        Numbers and truth values (1, 0) are float64; a finding that is text in any run is text.
+        """
+        return runs_table([run.record for run in self.members])
+
+    def _repr_html_(self) -> str:
+        """The list of runs, without their reports."""
+        return html_part([], RunList([run.record for run in self.members], self.unreadable))
+
+    def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
+        return [run.record for run in self.members], None
+
+
+def open_runs(folder: Path | str = RESULTS) -> Runs:
+    """All finished runs of a results folder, oldest first, including those measured in turns.
+
+    Raises:
+        UsageError: the folder has none.
+    """
+    results = [_read(path) for path in _folders(Path(folder))]
+    members = tuple(Run(result) for result in results if isinstance(result, records.Run))
+    return Runs(members, tuple(result for result in results if isinstance(result, str)))
+
+
+def _folders(path: Path) -> list[Path]:
+    """As `records.find_runs`, and one level deeper: sides measured in turns, runs of a what-if."""
+    if (path / "manifest.json").is_file():
+        return [path]
+    try:
+        deeper = [result.parent for result in path.glob("*/*/result.json")]
+    except OSError:
+        deeper = []
+    sides = [folder for folder in deeper if not (folder.parent / "manifest.json").is_file()]
+    if not sides:
+        return records.find_runs(path)
+    return sorted([*(result.parent for result in path.glob("*/result.json")), *sides])
+
+
+def _read(path: Path) -> records.Run | str:
+    try:
+        return records.read_run(path)
+    except UsageError as error:
+        return str(error)
+
+
+def runs_table(runs: Sequence[records.Run]) -> pa.Table:
+    """As `Runs.table`."""
+    rows = [_row(run) for run in runs]
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns: dict[str, Any] = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        is_text = any(isinstance(value, str) for value in values)
+        if not name.startswith(_FINDING):
+            columns[name] = values
+        elif is_text:
+            columns[name] = pa.array([None if v is None else str(v) for v in values], pa.string())
+        else:
+            columns[name] = pa.array([None if v is None else float(v) for v in values])
+    return pa.table(columns)
+
+
+def _row(run: records.Run) -> dict[str, Any]:
+    manifest, result = run.manifest, run.result
+    names = ("run", "started", "experiment", "target", "label", "virtual", "seed", "outcome")
+    row = {name: getattr(manifest, name) for name in names}
+    row |= {"verdict": result.verdict, "folder": str(run.folder), "ssdlab": manifest.ssdlab}
+    return row | {_FINDING + name: finding.value for name, finding in result.findings.items()}

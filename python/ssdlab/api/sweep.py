@@ -13,13 +13,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ssdlab import records
-from ssdlab.api.reportable import Reportable
+from ssdlab.api.run import Reportable
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.report.group import GroupReport
 from ssdlab.runner.progress import Listener, Report, silent
 from ssdlab.runner.run import RunObserver
-from ssdlab.sweep.analysis.summary import Summary, summarise
-from ssdlab.sweep.cluster import execute_on_cluster
+from ssdlab.sweep.analysis import Summary, summarise
 from ssdlab.sweep.dataset import (
     Dataset,
     SweepManifest,
@@ -27,11 +26,15 @@ from ssdlab.sweep.dataset import (
     open_dataset,
     open_for_writing,
 )
-from ssdlab.sweep.design import SweepRun, plan_runs
-from ssdlab.sweep.local import Outcome, execute_locally
+from ssdlab.sweep.execute import (
+    Outcome,
+    execute_locally,
+    execute_on_cluster,
+    memory_of,
+    workers_for,
+)
 from ssdlab.sweep.report import SweepPage
-from ssdlab.sweep.spec import Spec, read_spec, spec_of
-from ssdlab.sweep.worker import memory_of, workers_for
+from ssdlab.sweep.spec import Spec, SweepRun, plan_runs, read_spec, spec_of
 from ssdlab.units import format_size
 
 SWEEPS: Final = Path("ssdlab-sweeps")

@@ -17,7 +17,7 @@ from ssdlab.api.comparison import Comparison, unique_name
 from ssdlab.api.run import completed
 from ssdlab.api.target import Target, open_target
 from ssdlab.comparison import verdict
-from ssdlab.comparison.side import Side
+from ssdlab.comparison.method import Side
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.experiments import Workload
 from ssdlab.experiments.registry import EXPERIMENTS

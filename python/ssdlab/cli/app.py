@@ -26,9 +26,9 @@ class _Commands(LazyGroup):
             "Show finished runs: tables, curves, verdicts and warnings.",
         ),
         "run": Member(
-            "ssdlab.cli.run.group", "Run an experiment on a real drive, a directory or a twin."
+            "ssdlab.cli.run", "Run an experiment on a real drive, a directory or a twin."
         ),
-        "twin": Member("ssdlab.cli.twin.group", "List, show, check and fit the profiles of twins."),
+        "twin": Member("ssdlab.cli.twin", "List, show, check and fit the profiles of twins."),
         "serve": Member(
             "ssdlab.cli.serve",
             "Serve a twin as a network block device (NBD), or as an NVMe drive, until Ctrl-C.",
@@ -43,7 +43,7 @@ class _Commands(LazyGroup):
             "drive.",
         ),
         "provision": Member(
-            "ssdlab.cli.provision.command",
+            "ssdlab.cli.provision",
             "Show a drive's spare, what more spare costs and gains, and how to set it aside.",
         ),
         "control": Member(
@@ -51,16 +51,16 @@ class _Commands(LazyGroup):
             "Send a request to a served twin: counters, power, faults; docs/serve.md lists all.",
         ),
         "watch": Member(
-            "ssdlab.cli.watch",
+            "ssdlab.cli.control",
             "Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.",
         ),
         "witness": Member(
-            "ssdlab.cli.witness.group",
+            "ssdlab.cli.witness",
             "Does a drive keep what it acknowledged? A second machine records it, you cut the "
             "power.",
         ),
         "heal": Member(
-            "ssdlab.cli.heal.command",
+            "ssdlab.cli.heal",
             "Make files that were written at random read fast again, while they are in use.",
         ),
         "replay": Member(
@@ -72,7 +72,7 @@ class _Commands(LazyGroup):
             "Compare runs, drives or settings: faster, slower, or no difference shown.",
         ),
         "sweep": Member(
-            "ssdlab.cli.sweep.command",
+            "ssdlab.cli.sweep",
             "Run many twins: a grid or a sample over profile, policy and load, with repeats and "
             "seeds.",
         ),

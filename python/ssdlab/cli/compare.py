@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ssdlab.cli import options
-from ssdlab.cli.run.group import ConsentCommand
+from ssdlab.cli.run import ConsentCommand
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.target import NO_CONSENT, RESULTS
 from ssdlab.units import parse_duration, parse_size
@@ -172,7 +172,6 @@ def _refuse_options(context: typer.Context, names: Sequence[str], why: str) -> N
 
 
 def _folders(text: str) -> list[Path]:
-    """The folders of a side, separated by commas."""
     return [Path(word) for word in ([text] if Path(text).exists() else text.split(","))]
 
 

@@ -44,6 +44,23 @@ class LazyGroup(TyperGroup):
         return _StandIn(cmd_name, self)
 
 
+def lazy_group(summary: str, example: str, of: Mapping[str, Member]) -> typer.Typer:
+    """A group of commands without options of its own; `example` is one of its command lines."""
+
+    class Group(LazyGroup):
+        members = of
+
+    app = typer.Typer(
+        cls=Group,
+        help=summary,
+        epilog=f"Example: {example}",
+        no_args_is_help=True,
+        add_completion=False,
+    )
+    app.callback()(lambda: None)
+    return app
+
+
 class _StandIn(TyperCommand):
     """Has a command's summary, and imports the command when it is called."""
 

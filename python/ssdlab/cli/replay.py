@@ -8,8 +8,8 @@ import typer
 
 from ssdlab.cli.options import OutputOptions
 from ssdlab.cli.output import write_out
-from ssdlab.cli.run.experiment_command import experiment_command
-from ssdlab.cli.run.group import ConsentCommand
+from ssdlab.cli.run import ConsentCommand
+from ssdlab.cli.run.commands import experiment_command
 from ssdlab.experiments import Replay
 from ssdlab.runner.parameters import Parameters
 

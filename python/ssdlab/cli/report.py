@@ -61,7 +61,7 @@ def report(
 
 def _report_sweep(folder: Path, *, json: bool, html: Path | None) -> None:
     from ssdlab.api.sweep import open_sweep
-    from ssdlab.cli.sweep.output import print_sweep
+    from ssdlab.cli.sweep import print_sweep
 
     print_sweep(open_sweep(folder), json=json, html=html)
 

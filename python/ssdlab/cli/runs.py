@@ -95,7 +95,7 @@ def runs(
 
     Runs in the folders of an interleaved comparison or of a what-if are listed too.
     """
-    from ssdlab.api.runs import open_runs
+    from ssdlab.api.run import open_runs
 
     wanted = RunFilter(
         experiment, target, verdict, label, _day("--since", since), _day("--until", until, 1)
@@ -155,11 +155,11 @@ def _print_json(runs: list[Run]) -> None:
 
 
 def _write_parquet(path: Path, runs: list[Run]) -> None:
-    from ssdlab.api.runs import table_of
+    from ssdlab.api.run import runs_table
     from ssdlab.records import write_parquet
 
     try:
-        write_parquet(path, table_of(runs))
+        write_parquet(path, runs_table(runs))
     except OSError as error:
         raise UsageError(
             f"{path}: the table cannot be written ({error.strerror}); give a path that you may "

@@ -288,7 +288,6 @@ def _read_secret(file: Path | None, nvme_tcp: str | None) -> str | None:
 
 
 def _print_usage(console: Console, server: Server, options: ServeOptions) -> None:
-    """Prints the commands that attach it."""
     title = f"serving {options.name}, {format_size(server.capacity_bytes)}, until Ctrl-C"
     if server.address is None:
         _print(console, title)

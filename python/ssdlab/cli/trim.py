@@ -13,7 +13,7 @@ from ssdlab.errors import TargetError
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
-    from ssdlab.trim.trim import TrimResult
+    from ssdlab.trim import TrimResult
 
 app = typer.Typer(add_completion=False)
 _REACHED_SHARE = 0.5
@@ -41,7 +41,7 @@ def trim(
     if not path.exists():
         raise TargetError(f"{path} does not exist: give a directory on the file system")
     from ssdlab.records import encode_json
-    from ssdlab.trim.trim import trim as trim_now
+    from ssdlab.trim import trim as trim_now
 
     result = trim_now(path, force=not once)
     reaches = _reaches(result)

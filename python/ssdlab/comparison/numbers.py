@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ssdlab.analysis.contrast import Contrast, compare_findings, compare_measures
 from ssdlab.analysis.evidence import seconds_of
-from ssdlab.comparison.side import TURNS, Side, pair_runs
+from ssdlab.comparison.method import TURNS, Side, pair_runs
 from ssdlab.experiments.registry import EXPERIMENTS, cells_of
 from ssdlab.records import Run
 from ssdlab.stats import shift
@@ -55,8 +55,6 @@ class Number:
 
 @dataclass(frozen=True)
 class _Samples:
-    """The values of one number on both sides."""
-
     key: Key
     unit: str
     first: list[float]
@@ -122,7 +120,6 @@ def _repeated_number(samples: _Samples, *, paired: bool) -> Number:
 
 
 def _values(run: Run) -> dict[Key, tuple[str, float]]:
-    """The unit and value of every number of a run."""
     values: dict[Key, tuple[str, float]] = {}
     for name, finding in run.result.findings.items():
         if isinstance(finding.value, int | float) and not isinstance(finding.value, bool):

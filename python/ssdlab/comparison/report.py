@@ -125,7 +125,6 @@ class ComparisonReport:
 
 
 def _short(name: str) -> str:
-    """A side's name as a column heading."""
     return shorten(plain(name), _HEADING_LENGTH)
 
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ssdlab.comparison.method import Difference, check
+from ssdlab.comparison.method import Difference, Side, check
 from ssdlab.comparison.numbers import MARGIN, Number, numbers
-from ssdlab.comparison.side import Side
 from ssdlab.errors import UsageError
 from ssdlab.stats.shift import holm
 

@@ -1,11 +1,10 @@
 """Drives: twins and real ones behind one interface. The only importer of the native module."""
 
 from ssdlab._native import Drive, Server
-from ssdlab.device.control import Control, CutResult, Power
+from ssdlab.device.control import Control, CutResult, Power, Rates, Sample, Watcher
 from ssdlab.device.discard import DirectReader, discard, sync_file_system, trim_free
 from ssdlab.device.fio import FioJob, parse_fio, to_fio
-from ssdlab.device.host import HostLoad, HostWatch
-from ssdlab.device.jobs import OPS, Job, Op, Outcome, run_job
+from ssdlab.device.jobs import OPS, HostLoad, HostWatch, Job, Op, Outcome, run_job
 from ssdlab.device.kinds import (
     Aligned,
     Compressible,
@@ -22,21 +21,19 @@ from ssdlab.device.kinds import (
     decode,
     encode,
 )
-from ssdlab.device.memory import open_memory
 from ssdlab.device.real import (
     Engine,
     RealOptions,
     Verified,
     nop_rate,
     open_engine,
+    open_memory,
     open_null,
     open_real,
     verify,
 )
-from ssdlab.device.served import ServeOptions, serve
-from ssdlab.device.simulated import describe_twin, open_twin
 from ssdlab.device.traces import Replay, TraceStatistics, read_trace_statistics
-from ssdlab.device.watching import Rates, Sample, Watcher
+from ssdlab.device.twins import ServeOptions, describe_twin, open_twin, serve
 
 __all__ = [
     "OPS",

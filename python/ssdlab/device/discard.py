@@ -13,7 +13,6 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 _FITRIM: Final = 0xC0185879  # _IOWR('X', 121, struct fstrim_range)
@@ -55,12 +54,7 @@ class DirectReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._fd)
 
 

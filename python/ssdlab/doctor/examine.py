@@ -16,8 +16,9 @@ from ssdlab.doctor.report import Report
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.input_files import read_bytes
 from ssdlab.snapshot import File, Snapshot, Unread, decode
+from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.snapshot import Probes, file_record, largest, read_snapshot
-from ssdlab.storage_stack.trim import Roots, read_tables
+from ssdlab.storage_stack.trim.tables import read_tables
 from ssdlab.units import format_size
 from ssdlab.warning import MeasurementWarning
 

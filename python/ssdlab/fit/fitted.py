@@ -12,7 +12,6 @@ from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
 from ssdlab.errors import UsageError
 from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
-from ssdlab.fit.fit_input import FitInput
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import (
     CAPACITY,
@@ -25,6 +24,7 @@ from ssdlab.fit.objective import (
     measure_spare,
 )
 from ssdlab.fit.parameters import Estimate, SearchSpace, search_space
+from ssdlab.fit.results import FitInput
 from ssdlab.fit.search import Progress, Solution, candidate_profile, estimates, search
 from ssdlab.profiles.toml_edit import get_value, restore_value
 
@@ -159,7 +159,6 @@ def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source
 
 
 def _with_units(start: str, text: str, space: SearchSpace, estimate: Estimate) -> Estimate:
-    """An estimate of the search with the profile's values and units instead of factors."""
     key, low, high = estimate.key, estimate.low, estimate.high
     scale = next((scale for scale in space.scales if scale.key == key), None)
     if scale is not None:

@@ -1,13 +1,11 @@
 """Heal: rewrites in order the parts of live files that read slowly.
 
-options       what the user asked for
-select_files  the files that the given paths stand for
-refusal       whether a file may be rewritten, and by which method; no I/O
-pieces        range arithmetic, and which pieces are slow; no I/O
-speed         measures how fast each piece reads
-resume        ranges that an interrupted run already rewrote
-methods/      rewrites a range: one module for each kernel interface
-file          one file: measure, choose, rewrite, measure again
-device/       a whole block device
-outcome       the result, as `--json` prints it
+options   what the user asked for
+refusal   whether a file may be rewritten, and by which method; no I/O
+pieces    range arithmetic, and which pieces are slow; no I/O
+speed     measures how fast each piece reads
+methods/  rewrites a range: one module for each kernel interface
+file      selects files; one file: measure, choose, rewrite, measure again
+device/   a whole block device
+outcome   the result, as `--json` prints it
 """

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 from ssdlab.errors import DeviceFailure, Interrupted, SsdlabError, TargetError
 from ssdlab.heal.methods.copy import Copy
-from ssdlab.heal.methods.donor import Donor
 from ssdlab.heal.methods.move_extents import MoveExtents
-from ssdlab.heal.methods.rewriter import Rewriter
+from ssdlab.heal.methods.rewriter import Donor, Rewriter
 from ssdlab.heal.methods.share import Share
 from ssdlab.heal.options import HealOptions, ProgressCallback
 from ssdlab.heal.outcome import (
@@ -31,6 +31,7 @@ from ssdlab.heal.pieces import (
     average_speed,
     intersection,
     is_faster,
+    merge,
     overlapping_pieces,
     slow_ranges,
     split_into_chunks,
@@ -49,12 +50,12 @@ from ssdlab.heal.refusal import (
     no_space,
     refusal,
 )
-from ssdlab.heal.resume import CompletedRanges
 from ssdlab.heal.speed import ReadSpeedMeter
 from ssdlab.storage_stack.extents import merged
 from ssdlab.storage_stack.file_info import FileInfo, read_file_info
 
 PROBE_BYTES: Final = 16 << 20
+MIN_FILE_BYTES: Final = 1 << 20
 WHOLE_FILE: Final[Method] = "copy and exchange"
 """The method that rewrites a file completely or not at all."""
 
@@ -277,3 +278,94 @@ def _random(length: int) -> mmap.mmap:
     buffer = mmap.mmap(-1, length)  # page-aligned, as direct I/O requires
     buffer[:] = os.urandom(length)
     return buffer
+
+
+def select_files(paths: Iterable[Path]) -> tuple[list[Path], int]:
+    """The files in the order given, each once, and how many were skipped because they are small.
+
+    A directory stands for its regular files of 1 MiB or more on the same file system; symbolic
+    links in it are not followed. A file that is named directly is always selected.
+
+    Raises:
+        TargetError: a path does not exist.
+    """
+    selected: dict[tuple[int, int], Path] = {}
+    small = 0
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise TargetError(
+                f"{path}: {error.strerror}; give files, or directories that hold them"
+            ) from error
+        if not stat.S_ISDIR(status.st_mode):
+            selected.setdefault((status.st_dev, status.st_ino), path)
+            continue
+        for file, file_status in _regular_files(path, status.st_dev):
+            if file_status.st_size < MIN_FILE_BYTES:
+                small += 1
+            else:
+                selected.setdefault((file_status.st_dev, file_status.st_ino), file)
+    return list(selected.values()), small
+
+
+def _regular_files(directory: Path, device: int) -> list[tuple[Path, os.stat_result]]:
+    files = []
+    for folder, subfolders, names in os.walk(directory):
+        here = Path(folder)
+        subfolders[:] = sorted(name for name in subfolders if _is_on(here / name, device))
+        for name in sorted(names):
+            try:
+                status = (here / name).lstat()
+            except OSError:  # removed since it was listed
+                continue
+            if stat.S_ISREG(status.st_mode) and status.st_dev == device:
+                files.append((here / name, status))
+    return files
+
+
+def _is_on(path: Path, device: int) -> bool:
+    try:
+        return path.lstat().st_dev == device
+    except OSError:
+        return False
+
+
+class CompletedRanges:
+    """The ranges of a file that an interrupted run rewrote, kept in `folder`; None keeps nothing.
+
+    One text file for each healed file, named by device number and inode: one line `offset length`
+    for each finished range. It is removed when the heal is complete. A run that measures does not
+    need it: rewritten pieces read fast and are not chosen again.
+    """
+
+    def __init__(self, folder: Path | None, device_number: int, inode: int) -> None:
+        self._path = None if folder is None else folder / f"{device_number:x}-{inode:x}"
+
+    def ranges(self) -> list[Range]:
+        """The ranges on record; an incomplete last line is ignored."""
+        if self._path is None or not self._path.exists():
+            return []
+        lines = self._path.read_text().split("\n")[:-1]
+        words = [line.split() for line in lines]
+        return merge(
+            Range(int(pair[0]), int(pair[1]))
+            for pair in words
+            if len(pair) == 2 and pair[0].isdecimal() and pair[1].isdecimal()
+        )
+
+    def add(self, completed: Range) -> None:
+        """Records a range; after a failed write, nothing more is recorded."""
+        if self._path is None:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a") as file:
+                file.write(f"{completed.offset} {completed.length}\n")
+        except OSError:
+            self._path = None
+
+    def clear(self) -> None:
+        """Removes the record."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)

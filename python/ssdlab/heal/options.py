@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,3 +52,10 @@ class DeviceOptions:
     heal: HealOptions
     journal: Path | None
     freeze_ms: int = FREEZE_MS
+
+
+def default_state_folder() -> Path:
+    """The folder below the user's state directory (XDG base directories)."""
+    configured = os.environ.get("XDG_STATE_HOME", "")
+    root = Path(configured) if configured.startswith("/") else Path.home() / ".local" / "state"
+    return root / "ssdlab" / "heal"

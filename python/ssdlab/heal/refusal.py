@@ -7,9 +7,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from ssdlab.storage_stack.attributes import Attribute
 from ssdlab.storage_stack.extents import Extent, ExtentFlag, all_flags
-from ssdlab.storage_stack.file_info import FileInfo
+from ssdlab.storage_stack.file_info import Attribute, FileInfo
 from ssdlab.storage_stack.filesystem import (
     IN_PLACE,
     LOG_STRUCTURED,

@@ -24,9 +24,9 @@ from ssdlab.errors import TargetError
 from ssdlab.runner import written
 from ssdlab.runner.consent import check_content, require_consent
 from ssdlab.runner.testfile import TestFile, files_in_use, remove_leftovers
-from ssdlab.storage_stack.attributes import attribute_warnings
 from ssdlab.storage_stack.blockdev import BlockDevice, device_at, size_of
 from ssdlab.storage_stack.device_warnings import device_warnings
+from ssdlab.storage_stack.file_info import attribute_warnings
 from ssdlab.storage_stack.filesystem import mount_warnings
 from ssdlab.storage_stack.health.hardware import Temperature, link_bytes_per_s, temperature
 from ssdlab.storage_stack.in_use import in_use

@@ -2,11 +2,10 @@
 
     mounts           which mount holds a path
     filesystem       warnings about a file system and its mount options
-    attributes       warnings about a file's own attributes (chattr)
     space            free space, and how much of it a test may use
     extents          where a file's bytes are on the device (FIEMAP)
     cache            how much of a file is in the page cache
-    file_info        one file: attributes, extents, mount, drives
+    file_info        one file: attributes (chattr) with warnings, extents, mount, drives
     blockdev         one block device: size, identity, queue limits, transport
     device_warnings  warnings about the kind of a device
     layers           the devices under a mount or device, down to the drives

@@ -1,11 +1,16 @@
-"""One file: attributes, extents, mount, free space, drives; read-only.
+"""One file: attributes (chattr), extents, mount, free space, drives; read-only.
 
-Source: Documentation/ABI/testing/sysfs-fs-ext4 (journal_task), fs/xfs/libxfs/xfs_fs.h
-(XFS_IOC_FSGEOMETRY), proc(5) of /proc/swaps.
+Attributes do not show in the mount options. A new file inherits those of its directory: check the
+directory before you create a test file.
+
+Sources: ioctl_iflags(2), include/uapi/linux/fs.h, Documentation/ABI/testing/sysfs-fs-ext4
+(journal_task), fs/xfs/libxfs/xfs_fs.h (XFS_IOC_FSGEOMETRY), proc(5) of /proc/swaps.
 """
 
 from __future__ import annotations
 
+import enum
+import errno
 import fcntl
 import os
 import stat
@@ -15,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 from ssdlab.errors import TargetError
-from ssdlab.storage_stack.attributes import Attribute, attributes_of
 from ssdlab.storage_stack.blockdev import SYS, BlockDevice, device_by_number
 from ssdlab.storage_stack.extents import Extent, read_extents
 from ssdlab.storage_stack.filesystem import live_options
@@ -23,10 +27,106 @@ from ssdlab.storage_stack.layers import drives_of_mount
 from ssdlab.storage_stack.mounts import PROC, Mount, mount_of
 from ssdlab.storage_stack.pseudofile import read_text, unescape
 from ssdlab.storage_stack.space import Space, space_on
+from ssdlab.warning import MeasurementWarning
 
+_FS_IOC_GETFLAGS: Final = 0x80086601  # writes an int; the number says long
+_UNSUPPORTED: Final = (errno.ENOTTY, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _XFS_GEOMETRY: Final = 0x8100_587E  # _IOR('X', 126, struct xfs_fsop_geom of 256 bytes)
 _XFS_FLAGS_OFFSET: Final = 92
 _XFS_REFLINK: Final = 1 << 20
+
+
+class Attribute(enum.IntFlag):
+    """The inode flags that affect a measurement (FS_*_FL)."""
+
+    COMPRESSED = 0x4
+    IMMUTABLE = 0x10
+    APPEND_ONLY = 0x20
+    NO_COMPRESSION = 0x400
+    ENCRYPTED = 0x800
+    JOURNAL_DATA = 0x4000
+    EXTENTS = 0x8_0000  # ext4: mapped by extents, not by ext2's indirect blocks
+    VERITY = 0x10_0000
+    NO_COPY_ON_WRITE = 0x80_0000
+    DAX = 0x200_0000
+    INLINE_DATA = 0x1000_0000
+
+
+_WARNINGS: Final = {
+    Attribute.IMMUTABLE: MeasurementWarning(
+        "immutable",
+        "It has chattr +i (immutable) and cannot be written: remove the attribute with chattr -i.",
+        fatal=True,
+    ),
+    Attribute.APPEND_ONLY: MeasurementWarning(
+        "append-only",
+        "It has chattr +a (append-only), so data cannot be overwritten: remove the attribute with "
+        "chattr -a.",
+        fatal=True,
+    ),
+    Attribute.VERITY: MeasurementWarning(
+        "verity", "It has fs-verity, which makes it read-only: use another file.", fatal=True
+    ),
+    Attribute.JOURNAL_DATA: MeasurementWarning(
+        "data-journal",
+        "With chattr +j (data journalling), ext4 silently turns direct I/O into page-cache I/O: "
+        "remove the attribute with chattr -j.",
+    ),
+    Attribute.COMPRESSED: MeasurementWarning(
+        "compressed",
+        "With chattr +c, the file system compresses, so the drive gets fewer bytes than the test "
+        "writes: remove the attribute with chattr -c.",
+    ),
+    Attribute.ENCRYPTED: MeasurementWarning(
+        "encrypted",
+        "fscrypt encrypts its files, which uses CPU time, and direct I/O may fall back to the page "
+        "cache: use a directory that is not encrypted.",
+    ),
+    Attribute.DAX: MeasurementWarning(
+        "dax",
+        "With chattr +x (DAX), files are mapped directly to memory and the test does no block I/O: "
+        "remove the attribute with chattr -x.",
+    ),
+    Attribute.INLINE_DATA: MeasurementWarning(
+        "inline",
+        "The data is inline in the inode and has no blocks of its own: use a larger file.",
+    ),
+}
+
+
+def attributes_of(path: Path) -> Attribute | None:
+    """Attributes of an existing file or directory; None if its file system has no attributes.
+
+    Raises:
+        TargetError: it cannot be opened for reading.
+    """
+    try:
+        # O_NONBLOCK: opening a FIFO must not hang.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise TargetError(f"{path} cannot be opened for reading ({error.strerror})") from error
+    try:
+        answer = fcntl.ioctl(fd, _FS_IOC_GETFLAGS, bytes(8))
+    except OSError as error:
+        if error.errno in _UNSUPPORTED:
+            return None
+        raise
+    finally:
+        os.close(fd)
+    return Attribute(struct.unpack_from("=L", answer)[0])
+
+
+def attribute_warnings(path: Path) -> list[MeasurementWarning]:
+    """Warnings about a measurement on this file, or on a new file in this directory.
+
+    Codes: immutable, append-only, verity (fatal), data-journal, compressed, encrypted, dax,
+    inline.
+
+    Raises:
+        TargetError: it cannot be opened for reading.
+    """
+    attributes = attributes_of(path) or Attribute(0)
+    return [warning for attribute, warning in _WARNINGS.items() if attribute in attributes]
 
 
 @dataclass(frozen=True, slots=True)

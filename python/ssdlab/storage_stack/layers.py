@@ -6,7 +6,8 @@ device the file system of its backing file; below a btrfs file system all its me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssdlab.storage_stack.blockdev import (
@@ -19,6 +20,9 @@ from ssdlab.storage_stack.blockdev import (
 )
 from ssdlab.storage_stack.mounts import PROC, Mount, longest_prefix, read_mounts
 from ssdlab.storage_stack.pseudofile import read_text
+
+Tables = Mapping[str, tuple[str, ...]]
+"""By device-mapper name: the words of its table that `trim.tables` keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +119,25 @@ def drives_of_mount(mount: Mount, sys: Path = SYS, proc: Path = PROC) -> tuple[B
         for drive in drives_under(device, sys, proc):
             drives.setdefault(drive.name, drive)
     return tuple(drives.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """This machine's directories, or those of a captured tree.
+
+    `tables` come from `trim.tables.read_tables`, which only root can read.
+    """
+
+    sys: Path = SYS
+    proc: Path = PROC
+    etc: Path = Path("/etc")
+    run: Path = Path("/run")
+    tables: Tables = field(default_factory=dict)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether this machine is read, and not a captured tree."""
+        return self.proc == PROC
+
+
+LIVE = Roots()

@@ -23,8 +23,8 @@ import pyarrow as pa
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_bytes
 from ssdlab.records import encode_json, read_parquet, write_parquet, write_whole
-from ssdlab.sweep.design import SweepRun
-from ssdlab.sweep.local import Outcome
+from ssdlab.sweep.execute import Outcome
+from ssdlab.sweep.spec import SweepRun
 
 MANIFEST: Final = "sweep.json"
 RESULTS: Final = (

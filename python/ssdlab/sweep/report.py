@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.charts import Axis, Chart, dots
-from ssdlab.sweep.analysis.sensitivity import Effect
-from ssdlab.sweep.analysis.summary import NUMBERS, Point, Summary
+from ssdlab.sweep.analysis import NUMBERS, Effect, Point, Summary
 from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, format_number, label, number, plain, unit_of
 

@@ -187,7 +187,6 @@ class MessageSender:
         return self._closing
 
     def _begin_round(self, session: Session) -> int:
-        """Begins or resumes the round; returns its number."""
         answer = session.request(Frame.BEGIN, self._begin, Frame.WELCOME)
         with self._changed:
             self._drop_durable(answer["received"])
@@ -210,7 +209,6 @@ class MessageSender:
                 self._drop_durable(durable)
 
     def _drop_durable(self, durable: int) -> None:
-        """Removes the messages below number `durable` from the queue."""
         if not self._first <= durable <= self._first + len(self._queue):
             raise ProtocolError(
                 f"the witness acknowledged message {durable}, which was not sent to it"

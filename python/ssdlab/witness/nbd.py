@@ -33,8 +33,6 @@ _HAS_FLUSH, _HAS_FUA = 1 << 2, 1 << 3
 
 @dataclass
 class _Pending:
-    """A command without a reply yet."""
-
     done: threading.Event
     size: int = 0
     data: bytes = b""

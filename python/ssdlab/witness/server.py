@@ -126,7 +126,6 @@ class Server:
         self._receive(session, journal, request.get("session"))
 
     def _begin(self, journal: Journal, request: dict[str, Any]) -> dict[str, Any]:
-        """Begins or resumes a round; a verifier gets the state only."""
         if request["purpose"] == "write":
             if journal.is_closed:
                 raise UsageError(

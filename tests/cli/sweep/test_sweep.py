@@ -15,10 +15,9 @@ import pyarrow.dataset
 import pytest
 
 from ssdlab.api import sweep as api_sweep
-from ssdlab.cli.sweep import command
-from ssdlab.sweep.design import SweepRun
-from ssdlab.sweep.local import Outcome
-from ssdlab.sweep.worker import execute
+from ssdlab.cli import sweep as command
+from ssdlab.sweep.execute import Outcome, execute
+from ssdlab.sweep.spec import SweepRun
 
 Program = Callable[..., subprocess.CompletedProcess[str]]
 SPEC = """\

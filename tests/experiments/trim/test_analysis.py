@@ -10,7 +10,7 @@ import pytest
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.experiments.trim.analysis import conclude
 from ssdlab.records import Recording
-from ssdlab.storage_stack.trim import TrimLayer
+from ssdlab.snapshot import TrimLayer
 
 SIZE = 8.0
 YES = (

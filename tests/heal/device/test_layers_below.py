@@ -11,7 +11,7 @@ from stacks import SATA, VIRTUAL, sata_path
 from ssdlab.errors import TargetError
 from ssdlab.heal.device.refusal import require_rewritable
 from ssdlab.storage_stack.blockdev import device_by_name
-from ssdlab.storage_stack.roots import Tables
+from ssdlab.storage_stack.layers import Tables
 from ssdlab.storage_stack.trim.tables import parse_tables
 
 

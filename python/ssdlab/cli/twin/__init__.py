@@ -1,1 +1,29 @@
-"""`ssdlab twin`: the profiles of twins."""
+"""The group of `ssdlab twin`'s commands."""
+
+from __future__ import annotations
+
+from ssdlab.cli.lazy import Member, lazy_group
+
+_PROFILES = "ssdlab.cli.twin.profiles"
+
+app = lazy_group(
+    "List, show, check and fit the profiles of twins.",
+    "ssdlab twin show toshiba-xg5",
+    {
+        "list": Member(_PROFILES, "List the shipped twins and their errors in published tables."),
+        "show": Member(_PROFILES, "Show a twin's numbers, and the source of each."),
+        "check": Member(
+            _PROFILES,
+            "Check a profile: names the first key that is wrong and what it may be (status 2).",
+        ),
+        "fit": Member(
+            "ssdlab.cli.twin.fit",
+            "Fit a twin's numbers to a drive's results; warns of those that the results do not "
+            "determine.",
+        ),
+        "what-if": Member(
+            "ssdlab.cli.twin.what_if",
+            "Predict the effect of a change to a twin: two runs and a comparison.",
+        ),
+    },
+)

@@ -16,7 +16,7 @@ from ssdlab.cli import options
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
-    from ssdlab.fit.validation import TableErrors
+    from ssdlab.fit.published import TableErrors
 
 app = typer.Typer(add_completion=False)
 
@@ -30,7 +30,7 @@ def list_twins(*, json: options.Json = False) -> None:
     that table.
     """
     from ssdlab.device import describe_twin
-    from ssdlab.fit.validation import stored_errors
+    from ssdlab.fit.published import stored_errors
 
     errors = stored_errors()
     twins = {name: describe_twin(name, profiles.load(name)) for name in profiles.names()}

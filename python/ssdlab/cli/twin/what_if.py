@@ -16,7 +16,7 @@ from ssdlab import profiles
 from ssdlab.cli import options
 from ssdlab.cli.lazy import LazyGroup
 from ssdlab.cli.output import write_out
-from ssdlab.cli.run.group import app as experiments
+from ssdlab.cli.run import app as experiments
 from ssdlab.errors import UsageError
 from ssdlab.target import RESULTS, Twin, parse_profile
 

@@ -96,7 +96,6 @@ def serve(
 
 
 def _parse_range(text: str) -> tuple[int, int]:
-    """The bounds of N or N-M."""
     low, dash, high = text.partition("-")
     bounds = (low, high if dash else low)
     if not all(bound.isascii() and bound.isdecimal() and int(bound) for bound in bounds):

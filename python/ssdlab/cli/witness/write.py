@@ -125,7 +125,6 @@ def write(
 def _begin_request(
     target: str, size_bytes: int, plan: WriteOptions, state: dict[str, Any]
 ) -> dict[str, Any]:
-    """The BEGIN request of a round, which the witness keeps in its journal."""
     return {
         "run": plan.run.hex(),
         "session": os.urandom(8).hex(),

@@ -137,7 +137,6 @@ def _layer_name(layer: str) -> str:
 
 
 def _remedy(row: TrimLayer, device: Device | None) -> tuple[str, str]:
-    """The command, and its risk."""
     if device is None:
         return "", ""
     if "switched off" in row.why and device.discard_max_hw_bytes:

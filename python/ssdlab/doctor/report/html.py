@@ -6,9 +6,7 @@ from pathlib import Path
 
 from ssdlab.charts import Axis, Chart, bars, rule
 from ssdlab.doctor.checks.files import SLOW, reference_mib_per_s, slowdown, speed
-from ssdlab.doctor.report.page import Report
-from ssdlab.doctor.report.plot import MIB
-from ssdlab.doctor.report.words import SEVERITY_WORDS, file_line, rows, schedule
+from ssdlab.doctor.report.content import MIB, SEVERITY_WORDS, Report, file_line, rows, schedule
 from ssdlab.report.html import environment, put
 from ssdlab.snapshot import File
 from ssdlab.view import Column, Picture, Table, draw_figure

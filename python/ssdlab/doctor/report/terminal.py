@@ -11,9 +11,7 @@ from rich.text import Text
 
 from ssdlab.doctor.checks import Verdict
 from ssdlab.doctor.checks.files import reference_mib_per_s, slowdown, speed
-from ssdlab.doctor.report.page import Report
-from ssdlab.doctor.report.plot import columns
-from ssdlab.doctor.report.words import SEVERITY_WORDS, file_line, rows, schedule
+from ssdlab.doctor.report.content import SEVERITY_WORDS, Report, columns, file_line, rows, schedule
 from ssdlab.snapshot import File
 from ssdlab.wording import plain
 

@@ -9,8 +9,10 @@ from typing import Final
 import msgspec
 
 from ssdlab.runner.session import RunSession
+from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import BlockDevice, device_by_name
-from ssdlab.storage_stack.trim import TrimLayer, blocking_layer, discarded_bytes, used_bytes
+from ssdlab.storage_stack.trim.devices import discarded_bytes, used_bytes
+from ssdlab.storage_stack.trim.stack import blocking_layer
 
 MIB: Final = 1 << 20
 _VALUES: Final = {"yes": 1.0, "no": 0.0, "unknown": None}

@@ -26,17 +26,17 @@ from ssdlab.experiments.trim.counters import (
 )
 from ssdlab.experiments.trim.plan import MIB, Plan
 from ssdlab.runner.session import RunSession, Step
+from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import BlockDevice, device_at
 from ssdlab.storage_stack.extents import merged, read_extents
+from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.mounts import Mount, mount_of
-from ssdlab.storage_stack.trim import (
-    Roots,
-    TrimLayer,
+from ssdlab.storage_stack.trim.stack import (
     discards_online,
-    read_tables,
     trim_layers_of_device,
     trim_layers_of_mount,
 )
+from ssdlab.storage_stack.trim.tables import read_tables
 from ssdlab.units import format_size
 
 FIRST_WAIT_S: Final = 0.5

@@ -10,7 +10,6 @@ journal    a copy, on another drive, of what is about to be overwritten
 recover    after a crash: restores torn data, unless newer data may be there
 in_place   rewrites one window of an unmounted device
 frozen     rewrites one window of a mounted device, through the watchdog
-watchdog   the process that freezes and thaws the file system
-guard      the process that thaws it if the watchdog and its worker are killed together
+watchdog   the process that freezes and thaws the file system; the guard that thaws if it is killed
 kernel     freeze, thaw, free space and page cache of a mounted file system
 """

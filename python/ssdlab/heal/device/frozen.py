@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import msgspec
@@ -19,10 +18,9 @@ from ssdlab.device import sync_file_system
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.heal.device import kernel
 from ssdlab.heal.device.drive import DirectDevice
-from ssdlab.heal.device.guard import flush_and_thaw
 from ssdlab.heal.device.in_place import UNREADABLE, RunFields, armed_record
 from ssdlab.heal.device.journal import Journal
-from ssdlab.heal.device.watchdog import READY, Answer
+from ssdlab.heal.device.watchdog import READY, Answer, flush_and_thaw
 from ssdlab.heal.device.windows import (
     PAGE_BYTES,
     PROTECTED_BYTES,
@@ -187,12 +185,7 @@ class FrozenRewriter:
         """Returns itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends the watchdog."""
         self.close()
 

@@ -18,13 +18,18 @@ from ssdlab.storage_stack.blockdev import (
     partitions_of,
 )
 from ssdlab.storage_stack.filesystem import COPY_ON_WRITE, is_network
-from ssdlab.storage_stack.layers import backing_mount, drives_of_mount, drives_under, layers_under
+from ssdlab.storage_stack.layers import (
+    Tables,
+    backing_mount,
+    drives_of_mount,
+    drives_under,
+    layers_under,
+)
 from ssdlab.storage_stack.mounts import PROC, mount_of
 from ssdlab.storage_stack.pseudofile import read_text
-from ssdlab.storage_stack.roots import Tables
 from ssdlab.storage_stack.signatures import signatures
 from ssdlab.storage_stack.space import space_on
-from ssdlab.storage_stack.trim import read_tables
+from ssdlab.storage_stack.trim.tables import read_tables
 
 _PARITY: Final = frozenset({"raid4", "raid5", "raid6"})
 _STRIPE: Final = "a power cut while a stripe is written could damage the rest of the stripe"

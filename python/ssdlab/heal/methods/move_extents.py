@@ -19,8 +19,7 @@ import time
 from typing import Final
 
 from ssdlab.errors import DeviceFailure
-from ssdlab.heal.methods.donor import Donor
-from ssdlab.heal.methods.rewriter import FRAGMENTED, RewriteResult, open_same_file
+from ssdlab.heal.methods.rewriter import FRAGMENTED, Donor, RewriteResult, open_same_file
 from ssdlab.heal.pieces import Range
 from ssdlab.storage_stack.file_info import FileInfo
 

@@ -13,11 +13,9 @@ from ssdlab.storage_stack.health.hardware import (
     link_bytes_per_s,
     temperature,
 )
-from ssdlab.storage_stack.layers import directly_below, layers_under
+from ssdlab.storage_stack.layers import Roots, directly_below, layers_under
 from ssdlab.storage_stack.pseudofile import read_int, read_text
-from ssdlab.storage_stack.roots import Roots
-from ssdlab.storage_stack.trim.counters import used_bytes
-from ssdlab.storage_stack.trim.devices import device_layer
+from ssdlab.storage_stack.trim.devices import device_layer, used_bytes
 from ssdlab.storage_stack.trim.tables import data_starts
 
 

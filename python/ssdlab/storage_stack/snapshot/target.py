@@ -1,15 +1,20 @@
-"""The mounts and devices of a target, and the snapshot of all of them."""
+"""The mounts and devices of a target and of its machine, as one snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import platform
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from ssdlab.errors import TargetError
-from ssdlab.snapshot import Device, Mounted, Snapshot, Unread
+from ssdlab.snapshot import Device, Mounted, Snapshot, Swap, Unread
 from ssdlab.storage_stack.blockdev import (
     BlockDevice,
     device_at,
@@ -19,17 +24,101 @@ from ssdlab.storage_stack.blockdev import (
 )
 from ssdlab.storage_stack.filesystem import live_options, mount_warnings
 from ssdlab.storage_stack.health.report import read_health
-from ssdlab.storage_stack.layers import devices_of_mount, layers_under
+from ssdlab.storage_stack.health.smart import Runner, run_program
+from ssdlab.storage_stack.layers import (
+    Roots,
+    devices_of_mount,
+    drives_of_mount,
+    drives_under,
+    layers_under,
+)
 from ssdlab.storage_stack.mounts import Mount, longest_prefix, mount_of, read_mounts
-from ssdlab.storage_stack.roots import Roots
+from ssdlab.storage_stack.pseudofile import read_text, unescape
 from ssdlab.storage_stack.snapshot.devices import devices_under
-from ssdlab.storage_stack.snapshot.machine import lvm_discards, memory_bytes, swaps
-from ssdlab.storage_stack.snapshot.probes import Probes
-from ssdlab.storage_stack.trim import (
+from ssdlab.storage_stack.trim.stack import (
     discards_online,
     trim_layers_of_device,
     trim_layers_of_mount,
 )
+
+_KIB: Final = 1024
+_ISSUE: Final = re.compile(r"^\s*issue_discards\s*=\s*(\d)", re.MULTILINE)
+_MEMORY: Final = re.compile(r"^MemTotal:\s+(\d+) kB", re.MULTILINE)
+
+
+class Sizes(NamedTuple):
+    """Bytes of a file system: block size, total, free for ordinary users."""
+
+    block: int
+    total: int
+    free: int
+
+
+def sizes_of(mount_point: Path) -> Sizes | None:
+    """From statvfs; None on error."""
+    try:
+        stat = os.statvfs(mount_point)
+    except OSError:
+        return None
+    return Sizes(stat.f_frsize, stat.f_blocks * stat.f_frsize, stat.f_bavail * stat.f_frsize)
+
+
+def is_installed(program: str) -> bool:
+    """Whether a program is in PATH."""
+    return shutil.which(program) is not None
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Programs and system calls besides /sys and /proc; for a captured machine, pass others."""
+
+    as_root: bool = field(default_factory=lambda: os.geteuid() == 0)
+    kernel: str = field(default_factory=platform.release)
+    sizes: Callable[[Path], Sizes | None] = sizes_of
+    run: Runner = run_program
+    installed: Callable[[str], bool] = is_installed
+
+
+def swaps(roots: Roots) -> tuple[Swap, ...]:
+    """All active swap spaces, each with its drives."""
+    lines = (read_text(roots.proc / "swaps") or "").splitlines()[1:]
+    return tuple(_swap(line.split(), roots) for line in lines if line.strip())
+
+
+def _swap(fields: list[str], roots: Roots) -> Swap:
+    name = unescape(fields[0])
+    drives = _drives(name, roots)
+    return Swap(
+        name=name,
+        size_bytes=int(fields[2]) * _KIB,
+        used_bytes=int(fields[3]) * _KIB,
+        drives=tuple(drive.name for drive in drives),
+        in_memory=bool(drives) and all(drive.transport == "ram" for drive in drives),
+    )
+
+
+def _drives(name: str, roots: Roots) -> tuple[BlockDevice, ...]:
+    device = device_by_node(name, roots.sys)
+    if device is not None:
+        return drives_under(device, roots.sys, roots.proc)
+    mount = longest_prefix(Path(name), read_mounts(roots.proc), None)
+    return () if mount is None else drives_of_mount(mount, roots.sys, roots.proc)
+
+
+def memory_bytes(roots: Roots) -> int | None:
+    """Total memory of the machine (MemTotal)."""
+    match = _MEMORY.search(read_text(roots.proc / "meminfo") or "")
+    return None if match is None else int(match[1]) * _KIB
+
+
+def lvm_discards(roots: Roots) -> bool | None:
+    """Whether LVM discards the space that it frees (issue_discards); None without lvm.conf."""
+    text = read_text(roots.etc / "lvm" / "lvm.conf")
+    if text is None:
+        return None
+    match = _ISSUE.search(text)
+    return match is not None and match[1] != "0"
+
 
 _NO_HEALTH: Final = frozenset(
     {"virtio", "xen", "hyper-v", "loop", "ram", "nbd", "dm", "dm-crypt", "dm-lvm", "md", "bcache"}

@@ -1,33 +1,8 @@
 """Whether each layer under a path passes a TRIM, and how many bytes were discarded on each.
 
-    stack         the layers of a mount or device, from the top down; which layer blocks a TRIM
-    filesystems   whether a file system sends discards, and what triggers them
-    devices       whether a device passes discards
-    tables        the parts of device-mapper tables that sysfs does not show
-    counters      bytes discarded on a device, and bytes in use
+    stack     the layers of a mount or device, from the top down; which layer blocks a TRIM
+    devices   whether a device passes discards; bytes discarded on it, and in use
+    tables    the parts of device-mapper tables that sysfs does not show
 
 These are declarations: a drive may accept a TRIM and ignore it. `ssdlab run trim` measures that.
 """
-
-from ssdlab.snapshot import TrimLayer
-from ssdlab.storage_stack.roots import Roots
-from ssdlab.storage_stack.trim.counters import discarded_bytes, used_bytes
-from ssdlab.storage_stack.trim.filesystems import discards_online
-from ssdlab.storage_stack.trim.stack import (
-    blocking_layer,
-    trim_layers_of_device,
-    trim_layers_of_mount,
-)
-from ssdlab.storage_stack.trim.tables import read_tables
-
-__all__ = [
-    "Roots",
-    "TrimLayer",
-    "blocking_layer",
-    "discarded_bytes",
-    "discards_online",
-    "read_tables",
-    "trim_layers_of_device",
-    "trim_layers_of_mount",
-    "used_bytes",
-]

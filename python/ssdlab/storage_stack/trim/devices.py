@@ -1,9 +1,12 @@
-"""Whether a block device passes discards, by its queue limits and its kind.
+"""Whether a block device passes discards, and how many bytes were discarded on it.
 
-Source: Documentation/ABI/stable/sysfs-block (discard_max_bytes: 0 means no discards; root may set
-it below discard_max_hw_bytes), Documentation/admin-guide/md.rst, drivers/scsi/sd.c.
-`discard_zeroes_data` is always 0 since Linux 4.12. `write_zeroes_unmap_max_bytes` (Linux 6.17) is
-above 0 only if a device that unmaps guarantees zeros.
+By its queue limits and its kind. Source: Documentation/ABI/stable/sysfs-block (discard_max_bytes: 0
+means no discards; root may set it below discard_max_hw_bytes), Documentation/admin-guide/md.rst,
+drivers/scsi/sd.c. `discard_zeroes_data` is always 0 since Linux 4.12.
+`write_zeroes_unmap_max_bytes` (Linux 6.17) is above 0 only if the device guarantees zeros.
+
+Bytes: Documentation/block/stat.rst: field 14 is sectors discarded, of 512 bytes. It counts the
+requests of all programs that reached the driver, not what the device did with them.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ssdlab.snapshot import TrimLayer
-from ssdlab.storage_stack.blockdev import BlockDevice, directory_of
+from ssdlab.storage_stack.blockdev import SECTOR, SYS, BlockDevice, directory_of
+from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.pseudofile import read_int, read_text
-from ssdlab.storage_stack.roots import Roots
 from ssdlab.units import format_size
 
 Passes = Literal["yes", "no", "unknown"]
@@ -37,6 +40,9 @@ _NO_DISCARDS: Final = {
     "virtio": "the host offers no discards to this virtual disk",
 }
 _COMPOSED: Final = frozenset({"dm", "dm-crypt", "dm-lvm", "md", "bcache"})
+_READS: Final = 0  # field numbers from 0
+_WRITES: Final = 4
+_DISCARD_SECTORS: Final = 13
 
 
 def device_layer(device: BlockDevice, below: Sequence[BlockDevice], roots: Roots) -> TrimLayer:
@@ -172,3 +178,33 @@ def _ata(directory: Path) -> list[str]:
             texts = [read_text(path) for path in parent.glob("link*/dev*/ata_device/dev*/trim")]
             return [f"ATA TRIM {text}" for text in sorted(filter(None, texts))]
     return []
+
+
+def discarded_bytes(device: BlockDevice, sys: Path = SYS) -> int | None:
+    """Bytes discarded on this device or partition since it was attached.
+
+    None before Linux 4.19, and for devices without I/O statistics: some stacked devices always
+    report 0 reads and 0 writes.
+    """
+    words = (read_text(directory_of(device, sys) / "stat") or "").split()
+    if len(words) <= _DISCARD_SECTORS or words[_READS] == words[_WRITES] == "0":
+        return None
+    return int(words[_DISCARD_SECTORS]) * SECTOR
+
+
+def used_bytes(device: BlockDevice, sys: Path = SYS) -> int | None:
+    """Bytes allocated: of a loop device's backing file, or an NVMe namespace's utilisation (NUSE).
+
+    None for other devices, or if the file cannot be read. A drive may always report its capacity
+    (NUSE equals NCAP), and may update the value late.
+    """
+    directory = directory_of(device, sys)
+    backing = read_text(directory / "loop" / "backing_file")
+    if backing is not None:
+        try:
+            return Path(backing).stat().st_blocks * SECTOR
+        except OSError:
+            return None
+    blocks = read_int(directory / "nuse")
+    sector = device.logical_sector
+    return None if blocks is None or sector is None else blocks * sector

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ssdlab.storage_stack.blockdev import SECTOR
-from ssdlab.storage_stack.roots import Tables
+from ssdlab.storage_stack.layers import Tables
 
 _KNOWN_WORDS: Final = frozenset(
     {"crypt", "thin-pool", "thin", "linear", "striped", "raid", "integrity", "vdo", "cache"}

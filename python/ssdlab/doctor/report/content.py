@@ -1,14 +1,72 @@
-"""A storage stack as text: a row for each layer, a line for each file."""
+"""Content of the doctor's report, as text: the layers of the stack, files, read maps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from ssdlab.doctor.checks import Verdict
+from ssdlab.doctor.checks.files import SLOW
+from ssdlab.records import Finding
 from ssdlab.snapshot import Device, File, Mounted, Snapshot, TrimLayer
 from ssdlab.units import format_size
+from ssdlab.warning import MeasurementWarning
 from ssdlab.wording import plain
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The JSON object of `ssdlab doctor`.
+
+    `measures` has a row for each layer. `findings` are the verdicts by name, `verdicts` the same
+    with all details, the worst first. `warnings` lists what could not be read; `stack` is the
+    snapshot that was read.
+    """
+
+    ssdlab: str
+    target: str
+    duration_s: float
+    measures: list[dict[str, Any]]
+    findings: dict[str, Finding]
+    verdict: str
+    verdicts: list[Verdict]
+    warnings: list[MeasurementWarning]
+    stack: Snapshot
+
+
+_HEIGHTS: Final = "▁▂▃▄▅▆▇█"
+MIB: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Column:
+    """One bar: `sign` is a block character, or a blank if nothing was read (`mib_per_s` None)."""
+
+    sign: str
+    is_slow: bool
+    mib_per_s: float | None
+
+
+def columns(file: File, reference: float, width: int) -> list[Column]:
+    """At most `width` bars in the order of the file; full height is `reference` (MiB/s)."""
+    count = max(1, min(width, len(file.pieces)))
+    mib, seconds = [0.0] * count, [0.0] * count
+    for number, piece in enumerate(file.pieces):
+        at = number * count // len(file.pieces)
+        mib[at] += piece.length / MIB
+        seconds[at] += piece.seconds
+    return [_column(m, s, reference) for m, s in zip(mib, seconds, strict=True)]
+
+
+def _column(mib: float, seconds: float, reference: float) -> Column:
+    if not mib or not seconds:
+        return Column(" ", is_slow=False, mib_per_s=None)
+    speed = mib / seconds
+    height = min(len(_HEIGHTS) - 1, int(speed / reference * len(_HEIGHTS)))
+    return Column(_HEIGHTS[height], speed < SLOW * reference, speed)
+
 
 SEVERITY_WORDS: Final = {"bad": "BAD", "warn": "WARN", "note": "note", "good": "good"}
 _SHOWN_OPTIONS: Final = frozenset(

@@ -10,12 +10,12 @@ import typer
 from ssdlab.analysis.spare import SECTOR
 from ssdlab.cli.options import size_of
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.provision.steps import DriveSize, methods
 from ssdlab.storage_stack.blockdev import device_at, is_block_device
 from ssdlab.target import is_twin, parse_profile
 
 if TYPE_CHECKING:
-    from ssdlab.provision.plan import DriveInfo
+    from ssdlab.provision import DriveInfo
+
 
 app = typer.Typer(add_completion=False)
 _DEFAULT_SPARE: Final = 0.27
@@ -52,8 +52,8 @@ def provision(
     """
     info = _drive_info(target, size_of(visible), size_of(flash), twin)
     share = _share(spare, info)
-    from ssdlab.cli.provision import output
-    from ssdlab.provision.plan import RECOMMENDED_SPARE, gains
+    from ssdlab.cli import provision_output as output
+    from ssdlab.provision import RECOMMENDED_SPARE, DriveSize, gains, methods
 
     progress = output.progress(quiet=quiet or json)
     measured = [] if twin == "none" else list(gains(info, RECOMMENDED_SPARE, progress))
@@ -73,7 +73,7 @@ def _drive_info(
     if visible is not None:
         raise UsageError("--visible is for use without a target: a drive reports its capacity")
     if is_twin(target):
-        from ssdlab.provision.plan import info_of_twin
+        from ssdlab.provision import info_of_twin
 
         return info_of_twin(parse_profile(target), flash)
     path = Path(target)
@@ -81,13 +81,13 @@ def _drive_info(
         raise TargetError(
             f"{target} is not a block device: give a drive, as /dev/nvme0n1, or twin:NAME"
         )
-    from ssdlab.provision.plan import info_of_device
+    from ssdlab.provision import info_of_device
 
     return info_of_device(device_at(path), flash, simulated)
 
 
 def _info_of_sizes(flash: int, visible: int, twin: str | None) -> DriveInfo:
-    from ssdlab.provision.plan import DriveInfo, area_of
+    from ssdlab.provision import DriveInfo, area_of
 
     area = area_of(flash, visible)
     return DriveInfo(

@@ -1,4 +1,4 @@
-"""Builds the command of an experiment from its parameters."""
+"""The commands of `ssdlab run`: one for each experiment, made from its parameters, and `resume`."""
 
 from __future__ import annotations
 
@@ -101,12 +101,10 @@ def _option(field: Field) -> inspect.Parameter:
 
 
 def _argument_name(field: Field) -> str:
-    """The name under which typer passes the option to the command."""
     return field.parameter.off.lstrip("-").replace("-", "_") or field.name
 
 
 def _type_of(field: Field) -> Any:
-    """The type to which typer converts the option's text."""
     spelling = field.parameter.spelling
     if spelling is not None:
         return Literal[spelling.choices] if spelling.choices else str
@@ -116,7 +114,6 @@ def _type_of(field: Field) -> Any:
 
 
 def _values(parameters: type[Parameters], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Converts the command's arguments to those of the dataclass."""
     values = {}
     for field in parameters.described_fields().values():
         value = arguments[_argument_name(field)]
@@ -126,3 +123,29 @@ def _values(parameters: type[Parameters], arguments: dict[str, Any]) -> dict[str
             value = field.parameter.spelling.read(value)
         values[field.name] = value
     return values
+
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(
+    name="resume",
+    epilog="Example: ssdlab run resume ssdlab-runs/20261121-101500-aging-data-3f2a",
+)
+def run(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    *,
+    destroy_data: options.DestroyData = NO_CONSENT,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    yes: options.Yes = False,
+) -> int:
+    """Resume a run that was interrupted or killed.
+
+    Finished steps are kept. A block device is used in the state that the run left. In a directory
+    the test file is created again, so writes are repeated and only finished reads are kept. A twin
+    starts from the beginning: the same seed gives the same results.
+    """
+    from ssdlab.cli.run_experiment import resume_run
+
+    return resume_run(folder, destroy_data, options.OutputOptions(folder.parent, json, quiet, yes))

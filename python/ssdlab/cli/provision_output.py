@@ -14,8 +14,7 @@ from rich.text import Text
 
 from ssdlab.analysis.spare import SECTOR
 from ssdlab.cli.output import write_out
-from ssdlab.provision.plan import RECOMMENDED_SPARE, DriveInfo, Gain, ProgressCallback
-from ssdlab.provision.steps import Method
+from ssdlab.provision import RECOMMENDED_SPARE, DriveInfo, Gain, Method, ProgressCallback
 from ssdlab.records import Finding, encode_json
 from ssdlab.units import format_duration, format_size
 from ssdlab.wording import plain

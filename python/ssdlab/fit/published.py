@@ -1,7 +1,15 @@
-"""The published tables, and the values that the drives' twins give for them.
+"""The published tables, the values that the drives' twins give for them, and the twins' errors.
 
 Each twin runs the experiment in full, as `ssdlab run EXPERIMENT twin:NAME` does; `aging` on a file
-of 512 MiB, and the provisioning test on a sixteenth of the drive.
+of 512 MiB, and the provisioning test on a sixteenth of the drive. That takes minutes, so the errors
+are stored in `profiles/tables/held.toml`. After a change to a profile or the model, run
+`python bench/twins/held.py --write`.
+
+The provisioning test: random writes to a fixed area of a full drive that was erased before, or aged
+by long use. The drive is filled sequentially. *Erased*: then only the area is written, as often as
+in the published half hour. *Aged*: twice the whole capacity is written at random, then the area
+twice. The result is the rate of the next round over the area. `cargo bench -p ssdlab-workload
+--bench provisioning` runs it at full size.
 """
 
 from __future__ import annotations
@@ -9,10 +17,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ssdlab import profiles
 from ssdlab.analysis.evidence import Evidence
+from ssdlab.device import Drive, Job, open_twin, run_job
 from ssdlab.experiments.fragments import analysis as fragments_analysis
 from ssdlab.experiments.fragments import measure as fragments
 from ssdlab.experiments.fsync import analysis as fsync_analysis
@@ -22,11 +31,92 @@ from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.ageing import FINAL_FILE, twin_seconds
-from ssdlab.fit.published.provisioning import steady_rate
 from ssdlab.fit.results import published_rows
+from ssdlab.profiles.toml_edit import list_values, set_value
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import Twin
+
+Past = Literal["erased", "aged"]
+BLOCK: Final = 4096
+FILL_BLOCK: Final = 1 << 20
+FLASH: Final = 512 << 30
+AREA: Final = 40_000_000_000
+VISIBLE: Final = {512: 1_000_215_216 * 512, 400: 400_000_000_000}
+"""Visible bytes, by the gigabytes that the table states."""
+SCALE: Final = 1 / 16
+"""Share of the drive: 512 superblocks of the twin, 8 million mapping units."""
+HALF_HOUR: Final = 490_000_000_000 / AREA
+"""Rounds over the area in the published half hour."""
+COUNTED: Final = ("host_writes", "nand_host_writes", "nand_collection_writes")
+
+
+@dataclass(frozen=True)
+class SteadyRate:
+    """Requests per second in steady state, and write amplification (WAF)."""
+
+    per_s: float
+    waf: float
+
+
+def steady_rate(profile: str, visible_gb: int, past: Past, scale: float = SCALE) -> SteadyRate:
+    """The steady rate of random writes to the area.
+
+    Raises:
+        TargetError: the profile is invalid.
+    """
+    drive = _FilledDrive(profile, VISIBLE[visible_gb], scale)
+    if past == "aged":
+        drive.write_randomly(drive.visible, 2.0)
+        drive.write_randomly(drive.area, 2.0)
+    else:
+        drive.write_randomly(drive.area, HALF_HOUR - 1.0)
+    return drive.write_randomly(drive.area, 1.0)
+
+
+class _FilledDrive:
+    """A twin of the given visible capacity in bytes, filled sequentially."""
+
+    def __init__(self, profile: str, visible: int, scale: float) -> None:
+        text = set_value(profile, "drive.capacity", f"{visible // 1024} KiB")
+        text = set_value(text, "ftl.spare", 1 - visible / FLASH)
+        self.visible, self.area = (
+            int(size * scale) // FILL_BLOCK * FILL_BLOCK for size in (visible, AREA)
+        )
+        self.drive: Drive = open_twin("published", text, self.visible)
+        self.jobs = 0
+        self._write("sequential", FILL_BLOCK, self.visible, self.visible)
+
+    def write_randomly(self, length: int, times: float) -> SteadyRate:
+        """Writes `times` x `length` bytes at random to the first `length` bytes."""
+        before = self._counts()
+        per_s = self._write("random", BLOCK, length, int(times * length) // BLOCK * BLOCK)
+        host, own, moved = (now - then for now, then in zip(self._counts(), before, strict=True))
+        return SteadyRate(per_s, (own + moved) / host)
+
+    def _counts(self) -> list[int]:
+        counters = self.drive.counters()
+        assert counters is not None, "a twin counts"
+        return [counters[key] for key in COUNTED]
+
+    def _write(
+        self, pattern: Literal["sequential", "random"], block: int, length: int, amount: int
+    ) -> float:
+        """Requests per second of one write job."""
+        self.jobs += 1
+        job = Job(
+            op="write",
+            pattern=pattern,
+            length_bytes=length,
+            block_bytes=block,
+            amount_bytes=amount,
+            queue_depth=32,
+            seed=self.jobs,
+            interval_ms=60_000,
+        )
+        result = run_job(self.drive, job)
+        return result.requests / result.seconds
+
 
 MIB: Final = 1 << 20
 MB: Final = 10**6
@@ -175,3 +265,44 @@ _COMPARE: Final[dict[str, Callable[[Mapping[str, Any]], list[PublishedValue]]]] 
     "fragments": _fragments,
     "provisioning": _provisioning,
 }
+
+
+STORED: Final = "held.toml"
+"""File in the folder of tables: mean and worst error of each twin in each table."""
+
+
+@dataclass(frozen=True)
+class TableErrors:
+    """A twin's relative errors in one table: mean of the absolute values, and worst.
+
+    `fitted`: a number of the profile was fitted to this table.
+    """
+
+    table: str
+    mean_error: float
+    worst_error: float
+    fitted: bool
+
+
+def stored_errors() -> dict[str, list[TableErrors]]:
+    """The stored errors of each shipped twin, by the profile's name."""
+    text = (profiles.tables() / STORED).read_text(encoding="utf-8")
+    errors: dict[str, list[TableErrors]] = {name: [] for name in profiles.names()}
+    for row in tomllib.loads(text)["held"]:
+        name, table = row["twin"], row["table"]
+        is_fitted = is_fitted_to(name, table)
+        errors[name].append(TableErrors(table, row["mean_error"], row["worst_error"], is_fitted))
+    return errors
+
+
+def is_fitted_to(name: str, table: str) -> bool:
+    """Whether the source of any number of a profile is a fit to this table."""
+    phrase = SOURCE_PHRASES[table]
+    entries = list_values(profiles.load(name))
+    return any(entry["kind"] == "fitted" and phrase in entry["source"] for entry in entries)
+
+
+def table_errors(table: str, name: str, values: list[PublishedValue]) -> TableErrors:
+    """The errors of a twin's values in one table."""
+    errors = [abs(value.error) for value in values]
+    return TableErrors(table, sum(errors) / len(errors), max(errors), is_fitted_to(name, table))

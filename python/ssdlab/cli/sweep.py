@@ -13,8 +13,9 @@ from ssdlab.errors import Interrupted
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
-    from ssdlab.sweep.design import SweepRun
-    from ssdlab.sweep.spec import Spec
+    from ssdlab.api.sweep import Sweep
+    from ssdlab.sweep.spec import Spec, SweepRun
+
 
 app = typer.Typer(add_completion=False)
 
@@ -54,8 +55,7 @@ def run(
     same command resumes a sweep that was stopped; a run whose worker is lost is retried once. The
     report has each parameter's share of the variance, and the Pareto-optimal points.
     """
-    from ssdlab.sweep.design import plan_runs
-    from ssdlab.sweep.spec import read_spec
+    from ssdlab.sweep.spec import plan_runs, read_spec
 
     parsed, text = read_spec(spec)
     if dry_run:
@@ -63,7 +63,7 @@ def run(
         return 0
     from ssdlab.api.sweep import Where, execute_spec
     from ssdlab.cli.run_experiment import TerminalObserver
-    from ssdlab.cli.sweep.output import print_sweep
+    from ssdlab.cli.sweep import print_sweep
 
     observer = TerminalObserver(options.OutputOptions(json=json, quiet=quiet))
     sweep, interrupted = execute_spec(parsed, text, Where(workers, dask), out, observer)
@@ -75,7 +75,7 @@ def run(
 
 def _print_runs(spec: Spec, runs: list[SweepRun], *, json: bool) -> None:
     from ssdlab.records import encode_json
-    from ssdlab.sweep.worker import memory_of
+    from ssdlab.sweep.execute import memory_of
 
     if json:
         rows = [
@@ -97,3 +97,26 @@ def _print_runs(spec: Spec, runs: list[SweepRun], *, json: bool) -> None:
 
 def _format(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def print_sweep(sweep: Sweep, *, json: bool, html: Path | None) -> None:
+    """Prints the summary, or the JSON object; writes the page if `html` is given.
+
+    Raises:
+        UsageError: the page cannot be written.
+    """
+    from rich.console import Console
+
+    from ssdlab.records import encode_json
+    from ssdlab.report import render_group
+    from ssdlab.sweep.report import SweepPage
+
+    if html is not None:
+        sweep.save_html(html)
+    if json:
+        write_out(encode_json(sweep.as_json()))
+        return
+    console = Console()
+    render_group(SweepPage(sweep.summary), console)
+    for path in [sweep.folder] if html is None else [sweep.folder, html.resolve()]:
+        console.print(f" {path}", markup=False, highlight=False, soft_wrap=True)

@@ -16,8 +16,8 @@ from ssdlab.heal.options import (
     SLOWER_THAN,
     DeviceOptions,
     HealOptions,
+    default_state_folder,
 )
-from ssdlab.heal.resume import default_state_folder
 from ssdlab.target import NO_CONSENT, Consent, parse_consent
 from ssdlab.units import format_size, parse_size
 
@@ -121,7 +121,7 @@ def heal(
     if recovers and device is not None:
         if journal is None:
             raise UsageError("--recover needs the --journal FILE of the interrupted run")
-        from ssdlab.cli.heal.run import recover_device
+        from ssdlab.cli.heal_run import recover_device
 
         return recover_device(device, journal, json=json)
     _require_one(paths, device, for_device=bool(journal or in_place.given or recovers))
@@ -137,7 +137,7 @@ def heal(
         shared=shared,
         state_folder=default_state_folder(),
     )
-    from ssdlab.cli.heal.run import heal_device, heal_files
+    from ssdlab.cli.heal_run import heal_device, heal_files
 
     if device is not None:
         device_request = DeviceOptions(request, journal, freeze)

@@ -16,19 +16,15 @@ from typing import Final
 
 from ssdlab.device import sync_file_system, trim_free
 from ssdlab.errors import TargetError
+from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.filesystem import PSEUDO, is_network
+from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.space import space_on
-from ssdlab.storage_stack.trim import (
-    Roots,
-    TrimLayer,
-    blocking_layer,
-    discarded_bytes,
-    read_tables,
-    trim_layers_of_mount,
-    used_bytes,
-)
+from ssdlab.storage_stack.trim.devices import discarded_bytes, used_bytes
+from ssdlab.storage_stack.trim.stack import blocking_layer, trim_layers_of_mount
+from ssdlab.storage_stack.trim.tables import read_tables
 
 _ALL: Final = (1 << 64) - 1
 _COMPLETE_SHARE: Final = 0.5

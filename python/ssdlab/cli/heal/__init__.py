@@ -1,1 +1,0 @@
-"""The command `heal`: its options, its runs and its output."""

@@ -1,1 +1,0 @@
-"""The command `provision`: its options and its output."""

@@ -1,1 +1,0 @@
-"""`ssdlab sweep`: many runs from one spec."""

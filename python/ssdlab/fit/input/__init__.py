@@ -1,1 +1,0 @@
-"""Parsing and validation of results from runs and tables."""

@@ -1,1 +1,0 @@
-"""Published measurements of drives, and the same values measured on their twins."""

@@ -1,1 +1,0 @@
-"""Discards the free space of a file system and reports what reached the drive."""
