@@ -156,9 +156,7 @@ _FINDINGS: Final = {
 _PARAMETERS: Final = {
     "block_kib": "Requests",
     "read_share_percent": "Reads",
-    "in_flight": "In flight",
     "step_s": "Longest step",
-    "repeats": "Repeats",
 }
 VIEW: Final = View(
     "Cost of durable writes", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS

@@ -192,8 +192,6 @@ def _method(run: Run) -> Method:
 
 
 _FINDINGS: Final = {
-    "steady": "Steady",
-    "steady_from_round": "Steady from round",
     "iops": "Steady rate",
     "iops_cv": "Coefficient of variation of the rate",
     "waf": "Write amplification",
