@@ -140,7 +140,7 @@ def _method(run: Run) -> Method:
     meaning = (
         "The penalty is the speed of direct writes, one at a time, divided by the speed with "
         "fsync after each write. The class says what a flush does. Volatile: it waits for the "
-        "flash. Protected: the drive is known to have power-loss protection, so it need not wait. "
+        "flash. Protected: its maker states that it has power-loss protection, so it need not wait. "
         "Ignores flush: it is answered at once by a drive not known to be protected, which is a "
         "suspicion."
     )
