@@ -99,8 +99,8 @@ class View:
     """The report of one experiment.
 
     `pictures` draws one run and gets its number in the report; `overview` draws several runs in one
-    figure and gets the number of the first. `parameter_labels` are for parameters that are not
-    options: the registry adds the labels of the experiment's options.
+    figure and gets the number of the first. `finding_labels` and `parameter_labels` are needed only
+    if a label differs from the words of its key; the registry adds the labels of options.
     """
 
     title: str

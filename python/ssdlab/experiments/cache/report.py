@@ -127,7 +127,6 @@ def _method(run: Run) -> Method:
 
 
 _FINDINGS: Final = {
-    "buffer_mib": "Buffer",
     "slc_mib": "SLC cache",
     "refill_s": "Refilled by an idle time of",
     "lasting_mib_per_s": "Sustained speed",

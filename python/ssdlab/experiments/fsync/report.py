@@ -140,9 +140,9 @@ def _method(run: Run) -> Method:
     meaning = (
         "The penalty is the speed of direct writes, one at a time, divided by the speed with "
         "fsync after each write. The class says what a flush does. Volatile: it waits for the "
-        "flash. Protected: the drive is known to have power-loss protection, so it need not wait. "
-        "Ignores flush: it is answered at once by a drive not known to be protected, which is a "
-        "suspicion."
+        "flash. Protected: it need not wait, because the drive has power-loss protection according "
+        "to its maker. Ignores flush: it is answered at once by a drive not known to be protected, "
+        "which is a suspicion."
     )
     own = () if run.manifest.virtual else (_MEMORY, _ZEROS, _JOURNAL)
     return Method(done, meaning, (_FAST, _SLOW, *own))
@@ -156,9 +156,7 @@ _FINDINGS: Final = {
 _PARAMETERS: Final = {
     "block_kib": "Requests",
     "read_share_percent": "Reads",
-    "in_flight": "In flight",
     "step_s": "Longest step",
-    "repeats": "Repeats",
 }
 VIEW: Final = View(
     "Cost of durable writes", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS

@@ -154,16 +154,11 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-_FINDINGS: Final = {
-    "best_placement": "Best placement",
-    "best_without_hints": "Best without hints",
-}
 _PARAMETERS: Final = {
-    "placements": "Placements",
     "states": "Drives",
     "drive_writes": "Overwritten first",
     "host_us": "Host time per MiB",
 }
 VIEW: Final = View(
-    "Data placement and read speed", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
+    "Data placement and read speed", _table, _method, _pictures, _overview, {}, _PARAMETERS
 )

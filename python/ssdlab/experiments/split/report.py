@@ -75,13 +75,7 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-_PARAMETERS: Final = {
-    "window_mib": "Read at once",
-    "units_kib": "Command sizes",
-    "queue_depths": "Queue depths",
-    "repeats": "Repeats",
-}
-_FINDINGS: Final = {"split_penalty": "Split penalty"}
+_PARAMETERS: Final = {"window_mib": "Read at once", "units_kib": "Command sizes"}
 VIEW: Final = View(
-    "Cost of splitting a read", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
+    "Cost of splitting a read", _table, _method, _pictures, _overview, {}, _PARAMETERS
 )

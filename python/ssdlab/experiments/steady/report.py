@@ -175,7 +175,7 @@ def _method(run: Run) -> Method:
     meaning = (
         f"Steady state: the rates of the last {WINDOW} rounds differ by at most 20 % and their "
         "trend by at most 10 %, the rate did not change during the second half of the writes, and "
-        "the window began after twice the region, its spare and its caches were written. WAF is "
+        "the window began after twice the region, spare and caches together were written. WAF is "
         "flash writes per host write. Hidden spare is hidden / all flash, overprovisioning is the "
         "same flash / visible capacity."
     )
@@ -192,8 +192,6 @@ def _method(run: Run) -> Method:
 
 
 _FINDINGS: Final = {
-    "steady": "Steady",
-    "steady_from_round": "Steady from round",
     "iops": "Steady rate",
     "iops_cv": "Coefficient of variation of the rate",
     "waf": "Write amplification",

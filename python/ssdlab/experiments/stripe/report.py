@@ -122,16 +122,9 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-_FINDINGS: Final = {
-    "chunk_kib": "Chunk",
-    "stripe_kib": "Stripe",
-    "units": "Units",
-    "regular": "Regular",
-}
 _PARAMETERS: Final = {
     "block_kib": "Read at once",
-    "queue_depth": "Queue depth",
     "reads": "Reads for one reading",
     "repeats": "Repeats of the curve",
 }
-VIEW: Final = View("Stripe", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS)
+VIEW: Final = View("Stripe", _table, _method, _pictures, _overview, {}, _PARAMETERS)

@@ -105,5 +105,5 @@ def _method(run: Run) -> Method:
 
 
 _FINDINGS: Final = {"content_sensitive": "Faster with zeros"}
-_PARAMETERS: Final = {"step_s": "Longest random test", "runs": "Runs"}
+_PARAMETERS: Final = {"step_s": "Longest random test"}
 VIEW: Final = View("Benchmark suite", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS)

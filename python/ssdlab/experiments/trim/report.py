@@ -158,7 +158,6 @@ def _method(run: Run) -> Method:
 _FINDINGS: Final = {
     "reaches": "Reaches the flash",
     "layer": "Stopped by",
-    "reads_back": "Reads back",
     "waf_full": "WAF, full",
     "waf_trimmed": "WAF, half trimmed",
 }

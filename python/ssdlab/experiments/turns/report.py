@@ -63,7 +63,7 @@ VIEW: Final = replace(
         "latency_us_p50": "Median latency",
         "latency_us_p99": "99th percentile of latency",
     },
-    parameter_labels={"fio": "Job file", "turns": "Turns", "session": "Session"},
+    parameter_labels={"fio": "Job file"},
     # One side alone cannot be repeated.
     command=lambda run: f"ssdlab compare --interleave {plain(run.manifest.target)} ...",
 )

@@ -93,5 +93,5 @@ _FINDINGS: Final = {
     "latency_us_p50": "Median latency",
     "latency_us_p99": "99th percentile of latency",
 }
-_PARAMETERS: Final = {"jobs": "Jobs", "size_mib": "Region"}
+_PARAMETERS: Final = {"size_mib": "Region"}
 VIEW: Final = View("fio jobs", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS)
