@@ -39,9 +39,9 @@ def rows(body: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _folder() -> str:
-    described = inspect.getdoc(records) or ""
-    block = described.split("A run folder holds\n", 1)[1].rsplit("\n\n", 1)[0]
-    return "A run folder holds\n\n" + textwrap.indent(textwrap.dedent(block).strip("\n"), "    ")
+    _, _, files = (inspect.getdoc(records) or "").partition("\n\n")
+    assert files.startswith("manifest.json"), "the docstring of records lists the files"
+    return "A run folder holds\n\n" + textwrap.indent(files, "    ")
 
 
 def _section(name: str, body: str) -> str:

@@ -43,7 +43,7 @@ def test_runs_are_filtered_by_target_verdict_day_and_label(
 
     assert selected("--label", "FIRST") == ["aging"]
     assert selected("--target", "XG5") == ["aging", "split"]
-    assert selected("--verdict", "by commands") == ["split"]
+    assert selected("--verdict", "with commands") == ["split"]
     assert selected("--since", "2020-01-01", "--until", "2999-12-31") == ["aging", "split"]
     assert "of that time" in refused("runs", results, "--until", "2020-01-01")
     assert "give a date" in refused("runs", results, "--since", "yesterday")

@@ -91,12 +91,12 @@ def endless(tmp_path: Path) -> dict[str, Path]:
     paths["is a character device"].symlink_to("/dev/zero")
     os.mkfifo(paths["is a FIFO"])
     paths["is a directory"].mkdir()
-    with paths["at most"].open("wb") as file:
+    with paths["more than the limit"].open("wb") as file:
         file.truncate(1 << 40)
     return paths
 
 
-REASONS = ("is a character device", "is a FIFO", "is a directory", "at most")
+REASONS = ("is a character device", "is a FIFO", "is a directory", "more than the limit")
 CASES = [(words, "is a FIFO") for words in READS] + [(READS[0], reason) for reason in REASONS]
 
 
