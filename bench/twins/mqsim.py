@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ssdlab.device import Drive, Job, Replay, open_twin, read_trace_statistics, run_job
-from ssdlab.device.kinds import Aligned, Listed, Pattern, Said
+from ssdlab.device.kinds import Aligned, Listed, Pattern, WriteHint
 from ssdlab.profiles.toml_edit import set_value
 
 FOLDER: Final = Path(__file__).parents[2] / "examples/simulators"
@@ -229,9 +229,9 @@ def replay(text: str, trace: Path, *, filled: bool = False) -> Row:
     return row_of(drive, job)
 
 
-def _reads(trace: Path) -> list[tuple[int, int, Said]]:
+def _reads(trace: Path) -> list[tuple[int, int, WriteHint]]:
     """The trace's reads as (offset, bytes, hint), in whole pages and random order."""
-    reads: list[tuple[int, int, Said]] = []
+    reads: list[tuple[int, int, WriteHint]] = []
     for line in trace.read_text().splitlines():
         _, _, sector, count, kind = line.split()
         if kind == "1":

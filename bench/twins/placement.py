@@ -25,7 +25,7 @@ from typing import Any
 from ssdlab import profiles
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.placement.analysis import conclude
-from ssdlab.experiments.placement.drives import Changes, changed
+from ssdlab.experiments.placement.drives import Changes, edit_profile
 from ssdlab.experiments.placement.measure import Plan, measure
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
@@ -111,7 +111,7 @@ def main() -> None:
     cells: Cells = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(options.processes) as pool:
         path = Path(folder) / "small.toml"
-        path.write_text(changed(profiles.load("placement-study"), drive), encoding="utf-8")
+        path.write_text(edit_profile(profiles.load("placement-study"), drive), encoding="utf-8")
         run_seed = partial(run_once, f"twin:{path}", plan_of(options))
         for rows in pool.map(run_seed, range(options.seeds)):
             collect(cells, rows)

@@ -48,7 +48,7 @@ def test_bad_input_is_a_one_line_error(
     assert "job.fio.none cannot be read" in refused("run", "--fio", f"{job_file}.none", *TWIN)
     for line, message in (
         ("iodepth=0", "iodepth is 0; it must be a whole number"),
-        ("verify=crc32c", "verify is crc32c; may be left out"),
+        ("verify=crc32c", "verify is crc32c; it must be left out"),
         ("offset=2g", "less than the 2.004 GiB of the fio job file"),
     ):
         job_file.write_text(f"{JOB}{line}\n")
