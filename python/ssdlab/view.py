@@ -9,6 +9,7 @@ from typing import Any
 
 from ssdlab.charts import NARROW, WIDE, Line, Size, over_time
 from ssdlab.records import Run
+from ssdlab.target import parse_profile
 from ssdlab.wording import column, plain, quantity
 
 
@@ -137,5 +138,5 @@ def lines_of_runs(
 
 def short_names(runs: Sequence[Run], first: int) -> list[tuple[str, Run]]:
     """Each run with its number in the report and its target, such as "3: toshiba-xg5"."""
-    targets = [run.result.target.removeprefix("twin:") for run in runs]
+    targets = [parse_profile(run.result.target) for run in runs]
     return [(f"{first + at}: {targets[at]}", run) for at, run in enumerate(runs)]
