@@ -5,8 +5,8 @@
     run = ssdlab.open_target("twin:toshiba-xg5").run(ssdlab.Aging(quick=True), seed=1)
     run.verdict, run.findings["slowdown"].value, run.table().to_pandas()
 
-All that is listed in `__all__` is documented in `ssdlab.api`, and loaded when it is first used: the
-command line's help needs none of it.
+`ssdlab.api` documents all names in `__all__`. They are loaded when first used, so that the command
+line prints its help quickly.
 """
 # ruff: noqa: F405 -- the names of the list below come from the star imports; mypy checks them
 
@@ -50,7 +50,7 @@ __all__ += _experiments.__all__
 
 
 def __getattr__(name: str) -> Any:
-    """A name of `ssdlab.api`, which is loaded now."""
+    """Loads `ssdlab.api` and returns the object with this name."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("ssdlab.api"), name)

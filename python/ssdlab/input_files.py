@@ -1,6 +1,6 @@
 """Reads files given by users: regular files up to a size limit.
 
-So a read neither blocks (a FIFO, a terminal) nor exhausts memory (/dev/zero, a sparse file).
+This way a read neither blocks (a FIFO, a terminal) nor exhausts memory (/dev/zero, a sparse file).
 `storage_stack.pseudofile` reads /proc and /sys.
 """
 
@@ -16,7 +16,7 @@ from ssdlab.units import format_size
 
 MAX_TEXT_BYTES: Final = 64 << 20
 MAX_TABLE_BYTES: Final = 4 << 30
-"""For recorded tables and journals of the witness."""
+"""The size limit for recorded tables and the witness's journals."""
 _CHUNK: Final = 16 << 20
 _KINDS: Final = (
     (stat.S_ISDIR, "a directory"),

@@ -1,10 +1,10 @@
-"""A drive's spare, and what more spare gains on a twin of it. No real drive is written.
+"""A drive's spare, and the gain from more spare, simulated on a twin. Writes to no real drive.
 
 The twin is scaled down and filled in order. Then random 4 KiB writes at queue depth 32 overwrite
-its used space 1.5 times, and another 0.5 times while they are measured.
+its used space 1.5 times, and another 0.5 times for the measurement.
 
 The methods to leave a part of a drive unused are text: steps, commands and risks. Sources:
-blkdiscard(8), parted(8), hdparm(8) on -N, nvme-create-ns(1), mdadm(8). The unused part must be
+blkdiscard(8), parted(8), hdparm(8), nvme-create-ns(1), mdadm(8). The unused part must be
 discarded BEFORE it is hidden, and never written again: if it is formatted, resynced or wiped, the
 drive counts it as in use, and it is not spare.
 """
@@ -37,7 +37,7 @@ _ALIGNED: Final = 1 << 20
 
 @dataclass(frozen=True)
 class DriveInfo:
-    """A drive's spare with its source, and the twin that simulates it, if any; sizes in bytes."""
+    """A drive's spare, its source, and any twin that simulates the drive; sizes in bytes."""
 
     name: str
     model: str
@@ -64,7 +64,7 @@ class Gain:
 def info_of_twin(name: str, flash: int | None = None) -> DriveInfo:
     """A twin, by its name or file.
 
-    If the sizes of its model are published, they are used: those of a profile are rounded.
+    If sizes of the real model are published, they are used: those of a profile are rounded.
 
     Raises:
         TargetError: no such twin.
@@ -88,7 +88,7 @@ def info_of_twin(name: str, flash: int | None = None) -> DriveInfo:
 
 
 def info_of_device(device: BlockDevice, flash: int | None, twin: str | None) -> DriveInfo:
-    """A whole drive; `flash` and `twin` replace what is known from its model.
+    """A whole drive; `flash` and `twin` override the values known from its model.
 
     Raises:
         TargetError: it is a partition, or reports no size.
@@ -130,7 +130,7 @@ def area_of(flash: int, visible: int) -> SpareArea:
 
 
 def twin_like(model: str) -> str | None:
-    """The twin whose words all occur in a model's name, the longest; None if none matches."""
+    """The longest-named twin whose words all occur in a model's name; None if none matches."""
     words = model.lower().replace("-", " ").replace("_", " ").split()
     matching = [
         name
@@ -200,7 +200,7 @@ def _run(drive: Drive, job: Job) -> Outcome:
 
 
 def _write_counts(drive: Drive) -> tuple[int, int]:
-    """Mapping units written by the host, and written to flash for all causes."""
+    """Mapping units written by the host, and all mapping units written to flash."""
     counters = drive.counters()
     assert counters is not None, "a twin has counters"
     return counters["host_writes"], sum(counters[f"nand_{cause}_writes"] for cause in _WRITE_CAUSES)
@@ -226,7 +226,7 @@ class Method:
 
 @dataclass(frozen=True)
 class DriveSize:
-    """The drive of a plan; `visible` bytes now, of which `usable` are to be used afterwards."""
+    """The drive of a plan: `visible` bytes now, of which `usable` bytes are to stay in use."""
 
     node: str
     transport: str

@@ -158,7 +158,7 @@ class Manifest(msgspec.Struct, frozen=True):
     plan: dict[str, Any] = {}  # the experiment's plan and the target's options: for resuming
     wish: dict[str, Any] = {}
     label: str = ""  # set by the user
-    # Command-line options by name, without those at their default. None: an older version.
+    # Command-line options by name, without those at their default. None: from an older version.
     options: dict[str, str | bool] | None = None
 
 

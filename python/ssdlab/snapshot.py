@@ -1,7 +1,7 @@
 """The state of a storage stack as plain records, to and from JSON.
 
 `storage_stack.snapshot` fills a `Snapshot`, and `doctor` diagnoses it, maybe on another machine.
-None: not known. Sizes are in bytes.
+None means not known. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ssdlab.errors import UsageError
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A drive's SMART data; `source` names the programs that it is from.
+    """A drive's SMART data; `source` names the programs that read it.
 
     `worn` is the percentage of the rated endurance used. `spare_blocks` is the remaining percentage
     of the reserve for worn blocks, not the hidden flash; below `spare_blocks_least` the drive
@@ -107,8 +107,8 @@ class TrimLayer(msgspec.Struct, frozen=True, omit_defaults=True):
     `layer` is its kind: schedule, file system, partition, dm-crypt, LVM, thin pool, device mapper,
     md, bcache, loop, USB or drive. The schedule is whether discards are triggered automatically.
     `device` is a kernel name, or the mount point of a file system. `passes` is "yes", "no" or
-    "unknown", and `why` the evidence. `of_below`: it has no discards only because a device below
-    has none. `below_file`: it is below the backing file of a loop device, where a discard only
+    "unknown", and `why` the evidence. `of_below`: it rejects discards only because a device
+    below does. `below_file`: it is below the backing file of a loop device, where a discard only
     punches a hole in that file.
     """
 
@@ -167,7 +167,7 @@ class Piece(msgspec.Struct, frozen=True):
 class File(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file: `extents` is the number of joined extents with data.
 
-    `written_days` is the time since the last change; `cached_bytes` those in the page cache.
+    `written_days` is the time since the last change; `cached_bytes` are in the page cache.
     `not_read` is the reason why the file has no read map, or "". `unsteady` is the fraction of the
     slow pieces whose two fastest reads differ by half.
     """

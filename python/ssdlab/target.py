@@ -186,7 +186,7 @@ def parse_consent(value: Consent | bool | str | Path) -> Consent:
 
 
 def without_value(option: str) -> str:
-    """The option with the value that it has if the user gives none."""
+    """The option with the value assumed when the user gives it without one."""
     return f"{option}={_ANY_EMPTY}"
 
 

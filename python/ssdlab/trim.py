@@ -1,10 +1,9 @@
 """FITRIM, with the discards that reached each layer; a second pass if ext4 skipped trimmed groups.
 
-ext4 remembers, until it is unmounted, which block groups it has trimmed, and skips them, also if
+ext4 remembers, until it is unmounted, which block groups it has trimmed, and skips them, even if
 something else has written to the drive since; `mount -o remount` does not help. A FITRIM whose
-minimum length is greater than a group makes it forget (tested on Linux 6.18). XFS trims all free
-space each time. btrfs trims space that it never allocated only once per mount: there only a new
-mount helps.
+minimum length is greater than a group makes ext4 forget them (tested on Linux 6.18). XFS trims all
+free space each time. btrfs trims never-allocated space only once per mount: only a new mount helps.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from ssdlab.storage_stack.trim.tables import read_tables
 
 _ALL: Final = (1 << 64) - 1
 _COMPLETE_SHARE: Final = 0.5
-"""Of the free space; a pass that trimmed less has skipped groups that were trimmed before."""
+"""A pass that trimmed less than this share of the free space skipped groups trimmed before."""
 _SKIPS_TRIMMED: Final = frozenset({"ext4"})
 _EPERM, _EOPNOTSUPP, _ENOTTY, _EROFS = 1, 95, 25, 30
 
 
 @dataclass(frozen=True)
 class LayerResult:
-    """One layer: whether it declares that it passes TRIM, and the discarded bytes it counted.
+    """One layer: whether it says that it passes TRIM on, and the discarded bytes it counted.
 
     `sent` is None if the kernel does not count them. `used_before` and `used_after` are the bytes
     that the storage below reports as in use, None if it does not report them.
@@ -53,7 +52,7 @@ class LayerResult:
 
 @dataclass(frozen=True)
 class TrimResult:
-    """The result in bytes; `passes` are the bytes that the file system reported for each pass."""
+    """The result in bytes; `passes` has the bytes that the file system reported for each pass."""
 
     mount_point: str
     fs_type: str
@@ -76,7 +75,7 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
     """Trims the file system that holds `path`; with `force`, again if it skipped most free space.
 
     Raises:
-        TargetError: this user may not trim it, or it is not on a drive, or read-only.
+        TargetError: this user may not trim it, it is not on a drive, or it is read-only.
     """
     mount = mount_of(path)
     _require_on_drive(mount)
@@ -123,7 +122,7 @@ def _trim_passes(mount: Mount, free: int, *, force: bool) -> tuple[tuple[int, ..
 
 
 def _group_bytes(mount: Mount) -> int:
-    """Bytes of an ext4 block group: one block for each bit of a block. No free extent is longer."""
+    """Bytes of an ext4 block group, whose bitmap is one block. No free extent is longer."""
     block = os.statvfs(mount.mount_point).f_frsize
     return 8 * block * block
 

@@ -87,7 +87,7 @@ def _seconds(text: str, number: Fraction, unit: str) -> Fraction:
 
 
 def format_size(size_bytes: float) -> str:
-    """A size in binary units and four digits: 1536 is "1.5 KiB"."""
+    """A size in binary units with at most four digits: 1536 is "1.5 KiB"."""
     sign, rest = ("-", -size_bytes) if size_bytes < 0 else ("", size_bytes)
     for power, unit in enumerate(_BINARY):
         digits = f"{rest / 1024**power:.4g}"

@@ -47,7 +47,7 @@ def text_column(rows: Rows, key: str, label: str) -> tuple[Column, list[str]]:
 
 
 def number_column(rows: Rows, key: str, label: str, unit: str = "") -> tuple[Column, list[str]]:
-    """The numbers under `key`, with equally many decimal places; "-" where a row has none."""
+    """The numbers under `key`, with the same number of decimals; "-" where a row has none."""
     return Column(label, unit), column(row.get(key) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Warnings: reasons why a result may not be that of the drive."""
+"""Warnings: reasons why something other than the drive may have determined a result."""
 
 from __future__ import annotations
 

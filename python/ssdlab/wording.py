@@ -32,7 +32,7 @@ _UNITS: Final = {
 def plain(value: object) -> str:
     """`value` as text, with control and bidirectional characters replaced.
 
-    So text from outside cannot control a terminal or break an HTML page.
+    Text from outside then cannot control a terminal or break an HTML page.
     """
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", str(value))
 
@@ -91,7 +91,7 @@ def label(key: str, known: Mapping[str, str] | None = None) -> str:
 
 
 def quantity(key: str, value: Any) -> str:
-    """A value with the unit in which its name ends."""
+    """A value with the unit that its name ends in."""
     if value is None or value == "":
         return UNKNOWN
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""`Cell`: one measured value of an experiment, with a key that is the same in other runs.
+"""`Cell`: one value in the table of an experiment, with a key that is the same in other runs.
 
 A row of an experiment's `measures` has columns that identify a case and columns with measured
 values. `Columns` lists them, so that two runs, or a drive and its twin, can be compared by case.
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cell:
-    """One measured value; `repeats` are its single measurements, maybe empty.
+    """One measured value; `repeats` are the individual measurements (may be empty).
 
     `case` has the values of the columns `Columns.case`. `name` is the measured column; `unit` is
     "" if the name ends in the unit.
@@ -27,7 +27,7 @@ class Cell:
 
     @property
     def key(self) -> tuple[tuple[str | float, ...], str]:
-        """The identity of the cell, for comparing runs."""
+        """Identifies the value when runs are compared."""
         return self.case, self.name
 
     @property
@@ -42,7 +42,7 @@ class Cell:
 class Columns:
     """The columns of an experiment that identify a case, and those with measured values.
 
-    `repeats` maps a measured column to the column with its single measurements.
+    `repeats` maps a measured column to the column with its individual measurements.
     """
 
     case: tuple[str, ...]
@@ -51,10 +51,10 @@ class Columns:
 
 
 def cells(columns: Columns | None, measures: Iterable[Mapping[str, Any]]) -> list[Cell]:
-    """The cells of a run's `measures`, in order, without those that have no number.
+    """The numbers measured in a run's `measures`, in order; other values are omitted.
 
-    `columns` are `COLUMNS` of the experiment's module `analysis`. None: its rows are not cases but
-    points of a curve, and give no cells.
+    `columns` are `COLUMNS` of the experiment's module `analysis`. If None, its rows are points of a
+    curve, not cases, and give no cells.
     """
     if columns is None:
         return []

@@ -14,7 +14,7 @@ from ssdlab.stats.interval import ratio_interval
 
 @dataclass(frozen=True)
 class Contrast:
-    """A finding or a cell of both runs; `ratio` is second / first, `low` to `high` its interval.
+    """A finding or value of both runs; `ratio` is second / first, `low` to `high` its interval.
 
     `name` is the finding or the measured column, `case` the cell's case ("" for a finding). A value
     is None if its run does not have it. `ratio` is None for missing values, text and truth values.
@@ -65,7 +65,7 @@ def _compare_cells(one: Cell, other: Cell) -> Contrast:
 def _ratio_of_findings(
     one: Finding | None, other: Finding | None
 ) -> tuple[float | None, float | None, float | None]:
-    """Ratio and interval: half widths of the logarithms are added in quadrature."""
+    """Ratio and its interval: half widths on a log scale are added in quadrature."""
     if one is None or other is None:
         return None, None, None
     first, second = _positive_number(one.value), _positive_number(other.value)
@@ -80,7 +80,7 @@ def _ratio_of_findings(
 
 
 def _half_widths(finding: Finding) -> tuple[float, float] | None:
-    """Of the logarithm, below and above the value; None without positive bounds."""
+    """Half widths of the log interval below and above the value; None without positive bounds."""
     value, low, high = (_positive_number(x) for x in (finding.value, finding.low, finding.high))
     if value is None or low is None or high is None:
         return None

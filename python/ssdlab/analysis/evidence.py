@@ -16,7 +16,7 @@ _DOUBTFUL: Final = frozenset(
         *("ceiling", "link-speed", "unwritten"),
     }
 )
-"""Warnings after which a result may not be that of the drive."""
+"""Warnings that something other than the drive may have determined the result."""
 ENDINGS: Final = {"interrupted": "Interrupted", "failed": "Failed", "complete": "Ended"}
 
 
@@ -60,7 +60,7 @@ def seconds_of(step: Mapping[str, Any]) -> float:
 
 
 def qualified(sentence: str, warnings: frozenset[str]) -> str:
-    """The sentence; marked as doubtful if a warning says that it may not be the drive."""
+    """The sentence, marked as doubtful if a warning says that the result may not be the drive's."""
     if _DOUBTFUL.intersection(warnings):
         return f"{sentence.rstrip('.')}; doubtful, see the warnings."
     return sentence

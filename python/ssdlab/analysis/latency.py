@@ -32,7 +32,7 @@ class Latencies:
         return {f"latency_us_{name}": getattr(self.us, name) for name in SHARES}
 
     def unsupported(self) -> str | None:
-        """The missing percentiles and the requests that they need; None if none is missing."""
+        """The missing percentiles and how many requests each needs; None if none is missing."""
         missing = [name for name in SHARES if getattr(self.us, name) is None]
         if not missing:
             return None
@@ -48,7 +48,7 @@ def percentile_label(name: str) -> str:
 
 
 def latencies_by_op(tables: Mapping[str, pa.Table], steps: Iterable[int]) -> dict[str, Latencies]:
-    """The latencies of the steps together, by operation, in the order of `OPS`."""
+    """The pooled latencies of the steps, by operation, in the order of `OPS`."""
     groups = latencies_by_group(tables, dict.fromkeys(steps, 0))
     return {op: latencies for (_, op), latencies in groups.items()}
 
@@ -56,7 +56,7 @@ def latencies_by_op(tables: Mapping[str, pa.Table], steps: Iterable[int]) -> dic
 def latencies_by_group(
     tables: Mapping[str, pa.Table], groups: Mapping[int, int]
 ) -> dict[tuple[int, str], Latencies]:
-    """The latencies of the steps of each group together, by operation, both in order.
+    """The pooled latencies of each group of steps, by operation, both in order.
 
     `groups` maps a step to its group; other steps are ignored. The operation is "" if the run did
     not record latencies by operation.
@@ -79,7 +79,7 @@ def latencies_by_group(
 
 
 def latencies_of_steps(tables: Mapping[str, pa.Table], steps: Iterable[int]) -> Latencies:
-    """The latencies of all requests of the steps together."""
+    """The pooled latencies of all requests of the steps."""
     table = tables["latency"]
     rows = table.filter(pc.is_in(table["step"], pa.array(list(steps), pa.uint32())))
     return _latencies(rows["latency_ns"].to_numpy(), rows["count"].to_numpy())
@@ -88,7 +88,7 @@ def latencies_of_steps(tables: Mapping[str, pa.Table], steps: Iterable[int]) -> 
 def _columns(
     table: pa.Table, selected: Column, groups: Mapping[int, int]
 ) -> tuple[Column, Column, Column]:
-    """Of the selected rows: group and operation as one key, latency in ns, count."""
+    """Columns of the selected rows: key (group and operation), latency in ns, count."""
     steps, inverse = np.unique(table["step"].to_numpy()[selected], return_inverse=True)
     group = np.array([groups[int(step)] for step in steps], dtype=np.int64)[inverse]
     op = table["op"].to_numpy()[selected] if "op" in table.column_names else 0

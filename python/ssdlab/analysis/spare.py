@@ -1,9 +1,9 @@
 """A drive's spare area, by both definitions in use, and the usable bytes for a given spare.
 
 Spare is hidden flash / ALL flash; overprovisioning is hidden flash / visible capacity. The
-published test of two 840 Pro uses spare: 1000215216 sectors of 512 bytes on 512 GiB of flash are
-6.85 %; its second example, the 850 Pro with 128 GB on 129 GiB, is 7.6 %. Data sheets mostly give
-overprovisioning.
+published test of two 840 Pro drives uses spare: 1000215216 sectors of 512 bytes on 512 GiB of flash
+are 6.85 %; its second example, the 850 Pro with 128 GB on 129 GiB, is 7.6 %. Data sheets mostly
+give overprovisioning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write amplification from spare area and the reverse, and write amplification from write costs.
+"""Write amplification from the spare area, the inverse, and write amplification from write times.
 
 For uniform random writes over the visible capacity. `alpha` is flash / visible capacity: spare
 (hidden / all) is 1 - 1 / alpha, and overprovisioning (hidden / visible) is alpha - 1. A drive's
@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 UNITS_PER_PAGE: Final = 4
 """Mapping units of 4 KiB in a page of 16 KiB, as in most drives since 2013."""
 BY_POLICY: Final = (0.87, 1.33)
-"""WAF of other victim policies over the closed form, at 5 to 40 % spare: greedy with superblocks of
-64 units is 0.87 to 0.99 of it, the emptiest of three random ones 1.14 to 1.18, of two 1.26 to 1.33.
-Real superblocks have thousands of units."""
+"""WAF of other victim policies / the closed form, at 5 to 40 % spare and with superblocks of 64
+units: 0.87 to 0.99 for greedy, 1.14 to 1.18 for the emptiest of three random superblocks, 1.26 to
+1.33 for the emptier of two. Real superblocks have thousands of units."""
 
 
 class Bracket(NamedTuple):
@@ -53,7 +53,7 @@ def spare_from_alpha(alpha: float) -> float:
 def waf_from_costs(steady: float, alone: float, read: float) -> Bracket | None:
     """WAF from seconds per byte: steady writes, writes without relocation, random 4 KiB reads.
 
-    A host byte costs WAF programs, and the senses of the WAF - 1 relocated bytes. If senses are
+    A host byte costs WAF programmed bytes and the senses of WAF - 1 relocated bytes. If senses are
     free, WAF is steady / alone: the upper bound. If a sense occupies its die as long as a random
     host read, WAF is (steady / alone + r) / (1 + r) with r = senses per relocated unit x read /
     alone: the lower bound. The value is their geometric mean. None if steady writes do not cost

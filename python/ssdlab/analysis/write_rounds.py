@@ -68,7 +68,7 @@ def _latency(table: pa.Table, step: int) -> dict[str, float | None]:
 
 
 def waf_between(evidence: Evidence, first: int, last: int) -> float | None:
-    """Flash writes / host writes of the steps from `first` to before `last`, by drive counters.
+    """Flash writes / host writes of the steps from `first` until `last` begins, by drive counters.
 
     None if the counters were not read, or their resolution is too coarse.
     """
@@ -110,7 +110,7 @@ def joined(columns: Sequence[Columns]) -> Progress:
 
 
 def intervals(evidence: Evidence, step: dict[str, Any]) -> Columns:
-    """Seconds and bytes of a step's intervals; gaps between intervals count to the earlier one."""
+    """Seconds and bytes of a step's intervals; each includes the gap before the next interval."""
     starts, amounts = _columns_of(evidence.tables["intervals"], step["step"], ("start_ns", "bytes"))
     spans = np.diff(np.append(starts.astype(np.int64), step["end_ns"]))
     kept = spans > 0
@@ -118,6 +118,6 @@ def intervals(evidence: Evidence, step: dict[str, Any]) -> Columns:
 
 
 def _columns_of(table: pa.Table, step: int, names: Sequence[str]) -> list[NDArray[np.uint64]]:
-    """Columns of a step; with NumPy, since Arrow would start threads of its own."""
+    """Columns of a step; selects with NumPy, since Arrow would start threads of its own."""
     selected = table["step"].to_numpy() == step
     return [table[name].to_numpy()[selected] for name in names]

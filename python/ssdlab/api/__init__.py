@@ -1,9 +1,9 @@
-"""ssdlab as Python programs use it, and the command line too: what `import ssdlab` offers.
+"""The Python interface of ssdlab (`import ssdlab`), which the command line also uses.
 
-`open_target` names what is measured, `Target.run` asks it a question and keeps the run,
-`open_run` and `open_runs` read back what was kept, `compare` holds runs against each other,
-`compare_in_turns` measures several now, `run_sweep` runs many twins. Nothing here prints; what goes
-wrong is an `SsdlabError`.
+`open_target` opens a twin, a directory or a block device, and `Target.run` runs an experiment on it
+and saves the run. `open_run` and `open_runs` read saved runs, `compare` compares them,
+`compare_in_turns` measures several targets in turns, and `run_sweep` runs many twins. Nothing here
+prints; every error is an `SsdlabError`.
 """
 
 from ssdlab.api.comparison import Comparison, compare

@@ -1,4 +1,4 @@
-"""`Comparison`: runs compared with runs: ratios, 95 % intervals, verdicts."""
+"""`Comparison`: compares runs, and gives ratios, 95 % intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SideSource = RunSource | Sequence[RunSource]
 
 @dataclass(frozen=True)
 class Comparison(Reportable):
-    """Sides compared with the first of them.
+    """A comparison of sides with the first side.
 
-    A notebook shows its report, as `ssdlab compare --html` does. `found` has all details.
+    A notebook shows the report that `ssdlab compare --html` writes. `found` has all details.
     """
 
     found: verdict.Comparison
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """A word for each other side: faster, slower, ..., no difference shown, not judged."""
+        """Verdict by side, without the first: faster, slower, no difference shown, not judged."""
         return {other.side.name: other.verdict for other in self.found.others}
 
     @property
@@ -47,7 +47,7 @@ class Comparison(Reportable):
         return [difference.sentence for difference in self.found.differences]
 
     def table(self) -> pa.Table:
-        """A row for each number of each side: reference, other, ratio, low and high (95 %), p."""
+        """A row for each compared number: reference, other, ratio, low and high (95 %), p."""
         return table_of(self._contrasts())
 
     def as_json(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def compare(*sides: SideSource, settings: bool = False) -> Comparison:
 
 
 def unique_name(name: str, others: Sequence[str]) -> str:
-    """The name, with a number appended if another side has it."""
+    """The name, with a number appended if another side already has this name."""
     same = sum(other == name or other.startswith(f"{name} (") for other in others)
     return f"{name} ({same + 1})" if same else name
 

@@ -1,4 +1,4 @@
-"""`Run`: a recorded run with its findings; `Runs`: the runs of a results folder as a dataset."""
+"""`Run`: a saved run with its findings; `Runs`: the runs of a results folder as a dataset."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FINDING: Final = "finding."
 
 
 class Reportable(ABC):
-    """Has the report that `ssdlab ... --html` writes."""
+    """An object with a report, for a notebook or an HTML file."""
 
     @abstractmethod
     def _report_content(self) -> tuple[list[records.Run], GroupReport | None]:
-        """The runs of the report, and the report on them as a group."""
+        """The runs to report on, and the report on all of them together, if any."""
 
     def _repr_html_(self) -> str:
-        """The report for a notebook, with the same content as the page."""
+        """The report for a notebook, with the same content as the HTML file."""
         return html_part(*self._report_content())
 
     def save_html(self, path: Path | str) -> Path:
@@ -69,8 +69,8 @@ def _column(values: list[Any]) -> pa.Array:
 class Run(Reportable):
     """One run: experiment, target, measures, findings, verdict.
 
-    A notebook shows its report, as `ssdlab report --html` does. `record` has the contents of its
-    folder.
+    A notebook shows the report that `ssdlab report --html` writes. `record` has the contents of the
+    run folder.
     """
 
     record: records.Run
@@ -87,7 +87,7 @@ class Run(Reportable):
 
     @property
     def outcome(self) -> str:
-        """complete, interrupted or failed."""
+        """How the run ended: complete, interrupted or failed."""
         return self.record.manifest.outcome
 
     @property
@@ -97,7 +97,7 @@ class Run(Reportable):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The parameters; names end in their units."""
+        """The parameters by name; a name ends in the unit."""
         return self.record.result.parameters
 
     @property
@@ -107,18 +107,18 @@ class Run(Reportable):
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The result of the run in one sentence."""
         return self.record.result.verdict
 
     @property
     def warnings(self) -> list[MeasurementWarning]:
-        """Reasons to doubt the numbers: a code for scripts and a sentence."""
+        """Reasons to doubt the numbers, each with a code for scripts and a sentence."""
         return self.record.result.warnings
 
     def table(self, name: str = MEASURES) -> pa.Table:
         """The measures, or a recorded table: `steps`, `intervals`, `latency`, ...
 
-        Column names end in their units. Use `.to_pandas()`, or `from_arrow` of polars.
+        Column names end in the unit. Convert with `.to_pandas()`, or `polars.from_arrow`.
 
         Raises:
             UsageError: there is no such table.
@@ -155,7 +155,7 @@ def resume(
 ) -> Run:
     """Resume a run that was interrupted or killed, in its folder.
 
-    Steps that were measured are kept. For a block device, pass `destroy_data` again.
+    Completed steps are not repeated. For a block device, pass `destroy_data` again.
 
     Raises:
         UsageError: the run is complete, or cannot be resumed.
@@ -166,7 +166,7 @@ def resume(
 
 
 def completed(record: records.Run) -> Run:
-    """The record as a `Run`.
+    """A `Run` from the record of a run that was not interrupted.
 
     Raises:
         Interrupted: Ctrl-C stopped the run; the message names its folder.
@@ -181,7 +181,7 @@ def completed(record: records.Run) -> Run:
 
 @dataclass(frozen=True)
 class Runs(Reportable):
-    """A sequence of runs, oldest first; `unreadable` has the reasons why others are missing."""
+    """A sequence of runs, oldest first; `unreadable` says why some folders are not in it."""
 
     members: tuple[Run, ...]
     unreadable: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ class Runs(Reportable):
         return self.members[at]
 
     def table(self) -> pa.Table:
-        """A row for each run: target, start, verdict, ..., and a column `finding.NAME` for each.
+        """A row for each run: target, start, verdict, ..., and `finding.NAME` for each finding.
 
         Numbers and truth values (1, 0) are float64; a finding that is text in any run is text.
         """
@@ -214,7 +214,7 @@ def open_runs(folder: Path | str = RESULTS) -> Runs:
     """All finished runs of a results folder, oldest first, including those measured in turns.
 
     Raises:
-        UsageError: the folder has none.
+        UsageError: the folder has no finished runs.
     """
     results = [_read(path) for path in _folders(Path(folder))]
     members = tuple(Run(result) for result in results if isinstance(result, records.Run))
@@ -222,7 +222,7 @@ def open_runs(folder: Path | str = RESULTS) -> Runs:
 
 
 def _folders(path: Path) -> list[Path]:
-    """As `records.find_runs`, and one level deeper: sides measured in turns, runs of a what-if."""
+    """As `records.find_runs`, but also one level deeper: runs in turns, and what-if runs."""
     if (path / "manifest.json").is_file():
         return [path]
     try:
@@ -243,7 +243,7 @@ def _read(path: Path) -> records.Run | str:
 
 
 def runs_table(runs: Sequence[records.Run]) -> pa.Table:
-    """As `Runs.table`."""
+    """The table that `Runs.table` returns."""
     rows = [_row(run) for run in runs]
     names = dict.fromkeys(name for row in rows for name in row)
     columns: dict[str, Any] = {}

@@ -42,7 +42,7 @@ SWEEPS: Final = Path("ssdlab-sweeps")
 
 @dataclass(frozen=True)
 class Where:
-    """Where runs are executed: local processes [one for each core], or a Dask cluster's address."""
+    """Where runs are executed: in local processes [one for each core], or on a Dask cluster."""
 
     workers: int | None = None
     dask: str | None = None
@@ -52,7 +52,7 @@ class Where:
 class Sweep(Reportable):
     """A sweep's dataset and its summary.
 
-    A notebook shows it as `ssdlab sweep --html` does.
+    A notebook shows the report that `ssdlab sweep --html` writes.
     """
 
     dataset: Dataset
@@ -64,7 +64,7 @@ class Sweep(Reportable):
 
     @property
     def summary(self) -> Summary:
-        """Points, Pareto-optimal points, main effects, failed runs."""
+        """The points, the Pareto-optimal points, the main effects and the failed runs."""
         manifest, rows = self.dataset.manifest, self.dataset.rows()
         numeric, wanted = manifest.numeric, len(manifest.keys)
         return summarise(manifest.name, manifest.profile, numeric, wanted, rows)
@@ -79,7 +79,7 @@ class Sweep(Reportable):
         return pa.Table.from_pylist(self.dataset.rows(), schema=self.dataset.schema)
 
     def as_json(self) -> dict[str, Any]:
-        """What `ssdlab sweep --json` prints: counts, failures, main effects, every point."""
+        """The object that `ssdlab sweep --json` prints: counts, failures, effects, all points."""
         summary = self.summary
         return {
             "ssdlab": self.dataset.manifest.ssdlab,
@@ -117,7 +117,7 @@ def open_sweep(folder: Path | str) -> Sweep:
     """The sweep in a folder.
 
     Raises:
-        UsageError: the folder does not contain one.
+        UsageError: the folder does not contain a sweep.
     """
     return Sweep(open_dataset(Path(folder)))
 
@@ -130,16 +130,16 @@ def run_sweep(
     out: Path | str | None = None,
     listener: Listener = silent,
 ) -> Sweep:
-    """Executes the runs of a spec that are not done yet: a TOML file, or the same as a mapping.
+    """Executes the unfinished runs of a spec (a TOML file, or a mapping with the same keys).
 
     Runs `workers` processes at a time [one for each core, fewer if memory is short], or on the Dask
-    cluster at `dask`. The dataset is stored in `out` [ssdlab-sweeps/NAME]. Failed runs are in its
-    table, with the reason. Processes are spawned, so a script must call this under `if __name__ ==
-    "__main__"`.
+    cluster at `dask`. The dataset is stored in `out` [ssdlab-sweeps/NAME]. Its table also has the
+    failed runs, with the reason. Processes are spawned, so a script must call this under
+    `if __name__ == "__main__"`.
 
     Raises:
         UsageError: an invalid spec, or a folder that cannot be used.
-        Interrupted: Ctrl-C; finished runs are stored, and the same call resumes.
+        Interrupted: Ctrl-C; finished runs are stored, and the same call resumes the sweep.
     """
     parsed, text = spec_of(spec) if isinstance(spec, Mapping) else read_spec(Path(spec))
     folder = None if out is None else Path(out)
@@ -156,7 +156,7 @@ def run_sweep(
 def execute_spec(
     spec: Spec, text: str, where: Where, folder: Path | None, observer: RunObserver
 ) -> tuple[Sweep, bool]:
-    """Executes a spec (`text` is its source) in a folder; also whether Ctrl-C interrupted it.
+    """Executes a spec (`text` is its source); returns the sweep, and whether Ctrl-C ended it.
 
     Raises:
         UsageError: as `run_sweep`.
@@ -180,7 +180,7 @@ def execute_spec(
 
 
 def _execute(dataset: Dataset, runs: list[SweepRun], where: Where, observer: RunObserver) -> bool:
-    """Executes the runs that are not done yet; returns whether Ctrl-C interrupted."""
+    """Executes the unfinished runs; returns whether Ctrl-C interrupted them."""
     done = dataset.done()
     remaining = [run for run in runs if run.key not in done]
     if not remaining:
@@ -209,9 +209,9 @@ def _outcomes(
 def _store(
     dataset: Dataset, outcomes: Iterable[Outcome], listener: Listener, before: int, total: int
 ) -> None:
-    """Stores each outcome as it comes, and reports progress with the time left.
+    """Stores each outcome as it arrives, and reports progress with the time left.
 
-    `before` of `total` runs were done already.
+    `before` of the `total` runs were already done.
     """
     start = time.monotonic()
     listener(Report(f"{before} of {total} runs", 0.0, before / total, None))

@@ -22,9 +22,9 @@ _PROFILE: Final = ".toml"
 
 @dataclass(frozen=True)
 class Target:
-    """A twin, a directory or a block device, with the consent to destroy its data.
+    """A twin, a directory or a block device, with the user's consent to destroy its data.
 
-    Each run opens the target again; a twin starts new each time.
+    Each run opens the target again, so every run on a twin starts with a new drive.
     """
 
     parsed: targets.Target
@@ -32,17 +32,17 @@ class Target:
 
     @property
     def name(self) -> str:
-        """As on the command line: `twin:NAME`, or a path."""
+        """The target's name as on the command line: `twin:NAME`, or a path."""
         return str(self.parsed)
 
     @property
     def is_twin(self) -> bool:
-        """Whether it is a twin, measured in virtual time."""
+        """Whether the target is a twin, which is measured in virtual time."""
         return isinstance(self.parsed, targets.Twin)
 
     @property
     def capacity_bytes(self) -> int | None:
-        """Bytes of a twin, as scaled, or of a block device; None for a directory."""
+        """Capacity of a (scaled) twin or a block device in bytes; None for a directory."""
         return self.parsed.capacity_bytes
 
     def run(
@@ -54,14 +54,14 @@ class Target:
         label: str = "",
         listener: Listener = silent,
     ) -> Run:
-        """Run an experiment, such as `ssdlab.Aging(quick=True)`; saves the run below `out`.
+        """Run an experiment, such as `ssdlab.Aging(quick=True)`, and save the run below `out`.
 
-        The same `seed` on a twin gives the same run. `listener` is called with a `Report` of the
+        On a twin, the same `seed` gives the same run. `listener` is called with a `Report` of the
         progress a few times a second. In a directory, a test file is created and removed. A run
-        that writes much of a day's rated endurance gives a warning, without asking first.
+        that uses much of a day's rated endurance warns, but does not ask for confirmation.
 
         Raises:
-            UsageError: not an experiment, or a parameter out of range.
+            UsageError: this is not an experiment, or a parameter is out of range.
             TargetError: the target cannot be used: too small, in use, or no consent.
             DeviceFailure: the drive failed; the results so far are saved.
             Interrupted: Ctrl-C; the results so far are saved.
@@ -75,11 +75,11 @@ class Target:
 def open_target(
     target: Path | str, *, capacity: Size | None = None, destroy_data: bool | str | Path = False
 ) -> Target:
-    """A target: `twin:NAME`, a profile's FILE.toml, a directory, or a block device.
+    """Open a target: `twin:NAME`, a profile's FILE.toml, a directory or a block device.
 
     `capacity` scales a twin: bytes, or text such as "8GiB". A run destroys the data on a block
-    device: `destroy_data=True` allows that if the device looks empty, the device's own path,
-    `destroy_data="/dev/sdX"`, also if it holds data. Nothing is written before a run.
+    device. `destroy_data=True` allows this only if the device looks empty; the device's own path,
+    `destroy_data="/dev/sdX"`, allows it on a device with data. Nothing is written before a run.
 
     Raises:
         TargetError: no such target, or it cannot be used.

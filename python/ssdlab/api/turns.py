@@ -1,4 +1,4 @@
-"""Measures several targets or settings in turns; each side is saved as a run of its own."""
+"""Measures several sides (targets or settings) in turns, and saves each as its own run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from ssdlab.units import format_duration, format_size
 
 @dataclass(frozen=True)
 class SideOptions:
-    """A target and its jobs; `setting` names the jobs, "" if all sides have the same."""
+    """A target and its jobs; `setting` names the jobs, or is "" if all sides share them."""
 
     target: Target
     setting: str
@@ -100,9 +100,9 @@ def compare_in_turns(
 ) -> Comparison:
     """Measure sides in turns and compare them; a side is a target and a fio job file.
 
-    Disturbances affect all sides equally. A turn runs all jobs of the file once; each side gets
-    `number` turns and is saved as a run below `out`. Pass a block device as the result of
-    `open_target`, with its consent.
+    Turns spread disturbances equally over all sides. A turn runs all jobs of the file once; each
+    side gets `number` turns and is saved as a run below `out`. For a block device, pass the result
+    of `open_target` with consent to destroy its data.
 
     Raises:
         UsageError: fewer than two sides, an invalid job file, or a number of turns out of range.
@@ -168,10 +168,10 @@ def compare_sides(plans: Sequence[SidePlan], runs: Sequence[Run]) -> Comparison:
 def measure_in_turns(
     sides: Sequence[SidePlan], save: SaveOptions, observer: RunObserver
 ) -> list[Run]:
-    """Measure and save a run of each side, in order; Ctrl-C ends with fewer turns.
+    """Measure and save a run of each side, in order; after Ctrl-C, runs have fewer turns.
 
     Raises:
-        SsdlabError: any failure; the results so far are saved.
+        SsdlabError: anything failed; the results so far are saved.
     """
     requests = [
         RunRequest(EXPERIMENTS["turns"], side.plan, _options(side, sides)) for side in sides
@@ -205,7 +205,7 @@ def measure_in_turns(
 
 
 def _options(side: SidePlan, sides: Sequence[SidePlan]) -> TargetOptions:
-    """Sides on the same target share a test region: it must suffice for all of them."""
+    """Options for a side: sides on one target share a test region, sized for the largest."""
     sharing = [one.plan for one in sides if _location(one.target) == _location(side.target)]
     return replace(
         options_of(side.target, side.plan, side.consent),

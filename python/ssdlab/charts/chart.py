@@ -26,7 +26,7 @@ _BOTTOM: Final = 52  # space below the lowest axes
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its label with the unit, and its scale.
+    """An axis: its label, which includes the unit, and its scale.
 
     A logarithmic axis spans at least the factor `least`, so that noise does not look steep. With
     `linear_to` the axis is linear from zero to this value and logarithmic above it. `limits` and
@@ -87,7 +87,7 @@ class Axis:
             axis.set_major_formatter(FuncFormatter(lambda value, _: self.text(value)))
 
     def _locator(self, ratio: float, room: float) -> Locator:
-        """Ticks at 1, 2 and 5 of each decade if they fit (`room` is the count), else at 1."""
+        """Ticks at 1, 2 and 5 of each decade if at most `room` of them are needed, else at 1."""
         from matplotlib.ticker import LogLocator, MaxNLocator
 
         if self.base == 10 and ratio < 5:
@@ -107,10 +107,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Chart:
-    """Marks over two axes; `name` must be unique in the page.
+    """Marks over two axes; `name` must be unique on the page.
 
-    `title` is the accessible name; by default it lists the ends of each line. With `rows` the y
-    axis shows these rows at 0, 1, ..., from the top. `height` is that of the axes in pixels.
+    `title` is the accessible name; by default it gives the first and last value of each line. With
+    `rows` the y axis shows these rows at 0, 1, ... from the top. `height` is in pixels (axes only).
     """
 
     name: str
@@ -143,7 +143,7 @@ class Chart:
 
     @property
     def accessible_name(self) -> str:
-        """The title, or the ends of each line."""
+        """The title, or the first and last value of each line."""
         text = format_number
         ends = (
             f"{line.label} from {text(start[1])} at {text(start[0])} to {text(end[1])}"
@@ -156,7 +156,7 @@ class Chart:
 def stacked(charts: Sequence[Chart], size: Size = WIDE) -> str:
     """Charts above each other that share the x axis of the last one, as one SVG element.
 
-    Name and title are those of the first. "" if no mark has a point.
+    Name and title are those of the first chart. The result is "" if no mark has a point.
     """
     panes = [_Pane(chart, size) for chart in charts]
     if not any(mark.points for pane in panes for mark in pane.marks):
@@ -199,7 +199,7 @@ class _Pane:
         self.height = chart.height or _ROW * len(self.rows) or usual
 
     def paint(self, figure: Figure, above: float, *, is_last: bool) -> None:
-        """Draw the chart with its upper edge `above` pixels below that of the figure."""
+        """Draw the chart with its top `above` pixels below the top of the figure."""
         chart = self.chart
         width, height = figure.get_size_inches() * 72
         corner = (self.left / width, 1 - (above + self.top + self.height) / height)
@@ -224,7 +224,7 @@ class _Pane:
         self._name_lines(pane)
 
     def _draw_legend(self, pane: Axes) -> None:
-        """Above the axes from the left edge of the figure, or in the upper right corner."""
+        """Draw the legend above the axes at the left edge, or in the upper right corner."""
         from matplotlib.lines import Line2D
 
         handles = [
@@ -245,7 +245,7 @@ class _Pane:
         )
 
     def _name_lines(self, pane: Axes) -> None:
-        """The name of each line at its right end; names that would overlap are moved apart."""
+        """Write each line's name at its right end; names that would overlap are moved apart."""
         ends = [pane.transData.transform(line.points[-1]) for line in self.named]
         low, high, right = pane.bbox.y0 + self.gap / 2, pane.bbox.y1 - self.gap / 2, pane.bbox.x1
         style: dict[str, Any]
@@ -265,7 +265,7 @@ class _Pane:
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Positions near `wanted`, at least `gap` apart if they fit between `low` and `high`.
 
-    The mean of two solutions that keep the gap: one moves positions up only, one down only.
+    The mean of two solutions that keep the gap: one only moves positions up, one only down.
     """
     gap = min(gap, (high - low) / max(1, len(wanted) - 1))
     order = sorted(range(len(wanted)), key=wanted.__getitem__)

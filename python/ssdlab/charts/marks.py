@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["faint", "large", "hollow"]
 
 @dataclass(frozen=True)
 class Mark:
-    """The axes are scaled to show all `points`; `legend` is the name in the legend, if any."""
+    """A drawing that extends the axes to all its `points`; `legend` names it, if not empty."""
 
     draw: Callable[[Axes], object]
     colour: str
@@ -59,7 +59,7 @@ def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
 
 
 def dots(points: Sequence[Point], colour: str, legend: str = "", kind: Kind = "faint") -> Mark:
-    """Faint dots, or large ones; a hollow dot is a value that must not be compared."""
+    """Dots of a kind: faint, large, or hollow for values that must not be compared."""
     face, edge = ("paper", colour) if kind == "hollow" else (colour, "paper")
     style: dict[str, Any] = {"color": LIGHT[face], "edgecolor": LIGHT[edge]}
     style |= (
@@ -69,7 +69,7 @@ def dots(points: Sequence[Point], colour: str, legend: str = "", kind: Kind = "f
 
 
 def stroke(points: Sequence[Point], colour: str, legend: str = "", thickness: int = 3) -> Mark:
-    """A straight line, such as an interval; a thick one is a bar. `thickness` in pixels."""
+    """A straight line, such as an interval, or a bar if it is thick. `thickness` is in pixels."""
     cap, alpha = ("round", 0.45) if thickness < 8 else ("butt", 0.85)
     style: dict[str, Any] = {"color": LIGHT[colour], "alpha": alpha, "solid_capstyle": cap}
     style["lw"] = thickness
@@ -131,7 +131,7 @@ def text_above(point: Point, text: str) -> Mark:
 def values(
     points: Sequence[Point], texts: Sequence[str], tops: Sequence[float], colour: str
 ) -> Mark:
-    """The value of each point as text above it, or below it if `tops` (its repeats) are higher.
+    """Each point's value as text above it, or below it if `tops` (its highest repeats) are higher.
 
     A text that would touch the next one is left out; if the line rises through it, it moves left.
     """
@@ -151,14 +151,14 @@ def values(
 def note(
     pane: Axes, text: str, at: Point, shift: Point, colour: str = "muted", **style: Any
 ) -> None:
-    """Writes text `shift` pixels from a point in the coordinates `of`, by default the data's."""
+    """Writes text `shift` pixels from a point, in the coordinates `of` (by default the data's)."""
     coordinates = style.pop("of", "data")
     style["textcoords"] = "offset points"
     pane.annotate(plain(text), at, shift, coordinates, color=LIGHT[colour], **style)
 
 
 def apart(places: Sequence[float], texts: Sequence[str]) -> list[int]:
-    """Indices of texts that do not touch, centred at these pixels; the last is always kept."""
+    """Indices of texts, centred at `places` in pixels, that do not touch; includes the last."""
     kept = [len(places) - 1] if places else []
     for at in reversed(range(len(places) - 1)):
         if places[kept[-1]] - places[at] >= 4 * (len(texts[at]) + len(texts[kept[-1]])) + 8:

@@ -1,4 +1,4 @@
-"""Charts with a row for each case and a logarithmic axis: values by case, and ratios."""
+"""Charts of values or ratios, with a row for each case and a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.wording import format_number, plain
 
 @dataclass(frozen=True)
 class Value:
-    """A value of a series; a line extends from it to `until`, `repeats` are faint points."""
+    """A value of a series. A line extends from it to `until`; `repeats` are faint points."""
 
     series: str
     value: float
@@ -32,7 +32,7 @@ class Case:
 
 
 def values_by_case(name: str, across: str, cases: Sequence[Case]) -> Chart:
-    """A row for each case, a colour for each series; the axis spans at least a decade."""
+    """A row for each case and a colour for each series; the axis spans at least a decade."""
     rows = [(case, [value for value in case.values if _is_drawable(value)]) for case in cases]
     rows = [(case, values) for case, values in rows if values]
     series = list(dict.fromkeys(plain(value.series) for _, values in rows for value in values))

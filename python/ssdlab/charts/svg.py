@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Without a writable home directory matplotlib warns and uses a temporary cache.
 logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
-# role: (light, dark). The SVG writer finds a role by its light value, so all light values differ.
+# role: (light, dark). Light values differ, because each stands for its role in the drawing.
 PALETTE: Final = {
     "ink": ("#17212b", "#e9eef3"),
     "muted": ("#566371", "#a3b0bd"),
@@ -90,14 +90,14 @@ NARROW: Final = Size("narrow", 380)
 
 
 def run_colour(number: int) -> str:
-    """The role of the run with this number (from 1), the same in all figures of a report."""
+    """The colour role of a run by its number (from 1), the same in all figures of a report."""
     return RUN_ROLES[(number - 1) % len(RUN_ROLES)]
 
 
 def draw(name: str, title: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
     """The figure as an `<svg>` element; the same input gives the same text.
 
-    `name` must be unique in the page. `title` is the accessible name, `size` in pixels.
+    `name` must be unique on the page. `title` is the accessible name; `size` is in pixels.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure

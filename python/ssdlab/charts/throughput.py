@@ -19,7 +19,7 @@ _MIB: Final = 1 << 20
 
 @dataclass(frozen=True)
 class _Piece:
-    """A step of the run, on the axis of the drive's busy time."""
+    """A step of the run, placed on the axis of the drive's busy time."""
 
     phase: str
     start_s: float
@@ -48,7 +48,7 @@ def over_time(run: Run, at: int = 1) -> Chart:
 
 
 def _lay_out(run: Run) -> tuple[list[_Piece], list[float]]:
-    """The steps without the idle time between them, and where it was, in s of busy time."""
+    """The steps without the idle time between them, and where it was omitted, in s of busy time."""
     intervals = _by_step(run)
     joined = -(-sum(len(rows) for rows in intervals.values()) // _POINTS_MAX) or 1
     pieces: list[_Piece] = []
@@ -76,11 +76,11 @@ def _by_step(run: Run) -> dict[int, list[dict[str, Any]]]:
 
 
 def _speeds(rows: list[dict[str, Any]], end: int, joined: int) -> tuple[list[int], list[float]]:
-    """Edges in nanoseconds and MiB/s between them.
+    """Edges of intervals in ns, and the speed in MiB/s between two edges.
 
-    Each `joined` intervals become one. A short interval at the end of a step is merged into the one
-    before it, because its speed is noisy. An interval without completions has no row; its time
-    counts towards the one before it.
+    Groups of `joined` intervals become one. A short interval at the end of a step is merged into
+    the one before it, because its speed is noisy. An interval without completions has no row; its
+    time counts towards the interval before it.
     """
     kept = rows[::joined]
     if not kept:

@@ -122,8 +122,8 @@ def _options(
 def main() -> None:
     """Runs a command and exits with its status.
 
-    0 done; 1 a bad finding or a failed device; 2 wrong use or bad input; 3 interrupted; killed by
-    SIGPIPE if the reader of standard output is gone. An error is one line on stderr.
+    Status 0: done; 1: a bad finding or a failed device; 2: wrong use or bad input; 3: interrupted;
+    killed by SIGPIPE if the reader of standard output is gone. An error is one line on stderr.
     """
     guard_streams()
     # Shells start background jobs with SIGINT ignored; a SIGINT sent to one is meant for it.

@@ -178,7 +178,7 @@ def _folders(text: str) -> list[Path]:
 def _job_plans(
     files: Sequence[Path], short: ShortJob, seed: int
 ) -> list[tuple[str, workload.Plan]]:
-    """Setting and jobs of each file; `short` if there is no file. A single setting has no name."""
+    """Name ("" for a single file) and jobs of each file; without files, those of `short`."""
     from ssdlab.experiments.workload import measure as workload
 
     if not files:

@@ -141,7 +141,7 @@ def line(sample: Sample) -> str:
 
 
 def table(samples: list[Sample]) -> Table:
-    """The last sample as a table, with curves of all."""
+    """The last sample as a table, with curves of all samples."""
     last = samples[-1]
     result = Table(
         title=f"power {last.power}, clients {last.clients}, drive time {last.virtual_s:.1f} s"

@@ -68,7 +68,7 @@ def heal_device(
 
 
 def recover_device(device: Path, journal: Path, *, json: bool) -> int:
-    """Restores data torn by a crash, and thaws; returns the exit status."""
+    """Restores data torn by a crash, and thaws the file system; returns the exit status."""
     recovered = whole.recover_device(device, journal)
     if json:
         counts = {"compared": recovered.compared, "restored_bytes": recovered.restored_bytes}
@@ -110,7 +110,7 @@ def _remove_leftovers(files: list[Path]) -> list[str]:
 
 
 def _refuse_only_file(outcome: FileOutcome, files: list[Path]) -> None:
-    """If the only file was refused, that is an error: nothing was done."""
+    """Raises an error if the only file was refused: nothing was done."""
     if outcome.refused is not None and len(files) == 1:
         raise TargetError(f"{outcome.path} was left unchanged: {outcome.refused.sentence}")
 
@@ -212,7 +212,7 @@ def _rewritten(outcome: FileOutcome) -> str:
 
 
 def _strip(outcome: FileOutcome, *, after: bool) -> str:
-    """The map: one column for each equal part of the pieces, as high as its slowest is fast."""
+    """The map as bars, one for each equal part of the pieces; its slowest piece sets the height."""
     fresh = outcome.fresh_mib_per_s
     if not outcome.map or not fresh:
         return ""

@@ -1,4 +1,4 @@
-"""`ssdlab provision`: a drive's spare, the gain of more, and how to set it aside."""
+"""`ssdlab provision`: a drive's spare, the gain from more spare, and how to set it aside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 _DEFAULT_SPARE: Final = 0.27
-"""Of all flash: the middle of the recommended range."""
+"""Fraction of all flash: the middle of the recommended range."""
 
 
 @app.command(name="provision", epilog="Example: ssdlab provision twin:samsung-840-pro")

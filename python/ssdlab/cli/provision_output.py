@@ -22,7 +22,7 @@ from ssdlab.wording import plain
 
 @dataclass(frozen=True)
 class Result:
-    """A drive, the simulated gains, and the plan for the spare `share` of all flash."""
+    """A drive, the simulated gains, and the plan for a spare of `share` of all flash."""
 
     drive: DriveInfo
     gains: Sequence[Gain]

@@ -51,7 +51,7 @@ class TerminalObserver(RunObserver):
     """Prints messages and progress to stderr, and asks for confirmation on a terminal."""
 
     def __init__(self, output: OutputOptions) -> None:
-        """`output` may make it quiet, or confirm everything."""
+        """`output` says whether to be quiet, and whether to confirm everything."""
         super().__init__()
         self._output = output
         self._console = Console(stderr=True)
@@ -84,7 +84,7 @@ def run_on_targets(
     """Runs the experiment on one target after the other; returns the exit status.
 
     Raises:
-        SsdlabError: the error that ended a run; its records up to then are stored.
+        SsdlabError: the error that ended a run; the run's records up to then are stored.
     """
     requests = [
         make_request(experiment_of(parameters), parameters, target, consent, seed)

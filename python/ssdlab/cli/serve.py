@@ -159,7 +159,7 @@ def run(
 
 
 def _serve_until_interrupt(console: Console | None, server: Server, options: ServeOptions) -> None:
-    """Prints how to attach it; Ctrl-C may come as soon as the address is printed."""
+    """Prints how to attach the twin; Ctrl-C may come as soon as the address is printed."""
     with contextlib.suppress(KeyboardInterrupt):
         if console is not None:
             _print_usage(console, server, options)
@@ -185,7 +185,7 @@ def _stop(server: Server, log: Path | None, console: Console | None) -> dict[str
 def _nbd_address(
     unix: Path | None, tcp: str | None, nvme_tcp: str | None, *, reachable: bool
 ) -> str | None:
-    """Socket path or HOST:PORT of NBD; None if only NVMe/TCP is served."""
+    """Socket path or HOST:PORT for NBD; None if only NVMe/TCP is served."""
     if unix is None and tcp is None and nvme_tcp is not None:
         return None
     if (unix is None) == (tcp is None):
@@ -271,7 +271,7 @@ def _tls_folder(certificates: Path | None, *, verify_peer: bool) -> str | None:
 
 
 def _read_secret(file: Path | None, nvme_tcp: str | None) -> str | None:
-    """The content of the secret's file; the server checks it."""
+    """The content of the secret file; the server checks it."""
     if file is None:
         return None
     if nvme_tcp is None:
@@ -334,7 +334,7 @@ def _print(console: Console, line: str) -> None:
 
 
 def _pacing_summary(counters: dict[str, float | None]) -> str:
-    """The share of answers that left late, and the largest delay."""
+    """The share of replies that were sent late, and the largest delay."""
     answers, late = (counters[name] or 0.0 for name in ("paced_answers", "late_answers"))
     latest_us = counters["latest_answer_us"] or 0.0
     return (

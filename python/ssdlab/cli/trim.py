@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 _REACHED_SHARE = 0.5
-"""Of the bytes that the file system reports; less at the drives means that TRIM does not work."""
+"""If the drives receive less than this share of the reported bytes, TRIM does not work."""
 
 
 @app.command(name="trim", epilog="Example: sudo ssdlab trim /home")
@@ -53,7 +53,7 @@ def trim(
 
 
 def _reaches(result: TrimResult) -> bool | None:
-    """Whether the drives received it; None if they do not count, or nothing was sent."""
+    """Whether discards reached the drives; None if they do not count them, or none were sent."""
     if result.refused or result.stops is not None:
         return False
     sent = sum(result.passes)

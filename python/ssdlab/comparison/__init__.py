@@ -1,1 +1,1 @@
-"""Compares runs: their methods, their numbers with uncertainty, a verdict, a report."""
+"""Compares the methods and results of runs, with uncertainty; gives a verdict and a report."""

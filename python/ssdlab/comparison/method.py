@@ -1,4 +1,4 @@
-"""`Side`: one or several equal runs to compare, and the pairing of runs."""
+"""`Side`: a run, or several repeats of it, to compare; checks methods and pairs runs."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ssdlab.errors import UsageError
 from ssdlab.records import Run
 
 TURNS: Final = "turns"
-"""The experiment of runs that were measured in turns; their measures have a row per turn."""
+"""Name of the experiment that measures sides in turns; its measures have a row per turn."""
 _CONTAINED_IN_JOBS: Final = frozenset({"fio"})
-"""File names; the jobs hold the contents of these files."""
+"""Parameters that name files whose content is recorded in the jobs."""
 _PER_RUN: Final = frozenset({"session"})
 _WITH_JOBS: Final = frozenset({"workload", "turns", "replay"})
-"""Experiments that compare jobs; in the others, jobs follow from the parameters."""
+"""Experiments whose jobs are compared; in all others, the parameters determine the jobs."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A name, and at least one run, oldest first."""
+    """One of the things compared: its name, and at least one run, oldest first."""
 
     name: str
     runs: tuple[Run, ...]
 
     @property
     def virtual(self) -> bool:
-        """Whether it was measured in virtual time."""
+        """Whether the side was measured in virtual time, on a twin."""
         return self.runs[0].manifest.virtual
 
     @property
@@ -40,7 +40,7 @@ class Side:
 
     @property
     def session(self) -> str | None:
-        """The ID shared by all sides measured in the same turns; None if measured alone."""
+        """The ID shared by all sides measured in turns; None if the side was measured alone."""
         parameters = self.runs[0].manifest.parameters
         return str(parameters.get("session")) if parameters.get("session") else None
 
@@ -53,7 +53,7 @@ def make_side(name: str, runs: Sequence[Run]) -> Side:
 def pair_runs(one: Side, other: Side) -> tuple[list[Run], list[Run]] | None:
     """The runs of both sides, sorted so that equal positions form pairs; None if not paired.
 
-    Runs of twins are pairs if both sides have the same seeds, each once. On a real clock they are
+    Runs of twins form pairs if both sides have the same seeds, each once. Runs on a real clock form
     pairs if the sides alternated: one run of each in the first two, in the next two, and so on.
     """
     if one.virtual and other.virtual:
@@ -72,9 +72,9 @@ def pair_runs(one: Side, other: Side) -> tuple[list[Run], list[Run]] | None:
 
 @dataclass(frozen=True)
 class Difference:
-    """A property whose value differs; `is_method` marks parameters and jobs.
+    """A property that differs between sides; `is_method` marks parameters and jobs.
 
-    `values` has the text of each side.
+    `values` has the property's value for each side, as text.
     """
 
     what: str
@@ -83,7 +83,7 @@ class Difference:
 
     @property
     def sentence(self) -> str:
-        """One line: "depth: 1 / 4"."""
+        """The difference in one line: "depth: 1 / 4"."""
         return f"{self.what}: {' / '.join(self.values)}"
 
 
@@ -146,7 +146,7 @@ def _refuse_duplicates(sides: Sequence[Side]) -> None:
 
 
 def _refuse_unequal_runs(side: Side) -> None:
-    """All runs of one side must repeat the same measurement of the same target."""
+    """Refuses a side whose runs do not repeat the same measurement of the same target."""
     first = side.runs[0]
     properties: list[tuple[str, Callable[[Run], Any]]] = [
         ("experiment", lambda run: run.manifest.experiment),
@@ -168,7 +168,7 @@ def _parameters(run: Run) -> dict[str, Any]:
 
 
 def _jobs(run: Run) -> str:
-    """The distinct jobs without their seeds; "" if none were recorded."""
+    """The distinct jobs as text, without their seeds; "" if none were recorded."""
     if run.manifest.experiment not in _WITH_JOBS:
         return ""
     steps = run.tables["steps"].to_pylist()

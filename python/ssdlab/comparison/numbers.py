@@ -1,11 +1,11 @@
-"""The numbers that two sides have in common: ratio, 95 % bounds and p-value.
+"""Compares the numbers that two sides have in common: ratio, 95 % bounds and p-value.
 
-The error is estimated from
+The error of a ratio is estimated from
 
 - pairs of turns, if the sides were measured in turns (`stats.shift.from_pairs`);
-- the runs as repeats, paired if possible, if a side has several runs;
-- otherwise the single run of each side: its own repeats, or blocks of its intervals. On a real
-  clock, runs of the same drive differ by more than that, so `RUN_TO_RUN` is added.
+- the scatter of the runs, paired if possible, if a side has several runs;
+- otherwise, repeats or blocks of intervals within the single run of each side. On a real clock,
+  runs of the same drive differ by more than this error, so `RUN_TO_RUN` is added.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from ssdlab.stats.interval import block_length, mean_interval
 from ssdlab.stats.shift import Shift
 
 MARGIN: Final = 1.01
-"""Ratios from 1 / 1.01 to 1.01 count as equal: clocks and order cause as much."""
+"""Ratios from 1 / 1.01 to 1.01 count as equal: clock and run order alone cause as much."""
 RUN_TO_RUN: Final = 0.07
-"""Assumed standard deviation of the log ratio of two equal runs on a real clock."""
+"""Assumed standard deviation of the log ratio of two identical runs on a real clock."""
 INTERVALS_MIN: Final = 20
 _TURN_UNITS: Final = {"iops": "/s", "latency_us_p50": "us", "latency_us_p99": "us"}
 """The columns of a turn that are compared, with their units."""
 _COUNTS: Final = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
 
 Key = tuple[str, str]
-"""Case ("" for a finding) and name."""
+"""The test case ("" for a finding) and the name of the number."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A contrast of a side with the first, its p-value, and the data that this is based on.
+    """A number's contrast with the first side, its p-value, and the data it is based on.
 
-    `p` is None if the error is unknown, or if there is none: then `exact` is set.
+    `p` is None if the error is unknown, or if it is zero; `exact` is set only if it is zero.
     """
 
     contrast: Contrast
@@ -62,7 +62,7 @@ class _Samples:
 
 
 def numbers(first: Side, other: Side) -> list[Number]:
-    """The numbers that both sides have, in the order of the first."""
+    """The numbers that both sides have, in the order of the first side."""
     if first.session and first.session == other.session:
         return list(_from_turns(first.runs[0], other.runs[0]))
     if len(first.runs) > 1 or len(other.runs) > 1:
@@ -130,7 +130,7 @@ def _values(run: Run) -> dict[Key, tuple[str, float]]:
 
 
 def _number(samples: _Samples, ratio: Shift | None, why: str) -> Number:
-    """The contrast of the medians; `ratio` is None if its error cannot be estimated."""
+    """The contrast of the medians; `ratio` is None if the error cannot be estimated."""
     case, name = samples.key
     first, other = median(samples.first), median(samples.other)
     contrast = Contrast(name, case, samples.unit, first, other)
@@ -178,7 +178,7 @@ def _add_bounds(
     first: Mapping[Key, tuple[float, float]],
     second: Mapping[Key, tuple[float, float]],
 ) -> Contrast:
-    """Bounds from the runs' own intervals, for a contrast that has none."""
+    """Adds bounds from the time intervals within the runs to a contrast that has none."""
     key = (contrast.case, contrast.name)
     if contrast.low is not None or contrast.ratio is None or key not in first or key not in second:
         return contrast
@@ -191,7 +191,7 @@ def _add_bounds(
 
 
 def _rate_bounds(run: Run) -> dict[Key, tuple[float, float]]:
-    """Bounds of each job's rate relative to its mean, from blocks of its intervals."""
+    """Bounds of each job's rate, divided by its mean rate, from blocks of its time intervals."""
     return dict(_job_bounds(run)) if run.manifest.experiment == "workload" else {}
 
 

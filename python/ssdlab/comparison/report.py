@@ -1,4 +1,4 @@
-"""`ComparisonReport`: a comparison as a table, verdicts and forest plots."""
+"""`ComparisonReport`: shows a comparison as a table, verdicts and forest plots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ssdlab.wording import NOTHING, number, plain, shorten, unit_of
 
 _SMALLEST: Final = 0.0001
 _HEADING_LENGTH: Final = 14
-"""Characters of a side's name in a column heading."""
+"""Maximum length of a side's name in a column heading."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ComparisonReport:
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """One table, with a row for each number of each side."""
+        """One table, with a row for each number of each side that is compared with the first."""
         several = len(self.comparison.others) > 1
         columns = (
             *((Column("Side", numeric=False),) if several else ()),
@@ -65,12 +65,12 @@ class ComparisonReport:
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
-        """The word and the sentence of each side."""
+        """The verdict on each side, such as "faster", with a sentence that explains it."""
         return [(other.verdict, plain(other.sentence)) for other in self.comparison.others]
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """Differences of the method, the basis of the verdicts, and the runs' warnings."""
+        """Differences between the sides, the data behind the verdicts, and the runs' warnings."""
         notes = [("differs", one.sentence) for one in self.comparison.differences]
         whys = dict.fromkeys(
             judged.number.why for other in self.comparison.others for judged in other.numbers
@@ -86,7 +86,7 @@ class ComparisonReport:
 
     @property
     def pictures(self) -> list[Picture]:
-        """A forest plot for each side."""
+        """A forest plot for each side that is compared with the first."""
         return [
             picture
             for at, other in enumerate(self.comparison.others)

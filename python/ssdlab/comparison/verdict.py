@@ -20,7 +20,7 @@ _WORDS: Final = ("faster", "slower", "better", "worse", "higher", "lower")
 
 
 class Direction(NamedTuple):
-    """The words for a value above, and below, the value of the first side."""
+    """The verdicts, such as "faster", for a value above and below that of the first side."""
 
     above: str
     below: str
@@ -41,7 +41,7 @@ _DIRECTIONS: Final = {
 
 @dataclass(frozen=True)
 class NumberVerdict:
-    """A number with its verdict; `p_holm` is p adjusted for all numbers of the comparison."""
+    """A number with its verdict; `p_holm` is p adjusted for all tests in the comparison."""
 
     number: Number
     p_holm: float | None
@@ -50,7 +50,7 @@ class NumberVerdict:
 
 @dataclass(frozen=True)
 class SideVerdict:
-    """A side compared with the first: its numbers, one word, and one sentence."""
+    """A side compared with the first: its numbers, the verdict, and a sentence on it."""
 
     side: Side
     numbers: tuple[NumberVerdict, ...]
@@ -60,7 +60,7 @@ class SideVerdict:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Sides, the first of which is the reference; `others` has the verdicts of the rest."""
+    """The compared sides; the first is the reference, `others` has the verdicts on the others."""
 
     sides: tuple[Side, ...]
     differences: tuple[Difference, ...]
@@ -96,7 +96,7 @@ def compare(sides: Sequence[Side], *, settings: bool = False) -> Comparison:
 
 
 def direction_of(name: str, unit: str) -> Direction:
-    """The words for a finding or column; `unit` is "" if the name ends in its unit."""
+    """The verdicts that suit a finding or column; `unit` is "" if the name ends in the unit."""
     if unit in _TIME_UNITS or (
         not unit and _TIME_NAME.fullmatch(name) and not name.endswith("_per_s")
     ):
@@ -122,7 +122,7 @@ def _judge(number: Number, p_holm: float | None) -> NumberVerdict:
 
 
 def _overall(judged: Sequence[NumberVerdict]) -> str:
-    """Rates and times decide; if they show no difference, costs do, then the rest."""
+    """The overall verdict: from rates and times if they differ, else costs, else other numbers."""
     words = {one.verdict for one in judged}
     if words == {NOT_JUDGED}:
         return NOT_JUDGED
@@ -152,7 +152,7 @@ def _sentence(first: Side, other: Side, judged: Sequence[NumberVerdict], word: s
 
 
 def _largest(judged: Sequence[NumberVerdict]) -> str:
-    """The largest ratio, among rates and times if any of them differ."""
+    """Describes the number that differs most; only a rate or time if any of them differ."""
     decisive = [one for one in judged if one.verdict in _WORDS[:2]]
     decisive = decisive or [one for one in judged if one.verdict in _WORDS]
     largest = max(decisive, key=lambda one: max(_ratio(one), 1 / _ratio(one)))

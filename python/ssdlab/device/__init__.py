@@ -1,4 +1,4 @@
-"""Drives: twins and real ones behind one interface. The only importer of the native module."""
+"""Twins and real drives behind one interface. Only this package imports the native module."""
 
 from ssdlab._native import Drive, Server
 from ssdlab.device.control import Control, CutResult, Power, Rates, Sample, Watcher

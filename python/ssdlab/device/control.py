@@ -16,7 +16,7 @@ KINDS: Final = ("read", "write", "trim", "flush")
 
 
 class CutResult(msgspec.Struct, frozen=True):
-    """Effect of a power cut: mapping units with lost writes, lost writes, unanswered requests."""
+    """Counts of a power cut: mapping units that lost writes, lost writes, unanswered requests."""
 
     lost_units: int
     lost_writes: int
@@ -24,7 +24,7 @@ class CutResult(msgspec.Struct, frozen=True):
 
 
 class Power(msgspec.Struct, frozen=True):
-    """State of a drive's power: number of cuts, the planned cut, the effect of the last one."""
+    """State of a drive's power: the number of cuts, the planned cut, the effect of the last cut."""
 
     power: Literal["on", "off"]
     cuts: int
@@ -66,7 +66,7 @@ class Control:
         self._socket.close()
 
     def request(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Sends a request of docs/serve.md, without arguments of None; returns the answer."""
+        """Sends a request of docs/serve.md, without arguments that are None; returns the answer."""
         body = {"do": do} | {key: value for key, value in arguments.items() if value is not None}
         try:
             self._socket.sendall(msgspec.json.encode(body) + b"\n")
@@ -101,9 +101,9 @@ class Control:
         random: tuple[int, int] | None = None,
         on: bool = False,
     ) -> dict[str, Any]:
-        """Plans a cut and returns the plan. Give one of three moments.
+        """Plans a cut and returns the plan; exactly one argument says when to cut.
 
-        `after_writes`: in the middle of that write (1 is the next). `after_s`: after this time.
+        `after_writes`: in the middle of this write (1 is the next). `after_s`: after this time.
         `random`: (seed, writes), at a random point of one of the next `writes` writes.
         """
         draw = None if random is None else {"seed": random[0], "writes": random[1]}
@@ -117,7 +117,7 @@ class Control:
         """Waits until the drive has counted `cuts` power cuts.
 
         Raises:
-            TargetError: it did not within the timeout.
+            TargetError: the timeout passed first.
         """
         end = time.monotonic() + timeout_s
         while (power := self.power()).cuts < cuts:
@@ -132,9 +132,9 @@ class Control:
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """One kind of command: commands and bytes per second, latencies by the drive's clock.
+    """Commands and bytes per second of one kind of command, and latencies by the drive's clock.
 
-    A latency is the upper end of its bin, at most a quarter too high; None without a command.
+    Percentiles are upper ends of bins, at most a quarter too high; None without a command.
     """
 
     rate: float
@@ -193,7 +193,7 @@ class Watcher:
 
 
 class _Reading:
-    """Counters and meter of a drive at a moment of the monotonic clock."""
+    """A drive's counters and meter readings, and the monotonic time at which they were read."""
 
     def __init__(self, control: Control) -> None:
         self.at_s = time.monotonic()

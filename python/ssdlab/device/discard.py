@@ -1,6 +1,6 @@
 """Discards (FITRIM, BLKDISCARD) and direct reads to check their effect.
 
-A buffered read would return the content from before a discard, out of the page cache.
+After a discard, a buffered read would return the old content from the page cache.
 Source: include/uapi/linux/fs.h.
 """
 
@@ -62,7 +62,7 @@ def trim_free(directory: Path, offset: int, length: int, least: int = 0) -> int:
     """FITRIM: discards the free space of a file system within a range of its device, in bytes.
 
     Skips free extents shorter than `least`. Returns the bytes that the file system reports, which
-    is no evidence: ext4 skips space it already trimmed in this mount, XFS reports all free space.
+    prove nothing: ext4 skips space it already trimmed in this mount, XFS reports all free space.
 
     Raises:
         OSError: EPERM without root; EOPNOTSUPP or ENOTTY if discard is not supported.

@@ -1,4 +1,4 @@
-"""Jobs: a stream of requests to a drive, its result, and the CPU load of the host during it."""
+"""A job: a stream of requests to a drive, its result, and the host's CPU load while it runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _STEAL = 7
 Column = npt.NDArray[np.uint64]
 Op = Literal["read", "write", "trim", "flush"]
 OPS: Final[tuple[Op, ...]] = ("read", "write", "trim", "flush")
-"""Indexed by the column `op`."""
+"""The kinds of requests; the column `op` has their index."""
 OnProgress = Callable[[int, int, int], object]
-"""Called a few times a second with requests done, total requests, and the drive's clock in ns."""
+"""Called a few times a second with requests done, requests in total, and the drive's time in ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class HostWatch:
 
 
 def _process_times() -> tuple[float, float, float]:
-    """Wall clock, and user and system time of this process, in seconds."""
+    """Wall-clock time, and user and system time of this process, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return time.monotonic(), usage.ru_utime, usage.ru_stime
 
@@ -96,12 +96,12 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     `read_share` and `trim_share` are the shares of reads and trims; the other requests are `op`.
     `block_mix` has lengths and weights and replaces `block_bytes`. The job ends after
     `amount_bytes` or `seconds` (of the drive's clock), whichever comes first. The pattern
-    `random_once` visits each block once in random order before it starts over. `hint` describes the
-    writes to the drive: each continues the previous one (`append`), each replaces data
-    (`overwrite`), or all belong to a stream; twins use it (`ftl.placement`), real drives do not get
-    it. Each of `threads` has its own queue of this depth, and an equal share of amount and rate.
-    With `replay`, a trace determines requests and arrivals; region, queue depth and intervals are
-    still the job's.
+    `random_once` visits each block once in random order before it starts over. `hint` tells the
+    drive that each write continues the previous one (`append`), that each replaces data
+    (`overwrite`), or that all belong to a stream; twins use it (`ftl.placement`), real drives do
+    not get it. Each thread has its own queue of `queue_depth`, and an equal share of amount and
+    rate. With `replay`, a trace determines requests and arrivals; region, queue depth and intervals
+    are still the job's.
     """
 
     op: Op
@@ -129,8 +129,8 @@ class Outcome:
     """The result of a job. Times are in nanoseconds of the drive's clock.
 
     `requests` includes the flushes of `sync`. In an open loop, `unserved` counts requests that
-    arrived but were never started; `lag_ns_sum` and `lag_ns_max` are the delays of the others
-    behind their arrival, and `late` counts delays above 1 ms. `failure` is the reason if the drive
+    arrived but were never started; `lag_ns_sum` and `lag_ns_max` are the sum and maximum of the
+    others' delays after arrival, and `late` counts delays above 1 ms. `failure` says why the drive
     was lost. `engine` names the I/O engine. `intervals` has the columns of `records.INTERVALS`
     without `step`; `interval_latency` those of `records.INTERVAL_LATENCY`, with `op` as in `OPS`.
     """
@@ -164,7 +164,7 @@ class Outcome:
         return (self.end_ns - self.start_ns) / 1e9
 
     def columns(self) -> tuple[list[float], list[float]]:
-        """Seconds and bytes of each interval, without those of length 0."""
+        """Seconds and bytes of each interval, without intervals of length 0."""
         starts = self.intervals["start_ns"].astype(np.int64)
         lengths = np.diff(np.append(starts, self.end_ns)) / 1e9
         kept = lengths > 0

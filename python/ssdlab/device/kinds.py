@@ -22,14 +22,14 @@ class Zipf(_Kind, frozen=True, tag="zipf"):
 
 
 class Strided(_Kind, frozen=True, tag="strided"):
-    """A block every `stride_bytes`; each further pass is shifted by the alignment (0: a block)."""
+    """A block every `stride_bytes`; the alignment shifts each further pass (0: by one block)."""
 
     stride_bytes: int
     alignment_bytes: int = 0
 
 
 class Aligned(_Kind, frozen=True, tag="aligned"):
-    """Random multiples of an alignment, independent of the length of the request."""
+    """Random offsets that are multiples of an alignment, whatever the length of the request."""
 
     alignment_bytes: int
 
@@ -45,7 +45,7 @@ class Listed(_Kind, frozen=True, tag="listed"):
     """The requests of a list, in order: offset and length in bytes, and the hint of a write.
 
     Hints: "nothing", "overwrite", {"after": offset of any byte of the block that this write
-    continues}, {"stream": number}. The job's `block_bytes` is the length of the longest.
+    continues}, {"stream": number}. The job's `block_bytes` is the length of the longest request.
     """
 
     list: tuple[tuple[int, int, WriteHint], ...]
@@ -71,7 +71,7 @@ class Stream(_Kind, frozen=True, tag="stream"):
 
 
 class Compressible(_Kind, frozen=True, tag="compressible"):
-    """The share `to` (0 to 1) of each 4 KiB is random bytes, the rest zeros."""
+    """Of each 4 KiB, the share `to` (0 to 1) is random bytes, and the remainder zeros."""
 
     to: float
 

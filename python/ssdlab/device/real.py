@@ -1,4 +1,4 @@
-"""Real files, block devices, memory: by io_uring or pread/pwrite, direct or buffered."""
+"""I/O on real files, block devices and memory by io_uring or pread/pwrite, direct or buffered."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RealOptions(msgspec.Struct, frozen=True):
     `batch`: submit requests together and wait for a quarter of those in flight. This saves system
     calls and wake-ups, but raises latencies and may slow a virtual disk. `registered_buffers`: pin
     the buffers once (needs `ulimit -l`); None: if allowed, which `Outcome.engine` shows. `dsync`:
-    open with O_DSYNC. `flush`: the call for a flush. `exclusive`: open a block device with O_EXCL.
+    open with O_DSYNC. `flush`: the call that flushes. `exclusive`: open a block device with O_EXCL.
     `request_bytes_max`: largest block size of a job. Another thread may use the drive only between
     jobs.
     """
@@ -68,7 +68,7 @@ def open_real(
     A block device is opened exclusively. Writes contain random data generated from `seed`.
 
     Raises:
-        TargetError: it cannot be opened, or not for direct I/O: there is no fallback to buffered.
+        TargetError: it cannot be opened for direct I/O; there is no fallback to buffered I/O.
     """
     options = RealOptions(
         queue_depth=queue_depth,
@@ -105,7 +105,7 @@ def nop_rate(requests: int = 10_000_000) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The bytes of stamped content that are as written, and the first 512 bytes that are not.
+    """How many bytes of stamped content are as written, and the first 512 bytes that are not.
 
     `offset` is the offset of the mismatch, `found` its stamp (offset, run, count) if it has one;
     both are None if everything is as written.

@@ -35,7 +35,7 @@ class TraceStatistics:
 
     `read_sizes` and `write_sizes` have (length in bytes, count), `volumes` (volume, size in bytes).
     `hottest_fifth` is the share of accesses to the most accessed fifth of all accessed units.
-    Footprints above 512 MiB are estimates (0.4 %).
+    Footprints above 512 MiB are estimates (error 0.4 %).
     """
 
     format: str
@@ -68,7 +68,7 @@ class TraceStatistics:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all kinds of requests."""
+        """Total bytes of requests of all kinds."""
         return self.read_bytes + self.write_bytes + self.trim_bytes
 
     @property
@@ -78,7 +78,7 @@ class TraceStatistics:
 
     @property
     def writes_a_unit(self) -> float | None:
-        """Mean number of writes to a written unit; None without writes."""
+        """Mean number of writes to each unit that was written; None without writes."""
         units = self.written_footprint_bytes / 4096
         return self.unit_writes / units if units else None
 

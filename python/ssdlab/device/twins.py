@@ -32,7 +32,7 @@ def open_twin(
 
 
 def describe_twin(name: str, profile: str, capacity_bytes: int | None = None) -> dict[str, Any]:
-    """Model, sizes in bytes, number of dies, spare and more of a profile's twin.
+    """Describes a profile's twin: model, sizes in bytes, number of dies, spare and more.
 
     Raises:
         TargetError: as `open_twin`.

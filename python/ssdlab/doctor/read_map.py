@@ -31,17 +31,17 @@ _REPEATS: Final = 3
 _SAME: Final = 1.5
 """Two readings agree if the slower one takes at most this many times as long."""
 _SLOW_PIECES_MIN: Final = 4
-"""The least number of slow pieces to judge how steady their readings are."""
+"""With fewer slow pieces, the steadiness of their readings is not judged."""
 _CACHED: Final = 0.5
 """If more than this fraction of the bytes is in the page cache after reading, reads went through
 it."""
 _FIRST_SHARE: Final = 0.5
-"""The fraction of the byte budget for the first reading; the rest is for reading again."""
+"""The fraction of the byte budget for the first reading; the remainder is for repeats."""
 
 
 @dataclass
 class Budget:
-    """How long to read, and how many bytes; `bytes` is what remains, `spent` what was read."""
+    """A limit of reading time and bytes: `bytes` may still be read, `spent` have been read."""
 
     seconds: float
     bytes: int
@@ -146,7 +146,7 @@ def read_map(path: Path, extents: Sequence[Extent], budget: Budget) -> Map:
         times[at] = [_seconds(drive, parts[at], path)]
     slow = _slow_parts(parts, times)
     for _ in range(_REPEATS):
-        # In the same order, so that time passes between two readings of one piece.
+        # Reread in the same order, so that time passes between two readings of one piece.
         for at in _within_budget(slow, parts, budget):
             times[at].append(_seconds(drive, parts[at], path))
     return Map(

@@ -28,7 +28,7 @@ def register(parameters: type[Parameters]) -> Experiment:
 
 for _name in experiments.__all__:
     register(getattr(experiments, _name))
-# One side of a comparison in turns: `ssdlab compare --interleave` runs it.
+# One target of an interleaved comparison; only `ssdlab compare --interleave` runs it.
 EXPERIMENTS["turns"] = Experiment("turns", "ssdlab.experiments.turns")
 
 
@@ -48,13 +48,13 @@ def experiment_of(parameters: object) -> Experiment:
 
 
 def cells_of(experiment: str, measures: Iterable[Mapping[str, Any]]) -> list[Cell]:
-    """The cells of a run's `measures`; none for an experiment whose findings say it all."""
+    """The values of `measures` to compare; none for an experiment that compares only findings."""
     known = EXPERIMENTS.get(experiment)
     return [] if known is None else cells(known.columns, measures)
 
 
 def view_of(run: Run) -> View:
-    """The report of a run, with labels of the experiment's options; generic if it is unknown."""
+    """The report of a run, with labels of its options; a generic one for an unknown experiment."""
     from ssdlab.experiments import generic_report
 
     known = EXPERIMENTS.get(run.manifest.experiment)

@@ -1,1 +1,1 @@
-"""Fits a twin's profile to the results of a drive."""
+"""Fits a twin's profile to measurements of a drive."""

@@ -1,7 +1,8 @@
 """Ageing rows: how long a file takes to read after random overwrites, on a drive and on a twin.
 
-The twin runs the experiment `aging` on a smaller file, with the amounts in proportion, so that a
-1 MiB read meets as many relocated units. A file of 128 MiB gives the times of 1 GiB within 2 %.
+The twin runs the experiment `aging` on a smaller file and overwrites proportionally less, so that
+a 1 MiB read meets as many relocated units. Scaled times of a 128 MiB file match those of a 1 GiB
+file within 2 %.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ Floats = npt.NDArray[np.float64]
 SCALED_FILE: Final = 128 * aging.MIB
 """File size during the search, in bytes."""
 FINAL_FILE: Final = 4 * SCALED_FILE
-"""File size when a finished twin is compared with its row, in bytes: less noise."""
+"""File size in bytes for the final comparison with the drive: a larger file gives less noise."""
 CAPACITY_RATIO: Final = 8
-"""Twin capacity / file size: room for all overwrites without garbage collection."""
+"""Twin capacity / file size: large enough to overwrite the file without garbage collection."""
 REST_S: Final = 10.0
 ROUNDING_S: Final = 0.1 / 12**0.5
-"""Standard deviation of a time that is rounded to 0.1 s."""
+"""Standard deviation of the error from rounding a time to 0.1 s."""
 RELATIVE_SIGMA: Final = 0.04
-"""Relative standard deviation assumed for the scatter of repeats and the error of the model."""
+"""Assumed relative standard deviation of a time, from run-to-run scatter and model error."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,9 @@ class AgeingRow:
     """One drive's read times as its file ages: sizes in MiB, times in s.
 
     `written_mib` are the amounts overwritten, each in addition to those before it. `seconds` has
-    one element more: the fresh file's time comes first. `where` is the file or folder that the row
-    was read from; `drive` is the drive's name, or empty if unknown (then `model` names the source).
+    one more element, because it starts with the fresh file's time. `where` is the file or folder
+    that the row was read from. `drive` is the drive's name; if it is unknown, `drive` is empty and
+    `model` names the source.
     """
 
     model: str
@@ -53,7 +55,7 @@ class AgeingRow:
         assert min(self.seconds) > 0, "a read takes time"
 
     def without(self, amounts: tuple[float, ...]) -> AgeingRow:
-        """The row up to the first of these amounts: later times depend on all earlier writes."""
+        """The row cut before the first of these amounts, because later times depend on it."""
         every = enumerate(self.written_mib)
         end = next((n for n, mib in every if mib in amounts), len(self.written_mib))
         return replace(self, written_mib=self.written_mib[:end], seconds=self.seconds[: end + 1])
@@ -65,7 +67,7 @@ class AgeingRow:
 
 
 def twin_seconds(profile: str, row: AgeingRow, *, size: int = SCALED_FILE, seed: int = 0) -> Floats:
-    """The read times of a profile's twin in s, scaled from a file of `size` bytes to the row's.
+    """The twin's read times in s, measured on `size` bytes and scaled to the row's file size.
 
     Raises:
         TargetError: the profile is invalid, or its twin cannot be scaled down this far.

@@ -1,4 +1,4 @@
-"""Ageing rows from runs, CSV and TOML: parsed, checked, selected by model; do they agree?"""
+"""Reads ageing rows from runs, CSV and TOML, selects one by model, and checks that they agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RATE: Final = Limits("MiB/s", 0.1, 1e5)
 
 
 def of_run(run: Run, drive: str) -> AgeingRow:
-    """The row of a run of `aging`; `drive` is the drive's name, empty if unknown.
+    """The ageing row of an `aging` run; `drive` is the drive's name, empty if unknown.
 
     Raises:
         UsageError: the run has no row.
@@ -34,7 +34,7 @@ def of_run(run: Run, drive: str) -> AgeingRow:
 
 
 def of_csv(lines: list[dict[str, Any]], path: Path) -> AgeingRow:
-    """The row of a table with the columns file_mib, written_mib (cumulative) and read_s.
+    """The ageing row in a table with columns file_mib, written_mib (cumulative) and read_s.
 
     Raises:
         UsageError: not an ageing row.
@@ -51,7 +51,7 @@ def of_csv(lines: list[dict[str, Any]], path: Path) -> AgeingRow:
 
 
 def of_toml(table: Any, path: Path) -> list[AgeingRow]:
-    """The rows of `[aging]`: its own `seconds`, or those of each `[[aging.drive]]`.
+    """The ageing rows of `[aging]`: one for its own `seconds`, or one per `[[aging.drive]]`.
 
     Raises:
         UsageError: a key is missing, or not a number.
@@ -79,7 +79,7 @@ def of_toml(table: Any, path: Path) -> list[AgeingRow]:
 
 
 def _numbers(table: dict[str, Any], key: str, where: str) -> list[float]:
-    """The numbers of a key; a single number becomes a list of one."""
+    """The numbers stored under a key; a single number becomes a list of one."""
     if key not in table:
         raise UsageError(
             f"{where} has no {key}; give file_mib, written_mib and seconds, which has one value "
@@ -137,7 +137,7 @@ def select_row(rows: Sequence[AgeingRow], model: str | None, where: str) -> Agei
 
 
 def _duplicate_message(one: AgeingRow, other: AgeingRow) -> str:
-    """Why two rows of possibly one drive are refused: they contradict each other, or repeat."""
+    """The error message for two rows of one drive: they contradict or duplicate each other."""
     first, second = one.file_mib / one.seconds[0], other.file_mib / other.seconds[0]
     if max(first / second, second / first) > MAX_RATIO:
         return (
@@ -149,14 +149,14 @@ def _duplicate_message(one: AgeingRow, other: AgeingRow) -> str:
 
 
 MAX_RATIO: Final = 1.5
-"""Two runs of one drive may differ by this factor: hosts and drive states differ."""
+"""Results of one drive may differ by this factor, because hosts and drive states differ."""
 EXACT: Final = frozenset({"chunk_kib", "stripe_kib", "units"})
 _NOT_COMPARABLE: Final = frozenset({"iops", "fresh_iops", "refill_s", "penalty"})
-"""Findings that depend on the options of the run."""
+"""Findings that depend on the options of the run, so they are not compared."""
 
 
 def check_agreement(results: Sequence[Measurement], rows: Sequence[AgeingRow] = ()) -> None:
-    """Refuses results and ageing rows that cannot be of one drive in one state.
+    """Refuses results and ageing rows that cannot come from one drive in one state.
 
     Otherwise the fit would be a compromise between two drives.
 
@@ -181,7 +181,7 @@ def check_agreement(results: Sequence[Measurement], rows: Sequence[AgeingRow] = 
 
 
 def _may_be_one_model(one: str, other: str) -> bool:
-    """Whether one name contains the other: sources shorten model names."""
+    """Whether one model name contains the other: some sources shorten the names."""
     one, other = one.lower(), other.lower()
     return one in other or other in one
 
@@ -208,7 +208,7 @@ def _check_findings(one: Measurement, other: Measurement) -> None:
 
 
 def _check_cells(one: Measurement, other: Measurement) -> None:
-    """Compares cells of the same case; `other` is `one` if a table has a case twice."""
+    """Compares values of the same test case; `other` may be `one`, to find duplicate cases."""
     first_cells = {cell.key: cell for cell in reversed(one.cells)}
     for cell in other.cells:
         if (first := first_cells.get(cell.key)) is None or min(first.value, cell.value) <= 0:

@@ -16,7 +16,7 @@ NONE: Final = "none"
 
 @dataclass(frozen=True)
 class Change:
-    """A key with its value before and after the change; None: absent."""
+    """A key with its value before and after the change; None if the key is absent."""
 
     key: str
     was: Any
@@ -58,7 +58,7 @@ def _parse_change(profile: str, assignment: str) -> Change:
 
 
 def _parse_value(text: str) -> Any:
-    """A TOML value; anything else is a string, so that it needs no quotes inside the shell's."""
+    """The text as a TOML value; if it is not one, as a string, to save quotes in the shell."""
     if text == NONE:
         return None
     try:

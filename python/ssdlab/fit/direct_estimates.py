@@ -1,9 +1,9 @@
 """Profile numbers that follow from one experiment's findings, without a search.
 
-These are chunk, dies, buffer, SLC cache, spare, and what the write cache guarantees. Chunk and dies
-are exact. Buffer and spare are measured with a bias: `steady` never sees the superblocks that
-garbage collection keeps in reserve. The same experiment on a candidate shows the bias, and the
-estimate is corrected by it.
+These are chunk size, number of dies, buffer size, SLC cache size, spare, and what the write cache
+guarantees. Chunk size and dies are exact. Buffer size and spare are biased: `steady`, for example,
+never sees the superblocks that garbage collection keeps in reserve. The same experiment on a
+candidate twin shows the bias, which is then added to the estimate.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 SLC: Final = "slc.size"
 DOUBLINGS_MAX: Final = 8
-"""How often a buffer that is too small for the open pages of all dies is doubled."""
+"""Maximum number of doublings of a buffer that cannot hold the open pages of all dies."""
 DETERMINED_RATIO: Final = 1.25
-"""A spare is determined if its upper bound is at most this multiple of the lower one."""
+"""The spare counts as determined if its upper bound is at most this times its lower bound."""
 _WRITE_CACHE_CLASSES: Final = {
     "protected": {"buffer.power_loss_protection": True, "buffer.honours_flush": True},
     "volatile": {"buffer.power_loss_protection": False, "buffer.honours_flush": True},
@@ -35,10 +35,10 @@ _WRITE_CACHE_CLASSES: Final = {
 
 
 def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[Estimate]:
-    """Estimates that need no candidate: the search starts with them.
+    """Estimates that need no candidate twin; the search starts with them.
 
-    Chunk and dies of a regular stripe, the buffer without correction, the absence of an SLC cache,
-    and the class of the write cache.
+    These are the chunk size and dies of a regular stripe, the uncorrected buffer size, the absence
+    of an SLC cache, and the class of the write cache.
     """
     for measurement in results:
         chunk, units = measurement.number("chunk_kib"), measurement.number("units")
@@ -61,7 +61,7 @@ def _has_no_slc(results: Measurement) -> bool:
 
 
 def _dies(profile: str, units: int, where: str) -> Iterator[Estimate]:
-    """Dies on as many of the profile's channels as divide them evenly."""
+    """Distributes dies (`units`) evenly over as many of the profile's channels as possible."""
     channels = get_value(profile, "flash.channels")
     if not isinstance(channels, int) or units < 1:
         raise UsageError(
@@ -79,7 +79,7 @@ def _exact(key: str, value: Any) -> Estimate:
 
 
 def apply_estimates(profile: str, estimates: Sequence[Estimate], source: str) -> str:
-    """The profile's text with the estimates; values that do not change keep their source.
+    """The profile's text with the estimates set; unchanged values keep their source.
 
     A buffer that is too small for the dies is doubled until it is large enough.
 
@@ -116,7 +116,7 @@ def _enlarge_buffer(profile: str, source: str) -> str:
 
 
 def corrected_estimates(profile: str, results: Sequence[Measurement]) -> list[Estimate]:
-    """Spare, buffer and SLC cache, corrected by measuring the candidate `profile` as the drive was.
+    """Spare, buffer and SLC cache sizes, corrected for the bias measured on the candidate twin.
 
     Raises:
         TargetError: a twin with such numbers is impossible.
@@ -130,10 +130,10 @@ def corrected_estimates(profile: str, results: Sequence[Measurement]) -> list[Es
 
 
 def _spare(profile: str, results: Measurement) -> list[Estimate]:
-    """The spare that was found, plus the superblocks that garbage collection keeps in reserve.
+    """The measured spare, plus the superblocks that garbage collection keeps in reserve.
 
-    The size of the drive's superblocks is unknown: the value assumes the candidate's, the bounds
-    half and twice that.
+    The drive's reserve is unknown: the value assumes that of the candidate twin, the lower bound
+    half of it, and the upper bound twice.
     """
     finding = results.findings.get("hidden_spare")
     if finding is None or results.number("hidden_spare") is None:
@@ -142,7 +142,7 @@ def _spare(profile: str, results: Measurement) -> list[Estimate]:
     visible = int(visible * MIB) or describe_twin("the candidate", profile)["capacity_bytes"]
     reserved = _reserved_superblocks(profile)
     twin = describe_twin("the candidate", profile, max(visible, CAPACITY))
-    # Scaled down if the drive is smaller than the candidate.
+    # Superblocks are scaled down if the drive is smaller than the candidate.
     superblock_bytes = float(twin["superblock_bytes"]) * min(1.0, visible / CAPACITY)
 
     def spare(percent: float, superblocks: float) -> float:
@@ -157,7 +157,7 @@ def _spare(profile: str, results: Measurement) -> list[Estimate]:
 
 
 def _reserved_superblocks(profile: str) -> float:
-    """The candidate's superblocks that `steady` on it does not see."""
+    """The number of superblocks that `steady` does not see on the candidate twin."""
     twin = describe_twin("the candidate", profile, CAPACITY)
     finding = measure_spare(profile).findings.get("hidden_spare")
     if finding is None or not isinstance(finding.value, float):
@@ -167,7 +167,7 @@ def _reserved_superblocks(profile: str) -> float:
 
 
 def _buffer_and_slc(profile: str, results: Measurement) -> list[Estimate]:
-    """The buffer's size, plus what `cache` misses of the candidate's; the SLC cache's size."""
+    """The buffer size, plus what `cache` misses on the candidate twin; the SLC cache size."""
     estimates = list(_slc(profile, results))
     finding = results.findings.get("buffer_mib")
     if finding is None or results.number("buffer_mib") is None:
@@ -175,7 +175,7 @@ def _buffer_and_slc(profile: str, results: Measurement) -> list[Estimate]:
     actual_kib = parse_size(str(get_value(profile, "buffer.size"))) / KIB
     seen = measure_cache(profile).findings.get("buffer_mib")
     seen_mib = seen.value if seen is not None and isinstance(seen.value, float) else None
-    # The rest is in pages that are being filled.
+    # The part of the buffer that `cache` misses holds pages that are still being filled.
     unseen_kib = max(0.0, actual_kib - seen_mib * KIB) if seen_mib else 0.0
     assert isinstance(finding.value, float | int)
     mib = (finding.value, *_interval(finding))

@@ -1,4 +1,4 @@
-"""`fit`: from a drive's results to a profile, the intervals of its numbers, and its errors."""
+"""`fit`: fits a profile to a drive's results; gives intervals of its numbers, and errors."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from ssdlab.fit.search import Progress, Solution, candidate_profile, estimates, 
 from ssdlab.profiles.toml_edit import get_value, restore_value
 
 UNCHANGED: Final = 0.01
-"""A log factor smaller than this leaves the number and its source as they were."""
+"""If the logarithm of a factor is smaller, the profile's number and source stay unchanged."""
 SPARE_CHECK_MAX: Final = 4 * CAPACITY
-"""Drives up to this size get a check of the spare: a larger drive shows more of its own."""
+"""Largest drive (in bytes) whose spare is checked: `steady` finds less spare on a small twin."""
 FITTED, HELD_OUT, NOT_FITTED = "", "held out", "not fitted"
 
 
 @dataclass(frozen=True)
 class Check:
-    """A cell of the drive, the twin's value, and whether the fit used it (`note`)."""
+    """A value measured on the drive and on the twin; `note` says whether the fit used it."""
 
     experiment: str
     cell: Cell
@@ -52,7 +52,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The result of a fit: the profile's text, its fitted numbers, and how well it does."""
+    """The result of a fit: the profile's text, its fitted numbers, and checks of its accuracy."""
 
     profile: str
     parameters: tuple[Estimate, ...]
@@ -72,13 +72,13 @@ class Fitted:
 def fit(
     profile: str, fit_input: FitInput, source: str, progress: Progress = lambda _done, _total: None
 ) -> Fitted:
-    """Fits a profile's text to the results that are not held out, and checks it on all of them.
+    """Fits a profile to the results that are not held out, and checks it on all results.
 
     Direct estimates come first, then the search; then buffer and spare are corrected with the
-    finished candidate. `source` names the fit and its date, and is written to each changed number.
+    fitted twin. `source` names the fit and its date, and is written to each changed number.
 
     Raises:
-        UsageError: the start profile is unusable, or no result is one that a twin has.
+        UsageError: the start profile is unusable, or a twin can produce none of the results.
     """
     direct = {estimate.key: estimate for estimate in initial_estimates(profile, fit_input.others)}
     start = apply_estimates(profile, list(direct.values()), source)
@@ -100,7 +100,7 @@ def fit(
 
 
 def _objectives(profile: str, fit_input: FitInput) -> Iterator[tuple[Objective, Objective]]:
-    """Each objective with all its cells that a twin has, and with those that are fitted to."""
+    """Each objective twice: with all values that a twin can produce, and with the fitted ones."""
     if fit_input.row is not None and fit_input.kept_row is not None:
         yield ageing_objective(fit_input.row), ageing_objective(fit_input.kept_row)
     for results in fit_input.others:
@@ -121,7 +121,7 @@ def _check_cells(text: str, objectives: Sequence[tuple[Objective, Objective]]) -
 
 
 def _check_findings(text: str, others: Sequence[Measurement]) -> Iterator[Check]:
-    """Buffer, spare and steady rate of the finished twin, by the experiments that found them."""
+    """Compares buffer, spare and steady-state rate of the fitted twin with the drive's."""
     for results in others:
         if results.experiment == "cache":
             yield from _compare(results, measure_cache(text), {"buffer_mib": FITTED})
@@ -133,7 +133,7 @@ def _check_findings(text: str, others: Sequence[Measurement]) -> Iterator[Check]
 def _compare(
     results: Measurement, conclusion: Conclusion, notes: Mapping[str, str]
 ) -> Iterator[Check]:
-    """A check for each finding named in `notes` that drive and twin both have."""
+    """A check for each finding in `notes` that both the drive and the twin have."""
     for name, note in notes.items():
         measured, twin = results.number(name), conclusion.findings.get(name)
         if measured and twin is not None and isinstance(twin.value, float):

@@ -1,4 +1,4 @@
-"""`Measurement`: the results of one experiment on one drive, from a run or a table (TOML, CSV)."""
+"""`Measurement`: results of one experiment on one drive, from a run, a TOML or a CSV file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Measurement:
     """Results of one experiment.
 
     `model` is empty if the results do not name the drive. `where` is the file or folder, for error
-    messages. `parameters` are those of the run's manifest.
+    messages. `parameters` come from the run's manifest.
     """
 
     experiment: str
@@ -49,7 +49,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Limits:
-    """A unit, and the smallest and largest plausible number in it: catches typing errors."""
+    """A unit with its smallest and largest plausible number, to catch typing errors."""
 
     unit: str
     low: float
@@ -67,11 +67,11 @@ COLUMNS: Final = {
     "read_mib_per_s": _RATE,
     "write_mib_per_s": _RATE,
 }
-"""Limits of the columns of a table."""
+"""Limits of a table's columns, by column name."""
 MEANS: Final = {"MiB/s": _RATE, "us": Limits("us", 0.1, 1e8)}
-"""Limits of a suite's `mean`, by its unit."""
+"""Limits of the column `mean` of a `suite` table, by its unit."""
 LATENCY: Final = "access time"
-"""The suite's test whose mean is a latency."""
+"""The test of `suite` whose mean is a latency."""
 TEXT_COLUMNS: Final = frozenset({"test", "op", "mode", "unit"})
 _NEEDED: Final = {"aging": ("file_mib", "written_mib", "read_s")}
 _OPTIONAL: Final = frozenset({"read_mib_per_s", "sync_us_p50"})
@@ -118,7 +118,7 @@ def columns_of(name: str) -> tuple[str, ...]:
 
 
 def from_csv(path: Path) -> tuple[str, list[dict[str, Any]]]:
-    """The experiment that the columns belong to, and the rows.
+    """The experiment that the column names identify, and the rows.
 
     Raises:
         UsageError: no rows, a missing column, or a value that is not a plausible number.
@@ -168,7 +168,7 @@ def _parse_number(text: Any, where: str) -> float:
 
 
 def from_toml(name: str, table: Any, path: Path) -> Measurement:
-    """An experiment's table: findings as `hidden_spare = "5.6 %"`, rows as `[[suite.row]]`.
+    """The results in an experiment's TOML table: `hidden_spare = "5.6 %"`, `[[suite.row]]`.
 
     Raises:
         UsageError: an unknown key, a missing or wrong unit, or a number outside its limits.
@@ -192,7 +192,7 @@ def from_toml(name: str, table: Any, path: Path) -> Measurement:
 
 
 def _full_name(experiment: str, key: str) -> str | None:
-    """The finding that a key names with or without its unit: `buffer` is `buffer_mib`."""
+    """The finding that a key names; the key may omit the unit: `buffer` is `buffer_mib`."""
     for name in FINDINGS[experiment]:
         if name in {key, f"{key}_mib"} or name.rpartition("_")[0] == key:
             return name
@@ -254,7 +254,7 @@ def _check_row(name: str, row: dict[str, Any], where: str) -> None:
 
 
 def _check_limits(row: dict[str, Any], where: str) -> None:
-    """Refuses numbers outside their limits, and a suite's mean in another unit than its test's."""
+    """Refuses numbers outside their limits, and a `suite` mean in the wrong unit for its test."""
     for column in row.keys() & COLUMNS.keys():
         check_number(row[column], COLUMNS[column], f"{where} {column}")
     if "mean" not in row:
@@ -266,7 +266,7 @@ def _check_limits(row: dict[str, Any], where: str) -> None:
 
 
 def _split_unit(row: dict[str, Any], where: str) -> dict[str, Any]:
-    """A suite's `mean = "47 MiB/s"` split into `mean` and `unit`."""
+    """Splits the value of `mean = "47 MiB/s"` in a `suite` row into `mean` and `unit`."""
     if not isinstance(row.get("mean"), str):
         return row
     match = _QUANTITY.fullmatch(row["mean"])
@@ -276,7 +276,7 @@ def _split_unit(row: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def check_number(value: float, limits: Limits, where: str) -> None:
-    """Refuses a number outside its limits; `where` starts the message.
+    """Refuses a number outside its limits; the error message starts with `where`.
 
     Raises:
         UsageError: the number is outside.
@@ -288,5 +288,5 @@ def check_number(value: float, limits: Limits, where: str) -> None:
 
 
 def unit_of_mean(test: str) -> str:
-    """The unit of a suite test's mean."""
+    """The unit of the mean of a test in `suite`."""
     return "us" if test.startswith(LATENCY) else "MiB/s"

@@ -1,8 +1,8 @@
-"""`Objective`: a drive's results of one experiment, and the same measured on a candidate twin.
+"""`Objective`: a drive's results of one experiment, to compare with those of a candidate twin.
 
-A candidate runs the experiment on a scaled-down twin, as long as the result does not depend on its
-size. Only results that the fitted parameters can change are compared: nothing through a page cache,
-no data of zeros.
+The candidate twin is scaled down as far as its size does not change the results. Only results that
+the fitted parameters can change are compared, so results through the page cache or with all-zero
+data are left out.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ CellKey = tuple[tuple[str | float, ...], str]
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 CAPACITY: Final = 1024 * MIB
-"""Capacity of a candidate in bytes: enough for every drive's dies and for all that is written."""
+"""Capacity of a candidate twin in bytes: room for every drive's dies and for all writes."""
 STRIPE_READS: Final = 2048
 SETTLE_S: Final = 1.0
-"""Time in which the slowest shipped drive programs a buffer of 64 MiB."""
+"""Time that the slowest shipped twin takes to program a full 64 MiB buffer."""
 FRESH_BYTES: Final = 128 * MIB
 SUSTAINED_BYTES: Final = 512 * MIB
-"""Sequential writes: buffer and caches are full in the last quarter."""
+"""Amount of sequential writes: buffer and SLC cache are full before the last quarter."""
 
 
 class Effort(Enum):
-    """How exactly a candidate is measured: first search, refinement, final table."""
+    """How exactly a candidate is measured: for the first search, refinement or final table."""
 
     ROUGH = auto()
     FINE = auto()
@@ -71,7 +71,7 @@ class Effort(Enum):
 
 @dataclass(frozen=True)
 class Objective:
-    """The drive's cells of an experiment; `measure_twin` returns those of a profile's twin."""
+    """The drive's values in an experiment; `measure_twin` returns those of a profile's twin."""
 
     experiment: str
     cells: tuple[Cell, ...]
@@ -81,11 +81,11 @@ class Objective:
 
     @property
     def measured(self) -> Floats:
-        """The drive's values, cell by cell."""
+        """The drive's value for each table cell."""
         return np.array([cell.value for cell in self.cells])
 
     def simulate(self, profile: str, effort: Effort = Effort.FINE) -> Floats:
-        """The twin's values, cell by cell; NaN for a cell that the twin does not have.
+        """The twin's value for each table cell; NaN if the twin has none.
 
         Raises:
             TargetError: the profile is invalid, or its twin cannot be scaled down this far.
@@ -94,7 +94,7 @@ class Objective:
         return np.array([values.get(cell.key, np.nan) for cell in self.cells])
 
     def select(self, mask: npt.NDArray[np.bool_]) -> Objective:
-        """The objective with the cells where the mask is true."""
+        """The objective with only the table cells where the mask is true."""
         selected = tuple(cell for cell, keep in zip(self.cells, mask, strict=True) if keep)
         return Objective(self.experiment, selected, self.measure_twin, self.sigma[mask])
 
@@ -102,8 +102,8 @@ class Objective:
 def ageing_objective(row: AgeingRow) -> Objective:
     """The objective of an ageing row.
 
-    The first search uses half of the usual file, unless the drive has too many dies for so small a
-    twin.
+    The first search uses half the usual file size, unless the drive has too many dies for so small
+    a twin.
     """
     written = [sum(row.written_mib[:n]) for n in range(len(row.seconds))]
     times = zip(written, row.seconds, strict=True)
@@ -127,7 +127,7 @@ def ageing_objective(row: AgeingRow) -> Objective:
 
 
 def experiment_objective(results: Measurement) -> Objective | None:
-    """The objective of any other experiment's results; None if no cell can be compared."""
+    """The objective of any other experiment's results; None if no value can be compared."""
     numbers = {name: results.number(name) for name in _FINDINGS.get(results.experiment, ())}
     offered = [
         *results.cells,
@@ -151,14 +151,14 @@ def experiment_objective(results: Measurement) -> Objective | None:
 
 
 def _standard_error(repeats: tuple[float, ...]) -> float:
-    """Standard error of the mean logarithm."""
+    """Standard error of the mean logarithm of the repeats."""
     if len(repeats) < 2 or min(repeats) <= 0:
         return 0.0
     return float(np.std(np.log(repeats), ddof=1) / len(repeats) ** 0.5)
 
 
 def _is_comparable(results: Measurement, cell: Cell) -> bool:
-    """Whether a twin has this cell, and it depends on fitted parameters."""
+    """Whether a twin can produce this value, and the fitted parameters influence it."""
     first = str(cell.case[0]) if cell.case else ""
     if results.experiment == "suite":
         return "zeros" not in first and "buffered" not in first
@@ -186,10 +186,10 @@ def evidence_of(session: RunSession, plan: Plan) -> Evidence:
 
 
 def _filled_session(profile: str, size: int) -> RunSession:
-    """A candidate that was written sequentially and has programmed its buffer since.
+    """A candidate twin, filled sequentially, that has programmed its buffer to flash.
 
-    The real drive had the time to do so; a flush is not enough if the buffer is protected by
-    capacitors. Reads pass the time, because an SLC cache would fold its data during a rest.
+    The real drive had time to program it; a flush does not force this if capacitors protect the
+    buffer. Reads fill the time, because idle time would let an SLC cache fold its data.
     """
     session = candidate_session(profile)
     session.fill(size)
@@ -199,7 +199,7 @@ def _filled_session(profile: str, size: int) -> RunSession:
 
 
 def _region_bytes(results: Measurement, limit: int) -> int:
-    """The region that the drive's run used, at most `limit` bytes."""
+    """Size of the region that the drive's run used, at most `limit` bytes."""
     return min(int(results.parameters.get("size_mib", limit // MIB)) * MIB, limit)
 
 
@@ -219,8 +219,8 @@ def _measure_suite(profile: str, results: Measurement) -> Conclusion:
 
 
 def _measure_fsync(profile: str, results: Measurement) -> Conclusion:
-    """The mix of reads and writes; the median sync at depth 1 becomes `flush_us`."""
-    # As long as on the drive: a short mix would fit into the buffer.
+    """Runs the mix of reads and writes; `flush_us` is the median time of an fsync at depth 1."""
+    # Runs as long as on the drive: the writes of a shorter mix would fit into the buffer.
     seconds = min(2.0, results.parameters.get("step_s", 1.0))
     plan = fsync.Plan(_region_bytes(results, 256 * MIB), seconds, 1)
     session = _filled_session(profile, plan.size)
@@ -236,14 +236,14 @@ def _measure_fsync(profile: str, results: Measurement) -> Conclusion:
 
 
 def measure_cache(profile: str) -> Conclusion:
-    """Runs `cache --quick` on a candidate: buffer, SLC cache, rate after the drop."""
+    """Runs `cache --quick` on a candidate: gives buffer, SLC cache and sustained write rate."""
     plan, session = cache.plan_for(Cache(quick=True), CAPACITY, 0), candidate_session(profile)
     cache.measure(session, plan)
     return cache_analysis.conclude(evidence_of(session, plan))
 
 
 def measure_spare(profile: str) -> Conclusion:
-    """Runs `steady` on a candidate for two drive writes: shows where garbage collection begins."""
+    """Runs `steady` on a candidate for two drive writes, to see when garbage collection starts."""
     plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=steady.QUICK_SETTLE_S)
     session = candidate_session(profile)
     steady.measure(session, plan)
@@ -280,7 +280,7 @@ def _write_job(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
 
 
 def _rate_after(session: RunSession, job: Job, share: float) -> float:
-    """Bytes/s of a job after the first `share` of its bytes, without the last, partial interval."""
+    """Rate of a job in bytes/s, without the first `share` of its bytes and the last interval."""
     result = session.run(Step("write", "writing", "random", rest_s=3.0), job)
     seconds, amounts = (np.array(column, dtype=np.float64) for column in result.columns())
     late = np.cumsum(amounts) > share * result.bytes
@@ -292,7 +292,7 @@ def _conclusion(name: str, value: float, rows: Sequence[dict[str, Any]] = ()) ->
 
 
 def _alignments(results: Measurement) -> set[float]:
-    """The alignments in KiB that are compared: those that hit all units, two of them, and one."""
+    """The compared alignments in KiB: reads at these reach all stripe units, two, or one."""
     measured = sorted(cell.case[0] for cell in results.cells if isinstance(cell.case[0], float))
     stripe_kib = results.number("stripe_kib")
     if stripe_kib is None:

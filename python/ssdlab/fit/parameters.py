@@ -1,8 +1,8 @@
 """The profile numbers that a fit may change, their physical bounds and their prior.
 
 A `Scale` multiplies the numbers of a key by a factor; a `Choice` picks one of several values. The
-prior is the start profile: deviations from it cost, so a number that the results do not determine
-stays at its start value and is reported as not determined.
+prior is the start profile: deviations from it are penalised, so a number that the results do not
+determine stays at its start value and is reported as not determined.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ssdlab.errors import UsageError
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 LINK_MAX: Final = {"sata": 580e6, "nvme": 7.2e9}
-"""Bytes/s after protocol overhead: SATA at 6 Gbit/s; PCI Express 3.0 with eight lanes."""
+"""Highest link bandwidth in bytes/s, net of protocol overhead: SATA 6 Gbit/s, PCIe 3.0 x8."""
 _UNITS: Final = {"us": 1e-6, "ms": 1e-3, "ns": 1e-9, "MB/s": 1e6, "MiB/s": 2.0**20, "GB/s": 1e9}
 _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S+)\s*")
 PORTION_SIZES: Final = (None, "64 KiB", "128 KiB", "256 KiB", "512 KiB")
 PORTION_COUNTS: Final = (None, 2, 4)
 READ_AHEAD_SIZES: Final = (None, "256 KiB")
 DIES_PENALTY: Final = 2.0
-"""Cost of twice or half as many dies as the start profile has."""
+"""Penalty for twice or half as many dies as in the start profile."""
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A number of the profile with its 95 % interval.
 
-    `determined`: the results constrain it. `start` is the start profile's value.
+    `determined` means that the results constrain it. `start` is the start profile's value.
     """
 
     key: str
@@ -45,10 +45,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Scale:
-    """A factor from `low` to `high` on the numbers of `key`.
+    """Multiplies the numbers of `key` by a factor from `low` to `high`.
 
-    `prior_sigma` is the prior standard deviation of its logarithm. For a number that can be zero,
-    the factor applies to number + `offset` (in s).
+    `prior_sigma` is the prior standard deviation of the factor's logarithm. For a time that can be
+    zero, the factor applies to time + `offset` (in s).
     """
 
     key: str
@@ -58,7 +58,7 @@ class Scale:
     offset: float = 0.0
 
     def apply(self, profile: str, factor: float, source: str = "") -> str:
-        """The profile's text with each number of the key multiplied."""
+        """The profile's text with each number of the key multiplied by the factor."""
         value = get_value(profile, self.key)
         scaled = [_multiply(text, factor, self.offset) for text in _as_list(value)]
         return set_value(
@@ -68,14 +68,14 @@ class Scale:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of `values` for `key` (None: absent); `penalties` are their prior costs."""
+    """Sets `key` to one of `values` (None: absent), each with its prior cost in `penalties`."""
 
     key: str
     values: tuple[Any, ...]
     penalties: tuple[float, ...]
 
     def apply(self, profile: str, value: Any, source: str = "") -> str:
-        """The profile's text with this value."""
+        """The profile's text with the key set to this value."""
         return set_value(profile, self.key, value, source)
 
 
@@ -94,13 +94,13 @@ class SearchSpace:
             values = tuple(value for value, _ in picked)
             by_key = dict(zip(keys, values, strict=True))
             if by_key.get("ftl.read_portion") is None and by_key.get("ftl.read_portions"):
-                continue  # a number of portions without their size
+                continue  # a number of portions needs their size
             yield values, sum(penalty for _, penalty in picked)
 
 
 @dataclass(frozen=True)
 class _Prior:
-    """Physical bounds in s or bytes/s, standard deviation of the logarithm, `Scale.offset`."""
+    """Physical bounds (s or bytes/s) and prior of a number; `sigma`, `offset` as in `Scale`."""
 
     low: float
     high: float
@@ -132,7 +132,7 @@ _SCALES_OF: Final = {
     "stripe": ("flash.read", "link.read_overhead"),
     "suite": tuple(key for key in _PRIORS if key != "flash.channel_bandwidth"),
 }
-"""The scaled numbers that the results of each experiment depend on."""
+"""For each experiment, the scaled profile numbers that its results depend on."""
 _DEPEND_ON_DIES: Final = frozenset({"aging", "split", "suite"})
 _EXPERIMENTS_FOR: Final = {
     "flash.dies_per_channel": ["stripe", *sorted(_DEPEND_ON_DIES)],
@@ -193,7 +193,7 @@ def _dies_choice(profile: str) -> Choice:
 
 
 def _as_list(value: Any) -> list[str]:
-    """Quantities with units; an absent time is zero."""
+    """The value as a list of quantities with units; an absent time is zero."""
     if value is None:
         return ["0 us"]
     return list(value) if isinstance(value, list) else [value]

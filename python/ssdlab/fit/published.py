@@ -1,15 +1,15 @@
-"""The published tables, the values that the drives' twins give for them, and the twins' errors.
+"""Compares published tables of drives with their twins, and stores the twins' errors.
 
-Each twin runs the experiment in full, as `ssdlab run EXPERIMENT twin:NAME` does; `aging` on a file
-of 512 MiB, and the provisioning test on a sixteenth of the drive. That takes minutes, so the errors
-are stored in `profiles/tables/held.toml`. After a change to a profile or the model, run
+Each twin runs the full experiment, as `ssdlab run EXPERIMENT twin:NAME` does, except that `aging`
+uses a 512 MiB file and the provisioning test a sixteenth of the drive. This takes minutes, so the
+errors are stored in `profiles/tables/held.toml`. After a change to a profile or the model, run
 `python bench/twins/held.py --write`.
 
-The provisioning test: random writes to a fixed area of a full drive that was erased before, or aged
-by long use. The drive is filled sequentially. *Erased*: then only the area is written, as often as
-in the published half hour. *Aged*: twice the whole capacity is written at random, then the area
-twice. The result is the rate of the next round over the area. `cargo bench -p ssdlab-workload
---bench provisioning` runs it at full size.
+The provisioning test measures random writes to a fixed area of a full drive. It first fills the
+drive sequentially. For an *erased* drive it then overwrites only the area, as often as in the
+published half-hour test. For an *aged* drive it writes twice the whole capacity at random, then
+overwrites the area twice. The result is the rate of the next overwrite of the area. `cargo bench
+-p ssdlab-workload --bench provisioning` runs it at full size.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ FILL_BLOCK: Final = 1 << 20
 FLASH: Final = 512 << 30
 AREA: Final = 40_000_000_000
 VISIBLE: Final = {512: 1_000_215_216 * 512, 400: 400_000_000_000}
-"""Visible bytes, by the gigabytes that the table states."""
+"""Visible capacity in bytes, by the gigabytes that the published table states."""
 SCALE: Final = 1 / 16
-"""Share of the drive: 512 superblocks of the twin, 8 million mapping units."""
+"""Scale of the twin: a sixteenth of the drive, 512 superblocks, 8 million mapping units."""
 HALF_HOUR: Final = 490_000_000_000 / AREA
-"""Rounds over the area in the published half hour."""
+"""How often the published test overwrote the area in half an hour."""
 COUNTED: Final = ("host_writes", "nand_host_writes", "nand_collection_writes")
 
 
 @dataclass(frozen=True)
 class SteadyRate:
-    """Requests per second in steady state, and write amplification (WAF)."""
+    """Write requests per second in steady state, and write amplification (WAF)."""
 
     per_s: float
     waf: float
 
 
 def steady_rate(profile: str, visible_gb: int, past: Past, scale: float = SCALE) -> SteadyRate:
-    """The steady rate of random writes to the area.
+    """The steady-state rate of random writes to the area.
 
     Raises:
         TargetError: the profile is invalid.
@@ -88,7 +88,7 @@ class _FilledDrive:
         self._write("sequential", FILL_BLOCK, self.visible, self.visible)
 
     def write_randomly(self, length: int, times: float) -> SteadyRate:
-        """Writes `times` x `length` bytes at random to the first `length` bytes."""
+        """Writes `times` x `length` bytes at random addresses in the first `length` bytes."""
         before = self._counts()
         per_s = self._write("random", BLOCK, length, int(times * length) // BLOCK * BLOCK)
         host, own, moved = (now - then for now, then in zip(self._counts(), before, strict=True))
@@ -102,7 +102,7 @@ class _FilledDrive:
     def _write(
         self, pattern: Literal["sequential", "random"], block: int, length: int, amount: int
     ) -> float:
-        """Requests per second of one write job."""
+        """Runs one write job; returns its requests per second."""
         self.jobs += 1
         job = Job(
             op="write",
@@ -128,14 +128,14 @@ SOURCE_PHRASES: Final = {
     "fragments": "study's fragments",
     "provisioning": "provisioning table",
 }
-"""By table: the words in a profile's `source` of a number that was fitted to it."""
+"""For each table, the phrase that marks a number as fitted to it in a profile's `source`."""
 DEEP_QUEUE: Final = 32
-"""Queue depth instead of the study's 1023: above it, a twin's fragments make no more difference."""
+"""Used instead of the study's 1023: beyond it, fragmentation slows a twin no further."""
 
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A value as published, and as measured on the drive's twin, both in the table's unit."""
+    """A published value and the value measured on the drive's twin, in the table's unit."""
 
     label: str
     measured: float
@@ -148,14 +148,14 @@ class PublishedValue:
 
 
 def twins_of(table: str) -> list[str]:
-    """Names of the profiles whose drives are in a table, in its order."""
+    """Names of the profiles whose drives are in a table, in the order of the table."""
     if table == "aging":
         return list(published_rows())
     return [drive["twin"] for drive in _drives(table)]
 
 
 def compare_twin(table: str, twin: str) -> list[PublishedValue]:
-    """Measures a twin, and returns the published values of its drive with the twin's.
+    """Measures a twin, and returns its values beside the published values of the drive.
 
     Raises:
         KeyError: the table does not have this drive.
@@ -268,14 +268,14 @@ _COMPARE: Final[dict[str, Callable[[Mapping[str, Any]], list[PublishedValue]]]] 
 
 
 STORED: Final = "held.toml"
-"""File in the folder of tables: mean and worst error of each twin in each table."""
+"""File beside the tables with the mean and the worst error of each twin in each table."""
 
 
 @dataclass(frozen=True)
 class TableErrors:
-    """A twin's relative errors in one table: mean of the absolute values, and worst.
+    """A twin's relative errors in one table: the mean absolute error, and the worst error.
 
-    `fitted`: a number of the profile was fitted to this table.
+    `fitted` is true if a number of the profile was fitted to this table.
     """
 
     table: str
@@ -296,7 +296,7 @@ def stored_errors() -> dict[str, list[TableErrors]]:
 
 
 def is_fitted_to(name: str, table: str) -> bool:
-    """Whether the source of any number of a profile is a fit to this table."""
+    """Whether any number of a profile was fitted to this table, according to its source."""
     phrase = SOURCE_PHRASES[table]
     entries = list_values(profiles.load(name))
     return any(entry["kind"] == "fitted" and phrase in entry["source"] for entry in entries)

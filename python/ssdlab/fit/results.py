@@ -1,11 +1,11 @@
-"""Reads the results that a fit starts from: run folders, and tables in TOML or CSV, of one drive.
+"""Reads one drive's results for a fit: run folders, and tables in TOML or CSV.
 
-Runs of `aging`, `stripe`, `split`, `steady`, `fsync`, `suite` or `cache`, or a folder with such
-runs. TOML: `[aging]` with file_mib, written_mib (each amount in addition to those before it) and
-seconds (the fresh file's first), or several `[[aging.drive]]` with model and seconds; tables such
-as `[steady]` with findings and their units (`hidden_spare = "5.6 %"`), and `[[suite.row]]` with the
-columns of a run's measures. CSV: a header with the columns of one experiment, such as
-`file_mib,written_mib,read_s`, and one row for each case.
+A folder holds a run of `aging`, `stripe`, `split`, `steady`, `fsync`, `suite` or `cache`, or
+several such runs. A TOML file can have `[aging]` with file_mib, written_mib (each amount in
+addition to those before it) and seconds (the fresh file's first), or several `[[aging.drive]]`
+with model and seconds; tables such as `[steady]` with findings and their units (`hidden_spare =
+"5.6 %"`); and `[[suite.row]]` with the columns of a run's measures. A CSV file has a header with
+the columns of one experiment, such as `file_mib,written_mib,read_s`, and one row for each case.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read_results(paths: Sequence[Path], model: str | None = None) -> Results:
 
 
 def read_ageing(path: Path, model: str | None = None) -> AgeingRow:
-    """The ageing row of a run folder or a table; `model` selects one of several drives.
+    """The ageing row in a run folder or a table; `model` selects one of several drives.
 
     Raises:
         UsageError: no row, or several and no model.
@@ -78,7 +78,7 @@ def read_ageing(path: Path, model: str | None = None) -> AgeingRow:
 
 
 def published_rows() -> dict[str, AgeingRow]:
-    """The shipped table of published ageing rows, by the name of the drive's profile."""
+    """The published ageing rows that ssdlab ships, by the name of the drive's profile."""
     path = profiles.tables() / "aging.toml"
     table = tomllib.loads(path.read_text(encoding="utf-8"))["aging"]
     rows = ageing_rows.of_toml(table, path)
@@ -126,9 +126,9 @@ def _model_of(run: Run) -> str:
 
 @dataclass(frozen=True)
 class FitInput:
-    """All results of a drive, and which of them are fitted to.
+    """All results of a drive, and which of them the fit uses.
 
-    `kept_row` is the part of the ageing row that is fitted to. `held_out` lists `EXPERIMENT` or
+    `kept_row` is the part of the ageing row that the fit uses. `held_out` lists `EXPERIMENT` or
     `EXPERIMENT:WORD`, where WORD is a part of a cell's label.
     """
 
@@ -139,13 +139,13 @@ class FitInput:
 
     @property
     def experiments(self) -> list[str]:
-        """The experiments with results, each once."""
+        """The experiments that have results, without duplicates."""
         names = [] if self.row is None else ["aging"]
         return list(dict.fromkeys([*names, *(results.experiment for results in self.others)]))
 
     @property
     def label(self) -> str:
-        """The results in a few words, for a profile's `source`."""
+        """A short description of the results, for a profile's `source`."""
         if self.row is not None and not self.others:
             return f"the ageing row of {self.row.model}"
         models = [results.model for results in self.others if results.model]
@@ -153,7 +153,7 @@ class FitInput:
         return ", ".join(self.experiments) + (f" of {models[0]}" if models else "")
 
     def is_held_out(self, experiment: str, cell: Cell) -> bool:
-        """Whether a cell is kept from the fit."""
+        """Whether a value is held out of the fit."""
         for text in self.held_out:
             name, _, word = text.partition(":")
             if name == experiment and word in cell.label:

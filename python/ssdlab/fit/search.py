@@ -1,8 +1,8 @@
-"""The search: least squares over the factors, for each combination of choices, on all cores.
+"""The search: fits the factors by least squares for each combination of choices, on all cores.
 
-The cost of a candidate is the sum of squares of log(twin / drive) in standard deviations, plus the
-prior's penalty (`parameters`). Interval bounds are where the profile likelihood falls by 1.92:
-exact over the choices; over the factors from the curvature at the optimum.
+The cost of a candidate is the sum of squares of log(twin / drive), in standard deviations, plus the
+prior's penalty (`parameters`). Interval bounds are where the log of the profile likelihood falls by
+1.92: exactly for choices; for factors, estimated from the curvature at the optimum.
 """
 
 from __future__ import annotations
@@ -23,35 +23,36 @@ from ssdlab.fit.parameters import Estimate, SearchSpace
 
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]
-"""Called with the number of combinations done, and of all."""
+"""Called with the number of finished combinations, and the total number."""
 STEP: Final = 0.05
-"""Difference in log(factor) for derivatives: a twin is deterministic, but moves in whole pages."""
+"""Step in log(factor) for derivatives; large, because a twin transfers whole pages."""
 ROUGH_ROUNDS: Final = 2
 FINE_ROUNDS: Final = 6
-"""Rounds of least squares: for all combinations, and for the promising ones."""
+"""Least-squares iterations: rough for all combinations, fine for the promising ones."""
 REFINED_MOST: Final = 2
-"""Combinations that are refined if only some of the objectives discriminate between choices."""
+"""Number of combinations refined if only some objectives discriminate between choices."""
 DISCRIMINATING: Final = ("aging", "split")
 """Experiments whose results depend on the choices."""
 FTOL: Final = 1e-3
-"""With several objectives, the search stops when the cost changes by less than this share."""
+"""With several objectives, the search stops when the relative change of the cost is smaller."""
 POOR_FIT: Final = 4.0
-"""Chi squared per degree of freedom above which no twin explains the results, nor any choice."""
+"""Above this chi squared per degree of freedom, no candidate twin explains the results."""
 MISSING_RESIDUAL: Final = 3.0
-"""Log error that counts for a cell which the candidate does not have."""
+"""Error of log(twin / drive) assumed for a value that the candidate twin does not have."""
 PROMISING_COST: Final = 12.0
 """Combinations within this cost of the best are refined."""
 CHI2_95: Final = 3.84
 """95 % quantile of chi squared with one degree of freedom."""
 DETERMINED_SHARE: Final = 0.7
-"""A factor is determined if its interval is at most this share of the prior interval."""
+"""A factor is determined if its interval is at most this fraction as wide as the prior's."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The best log factors for one combination of choices, and their standard deviations.
+    """The logarithms of the best factors for one combination of choices, with errors.
 
-    `excess` is chi squared per degree of freedom, at least one.
+    `sigma` has their standard deviations. `excess` is chi squared per degree of freedom, but
+    at least 1.
     """
 
     choices: tuple[Any, ...]
@@ -74,7 +75,7 @@ def candidate_profile(
 
 @dataclass(frozen=True)
 class _Task:
-    """A combination of choices to solve, from a starting point."""
+    """A combination of choices whose factors are to be fitted, with their start values."""
 
     profile: str
     objectives: Sequence[Objective]
@@ -91,13 +92,13 @@ def search(
     space: SearchSpace,
     progress: Progress,
 ) -> list[Solution]:
-    """Solutions for the combinations of choices that are close to the best, best first.
+    """Solutions whose choices are about as good as the best combination, sorted by cost.
 
-    If only some objectives discriminate between choices, these select the promising combinations;
-    all objectives together then rank them.
+    If only some objectives discriminate between choices, these objectives select the promising
+    combinations; all objectives together then rank them.
 
     Raises:
-        UsageError: no combination makes a twin.
+        UsageError: no combination gives a valid twin.
     """
     zeros = np.zeros(len(space.scales))
     penalties = dict(space.combinations())
@@ -130,10 +131,10 @@ def _discriminating(objectives: Sequence[Objective]) -> Sequence[Objective]:
 
 
 def _solve_roughly(task: _Task, progress: Progress) -> list[Solution]:
-    """Every combination with its cost by the discriminating objectives.
+    """A rough solution of every combination, with its cost in the discriminating objectives.
 
-    If other objectives determine the factors whatever the choices are, the factors are solved once
-    for all combinations.
+    If other objectives determine the factors independently of the choices, the factors are fitted
+    once for all combinations.
     """
     combinations = list(task.space.combinations())
     objectives = _discriminating(task.objectives)
@@ -166,7 +167,7 @@ def _solve_all(tasks: list[_Task], progress: Callable[[int], None]) -> list[Solu
 
 
 def _solve(task: _Task) -> Solution | None:
-    """The best factors for the task's choices; None if these choices do not make a twin."""
+    """The best factors for the task's choices; None if these choices give no valid twin."""
     from scipy.optimize import least_squares
 
     space, choices = task.space, task.start.choices
@@ -183,7 +184,7 @@ def _solve(task: _Task) -> Solution | None:
     low, high = (np.log([getattr(s, end) for s in space.scales]) for end in ("low", "high"))
     start = np.clip(task.start.log_factors, low + 1e-6, high - 1e-6)
 
-    # Relative to the start: the first step has length one only if it begins at zero.
+    # Relative to the start: only from zero does least_squares limit its first step to length 1.
     def residuals(moved: Floats) -> Floats:
         log_factors = start + moved
         return np.concatenate([data_residuals(log_factors.tobytes()), log_factors / prior_sigma])
@@ -217,16 +218,16 @@ def _solve(task: _Task) -> Solution | None:
 
 
 def _residuals(objective: Objective, text: str, effort: Effort) -> Floats:
-    """log(twin / drive) of each cell, in standard deviations."""
+    """log(twin / drive) of each value, in standard deviations."""
     logs: Floats = np.log(objective.simulate(text, effort) / objective.measured)
     limit = MISSING_RESIDUAL
     return np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma
 
 
 def estimates(space: SearchSpace, solutions: list[Solution]) -> Iterator[Estimate]:
-    """Each parameter's value and interval; of a `Scale` as factors on the start profile.
+    """Each parameter's value and interval; for a `Scale`, the factors on the start profile.
 
-    If the results scatter more than assumed, or no candidate fits them, all intervals widen.
+    All intervals widen if the results scatter more than assumed, or if no candidate fits them.
     """
     best = solutions[0]
     drop = CHI2_95 * best.excess

@@ -63,7 +63,7 @@ WHOLE_FILE: Final[Method] = "copy and exchange"
 def heal_file(path: Path, options: HealOptions, progress: ProgressCallback) -> FileOutcome:
     """Heals one file. The outcome says whether it was refused or interrupted.
 
-    A file that cannot be opened, or not for direct I/O, is refused.
+    A file that cannot be opened, or does not support direct I/O, is refused.
 
     Raises:
         DeviceFailure: the drive or the kernel failed; the content is unchanged.
@@ -224,7 +224,7 @@ class _FileHeal:
         return Copy(self.info.path, is_xfs=self.info.mount.fs_type == "xfs")
 
     def _first_part_is_faster(self) -> bool:
-        """Whether what was rewritten first reads faster; True if no measurement was asked for."""
+        """Whether the part rewritten first now reads faster; True if the run measures nothing."""
         if not self.options.measures:
             return True
         old = overlapping_pieces(self.before, self.rewritten)
@@ -237,7 +237,7 @@ class _FileHeal:
         self.result.extents_after = len(merged(read_file_info(self.info.path).extents or ()))
 
     def _measured(self, pieces: Sequence[Piece], label: str) -> list[Piece]:
-        """The same pieces measured now; slow ones several times, with the best reading."""
+        """Measures these pieces; rereads slow ones several times and keeps the best reading."""
         meter = ReadSpeedMeter(self.info.path, self.progress)
         try:
             readings = meter.measure([piece.range for piece in pieces], label)
@@ -332,7 +332,7 @@ def _is_on(path: Path, device: int) -> bool:
 
 
 class CompletedRanges:
-    """The ranges of a file that an interrupted run rewrote, kept in `folder`; None keeps nothing.
+    """The ranges of a file that an interrupted run rewrote, kept in `folder`; if None, not kept.
 
     One text file for each healed file, named by device number and inode: one line `offset length`
     for each finished range. It is removed when the heal is complete. A run that measures does not

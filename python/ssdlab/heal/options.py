@@ -13,7 +13,7 @@ SLOWER_THAN: Final = 0.8
 FREEZE_MS: Final = 200
 
 ProgressCallback = Callable[[str, int, int], object]
-"""Called with the name of the phase, the bytes of it that are done, and its bytes in total."""
+"""Called with the name of the phase, the bytes done in it, and its total bytes."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class HealOptions:
     """How to heal a file or a device.
 
     `everything` or `ranges`, (offset, length) in bytes, choose what to rewrite; without either, a
-    measurement does: a piece that reads below `slower_than` of the fresh speed is slow.
+    measurement does: a piece that reads below `slower_than` times the fresh speed is slow.
     `fresh_bytes_per_s` is that speed, if the user knows it. `shared` allows files that share blocks
     with others. `state_folder` is where an interrupted run records what it has finished.
     """
@@ -55,7 +55,7 @@ class DeviceOptions:
 
 
 def default_state_folder() -> Path:
-    """The folder below the user's state directory (XDG base directories)."""
+    """The default `state_folder`, in the user's state directory (XDG base directories)."""
     configured = os.environ.get("XDG_STATE_HOME", "")
     root = Path(configured) if configured.startswith("/") else Path.home() / ".local" / "state"
     return root / "ssdlab" / "heal"

@@ -13,7 +13,7 @@ from ssdlab.storage_stack.blockdev import BlockDevice
 
 MIB: Final = 1 << 20
 WARRANTED_DRIVE_WRITES_PER_DAY: Final = 0.3
-"""Of client drives: 600 TB over five years for 1 TB."""
+"""Of client drives: a 1 TB drive is warranted for 600 TB of writes in five years."""
 _FLASH_TRANSPORTS: Final = frozenset({"nvme", "sata", "ata", "sas", "scsi", "usb", "mmc"})
 
 
@@ -31,10 +31,10 @@ class MapRow(msgspec.Struct):
 class FileOutcome(msgspec.Struct):
     """The result for one file or device. `plan` and `left` are (offset, length) ranges.
 
-    `plan` is what was to be rewritten, `left` the part of it that was not, and `why` the reason.
-    `days_of_endurance` is `planned_bytes` in days of the drive's warranted writes; None if no flash
-    drive is known below. For devices only: `restored_bytes` were torn by a crash of an earlier run
-    and restored from its journal; `longest_freeze_ms` is None unless the device is mounted.
+    `plan` has the ranges to rewrite, `left` those that were not rewritten, `why` the reason.
+    `days_of_endurance`: the drive's warranty allows `planned_bytes` in this many days; None if no
+    underlying flash drive is known. For devices only: `restored_bytes` were torn by a crash of an
+    earlier run and restored from its journal; `longest_freeze_ms` is None if not mounted.
     """
 
     path: str
@@ -63,7 +63,7 @@ class FileOutcome(msgspec.Struct):
 
 
 class HealReport(msgspec.Struct):
-    """The result of one command; `small_files` counts those too small to measure."""
+    """The result of one command; `small_files` counts files too small to measure."""
 
     ssdlab: str
     dry_run: bool
@@ -76,12 +76,12 @@ class HealReport(msgspec.Struct):
 
 
 def mib_per_s(bytes_per_s: float | None) -> float | None:
-    """Bytes per second in MiB/s, rounded to a tenth."""
+    """Converts bytes per second to MiB/s, rounded to a tenth."""
     return None if bytes_per_s is None else round(bytes_per_s / MIB, 1)
 
 
 def days_of_endurance(write_bytes: int, drives: Iterable[BlockDevice]) -> float | None:
-    """`write_bytes` in days of the smallest flash drive's warranted writes; None without one."""
+    """Days in which the smallest flash drive's warranty allows `write_bytes`; None without one."""
     sizes = [
         d.size for d in drives if d.transport in _FLASH_TRANSPORTS and not d.rotational and d.size
     ]
@@ -154,7 +154,7 @@ def fresh_speed(
 ) -> tuple[float | None, str]:
     """The speed of freshly written data in bytes per second, and where it comes from.
 
-    `known` by the user, or `probed` with a test file, or that of the fastest pieces.
+    It is `known` by the user, `probed` with a test file, or the speed of the fastest pieces.
     """
     if known is not None:
         return known, "given"

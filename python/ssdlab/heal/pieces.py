@@ -24,7 +24,7 @@ class Range:
 
     @property
     def end(self) -> int:
-        """First byte after it."""
+        """First byte after the range."""
         return self.offset + self.length
 
 
@@ -39,7 +39,7 @@ class Piece:
 def written_ranges(extents: Iterable[Extent], size_bytes: int, block: int) -> list[Range]:
     """The ranges of a file that have data, merged, up to its end rounded up to a block.
 
-    The place on the device does not matter here: the order of writing is what ages a file.
+    Positions on the device are ignored: the order of writing is what ages a file.
     """
     limit = -(-size_bytes // block) * block
     ranges: list[Range] = []
@@ -55,7 +55,7 @@ def written_ranges(extents: Iterable[Extent], size_bytes: int, block: int) -> li
 
 
 def split_into_pieces(ranges: Iterable[Range], piece_bytes: int) -> list[Range]:
-    """Splits at multiples of `piece_bytes`; a remainder below half of it joins its neighbour."""
+    """Splits at multiples of `piece_bytes`; a remainder below half a piece joins its neighbour."""
     pieces: list[Range] = []
     for each in ranges:
         parts = split_at_grid([each], piece_bytes)
@@ -118,7 +118,7 @@ def subtract(ranges: Iterable[Range], removed: Iterable[Range]) -> list[Range]:
 
 
 def merge(ranges: Iterable[Range]) -> list[Range]:
-    """Sorted by offset, with adjacent and overlapping ranges merged."""
+    """The ranges sorted by offset, with adjacent and overlapping ones merged."""
     merged: list[Range] = []
     for each in sorted(ranges, key=lambda each: each.offset):
         if merged and each.offset <= merged[-1].end:
@@ -130,7 +130,7 @@ def merge(ranges: Iterable[Range]) -> list[Range]:
 
 
 def align(ranges: Iterable[Range], block: int) -> list[Range]:
-    """Extended to whole blocks, and merged."""
+    """The ranges, extended to whole blocks and merged."""
     aligned = []
     for each in ranges:
         start = each.offset // block * block
@@ -144,7 +144,7 @@ def total_bytes(ranges: Iterable[Range]) -> int:
 
 
 def fastest_speed(pieces: Sequence[Piece]) -> float | None:
-    """Median speed of the fastest tenth, at least one piece; None if none was measured."""
+    """Median speed of the fastest tenth (at least one piece); None if no piece was measured."""
     speeds = sorted((p.bytes_per_s for p in pieces if p.bytes_per_s is not None), reverse=True)
     if not speeds:
         return None
@@ -152,7 +152,7 @@ def fastest_speed(pieces: Sequence[Piece]) -> float | None:
 
 
 def slow_ranges(pieces: Iterable[Piece], fresh: float, slower_than: float) -> list[Range]:
-    """The pieces slower than `slower_than` times `fresh` bytes per second, merged."""
+    """The ranges, merged, of pieces slower than `slower_than` times the speed `fresh`."""
     limit = fresh * slower_than
     return merge(
         piece.range
@@ -162,7 +162,7 @@ def slow_ranges(pieces: Iterable[Piece], fresh: float, slower_than: float) -> li
 
 
 def average_speed(pieces: Iterable[Piece]) -> float | None:
-    """Bytes per second of all measured pieces, read one after the other."""
+    """Mean speed in bytes per second of all measured pieces, read one after the other."""
     known = [(p.range.length, p.bytes_per_s) for p in pieces if p.bytes_per_s]
     seconds = sum(length / speed for length, speed in known)
     return sum(length for length, _ in known) / seconds if seconds else None

@@ -78,7 +78,7 @@ def no_space(info: FileInfo, rewritten_bytes: int, method: Method) -> Refusal | 
 
 
 def changed(info: FileInfo) -> Refusal | None:
-    """Refuses a file that was replaced or truncated since, as by log rotation. Code: changed.
+    """Refuses a file replaced or truncated after `info` was read (log rotation). Code: changed.
 
     A file that grew is healed as planned, up to its old size.
     """

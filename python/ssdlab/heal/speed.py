@@ -17,7 +17,7 @@ SECTOR: Final = 4096
 MAX_READINGS: Final = 12
 """A piece counts as slow only if all its readings are slow: other programs use the drive too."""
 MAX_ROUNDS_WITHOUT_CHANGE: Final = 3
-"""After this many rounds in which no slow piece became fast, the rest counts as slow."""
+"""Rereading ends after this many rounds in which no slow piece became fast."""
 
 
 class ReadSpeedMeter:
@@ -34,7 +34,7 @@ class ReadSpeedMeter:
         self._drive: Drive = open_engine(path, options)
 
     def measure(self, ranges: Sequence[Range], label: str) -> list[Piece]:
-        """Reads each range once; below a sector, or beyond the file's end, it has no speed.
+        """Reads each range once; one shorter than a sector or beyond the file's end has no speed.
 
         Raises:
             Interrupted: by Ctrl-C.

@@ -25,7 +25,7 @@ def load(name: str) -> str:
     """The text of a shipped profile, or of a file if `name` ends in .toml.
 
     Raises:
-        TargetError: no such profile (the message suggests similar names), or as `read`.
+        TargetError: there is no such profile; otherwise as `read`.
         UsageError: as `read`.
     """
     if name.endswith(".toml"):

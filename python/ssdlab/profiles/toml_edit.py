@@ -1,4 +1,4 @@
-"""Edits of a profile's TOML text; comments, key order and layout of all other lines are kept."""
+"""Edits a profile's TOML text; keeps comments, key order and the layout of all other lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def get_value(profile: str, key: str) -> Any:
 
 
 def list_values(profile: str) -> list[dict[str, Any]]:
-    """All keys of a valid profile: key, value, kind and source ("" if the profile has none)."""
+    """Key, value, kind and source of each entry in a valid profile; source "" if absent."""
     rows = []
     for section, keys in tomllib.loads(profile).items():
         for key, raw in keys.items():
@@ -56,7 +56,7 @@ def set_value(profile: str, key: str, value: Any, source: str = "") -> str:
 
 
 def restore_value(profile: str, original: str, key: str) -> str:
-    """The text with `table.key`, its source and comments as in `original`, or removed as there."""
+    """The text with `table.key`, its source and comments restored from `original`, or removed."""
     table, name = key.split(".")
     document, before = tomlkit.parse(profile), tomlkit.parse(original)
     keys: Any = document.get(table, {})

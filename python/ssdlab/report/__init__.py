@@ -1,8 +1,8 @@
-"""Reports on finished runs: terminal, HTML page, notebook. Renders findings, computes nothing.
+"""Reports finished runs on a terminal, as an HTML page or in a notebook; computes nothing.
 
 `render` prints one run, `render_group` a report on several (`WhatIf`, `RunList`, ...). `write_html`
-writes runs into one self-contained file; `html_part` is the same for a notebook. `as_fio` converts
-the steps of a run to a fio job file. `experiments` lists the view of each experiment.
+writes runs to one self-contained file; `html_part` returns the same for a notebook. `as_fio`
+converts the steps of a run to a fio job file. `experiments` lists the view of each experiment.
 """
 
 from ssdlab.report.as_fio import as_fio

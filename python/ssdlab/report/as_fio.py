@@ -1,4 +1,4 @@
-"""The steps of a run as a fio job file."""
+"""Converts the steps of a run to a fio job file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.units import format_duration
 from ssdlab.wording import plain
 
 FILE: Final = "ssdlab-test.tmp"
-"""The jobs' file: never the run's own target, so that running them destroys nothing."""
+"""The file that the jobs access; never the run's target, so that its data is safe."""
 _HEAD: Final = """\
 ; The steps of {run} ({experiment} on {target}).
 ; They use the file {file}: to run them on a drive, replace it with the drive's path.
@@ -55,7 +55,7 @@ def _section(row: dict[str, Any], *, first: bool) -> str:
 
 
 def _name(row: dict[str, Any]) -> str:
-    """The step's number, its phase and its case: "3-read", "4-job randread"."""
+    """The step's number, phase and case: "3-read", "4-job randread"."""
     words = f"{row['step']}-{row['phase']} {row['case'] or ''}".strip()
     return re.sub(r"[^\w ./+=-]", "_", words)[:200]
 

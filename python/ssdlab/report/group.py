@@ -1,4 +1,4 @@
-"""`GroupReport`: a report on several runs together, and how it is printed."""
+"""`GroupReport`: a report on several runs together; `render_group` prints it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class GroupReport(Protocol):
 
     @property
     def tables(self) -> Sequence[tuple[str, Table]]:
-        """Tables with their headings; "" if the title is enough."""
+        """Tables with their headings; a heading is "" if the title is enough."""
 
     @property
     def verdicts(self) -> Sequence[tuple[str, str]]:
-        """A subject, and its verdict."""
+        """Pairs of a subject and the verdict on it."""
 
     @property
     def notes(self) -> Sequence[tuple[str, str]]:
-        """Notes and warnings: a code and a sentence."""
+        """Notes and warnings, each a code and a sentence."""
 
     @property
     def pictures(self) -> list[Picture]:
@@ -42,7 +42,7 @@ class GroupReport(Protocol):
 
 
 def render_group(report: GroupReport, console: Console) -> None:
-    """Print title, tables, verdicts and notes; figures are for the HTML page."""
+    """Print title, tables, verdicts and notes; only the HTML page has figures."""
     console.print()
     console.print(Padding(Text(report.title, "bold"), (0, 0, 0, 1)))
     console.print()
@@ -60,18 +60,18 @@ def render_group(report: GroupReport, console: Console) -> None:
 
 
 def warnings_of(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Code and sentence of the distinct warnings of all runs."""
+    """The warnings of all runs without duplicates, each a code and a sentence."""
     return sorted({(one.code, one.sentence) for run in runs for one in run.result.warnings})
 
 
 def contrast_label(contrast: Contrast, run: Run) -> str:
-    """A contrast's case and name, with the label of its experiment."""
+    """The case of a contrast and the label that its experiment gives the number."""
     words = label(contrast.name, view_of(run).finding_labels)
     return f"{plain(contrast.case)}: {words.lower()}" if contrast.case else words
 
 
 def format_value(value: Any) -> str:
-    """A number, truth value or text of one side; "-" for None."""
+    """A number, truth value or text of one side as text; "-" for None."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -80,7 +80,7 @@ def format_value(value: Any) -> str:
 
 
 def format_interval(contrast: Contrast) -> str:
-    """The 95 % bounds of the ratio, or "-"."""
+    """The 95 % interval of the ratio as text; "-" if there is none."""
     if contrast.low is None or contrast.high is None:
         return NOTHING
     return f"{number(contrast.low)} to {number(contrast.high)}"

@@ -1,4 +1,4 @@
-"""Runs as one self-contained HTML page without scripts, for desktop, phone and print."""
+"""Reports runs on one self-contained HTML page without scripts, for screen and print."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _FindingText:
 
 @dataclass(frozen=True)
 class _Section:
-    """One run on the page, as text."""
+    """The texts of the page's section on one run."""
 
     number: int
     colour: str  # CSS variable with the colour of its lines in the figures
@@ -84,7 +84,7 @@ class _Chapter:
 
 
 def _destination(path: Path) -> Path:
-    """The file to write, symbolic links resolved; refuses to replace a device or a pipe."""
+    """The file to write, with symbolic links resolved; refuses a device or a pipe."""
     try:
         real = path.resolve()
         is_free = real.is_file() or not real.exists()
@@ -117,7 +117,7 @@ def put(path: Path, page: str) -> None:
     """Write a page atomically.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     path = _destination(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -134,7 +134,7 @@ def put(path: Path, page: str) -> None:
 
 
 def environment() -> jinja2.Environment:
-    """The templates; text is escaped, except SVG of our own that passes the filter `drawing`."""
+    """The template environment; it escapes all text except SVG from the filter `drawing`."""
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("ssdlab.report"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""Target, parameters and provenance of a run as rows of a table."""
+"""Lists a run's target, parameters and provenance as table rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DECIMAL_SIZES: Final = {"capacity_bytes", "size_bytes"}
 
 @dataclass(frozen=True)
 class Row:
-    """A label and value; without a value, the heading of the rows below."""
+    """A label with its value; a row without a value is a heading for the rows below it."""
 
     label: str
     value: str | None
@@ -48,13 +48,13 @@ def target_rows(run: Run) -> list[Row]:
 
 
 def parameter_rows(run: Run, known: Mapping[str, str]) -> list[Row]:
-    """The parameters, with the experiment's labels."""
+    """The run's parameters, under the labels of its experiment."""
     parameters = run.manifest.parameters
     return [Row(label(key, known), quantity(key, value)) for key, value in parameters.items()]
 
 
 def provenance_rows(run: Run) -> list[Row]:
-    """Versions, seed, clock and host: needed to judge or repeat the run."""
+    """The versions, seed, clock and host, which are needed to judge or repeat the run."""
     manifest = run.manifest
     versions = ", ".join(f"{name} {text}" for name, text in manifest.versions.items())
     rows = [
@@ -80,7 +80,7 @@ def summary(run: Run) -> str:
 
 
 def started(manifest: Manifest) -> str:
-    """The start in UTC: "2026-11-21 10:15:00 UTC"; invalid dates are returned unchanged."""
+    """Start time in UTC: "2026-11-21 10:15:00 UTC"; an invalid time is returned unchanged."""
     try:
         when = datetime.fromisoformat(manifest.started)
     except ValueError:

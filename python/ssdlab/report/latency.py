@@ -1,4 +1,4 @@
-"""Latency percentiles of a run: by step for the page, grouped for the terminal."""
+"""Latency percentiles of a run: per step on the HTML page, per group on the terminal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _KIB: Final = 1024
 
 
 def by_kind(run: Run) -> tuple[Table, int]:
-    """A row for each group of equal steps (phase, case, block, depth), and the rows left out.
+    """A row per group of equal steps (phase, case, block, depth), and the number left out.
 
-    Rows without a percentile are dropped; the table is empty if the run's own table has latencies.
+    Groups without percentiles are dropped. The table is empty if the run's measures have latencies.
     """
     if any("us_p50" in key for row in run.result.measures for key in row):
         return _table([], []), 0
@@ -32,7 +32,7 @@ def by_kind(run: Run) -> tuple[Table, int]:
 
 
 def by_step(run: Run) -> tuple[Table, int]:
-    """A row for each step and kind of request, and the number of rows left out."""
+    """A row for each step and request type (such as read), and the number of rows left out."""
 
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         value = row.get("value")

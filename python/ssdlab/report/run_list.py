@@ -1,4 +1,4 @@
-"""`RunList`: a table of the runs of a results folder."""
+"""`RunList`: a table of the runs in a results folder."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from ssdlab.wording import plain
 
 @dataclass(frozen=True)
 class RunList:
-    """A `GroupReport` that lists runs; `unreadable` has the reasons why others are missing."""
+    """A `GroupReport` that lists runs; `unreadable` says why some folders are not listed."""
 
     runs: Sequence[Run]
     unreadable: Sequence[str] = ()
 
     @property
     def title(self) -> str:
-        """The number of runs."""
+        """The number of runs, as the heading."""
         return f"{len(self.runs)} run{'' if len(self.runs) == 1 else 's'}"
 
     @property
     def table(self) -> Table:
-        """Start, experiment, target, label if any run has one, and verdict of each run."""
+        """A row for each run: start, experiment, target, verdict, and label if any run has one."""
         labelled = any(run.manifest.label for run in self.runs)
         names = ("Started", "Experiment", "Target", *(["Label"] if labelled else []), "Verdict")
         columns = tuple(Column(name, numeric=False) for name in names)
@@ -37,17 +37,17 @@ class RunList:
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
-        """None; each run's verdict is in the table."""
+        """Empty: each run's verdict is in the table."""
         return []
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """The folders that could not be read, with the reason."""
+        """The folders that could not be read, each with the reason."""
         return [("left out", plain(reason)) for reason in self.unreadable]
 
     @property
     def pictures(self) -> list[Picture]:
-        """None."""
+        """Empty: a list of runs has no figures."""
         return []
 
 

@@ -13,14 +13,14 @@ from ssdlab.view import Column, Table
 from ssdlab.wording import NOTHING
 
 TEXT_WIDTH_MIN: Final = 24
-"""Characters below which a column of sentences is hard to read."""
+"""Minimum width in characters of a column of sentences; narrower ones are hard to read."""
 
 
 def print_table(table: Table, console: Console) -> None:
     """Print a table, then a blank line.
 
-    On a narrow terminal headings are wrapped; if that is not enough, each row becomes a paragraph
-    of names and values.
+    On a narrow terminal, headings are wrapped; if the table is still too wide, each row becomes a
+    paragraph of names and values.
     """
     for separator in (" ", "\n"):
         headings = [_heading(column, separator) for column in table.columns]
@@ -33,12 +33,12 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def _heading(column: Column, separator: str) -> str:
-    """The label, its words joined by `separator`, above the unit."""
+    """The column's label, with its words joined by `separator`, and the unit below it."""
     return f"{column.label.replace(' ', separator)}\n{column.unit}".rstrip()
 
 
 def _fits(table: Table, headings: list[str], width: int) -> bool:
-    """Whether numbers fit unbroken and text columns are wide enough."""
+    """Whether numbers fit without a line break, and text columns are wide enough."""
     needed = 0
     for at, column in enumerate(table.columns):
         longest = max((len(row[at]) for row in table.rows), default=0)
@@ -62,7 +62,7 @@ def _print_columns(table: Table, headings: list[str], console: Console) -> None:
 
 
 def _print_paragraphs(table: Table, console: Console) -> None:
-    """One paragraph per row: the first cell, then label and value of the others."""
+    """One paragraph per row: the first column's text, then each other column's label and value."""
     for row in table.rows:
         parts = [
             " ".join(word for word in (column.label, cell, _unit(column, cell)) if word)
@@ -73,5 +73,5 @@ def _print_paragraphs(table: Table, console: Console) -> None:
 
 
 def _unit(column: Column, cell: str) -> str:
-    """The unit, or "" if the cell has no value."""
+    """The column's unit, or "" if the table cell has no value."""
     return "" if cell == NOTHING else column.unit

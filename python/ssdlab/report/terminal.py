@@ -1,4 +1,4 @@
-"""A run as text on the terminal: measures, latency, findings, verdict, warnings."""
+"""Prints a run on the terminal: measures, latency, findings, verdict and warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ssdlab.wording import finding_interval, finding_value, label, plain
 
 
 def render(run: Run, console: Console) -> None:
-    """Print a run. The last line is its folder, not wrapped, so that it can be copied."""
+    """Print a run. The last line is its folder, unwrapped, so that it can be copied."""
     view = view_of(run)
     _print_head(run, console)
     if run.result.measures:
@@ -35,7 +35,7 @@ def render(run: Run, console: Console) -> None:
 
 
 def ending(run: Run) -> str:
-    """A note on a run that is not complete, or ""."""
+    """A note that the run is not complete; "" if it is."""
     if run.manifest.outcome == "complete":
         return ""
     return f"{plain(run.manifest.outcome)}: the results cover only the part that was measured"

@@ -1,4 +1,4 @@
-"""Statistics of a trace, as a table on the terminal."""
+"""Prints the statistics of an I/O trace on the terminal."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _kind(count: int, size: int, median: int | None) -> str:
 
 
 def _sizes(label: str, sizes: tuple[tuple[int, int], ...]) -> Table:
-    """The most frequent request sizes, as bars."""
+    """A table of the most frequent request sizes, with bars."""
     most = sorted(sizes, key=lambda entry: -entry[1])[:8]
     total, top = sum(count for _, count in sizes), most[0][1]
     table = Table(box=None, show_header=False, pad_edge=True, title=f"Sizes of {label}")

@@ -1,4 +1,4 @@
-"""`WhatIf`: two runs and what differs between them, as text, a table and a figure."""
+"""`WhatIf`: a report on how changes to a twin affect a run: text, a table and a figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, number, plain, unit_of
 
 DRAWN: Final = 24
-"""Rows of the figure at most."""
+"""Maximum number of rows in the figure."""
 _COLUMNS: Final = (
     Column("", numeric=False),
     Column("As is"),
@@ -27,7 +27,7 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The changes in words, both runs (as is first), and what differs, findings first."""
+    """The changes in words, the runs before and after them, and the contrasts between them."""
 
     changes: Sequence[str]
     runs: tuple[Run, Run]
@@ -35,7 +35,7 @@ class WhatIf:
 
     @property
     def title(self) -> str:
-        """What was asked."""
+        """The question: "What if" and the changes."""
         return f"What if {' and '.join(map(plain, self.changes))}?"
 
     @property
@@ -46,18 +46,18 @@ class WhatIf:
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
-        """What each run comes to."""
+        """The verdict of each run, before and after the changes."""
         words = (plain(run.result.verdict) or "too little was measured" for run in self.runs)
         return list(zip(("as is", "changed"), words, strict=True))
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """What the runs doubt of themselves."""
+        """The warnings of both runs."""
         return warnings_of(self.runs)
 
     @property
     def pictures(self) -> list[Picture]:
-        """The ratios with their intervals, where there are any."""
+        """A plot of the ratios changed / as is, with the intervals that are known."""
         rows = [self._ratio(each) for each in self.contrasts if each.ratio]
         return draw_figure(
             "What the changes make of each number",

@@ -23,7 +23,7 @@ class Experiment:
 
     `parameters`  the subclass of `Parameters`
     `measure`     `Plan`, `plan(parameters, target, seed)` and `measure(session, plan)`
-    `analysis`    `conclude(evidence)`, and `COLUMNS` if its measures have cells to compare
+    `analysis`    `conclude(evidence)`, and `COLUMNS` if its measures have values to compare
     `report`      `VIEW`
 
     `parameters` is None for an experiment without a command of its own.
@@ -64,7 +64,7 @@ class Experiment:
 
     @property
     def columns(self) -> Columns | None:
-        """The columns of its measures that identify a case, and those that were measured."""
+        """The columns of its measures that identify a case, and those with measured values."""
         return getattr(self._module("analysis"), "COLUMNS", None)
 
     @property

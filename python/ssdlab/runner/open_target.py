@@ -64,7 +64,7 @@ class TargetOptions:
     size_from: str = "--size"
 
     def to_manifest(self) -> dict[str, Any]:
-        """The manifest's entry `wish`."""
+        """These options as the manifest's entry `wish`."""
         twin = self.target if isinstance(self.target, Twin) else None
         return {
             "target": str(self.target),
@@ -139,7 +139,7 @@ class OpenTarget:
         return next((mode for other, mode in self._reopened if other is drive), None)
 
     def is_own_drive(self, drive: Drive) -> bool:
-        """Whether a drive is this target, opened once or again; not a file an experiment made."""
+        """Whether a drive is this target (also if reopened), not a file that an experiment made."""
         return drive is self.drive or any(other is drive for other, _ in self._reopened)
 
     @property
@@ -188,7 +188,7 @@ class OpenTarget:
         """Checks that direct reads of the test file did not go through the page cache.
 
         Raises:
-            TargetError: they did.
+            TargetError: they went through the page cache.
         """
         if self.test_file is not None:
             written.check_uncached(self.test_file.fd, self.warn)
@@ -300,7 +300,7 @@ def _open_directory(directory: Path, options: TargetOptions) -> Iterator[OpenTar
     mount = mount_of(directory)
     drives = drives_of_mount(mount)
     warnings = [*mount_warnings(mount), *_layer_warnings(devices_of_mount(mount))]
-    # Only fatal attributes of the directory matter: append-only, no file in it can be removed.
+    # Only fatal attributes of the directory matter: if append-only, its files cannot be removed.
     _refuse_fatal(directory, [*warnings, *attribute_warnings(directory)])
     leftovers, others = remove_leftovers(directory), files_in_use(directory)
     _require_room(directory, options)
@@ -382,5 +382,5 @@ def _drive_rows(drives: tuple[BlockDevice, ...]) -> list[dict[str, Any]]:
 
 
 def _not_fatal(warnings: Iterable[MeasurementWarning]) -> list[MeasurementWarning]:
-    """The warnings of a target that was opened: a result stores no fatal ones."""
+    """The warnings without the field `fatal`: the target was opened, so none of them is fatal."""
     return [MeasurementWarning(warning.code, warning.sentence) for warning in warnings]

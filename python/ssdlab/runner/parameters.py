@@ -126,7 +126,7 @@ class Parameters:
 
     @classmethod
     def size_option(cls) -> str:
-        """The option or file that determines the size; named in errors about room."""
+        """The option or file that determines the size; named in errors about free space."""
         field = cls.described_fields().get(cls.sized_by)
         return cls.sized_by if field is None else field.option
 

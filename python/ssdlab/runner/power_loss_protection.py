@@ -28,7 +28,7 @@ class PowerLossProtection:
 
 
 def protection_of(target: OpenTarget, data_sheet: CacheClass = "unknown") -> PowerLossProtection:
-    """The protection of a target's drives; `data_sheet` is what the user read there."""
+    """The protection of a target's drives; `data_sheet`: the class that the user gave."""
     if data_sheet != "unknown":
         return PowerLossProtection(data_sheet, "the data sheet, as the user says")
     if target.is_virtual:

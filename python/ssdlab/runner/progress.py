@@ -17,11 +17,11 @@ NOMINAL: Final = {
     "timed": 1.0,
     "rest": 1.0,
 }
-"""The kinds of work, each with the rate of a SATA drive: in bytes/s; 1 if it is limited by time.
+"""Kinds of work, each with the rate of a SATA drive in bytes/s; 1 for work measured in seconds.
 
 fill: sequential writes; read: sequential reads; overwrite: random writes at queue depth 1; random:
 random requests at high queue depth. A run scales the rates that it has not measured yet by the
-mean factor of those that it has.
+mean ratio of measured to nominal rates.
 """
 TIMED: Final = frozenset({"timed", "rest"})
 """Kinds of work that are measured in seconds."""

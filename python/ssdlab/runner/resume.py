@@ -34,8 +34,8 @@ class ResumeState:
     """The tables of the interrupted run.
 
     `keeps_state` is True for a block device that has not been written to since: steps that wrote
-    are not repeated either. A test file was removed, so its writes are repeated and only recorded
-    reads are reused.
+    are not repeated either. A test file is removed when its run ends, so its writes are repeated
+    and only recorded reads are reused.
     """
 
     tables: Mapping[str, pa.Table]

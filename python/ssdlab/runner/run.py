@@ -75,7 +75,7 @@ class RunRequest:
 
 
 class RunObserver:
-    """Observes a run without a terminal: passes progress to a listener, cannot be asked."""
+    """Observes a run without a terminal: passes progress to a listener, has no user to ask."""
 
     def __init__(self, listener: Listener = silent) -> None:
         """Calls `listener` with each progress report."""

@@ -47,7 +47,7 @@ class Plan(Protocol):
         """The parameters in the manifest and the result; keys end in their unit."""
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work (`progress.NOMINAL`); an upper bound if it adapts."""
+        """Bytes or seconds by kind of work (`progress.NOMINAL`); the maximum if it can vary."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class RunSession:
             )
 
     def second_session(self, listener: Listener) -> RunSession:
-        """A session on the same target with its own recording; knows what this one has written."""
+        """A session on the same target with its own recording; shares the written ranges."""
         return RunSession(self.target, listener, _coverage=self._coverage)
 
     def expect(self, work: Mapping[str, float]) -> None:
@@ -125,7 +125,7 @@ class RunSession:
             self.forecast.remaining["rest"] = 0.0  # a twin rests in virtual time
 
     def run(self, step: Step, job: Job, drive: Drive | None = None) -> Outcome:
-        """Rests for `step.rest_s`, runs a job and records it; on `target.drive` by default.
+        """Idles for `step.rest_s`, runs a job (by default on `target.drive`) and records it.
 
         A resumed run returns the recorded outcome instead, if `ResumeState` allows it.
 
@@ -211,7 +211,7 @@ class RunSession:
     def _record_amplification(
         self, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
     ) -> None:
-        """A twin's host writes, flash writes and WAF of one step, by its counters."""
+        """Records host writes, flash writes and WAF of one step, by the twin's counters."""
         if before is None or after is None:
             return
         (host, flash), (host_now, flash_now) = _written(before), _written(after)

@@ -103,7 +103,7 @@ def remove_leftovers(directory: Path) -> list[Path]:
 
 
 def files_in_use(directory: Path) -> list[Path]:
-    """Paths named like test files. After `remove_leftovers` they belong to running ssdlabs."""
+    """Paths named like test files. After `remove_leftovers` running ssdlab processes own them."""
     return [path for path in sorted(directory.iterdir()) if _NAME.fullmatch(path.name)]
 
 

@@ -40,7 +40,7 @@ _NULL_SERIES: Final = 1999  # p-values down to 1 in 2000
 _NULL_SEED: Final = 20100  # fixed, so that a p-value depends on the series only
 _RHO_STEP: Final = 0.05
 _RHO_MAX: Final = 0.95
-# Relative rounding error: a twin's rates repeat except for the last bits.
+# Relative rounding error: a twin's constant rates differ only in the last bits.
 _ROUNDING: Final = 1e-9
 
 
@@ -116,7 +116,7 @@ def _significant(x: Numbers, rho: float, significance: float) -> list[_Window]:
         for start in _starts(len(x), width):
             statistic = _max_g(x[None, start : start + width])[0]
             exceeded = len(maxima) - int(np.searchsorted(maxima, statistic))
-            # Bonferroni over the widths; for one width the table has maxima over its windows.
+            # Bonferroni over the widths; the table already allows for all windows of one width.
             p_value = min(1.0, len(widths) * (1 + exceeded) / (1 + len(maxima)))
             if p_value <= significance:
                 windows.append(_Window(start, start + width, p_value))
@@ -135,7 +135,7 @@ def _starts(count: int, width: int) -> list[int]:
 
 
 def _max_g(rows: Numbers) -> Numbers:
-    """The largest G(k) of each row; each part has at least a tenth of the points, and four."""
+    """The largest G(k) of each row; each part has at least four points and a tenth of all."""
     width = rows.shape[1]
     margin = max(4, width // 10)
     centred = rows - rows.mean(axis=1, keepdims=True)
@@ -190,7 +190,7 @@ def _narrowest_first(windows: list[_Window]) -> list[_Window]:
 
 
 def _locate(x: Numbers, windows: list[_Window]) -> list[tuple[int, float]]:
-    """Location and p-value of each change: first within its window, then between neighbours."""
+    """Location and p-value of each change: first within its window, then between its neighbours."""
     edges = [0, *(w.start + _best_split(x[w.start : w.stop]) for w in windows), len(x)]
     for number in range(1, len(edges) - 1):
         start, stop = edges[number - 1], edges[number + 1]
@@ -199,7 +199,7 @@ def _locate(x: Numbers, windows: list[_Window]) -> list[tuple[int, float]]:
 
 
 def _best_split(x: Numbers) -> int:
-    """Points before the least-squares split; at least two on each side."""
+    """The number of points before the least-squares split; at least two on each side."""
     k = np.arange(1, len(x))
     sums = np.cumsum(x - x.mean())[:-1]
     gain = sums**2 / (k * (len(x) - k))
@@ -223,8 +223,8 @@ def _changes(
 ) -> Iterator[ChangePoint]:
     """Each change with the interval of its step.
 
-    n points of AR(1) noise count as n (1 - rho) / (1 + rho) independent ones, which is the variance
-    of their mean to first order.
+    n points of AR(1) noise count as n (1 - rho) / (1 + rho) independent ones, which gives the
+    variance of their mean to first order.
     """
     independent = (1 - rho) / (1 + rho)
     squares = [float(np.sum((part - part.mean()) ** 2)) for part in parts]

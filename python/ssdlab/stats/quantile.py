@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# A quantile needs more samples than this beyond it. With 11, their number varies by 30 %.
+# More samples than this must lie beyond a quantile. If 11 do, that number varies by 30 %.
 _BEYOND: Final = 10
 
 

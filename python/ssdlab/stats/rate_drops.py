@@ -2,7 +2,7 @@
 
 That happens when a drive's buffer, SLC cache or spare area is full. In the curve of seconds over
 bytes a constant rate is a straight line, and a drop is a kink, located at the intersection of two
-lines and so more precisely than by intervals. A temporary dip is not a drop, nor is a burst after
+lines, which is more precise than the intervals. A temporary dip is not a drop, nor is a burst after
 an idle time: after a drop the rate stays below all earlier rates (by running medians).
 """
 
@@ -19,9 +19,9 @@ from ssdlab.stats.steady import Progress
 Numbers = NDArray[np.float64]
 
 MIN_FACTOR: Final = 1.25
-"""A smaller decrease is not a drop."""
+"""A decrease of the rate by a smaller factor is not a drop."""
 STEEP_FACTOR: Final = 1.4
-"""The least decrease when a buffer or cache is full."""
+"""When a buffer or cache is full, the rate decreases by at least this factor."""
 _SLICES: Final = 400  # equal parts of the bytes
 _MEDIAN: Final = 5  # slices in the running median
 _WIDTH: Final = 6  # slices within which a drop happens
@@ -38,9 +38,9 @@ _ZOOMS: Final = 6
 class RateDrop:
     """A drop after `at` bytes, from `before` to `after` bytes per second.
 
-    `low` to `high` is the interval of `at`. `ahead` are the bytes above the line of the rate
-    `before`, which a faster buffer has taken (written = ahead + before x seconds). `seconds` is
-    the time of the drop.
+    `low` to `high` is the interval of `at`. `ahead` is the number of bytes that a faster buffer
+    took before the rate settled at `before` (written = ahead + before x seconds). `seconds` is the
+    time of the drop.
     """
 
     at: float
@@ -79,7 +79,7 @@ def rate_drops(progress: Progress, stop: float | None = None) -> tuple[RateDrop,
 
 
 def _candidates(cost: Numbers) -> list[int]:
-    """Slices at which the running median of the cost rises above all earlier ones."""
+    """Slices where the running median of the cost per byte rises above all earlier medians."""
     smooth = _running_median(cost)
     highest = np.maximum.accumulate(smooth)
     candidates: list[int] = []
@@ -96,7 +96,7 @@ def _candidates(cost: Numbers) -> list[int]:
 def _is_slower_after(progress: Progress, start: float, at: float) -> bool:
     """Whether most slices after `at` are slower than most of those from `start` to `at`.
 
-    Noise also has drops, but there the faster slices after one are as fast as the slower ones
+    Noise also has drops, but the faster slices after such a drop are as fast as the slower slices
     before it.
     """
     edge = (at - start) / _SAMPLES

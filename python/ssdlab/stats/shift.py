@@ -32,7 +32,7 @@ class Shift(NamedTuple):
 def from_pairs(
     numerator: Sequence[float], denominator: Sequence[float], margin: float = 1.0
 ) -> Shift | None:
-    """From pairs measured in turns, by the signed ranks of their log ratios.
+    """The ratio from pairs measured in turns, by the signed ranks of their log ratios.
 
     The median of the Walsh averages (Hodges and Lehmann, Annals of Mathematical Statistics 1963),
     with an interval from the exact distribution of signed ranks (F. Wilcoxon, Biometrics 1945). If
@@ -58,7 +58,7 @@ def from_pairs(
 def from_repeats(
     numerator: Sequence[float], denominator: Sequence[float], margin: float = 1.0
 ) -> Shift | None:
-    """From independent repeats, such as runs, by Welch's t-test of the logarithms.
+    """The ratio from independent repeats, such as runs, by Welch's t-test of the logarithms.
 
     A single repeat on one side is assumed to have the variance of the other side, which then needs
     at least three. None with fewer repeats, or if the repeats do not vary.
@@ -70,7 +70,7 @@ def from_repeats(
 def from_paired_repeats(
     numerator: Sequence[float], denominator: Sequence[float], margin: float = 1.0
 ) -> Shift | None:
-    """From two or more pairs, too few for `from_pairs`, by the t-test of their log ratios."""
+    """The ratio from two or more pairs by the t-test of log ratios, if too few for `from_pairs`."""
     n = len(numerator)
     assert n == len(denominator), "pairs need sets of equal length"
     if n < 2:
@@ -86,7 +86,7 @@ def from_paired_repeats(
 def from_bounds(
     ratio: float, low: float, high: float, scatter: float = 0.0, margin: float = 1.0
 ) -> Shift:
-    """From a ratio with a known 95 % interval; `scatter` is an additional error of its logarithm.
+    """A ratio with a known 95 % interval; `scatter` is an additional error of its logarithm.
 
     The errors are added in quadrature, separately on each side.
     """
@@ -99,7 +99,7 @@ def from_bounds(
 
 
 def from_difference(difference: LogDifference, margin: float = 1.0) -> Shift:
-    """From a difference of mean logarithms."""
+    """The ratio from a difference of mean logarithms."""
     mean, error, freedom = difference
     width = student_quantile(1 - _TAIL, freedom) * error
     p = _two_sided(abs(mean), error, freedom, margin)

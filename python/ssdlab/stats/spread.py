@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-# 1 / third quartile of the standard normal: scales the MAD to sigma.
+# 1 / third quartile of the standard normal distribution: scales the MAD to sigma.
 _NORMAL: Final = 1.482602218505602
 FEWEST_REPEATS: Final = 5
 _RESAMPLES: Final = 1999
@@ -36,7 +36,7 @@ def mean_deviation(values: Sequence[float] | Numbers) -> Deviation:
     """Mean and mean absolute deviation, as benchmark tables print them.
 
     For three runs the deviation is about 0.65 standard deviations; it is not a confidence interval.
-    At least one value; the mean must be positive.
+    Needs at least one value; the mean must be positive.
     """
     x = _column(values)
     mean = float(x.mean())
@@ -46,9 +46,10 @@ def mean_deviation(values: Sequence[float] | Numbers) -> Deviation:
 
 
 def mad(values: Sequence[float] | Numbers) -> float:
-    """Median absolute deviation from the median, times 1.4826: sigma for normal numbers.
+    """Median absolute deviation from the median, times 1.4826.
 
-    Up to half of the values may be outliers (Hampel, JASA 1974). At least one value.
+    Equals sigma for normally distributed values. Up to half of the values may be outliers (Hampel,
+    JASA 1974). Needs at least one value.
     """
     x = _column(values)
     return _NORMAL * float(np.median(np.abs(x - np.median(x))))
@@ -57,7 +58,7 @@ def mad(values: Sequence[float] | Numbers) -> float:
 def cv(values: Sequence[float] | Numbers) -> float:
     """Coefficient of variation: standard deviation (n - 1) / mean.
 
-    At least two values; the mean must be positive.
+    Needs at least two values; the mean must be positive.
     """
     x = _column(values)
     assert len(x) >= 2, "the standard deviation needs two values"

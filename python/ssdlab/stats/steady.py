@@ -35,21 +35,21 @@ WINDOW: Final = 5  # rounds
 EXCURSION: Final = 0.20
 SLOPE: Final = 0.10
 MATERIAL: Final = 0.05  # of the mean: the smallest relevant difference of levels
-# The last half is cut into as many points as its intervals allow. Only three sizes, since each
-# needs a table of p-values.
+# The last half is cut into as many points as its intervals allow. There are only three choices,
+# since each needs a table of p-values.
 _POINTS: Final = (128, 64, 32)
 _PARTS: Final = 8  # per round, for the interval of the mean
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Bytes of a round, and bytes written before the first window."""
+    """Bytes written in each round, and bytes written before the first window."""
 
     round_bytes: int
     floor_bytes: int
 
     def __post_init__(self) -> None:
-        """`floor_bytes` may be 0; then an initial plateau may pass as steady state."""
+        """Checks the sizes; with `floor_bytes` 0 an initial plateau may pass as steady state."""
         assert self.round_bytes > 0, f"round_bytes is {self.round_bytes}"
         assert self.floor_bytes >= 0, f"floor_bytes is {self.floor_bytes}"
 
@@ -57,9 +57,9 @@ class Rule:
     def of_drive(cls, scope: int, spare: int, cache: int) -> Rule:
         """The rule for `scope` (the region that the load writes), spare area and cache, in bytes.
 
-        After writing all three once, every flash block has been filled. The floor is twice that, so
-        that the first pass is not in the last half. A window of five rounds rewrites the scope
-        once, so that garbage collection has reached all of it.
+        Writing as many bytes as all three together fills every flash block. The floor is twice
+        that, so that the first pass is not in the last half. A window of five rounds rewrites the
+        scope once, so that garbage collection has reached all of it.
         """
         return cls(max(1, scope // WINDOW), 2 * (scope + spare + cache))
 
@@ -109,7 +109,7 @@ class Progress:
     def __init__(
         self, seconds: Sequence[float] | Numbers, written: Sequence[float] | Numbers
     ) -> None:
-        """From the length of each interval in seconds (> 0) and the bytes written in it.
+        """Takes the length of each interval in seconds (> 0) and the bytes written in it.
 
         The bytes of an interval may be 0 (a stall). Both columns have the same length.
         """
@@ -128,18 +128,18 @@ class Progress:
         return float(self._bytes[-1])
 
     def between(self, start: float, stop: float, parts: int) -> Numbers:
-        """Seconds of each of `parts` equal parts of the bytes from `start` to `stop`."""
+        """Seconds to write each of `parts` equal parts of the bytes from `start` to `stop`."""
         marks = np.linspace(start, stop, parts + 1)
         return np.diff(np.interp(marks, self._bytes, self._seconds))
 
     def intervals_between(self, start: float, stop: float) -> int:
-        """The number of intervals with bytes that end in this range: its resolution."""
+        """The number of nonempty intervals that end between these bytes: the resolution there."""
         ends = np.unique(self._bytes[1:])
         return int(np.count_nonzero((ends > start) & (ends <= stop)))
 
 
 def rounds_of(progress: Progress, round_bytes: int) -> Numbers:
-    """Seconds of each complete round; an interval across a boundary is split by bytes."""
+    """Seconds of each complete round; intervals across a boundary are split in proportion."""
     complete = int(progress.written // round_bytes)
     return progress.between(0.0, float(complete * round_bytes), complete) if complete else _NONE
 
@@ -151,7 +151,7 @@ def evaluate(progress: Progress, rule: Rule) -> Verdict:
     """The verdict on all bytes written so far, without an incomplete last round.
 
     Intervals should be at most an eighth of a round. With fewer than 32 in the last half, change
-    points cannot be detected, and the state is not attained.
+    points cannot be detected, and the state counts as not attained.
     """
     seconds = rounds_of(progress, rule.round_bytes)
     count = len(seconds)
@@ -240,7 +240,7 @@ def _line(rates: Numbers) -> float:
 
 
 def _history(progress: Progress, window_start: float, mean: float) -> Iterator[Failure]:
-    """Conditions 4 to 6."""
+    """The violations of conditions 4 to 6."""
     stop = progress.written
     start = min(stop / 2, window_start)
     intervals = progress.intervals_between(start, stop)

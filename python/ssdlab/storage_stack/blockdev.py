@@ -26,11 +26,11 @@ _BLKGETSIZE64: Final = 0x80081272
 class BlockDevice:
     """One block device; a partition has the identity and queue of its whole disk.
 
-    None: the kernel does not report it. Sizes are in bytes; `start` is a partition's offset on its
-    disk; `scheduler` is the active one; `write_cache` is "write back" or "write through";
-    `discard_max` 0 means no discards. `transport` is a guess: nvme, nvme-tcp, nvme-rdma, sata,
-    sas, usb, iscsi, scsi, virtio, xen, hyper-v, mmc, nbd, pmem, loop, ram, dm, dm-crypt, dm-lvm,
-    md, bcache, or unknown.
+    A field is None if the kernel does not report it. Sizes are in bytes; `start` is a partition's
+    offset on its disk; `scheduler` is the active one; `write_cache` is "write back" or "write
+    through"; `discard_max` 0 means no discards. `transport` is a guess: nvme, nvme-tcp, nvme-rdma,
+    sata, sas, usb, iscsi, scsi, virtio, xen, hyper-v, mmc, nbd, pmem, loop, ram, dm, dm-crypt,
+    dm-lvm, md, bcache, or unknown.
     """
 
     name: str
@@ -122,7 +122,7 @@ def device_by_name(name: str, sys: Path = SYS) -> BlockDevice | None:
 def device_by_node(node: str, sys: Path = SYS) -> BlockDevice | None:
     """The block device of a path such as "/dev/sda1" or "/dev/mapper/vg-root", or None.
 
-    For the sources of mounts and swap. Kernel and device-mapper names are looked up in `sys`, so
+    For mount sources and swap spaces. Kernel and device-mapper names are looked up in `sys`, so
     captured trees work; other links (/dev/disk/by-id/...) are followed on this machine.
     """
     name = node.removeprefix("/dev/")
@@ -146,7 +146,7 @@ def directory_of(device: BlockDevice, sys: Path = SYS) -> Path:
 
 
 def partitions_of(device: BlockDevice, sys: Path = SYS) -> tuple[BlockDevice, ...]:
-    """The partitions of a whole disk, by name; empty for a partition."""
+    """The partitions of a whole disk, sorted by name; empty for a partition."""
     directory = directory_of(device, sys)
     parts = [entry.parent for entry in directory.glob("*/partition")]
     return tuple(_device(part) for part in sorted(parts))
@@ -210,7 +210,7 @@ def _serial(whole: Path) -> str | None:
 
 
 def _scheduler(text: str | None) -> str | None:
-    """The active one, in brackets: "none [mq-deadline] kyber"; a single name has no brackets."""
+    """The active scheduler: the bracketed name in "none [mq-deadline] kyber", or the only name."""
     if text is None:
         return None
     chosen = [word[1:-1] for word in text.split() if word.startswith("[")]
@@ -228,7 +228,7 @@ _BY_NAME: Final = (
     ("pmem", "pmem"),
     ("xvd", "xen"),
 )
-# Part of the sysfs path. Where two match, the one nearer to the disk comes first.
+# Parts of a sysfs path. If a path can contain two, the one nearer to the disk is listed first.
 _BY_PATH: Final = (
     ("/usb", "usb"),
     ("/session", "iscsi"),

@@ -2,7 +2,7 @@
 
 Uses cachestat(2) (Linux 6.5), or else mincore(2) on a mapping of the file. Caution: for a user who
 neither owns the file nor may write it, mincore reports every page as resident, and newer kernels
-refuse cachestat. Both give None here.
+refuse cachestat. In both cases the result here is None.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _REFUSED: Final = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EACCES)
 def resident_bytes(fd: int, offset: int = 0, length: int | None = None) -> int | None:
     """Bytes of [offset, offset + length) of an open file or block device in the page cache.
 
-    Without `length`, up to the end of the file. Counts whole pages, but at most the range. None if
-    the user neither owns the file nor may write it. Without cachestat, `fd` must be readable.
+    Without `length`, up to the end of the file. Counts whole pages, but never more than the range.
+    None if the user neither owns the file nor may write it. Without cachestat, `fd` must be
+    readable.
 
     Raises:
         OSError: neither system call works on this descriptor.

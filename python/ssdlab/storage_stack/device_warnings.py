@@ -29,7 +29,7 @@ def device_warnings(device: BlockDevice, sys: Path = SYS) -> list[MeasurementWar
 def _warnings(device: BlockDevice, sys: Path) -> Iterator[MeasurementWarning]:
     name, transport = device.name, device.transport
     if transport == "ram":
-        # The refusal of a fatal warning adds what to give instead.
+        # The error raised for a fatal warning adds which target to use instead.
         yield MeasurementWarning("memory", f"{name} is a RAM disk, not a drive.", fatal=True)
     if transport == "loop" and read_int(directory_of(device, sys) / "loop" / "dio") == 0:
         yield MeasurementWarning(

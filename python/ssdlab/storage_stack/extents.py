@@ -64,7 +64,7 @@ class Extent:
 
     @property
     def is_written(self) -> bool:
-        """Whether reading it reads the device: not unwritten, delayed or without address."""
+        """Whether a read of the extent reads the device: it is written and has an address."""
         return not self.flags & _NO_DATA
 
 

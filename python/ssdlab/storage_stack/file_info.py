@@ -1,10 +1,10 @@
 """One file: attributes (chattr), extents, mount, free space, drives; read-only.
 
-Attributes do not show in the mount options. A new file inherits those of its directory: check the
+Mount options do not show these attributes. A new file inherits those of its directory: check the
 directory before you create a test file.
 
 Sources: ioctl_iflags(2), include/uapi/linux/fs.h, Documentation/ABI/testing/sysfs-fs-ext4
-(journal_task), fs/xfs/libxfs/xfs_fs.h (XFS_IOC_FSGEOMETRY), proc(5) of /proc/swaps.
+(journal_task), fs/xfs/libxfs/xfs_fs.h (XFS_IOC_FSGEOMETRY), proc(5) for /proc/swaps.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _shares_blocks(fd: int, mount: Mount) -> bool | None:
 
 
 def _has_journal(mount: Mount, sys: Path) -> bool | None:
-    """For ext2, 3 and 4: journal_task names the journal's thread, or is "<none>"."""
+    """Whether ext2, ext3 or ext4 has a journal: without one, journal_task is "<none>"."""
     if not mount.fs_type.startswith("ext"):
         return None
     device = device_by_number(mount.major, mount.minor, sys)

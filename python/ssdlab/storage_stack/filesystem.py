@@ -61,7 +61,7 @@ def live_options(mount: Mount, proc: Path = PROC, sys: Path = SYS) -> tuple[str,
 
 
 def is_network(fs_type: str) -> bool:
-    """Whether the drive is behind the file system of another machine or of a virtual host."""
+    """Whether another machine, or the host of this virtual machine, serves the file system."""
     return fs_type in NETWORK or fs_type in {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs"}
 
 

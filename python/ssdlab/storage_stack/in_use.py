@@ -89,7 +89,7 @@ def _shares(other: Sibling) -> str:
 
 
 def _uses_of_sibling(other: Sibling, stack: set[str], proc: Path, sys: Path) -> list[str]:
-    """Like `recorded_uses`, without uses by the stack of the device itself."""
+    """Like `recorded_uses` of the sibling, except uses by the stack of the device to overwrite."""
     alone = {other.device.name: other.device}
     held = [] if other.is_below else _held(alone, sys)
     looped = [reason for name, reason in _loops(alone, sys) if name not in stack]
@@ -97,7 +97,7 @@ def _uses_of_sibling(other: Sibling, stack: set[str], proc: Path, sys: Path) -> 
 
 
 def _exclusive_open_of_sibling(other: Sibling, sys: Path) -> list[str]:
-    """Opens a sibling with O_EXCL, unless a known user makes that fail.
+    """Opens a sibling with O_EXCL, unless its partitions or the device's stack may claim it.
 
     Any use of a partition also claims its disk, and a stack claims its members.
     """

@@ -22,7 +22,7 @@ from ssdlab.storage_stack.mounts import PROC, Mount, longest_prefix, read_mounts
 from ssdlab.storage_stack.pseudofile import read_text
 
 Tables = Mapping[str, tuple[str, ...]]
-"""By device-mapper name: the words of its table that `trim.tables` keeps."""
+"""For each device-mapper name, the words of its table that `trim.tables` keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def layers_under(device: BlockDevice, sys: Path = SYS, proc: Path = PROC) -> tup
 def directly_below(
     device: BlockDevice, sys: Path = SYS, proc: Path = PROC
 ) -> tuple[BlockDevice, ...]:
-    """The devices directly below: its disk, its slaves, or the devices of its backing file."""
+    """The devices directly below one: its disk, its slaves, or those that hold its backing file."""
     if device.is_partition:
         whole = device_by_name(device.whole_disk, sys)
         return () if whole is None else (whole,)
@@ -123,7 +123,7 @@ def drives_of_mount(mount: Mount, sys: Path = SYS, proc: Path = PROC) -> tuple[B
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """This machine's directories, or those of a captured tree.
+    """The system directories of this machine or of a captured tree.
 
     `tables` come from `trim.tables.read_tables`, which only root can read.
     """
@@ -136,7 +136,7 @@ class Roots:
 
     @property
     def is_live(self) -> bool:
-        """Whether this machine is read, and not a captured tree."""
+        """Whether the directories are this machine's, not those of a captured tree."""
         return self.proc == PROC
 
 

@@ -48,7 +48,7 @@ class Mount:
 
 
 def read_mounts(proc: Path = PROC) -> tuple[Mount, ...]:
-    """All mounts in this process's namespace, in the kernel's order (later ones cover earlier).
+    """All mounts in this process's namespace, in the kernel's order (later mounts cover earlier).
 
     Raises:
         TargetError: mountinfo cannot be read.
@@ -112,8 +112,8 @@ def _unseen(path: Path) -> Mount:
 def longest_prefix(path: Path, mounts: tuple[Mount, ...], device: int | None) -> Mount | None:
     """The mount with the longest mount point that is a prefix of `path` (absolute, resolved).
 
-    Of equal ones the last; mounts with the device number `device` (st_dev) are preferred. None if
-    no mount matches.
+    Prefers mounts with the device number `device` (st_dev). Of equally long mount points the
+    last one wins. None if no mount matches.
     """
     above = [mount for mount in mounts if path.is_relative_to(mount.mount_point)]
     same = [m for m in above if device is not None and os.makedev(m.major, m.minor) == device]

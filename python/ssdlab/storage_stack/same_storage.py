@@ -1,9 +1,9 @@
 """Other block devices on the same storage: two loop devices on one file, a disk on two paths.
 
 O_EXCL covers one block device only: while /dev/loop0 is mounted, /dev/loop1 on the same file can
-still be opened. So each device is mapped to areas of a storage, which is a backing file (device and
-inode number) or a disk (WWID, else model, serial number and size). Devices whose areas overlap are
-siblings.
+still be opened. So each device is mapped to areas of its storage: a backing file (known by device
+and inode number) or a disk (by WWID, else model, serial number and size). Devices whose areas
+overlap are siblings.
 
 Not detected: two network block devices exported by one server without an identifier, and two
 device-mapper tables that map the same sectors.
@@ -33,7 +33,7 @@ from ssdlab.storage_stack.pseudofile import read_int, read_text
 _LOOP_GET_STATUS64: Final = 0x4C05
 _LOOP_INFO_BYTES: Final = 232
 _UNKNOWN_SIZE: Final = 1 << 63
-"""In bytes; stands for the end of a device whose size is not known."""
+"""Stands for the size in bytes of a device whose size is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Sibling:
 
 
 def siblings(device: BlockDevice, sys: Path = SYS) -> list[Sibling]:
-    """The other devices that share bytes with `device`, also its disk or partitions; by name."""
+    """Other devices that share bytes with `device`, including its disk or partitions, by name."""
     members = list(_members(device, sys))
     # A write to the device also writes to the devices that it is composed of.
     areas = [area_of(each, sys) for each in (device, *members)]
@@ -86,7 +86,7 @@ def siblings(device: BlockDevice, sys: Path = SYS) -> list[Sibling]:
 
 
 def area_of(device: BlockDevice, sys: Path = SYS) -> Area:
-    """The area of a device."""
+    """The area of the storage that a device covers."""
     size = _UNKNOWN_SIZE if device.size is None else device.size
     whole = device_by_name(device.whole_disk, sys) if device.is_partition else None
     if whole is not None:
@@ -103,7 +103,7 @@ def area_of(device: BlockDevice, sys: Path = SYS) -> Area:
 
 
 def loops_on(path: Path, sys: Path = SYS) -> list[BlockDevice]:
-    """The loop devices backed by the regular file at `path`, also under another name."""
+    """The loop devices backed by the regular file at `path`, under any of its names."""
     storage = f"file {_inode(path)}"
     entries = sorted((sys / "class" / "block").glob("loop*/loop"))
     loops = (device_by_name(entry.parent.name, sys) for entry in entries)
@@ -137,7 +137,7 @@ def _members(device: BlockDevice, sys: Path) -> Iterator[BlockDevice]:
 
 
 def _disk_identity(device: BlockDevice, sys: Path) -> str:
-    """A text that is the same on each path to one disk."""
+    """A text that is the same for all block devices that are paths to one disk."""
     directory = directory_of(device, sys)
     wwid = read_text(directory / "wwid") or read_text(directory / "device" / "wwid")
     if wwid is not None:
@@ -149,7 +149,7 @@ def _disk_identity(device: BlockDevice, sys: Path) -> str:
 
 
 def _display_name(device: BlockDevice, area: Area, sys: Path) -> str:
-    """The storage for messages: a backing file by its path instead of its inode."""
+    """The storage as messages name it: a backing file by its path instead of its inode."""
     whole = device_by_name(device.whole_disk, sys) or device
     backing = read_text(directory_of(whole, sys) / "loop" / "backing_file")
     return f"file {backing}" if backing and area.storage.startswith("file ") else area.storage

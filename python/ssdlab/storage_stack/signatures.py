@@ -2,7 +2,7 @@
 
 Uses `wipefs --no-act`, which opens the device read-only and lists everything that libblkid detects.
 It is part of util-linux, like mount, and knows more formats than a table of our own would. Without
-wipefs the content is unknown, which must be treated like a device with content.
+wipefs the content is unknown, and the device must be treated as if it had some.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ssdlab.errors import TargetError
 from ssdlab.storage_stack.blockdev import SYS, BlockDevice, partitions_of
 
 _SBIN: Final = "/usr/sbin:/sbin"
-"""The directories of wipefs, which an ordinary user's PATH may lack."""
+"""Directories where wipefs may be, which an ordinary user's PATH may lack."""
 _COLUMNS: Final = "DEVICE,OFFSET,TYPE,USAGE,LABEL"
 _TIMEOUT_S: Final = 60.0
 
@@ -34,7 +34,7 @@ class Signature:
     label: str | None = None
 
     def __str__(self) -> str:
-        """As in "ext4 'data' on /dev/sda1"."""
+        """A text such as "ext4 'data' on /dev/sda1"."""
         label = f" {self.label!r}" if self.label else ""
         return f"{self.kind}{label} on {self.node}"
 

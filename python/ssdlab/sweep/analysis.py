@@ -1,11 +1,11 @@
 """Results of a sweep: its points, which of them are Pareto-optimal, and the main effects.
 
 A main effect is the part of a result's variance that a parameter explains (Sobol's first order):
-the variance of the means at a parameter's levels over that of all runs (I. M. Sobol,
-Mathematical Modelling and Computational Experiments 1993), less the part expected by chance
+the variance of the means at the parameter's levels, divided by the variance over all runs (I. M.
+Sobol, Mathematical Modelling and Computational Experiments 1993), less the part expected by chance
 (epsilon squared: T. L. Kelley, Proc. Nat. Acad. Sciences 1935). Logarithms are used because effects
-on rates are factors. A parameter with many values is divided into five bins of equal count.
-Interactions between parameters are in no share: they, and chance, are what is missing to 100 %.
+on rates multiply. A parameter with many values is divided into five bins of equal count. The shares
+add up to less than 100 %: interactions between parameters, and chance, explain the difference.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVELS_MAX: Final = 12
-"""A numeric parameter with more values than this is divided into bins."""
+"""A numeric parameter with more distinct values than this is divided into bins."""
 BINS: Final = 5
 RESAMPLES: Final = 400
 RUNS_MIN: Final = 6
@@ -32,8 +32,8 @@ Indices = NDArray[np.int64]
 class Effect:
     """A parameter's share of a result's variance, with its 95 % interval.
 
-    `levels` are the parameter's values, or the medians of its bins, each with the geometric mean of
-    the result there.
+    `levels` pairs each value of the parameter, or the median of each bin, with the geometric mean
+    of the result at that level.
     """
 
     number: str
@@ -47,9 +47,10 @@ class Effect:
 def effects(
     rows: Sequence[Mapping[str, Any]], keys: Mapping[str, bool], numbers: Sequence[str]
 ) -> list[Effect]:
-    """The effect of each key (True: numeric) on each result, from the rows of finished runs.
+    """The effect of each parameter on each result, from the rows of finished runs.
 
-    A result is skipped if it is constant, or missing or not positive in some row.
+    `keys` says whether each parameter is numeric. A result is skipped if it is constant, or missing
+    or not positive in some row.
     """
     if len(rows) < RUNS_MIN:
         return []
@@ -84,7 +85,7 @@ def _levels(values: Sequence[Any], *, numeric: bool) -> tuple[list[Any], Indices
 
 
 def _share(y: Floats, level: Indices) -> float:
-    """Epsilon squared."""
+    """Epsilon squared: the share of the variance of `y` that the levels explain."""
     total = float(np.sum((y - y.mean()) ** 2))
     counts = np.bincount(level)
     means = np.bincount(level, y) / np.maximum(counts, 1)
@@ -97,7 +98,7 @@ def _share(y: Floats, level: Indices) -> float:
 
 
 def _interval(y: Floats, level: Indices, points: Indices) -> tuple[float, float]:
-    """95 % bootstrap interval over points, each with all its repeats; the seed is fixed."""
+    """95 % bootstrap interval: resamples points with all their repeats, from a fixed seed."""
     generator = np.random.default_rng(0)
     distinct = np.unique(points)
     members = [np.flatnonzero(points == point) for point in distinct]
@@ -111,20 +112,20 @@ def _interval(y: Floats, level: Indices, points: Indices) -> tuple[float, float]
 
 
 GOALS: Final = {"read_mib_per_s": 1, "waf": -1, "latency_us_p99": -1, "cost": -1}
-"""The results to maximise (1) or minimise (-1)."""
+"""The results to maximise (1) or to minimise (-1)."""
 NUMBERS: Final = (
     *("read_mib_per_s", "write_iops", "waf", "latency_us_p50", "latency_us_p99", "cost"),
 )
 LOAD: Final = "workload."
 SHARE_MIN: Final = 0.1
-"""The verdict mentions effects from this share on."""
+"""The smallest share of the variance that the verdict mentions."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point's parameters and the means of its repeats.
+    """The parameters of a point in the sweep, and the mean results of its repeats.
 
-    `best`: Pareto-optimal among the points with the same load.
+    `best` means Pareto-optimal among the points with the same load.
     """
 
     number: int
@@ -138,8 +139,8 @@ class Point:
 class Summary:
     """The results of a sweep.
 
-    `keys` are the varied parameters (True: numeric), `wanted` is the number of runs, `failed` the
-    rows of failed ones.
+    `keys` says for each varied parameter whether it is numeric. `wanted` is the number of planned
+    runs, `failed` has the rows of failed runs.
     """
 
     name: str
@@ -153,7 +154,7 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """One sentence, or several."""
+        """The results in one sentence or several."""
         progress = f"{self.done} of {self.wanted} runs done"
         if self.failed:
             progress += f", {len(self.failed)} failed"
@@ -172,7 +173,7 @@ def summarise(
     wanted: int,
     rows: Sequence[Mapping[str, Any]],
 ) -> Summary:
-    """The summary of a sweep with `wanted` runs, from the rows of those that ended."""
+    """The summary of a sweep of `wanted` runs, from the rows of those that have ended."""
     done = [row for row in rows if row["status"] == "done"]
     failed = tuple(dict(row) for row in rows if row["status"] == "failed")
     numbers = [number for number in NUMBERS if number != "cost"]
@@ -196,7 +197,7 @@ def _points(rows: Sequence[Mapping[str, Any]], keys: Mapping[str, bool]) -> tupl
 def _is_dominated(point: Point, others: Sequence[Point]) -> bool:
     """Whether another point with the same load is as good in all goals and better in one.
 
-    The load is not a choice, so points with different loads are not compared.
+    Points with different loads are not compared, because the user does not choose the load.
     """
     if any(goal not in point.means for goal in GOALS):
         return True
@@ -215,7 +216,7 @@ def _load(point: Point) -> dict[str, Any]:
 
 
 def _strongest(found: Sequence[Effect], number: str) -> str:
-    """The parameter with the largest share of a result's variance; "" if all are small."""
+    """The parameter with the largest share of a result's variance; "" if all shares are small."""
     candidates = [
         effect for effect in found if effect.number == number and effect.share >= SHARE_MIN
     ]

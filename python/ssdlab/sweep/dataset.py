@@ -1,9 +1,9 @@
 """The results of a sweep: one Parquet dataset, a folder with one file for each run.
 
-    sweep.json          the spec, what varies, the keys of the sweep's runs
+    sweep.json          the spec, the varied parameters, the keys of all runs
     runs/KEY.parquet    one row: key, point, repeat, seed, the varied parameters, the results
 
-A file is named by its run's key and written atomically, so a run that is repeated counts once.
+A file is named after its run's key and written atomically, so repeating a run replaces its file.
 `pyarrow.dataset.dataset(FOLDER/runs)` reads all runs.
 """
 
@@ -34,7 +34,7 @@ RESULTS: Final = (
 
 
 class SweepManifest(msgspec.Struct, frozen=True):
-    """The content of sweep.json. `numeric`: for each varied key, whether its values are numbers."""
+    """The content of sweep.json; `numeric` says which varied parameters are numbers."""
 
     ssdlab: str
     name: str
@@ -55,7 +55,7 @@ class Dataset:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of `runs`."""
+        """The columns of the files in `runs`."""
         varied = [
             (name, pa.float64() if numeric else pa.string())
             for name, numeric in self.manifest.numeric.items()
@@ -67,7 +67,7 @@ class Dataset:
         return pa.schema([("key", pa.string()), *integers, *texts, *varied, *results, *last])
 
     def store(self, outcome: Outcome) -> None:
-        """Stores an outcome; it replaces an earlier one of the same run.
+        """Stores an outcome, replacing any earlier outcome of the same run.
 
         Raises:
             UsageError: the folder cannot be written.
@@ -94,7 +94,7 @@ class Dataset:
             ) from error
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of all stored runs, done or failed, in the order of the runs."""
+        """The rows of all stored runs, successful or failed, in the order of the plan."""
         files = [self._file(key) for key in self.manifest.keys]
         return [row for file in files if file.exists() for row in read_parquet(file).to_pylist()]
 
@@ -107,7 +107,7 @@ class Dataset:
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether a folder contains a sweep; false if it cannot be accessed."""
+    """Whether a folder contains a sweep; false if the folder cannot be accessed."""
     # Not Path.is_file, which raises if a name is too long.
     return os.path.isfile(folder / MANIFEST)  # noqa: PTH113
 
@@ -116,7 +116,7 @@ def open_dataset(folder: Path) -> Dataset:
     """The dataset in a sweep's folder, for reading.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the dataset cannot be read.
     """
     try:
         manifest = msgspec.json.decode(read_bytes(folder / MANIFEST), type=SweepManifest)

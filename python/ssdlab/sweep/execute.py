@@ -1,8 +1,8 @@
 """Executes the runs of a sweep: in worker processes on this machine, or on a Dask cluster.
 
 If a `concurrent.futures` pool loses a process, it abandons all its runs and does not say which run
-caused the loss. A pool of one process for each worker loses one run only, and needs no library
-outside Python's own.
+caused the loss. Therefore each worker has its own pool of one process: a lost process costs only
+one run, and the standard library suffices.
 
 Dask is an extra (`pip install 'ssdlab[dask]'`), imported on demand. Its scheduler reassigns the
 runs of a lost worker; a run that fails is retried once.
@@ -36,17 +36,17 @@ from ssdlab.sweep.measure import Plan, conclude, measure
 from ssdlab.sweep.spec import SweepRun
 
 PROCESS_BYTES: Final = 192 << 20
-"""Memory of a process without a twin: Python, NumPy, Arrow."""
+"""Memory of a worker process without a twin: Python, NumPy, Arrow."""
 UNIT: Final = 4096
 UNIT_BYTES: Final = 16
-"""Memory for each 4 KiB of flash: both maps, valid counts, records. Measured: 10."""
+"""Upper bound of a twin's memory in bytes per 4 KiB of simulated flash; measured: 10."""
 ATTEMPTS: Final = 2
 KILLED: Final = "its worker was killed"
 TIMEOUT_S: Final = 10
 
 
 def execute(run: SweepRun) -> dict[str, Any]:
-    """The row of a run: its findings, `cost` (flash / usable capacity), and `seconds` it took.
+    """Executes a run; returns its findings, `cost` (flash / usable capacity) and `seconds`.
 
     Raises:
         SsdlabError: the run failed.
@@ -68,15 +68,15 @@ def execute(run: SweepRun) -> dict[str, Any]:
 
 
 def memory_of(run: SweepRun) -> int:
-    """Upper bound in bytes of a process's memory during a run."""
+    """Upper bound of the memory that a run's process needs, in bytes."""
     return PROCESS_BYTES + run.flash // UNIT * UNIT_BYTES
 
 
 def workers_for(runs: list[SweepRun], limit: int | None, available: int | None = None) -> int:
-    """The number of processes: one for each core, at most `limit`, and as many as fit in memory.
+    """The number of processes: one per core, but at most `limit` and as many as fit in memory.
 
     Raises:
-        UsageError: there is not enough memory for one.
+        UsageError: there is not enough memory for one process.
     """
     if available is None:
         available = _available_memory()
@@ -96,14 +96,14 @@ def _available_memory() -> int:
 
 
 def set_signal_handlers() -> None:
-    """Ignores Ctrl-C in a worker process: the parent handles it, and kills the worker."""
+    """Makes a worker process ignore Ctrl-C: its parent handles it and kills the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run: its row, or None and the reason of the failure; number of attempts."""
+    """A run that succeeded or failed: its row, or None and the reason; number of attempts."""
 
     run: SweepRun
     row: dict[str, Any] | None
@@ -113,7 +113,7 @@ class Outcome:
 
 @dataclass
 class _Worker:
-    """A process and its current run; the process is replaced if it is lost."""
+    """A worker process and its current run; a process that dies is replaced."""
 
     executor: ProcessPoolExecutor = field(init=False)
     processes: list[BaseProcess] = field(init=False)
@@ -125,7 +125,7 @@ class _Worker:
         self.restart()
 
     def restart(self) -> None:
-        """Starts a process; spawned, because a fork inherits locks that libraries hold."""
+        """Spawns a process; a forked one would inherit locks that libraries hold."""
         context = get_context("spawn")
         try:
             self.executor = ProcessPoolExecutor(
@@ -169,7 +169,7 @@ class _Worker:
         return Outcome(run, row, reason, attempt)
 
     def stop(self) -> None:
-        """Kills the process if it is running something, and releases it."""
+        """Kills the process if it is busy, and releases its resources."""
         if self.future is not None:
             for process in self.processes:
                 process.kill()
@@ -177,7 +177,7 @@ class _Worker:
 
 
 def execute_locally(runs: Sequence[SweepRun], workers: int) -> Generator[Outcome, None, None]:
-    """Executes all runs, `workers` at a time; yields each outcome, a failure after a retry.
+    """Executes all runs, `workers` at a time; yields each outcome, after a retry if one fails.
 
     Closing the generator stops the remaining runs.
 
@@ -208,11 +208,11 @@ def execute_locally(runs: Sequence[SweepRun], workers: int) -> Generator[Outcome
 def execute_on_cluster(address: str, runs: Sequence[SweepRun]) -> Generator[Outcome, None, None]:
     """Executes all runs on the cluster at `address`; yields each outcome as it comes.
 
-    At most as many runs at a time as the workers have threads, and memory.
+    The threads and memory of the workers limit the number of simultaneous runs.
 
     Raises:
-        UsageError: Dask is not installed, no scheduler, no worker, or a worker with another
-            version of ssdlab.
+        UsageError: Dask is not installed, no scheduler answers, the cluster has no worker, or a
+            worker has another version of ssdlab.
     """
     distributed = _import_distributed()
     try:

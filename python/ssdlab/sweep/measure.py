@@ -1,7 +1,7 @@
 """One run of a sweep: overwrites a twin under one load, reads it, and derives the findings.
 
-The twin is filled sequentially and overwritten in two halves; write amplification and rate are
-those of the second half. Then a part is read sequentially, and single blocks at random.
+The twin is filled sequentially and then overwritten in two phases; write amplification and write
+rate are measured in the second. Then a part is read sequentially, and single blocks at random.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MIB: Final = 1 << 20
 READ_BLOCK: Final = MIB
 READ_MAX: Final = 256 * MIB
 PROBES: Final = 12_000
-"""Single reads: 120 of them are above p99."""
+"""Number of single random reads: 120 of them are above the 99th percentile."""
 PROBE: Final = 4096
 
 
@@ -29,7 +29,7 @@ class Plan:
     """The load; sizes in bytes.
 
     `skew` is theta of the Zipf distribution, or 0 for uniform. `drive_writes` is the amount
-    overwritten, in multiples of the region. `hint` is the writes' placement hint, as in `Job`.
+    overwritten, in multiples of the region. `hint` is the placement hint of the writes (`Job`).
     """
 
     region: int
@@ -42,7 +42,7 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Bytes of the target that are used."""
+        """Number of bytes of the target that the run uses."""
         return self.region
 
     @property
@@ -52,7 +52,7 @@ class Plan:
 
     @property
     def half(self) -> int:
-        """Bytes of each half of the overwriting, in whole blocks."""
+        """Bytes written in each of the two overwriting phases, in whole blocks."""
         return int(self.region * self.drive_writes / 2) // self.block * self.block
 
     @property
@@ -61,7 +61,7 @@ class Plan:
         return self.region + 2 * self.half
 
     def parameters(self) -> dict[str, Any]:
-        """The plan in the units of the records."""
+        """The plan's parameters, in the units that the run's records use."""
         return {
             "region_mib": self.region / MIB,
             "skew": self.skew,
@@ -72,7 +72,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes of each kind of step, for the progress forecast."""
+        """Bytes transferred by each kind of step, to forecast the remaining time."""
         read = min(self.region, READ_MAX) + PROBES * PROBE
         return {"fill": float(self.region), "overwrite": 2.0 * self.half, "read": float(read)}
 
@@ -103,7 +103,7 @@ def check(plan: Plan) -> Plan:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Fills the region, overwrites it in two halves, reads sequentially and at random.
+    """Fills the region, overwrites it in two phases, reads it sequentially and at random.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.

@@ -13,7 +13,7 @@ from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, format_number, label, number, plain, unit_of
 
 POINTS_MAX: Final = 40
-"""Rows of the table of points."""
+"""Largest number of rows in the table of points."""
 _LABELS: Final = {
     "read_mib_per_s": "Read",
     "write_iops": "Writes",
@@ -47,12 +47,12 @@ class SweepPage:
 
     @property
     def title(self) -> str:
-        """The names of the sweep and of its profile."""
+        """The name of the sweep and the name of its profile."""
         return f"Sweep {plain(self.summary.name)} of {plain(self.summary.profile)}"
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """Titles and tables: the effect of each parameter, then the Pareto-optimal points."""
+        """Two titled tables: the effect of each parameter, and the Pareto-optimal points."""
         tables = []
         if self.summary.effects:
             tables.append(("Effect of each parameter, share of the variance", self._effects()))
@@ -65,12 +65,12 @@ class SweepPage:
 
     @property
     def verdicts(self) -> list[tuple[str, str]]:
-        """The name of the sweep and one sentence."""
+        """The name of the sweep and its verdict."""
         return [(plain(self.summary.name), plain(self.summary.verdict))]
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """Names and sentences: how to read the tables, and which runs failed."""
+        """Notes on how to read the tables, and on failed runs."""
         notes = [("shares", _SHARES)] if self.summary.effects else []
         if self.summary.points:
             notes.append(("points", _PARETO))
@@ -81,7 +81,7 @@ class SweepPage:
 
     @property
     def pictures(self) -> list[Picture]:
-        """The points as scatter plots of two numbers each."""
+        """Scatter plots of the points, each of two results."""
         return [
             picture
             for across, up in _PAIRS
@@ -121,7 +121,7 @@ class SweepPage:
         )
 
     def _chart(self, across: str, up: str) -> Chart:
-        """The points, with the Pareto-optimal ones in colour."""
+        """A scatter plot of all points, with the Pareto-optimal ones in colour."""
         points = [
             point
             for point in self.summary.points

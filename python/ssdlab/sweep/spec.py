@@ -1,6 +1,6 @@
-"""`Spec`: what a sweep varies and what it keeps fixed, from a TOML file or a mapping; its runs.
+"""`Spec`: the parameters that a sweep varies or fixes, from a TOML file or a mapping.
 
-The runs are the points of a grid or a Latin hypercube, with their repeats and seeds.
+Its runs are the points of a grid or a Latin hypercube, with their repeats and seeds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FIELDS: Final = (
 
 
 class Range(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"start": "from"}):
-    """A range for a sample; `log`: evenly spaced by logarithm, `whole`: integers only."""
+    """A range to sample from; `log` spaces values logarithmically, `whole` allows only integers."""
 
     start: float
     to: float
@@ -43,7 +43,7 @@ class Range(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"st
 
 
 class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The load; `sweep.measure.Plan` describes the fields."""
+    """The load on the twin; `sweep.measure.Plan` describes the fields."""
 
     skew: float = 0.0
     drive_writes: float = 0.5
@@ -74,7 +74,7 @@ def read_spec(path: Path) -> tuple[Spec, str]:
     """The spec in a file, and its text.
 
     Raises:
-        UsageError: it cannot be read, or is invalid.
+        UsageError: the file cannot be read, or the spec is invalid.
     """
     try:
         text = read_text(path)
@@ -87,10 +87,10 @@ def read_spec(path: Path) -> tuple[Spec, str]:
 
 
 def spec_of(fields: Mapping[str, Any]) -> tuple[Spec, str]:
-    """The spec in a mapping that has the keys of the file, and its text as JSON.
+    """The spec in a mapping with the same keys as the file, and its text as JSON.
 
     Raises:
-        UsageError: it is invalid.
+        UsageError: the spec is invalid.
     """
     return _convert("the spec", fields), encode_json(fields)
 
@@ -123,7 +123,7 @@ def _is_name(name: str) -> bool:
 
 
 def _fits_design(spec: Spec) -> bool:
-    """Whether the number of samples is valid for the design."""
+    """Whether `samples` is valid for the design: 0 for a grid, otherwise at least 2."""
     if spec.design == "grid":
         return spec.samples == 0
     return 2 <= spec.samples <= RUNS_MAX
@@ -152,7 +152,7 @@ LOAD = "workload"
 
 
 class SweepRun(msgspec.Struct, frozen=True):
-    """One run, complete: the varied parameters, the profile's text, and the plan.
+    """All that one run needs: the varied parameters, the profile's text, and the plan.
 
     `key` is the hash of everything that determines the result. `capacity` and `flash` are in bytes.
     """
@@ -169,7 +169,7 @@ class SweepRun(msgspec.Struct, frozen=True):
 
 
 def plan_runs(spec: Spec) -> list[SweepRun]:
-    """All runs, ordered by point and repeat. The repeats have the same seeds at all points.
+    """All runs, ordered by point and repeat. All points use the same seeds for their repeats.
 
     Raises:
         UsageError: an invalid value of a profile or load, or two identical runs.
@@ -204,7 +204,7 @@ def points(spec: Spec) -> list[dict[str, Value]]:
 
 
 def _value_at(values: Sequence[Value] | Range, share: float) -> Value:
-    """The value at a share (0 to 1) of a list or a range."""
+    """The value at a relative position (`share`, 0 to 1) in a list or a range."""
     if not isinstance(values, Range):
         return values[int(share * len(values))]
     if values.whole:
@@ -253,7 +253,7 @@ def _plan(spec: Spec, point: dict[str, Value], capacity: int, seed: int) -> Plan
 
 
 def _hash(fields: dict[str, Any]) -> str:
-    """Of all that determines the result, including the version of ssdlab."""
+    """A hash of all that determines the result, including the version of ssdlab."""
     text = msgspec.json.encode({"ssdlab": version("ssdlab"), **fields}, order="sorted")
     return hashlib.sha256(text).hexdigest()[:24]
 

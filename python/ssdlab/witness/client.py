@@ -18,7 +18,7 @@ from ssdlab.witness.protocol import NUMBER, Frame, ProtocolError, Session, keep_
 
 BATCH_MAX: Final = 4096
 QUEUE_MAX: Final = 200_000
-"""Queued messages, above which `send` blocks."""
+"""While more messages than this are queued, `send` blocks."""
 RETRY_S: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 CONNECT_TIMEOUT_S: Final = 10.0
 
@@ -62,7 +62,7 @@ class Witness:
             ) from error
 
     def fetch(self, run: str | None, target: str | None) -> tuple[str, list[Record]]:
-        """Name and journal of a run; without `run`, of the newest run of a target.
+        """Name and journal of a run; without `run`, of the target's newest run.
 
         Raises:
             UsageError: the witness has no such run, or cannot be reached.
@@ -140,7 +140,7 @@ class MessageSender:
 
     @property
     def queued(self) -> int:
-        """Messages that the witness has not yet made durable."""
+        """Number of messages that the witness has not yet made durable."""
         return len(self._queue)
 
     def drain(self, timeout_s: float) -> bool:

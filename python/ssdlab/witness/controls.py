@@ -1,7 +1,7 @@
 """Controls: did the software send flushes, and did the drive lose power?
 
-Both must be excluded before the drive is to blame: a kernel that believes that the drive has no
-volatile cache, a file system without barriers, a reset during which the drive kept its power.
+Before the drive is to blame, these must be ruled out: a kernel that believes that the drive has no
+volatile cache, a file system without barriers, and a reset during which the drive kept its power.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ ATA_UNSAFE: Final = (174, 192)
 """SMART attributes that count unexpected power losses: unexpected loss, power-off retract."""
 ATA_CYCLES: Final = 12
 _FLUSH_BLOCKERS: Final = frozenset({"no-barrier", "memory", "network", "pseudo"})
-"""Codes of mount warnings: with these a flush does not reach a drive."""
+"""Codes of the mount warnings with which a flush does not reach a drive."""
 _FLUSH_FIELD: Final = 15
-"""Of /sys/block/*/stat: flush requests completed (Documentation/block/stat.rst)."""
+"""Field of /sys/block/*/stat with the completed flush requests (Documentation/block/stat.rst)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ def describe(target: str, run_tool: RunTool | None = None) -> dict[str, Any]:
 def power_loss(before: dict[str, Any], after: dict[str, Any], *, attested: bool) -> PowerLoss:
     """Evidence for a power loss between two results of `describe`.
 
-    The drive's count of unsafe shutdowns decides. Without one, an unchanged boot id shows that at
-    least the machine kept running.
+    The drive's count of unsafe shutdowns decides. Without such a count, an unchanged boot id shows
+    at least that the machine kept running.
     """
     counted = _unsafe_shutdowns(before, after)
     if counted is not None:
@@ -129,7 +129,7 @@ def flush_count(target: str, sys: Path = SYS) -> int | None:
 
 
 def _suppressed_flushes(layer: Layer, drive: dict[str, Any] | None) -> list[str]:
-    """Why the kernel sends no flush to this device; empty if it does, or needs not."""
+    """Why the kernel sends no flush to this device; empty if it does, or need not."""
     device = layer.device
     if device.write_cache != "write through":
         return []
@@ -205,7 +205,7 @@ def _json(text: str | None) -> dict[str, Any]:
 def _run_tool(command: list[str]) -> str | None:
     """Standard output; None if the tool is missing or hangs.
 
-    The exit status is ignored: smartctl's also reports errors in the drive's past.
+    The exit status is ignored: that of smartctl also reports past errors of the drive.
     """
     if shutil.which(command[0]) is None:
         return None

@@ -29,7 +29,7 @@ _BATCH: Final = struct.Struct("<dIQ")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages of a round, from message `number` on; `time_s`: arrival, seconds since 1970."""
+    """Messages of a round, from `number` on, which arrived at `time_s`, in seconds since 1970."""
 
     time_s: float
     round: int
@@ -46,7 +46,7 @@ Record = Batch | dict[str, Any]
 
 
 def pack(record: Record) -> bytes:
-    """A record in the format of the file."""
+    """Encodes a record in the format of the file."""
     if isinstance(record, Batch):
         kind = BATCH
         head = _BATCH.pack(record.time_s, record.round, record.number)

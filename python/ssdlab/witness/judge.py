@@ -33,7 +33,7 @@ from ssdlab.witness.target import Target
 
 KINDS: Final = (*("unreadable", "corrupt", "misplaced", "torn", "unserialisable", "lost", "stale"),)
 FAILURES_MAX: Final = 100
-"""Failures listed one by one; all are counted."""
+"""At most this many failures are listed one by one; all are counted."""
 _NO_REQUEST: Final = -1
 _KIND_OF_DAMAGE: Final = {
     State.BROKEN: "corrupt",
@@ -63,7 +63,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """Requests issued but not acknowledged, by how much of them is on the drive.
+    """Counts requests issued but not acknowledged, by how much of them is on the drive.
 
     Those missing wholly or in part are near misses: they were in the buffer at the cut.
     """
@@ -112,21 +112,21 @@ class _Evidence:
     """Results of the windows read up to now; keys and indices are rows of the ledger."""
 
     present: NDArray[np.int64]
-    """Sectors that hold the request."""
+    """For each request, the number of sectors that hold it."""
     expected: NDArray[np.int64]
-    """Sectors whose newest issued write is the request."""
+    """For each request, the number of sectors whose newest issued write it is."""
     bad: Counter[int] = field(default_factory=Counter)
-    """Sectors of acknowledged requests that hold neither it nor a newer one."""
+    """For each acknowledged request, how many of its sectors hold neither it nor a newer one."""
     states: dict[int, set[int]] = field(default_factory=dict)
-    """The states of those sectors."""
+    """For each request in `bad`, the states of those sectors."""
     misplaced: set[int] = field(default_factory=set)
-    """Requests with a stamp in another sector."""
+    """Requests whose stamp was found in another sector."""
     covered: dict[int, int] = field(default_factory=dict)
-    """By stream: the newest sequence that its stamps show to be acknowledged."""
+    """For each stream, the newest sequence that its stamps show to be acknowledged."""
     undecided: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """State and generation by sector, where a stamp read later may raise the lower bound."""
+    """State and generation of sectors whose lower bound a stamp read later may raise."""
     damage: Counter[str] = field(default_factory=Counter)
-    """Kinds of failure of sectors without an acknowledged write."""
+    """Failed sectors without an acknowledged write, counted by kind of failure."""
     sectors: int = 0
 
 
@@ -134,7 +134,7 @@ class Judge:
     """Checks windows of sectors, in any order, each sector once; then gives the judgement."""
 
     def __init__(self, ledger: Ledger, since_generation: int = 0) -> None:
-        """`since_generation`: begin of the judged round; only its requests count as in flight."""
+        """`since_generation` begins the judged round; only its requests count as in flight."""
         self._ledger, self._since = ledger, since_generation
         self._evidence = _Evidence(np.zeros(len(ledger), int), np.zeros(len(ledger), int))
 

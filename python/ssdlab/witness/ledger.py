@@ -41,7 +41,7 @@ STREAMS_MAX: Final = 1 << STREAM_SHIFT
 
 
 def first_generation(round_number: int) -> int:
-    """The number below a round's generations, above those of all earlier rounds."""
+    """A number below all generations of this round, and above those of all earlier rounds."""
     return round_number << ROUND_SHIFT
 
 
@@ -65,7 +65,7 @@ def flushed(stream: int, sequence: int) -> bytes:
 
 
 def decode_messages(messages: bytes) -> NDArray[Any]:
-    """Messages as rows of `MESSAGE`."""
+    """Decodes messages to rows of `MESSAGE`."""
     return np.frombuffer(messages, dtype=MESSAGE)
 
 
@@ -117,8 +117,8 @@ class Ledger:
     def durable_by_stamps(self, covered: dict[int, int]) -> NDArray[np.int64]:
         """Rows of requests whose acknowledgement is known from stamps only.
 
-        `covered` maps a stream to the newest `covered` of its stamps on the drive: the flush was
-        acknowledged, but the cut swallowed the message.
+        `covered` maps a stream to the newest `covered` of its stamps on the drive: that flush was
+        acknowledged, but its message was lost in the cut.
         """
         limits = np.array(
             [covered.get(int(stream), 0) for stream in self.requests["stream"]], dtype=np.uint64
@@ -135,7 +135,7 @@ class Ledger:
         return lower, upper
 
     def _overlapping(self, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Rows of the requests that overlap a window, with their begin and end in the window."""
+        """Rows of the requests that overlap a window, with their start and end in the window."""
         low = np.searchsorted(self._begins, first - SECTORS_MAX + 1)
         near = np.sort(self._by_begin[low : np.searchsorted(self._begins, end)])
         begins = self.requests["first"][near].astype(np.int64)

@@ -207,7 +207,7 @@ def receive_exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Detects a peer without power within 30 s; sends small frames at once. Source: tcp(7)."""
+    """Lets the kernel detect a dead peer in 30 s, and send small frames at once. Source: tcp(7)."""
     if connection.family in {socket.AF_INET, socket.AF_INET6}:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

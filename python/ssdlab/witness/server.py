@@ -22,11 +22,11 @@ from ssdlab.witness.limits import RUN_NAME, SUFFIX
 from ssdlab.witness.protocol import NUMBER, Frame, ProtocolError, Session, keep_alive
 
 LOG_BYTES: Final = 1 << 20
-"""Payload of a LOG frame."""
+"""Largest payload of a LOG frame in bytes."""
 
 
 class CutTrigger:
-    """Calls `cut` once a round, after `choose_count()` acknowledged flushes."""
+    """Calls `cut` once per round, after `choose_count()` acknowledged flushes."""
 
     def __init__(self, choose_count: Callable[[], int], cut: Callable[[], None]) -> None:
         self._choose_count, self._cut = choose_count, cut
@@ -186,7 +186,7 @@ class Server:
         session.send(Frame.LOG, b"")
 
     def _find(self, run: str | None, target: str | None) -> Path:
-        """The journal of a run, or the newest of a target."""
+        """The journal of a run, or of the target's newest run."""
         if run is not None:
             path = self.folder / f"{run}{SUFFIX}"
             if not RUN_NAME.fullmatch(run) or not path.exists():
@@ -204,7 +204,7 @@ class Server:
 
 
 def _first_round(path: Path) -> dict[str, Any]:
-    """The event that begins the first round; of an empty journal, one with time 0."""
+    """The event that begins the first round; for an empty journal, an event with time 0."""
     with path.open("rb") as file:
         head = file.read(len(MAGIC) + (1 << 16))[len(MAGIC) :]
     first = next((record for record, _ in unpack(head)), None)

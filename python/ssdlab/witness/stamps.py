@@ -65,8 +65,8 @@ class State(enum.IntEnum):
 class Request:
     """A write of `sectors` sectors from `first` on; `generation` rises with each write of a run.
 
-    `covered` is the newest sequence of the stream that a flush had covered, and that the drive had
-    acknowledged, when the request was issued.
+    `covered` is the newest sequence of the stream that an acknowledged flush had covered when the
+    request was issued.
     """
 
     generation: int

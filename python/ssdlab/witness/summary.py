@@ -1,7 +1,7 @@
 """Findings and verdict over all verified cuts.
 
-The unit is the cut: the requests of a cut share its moment, so a thousand requests lost or kept in
-one cut are one event.
+The unit is the cut: all its requests share one moment, so a thousand requests lost or kept in one
+cut are one event.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LOSS_RATE_AIM: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of verifying one round; `counts`: the drive is known to have lost power."""
+    """The result of verifying a round; `counts` if the drive is known to have lost power."""
 
     run: str
     round: int

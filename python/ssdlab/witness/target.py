@@ -56,7 +56,7 @@ class Target(Protocol):
 
 
 class PathTarget:
-    """A file or block device, by direct I/O; without it, reads drop the page cache first."""
+    """A file or block device; if direct I/O is not possible, reads drop the page cache first."""
 
     def __init__(self, path: Path, sync: Sync, *, writes: bool = True) -> None:
         """Opens the file or device; a device to be written is opened exclusively.

@@ -30,9 +30,9 @@ assert THREADS_MAX < STREAMS_MAX
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Options of a round, sizes in bytes; `batch`: most requests between two flushes.
+    """Options of a round, sizes in bytes; `batch` limits the requests between two flushes.
 
-    `requests` ends the round; None: the round ends with the cut.
+    The round ends after `requests` requests; if None, with the cut.
     """
 
     run: bytes
@@ -47,7 +47,7 @@ class WriteOptions:
 
 @dataclass
 class Written:
-    """Counts of a round; `error`: how the device failed."""
+    """Counts of a round; `error` says how the device failed."""
 
     requests: int = 0
     flushes: int = 0
@@ -89,7 +89,7 @@ class InFlightExtents:
 
 @dataclass
 class Writer:
-    """One round of writing; `sender` takes the messages."""
+    """One round of writing; `sender` sends the messages to the witness."""
 
     target: Target
     options: WriteOptions

@@ -18,7 +18,7 @@ DESTROY: Final = "--destroy-data"
 
 
 def with_consent_value(args: list[str]) -> list[str]:
-    """Gives a bare `--destroy-data` its value, so that it does not take the target as its value."""
+    """Gives a bare `--destroy-data` a value, so that it does not take the target as its value."""
     end = args.index("--") if "--" in args else len(args)
     options = [without_value(DESTROY) if arg == DESTROY else arg for arg in args[:end]]
     return [*options, *args[end:]]
@@ -73,7 +73,7 @@ class _Group(LazyGroup):
 
 
 class ConsentCommand(TyperCommand):
-    """A command outside the group with `--destroy-data`."""
+    """A command with `--destroy-data` that is not in this group."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Expands a bare `--destroy-data`."""

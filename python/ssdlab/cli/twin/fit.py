@@ -82,7 +82,7 @@ def fit(
 
 
 def _report_to(listener: Listener) -> Callable[[int, int], None]:
-    """Reports the combinations done, and the time left, to a progress listener."""
+    """A callback that reports the combinations done, and the time left, to a listener."""
     start = time.monotonic()
 
     def report(done: int, total: int) -> None:

@@ -55,7 +55,7 @@ def list_twins(*, json: options.Json = False) -> None:
 
 
 def _error_cells(errors: list[TableErrors]) -> tuple[str, str, str]:
-    """The columns table, error and fitted, with one line for each table."""
+    """The cells of the columns `table`, `error` and `fitted`, with a line for each table."""
     values = (f"{error.mean_error:.1%} ({error.worst_error:.0%})" for error in errors)
     fitted = ("yes" if error.fitted else "no" for error in errors)
     return "\n".join(error.table for error in errors), "\n".join(values), "\n".join(fitted)

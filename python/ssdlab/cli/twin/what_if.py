@@ -154,7 +154,7 @@ def _format(value: Any) -> str:
 
 
 def as_json(comparison: WhatIf, changes: list[Change], file: Path) -> dict[str, Any]:
-    """One object: the changes, the contrasts, and both results."""
+    """The changes, the contrasts and both results as one JSON object."""
     first, second = (run.result for run in comparison.runs)
     contrasts = []
     for contrast in comparison.contrasts:

@@ -1,4 +1,4 @@
-"""`ssdlab witness serve`: records on this machine the writes that others' drives acknowledge."""
+"""`ssdlab witness serve`: records the writes that drives of other machines acknowledge."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _opened(target: str, sync: Sync, size: int | None, *, destroy_data: bool) ->
 def _write_round(
     writer: Writer, target: str, seconds: float, console: Console
 ) -> tuple[Written, int | None]:
-    """Fills the region in the first round, then writes. Returns the flushes that drives counted."""
+    """Fills the region in the first round, then writes. Also returns the drives' flush count."""
     from ssdlab.witness.controls import flush_count
 
     print_line(console, f"run {writer.options.run.hex()}, round {writer.sender.round}")

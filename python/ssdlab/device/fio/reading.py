@@ -3,16 +3,16 @@
 Equivalent: the same distribution of operations, offsets, lengths and arrivals, and the same queue
 depth. Accepted differences:
 
-- The same seed gives other random numbers.
-- fio's zipf distributes ranks by a hash, so that some share a block; here each has its own.
+- The same seed gives different random numbers.
+- fio's zipf maps ranks to blocks by a hash, so that some share a block; here each has its own.
 - With mixed or freely aligned lengths, the end of the region is drawn less often.
 - fio counts writes between flushes when they start, ssdlab when they complete: equal at depth 1.
 - fio changes its random content a little with each write; ssdlab generates new content.
 
-If ssdlab does not support fio's default, the option must be section: `invalidate=0` without
+If ssdlab does not support fio's default, the option must be given: `invalidate=0` without
 `direct=1`, a size, `offset_increment` for several jobs that access a file in order. Mixed
-sequential reads and writes are refused: in fio they have separate positions, here one. So are
-strides beyond the end: fio continues past the size to the end of the file.
+sequential reads and writes are refused: in fio each has its own position, here they share one. So
+are strides beyond the end: fio continues past the size to the end of the file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ssdlab.device.kinds import (
 from ssdlab.device.real import RealOptions
 from ssdlab.errors import UsageError
 
-# fio's `rw`: the job's `op`, whether reads are mixed in, whether at random.
+# For each value of fio's `rw`: the job's `op`, whether reads are mixed in, whether it is random.
 _RW: dict[str, tuple[Literal["read", "write", "trim"], bool, bool]] = {
     "read": ("read", False, False),
     "write": ("write", False, False),
@@ -175,7 +175,7 @@ def _at_random(section: JobSection, sizes: list[int]) -> Pattern:
 
 
 def _evenly(section: JobSection, sizes: list[int], *, uneven: bool) -> Pattern:
-    """Uniform offsets; with fio's random map (on by default) each block once."""
+    """The pattern for uniform offsets; with fio's random map (the default) each block once."""
     alignment = section.size("blockalign", min(sizes))
     norandommap = section.flag("norandommap")
     if alignment == 0:

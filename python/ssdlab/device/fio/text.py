@@ -54,10 +54,10 @@ def fio_error(section: str, option: str, value: object, allowed: str) -> UsageEr
 
 
 class JobSection:
-    """The options of one job, by fio's main name of each."""
+    """The options of one job, each under fio's main name for it."""
 
     def __init__(self, name: str, options: dict[str, str]) -> None:
-        """`options` has known names only."""
+        """All names in `options` must be known."""
         self.name = name
         self._options = options
 
@@ -132,7 +132,7 @@ class JobSection:
 
 
 def size_bytes(text: str) -> int | None:
-    """Bytes of a size in fio's notation; None if it is not one."""
+    """Converts a size in fio's notation to bytes; None if the text is not a size."""
     match = _SIZE.fullmatch(text.lower())
     if match is None or match[2] not in _BYTES:
         return None
@@ -180,7 +180,7 @@ def _add(section: str, options: dict[str, str], line: str) -> None:
         raise fio_error(section, written, value or "given", allowed)
     if "$" in value:
         raise fio_error(section, written, value, "without $: variables are not expanded")
-    # Two names for one choice: the last one counts.
+    # Two options make the same choice: the last one counts.
     for one, other in (("direct", "buffered"), ("rwmixread", "rwmixwrite")):
         if option in {one, other}:
             options.pop(one, None)

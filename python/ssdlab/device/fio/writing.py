@@ -34,7 +34,7 @@ def to_fio(step: FioJob) -> str:
 
 
 def _require_same(step: FioJob, text: str) -> None:
-    """Reads the text back: a field that fio cannot express shows as a difference."""
+    """Parses the text again, and refuses a field that differs: fio cannot express it."""
     [parsed] = parse_fio(text)
     for field in Job.__struct_fields__:
         value, by_fio = getattr(step.job, field), getattr(parsed.job, field)
@@ -138,7 +138,7 @@ def _extent(step: FioJob) -> Iterator[Line]:
 
 
 def _per_part(step: FioJob, field: str, parts: int) -> int:
-    """The share of each part or thread in a field of the job."""
+    """A field of the job, divided equally among the parts or threads."""
     size = int(getattr(step.job, field))
     if size % parts:
         raise fio_error(step.name, field, size, f"a multiple of threads, {parts}")

@@ -37,7 +37,7 @@ def judge(snapshot: Snapshot) -> list[Verdict]:
 
 
 def findings(verdicts: list[Verdict]) -> dict[str, Finding]:
-    """The verdicts by code, for JSON; verdicts that share a code get their place appended."""
+    """The verdicts by code, for JSON; a code that occurs twice gets the place appended."""
     codes = [verdict.code for verdict in verdicts]
     by_name: dict[str, Finding] = {}
     for verdict in verdicts:

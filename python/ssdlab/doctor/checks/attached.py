@@ -17,7 +17,7 @@ _NO_DRIVE: Final = ("memory", "pseudo", "network", "stacked")
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
     """Codes: no-drive, virtual, rotating, array-degraded, array-busy, single-path, link-slow, ...
 
-    And loop-buffered, usb, file-system-costs.
+    Further codes: loop-buffered, usb, file-system-costs.
     """
     yield from _no_drive(snapshot)
     for device in snapshot.devices:

@@ -15,7 +15,7 @@ _SATA: Final = frozenset({"sata", "sas", "scsi"})
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
     """Codes: write-cache-before-protected, flush-off, no-barrier, write-cache-volatile, scheduler.
 
-    And write-cache-through.
+    Another code is write-cache-through.
     """
     for drive in snapshot.drives:
         if is_hardware(drive):
@@ -79,7 +79,7 @@ def _reports_on(drive: Device) -> bool:
 
 
 def _is_on(drive: Device) -> bool | None:
-    """As the drive reports it, else as the kernel does; None if neither does."""
+    """Whether the write cache is on, by the drive's report, else the kernel's; None if unknown."""
     if drive.health is not None and drive.health.cache_on is not None:
         return drive.health.cache_on
     mode = drive.cache_type or drive.write_cache

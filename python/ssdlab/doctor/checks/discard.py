@@ -1,4 +1,4 @@
-"""Does TRIM reach the drive, and does anything issue it? From what each layer declares."""
+"""Does TRIM reach the drive, and does anything issue it? Each layer declares what it passes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _COSTS: Final = (
 )
 _PARITY: Final = frozenset({"raid4", "raid5", "raid6"})
 _PARITY_UNIT: Final = 4096
-"""What md first rounds the start of a TRIM down to (drivers/md/raid5.c, make_discard_request)."""
+"""md rounds the start of a TRIM down to a multiple of this (raid5.c, make_discard_request)."""
 _PARITY_FIXED: Final = (6, 12)
-"""6.1.187 has the bug, 6.12.117 does not: tested on loop devices and on NVMe."""
+"""Assumed fixed from this version: 6.1.187 has the bug, 6.12.117 does not (loop and NVMe)."""
 _COMMONLY_WITHOUT_TRIM: Final = frozenset(
     {"virtio", "xen", "hyper-v", "iscsi", "nbd", "loop", "usb"}
 )
@@ -44,7 +44,7 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
 
 
 def _destroys(snapshot: Snapshot, mount: Mounted) -> Iterator[Verdict]:
-    """Before Linux 6.12, md with parity discards more than requested below 4 KiB blocks."""
+    """Before Linux 6.12, md with parity discards too much if file system blocks are below 4 KiB."""
     block = mount.block_bytes
     if block is None or block >= _PARITY_UNIT or _version(snapshot.kernel) >= _PARITY_FIXED:
         return

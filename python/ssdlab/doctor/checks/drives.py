@@ -29,7 +29,7 @@ _PROTECTED: Final = re.compile(
 
 @dataclass(frozen=True)
 class Flash:
-    """All flash of a drive in bytes; `why` is the source of the number."""
+    """The total flash of a drive in bytes; `why` is the source of the number."""
 
     size_bytes: int
     why: str
@@ -52,9 +52,9 @@ def published(model: str | None) -> SpareArea | None:
 
 
 def flash_of(model: str | None, size_bytes: int) -> Flash:
-    """All flash of a drive: published for its model, else the next power of two GiB.
+    """The total flash of a drive: as published, else the next power of two GiB.
 
-    Most drives whose dies have a power-of-two size are built so; drives with other dies have more.
+    Most drives whose dies have a power-of-two size have that much; those with other dies have more.
     """
     known = published(model)
     if known is not None and known.flash >= size_bytes:

@@ -1,4 +1,4 @@
-"""Files: fragmentation, and regions that read slower than the rest.
+"""Files: fragmentation, and regions that read slower than others.
 
 The reference speed is the 90th percentile over all pieces: what this drive delivers when nothing
 slows it down. A slow region is a run of adjacent pieces that read at less than half of it.

@@ -21,7 +21,7 @@ FULL_BAD, FULL_WARN = 0.97, 0.90
 GOOD_SPARE: Final = 0.25
 """Hidden flash / all flash; the published test recommends 25 to 29 %."""
 SWAP_SHARE: Final = 0.10
-"""Fraction of memory; less than that in swap is normal, for idle pages."""
+"""Fraction of memory: less than this in swap is normal, since idle pages are swapped out."""
 
 
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
@@ -58,7 +58,7 @@ def _full(mount: Mounted) -> Iterator[Verdict]:
 
 
 def _spare(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
-    """Spare in both usual definitions: hidden / all flash, and hidden / visible."""
+    """Spare area by both usual definitions: hidden / all flash, and hidden flash / capacity."""
     if not drive.size_bytes or drive.transport == "usb":
         return
     free = (drive.health and drive.health.unallocated_bytes) or 0

@@ -55,7 +55,7 @@ def _maps(report: Report) -> list[Picture]:
 
 
 def _map(file: File, reference: float, number: int) -> Chart:
-    """The speed of each piece by its place; sampled pieces are drawn wide enough to be visible."""
+    """The speed of each piece by file offset; sampled pieces are wide enough to be visible."""
     least = file.size_bytes / 300
     spots = [
         (piece.offset / MIB, (piece.offset + max(piece.length, least)) / MIB, speed(piece))

@@ -37,7 +37,7 @@ def conclude(evidence: Evidence) -> Conclusion:
 def measures(steps: pa.Table, repeats: int) -> list[dict[str, Any]]:
     """One row per stage, in order: written_mib (cumulative), read_s (best), read_s_all.
 
-    Only the first `repeats` reads of a stage count, not the read after the long rest. A stage
+    Only the first `repeats` reads of a stage count, not the read after the long idle time. A stage
     without reads (of an interrupted run) has no row; a stage with too few reads has one.
     """
     written_bytes, rows = 0, []
@@ -56,12 +56,12 @@ def measures(steps: pa.Table, repeats: int) -> list[dict[str, Any]]:
 
 
 def complete_stages(rows: list[dict[str, Any]], repeats: int) -> list[dict[str, Any]]:
-    """The rows that have all `repeats` reads; the last stage of an interrupted run may not."""
+    """The rows with all `repeats` reads; an interrupted run may lack some in its last stage."""
     return [row for row in rows if len(row["read_s_all"]) >= repeats]
 
 
 def faster_than_fresh(rows: list[dict[str, Any]]) -> bool:
-    """Whether some stage read faster than the fresh file: age is not the only influence."""
+    """Whether a stage read faster than the fresh file, which random writes do not explain."""
     return any(row["read_s"] * SLOWDOWN_MIN < rows[0]["read_s"] for row in rows[1:])
 
 
@@ -89,8 +89,8 @@ def verdict(
 ) -> str:
     """The verdict sentence, from the findings and the complete rows.
 
-    `outcome` is how the run ended (manifest). `warnings` are warning codes: after some of them
-    the numbers may not be the drive's, and the sentence says so.
+    `outcome` is how the run ended (manifest). `warnings` are warning codes: some of them mean
+    that the numbers may not be the drive's, and the sentence says so.
     """
     sentence = _unqualified_verdict(results, rows, outcome)
     return qualified(sentence, frozenset(warnings)) if results else sentence

@@ -1,10 +1,10 @@
-"""Measurement of aging: do random writes slow sequential reads, and does idle time restore them?
+"""Measurement of aging: do random writes slow sequential reads, and does idle time help?
 
 A file of incompressible data is written in order, flushed, and read in order (1 MiB requests, queue
-depth 1). Then it is overwritten at random (4 KiB direct writes, queue depth 1, no block twice
-within an amount). After each amount and a flush, the file is read three times, each time after a
-rest. Source of the method: the published table of ten drives from which the profiles take their
-ageing rows.
+depth 1). Then growing amounts of it are overwritten at random (4 KiB direct writes, queue depth 1,
+no block twice within an amount). After each amount and a flush, the file is read three times, each
+time after an idle time. Source of the method: the published table of ten drives from which the
+profiles take their ageing data.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ssdlab.units import format_size
 MIB: Final = 1 << 20
 SIZE: Final = 4096 * MIB
 AMOUNTS: Final = (50 * MIB, 200 * MIB, 800 * MIB, 4000 * MIB)
-"""Amounts that overwrite a file of `SIZE`, one after the other; they scale with the file size."""
+"""Bytes of random writes before each read of a file of `SIZE`; scaled for other file sizes."""
 RESTS_S: Final = (10.0, 20.0, 30.0)
 QUICK: Final = 0.1
-"""Factor by which `--quick` shortens the rests."""
+"""`--quick` multiplies idle times by this."""
 QUICK_SIZE: Final = 512 * MIB
 READ_BLOCK: Final = MIB
 WRITE_BLOCK: Final = 4096
@@ -32,7 +32,7 @@ WRITE_BLOCK: Final = 4096
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes in bytes, times in seconds of the drive's clock. Stored in the manifest."""
+    """The plan of a run, stored in the manifest: bytes, and seconds of the drive's clock."""
 
     size: int = SIZE
     amounts: tuple[int, ...] = AMOUNTS
@@ -41,7 +41,7 @@ class Plan:
     seed: int = 0
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "amounts_mib": [amount / MIB for amount in self.amounts],
@@ -64,7 +64,7 @@ class Plan:
         return self.size + sum(self.amounts)
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work, for the forecast of the run's duration."""
+        """Bytes or seconds of each kind of work, for the forecast of the run's duration."""
         stages = 1 + len(self.amounts)
         reads = stages * len(self.rests_s) + (self.long_rest_s > 0)
         rest = stages * sum(self.rests_s) + self.long_rest_s

@@ -147,7 +147,7 @@ def _pictures(run: Run, number: int) -> list[Picture]:
 def _read_speed(runs: Sequence[Run], first: int, size: Size) -> Chart:
     """Read speed against the share of the file that was overwritten, a line for each run.
 
-    The x axis has a zero, and already the smallest amount makes a difference.
+    The x axis includes zero, because even the smallest amount slows some drives.
     """
     lines = [line for at, run in enumerate(runs, first) for line in _speed_line(run, at, size)]
     shares = [share for line in lines for share, _ in line.points]
@@ -222,7 +222,7 @@ class _Latencies:
 
 
 def _first_and_last(run: Run, phase: str) -> list[_Latencies]:
-    """The requests of the first and the last stage in which this phase was measured."""
+    """The latencies of the first and the last stage in which this phase was measured."""
     steps = run.tables["steps"].select(["step", "phase", "stage"]).to_pylist()
     stage_of = {row["step"]: row["stage"] for row in steps if row["phase"] == phase}
     counts: dict[int, Counter[int]] = {}
@@ -251,7 +251,7 @@ def _stage_label(run: Run, phase: str, stage: int) -> str:
 
 
 def _read_latency(run: Run, at: int) -> list[Chart]:
-    """Histograms of the sequential reads, fresh above aged; all bars have the same width."""
+    """Latency histograms of sequential reads: fresh file above aged file, equal bar widths."""
     groups = _first_and_last(run, "read")
     low, high = _latency_limits(groups)
     bins = math.ceil(math.log10(high / low) * _BARS_PER_DECADE)
@@ -277,9 +277,9 @@ def _read_latency(run: Run, at: int) -> list[Chart]:
 
 
 def _write_latency(run: Run, at: int) -> Chart:
-    """The share of the random writes that took longer than a time.
+    """The share of random writes that took longer than each latency on the x axis.
 
-    No marks if all writes took equally long: a vertical line shows nothing.
+    Empty if all writes took equally long, because a vertical line would show nothing.
     """
     groups = _first_and_last(run, "overwrite")
     marks = []
@@ -305,7 +305,7 @@ def _latency_axis(label: str, groups: Sequence[_Latencies]) -> Axis:
 
 
 def _latency_limits(groups: Sequence[_Latencies]) -> tuple[float, float]:
-    """In nanoseconds; far enough apart that equal requests are a single bar."""
+    """Axis limits in ns, far enough apart to show equal latencies as a single bar."""
     latencies = [float(latency) for group in groups for latency in group.counts]
     return Axis(log=True, least=5).span(latencies or [1.0], from_zero=False)
 

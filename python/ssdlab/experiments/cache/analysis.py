@@ -1,8 +1,8 @@
 """Analysis of cache: sizes of write buffer and SLC cache, and the idle time that empties the cache.
 
-The buffer drains while it fills, so its size is what was written before the drop in speed, less
+The buffer drains while it fills, so its size is the data written before the drop in speed, minus
 what flash could program in that time (at the rate after the drop). The SLC cache keeps its data:
-its size is what was written before the last drop, less the buffer. A flush empties a buffer but not
+its size is the data written before the last drop minus the buffer. A flush empties a buffer but not
 an SLC cache. If a flush empties nothing (a buffer with capacitors), the first drop shows the
 buffer.
 """
@@ -25,20 +25,20 @@ from ssdlab.units import format_duration
 
 MIB: Final = 1 << 20
 RECOVERED: Final = 0.95
-"""Share of the first capacity that counts as all of it, as in the measurement."""
-_EARLY: Final = 0.9  # of the last drop's position: an earlier drop must lie before this
-_DRAIN_FACTOR: Final = 1.5  # a buffer is empty again within this multiple of its program time
+"""The cache has recovered when this share of its first capacity is free, as in the measurement."""
+_EARLY: Final = 0.9  # an early drop must come before this share of the last drop's position
+_DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
 _BUFFER_MAX: Final = 128 * MIB  # no drive is known to have a larger write buffer
-_BUFFER_SHARE_MIN: Final = 0.02  # of what the first write buffered: less after a flush is noise
+_BUFFER_SHARE_MIN: Final = 0.02  # if a flush frees a smaller share, that is noise
 _POINTS: Final = 90  # rows per curve
 
 
 @dataclass(frozen=True)
 class WritePass:
-    """One write of the region: its case (first, flushed, rested), the rest before it, its curve.
+    """One write of the region; `case` is first, flushed or rested, `rest_s` the idle time before.
 
-    `last_drop` is the drop in speed to the sustained rate, `early_drop` one before that; None if
-    there is no such drop.
+    `last_drop` is the drop in speed to the sustained rate, `early_drop` a drop before that; None
+    if there is no such drop.
     """
 
     case: str
@@ -61,7 +61,7 @@ class WritePass:
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes in bytes, `cache` None without an SLC cache, and the reasons."""
+    """Sizes in bytes, and how each was found. `cache` is None if there is no SLC cache."""
 
     buffer: float
     cache: float | None
@@ -70,7 +70,7 @@ class _Sizes:
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """The curves of all passes as rows, the two sizes, and the rest that restores them."""
+    """The curves of all passes as rows, the two sizes, and the idle time that empties the cache."""
     passes = write_passes(evidence)
     measures = [row for each in passes for row in _rows(each)]
     ended = ENDINGS[evidence.outcome]
@@ -149,13 +149,13 @@ def _findings(passes: Sequence[WritePass], last: RateDrop) -> dict[str, Finding]
 
 
 def _comparable_bytes(first: WritePass, later: WritePass) -> float:
-    """Bytes before the last drop of `first`, found at the resolution of the shorter `later`."""
+    """Bytes of `first` before its last drop, located as coarsely as in the shorter `later`."""
     drop = last_drop(first.curve, later.curve.written)
     return first.fast_bytes if drop is None else drop.at
 
 
 def _sizes(first: WritePass, flushed: WritePass, capacity: float, refill: Finding) -> _Sizes:
-    """Divides what the first pass wrote before its last drop into buffer and SLC cache.
+    """Divides the bytes of the first pass before its last drop into buffer and SLC cache.
 
     `flushed` is the pass right after a flush.
     """
@@ -183,14 +183,14 @@ def _sizes(first: WritePass, flushed: WritePass, capacity: float, refill: Findin
 
 
 def _drains(drop: RateDrop, refill: Finding) -> bool:
-    """Whether what was written before the drop is small and programmed quickly, as in a buffer."""
+    """Whether the bytes before the drop are few and soon programmed, as with a buffer."""
     program_s = drop.at / drop.after
     fast = isinstance(refill.value, float) and refill.value <= _DRAIN_FACTOR * program_s
     return fast and drop.buffered <= _BUFFER_MAX
 
 
 def _buffer(first: WritePass, flushed: WritePass, sizes: _Sizes) -> Finding:
-    """The buffer's size; the first pass and the one after a flush bound it."""
+    """The buffer's size; its interval covers the first pass and the one after a flush."""
     if sizes.buffer <= 0:
         why = "a write buffer could not be distinguished from the SLC cache"
         return Finding(None, "MiB", None, None, why)
@@ -206,13 +206,13 @@ def _buffer(first: WritePass, flushed: WritePass, sizes: _Sizes) -> Finding:
 
 
 def _margin(write_pass: WritePass) -> float:
-    """Uncertainty in bytes of the position of the drop that shows the buffer."""
+    """By how many bytes the position of the drop that shows the buffer is uncertain."""
     drop = write_pass.early_drop or write_pass.last_drop
     return float("inf") if drop is None else (drop.high - drop.low) / 2
 
 
 def _refill(rested: Sequence[WritePass], capacity: float) -> Finding:
-    """The rest that restores `capacity` bytes: between one too short and one long enough."""
+    """The idle time that frees `capacity` bytes: between one too short and one long enough."""
     if not rested:
         return Finding(None, "s", None, None, "no rest was tried")
     enough_s = [

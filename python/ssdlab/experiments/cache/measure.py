@@ -1,10 +1,10 @@
-"""Measurement of cache: how much is written before the speed drops, and which rest restores it?
+"""Measurement of cache: bytes written before the speed drops, and idle time until it recovers.
 
 A region is written in order, fast enough to fill any cache. Where the rate drops, a buffer or cache
-is full. The next write follows right after a flush: a flush empties the buffer, only idle time
-folds the SLC cache. Further writes follow after different rests, to find the one that restores the
-full capacity: in factors of four, then two bisections between the longest rest that was too short
-and the shortest that was long enough.
+is full. The next write follows right after a flush: a flush empties the buffer, but only idle time
+folds the SLC cache. Further writes follow after different idle times, to find the shortest one that
+restores the full capacity: in factors of four, then two bisections between the longest that was too
+short and the shortest that was long enough.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ssdlab.target import Target
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 SIZE: Final = 16 << 30
-"""Default region in a directory."""
+"""Bytes of the default region in a directory."""
 QUICK_SIZE: Final = 1 << 30
 DRIVE_PART: Final = 2
 QUICK_DRIVE_PART: Final = 8
@@ -33,7 +33,7 @@ DEPTH: Final = 16
 SETTLE_S: Final = 60.0
 QUICK_SETTLE_S: Final = 5.0
 FINE_BYTES: Final = 1 << 30
-"""The first part of the first write is recorded in intervals of 1 ms, as buffers are small."""
+"""The first write records these bytes in intervals of 1 ms, because buffers are small."""
 REST_FIRST_S: Final = 1.0
 REST_MIN_S: Final = 1 / 256
 REST_MAX_S: Final = 1024.0
@@ -41,15 +41,15 @@ QUICK_REST_MAX_S: Final = 16.0
 REST_FACTOR: Final = 4.0
 BISECTIONS: Final = 2
 REWRITE_FACTOR: Final = 1.4
-"""Later writes are this multiple of the bytes before the first drop, to see the drop again."""
+"""Later passes write this multiple of the bytes before the first drop, to see it again."""
 RECOVERED: Final = 0.95
-"""A rest is long enough if this share of the first capacity is available again."""
+"""Idle time is long enough if it makes this share of the first capacity available again."""
 _INTERVALS: Final = 2000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes in bytes, times in seconds of the drive's clock. Stored in the manifest."""
+    """The plan of a run, stored in the manifest: bytes, and seconds of the drive's clock."""
 
     size: int = SIZE
     trims: bool = False
@@ -75,7 +75,7 @@ class Plan:
         return count
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "write_block_kib": BLOCK / KIB,
@@ -85,7 +85,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work, at most, for the forecast of the run's duration."""
+        """Bytes or seconds of each kind of work, at most, to forecast the run's duration."""
         return {
             "fill": float(self.write_bytes),
             "trim": float(self.size) if self.trims else 0.0,
@@ -115,7 +115,7 @@ def plan_for(parameters: Cache, drive: int | None, seed: int) -> Plan:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes the region, writes again after a flush, and again after rests.
+    """Writes the region, then again after a flush, and after idle times of different lengths.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -130,7 +130,7 @@ def measure(session: RunSession, plan: Plan) -> None:
         return
     length = min(plan.size, max(SIZE_MIN, round(REWRITE_FACTOR * drop.at) // MIB * MIB))
     parts = _Parts(plan.size, length)
-    # Analyse only as many bytes as later passes have: the resolution depends on their number.
+    # Analyse only as many bytes as later passes write: the resolution depends on this number.
     drop = last_drop(first, float(length)) or drop
     session.expect({"fill": float(length * (plan.write_bytes // plan.size - 1))})
     step = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
@@ -150,7 +150,7 @@ def measure(session: RunSession, plan: Plan) -> None:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Parts of the region, in bytes, used in turn: no pass overwrites what the last one cached."""
+    """Parts of the region, used in turn, so that no pass overwrites what the last one cached."""
 
     size: int
     length: int
@@ -190,7 +190,7 @@ def _job(
 
 
 def _first_pass(session: RunSession, plan: Plan) -> Progress:
-    """Writes the whole region; the first `FINE_BYTES` are a step of their own."""
+    """Writes the whole region; the first `FINE_BYTES` are a separate step."""
     fine = min(plan.size, FINE_BYTES)
     step = Step("write", "writing in order", "fill", case="first", rest_s=plan.settle_s)
     outcomes = [session.run(step, _job("write", fine))]
@@ -206,7 +206,7 @@ def _first_pass(session: RunSession, plan: Plan) -> Progress:
 
 
 def _find_rest(session: RunSession, plan: Plan, capacity: float, parts: _Parts) -> None:
-    """Searches the shortest rest after which `capacity` bytes are written before the drop."""
+    """Finds the shortest idle time after which `capacity` bytes are written before the drop."""
     too_short_s, enough_s = 0.0, float("inf")
     rest_s, stage, bisections = REST_FIRST_S, 2, 0
     while REST_MIN_S <= rest_s <= plan.rest_most_s:

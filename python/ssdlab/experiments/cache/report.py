@@ -17,7 +17,7 @@ _ROWS_PER_CURVE: Final = 5
 
 
 def _curves(run: Run) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each series of writes by its name, sorted by the idle time before it."""
+    """The rows of each pass by its name; passes are sorted by the idle time before them."""
     curves: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(run.result.measures, key=lambda row: row.get("rest_s") or 0.0):
         case = str(row.get("case", ""))
@@ -53,7 +53,7 @@ def _finding(run: Run, name: str) -> float | None:
 
 
 def _rules(run: Run) -> list[Mark]:
-    """Where the buffer and the SLC cache are full."""
+    """Lines at the bytes where the buffer and the SLC cache are full."""
     buffer, cache = _finding(run, "buffer_mib"), _finding(run, "slc_mib")
     rules = [] if buffer is None else [rule(buffer, label="buffer")]
     return rules if cache is None else [*rules, rule(cache + (buffer or 0.0), label="SLC cache")]

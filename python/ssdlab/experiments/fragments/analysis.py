@@ -1,8 +1,8 @@
-"""Analysis of fragments: slowdown of a fragmented file, by request splitting or die conflicts.
+"""Analysis of fragments: do split requests or die conflicts slow reads of a fragmented file?
 
-The excess of a file in pieces over one in a single piece has two parts. Request splitting is what
-the same commands also cost on a contiguous file: there are more commands, each with a round trip
-to the drive. The rest is the drive's: pieces on few dies wait for each other.
+The additional read time of a file in pieces has two parts. The time that the same commands also add
+on a contiguous file is request splitting: there are more commands, each with a round trip to the
+drive. The drive causes the remaining time: reads of pieces on the same die wait for each other.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _IN_ORDER: Final = "in order"
 _MEMORY: Final = "memory"
 
 _NOT_THE_DRIVE: Final = frozenset({"virtual", "busy-host", "stolen-time", "composed", "network"})
-"""With one of these warnings, something other than dies may conflict."""
+"""With one of these warnings, the cause may be outside the drive."""
 
 
 @dataclass(frozen=True)
 class _Case:
-    """One kind of read: layout, queue depth, and what was read.
+    """Identifies reads that repeat each other: what was read, in which layout and queue depth.
 
     `kind` is "pieces", "commands" (a contiguous file, read with the same commands), "whole" (a
     contiguous file in one piece), or "memory" (a loop device over memory; without a gap).
@@ -46,14 +46,14 @@ class _Case:
 
 
 Times = dict[_Case, list[float]]
-"""Milliseconds of each repeat."""
+"""Read times of the repeats in ms."""
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Read times of a layout at a depth, and its reference reads: milliseconds of each repeat.
+    """Read times of a layout at a queue depth, and of its reference reads, in ms per repeat.
 
-    `host` is the host's part of the excess, or None if it was not measured.
+    `host` is the host's part of the additional time, or None if it was not measured.
     """
 
     gap: str
@@ -78,9 +78,9 @@ class _Comparison:
 
     @property
     def cause(self) -> str:
-        """The larger part, if the file is significantly slower.
+        """The cause of most of the additional time, if the file is significantly slower.
 
-        Conflicts must also be significant beyond the time of the commands.
+        For conflicts, it must also be significantly slower than with the same commands in order.
         """
         if self.ratio < SLOWDOWN_MIN or not _is_longer(self.pieces, self.whole):
             return NONE
@@ -91,12 +91,12 @@ class _Comparison:
 
 
 def _bounds(above: list[float], below: list[float]) -> tuple[float, float] | None:
-    """Interval of the ratio: by ranks, as a busy host slows single reads tenfold; else by means."""
+    """Interval of the ratio: by ranks, as a busy host slows some reads tenfold; or by means."""
     return median_ratio_interval(above, below) or ratio_interval(above, below)
 
 
 def _is_longer(above: list[float], below: list[float]) -> bool:
-    """Whether the times are significantly longer; a twin's repeats have no interval."""
+    """Whether `above` is significantly longer; always without an interval, as on a twin."""
     bounds = _bounds(above, below)
     return bounds is None or bounds[0] > 1.0
 
@@ -104,8 +104,8 @@ def _is_longer(above: list[float], below: list[float]) -> bool:
 def conclude(evidence: Evidence) -> Conclusion:
     """One row per gap, degree and depth; slowdowns and causes are those of the largest degree.
 
-    `cause` is that of the largest depth with a slowdown: a single command in flight has no other to
-    conflict with, so at depth 1 the cause is always splitting.
+    `cause` is that at the largest depth with a slowdown: at depth 1 a command has no other command
+    to conflict with, so the cause is always splitting.
     """
     times = _times(evidence)
     gaps = [gap for gap in evidence.parameters["gaps"] if any(case.gap == gap for case in times)]
@@ -179,7 +179,7 @@ def _modelled_host_ms(evidence: Evidence, commands: int, size_bytes: int, depth:
 
 
 def _rows(times: Times, gaps: Sequence[str], evidence: Evidence) -> list[dict[str, Any]]:
-    """Rows by gap, depth and degree; each depth begins with the file in one piece."""
+    """Rows sorted by gap, depth and degree; each depth begins with the file in one piece."""
     rows = []
     for gap in gaps:
         cases = [case for case in times if case.gap == gap and case.kind == "pieces"]
@@ -193,7 +193,7 @@ def _rows(times: Times, gaps: Sequence[str], evidence: Evidence) -> list[dict[st
 
 
 def _whole_row(times: Times, gap: str, depth: int, evidence: Evidence) -> dict[str, Any] | None:
-    """The row of the file in one piece, from its reads in turn with all layouts of a gap."""
+    """The row of the file in one piece, from its reads in turn with the layouts of this gap."""
     read_ms = [
         value
         for case, values in times.items()
@@ -233,7 +233,7 @@ def _median(values: Sequence[float] | None) -> float | None:
 
 
 def _host_ms(times: Times, degree: int, depth: int, evidence: Evidence) -> float | None:
-    """The host's time for a degree at a depth: measured on memory, or modelled for a twin."""
+    """The host's part of a read time: measured on a loop device over memory, or a twin's model."""
     if not evidence.virtual:
         return _median(times.get(_Case("memory", "", degree, depth)))
     window = int(evidence.parameters["window_mib"] * 1024 * 1024)
@@ -243,7 +243,7 @@ def _host_ms(times: Times, degree: int, depth: int, evidence: Evidence) -> float
 
 
 def _comparison(times: Times, gap: str, depth: int, evidence: Evidence) -> _Comparison | None:
-    """Times of the largest degree that has all repeats, or None."""
+    """The comparison for the largest degree that has all repeats, or None."""
     repeats = max(1, int(evidence.parameters["repeats"]))
     for degree in sorted({case.degree for case in times if case.gap == gap}, reverse=True):
         pieces, commands, whole = (
@@ -312,7 +312,7 @@ def _fact(value: str, why: str) -> Finding:
 
 
 def _host_share(comparison: _Comparison) -> Finding | None:
-    """Per cent of the excess that is host time; None if unknown or without a slowdown."""
+    """Per cent of the additional time spent in the host; None if unknown or without a slowdown."""
     if comparison.host is None or comparison.cause == NONE:
         return None
     value = 100 * min(1.0, max(0.0, comparison.host / comparison.excess))

@@ -1,7 +1,7 @@
-"""Fragmented files in a directory: a file is written, then the gaps are cut out of it.
+"""Makes fragmented files in a directory: writes a file, then cuts the gaps out of it.
 
-Appending to two files in turn, as the study did, gives far fewer pieces on a current ext4, which
-preallocates. Collapsing the gaps of a preallocated file is exact on ext4 and xfs. The result is
+Appending to two files in turn, as the study did, gives far fewer pieces on a recent ext4, because
+it preallocates. Collapsing the gaps of a preallocated file is exact on ext4 and xfs. The result is
 checked: the merged extents (FIEMAP) must be the planned pieces.
 """
 
@@ -44,7 +44,7 @@ _DISTANCES_MET_MIN: Final = 0.9  # share of distances that must be as planned, o
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Makes one fragmented file after the other and reads each in turn with a contiguous one.
+    """Makes the fragmented files one by one, and reads each alternately with a contiguous file.
 
     Raises:
         TargetError: the layout cannot be made here; if possible, before anything is written.
@@ -87,7 +87,7 @@ def _write(
 def _read(
     session: RunSession, plan: Plan, file: TestFile, layout: Layout, stage: int, reference: Region
 ) -> None:
-    # Opened again, because the size has changed. In the file itself the pieces are adjacent.
+    # Opened again, because the size has changed. The file's offsets no longer include the gaps.
     region = Region(open_real(file.path, request_bytes_max=plan.request_bytes_max), WINDOW)
     fragmented = FileRead(layout.gap, layout, region, ((0, WINDOW),))
     reads: Sequence[FileRead] = (fragmented, *reference_reads(layout, reference))
@@ -100,7 +100,7 @@ def _layout_of(file: TestFile, pieces: Pieces) -> ActualLayout:
 
 
 def _choose_pieces(file: TestFile, layout: Layout, seed: int) -> Pieces:
-    """The first draw of pieces that does not cross a border between the file's extents."""
+    """Draws pieces until none crosses a border between the file's extents."""
     extents = merged(read_extents(file.fd) or ())
     for draw in range(_DRAWS):
         pieces = layout.pieces(seed, draw)

@@ -16,7 +16,7 @@ MIB: Final = 1 << 20
 WINDOW: Final = 8 * MIB
 """Bytes of the file that is read."""
 COMMAND: Final = 256 * KIB
-"""The largest command: that of the study's drives, as inferred from its times."""
+"""The largest read command of the study's drives, inferred from its read times."""
 ALIGNMENT: Final = 4 * KIB
 """Offsets of pieces are multiples of a file system block."""
 
@@ -73,7 +73,7 @@ def shifted(pieces: Pieces, by: int) -> Pieces:
 
 
 def contiguous(degree: int, offset: int = 0) -> Pieces:
-    """The window at `offset` in `degree` adjacent pieces, from the last to the first.
+    """The window at `offset` as `degree` adjacent pieces, listed from last to first.
 
     The order is reversed because read-ahead would hide the cost of small commands, and a drive
     cannot read ahead in a fragmented file either.
@@ -114,8 +114,8 @@ def fits_extents(pieces: Pieces, extents: Sequence[Extent]) -> bool:
 class ActualLayout:
     """The layout that a file has on the drive.
 
-    `jumps_back` counts extents that start before the previous one, `distances_met` the distances
-    between neighbours that are as planned.
+    `jumps_back` counts extents that start before the previous one, `distances_met` counts pairs of
+    neighbours at the planned distance.
     """
 
     pieces: int

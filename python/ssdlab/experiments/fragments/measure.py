@@ -1,9 +1,9 @@
-"""Measurement of fragments: what a fragmented file costs to read, because of host or drive.
+"""Measurement of fragments: how much slower is a fragmented file, and what is the cause?
 
 A file of 8 MiB in 1 to 256 pieces is read at several queue depths. In turn with it, a contiguous
-file is read with the same commands: the time that these add is request splitting. The further time
-that the pieces add is caused by the drive, when they are on few dies. Source of layout and depths:
-the published study of fragmented files (FAST '24).
+file is read with the same commands: the time that these add is due to request splitting. The drive
+causes any further time, because many pieces are on the same die. Source of layout and depths: the
+published study of fragmented files (FAST '24).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def measure(session: RunSession, plan: Plan) -> None:
 
 
 def _measure_addresses(session: RunSession, plan: Plan) -> None:
-    """Layouts by address, on a twin or block device. The first window is always contiguous."""
+    """Lays out pieces by address on a twin or block device. The first window stays contiguous."""
     by_address = plan.order == "address"
     drive = session.target.drive
     fill_in_order(session, Region(drive, plan.size if by_address else WINDOW))
@@ -57,8 +57,8 @@ def _measure_addresses(session: RunSession, plan: Plan) -> None:
             fill_pieces(session, region, layout, pieces, stage)
 
         def reads(repeat: int, layout: Layout = layout) -> Sequence[FileRead]:
-            # If everything was written by address, each repeat reads other pieces and another
-            # window, which were not read just before.
+            # If the region was written in address order, each repeat reads other pieces and
+            # another window, so that they were not read just before.
             draw = repeat if by_address else 0
             pieces = shifted(layout.pieces(plan.seed, draw), WINDOW)
             window = draw * 7 % (plan.size // WINDOW) * WINDOW

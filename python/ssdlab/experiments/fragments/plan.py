@@ -28,9 +28,9 @@ class Host:
 
     At depth 1 the host's time per command and per KiB adds to the drive's time. At greater depths
     it overlaps with the drive's time, except for `us_first_deep` before the first batch of commands
-    is submitted. The times at depth 1 were fitted by hand to the study's rows, less the twins'
-    times. The others are the study's: about 4 ms for 8 MiB on a RAM disk, whatever the degree, and
-    402 us to the first batch in a kernel trace.
+    is submitted. The times at depth 1 were fitted by hand to the study's times minus the twins'
+    times. The others are the study's: about 4 ms for 8 MiB on a RAM disk at any degree, and 402 us
+    until the first batch in a kernel trace.
     """
 
     us_per_command: float = 42.0
@@ -44,7 +44,7 @@ NO_HOST: Final = Host(0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes in bytes. Stored in the manifest.
+    """The plan of a run, stored in the manifest; sizes in bytes.
 
     `order` is the order of writing: "address" writes the whole region including the gaps, so that
     the pieces are far apart inside the drive too; "file" writes only the pieces, as one stream.
@@ -82,12 +82,12 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """Bytes written at most: in a directory, each layout is a file of its own."""
+        """Bytes written at most: in a directory, each layout is a separate file."""
         by_address = self.order == "address"
         return WINDOW + sum(layout.span if by_address else WINDOW for layout in self.layouts)
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "window_mib": WINDOW / MIB,
             "command_kib": COMMAND // KIB,
@@ -105,7 +105,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes by kind of work, for the forecast of the run's duration."""
+        """Bytes of each kind of work, for the forecast of the run's duration."""
         # Per layout: the pieces, and the two reference reads.
         reads = 3 * len(self.layouts) * len(self.depths) * self.repeats
         return {"fill": float(self.write_bytes), "read": float(reads * WINDOW)}

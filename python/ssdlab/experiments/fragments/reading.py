@@ -27,7 +27,7 @@ class Region:
 
 @dataclass(frozen=True)
 class FileRead:
-    """A read of 8 MiB: the phase of its step, and the pieces, read with the layout's commands."""
+    """A read of 8 MiB in pieces, and the phase under which its step is recorded."""
 
     phase: str
     layout: Layout
@@ -47,7 +47,7 @@ def reference_reads(layout: Layout, region: Region, offset: int = 0) -> tuple[Fi
 def read_in_turn(
     session: RunSession, plan: Plan, stage: int, reads: Callable[[int], Sequence[FileRead]]
 ) -> None:
-    """Runs all `reads` in turn, for each repeat and depth, so that drift affects all alike."""
+    """Runs all `reads` in turn, for each repeat and depth, so that drift affects all equally."""
     for repeat in range(plan.repeats):
         for depth in plan.depths:
             for file_read in reads(repeat):

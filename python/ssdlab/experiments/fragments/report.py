@@ -46,7 +46,7 @@ def _measures(run: Run) -> list[dict[str, Any]]:
 
 
 def _values(run: Run, key: str) -> list[Any]:
-    """The different values of a column, in order of appearance."""
+    """The distinct values of a column, in order of first appearance."""
     return list(dict.fromkeys(row[key] for row in _measures(run)))
 
 
@@ -55,7 +55,7 @@ def _rows(run: Run, gap: str, depth: int) -> list[dict[str, Any]]:
 
 
 def _table(run: Run) -> Table:
-    """A row for each depth and degree, a column for each gap; the controls are for the first."""
+    """A row for each depth and degree, a column for each gap; control reads for the first gap."""
     gaps = _values(run, "gap")
     rows = {(row["queue_depth"], row["degree"], row["gap"]): row for row in _measures(run)}
     places = sorted({(depth, degree) for depth, degree, _ in rows})
@@ -74,7 +74,7 @@ def _table(run: Run) -> Table:
 
 
 def _lines(run: Run, depth: int) -> list[Line]:
-    """Read times at a depth: a line for each gap, the same commands in order, the host alone."""
+    """Read times at a depth: a line per gap, one for the commands in order, one for the host."""
     gaps = _values(run, "gap")
     lines = []
     for gap in gaps:
@@ -122,7 +122,7 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
 
 
 def _slowdowns(run: Run, name: str, depth: int) -> Line:
-    """Slowdowns with the first gap; the file in one piece was read in turns with each layout."""
+    """Slowdowns with the first gap, relative to a file in one piece that was read in turn."""
     gap = next(iter(_values(run, "gap")), "")
     times = [(row, positive(row.get("whole_ms"))) for row in _rows(run, gap, depth)]
     return Line(name, [(row["degree"], row["read_ms"] / whole) for row, whole in times if whole])

@@ -1,9 +1,10 @@
 """Analysis of fsync: the cost of durable writes, and what the drive does on a flush.
 
-`class` compares a flush right after a write with a flush that has nothing to do. If it takes longer
-by at least the program time of flash, the write was still in volatile memory ("volatile"). If not,
-the drive needs no flush ("protected") or ignores it ("ignores flush"). Timing cannot distinguish
-these two, so the stated properties of the drive decide, and "ignores flush" is only a suspicion.
+`class` compares a flush right after a write with one that has nothing to flush. If the first takes
+longer by at least the program time of flash, the write was still in volatile memory ("volatile").
+If not, the drive needs no flush ("protected") or ignores it ("ignores flush"). Timing cannot
+distinguish these two, so the stated properties of the drive decide, and "ignores flush" is only a
+suspicion.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ MIB: Final = 1 << 20
 PROGRAM_US: Final = 75.0
 """Program time of the fastest flash sold (XL-FLASH)."""
 ORDINARY_PROGRAM_US: Final = 160.0
-"""Program time of ordinary flash at one bit per cell: anything faster ended in memory."""
+"""Program time of ordinary SLC flash: a faster write stopped in the drive's memory."""
 PENALTY_MIN: Final = 1.1
-"""A smaller penalty counts as none."""
+"""A smaller ratio counts as no penalty."""
 NOT_ONE_DRIVE: Final = frozenset({"virtual", "network", "composed", "page-cache-below"})
-"""With one of these warnings, the class is that of the storage stack, not of one drive."""
+"""With one of these warnings, the class describes the storage stack, not one drive."""
 WITNESS: Final = "only a power cut can prove it: run ssdlab witness"
 _WRITE, _FLUSH = 1, 3  # values of the column `op`
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Median times: a flush with nothing to flush, a write, and the flush right after it."""
+    """Median times of a flush with nothing to flush, of a write, and of the flush after it."""
 
     empty_us: float
     write_us: float
@@ -116,7 +117,7 @@ def _speeds(
 def _sync_percentiles(
     evidence: Evidence, mode: str, steps: list[dict[str, Any]]
 ) -> Percentiles | None:
-    """Latency of flushes in ns; of writes with O_DSYNC, as each of them includes its flush."""
+    """Latency of flushes in ns. With O_DSYNC that of writes, because each includes a flush."""
     if not mode.endswith("sync"):
         return None
     latencies, counts = _latency(evidence, steps, _WRITE if mode.endswith("dsync") else _FLUSH)
@@ -152,7 +153,7 @@ def _us(nanoseconds: float | None) -> float | None:
 
 
 def _penalty(rows: list[dict[str, Any]], repeats: int) -> Finding | None:
-    """Speed of direct writes at queue depth 1, divided by that with fsync after each write."""
+    """Speed of direct writes without fsync, divided by that with fsync (queue depth 1)."""
     by_mode = {row["mode"]: row for row in rows if row["in_flight"] == 1}
     if not {"direct none", "direct fsync"} <= by_mode.keys():
         return None
@@ -185,7 +186,7 @@ def probe_of(evidence: Evidence) -> Probe | None:
 
 
 def class_of(probe: Probe, claim: str, source: str, warnings: frozenset[str]) -> Finding:
-    """The finding `class`, from the times of the probe and the stated protection of the cache.
+    """The finding `class`, from the probe's times and whether the cache is said to be protected.
 
     `claim` is "protected", "volatile" or "unknown", and `source` names where that is stated.
     """

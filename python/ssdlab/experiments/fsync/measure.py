@@ -1,11 +1,11 @@
 """Measurement of fsync: what do durable writes cost, and does the drive honour a flush?
 
 A file is written once. A probe times flushes with nothing to flush and flushes right after a write:
-a drive that has to program the data takes longer for the second. Then 16 KiB reads and writes (60
-to 40) run at random over the file: at queue depths 16 and 1, with direct and buffered I/O, and with
-nothing, fsync, fdatasync or O_DSYNC for each write. Last comes the "sysbench trap", the default of
+the latter take longer on a drive that has to program the data. Then random 16 KiB reads and writes
+(60:40) run over the file: at queue depths 16 and 1, with direct and buffered I/O, and with no sync,
+fsync, fdatasync or O_DSYNC for each write. Last comes the "sysbench trap", the default of
 sysbench: buffered I/O on zeros. Sources: the published comparison of a protected and a volatile
-drive (mix and block size); pg_test_fsync (plausible sync times).
+drive (mix, block size); pg_test_fsync (plausible sync times).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ READ_SHARE: Final = 0.6
 IN_FLIGHT: Final = (16, 1)
 ROUNDS: Final = 3
 PROBES: Final = 11
-"""Flushes of each kind per round: enough that a few slow ones do not change the median."""
+"""Flushes of each kind per round: enough that a few slow flushes do not change the median."""
 SIZE: Final = 1024 * MIB
 QUICK_SIZE: Final = 128 * MIB
 SECONDS: Final = 5.0
@@ -68,7 +68,7 @@ TWIN_MODES: Final = tuple(mode for mode in _MODE_GROUPS[0] if mode.sync != "fdat
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes in bytes. A step ends after `seconds` or `size` bytes. Stored in the manifest."""
+    """The plan of a run, stored in the manifest. A step ends after `seconds` or `size` bytes."""
 
     size: int = SIZE
     seconds: float = SECONDS
@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """Bytes of a request of the first write of the file."""
+        """Bytes of a request when the file is first written."""
         return FILL_BLOCK
 
     @property
@@ -88,12 +88,12 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """Bytes written at most: the file twice, the writes of the mix, and the probe."""
+        """Bytes written at most: the file twice, the mix of reads and writes, and the probe."""
         mix = self.steps * (1 - READ_SHARE) * self.size
         return 2 * self.size + int(mix) + ROUNDS * PROBES * BLOCK
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "block_kib": BLOCK // KIB,
@@ -105,7 +105,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work, for the forecast of the run's duration."""
+        """Bytes or seconds of each kind of work, for the forecast of the run's duration."""
         return {"fill": 2.0 * self.size, "timed": self.steps * self.seconds}
 
 
@@ -122,9 +122,9 @@ def plan(parameters: Fsync, _target: Target, seed: int) -> Plan:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes the file, times single flushes, and runs the mix in each mode.
+    """Writes the file, times single flushes, and runs the mix of reads and writes in each mode.
 
-    Modes take turns within a repeat, so that drift affects all of them alike.
+    Modes take turns within a repeat, so that drift affects all of them equally.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.

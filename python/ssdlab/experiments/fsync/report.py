@@ -75,7 +75,7 @@ def _rows(run: Run) -> list[dict[str, Any]]:
 
 
 def _speeds(runs: Sequence[tuple[str, Run]]) -> list[Case]:
-    """Write speeds by mode; series are numbers in flight, or named runs with one in flight."""
+    """Write speeds by mode, a series per queue depth, or per run at queue depth 1."""
     cases: dict[str, list[Value]] = {}
     for name, run in runs:
         for row in _rows(run):

@@ -36,7 +36,7 @@ def conclude(evidence: Evidence) -> Conclusion:
 
 
 def _read_rows(evidence: Evidence, states: list[str]) -> list[Row]:
-    """Read speeds of files; the time includes the host's, which is the value of a step."""
+    """Read speeds of files; the time includes the host time, which a step records as its value."""
     totals: dict[tuple[int, str, int], list[float]] = {}
     for step in evidence.steps("read"):
         total = totals.setdefault((step["stage"], step["case"], step["repeat"]), [0.0, 0.0])
@@ -108,7 +108,7 @@ def _mixed_rows(evidence: Evidence, states: list[str]) -> list[Row]:
 
 
 def _add_ratios(rows: list[Row]) -> None:
-    """Adds read speeds relative to the drive's contiguous file, and WAF relative to `striped`."""
+    """Adds read speeds relative to a contiguous file, and WAF relative to `striped`."""
     contiguous: dict[tuple[str, ...], Row] = {
         _drive(row): row for row in rows if row["workload"] == CONTIGUOUS
     }
@@ -138,7 +138,7 @@ def _drive(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _stripe_rows(evidence: Evidence) -> list[Row]:
-    """Rows of the stripe probe and of files in pieces, measured on the `striped` drive."""
+    """Rows of the stripe probe and of fragmented files, measured on the `striped` drive."""
     probes = [
         {
             "workload": "stripe probe",

@@ -13,7 +13,7 @@ from ssdlab.runner.open_target import OpenTarget
 from ssdlab.units import format_size
 
 ERASE: Final = "3.5 ms"
-"""tBERS of the drives that collect garbage; some profiles have 0."""
+"""Erase time of the drives that collect garbage, because some profiles have 0."""
 
 Changes = Mapping[str, Mapping[str, Any]]
 """New values by table and key; None removes a key."""
@@ -40,7 +40,7 @@ def open_drive(opened: OpenTarget, plan: Plan, placement: str, state: State) -> 
 
 
 def edit_profile(profile: str, changes: Changes) -> str:
-    """The text of a profile with changed values; sources of its numbers are dropped."""
+    """The text of a profile with changed values, without the sources of its numbers."""
     tables = tomllib.loads(profile)
     lines: list[str] = []
     for name in dict.fromkeys([*tables, *changes]):
@@ -50,7 +50,7 @@ def edit_profile(profile: str, changes: Changes) -> str:
         }
         keys |= changes.get(name, {})
         lines.append(f"[{name}]")
-        # JSON and TOML write the values that a profile can have in the same way.
+        # JSON and TOML have the same syntax for all values that a profile can have.
         lines += [
             f"{key} = {json.dumps(value)}" for key, value in keys.items() if value is not None
         ]

@@ -1,9 +1,9 @@
-"""Applications on a small model of a host's file system: the blocks they write, and when.
+"""Applications on a small model of a file system: which blocks they write, in which order.
 
 Modelled: extents come from one free pointer that advances over an empty device. A block gets its
 address when it is appended to the page cache (no delayed allocation). Write-back goes file by file,
-in order of the files' first dirty block. A write is at most 256 KiB of adjacent blocks of one file.
-Its hint is that of its first block, by the study's rule: an overwrite if the block was on the
+in the order in which files became dirty. A write is at most 256 KiB of adjacent blocks of one file.
+Its first block determines its hint, by the study's rule: an overwrite if the block was on the
 device, else an append after the previous block of the file, else nothing.
 Not modelled: block groups, metadata, and the journal, which the study kept on another disk.
 """

@@ -23,9 +23,9 @@ from ssdlab.runner.session import RunSession
 
 BLOCK: Final = 4 * KIB
 REWRITTEN: Final = 0.5
-"""Drive writes at random before a file is read for the second time ("aged")."""
+"""Random writes between the first and the second ("aged") read of a file, in drive writes."""
 MIXED: Final = 0.1
-"""Drive writes of reads and writes at random, whose latency is reported."""
+"""Random reads and writes whose latency is reported, in drive writes."""
 SERVER_READERS: Final = 10
 """Threads of the study's file server; each reads a file."""
 
@@ -61,7 +61,7 @@ def measure(session: RunSession, plan: Plan) -> None:
 
 
 def _run_application(session: RunSession, plan: Plan, placement: str, name: str) -> None:
-    """Reads an application's files as it writes them, and written without gaps."""
+    """Reads an application's files, first as it writes them, then written without gaps."""
     for case, in_order in ((name, False), (f"{name}, in order", True)):
         # Protected, because the study's drive does not program partial pages for a flush.
         run = TwinRun.open(session, plan, placement, PROTECTED)
@@ -73,13 +73,13 @@ def _run_application(session: RunSession, plan: Plan, placement: str, name: str)
 
 
 def _run_steady(run: TwinRun) -> None:
-    """Ages a drive until it collects garbage, then runs the workloads, each read twice."""
+    """Ages a drive until it collects garbage, writes the workloads and reads each twice."""
     plan = run.plan
     run.session.fill(run.size, run.stage, run.drive)
     before, turns = run.counters(), itertools.count(1)
     _overwrite(run, plan.drive_writes, next(turns))
     for name in plan.steady_work:
-        # As for a new file, the addresses must be unmapped.
+        # Unmap the addresses, as for a new file.
         run.run("trim", name, Job(op="trim", length_bytes=FILE, block_bytes=MIB, amount_bytes=FILE))
         workload = make_workload(name, Space(0, (FILE, run.size)), plan.seed)
         write(run, name, workload)
@@ -92,7 +92,7 @@ def _run_steady(run: TwinRun) -> None:
 
 
 def _overwrite(run: TwinRun, drive_writes: float, turn: int) -> None:
-    """Writes at random over everything except the file."""
+    """Overwrites random blocks everywhere except in the file."""
     length = run.size - FILE
     job = Job(
         op="write",
@@ -110,7 +110,7 @@ def _overwrite(run: TwinRun, drive_writes: float, turn: int) -> None:
 
 
 def _mixed(run: TwinRun) -> None:
-    """Reads and writes at random, for their latency during garbage collection."""
+    """Random reads and writes, which measure latency during garbage collection."""
     job = Job(
         op="write",
         read_share=0.5,

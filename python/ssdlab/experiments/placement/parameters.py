@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final
 from ssdlab.runner.parameters import NAMES, Parameter, Parameters, Quick, percentages
 
 HOST_US: Final = 66.0
-"""The published study's host time between two reads of 1 MiB, fitted to its five figures."""
+"""Host time between two reads of 1 MiB, fitted to five figures of the published study."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ GIB: Final = 1 << 30
 PLACEMENTS: Final = ("striped", "hinted", "inferred", "packed")
 SPARES: Final = (0.07, 0.28)
 SIZE: Final = 4 * GIB
-"""Capacity of a fresh drive: appends of 4 KiB with random gaps write more than 1 GiB."""
+"""Capacity of a fresh drive, because appends of 4 KiB with random gaps write over 1 GiB."""
 SIZE_MIN: Final = 3 * GIB
 STEADY_SIZE: Final = GIB
 DRIVE_WRITES: Final = 3.0
@@ -28,7 +28,7 @@ QUICK_DRIVE_WRITES: Final = 1.0
 class State:
     """State of a drive: fresh (`spare` is None), or collecting garbage with this spare area.
 
-    A `protected` drive has capacitors and pads no pages for a flush.
+    A `protected` drive has capacitors, so it does not pad pages for a flush.
     """
 
     spare: float | None = None
@@ -48,9 +48,9 @@ PROTECTED: Final = State(protected=True)
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes in bytes. Stored in the manifest. Without `spares`, all drives are fresh.
+    """The plan of a run, stored in the manifest. Without `spares`, all drives are fresh.
 
-    `drive_writes` of random writes precede the workloads on drives that collect garbage. `host_us`
+    Drives that collect garbage get `drive_writes` of random writes before the workloads. `host_us`
     is the modelled host time between two reads of 1 MiB. `laws` adds `stripe_effects`.
     """
 
@@ -78,13 +78,13 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """Approximate bytes written: fresh workloads, and filling and ageing the other drives."""
+        """Approximate bytes written: workloads on fresh drives, fill and ageing of others."""
         fresh = len(self.fresh_work) * 256 * MIB
         steady = len(self.spares) * (self.drive_writes + 2) * self.steady_size
         return int(len(self.placements) * (fresh + steady))
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "placements": list(self.placements),
             "states": [state.name for state in self.states],
@@ -96,7 +96,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes by kind of work, for the forecast of the run's duration."""
+        """Bytes of each kind of work, for the forecast of the run's duration."""
         reads = len(self.placements) * (
             len(self.fresh_work) + 2 * len(self.spares) * len(self.steady_work)
         )

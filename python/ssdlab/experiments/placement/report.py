@@ -13,7 +13,7 @@ from ssdlab.wording import NOTHING, plain
 
 
 def _rows(run: Run) -> list[dict[str, Any]]:
-    """The rows of workloads, without those of the stripe formulas."""
+    """The rows of workloads, without those that check the stripe formulas."""
     return [row for row in run.result.measures if "state" in row]
 
 
@@ -34,7 +34,7 @@ def _table(run: Run) -> Table:
 
 
 def _cells(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The label and text of each cell from a row: speed and its percentage of contiguous."""
+    """Table cells of a row: the label, and the speed with its per cent of the contiguous speed."""
     if "erase_spread" not in row:
         share = f" ({100 * row['of_contiguous']:.0f}%)" if "of_contiguous" in row else ""
         yield row["workload"], f"{row['read_mib_per_s']:.0f}{share}"
@@ -74,7 +74,7 @@ def _formula(run: Run, workload: str, across: str, up: str) -> list[tuple[float,
 
 
 def _halving(probed: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The speed if each doubling halves it, from where the probe starts to fall to its minimum."""
+    """The speed if each doubling halved it, from the start of the measured fall to the minimum."""
     if not probed:
         return []
     fastest = probed[0][1]

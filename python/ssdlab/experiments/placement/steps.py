@@ -87,7 +87,7 @@ class TwinRun:
 
 
 def write(run: TwinRun, name: str, workload: Workload) -> None:
-    """Performs the writes of a workload, each durable before the next."""
+    """Performs the writes of a workload; each is durable before the next."""
     before = run.counters()
     if workload.filled_first:
         start = workload.pieces[0][0]
@@ -126,7 +126,7 @@ BY_MIB: Final = ReadPattern()
 def read(
     run: TwinRun, name: str, pieces: Pieces, repeat: int = 0, pattern: ReadPattern = BY_MIB
 ) -> None:
-    """Reads a file window by window, the commands of one in parallel, with host time in between."""
+    """Reads a file in windows: a window's commands in parallel, host time between windows."""
     run.drive.rest(REST_S)
     step = pattern.window * pattern.readers
     for start in range(0, sum(length for _, length in pieces), step):

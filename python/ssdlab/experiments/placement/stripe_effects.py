@@ -1,4 +1,4 @@
-"""Two effects that placement has to avoid: reads at multiples of the stripe, and even gaps."""
+"""Two effects that placement has to avoid: reads at multiples of the stripe, and equal gaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMAND_MAX: Final = 256 * KIB
 
 
 def measure(session: RunSession, drive: Drive) -> None:
-    """Fills a region in order, then reads at multiples of 4 KiB to 1 MiB, and files in pieces.
+    """Fills a region in order, then reads at multiples of 4 KiB to 1 MiB, and fragmented files.
 
     Raises:
         Interrupted, DeviceFailure: as `RunSession.run_plan`.

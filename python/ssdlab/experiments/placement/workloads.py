@@ -15,7 +15,7 @@ FILE: Final = 8 * MIB
 """Bytes of the file that is read."""
 PIECE: Final = 32 * KIB
 WORST_GAP: Final = 224 * KIB
-"""Bytes of other files between two pieces; with a piece they make a stripe of 256 KiB."""
+"""Bytes of other files between two pieces; a piece and a gap fill a stripe of 256 KiB."""
 COMMAND_MAX: Final = 256 * KIB
 
 CONTIGUOUS: Final = "contiguous"
@@ -49,11 +49,11 @@ Writes = list[tuple[int, int, WriteHint]]
 
 @dataclass(frozen=True)
 class Space:
-    """Addresses for a workload: files from `start` on.
+    """The addresses that a workload may use: files begin at `start`.
 
     On a full drive, `full_range` (first, end) holds old data, and the files written between the
-    pieces overwrite random parts of it. The pieces are then adjacent by address if the file is
-    preallocated ("in its place"), and scattered otherwise.
+    pieces overwrite random parts of it. The pieces then have adjacent addresses if the file is
+    preallocated ("in its place"), and scattered ones otherwise.
     """
 
     start: int = 0
@@ -64,7 +64,7 @@ class Space:
 class Workload:
     """The pieces of the file to read, and the writes that make it.
 
-    With `filled_first`, the file is first written sequentially.
+    With `filled_first`, the file is written sequentially before that.
     """
 
     pieces: Pieces = field(default_factory=list)
@@ -118,7 +118,7 @@ def _append_hint(pieces: Pieces) -> WriteHint:
 
 
 def _appended(space: Space, name: str, piece: int, gaps: Iterator[int]) -> Workload:
-    """Pieces in a range of their own ("in its place" or full drive), or between other files."""
+    """Pieces in a separate range ("in its place" or on a full drive), or between other files."""
     workload = Workload()
     own_range = name == IN_PLACE or space.full_range is not None
     others = _OtherFiles(space, space.start + (FILE if own_range else 0))
@@ -126,7 +126,7 @@ def _appended(space: Space, name: str, piece: int, gaps: Iterator[int]) -> Workl
     scattered = space.full_range is not None and name != IN_PLACE
     count = FILE // piece
     for number in range(count):
-        # 37 and the count are coprime: all slots are used, and no neighbours follow each other.
+        # 37 and the count are coprime: all slots are used, never two neighbours in a row.
         slot = number * 37 % count if scattered else number
         at = space.start + slot * piece if own_range else others.next
         others.next += 0 if own_range else piece
@@ -146,7 +146,7 @@ def _overwritten(space: Space, gaps: Iterator[int]) -> Workload:
 
 
 def _interleaved(space: Space, writers: int, piece: int) -> Workload:
-    """Files that grow in turn, in one range of addresses; the second one is read."""
+    """Files that grow in turn in one range of addresses; the second file is read."""
     writes: Writes = []
     files = [Pieces() for _ in range(writers)]
     for number in range(FILE // piece):

@@ -15,7 +15,7 @@ LATE_SHARE: Final = 0.01
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """The findings of `workload`; for a replay with a pace also how late requests started."""
+    """The findings of `workload`; at the trace's pace, also how late requests started."""
     base = workload.conclude(evidence)
     observed = {row["name"]: row["value"] for row in evidence.tables["observations"].to_pylist()}
     if "lag_us_max" not in observed or not base.findings:

@@ -1,8 +1,8 @@
-"""replay: sends the requests of a trace to the target, at the trace's pace or without one.
+"""replay: sends the requests of a trace to the target, at the trace's pace or as fast as possible.
 
 The whole trace is read before the run (`device/traces.py`) to check it and to learn the size of
-its volumes. The region is written in order first, so that reads find data: a trace does not
-contain what its host had written before.
+its volumes. The region is written in order first, so that reads find data: a trace lacks the
+writes that preceded it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
 DIRECTORY: Final = 1 << 30
-"""The default size in a directory, at most."""
+"""The largest default size in a directory."""
 FILL_BLOCK: Final = MIB
 
 
@@ -31,8 +31,8 @@ FILL_BLOCK: Final = MIB
 class Plan:
     """The plan of a run; sizes in bytes.
 
-    `longest` is the largest request of the trace, `written` its writes, `moved` its reads and
-    writes, `span_s` its recorded duration.
+    Of the trace: `longest` is the largest request, `written` the bytes of writes, `moved` those of
+    reads and writes, `span_s` the recorded duration.
     """
 
     replay: device.Replay
@@ -48,16 +48,16 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """The largest request of the trace or the fill, rounded up."""
+        """The largest request of the trace or the fill in bytes, rounded up."""
         return max(FILL_BLOCK, -(-self.longest // 4096 + 1) * 4096)
 
     @property
     def write_bytes(self) -> int:
-        """The fill and the writes of the trace."""
+        """Bytes of the fill and the trace's writes."""
         return self.written + (self.size if self.fills else 0)
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "trace": self.replay.path,
             "format": self.replay.format,
@@ -72,7 +72,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work."""
+        """Bytes or seconds of each kind of work."""
         fill = {"fill": float(self.size)} if self.fills else {}
         if self.replay.speed is None:
             return {**fill, "overwrite": float(self.moved)}

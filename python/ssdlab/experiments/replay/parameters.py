@@ -62,7 +62,7 @@ class Replay(Parameters):
     size: Annotated[Size | None, Parameter(SIZE_HELP, least=MIB, step=MIB)] = None
 
     def trace_input(self) -> device.Replay:
-        """The trace, and how it is to be read.
+        """The trace and the options for reading it.
 
         Raises:
             UsageError: an unknown format, or a number out of range.
@@ -85,7 +85,7 @@ class Replay(Parameters):
 
     @cached_property
     def statistics(self) -> device.TraceStatistics:
-        """What the trace contains. It is read to its end, once.
+        """Statistics of the trace, from one pass over all of it.
 
         Raises:
             UsageError: as `trace_input`, or the trace cannot be read.

@@ -1,4 +1,4 @@
-"""The report of a replayed trace: that of a workload, with the texts and labels of a trace."""
+"""The report of a replayed trace: a workload report with texts and labels for a trace."""
 
 from __future__ import annotations
 

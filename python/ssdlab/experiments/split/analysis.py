@@ -11,7 +11,7 @@ from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 
 COLUMNS: Final = Columns(("unit_kib", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
-"""The cells of `measures` by which runs are compared."""
+"""The columns by which `compare` matches and compares the rows of two runs."""
 KIB: Final = 1024
 CHEAP: Final = 1.1
 """A smaller ratio counts as no penalty: repeats scatter by a few per cent."""
@@ -47,7 +47,7 @@ def _rows(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _penalty(rows: list[dict[str, Any]], repeats: int) -> Finding | None:
-    """Smallest commands / largest commands at the lowest depth; None if either is incomplete."""
+    """Read time with the smallest commands / with the largest, at the lowest depth; or None."""
     complete = [row for row in rows if len(row["read_ms_all"]) >= repeats]
     lowest = min((row["queue_depth"] for row in complete), default=0)
     at_lowest = [row for row in complete if row["queue_depth"] == lowest]

@@ -2,9 +2,9 @@
 
 A region is written in order. Then windows of 8 MiB are read with 1, 2, 4 ... 2048 commands, at
 queue depths 1 and 32. Only the number of commands differs, so the difference is the cost of
-splitting alone: the overhead of each command, and parallelism inside the drive that single small
-commands do not use. Fragmented files pay this cost too, before any conflict inside the drive.
-Source of the method: the published study of fragmented files (FAST '24).
+splitting alone: the overhead of each command, and parallelism inside the drive that a single
+small command does not use. Fragmented files pay this cost too, before any conflict inside the
+drive. Source of the method: the published study of fragmented files (FAST '24).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ssdlab.units import format_size
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 WINDOW: Final = 8 * MIB
-"""Bytes of one measurement, whatever the size of its commands."""
+"""Bytes that each measurement reads, whatever the size of its commands."""
 UNIT_LEAST: Final = 4 * KIB
 DEPTHS: Final = (1, 32)
 REPEATS: Final = 10
@@ -40,7 +40,7 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """The window."""
+        """Bytes of a window."""
         return WINDOW
 
     @property
@@ -50,11 +50,11 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """The region, once."""
+        """Bytes of the region."""
         return self.size
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "window_mib": WINDOW / MIB,
@@ -64,7 +64,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes by kind of work."""
+        """Bytes of each kind of work."""
         reads = len(self.units) * len(self.depths) * self.repeats
         return {"fill": float(self.size), "read": float(reads * WINDOW)}
 

@@ -1,9 +1,9 @@
 """Whether a write load reached steady state, its rate, and estimates of hidden spare and WAF.
 
-Findings are those of the first part (no unused region); the other parts are compared with it.
+Findings are from the first part (nothing left unused); the other parts are compared with it.
 Hidden spare is estimated from the last fall of the rate: after a sequential fill the hidden flash
-is empty, and takes that many bytes at the fresh rate before garbage collection begins. Blocks that
-collection keeps in reserve never take data, so the estimate is slightly below the true value.
+is empty, and absorbs its size at the fresh rate before garbage collection begins. Blocks that
+collection keeps in reserve never hold data, so the estimate is slightly below the true value.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _AS_FAST: Final = 0.97  # of the fresh rate: such a gauge may have been limited 
 
 @dataclass(frozen=True)
 class Part:
-    """The rounds with one share of the region unused: steps, curve and verdict.
+    """The rounds of one unused share of the region: their steps, curve and verdict.
 
     `steady_from` is the first round of the first window from which all windows were steady.
     """
@@ -67,7 +67,7 @@ class Part:
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """Rows of all parts; findings of the first part, and the gain of the others."""
+    """Rows of all parts, findings of the first part, and the gain of the other parts."""
     measures, parts = rows(evidence), parts_of(evidence)
     if not parts or parts[0].verdict.mean is None:
         ended = ENDINGS[evidence.outcome]
@@ -103,7 +103,7 @@ def _part(evidence: Evidence, stage: int, steps: list[dict[str, Any]]) -> Part:
 
 
 def _steady_from(columns: Sequence[Columns], rule: Rule) -> int | None:
-    """Goes back from the last round while the state is steady after each round."""
+    """The first round of the first window from which all windows are steady; else None."""
     first = None
     for count in range(len(columns), 0, -1):
         verdict = evaluate(joined(columns[:count]), rule)
@@ -164,7 +164,7 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
 
 
 def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
-    """The fall at which garbage collection begins; or None and the reason."""
+    """The fall of the rate at which garbage collection begins; or None and the reason."""
     parameters = evidence.parameters
     drive_mib = parameters.get("drive_mib")
     if drive_mib is None or parameters["region_mib"] < 0.99 * drive_mib:
@@ -185,7 +185,7 @@ def _scope(part: Part) -> float:
 
 
 def _hidden(fall: RateDrop, part: Part) -> Bracket:
-    """Bytes programmed before collection began: bytes written, less those in the buffer."""
+    """Bytes programmed before collection began: bytes written minus those still in the buffer."""
     least = 1e-4 * _scope(part)
     values = (max(least, at - fall.ahead) for at in (fall.at, fall.low, fall.high))
     return Bracket(*values)
@@ -202,10 +202,10 @@ def _counted_waf(evidence: Evidence, part: Part) -> Finding | None:
 
 
 def _waf_of_curve(evidence: Evidence, part: Part, fall: RateDrop | None) -> Finding:
-    """Without counters: from the cost of a steady write, or from the spare by the closed form.
+    """WAF without counters: from the cost of a steady write, or from the spare by a formula.
 
-    The cost does not depend on the victim policy, but is valid only if flash limits the writes:
-    if the gauge was as fast as the fresh drive and gives a lower WAF, the closed form is used.
+    The cost gives the WAF for any victim policy, but only if flash limits the writes: if the gauge
+    was as fast as the fresh drive and gives a lower WAF, the formula is used.
     """
     costs, form = _waf_by_costs(evidence, part), None if fall is None else _waf_by_spare(fall, part)
     limited = fall is not None and _gauge_rate(evidence) >= _AS_FAST * fall.before
@@ -253,7 +253,7 @@ def _gauge_rate(evidence: Evidence) -> float:
 
 
 def _second_estimate(evidence: Evidence, part: Part) -> str:
-    """The spare that the cost of steady writes implies; independent of the fall."""
+    """The spare derived from the cost of steady writes, as a check of that from the fall."""
     costs = _waf_by_costs(evidence, part)
     if costs is None or costs.low <= 1:
         return ""
@@ -262,7 +262,7 @@ def _second_estimate(evidence: Evidence, part: Part) -> str:
 
 
 def _gain(parts: Sequence[Part]) -> dict[str, Finding]:
-    """Steady rates with a part of the region unused, relative to the rate without."""
+    """Steady rates with a part of the region unused, relative to the rate with all of it in use."""
     base = parts[0]
     others = [part for part in parts[1:] if part.iops is not None]
     if not others or base.iops is None:
@@ -283,7 +283,7 @@ def _gain(parts: Sequence[Part]) -> dict[str, Finding]:
 def _ratio_bounds(
     over: Verdict, under: Verdict, blocks: float
 ) -> tuple[float | None, float | None]:
-    """The interval of a ratio of two means: relative half-widths add in quadrature."""
+    """The interval of a ratio of two means; their relative half-widths add in quadrature."""
     if not (over.mean and over.low and over.high and under.mean and under.low and under.high):
         return None, None
     ratio = over.mean / under.mean / blocks

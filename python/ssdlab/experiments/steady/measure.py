@@ -38,7 +38,7 @@ SETTLE_S: Final = 30.0
 QUICK_SETTLE_S: Final = 3.0
 SPARE_GUESS: Final = 0.28
 CACHE_GUESS: Final = 0.12
-"""Upper estimates of hidden flash and write cache, as shares of the region. They determine how
+"""The most hidden flash and write cache to expect, as shares of the region. They determine how
 much must be written before the rate can count as steady."""
 QUICK_GUESSES: Final = (0.08, 0.02)
 MOST_ROUNDS: Final = 30
@@ -80,7 +80,7 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """The larger of the requests of the fill and of the rounds."""
+        """The larger of the request sizes of the fill and the rounds."""
         return max(FILL_BLOCK, self.block)
 
     @property
@@ -93,7 +93,7 @@ class Plan:
         return round(self.region * (1 - share)) // MIB * MIB
 
     def rule(self, share: float) -> Rule:
-        """The steady-state rule of a part. Its rounds are whole requests."""
+        """The steady-state rule of a part; a round consists of whole requests."""
         scope = self.scope(share)
         spare, cache = (round(guess * self.region) for guess in self.guesses)
         fifth = scope // WINDOW // self.block * self.block
@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def rounds_most(self) -> int:
-        """The most rounds of a part."""
+        """The largest number of rounds of a part."""
         if self.drive_writes is None:
             return MOST_ROUNDS
         return max(1, round(WINDOW * self.drive_writes))
@@ -114,13 +114,13 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """Fills, rounds and the write gauge, at most."""
+        """The most bytes that fills, rounds and the write gauge write."""
         rounds = sum(self.rule(share).round_bytes for share in self.shares) * self.rounds_most
         gauge = round(GAUGE * self.region) if self.gauges else 0
         return sum(self.scope(share) for share in self.shares) + rounds + gauge
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result; a round and a floor for each part."""
+        """The parameters for the manifest and result, with round size and minimum bytes by part."""
         rules = [self.rule(share) for share in self.shares]
         return {
             "region_mib": self.region / MIB,
@@ -136,7 +136,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work, at most."""
+        """Bytes or seconds of each kind of work, at most."""
         fill = float(sum(self.scope(share) for share in self.shares))
         return {
             "fill": fill,
@@ -206,7 +206,7 @@ def check(plan: Plan) -> Plan:
 
 
 def pattern_of(text: str) -> Pattern:
-    """The pattern of a job, by its name on the command line.
+    """The pattern with this name on the command line.
 
     Raises:
         UsageError: there is no such pattern.
@@ -225,7 +225,7 @@ def pattern_of(text: str) -> Pattern:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Runs the parts, and after the first one the gauges.
+    """Runs the parts; the gauges follow the first part.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -242,7 +242,7 @@ def measure(session: RunSession, plan: Plan) -> None:
 
 
 def _remaining_bytes(plan: Plan, stage: int) -> float:
-    """Random writes of the parts after this one, at most."""
+    """The most bytes of random writes that the parts after this one can take."""
     rounds = (plan.rule(share).round_bytes for share in plan.shares[stage + 1 :])
     return float(sum(rounds) * plan.rounds_most)
 
@@ -338,7 +338,7 @@ def _interval_ms(seconds: float) -> int:
 
 
 def _gauge_reads(session: RunSession, plan: Plan) -> None:
-    """Random reads; with the write gauge they show the cost of requests without relocation."""
+    """Random reads; like the write gauge, they show the cost of requests without relocation."""
     amount = max(MIB, round(GAUGE_READS * plan.region) // MIB * MIB)
     job = Job(
         op="read",
@@ -354,7 +354,7 @@ def _gauge_reads(session: RunSession, plan: Plan) -> None:
 
 
 def _gauge_writes(session: RunSession, plan: Plan) -> None:
-    """The writes of the rounds on a trimmed region, each block once: nothing to relocate."""
+    """Repeats a round's writes on a trimmed region, each block once: nothing is relocated."""
     _trim(session, plan, 0, "gauge")
     rule = plan.rule(0.0)
     job = Job(

@@ -16,9 +16,9 @@ from ssdlab.wording import format_number, positive
 
 _CURVE_POINTS: Final = 160
 _FIRST_ROUNDS: Final = 3
-"""Rounds at the start of a part that the table always has."""
+"""The table always shows this many rounds from the start of a part."""
 _MIDDLE_ROUNDS: Final = 6
-"""Rounds in the middle of a part that the table has at least, if the part has as many."""
+"""The table shows at least this many rounds from the middle of a part, if it has them."""
 
 
 def _evidence(run: Run) -> Evidence:
@@ -57,7 +57,7 @@ def _table(run: Run) -> Table:
 
 
 def _selected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first rounds, the last window, and some between; the JSON has all of them."""
+    """The first rounds, the last window and some rounds between; the JSON has all rounds."""
     step = max(1, len(rows) // _MIDDLE_ROUNDS)
     return [
         row
@@ -88,7 +88,7 @@ def _curves(run: Run, prefix: str = "") -> list[Line]:
 
 
 def _rules(run: Run) -> list[Mark]:
-    """Where the first part's rate drops last, and where its steady window begins."""
+    """Lines at the last drop of the first part's rate and at the start of its steady window."""
     parts = _parts(run)
     if not parts:
         return []
@@ -137,7 +137,7 @@ def _pictures(run: Run, number: int) -> list[Picture]:
 
 
 def _by_round(run: Run, key: str) -> list[tuple[float, float]]:
-    """A column of the first part's rows, against the round."""
+    """Points of a column against the round number, for the first part."""
     rows = [row for row in run.result.measures if not row.get("spare_percent")]
     return [(row["round"], row[key]) for row in rows if row.get(key) is not None]
 

@@ -1,4 +1,4 @@
-"""Chunk, stripe and number of units of a drive; or that it has no regular stripe.
+"""Finds a drive's chunk, stripe and number of units, or that it has no regular stripe.
 
 Repeats the search of the run (`search.search`) with the recorded results of its probes.
 """
@@ -17,12 +17,12 @@ from ssdlab.records import Finding
 COLUMNS: Final = Columns(
     ("alignment_kib",), ("read_mib_per_s",), {"read_mib_per_s": "read_mib_per_s_all"}
 )
-"""The cells of `measures` by which runs are compared."""
+"""The columns by which `compare` matches and compares the rows of two runs."""
 MIB: Final = 1 << 20
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row for each alignment; chunk, stripe, units and whether the layout is regular."""
+    """A row for each alignment; findings on chunk, stripe, units and regularity of the layout."""
     results = _results(evidence)
     rows = _rows(evidence, results)
     layout = _layout(evidence, results)
@@ -33,7 +33,7 @@ def conclude(evidence: Evidence) -> Conclusion:
 
 
 def _results(evidence: Evidence) -> dict[str, list[ProbeResult]]:
-    """The recorded results by name of the probe, in order of time."""
+    """The recorded results of each probe by its name, in the order of the run."""
     latency = evidence.tables["latency"]
     owner = latency["step"].to_numpy()
     values, counts = latency["latency_ns"].to_numpy(), latency["count"].to_numpy()
@@ -99,7 +99,7 @@ def _findings(layout: Layout) -> dict[str, Finding]:
 
 
 def _number(value: float | None, unit: str, why: str) -> Finding:
-    """Without an interval: edges are exact to 4 KiB."""
+    """A finding without an interval, because edges are exact to 4 KiB."""
     return Finding(value=value, unit=unit, low=value, high=value, why=why)
 
 

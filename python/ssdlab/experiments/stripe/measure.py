@@ -25,14 +25,14 @@ MIB: Final = 1 << 20
 DEPTH: Final = 32
 SIZE: Final = 1024 * MIB
 READS: Final = 8192
-"""Reads of one probe: 256 times the queue depth, for rates exact to 1 %."""
+"""Reads of one probe: 256 times the queue depth, for rates accurate to 1 %."""
 QUICK_READS: Final = 4096
 REPEATS: Final = 3
 QUICK_REPEATS: Final = 2
 ADDRESSES_MAX: Final = 4096
 """The most addresses in a probe with two offsets; more would only lengthen the list."""
 PROBES: Final = 160
-"""Probes that a search takes, approximately; for the forecast."""
+"""Approximate number of probes in a search, for the forecast of the run's duration."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """The region, once."""
+        """Bytes of the region."""
         return self.size
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "size_mib": self.size / MIB,
             "block_kib": 4,
@@ -65,7 +65,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes by kind of work; a search may take fewer probes or more."""
+        """Bytes of each kind of work; a search may take fewer probes or more."""
         return {"fill": float(self.size), "random": float(PROBES * self.reads * 4 * KIB)}
 
 
@@ -92,7 +92,7 @@ def measure(session: RunSession, plan: Plan) -> None:
 
 
 def _warn_of_fragments(session: RunSession) -> None:
-    """File offsets are device addresses (plus a constant) only in a file with one extent."""
+    """Warns of several extents: the file's offsets then do not follow device addresses."""
     extents = session.recording.tables()["steps"].to_pylist()[-1]["extents"]
     if extents is not None and extents > 1:
         session.target.warn(

@@ -22,20 +22,20 @@ KIB: Final = 1 << 10
 GRAIN: Final = 4 * KIB
 """Bytes of a read. Offsets are multiples of it, so edges are located to 4 KiB."""
 NARROW: Final = 0.55
-"""Up to this spread all reads waited in one queue. A die with tR of 8, 18 and 48 us: 0.36."""
+"""Up to this spread all reads waited in one queue. A die with tR of 8, 18 and 48 us has 0.36."""
 WIDE: Final = 0.8
-"""From this spread on the reads met several queues. Two equal dies: 1.2 and more."""
+"""From this spread on, reads met several queues. Two equal dies have at least 1.2."""
 SAME: Final = 1.12
-"""Addresses on one unit are together at most this factor faster than one alone (noise)."""
+"""Reads of two addresses on one unit are at most this factor faster than reads of one (noise)."""
 OTHER: Final = 1.35
-"""Addresses on two units are at least this factor faster: two dies on one channel gain little."""
+"""On two units they are at least this factor faster: two dies on one channel gain little."""
 RESULTS_MAX: Final = 8
 """The most repeats of a probe with an unclear result: they reduce 5 % of noise to 2 %."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Random reads of `block_bytes` at `offsets` + any multiple of `period` (all in bytes)."""
+    """Random reads of `block_bytes`, each at one of `offsets` + a multiple of `period` (bytes)."""
 
     period: int
     offsets: tuple[int, ...] = (0,)
@@ -68,7 +68,7 @@ analysis runs it again on the recorded results.
 
 @dataclass
 class ProbeLog:
-    """All results so far, by probe."""
+    """All results so far, grouped by probe."""
 
     _results: dict[str, list[ProbeResult]] = field(default_factory=dict)
 
@@ -107,10 +107,10 @@ def is_one_queue(log: ProbeLog, probe: Probe) -> Procedure[bool | None]:
 
 
 def share_a_unit(log: ProbeLog, probe: Probe) -> Procedure[bool | None]:
-    """Whether a probe's two offsets, each on one unit, are on the same unit; None: unclear.
+    """Whether a probe's two offsets are on the same unit; None if that stays unclear.
 
     Several queues mean different units. One queue means the same unit, or two dies that wait for
-    one channel: in that case both offsets together are faster than the faster of them.
+    one channel: then reads of both offsets together are faster than those of either one alone.
     """
     single_offsets = [Probe(probe.period, (offset,)) for offset in probe.offsets]
     one_queue = yield from is_one_queue(log, probe)

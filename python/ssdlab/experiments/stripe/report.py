@@ -34,7 +34,7 @@ def _table(run: Run) -> Table:
 
 
 def _rows(run: Run) -> list[dict[str, Any]]:
-    """The measures that have an alignment."""
+    """The rows of `measures` with an alignment."""
     return [row for row in run.result.measures if positive(row.get("alignment_kib"))]
 
 
@@ -45,7 +45,7 @@ def _is_power(row: dict[str, Any]) -> bool:
 
 
 def _line(run: Run, key: str, label: str) -> Line:
-    """A line through the powers of two; other multiples and repeats as faint points."""
+    """A line through the powers of two; faint points for other alignments and for repeats."""
     rows = [row for row in _rows(run) if row.get(key) is not None]
     points = [(row["alignment_kib"], row[key]) for row in rows if _is_power(row)]
     faint = [(row["alignment_kib"], row[key]) for row in rows if not _is_power(row)]

@@ -27,11 +27,11 @@ MIB: Final = 1 << 20
 CURVE_MAX: Final = 4 * MIB
 """The largest alignment of the curve; it is doubled further while the rate still falls."""
 ADDRESSES_MIN: Final = 16
-"""The fewest multiples of an alignment that the region must contain."""
+"""The region must contain at least this many multiples of an alignment."""
 FALLS: Final = 1.4
-"""All units together are at least this factor faster than one unit; two dies reach 1.9."""
+"""Reads over all units are at least this factor faster than on one unit; two dies reach 1.9."""
 LOWER: Final = 0.85
-"""A multiple of a period that is slower than this factor (beyond noise) may be the true period."""
+"""A multiple of a period that lowers the rate to below this factor may be the true period."""
 ODD: Final = (3, 5, 7, 9, 11, 13, 15, 21, 25, 27, 33, 35, 39, 45, 49, 55, 63, 65, 75, 77, 91, 105)
 """Odd factors of channels x dies, for up to 16 channels of up to 8 dies."""
 GROWTH: Final = (2, 3, 4, 5, 6, 7, 8)
@@ -40,14 +40,14 @@ EDGES: Final = 8
 UNITS: Final = 32
 """The most chunks that are compared with the first one."""
 TRANSFER_BOUND: Final = 0.65
-"""With reads of twice the size, a unit below this share of its rate may be limited by transfer."""
+"""If reads of twice the size lower a unit's rate below this share, transfer may limit it."""
 CHANNEL_LEAST: Final = 158.0
-"""MiB/s of the slowest channel (ONFI 2.1). A slower unit is limited by sensing."""
+"""MiB/s of the slowest channel (ONFI 2.1). Sensing limits a slower unit."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of reads in MiB/s: on one unit, on two adjacent units, with the fewest conflicts."""
+    """Read rates in MiB/s: on one unit, on two adjacent units, and with the fewest conflicts."""
 
     alone: float
     both: float
@@ -56,7 +56,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout in bytes. Chunk and stripe are None if it is not regular; `why` is the reason."""
+    """The layout in bytes. Chunk and stripe are None if it is irregular; `why` says why."""
 
     chunk: int | None
     stripe: int | None
@@ -117,7 +117,7 @@ def search(region_bytes: int, repeats: int) -> Procedure[Layout]:
 
 
 def _curve(state: _Search) -> Procedure[None]:
-    """Probes powers of two in turns; continues while the last doubling still slows reads down."""
+    """Probes powers of two in turn, and larger ones as long as each doubling slows reads."""
     sizes = [GRAIN << shift for shift in range((CURVE_MAX // GRAIN).bit_length())]
     sizes = [size for size in sizes if state.fits(size)]
     for repeat in range(state.repeats):
@@ -130,7 +130,7 @@ def _curve(state: _Search) -> Procedure[None]:
 
 
 def _some_period(state: _Search) -> Procedure[int | None]:
-    """An alignment that touches one unit only: a power of two, or that times an odd number."""
+    """An alignment that touches one unit only: a power of two, or one times an odd number."""
     for size in state.powers:
         if (yield from _is_one_unit(state, size)):
             return (yield from _longer_period(state, size))
@@ -142,7 +142,7 @@ def _some_period(state: _Search) -> Procedure[int | None]:
 
 
 def _bases(state: _Search) -> list[int]:
-    """Powers of two that may contain all factors 2 of the stripe, the most likely first."""
+    """Powers of two that may contain every factor of 2 in the stripe, the most likely first."""
     floor = min(state.rate(size) for size in state.powers)
     level = min(size for size in state.powers if state.rate(size) <= floor / LOWER)
     likely = 2 * level if level > GRAIN else 256 * KIB
@@ -160,7 +160,7 @@ def _is_one_unit(state: _Search, period: int) -> Procedure[bool]:
 
 
 def _longer_period(state: _Search, period: int) -> Procedure[int]:
-    """A multiple of the period, if its queue was that of a channel with several dies."""
+    """A multiple of the period, if the period's queue was that of a channel with several dies."""
     longer = [size for size in state.powers if size > period]
     candidates = [period * factor for factor in GROWTH] + longer
     for size in sorted(set(candidates)):
@@ -242,14 +242,14 @@ def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Proce
 
 
 def _begins(stripe: int, first: int, chunk: int, most: int) -> list[int]:
-    """Starts of the chunks except the one at `first`; at most about `most`, evenly spaced."""
+    """Starts of about `most` evenly spaced chunks, without the one at `first`."""
     others = stripe // chunk - 1
     chosen = {1 + number * others // min(most, others) for number in range(min(most, others))}
     return [first + number * chunk for number in sorted(chosen | {others})]
 
 
 def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedure[str]:
-    """Checks that a unit is one die: a channel slower than its dies makes them look like one."""
+    """Checks that a unit is one die: behind a slow channel, several dies look like one."""
     alone = Probe(stripe, (first % stripe,))
     yield from repeat_probe(state.log, alone, 3)
     fast = state.log.rate(alone)

@@ -1,4 +1,4 @@
-"""Analysis of suite: mean, mean absolute deviation and per cent of each test; are zeros faster?"""
+"""Analysis of suite: mean and mean absolute deviation of each test; are zeros faster?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ZEROS_SUFFIX: Final = " zeros"
 FASTER_MIN: Final = 1.1
 """Smaller ratios do not count: repeats on an idle drive differ by a few per cent."""
 CONFIDENCE: Final = 0.9875
-"""Of the interval of each comparison: 0.95 for four of them together (Bonferroni)."""
+"""Confidence of each comparison's interval: 0.95 for all four together (Bonferroni)."""
 
 
 def conclude(evidence: Evidence) -> Conclusion:
@@ -92,7 +92,7 @@ def content_sensitive(rows: list[dict[str, Any]], runs: int) -> Finding | None:
 
 
 def _ratio(zeros: list[float], random: list[float]) -> tuple[float, float]:
-    """The ratio of the means and its lower bound; the ratio itself without an interval."""
+    """The ratio of the means and its lower bound, which is the ratio if there is no interval."""
     value = mean_deviation(zeros).mean / mean_deviation(random).mean
     bounds = ratio_interval(zeros, random, CONFIDENCE)
     return value, value if bounds is None else bounds[0]

@@ -1,10 +1,10 @@
 """Measurement of suite: the benchmark table of AS SSD and CrystalDiskMark, in three runs.
 
 Reads and writes: sequential 1 MiB, random 4 KiB at queue depths 1 and 64, and single sectors
-(access time). Some tests are repeated with zeros, which are faster on a controller that
-compresses. Then writes with O_DSYNC and, on a real drive, buffered reads and writes after the file
-was evicted from the page cache. Sources: the tests of those two programs; the published table of an
-Intel S3510 120 GB, with mean, mean absolute deviation and per cent.
+(access time). Some tests are repeated with zeros, because a controller that compresses is faster
+with them. Then follow writes with O_DSYNC and, on a real drive, buffered reads and writes after the
+file was evicted from the page cache. Sources: the tests of those two programs; the published table
+of an Intel S3510 120 GB, with mean and mean absolute deviation (also in per cent).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ QUICK_SECONDS: Final = 1.0
 DEPTH_MAX: Final = 64
 SEQUENTIAL_DEPTH: Final = 8
 RANDOM_DIVISOR: Final = 4
-"""A random test ends at the latest after the file size divided by this."""
+"""A random test transfers at most the file size divided by this."""
 SLOW_DIVISOR: Final = 64
-"""The same for tests with single sectors or synchronous writes."""
+"""The same divisor for tests with single sectors or synchronous writes."""
 
 Access = Literal["direct", "buffered", "zeros"]
 
 
 @dataclass(frozen=True)
 class Test:
-    """One test of the table. `block` 0 is a sector of the drive.
+    """One test of the table. A `block` of 0 means one sector of the drive.
 
     A test transfers the file size divided by `divisor`; with a divisor of 1 it is sequential.
     """
@@ -81,7 +81,7 @@ TESTS: Final = (
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes in bytes. A random test ends after `seconds` at the latest. Stored in the manifest."""
+    """The plan of a run, stored in the manifest. A random test takes at most `seconds`."""
 
     size: int = SIZE
     seconds: float = SECONDS
@@ -100,11 +100,11 @@ class Plan:
         return self.size + self.runs * per_run
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {"size_mib": self.size / MIB, "step_s": self.seconds, "runs": self.runs}
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work, for the forecast of the run's duration."""
+        """Bytes or seconds of each kind of work, for the forecast of the run's duration."""
         sequential = [test.op for test in TESTS if test.sequential]
         timed = len(TESTS) - len(sequential)
         return {
@@ -126,7 +126,7 @@ def plan(parameters: Suite, _target: Target, seed: int) -> Plan:
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes the file, then runs all tests, once per run, so that drift affects all tests alike.
+    """Writes the file, then runs all tests, once per run, so that drift affects all equally.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.

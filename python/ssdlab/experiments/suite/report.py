@@ -52,7 +52,7 @@ def _runs(row: dict[str, Any]) -> list[float]:
 
 
 def _chart(name: str, runs: Sequence[tuple[str, Run]], ops: Sequence[str]) -> Chart:
-    """Throughput by test; the series are the names of the runs, or the kinds of request."""
+    """Throughput by test, with a series for each named run or each kind of request."""
     cases: dict[str, list[Value]] = {}
     for series, run in runs:
         for row in run.result.measures:

@@ -8,8 +8,8 @@ what each layer declares.
 * The old bytes: the discard did not reach the drive, if none was sent. If drives were sent
   discards, the result is undecided: a drive may ignore a discard or apply it later.
 * Other bytes: the blocks belong to another file now, or are encrypted: undecided.
-* Nothing could be read: a layer that declares that it passes no discards is trusted, because the
-  kernel then sends none. A layer that declares support is trusted only if space was freed below.
+* Nothing could be read: if a layer declares no discard support, discards stop there, because the
+  kernel sends it none. If a layer declares support, that counts only if space was freed below.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ssdlab.experiments.trim import twin_analysis as trim_twin
 from ssdlab.records import Finding
 
 MOST: Final = 0.5
-"""Share of the marked bytes that must be read, counted or freed to stand for all of them."""
+"""At least this share of the marked bytes must be read, counted or freed to decide for all."""
 _SENT_LEAST: Final = 0.01
-"""Share of the marked bytes; fewer discards than this come from other programs."""
+"""Discards of a smaller share of the marked bytes may come from other programs."""
 _WHENS: Final = ("trimmed", "deleted")  # the last read-back first
 _KINDS: Final = ("zeros", "ones", "old", "other")
 _PASSES: Final = {1.0: "yes", 0.0: "no", None: "unknown"}
@@ -42,7 +42,7 @@ class Decision:
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row for each layer and step; findings `reaches`, `layer` and `reads_back`."""
+    """A row for each layer and each step; the findings `reaches`, `layer` and `reads_back`."""
     if evidence.virtual:
         return trim_twin.conclude(evidence)
     rows = [*_declared(evidence), *_read_backs(evidence), *_counts(evidence)]
@@ -62,7 +62,7 @@ def conclude(evidence: Evidence) -> Conclusion:
 
 
 def reads_back(evidence: Evidence) -> tuple[str | None, str]:
-    """What discarded blocks read as ("zeros", "old data" or "other"), and the counts.
+    """What discarded blocks read as ("zeros", "old data" or "other"), and how many of each.
 
     None if nothing was read.
     """
@@ -93,7 +93,7 @@ def _listed(counts: dict[str, float]) -> str:
 
 
 def decide(evidence: Evidence, back: str | None) -> Decision:
-    """Decides from what was read back, the discards sent, and what layers declare."""
+    """Decides from the content read back, the discards sent, and the layers' declarations."""
     stops = _detail(evidence, "stops")
     if back == "zeros" or _all_ones(evidence):
         return _if_gone(evidence, stops)
@@ -208,7 +208,7 @@ def _declared(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _read_backs(evidence: Evidence) -> list[dict[str, Any]]:
-    """A row for each time the blocks were read, and for the request to discard, in order."""
+    """Rows in order of time: one for each read of the blocks, and one for the discard request."""
     rows = [_read_back_row(evidence, "written", "read before deleting")]
     rows.append(_read_back_row(evidence, "deleted", "read after deleting"))
     requests = [*evidence.observed("fitrim_mib"), *evidence.observed("discard_mib")]
@@ -245,7 +245,7 @@ def _row(step: str, detail: str, device: str | None = None) -> dict[str, Any]:
 
 
 def _last_read_back(evidence: Evidence) -> dict[str, float] | None:
-    """MiB by kind of content, when the blocks were last read after deleting."""
+    """MiB by kind of content, from the last read of the blocks after the file was deleted."""
     read_backs = (_read_back(evidence, when) for when in _WHENS)
     return next((counts for counts in read_backs if counts is not None), None)
 
@@ -256,7 +256,7 @@ def _read_back(evidence: Evidence, when: str) -> dict[str, float] | None:
 
 
 def _all_ones(evidence: Evidence) -> bool:
-    """Whether all blocks read as FFh: some drives return erased flash so."""
+    """Whether all blocks read as FFh: some drives return erased flash this way."""
     counts = _last_read_back(evidence)
     if counts is None or not counts["ones"]:
         return False
@@ -270,7 +270,7 @@ def _addresses_are_right(evidence: Evidence, total_mib: float) -> bool:
 
 
 def _freed_mib(evidence: Evidence) -> float:
-    """Space that the layers below freed during the discard, by their own counts."""
+    """MiB that the layers below the file system freed during the discard, by their own counts."""
     after = {row["detail"]: row["value"] for row in evidence.observed("used_after_mib")}
     written = evidence.observed("used_written_mib")
     return float(sum(row["value"] - after.get(row["detail"], row["value"]) for row in written))

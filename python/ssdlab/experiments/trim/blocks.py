@@ -1,7 +1,7 @@
 """Finds the blocks of the test file on its device, and selects the ones to read back.
 
-Only the middle of each extent is read: a discard unit that is partly outside the extent stays
-mapped, correctly.
+Only the middle of each extent is read: a discard unit that is partly outside the extent correctly
+stays mapped.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _NO_ADDRESS: Final = (
 class FileBlocks:
     """Spans to read back, in the file and on its device, and the file's extents on the device.
 
-    `why_not` says why nothing can be read back; "" if it can. Without `extents` FITRIM cannot be
-    limited to the file's blocks.
+    `why_not` says why nothing can be read back; "" if blocks can. Without `extents`, FITRIM cannot
+    be limited to the file's blocks.
     """
 
     in_file: tuple[Span, ...] = ()
@@ -48,7 +48,7 @@ class FileBlocks:
 
 
 def device_below(mount: Mount) -> BlockDevice | None:
-    """The block device to which a file system's FIEMAP addresses refer; None if not exactly one."""
+    """The block device behind a file system's FIEMAP addresses; None unless exactly one."""
     devices = devices_of_mount(mount)
     if len(devices) != 1 or mount.fs_type in COPY_ON_WRITE:
         return None
@@ -85,7 +85,7 @@ def blocks_of(extents: Iterable[Extent], unit: int) -> FileBlocks:
 
 
 def middle(start: int, length: int, unit: int) -> Span:
-    """The whole units at least one unit away from both ends; of length 0 if there are none."""
+    """The whole units at least one unit away from both ends; an empty span if there are none."""
     unit = max(unit, BLOCK)
     first = -(-(start + unit) // unit) * unit
     last = (start + length - unit) // unit * unit

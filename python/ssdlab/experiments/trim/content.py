@@ -1,4 +1,4 @@
-"""Compares blocks with what was written there.
+"""Compares blocks with the data written to them.
 
 Only digests are kept, and only in memory: a freed block may contain another file's data by the time
 it is read. Such a block counts as "other" and decides nothing.
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ssdlab.device import DirectReader
 
 BLOCK: Final = 4096
-"""Bytes that are compared at a time: no supported file system frees less, few drives map less."""
+"""Bytes compared at a time: file systems free no smaller unit, and few drives map a smaller one."""
 Span = tuple[int, int]
 """Start and length of a range in bytes, both multiples of `BLOCK`."""
 
@@ -52,7 +52,7 @@ def digests(source: DirectReader, spans: Sequence[Span]) -> list[bytes]:
 
 
 def tally(source: DirectReader, spans: Sequence[Span], known: Sequence[bytes]) -> Tally:
-    """Compares each block with zeros, with FFh and with the digest of what was written there.
+    """Compares each block with zeros, with FFh, and with the digest of the data written to it.
 
     Raises:
         OSError: a read failed.

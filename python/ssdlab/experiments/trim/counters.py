@@ -19,7 +19,7 @@ _VALUES: Final = {"yes": 1.0, "no": 0.0, "unknown": None}
 
 
 def record_declared(session: RunSession, layers: Sequence[TrimLayer]) -> None:
-    """Records `passes` for each layer, and `stops` for the first that declares no discards.
+    """Records `passes` for each layer, and as `stops` the first that declares no discards.
 
     The detail of a layer is JSON with the fields of `TrimLayer`.
     """
@@ -60,7 +60,7 @@ class DiscardCounters:
         return {name: count for name, count in counts.items() if count is not None}
 
     def sent(self) -> dict[str, int]:
-        """Bytes discarded by device, from the top layer down."""
+        """Bytes discarded on each device, from the top layer down."""
         return {name: count - self._before[name] for name, count in self._read().items()}
 
     def drives_received(self, size_bytes: int) -> bool:
@@ -79,7 +79,7 @@ class DiscardCounters:
             session.observe("sent_drives_mib", total / MIB, " ".join(drives))
 
     def record_used(self, session: RunSession, when: str) -> None:
-        """Records `used_<when>_mib`: the space in use below each device, by its own count."""
+        """Records `used_<when>_mib`: the space in use below each device, as reported there."""
         for device in self.devices:
             used = used_bytes(device)
             if used is not None:

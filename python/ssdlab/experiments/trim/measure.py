@@ -1,13 +1,13 @@
 """trim: does a discard reach the flash?
 
 First it records what each layer declares. Then it fills blocks with random bytes, reads them from
-the device itself, frees them, discards them, and reads them again. On a twin it checks the address
-map instead, by the flash reads that a read costs, and measures what a trim saves in relocation.
+the device itself, frees them, discards them, and reads them again. On a twin it counts flash reads
+instead, to see which blocks are still mapped, and measures how much relocation a trim avoids.
 
     plan           sizes and waiting times
     counters       what layers declare, and the discards that the kernel counts
-    content        digests of the written blocks, and comparison with what they read as
-    blocks         the blocks of the file on its device, and which of them are read
+    content        digests of the written blocks, compared with what is read back
+    blocks         the blocks of the file on its device, and which of them to read
     measure_real   write, free, discard, read: in a directory, and on a block device
     measure_twin   the same on a twin
 """

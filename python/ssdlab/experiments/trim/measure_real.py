@@ -1,7 +1,7 @@
 """Writes, frees, discards and reads back blocks of a real file system or block device.
 
 Pitfalls that it avoids: buffered reads of the device return its page cache; an open file keeps its
-blocks; without a sync neither addresses nor frees reach the device; file systems and drives skip
+blocks; without a sync blocks have no address yet and are not freed; file systems and drives skip
 the ends of extents and small ranges; ext4 skips ranges that it has trimmed before in this mount,
 so its byte count proves nothing; a drive may need time; freed blocks may be allocated to other
 files. Only blocks of the test file are discarded, and only after they are freed.
@@ -59,7 +59,7 @@ class _ReadBack:
 
 
 def in_directory(session: RunSession, plan: Plan) -> None:
-    """Measures with the blocks of a file.
+    """Writes a file, deletes it, discards its blocks and reads them back.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -86,7 +86,7 @@ def in_directory(session: RunSession, plan: Plan) -> None:
 
 
 def on_device(session: RunSession, plan: Plan) -> None:
-    """Measures with the first bytes of a block device, whose content may be lost.
+    """Writes, discards and reads the first bytes of a block device, whose content may be lost.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
@@ -104,7 +104,7 @@ def on_device(session: RunSession, plan: Plan) -> None:
 
 
 def _begin(session: RunSession, layers: Sequence[TrimLayer]) -> DiscardCounters:
-    """Records what layers declare and the space in use, and starts counting discards."""
+    """Records what the layers declare and the space in use, and starts to count discards."""
     record_declared(session, layers)
     for layer in layers:
         if layer.layer == "loop" and not layer.below_file:
@@ -146,7 +146,7 @@ def _file_blocks(mount: Mount, device: BlockDevice | None, fd: int, unit: int) -
 def _open_read_back(
     session: RunSession, stack: ExitStack, device: BlockDevice | None, blocks: FileBlocks
 ) -> _ReadBack:
-    """Opens the device under a mount and computes digests of the file; a warning if it cannot."""
+    """Opens the device below a mount and computes digests of the file; warns if it cannot."""
     file = session.target.test_file
     assert file is not None
     if device is None or blocks.why_not:
@@ -207,7 +207,7 @@ def _wait_until_gone(
 ) -> bool:
     """Reads the blocks at growing intervals until they are gone or `plan.wait_s` has passed.
 
-    If they cannot be read, waits until the drives were sent discards of `plan.size`.
+    If they cannot be read, waits until the drives got discards of `plan.size` bytes.
     """
     waited, pause = 0.0, FIRST_WAIT_S
     while True:

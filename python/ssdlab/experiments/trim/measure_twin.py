@@ -1,9 +1,9 @@
 """Trim on a twin: reads of trimmed blocks sense no flash, and trimmed space reduces relocation.
 
 A twin stores no data. Only a read of a mapped block senses flash, so the number of senses shows
-whether a trim unmapped the blocks. What a host would read is the profile's `trim.reads_back`. The
-benefit is measured on the same drive scaled to 1 GiB: it is filled, one half is overwritten at
-random, the other half is trimmed, and the first half is overwritten again.
+whether a trim unmapped the blocks. The profile's `trim.reads_back` tells what a host
+would read. The benefit is measured on the same drive scaled to 1 GiB: it is filled, one half is
+overwritten at random, the other half is trimmed, and the first half is overwritten again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
 
 _SCALED: Final = 1 << 30
-"""Capacity of the scaled drive: WAF depends on ratios only, and a small drive takes a second."""
+"""Capacity of the scaled drive: WAF depends only on ratios of sizes, and a small drive is fast."""
 _OVERWRITES: Final = 2
-"""Times that the half is overwritten for steady state, and again for the measurement."""
+"""How often the half is overwritten to reach steady state, and again to measure."""
 _BLOCK: Final = 4096
 
 

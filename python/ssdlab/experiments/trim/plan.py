@@ -11,7 +11,7 @@ from ssdlab.target import Target
 MIB: Final = 1 << 20
 SIZE: Final = 32 * MIB
 QUICK_SIZE: Final = 8 * MIB
-"""Not smaller: ends of extents are not read, and drives and file systems skip small ranges."""
+"""Large enough: ends of extents are not read, and drives and file systems skip small ranges."""
 WAIT_S: Final = 30.0
 QUICK_WAIT_S: Final = 4.0
 
@@ -26,20 +26,20 @@ class Plan:
 
     @property
     def request_bytes_max(self) -> int:
-        """The size of the writes."""
+        """Bytes of a write request."""
         return MIB
 
     @property
     def write_bytes(self) -> int:
-        """The marked bytes, once."""
+        """The marked bytes, written once."""
         return self.size
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {"size_mib": self.size / MIB, "wait_s": self.wait_s}
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work, at most: waiting ends when the discard shows."""
+        """Bytes or seconds of each kind of work, at most: waiting may end early."""
         return {"fill": float(self.size), "rest": 2 * self.wait_s}
 
 

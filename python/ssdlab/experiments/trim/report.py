@@ -45,13 +45,13 @@ def _table(run: Run) -> Table:
 
 
 def _observed(run: Run) -> dict[str, float]:
-    """The last value of each observation, by its name."""
+    """The last value of each observation, by name of the observation."""
     rows = run.tables["observations"].to_pylist()
     return {row["name"]: row["value"] for row in rows if row["value"] is not None}
 
 
 def _contents(run: Run, prefix: str = "") -> list[_Bar]:
-    """MiB of the marked blocks by what they read as, at each time they were read."""
+    """A bar for each time the marked blocks were read: MiB by what they read as."""
     values = _observed(run)
     return [
         _Bar(
@@ -73,7 +73,7 @@ def _wafs(run: Run) -> list[_Bar]:
 
 
 def _chart(name: str, across: str, roles: Mapping[str, str], bars: Sequence[_Bar]) -> Chart:
-    """The bars from the top down, each with its parts in the order of `roles`."""
+    """A chart of the bars from top to bottom, with their parts in the order of `roles`."""
     kept = [bar for bar in bars if sum(bar.parts.values()) > 0]
     marks: list[Mark] = []
     texts = []

@@ -1,4 +1,4 @@
-"""Findings of a trim on a twin: whether it unmapped the blocks, and what that saves."""
+"""Findings of a trim on a twin: whether it unmapped the blocks, and the WAF before and after."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ssdlab.records import Finding
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """`reaches` from the senses of reads of trimmed blocks; `waf_full`, `waf_trimmed`."""
+    """`reaches`, from the flash reads for trimmed blocks; `waf_full` and `waf_trimmed`."""
     values = {name: _value(evidence, name) for name in _NAMES}
     rows = _rows(values)
     known = {name: value for name, value in values.items() if value is not None}

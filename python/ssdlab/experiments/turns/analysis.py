@@ -1,4 +1,4 @@
-"""Rates of each turn of one side, and their medians."""
+"""Rates of one target or setting of an interleaved comparison: each turn, and the medians."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ssdlab.records import Finding
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row for each turn, job and request type; the medians of the turns' rates."""
+    """A row for each turn, job and request type; findings are the medians over the turns."""
     steps = [step for step in evidence.steps("job") if step["requests"] > 0]
     rows = [
         {"turn": step["repeat"], **row}

@@ -1,8 +1,8 @@
 """turns: repeats short jobs, so that several targets or settings can be measured alternately.
 
-Disturbances during the run (another program, heat, background work of the drive) then affect all
-sides equally. One warm-up turn precedes the turns that count. Each turn of each side has its own
-random addresses.
+Each target or setting is a side. Disturbances during the run (another program, heat, background
+work of the drive) then affect all sides equally. One warm-up turn precedes the turns that count.
+Each turn of each side has its own random addresses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SEEDS: Final = 1_000_003
 class Plan:
     """The jobs of a turn and the number of turns.
 
-    `session` identifies the comparison; `place` is the number of this side among its `sides`.
+    `session` identifies the comparison; this is side number `place` of `sides`.
     """
 
     jobs: workload.Plan
@@ -39,7 +39,7 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Bytes of the target that the jobs use."""
+        """The size of the target's region that the jobs use, in bytes."""
         return self.jobs.size
 
     @property
@@ -54,15 +54,15 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """The fill and the writes of all turns, at most."""
+        """The most bytes that the fill and all turns write."""
         return self.size + (self.turns + 1) * (self.jobs.write_bytes - self.size)
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {**self.jobs.parameters(), "turns": self.turns, "session": self.session}
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work."""
+        """Bytes or seconds of each kind of work."""
         jobs = self.jobs.work()
         jobs["fill"] = jobs.get("fill", 0.0) - self.size
         work = {kind: (self.turns + 1) * amount for kind, amount in jobs.items()}

@@ -1,4 +1,4 @@
-"""Findings of a workload: rates and latencies by job and request type, and of all jobs."""
+"""Findings of a workload: rates and latencies by job and request type, and for all jobs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ssdlab.stats.interval import mean_interval
 from ssdlab.units import format_duration
 
 COLUMNS: Final = Columns(("job", "op"), ("iops",), {})
-"""The cells of `measures` by which runs are compared."""
+"""The columns by which `compare` matches and compares the rows of two runs."""
 MIB: Final = 1 << 20
 FEWEST_INTERVALS: Final = 20
 """With fewer intervals the rate of a job gets no confidence interval."""
 
 
 def conclude(evidence: Evidence) -> Conclusion:
-    """A row for each job and request type; rates, p50 and p99 of all jobs together."""
+    """A row for each job and request type; findings are rates, p50 and p99 of all jobs together."""
     steps = [step for step in evidence.steps("job") if step["requests"] > 0]
     rows = [row for step in steps for row in rows_of(evidence.tables, step)]
     if not steps or not sum(map(seconds_of, steps)):
@@ -106,7 +106,7 @@ def _percentiles(latencies: Latencies, jobs: str) -> dict[str, Finding]:
 def _rate_interval(
     intervals: pa.Table, steps: Sequence[Mapping[str, Any]]
 ) -> tuple[float, float] | None:
-    """Confidence interval of a single job's rate, from its intervals without the partial last."""
+    """Confidence interval of a job's rate, from its intervals except a partial last one."""
     if len(steps) != 1:
         return None
     own_rows = intervals.filter(pc.equal(intervals["step"], steps[0]["step"]))

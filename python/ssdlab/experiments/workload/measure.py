@@ -1,8 +1,8 @@
 """workload: runs the jobs of a fio job file, one after the other.
 
 `device/fio/reading.py` defines how options are interpreted. TARGET replaces the file's `filename`.
-If a job reads, the region of all jobs is written first, once, in order and with direct I/O. fio
-does not do this, and measures reads of unwritten extents at several times the speed of the drive.
+If a job reads, the region of all jobs is first written once, in order and with direct I/O. fio
+does not do this: its reads of unwritten extents appear several times faster than the drive is.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """The largest offset + size of the jobs."""
+        """The end of the region that the jobs use, in bytes."""
         return max(fio.job.offset_bytes + fio.job.length_bytes for fio in self.jobs)
 
     @property
     def request_bytes_max(self) -> int:
-        """The largest request of the jobs and the fill."""
+        """The largest request of the jobs or the fill, in bytes."""
         return max(FILL_BLOCK, *(fio.options.request_bytes_max for fio in self.jobs))
 
     @property
     def write_bytes(self) -> int:
-        """The fill and the writes of the jobs, at most."""
+        """The most bytes that the fill and the jobs write."""
         return self.size + sum(_write_bytes_max(fio.job) for fio in self.jobs)
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters in the manifest and the result."""
+        """The parameters for the manifest and the result."""
         return {
             "fio": self.source,
             "jobs": [fio.name for fio in self.jobs],
@@ -60,7 +60,7 @@ class Plan:
         }
 
     def work(self) -> dict[str, float]:
-        """Bytes or seconds by kind of work."""
+        """Bytes or seconds of each kind of work."""
         work = {"fill": float(self.size)}
         for fio in self.jobs:
             kind, amount = _kind(fio.job), fio.job.seconds or fio.job.amount_bytes
@@ -114,7 +114,7 @@ def plan_of(text: str, source: str, *, seed: int) -> Plan:
 
 @dataclass(frozen=True)
 class PreparedJob:
-    """A job of the file, the job that runs on this target, and the drive to run it on."""
+    """A job as in the file and as adapted to this target, and the drive to run it on."""
 
     fio: FioJob
     job: Job
@@ -138,7 +138,7 @@ def measure(session: RunSession, plan: Plan) -> None:
 
 
 def prepare_jobs(session: RunSession, plan: Plan) -> list[PreparedJob]:
-    """Adapts the jobs to the target, and opens it as each job needs.
+    """Adapts the jobs to the target, and opens the target as each job requires.
 
     Raises:
         UsageError: this target cannot run a job.
@@ -155,7 +155,7 @@ def step_of(prepared: PreparedJob, number: int, repeat: int = 0) -> Step:
 def write_region(session: RunSession, plan: Plan) -> None:
     """Writes the region if a job reads, or if the target is a new test file.
 
-    The first write to a preallocated file includes the conversion of unwritten extents.
+    Otherwise the jobs' writes to a new file would include the conversion of unwritten extents.
     """
     if session.target.test_file is not None or any(_reads(fio.job) for fio in plan.jobs):
         _fill(session, plan.size)
@@ -195,7 +195,7 @@ def _prepare(session: RunSession, fio: FioJob) -> PreparedJob:
 
 
 def _with_durable_writes(fio: FioJob) -> Job:
-    """A twin has no file to open with O_DSYNC: each write is durable (FUA) instead."""
+    """Replaces O_DSYNC by durable writes (FUA), because a twin has no file to open."""
     if not fio.options.dsync:
         return fio.job
     if isinstance(fio.job.sync, FlushEvery):

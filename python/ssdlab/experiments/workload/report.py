@@ -12,7 +12,7 @@ from ssdlab.view import Column, Method, Picture, Table, View
 from ssdlab.wording import NOTHING
 
 _PERCENTILES: Final = {"p50": 2, "p99": 100, "p999": 1000, "p9999": 10_000}
-"""One request in this many is slower than the percentile."""
+"""One in this number of requests is slower than the percentile."""
 
 
 def _table(run: Run) -> Table:

@@ -1,4 +1,4 @@
-"""Heal a whole device: rewrites in place, in device order, what its file system has in use.
+"""Heal a whole device: rewrites the ranges that its file system uses, in place, in device order.
 
 whole      heals or recovers a device, unmounted or mounted
 refusal    whether the device may be rewritten, and whether a file may hold the journal
@@ -6,7 +6,7 @@ allocated  which ranges the file system has in use, from its own tools
 windows    how ranges are grouped for measuring and rewriting; no I/O
 run        one device: measure, choose, rewrite, measure again
 drive      the device opened for direct I/O
-journal    a copy, on another drive, of what is about to be overwritten
+journal    a copy, on another drive, of the data that is about to be overwritten
 recover    after a crash: restores torn data, unless newer data may be there
 in_place   rewrites one window of an unmounted device
 frozen     rewrites one window of a mounted device, through the watchdog

@@ -31,7 +31,7 @@ _XFS_FREE: Final = re.compile(r"^ +(\d+) +(\d+) +(\d+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """A file system. `ranges` are in use, without the protected first bytes of the device.
+    """A file system: `ranges` are those in use, except the protected first bytes of the device.
 
     `log_state` is the state of XFS's log; "" for ext2, ext3 and ext4.
     """
@@ -45,10 +45,10 @@ class FileSystem:
 
 
 def read_file_system(node: Path, kind: str, *, mounted: bool = False) -> FileSystem:
-    """Reads what the file system on a device has in use; if mounted, that may change at any time.
+    """Reads which ranges a device's file system uses; if mounted, they may change at any time.
 
     Raises:
-        TargetError: its tool is missing or fails, or the file system is not clean.
+        TargetError: the tool is missing or fails, or the file system is not clean.
     """
     if kind in EXT:
         return parse_ext(_run_tool("dumpe2fs", str(node)), kind, mounted=mounted)

@@ -18,15 +18,15 @@ from ssdlab.heal.pieces import Range
 
 REQUEST_BYTES: Final = 1 << 20
 _SUPERBLOCK: Final = 4096
-"""The first bytes hold the superblock of ext2, ext3, ext4 and XFS, and for XFS also the headers of
-the first allocation group."""
+"""This many first bytes hold the superblock of ext2, ext3, ext4 and XFS, and for XFS also the
+headers of the first allocation group."""
 
 
 class DirectDevice:
-    """A block device; `exclusive` means no one else may mount or claim it (O_EXCL)."""
+    """A block device; if `exclusive`, no one else may mount or claim it (O_EXCL)."""
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
-        """Opens it for reading and writing.
+        """Opens the device for reading and writing.
 
         Raises:
             TargetError: it cannot be opened, or is in use.
@@ -40,7 +40,7 @@ class DirectDevice:
         self._buffer = memoryview(mmap.mmap(-1, WINDOW_BYTES))
 
     def read(self, window: Window) -> bytes:
-        """Reads the contents of its ranges, one after the other.
+        """Reads the window's ranges, one after the other.
 
         Raises:
             DeviceFailure: a read failed.
@@ -62,7 +62,7 @@ class DirectDevice:
     def read_timed(self, each: Range) -> tuple[float, int]:
         """Reads a range in order, one request at a time.
 
-        Returns the seconds, and the bytes in pages that are not all zeros.
+        Returns the time in seconds, and the number of bytes in pages that are not all zeros.
 
         Raises:
             DeviceFailure: a read failed.
@@ -77,7 +77,7 @@ class DirectDevice:
         return seconds, data_bytes
 
     def write(self, window: Window, content: bytes) -> None:
-        """Writes its ranges in order, then flushes.
+        """Writes the window's ranges in order, then flushes.
 
         Raises:
             DeviceFailure: a write or the flush failed.
@@ -135,7 +135,7 @@ class DirectDevice:
 
 
 def family_of(superblock: bytes) -> tuple[str, str] | None:
-    """The family, "ext" (ext2, ext3, ext4) or "xfs", and the UUID; None for any other."""
+    """The file system's family, "ext" (ext2 to ext4) or "xfs", and its UUID; None for others."""
     if superblock[:4] == b"XFSB":
         return "xfs", str(UUID(bytes=superblock[32:48]))
     if superblock[1080:1082] == b"\x53\xef":
@@ -144,13 +144,13 @@ def family_of(superblock: bytes) -> tuple[str, str] | None:
 
 
 def mount_id(superblock: bytes) -> str:
-    """Identifies a mount of an ext4: mount time, mount count, and time of the last check."""
+    """Identifies a mount of ext4 by mount time, mount count, and time of the last check."""
     ext4 = superblock[1024:]
     return (ext4[44:48] + ext4[52:54] + ext4[64:68]).hex()
 
 
 def needs_recovery(superblock: bytes) -> bool:
-    """Whether an ext4 must replay its journal: it crashed while mounted and not frozen."""
+    """Whether ext4 must replay its journal because it crashed while mounted and not frozen."""
     (incompatible,) = struct.unpack_from("<L", superblock, 1024 + 96)
     return bool(incompatible & 0x4)
 

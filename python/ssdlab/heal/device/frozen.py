@@ -53,7 +53,7 @@ def mount_on(device: BlockDevice, proc: Path = PROC, sys_: Path = SYS) -> Mount 
 
 
 def require_freezable(device: BlockDevice, mount: Mount, kind: str, journal: Path | None) -> None:
-    """Refuses a mounted file system that must not be frozen, or hides a thaw from recovery.
+    """Refuses a mount that must not be frozen, or on which recovery could not detect a thaw.
 
     Raises:
         TargetError: the reason.
@@ -104,7 +104,7 @@ def _swap_files(mount: Mount) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class MountedDevice:
-    """An open device, its mount point, its journal, and the limit of each freeze."""
+    """An open device, its mount point, its journal, and the time limit of each freeze."""
 
     device: DirectDevice
     mount_point: Path
@@ -135,7 +135,7 @@ class FrozenRewriter:
             ) from error
         paths = (mounted.mount_point, mounted.device.path, mounted.journal.path)
         arguments = (*paths, mounted.freeze_ms)
-        # In a session of its own, so that Ctrl-C and a closed terminal do not end it.
+        # The watchdog has its own session, so that Ctrl-C or a closed terminal does not end it.
         self._watchdog = subprocess.Popen(
             [sys.executable, "-m", "ssdlab.heal.device.watchdog", *map(str, arguments)],
             stdin=subprocess.PIPE,
@@ -155,7 +155,7 @@ class FrozenRewriter:
                 another program froze or thawed the file system.
         """
         for _ in range(MAX_TRIES):
-            # Otherwise the freeze would write dirty pages while other programs wait for it to end.
+            # Otherwise the freeze would write dirty pages while other programs wait for the thaw.
             sync_file_system(self._mounted.mount_point)
             kept, content = self._rewritable(window)
             if kept is None:
@@ -190,7 +190,7 @@ class FrozenRewriter:
         self.close()
 
     def _rewritable(self, window: Window) -> tuple[Window | None, bytes | None]:
-        """The part of a window that can be rewritten now, and its content, None if unreadable."""
+        """The part of a window that can be rewritten now, and its content (None if unreadable)."""
         end = window.ranges[-1].end
         excluded = kernel.free_or_metadata(self._fd, window.offset, end)
         excluded += kernel.cached_pages(self._mounted.device.fd, window.ranges)
@@ -216,7 +216,7 @@ class FrozenRewriter:
         except BrokenPipeError:
             line = ""
         if not line:
-            # Its worker and guard have exited too: all three had the other end of the pipe open.
+            # The watchdog's worker and guard have exited too: all three held the pipe open.
             flush_and_thaw(self._fd, self._mounted.device)
             raise DeviceFailure(
                 "the watchdog was killed; the file system is thawed, and no data is lost: run heal "
@@ -227,7 +227,7 @@ class FrozenRewriter:
         return answer
 
     def _rewrite_halves(self, window: Window) -> RewriteResult:
-        """Rewrites a window that exceeded the time limit in two halves."""
+        """Rewrites, in two halves, a window that exceeded the time limit."""
         if window.length <= MIN_WINDOW_BYTES:
             reason = f"it takes longer than a freeze of {self._mounted.freeze_ms} ms (--freeze)"
             return RewriteResult(0, 0, window.ranges, reason)

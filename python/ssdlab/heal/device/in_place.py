@@ -38,7 +38,7 @@ class InPlaceRewriter:
         """Rewrites a window except pages of zeros; returns after the drive has flushed it.
 
         Raises:
-            DeviceFailure: the drive or the journal's failed; the journal has what may be torn.
+            DeviceFailure: the drive or the journal's drive failed; torn data is in the journal.
         """
         try:
             content = self._device.read(window)

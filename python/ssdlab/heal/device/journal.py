@@ -1,9 +1,9 @@
 """The journal: a file on another drive with a copy of the data that is about to be overwritten.
 
-It has two slots, used alternately: a head of 64 KiB (a line of text, the SHA-256 of the JSON that
-follows, the JSON) and the data. A record is flushed before the first byte of the device is
-overwritten. The next record goes to the other slot, after the device was flushed. So if a slot is
-torn, its window was not overwritten yet, and no data is lost.
+Its two slots are used alternately. Each has a head of 64 KiB (a line of text, the SHA-256 of the
+JSON that follows, the JSON) and the data. A record is flushed before the first byte of the device
+is overwritten. The next record goes to the other slot, after the device was flushed. So if a slot
+is torn, its window was not overwritten yet, and no data is lost.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """One window: `ranges` are (offset, length), `sha256` is that of their contents in this order.
+    """One window: `ranges` are (offset, length), `sha256` hashes their contents in this order.
 
     States: "prepared", nothing was overwritten yet; "armed", the device may be torn there; "torn",
     the device failed to write it, and the file system was thawed; "done", the device has all data.
@@ -61,7 +61,7 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def window(self) -> Window:
-        """Its ranges as a window."""
+        """The record's ranges as a window."""
         return Window(tuple(Range(*each) for each in self.ranges))
 
 
@@ -69,7 +69,7 @@ class Journal:
     """The journal file, locked by one run at a time."""
 
     def __init__(self, path: Path, *, shared: bool = False) -> None:
-        """Opens or creates it, with all blocks allocated; `shared` with the run that has the lock.
+        """Opens or creates the file, with all blocks allocated; `shared`: without taking the lock.
 
         Raises:
             TargetError: it cannot be created, is not a journal, or another run has locked it.
@@ -108,7 +108,7 @@ class Journal:
             raise
 
     def records(self) -> list[tuple[Record, bytes]]:
-        """The records with their data, latest first; torn and empty slots have none."""
+        """The records with their data, latest first; torn and empty slots are left out."""
         records = [each for slot in range(SLOTS) if (each := self._read(slot)) is not None]
         return sorted(records, key=lambda each: -each[0].sequence)
 
@@ -127,7 +127,7 @@ class Journal:
             raise DeviceFailure(f"{self.path} cannot be written ({error.strerror})") from error
 
     def update(self, record: Record) -> None:
-        """Writes the head of a record whose data is already there, and flushes it.
+        """Writes the head of a record whose data is already in the slot, and flushes it.
 
         Raises:
             DeviceFailure: as `write`.

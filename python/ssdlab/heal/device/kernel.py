@@ -46,7 +46,7 @@ def freeze(fd: int) -> bool:
 
 
 def thaw(fd: int) -> bool:
-    """Thaws it; False if it was not frozen."""
+    """Thaws a file system; False if it was not frozen."""
     try:
         fcntl.ioctl(fd, _FITHAW, 0)
     except OSError as error:
@@ -57,7 +57,7 @@ def thaw(fd: int) -> bool:
 
 
 def free_or_metadata(fd: int, start: int, end: int) -> list[Range]:
-    """The ranges of a mounted file system's device, `start` to `end`, that no file's data uses.
+    """The ranges between `start` and `end` of a mounted device that no file's data uses.
 
     Raises:
         OSError: the file system does not support GETFSMAP.
@@ -88,7 +88,7 @@ def _rows(fd: int, start: int, end: int) -> list[tuple[int, ...]]:
 
 
 def cached_pages(fd: int, ranges: tuple[Range, ...]) -> list[Range]:
-    """The device's pages that stay in the page cache after POSIX_FADV_DONTNEED: metadata in use.
+    """The pages that stay in the device's page cache after POSIX_FADV_DONTNEED: metadata in use.
 
     A direct write to such a page would become a buffered one.
 

@@ -1,10 +1,10 @@
 """After a crash: restores torn data from the journal, unless newer data may be there.
 
 Each sector of a window that was being overwritten has its old bytes, the same bytes rewritten, or
-what a power cut left of them. Writing the journal's copy repairs it, unless the file system has
-written there since: then the copy would be older. So the copy is written only if the superblock
-(for XFS also the head of the log) is unchanged, byte by byte. Each of these file systems changes it
-when it is mounted for writing, repaired by a check, or thawed.
+the remains that a power cut left. Writing the journal's copy repairs the sector, unless the file
+system has written there since: then the copy would be older. So the copy is written only if the
+superblock (for XFS also the head of the log) is unchanged, byte by byte. Each of these file systems
+changes its superblock when it is mounted for writing, repaired by a check, or thawed.
 
 If it has changed, but neither this machine nor the drive has restarted (only the program was
 killed), nothing can be torn: data that differs is newer, and stays. The exception is a window that
@@ -31,7 +31,7 @@ from ssdlab.storage_stack.pseudofile import read_text
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """Windows compared, bytes restored, the last record, and whether the file system was thawed."""
+    """Windows compared, bytes restored, the last record, and whether recovery had to thaw."""
 
     compared: int = 0
     restored_bytes: int = 0
@@ -40,7 +40,7 @@ class RecoveryResult:
 
 
 def current_session(device: BlockDevice, sys: Path = SYS) -> str:
-    """A text that changes when this machine boots, or when a drive below disappears and returns."""
+    """A text that changes when this machine boots or an underlying drive disappears and returns."""
     drives = (device, *drives_under(device, sys))
     sequences = [read_text(directory_of(each, sys) / "diskseq") or "" for each in drives]
     return " ".join([read_text(PROC / "sys/kernel/random/boot_id") or "", *sequences])
@@ -54,8 +54,8 @@ def recover(
     A file system that is mounted, at `point`, is first thawed if a run left it frozen.
 
     Raises:
-        TargetError: the journal belongs to another device, or the file system was used since and
-            the bytes differ; nothing was written.
+        TargetError: the journal belongs to another device, or the file system has been used since
+            and its bytes differ; nothing was written.
         DeviceFailure: a read or write failed.
     """
     records = journal.records()
@@ -66,7 +66,7 @@ def recover(
         point is not None and last is not None and _thaw_left_frozen(device, point, last, session)
     )
     compared = restored = 0
-    # The older record first: where both have a byte, the newer one is right.
+    # The older record is restored first: where both have a byte, the newer record is right.
     for record, content in reversed(records):
         if record.state not in {"armed", "torn"}:
             continue
@@ -91,9 +91,9 @@ def recover(
 def _thaw_left_frozen(device: DirectDevice, point: Path, last: Record, session: str) -> bool:
     """Thaws the file system mounted at `point` if a run left it frozen; returns whether it did.
 
-    Because this run has the journal's lock, no other process works on the last record. If that is
-    armed, the superblock proves that the freeze is still the same one. If it is only prepared, the
-    freeze cannot be distinguished from one that another program made since.
+    Because this run has the journal's lock, no other process works on the last record. If that
+    record is armed, the superblock proves that the freeze is still the same one. If it is only
+    prepared, another program may have made the freeze since: the two cannot be told apart.
     """
     if last.state == "done" or last.session != session:
         return False
@@ -127,7 +127,7 @@ def _is_unchanged(device: DirectDevice, record: Record) -> bool:
 
 
 def _was_thawed(device: DirectDevice, record: Record) -> bool:
-    """Whether the file system was thawed after that freeze, and crashed in the same mount.
+    """Whether the file system was thawed after the record's freeze, then crashed while mounted.
 
     The window was then written and flushed before the thaw, and data that differs is newer.
     """

@@ -60,7 +60,7 @@ def kind_on(device: BlockDevice, sys: Path = SYS) -> str:
     """The file system on a device: ext2, ext3, ext4 or xfs.
 
     Raises:
-        TargetError: none, several, or another one; the message says what to do instead.
+        TargetError: it has none, several, or an unsupported one; the message says what to do.
     """
     if partitions_of(device, sys):
         raise TargetError(f"{device.node} has partitions: give one of them")
@@ -79,11 +79,11 @@ def kind_on(device: BlockDevice, sys: Path = SYS) -> str:
 def require_rewritable(
     device: BlockDevice, sys: Path = SYS, proc: Path = PROC, tables: Tables | None = None
 ) -> None:
-    """Refuses a device on layers where writing in place is not safe, or takes shared space.
+    """Refuses a device whose layers make writing in place unsafe, or allocate shared space for it.
 
     Raises:
-        TargetError: read-only, zoned, on a RAID with parity, thin, a snapshot, or on a file on a
-            copy-on-write file system.
+        TargetError: it is read-only, zoned, on a RAID with parity, thin, a snapshot, or backed by
+            a file on a copy-on-write file system.
     """
     known = read_tables() if tables is None else tables
     for layer in layers_under(device, sys, proc):

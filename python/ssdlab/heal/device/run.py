@@ -28,7 +28,7 @@ from ssdlab.heal.speed import ReadSpeedMeter
 from ssdlab.storage_stack.blockdev import BlockDevice
 
 FIRST_PART_BYTES: Final = 32 << 20
-"""After this much is rewritten, a measurement decides whether to continue."""
+"""After this many bytes are rewritten, a measurement decides whether to continue."""
 
 
 class Rewriter(Protocol):
@@ -40,7 +40,7 @@ class Rewriter(Protocol):
 
 @dataclass(frozen=True)
 class DeviceLayout:
-    """An open device: `ranges` are in use; `begin_at` is the byte where an earlier run stopped."""
+    """An open device, its `ranges` in use, and the byte `begin_at` where an earlier run stopped."""
 
     device: DirectDevice
     size_bytes: int
@@ -54,14 +54,14 @@ class DeviceSpeedMeter(ReadSpeedMeter):
     """Measures through the descriptor of an open device, which cannot be opened a second time."""
 
     def __init__(self, device: DirectDevice, progress: ProgressCallback) -> None:
-        """Measures a device that is open."""
+        """Measures an open device."""
         self._device, self._progress = device, progress
 
     def close(self) -> None:
         """Does nothing: the device stays open."""
 
     def _speed_of(self, each: Range) -> float | None:
-        """Also None if the range is mostly zeros.
+        """Speed of a range in bytes per second; None also if it is mostly zeros.
 
         A drive can return zeros from its map without reading flash. Such pieces would set the fresh
         speed, and all others would look slow.
@@ -71,7 +71,7 @@ class DeviceSpeedMeter(ReadSpeedMeter):
 
 
 def request_text(options: HealOptions) -> str:
-    """What to rewrite, for the journal: a run with the same text may continue an earlier one."""
+    """The user's request, for the journal: a later run with the same text may continue this one."""
     if options.everything:
         return "all"
     return f"{list(options.ranges)}" if options.ranges else "slow"
@@ -186,7 +186,7 @@ class DeviceHeal:
         return [piece for piece in self.before if piece.range.offset // step in numbers]
 
     def _measured(self, pieces: Sequence[Piece], label: str) -> list[Piece]:
-        """The same pieces measured now; slow ones several times, with the best reading."""
+        """Measures these pieces; rereads slow ones several times and keeps the best reading."""
         meter = self.speed_meter()
         try:
             readings = meter.measure([piece.range for piece in pieces], label)

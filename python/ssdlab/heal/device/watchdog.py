@@ -1,16 +1,16 @@
 """The watchdog: a process that freezes a file system for one window at a time, and always thaws it.
 
-`python -m ssdlab.heal.device.watchdog MOUNT DEVICE JOURNAL LIMIT_MS`: reads records, as JSON
-lines, that are prepared in the journal, and answers each with one line. For each it forks a worker.
-The worker freezes, checks that the whole window is still in use, arms the record with the content
-that is there now, writes, flushes and thaws. If the worker has not exited after the limit, the
+`python -m ssdlab.heal.device.watchdog MOUNT DEVICE JOURNAL LIMIT_MS` reads, as JSON lines, records
+that are prepared in the journal, forks a worker for each, and answers each with one line. The
+worker freezes, checks that the whole window is still in use, arms the record with the window's
+present content, writes, flushes and thaws. If the worker has not exited after the limit, the
 watchdog kills it and thaws.
 
 Why a separate worker: no write may reach the device after the thaw, because a file may have newer
-data there by then. A process that was killed and waited for cannot write any more; a stopped or
-slow one could. So the thaw waits for writes that the drive has already received, even beyond the
-limit. If the heal program exits, the watchdog finishes its window and exits. If the watchdog dies,
-the worker finishes and thaws.
+data there by then. A process that was killed and reaped cannot write any more; a stopped or slow
+one could. So the thaw waits for writes that the drive has already received, even beyond the limit.
+If the heal program exits, the watchdog finishes its window and exits. If the watchdog dies, the
+worker finishes and thaws.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ class Guard:
     """Starts the guard process, and sends it messages.
 
     The guard thaws if the watchdog and its worker are killed at the same time. It reads a pipe to
-    which both write what they are about to do. At the end of the pipe both have exited, and their
-    writes have ended: a killed process waits for its direct I/O before its descriptors are closed.
+    which both write what they are about to do. At end of file both have exited, and their writes
+    have ended: a killed process waits for its direct I/O before its descriptors are closed.
     If they exited during a freeze, the guard thaws. Then it marks their record in the journal as
     done, so that a recovery need not decide whether later data is newer.
 
-    It runs in a session of its own, so that signals to the watchdog's process group or from the
-    terminal do not reach it, and the OOM killer spares it. If all processes of the heal are killed,
-    or a whole control group, the file system stays frozen until `--recover` thaws it.
+    The guard runs in a session of its own, so that signals to the watchdog's process group or from
+    the terminal do not reach it, and the OOM killer spares it. If all processes of the heal or
+    their control group are killed, the file system stays frozen until `--recover` thaws it.
     """
 
     def __init__(self, fd: int, device: DirectDevice, journal: Journal) -> None:
-        """Forks it; `fd` is a directory of the file system, `device` the device below."""
+        """Forks the guard; `fd` is a directory of the file system, which is on `device`."""
         read_end, self._write_end = os.pipe()
         self.process = os.fork()
         if self.process == 0:
@@ -79,7 +79,7 @@ class Guard:
         os.close(read_end)
 
     def freezing(self, sequence: int) -> None:
-        """Says that a freeze for this record comes next.
+        """Tells the guard that a freeze for this record comes next.
 
         Raises:
             BrokenPipeError: the guard has exited, so nothing may be frozen.
@@ -87,15 +87,15 @@ class Guard:
         os.write(self._write_end, _MESSAGE.pack(_FREEZING, sequence))
 
     def flushed(self, sequence: int) -> None:
-        """Says that nothing is frozen, and the drive has all data of this record."""
+        """Tells the guard that nothing is frozen, and the drive has all data of this record."""
         self._send(_FLUSHED, sequence)
 
     def finished(self) -> None:
-        """Says that nothing is frozen, and the journal has the final state of the record."""
+        """Tells the guard that nothing is frozen, and the journal has the record's final state."""
         self._send(_FINISHED, 0)
 
     def close(self) -> None:
-        """Ends the process, so that it no longer has the file system open."""
+        """Ends the guard, so that it no longer has the file system open."""
         os.close(self._write_end)
         os.waitpid(self.process, 0)
 
@@ -173,7 +173,7 @@ class Watchdog:
             self._run_worker(record)
         end = self._wait_for_worker(worker, record)
         if end in {"done", "late"}:
-            # A late worker wrote the same bytes; from now on, other programs may write newer ones.
+            # A late worker wrote the same bytes; from now on other programs may write newer bytes.
             self.device.flush()
             self.journal.mark_done(record.sequence)
         self.guard.finished()

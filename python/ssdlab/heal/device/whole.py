@@ -40,7 +40,7 @@ METHOD_MOUNTED: Final = "in place, frozen by turns"
 
 @dataclass(frozen=True)
 class _OpenDevice:
-    """A device that passed all checks, opened; `mount` is None if it is not mounted."""
+    """An open device that passed all checks; `mount` is None if it is not mounted."""
 
     direct: DirectDevice
     device: BlockDevice
@@ -51,11 +51,11 @@ class _OpenDevice:
 def heal_device(path: Path, options: DeviceOptions, progress: ProgressCallback) -> FileOutcome:
     """Rewrites in place the parts of a device that are in use and slow, or that the user chose.
 
-    First repairs what a crash of an earlier run with the same journal has torn.
+    First repairs data torn by a crash of an earlier run with the same journal.
 
     Raises:
-        TargetError: the device must not be rewritten, or the journal cannot be there.
-        DeviceFailure: the drive or the journal's drive failed; the journal has what may be torn.
+        TargetError: the device must not be rewritten, or the journal's path cannot be used.
+        DeviceFailure: the drive or the journal's drive failed; torn data is in the journal.
     """
     with _os_errors_reported(path, options.journal):
         return _heal_device(path, options, progress)
@@ -83,10 +83,10 @@ def _heal_device(path: Path, options: DeviceOptions, progress: ProgressCallback)
 
 
 def recover_device(path: Path, journal: Path) -> RecoveryResult:
-    """Repairs what a crash has torn, thaws what a run left frozen, and removes the journal.
+    """Repairs data torn by a crash, thaws a file system left frozen, and removes the journal.
 
     Raises:
-        TargetError: as `recover`, or the device is in use otherwise, or the journal does not exist.
+        TargetError: as `recover`, or another program uses the device, or there is no journal.
         DeviceFailure: a read or write failed.
     """
     with _os_errors_reported(path, journal):
@@ -130,7 +130,7 @@ def identity_of(direct: DirectDevice, device: BlockDevice) -> Identity:
     """The file system and device that a journal belongs to.
 
     Raises:
-        TargetError: no file system that can be rewritten in place.
+        TargetError: it has no file system that can be rewritten in place.
     """
     family = family_of(direct.superblock())
     if family is None:
@@ -220,7 +220,7 @@ def _layout(opened: _OpenDevice, result: FileOutcome) -> DeviceLayout:
 
 
 def _continued(layout: DeviceLayout, recovered: RecoveryResult, request: str) -> DeviceLayout:
-    """The layout, beginning where the last window of a run with the same request ended."""
+    """The layout, beginning where an earlier run with the same request ended its last window."""
     last = recovered.last
     if last is None or last.request != request or last.state == "prepared":
         return layout

@@ -14,10 +14,10 @@ from typing import Final
 from ssdlab.heal.pieces import Range, merge, split_at_grid, total_bytes
 
 WINDOW_BYTES: Final = 4 << 20
-"""The largest amount that is read, journaled and written at once; windows start at multiples."""
+"""At most this many bytes are read, journaled and written at once; windows start at multiples."""
 PROTECTED_BYTES: Final = 64 << 10
 """The first bytes of a device are never rewritten. The superblock there shows whether the file
-system was in use since the journal was written, so it must not be torn itself."""
+system was used after the journal was written, so it must not be torn itself."""
 PAGE_BYTES: Final = 4096
 """Pages of zeros are skipped: they may be trimmed or unwritten, and a write would occupy flash."""
 _ZEROS: Final = bytes(PAGE_BYTES)
@@ -25,7 +25,7 @@ _ZEROS: Final = bytes(PAGE_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Ranges that are rewritten together, all within one `WINDOW_BYTES` of the device."""
+    """Ranges that are rewritten together, all within one aligned `WINDOW_BYTES` of the device."""
 
     ranges: tuple[Range, ...]
 
@@ -36,7 +36,7 @@ class Window:
 
     @property
     def length(self) -> int:
-        """Bytes in its ranges."""
+        """Sum of its ranges' lengths."""
         return total_bytes(self.ranges)
 
 
@@ -71,9 +71,9 @@ def measurable_pieces(allocated: Iterable[Range], piece_bytes: int, size_bytes: 
 
 
 def drop_zero_pages(window: Window, content: bytes) -> tuple[Window | None, bytes]:
-    """The window and its content without pages of zeros; None if nothing else is in it.
+    """The window and its content without pages of zeros; None if all its pages are zeros.
 
-    `content` is that of the window's ranges, one after the other.
+    `content` has the contents of the window's ranges, one after the other.
     """
     kept: list[Range] = []
     parts: list[bytes] = []

@@ -2,10 +2,10 @@
 
 The kernel grants a write lease (fcntl F_SETLEASE) only if no other program has the file open or
 mapped. A program that opens it later waits; heal notices that and gives up. The copy and the file
-exchange their names atomically (renameat2 RENAME_EXCHANGE). The old file is removed only if still
-no program has opened it. The copy has the same content with its holes, preallocated space, owner,
+exchange their names atomically (renameat2 RENAME_EXCHANGE). The old file is removed only if no
+program has opened it by then. The copy has the same content, holes, preallocated space, owner,
 mode, times, extended attributes, ACLs and chattr attributes. Trap: XFS itself also preallocates
-beyond the end for a while; only what a program preallocated is kept (FS_XFLAG_PREALLOC,
+beyond the end for a while; only space that a program preallocated is kept (FS_XFLAG_PREALLOC,
 ioctl_xfs_fsgetxattr(2)).
 """
 
@@ -41,7 +41,7 @@ _COPIED_FLAGS: Final = 0x80_00C8  # sync, nodump, noatime, no copy on write
 _SIGNALS: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 COPY_BYTES: Final = 1 << 20
 GRACE_S: Final = 0.2
-"""A program that looked up the old file just before the exchange has met its lease by then."""
+"""By then, a program that looked up the old file just before the exchange has met its lease."""
 
 
 class FileInUse(Exception):  # noqa: N818 -- not an error: the file is left unchanged
@@ -248,7 +248,7 @@ def _preallocate(fd: int, offset: int, length: int) -> None:
 
 
 def _copy_metadata(fd: int, copy: int, status: os.stat_result) -> None:
-    """Copies owner, mode, extended attributes and flags, and last the times."""
+    """Copies owner, mode, extended attributes and flags, and finally the times."""
     os.fchown(copy, status.st_uid, status.st_gid)
     os.fchmod(copy, stat.S_IMODE(status.st_mode))
     for name in os.listxattr(fd):

@@ -4,8 +4,8 @@ The kernel copies page by page through the page cache, and exchanges each page's
 transaction that orders the data first (fs/ext4/move_extent.c). A concurrent writer or a power cut
 therefore finds the old blocks or the new ones, never a mixture. Trap: if a folio of many pages is
 in the page cache, each page after the first waits for a forced journal commit (measured: 11 ms a
-page, 16 MiB in 33 s). Dropped from the cache first, the range is read back as single pages, and
-16 MiB take 0.1 s.
+page, 16 MiB in 33 s). If the range is first dropped from the cache, it is read back as single
+pages, and 16 MiB take 0.1 s.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _MOVE_EXT: Final = 0xC028660F  # _IOWR('f', 15, struct move_extent)
 _ARGUMENT: Final = struct.Struct("=LLQQQQ")  # reserved, donor, from, to, count, moved: in blocks
 _WRITE_AND_WAIT: Final = 7  # SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE, _WAIT_AFTER
 MAX_FOLIO_BYTES: Final = 8 << 20
-"""Of ext4 with 4 KiB blocks (Linux 6.16)."""
+"""The largest folio of ext4 with 4 KiB blocks (Linux 6.16)."""
 STEP_BYTES: Final = 1 << 20
-"""Bytes moved by one call: few, so that few pages return to the cache before they are moved."""
+"""Bytes that one call moves: few, so that few pages return to the cache before they are moved."""
 MAX_TRIES: Final = 4
 RETRY_DELAY_S: Final = 0.02
 
@@ -96,7 +96,7 @@ class MoveExtents:
     def _drop_from_cache(self, part: Range, folio: int) -> None:
         """Writes a range back, without a journal commit, and drops it from the page cache.
 
-        Extended to multiples of `folio` bytes: the kernel only drops folios that are fully inside.
+        It is extended to multiples of `folio`: the kernel only drops folios that are fully inside.
         """
         start = part.offset // folio * folio
         length = -(-part.end // folio) * folio - start
@@ -108,7 +108,7 @@ class MoveExtents:
         os.posix_fadvise(self._fd, start, length, os.POSIX_FADV_DONTNEED)
 
     def _move(self, part: Range, donor: int) -> tuple[int, int]:
-        """Makes one call; returns the bytes moved, and the errno or 0."""
+        """Calls EXT4_IOC_MOVE_EXT once; returns the bytes moved, and the errno or 0."""
         first, count = part.offset // self._block, -(-part.length // self._block)
         argument = bytearray(_ARGUMENT.pack(0, donor, first, first, count, 0))
         code = 0

@@ -27,7 +27,7 @@ class RewriteResult:
     """The result of rewriting one range.
 
     `moved_bytes` have new blocks. `written_bytes` went to the drive: more, if a concurrent writer
-    made a second copy necessary. `left` has the parts that keep their old blocks, `reason` why.
+    made a second copy necessary. `left` has the parts that keep their old blocks; `reason`: why.
     """
 
     moved_bytes: int
@@ -110,7 +110,7 @@ class Donor:
     def allocate_for(self, fd: int, part: Range, offset: int) -> bool:
         """Allocates blocks at `offset` for a part of a file; False if they are too fragmented.
 
-        They are not if they have at most as many fragments as the file's own blocks, or large ones.
+        At most as many fragments as the file's own blocks have, or large fragments, are accepted.
 
         Raises:
             OSError: ENOSPC.

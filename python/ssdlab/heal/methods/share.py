@@ -2,10 +2,10 @@
 
 FIDEDUPERANGE locks both files, compares the ranges byte by byte, and shares them in one transaction
 only if they are equal. A write since the copy makes them differ, and that part is copied again. So
-it needs neither a freshness check nor a lease, and it works on a part of a file (an extent exchange
-fails for the whole file after any write to it). The donor's blocks are freed immediately
-afterwards, so that the blocks belong to the file alone. The copy is on the drive before it is
-shared: a power cut finds the old blocks or the new ones. Source: ioctl_fideduperange(2).
+this method needs neither a freshness check nor a lease, and it works on a part of a file (an extent
+exchange fails for the whole file after any write to it). The donor gives up its blocks immediately
+afterwards, so that they belong to the file alone. The copy is on the drive before it is shared: a
+power cut finds the old blocks or the new ones. Source: ioctl_fideduperange(2).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SOURCE: Final = struct.Struct("=QQHHL")  # offset, length, count of targets, re
 _TARGET: Final = struct.Struct("=qQQlL")  # descriptor, offset, bytes shared, status, reserved
 _DIFFERS: Final = 1
 RETRY_BYTES: Final = (1 << 20, 1 << 20, 128 << 10, 128 << 10, 64 << 10, 64 << 10)
-"""Part sizes, one per try: data that differs is copied again and shared in these parts."""
+"""Part size for each try: data that differs is copied again and shared in parts of this size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Share:
     def _share_ranges(
         self, copies: list[CopiedRange], donor: Donor, part_bytes: int
     ) -> list[Range]:
-        """Shares what is still equal, a whole range if possible; returns what differs."""
+        """Shares data that is still equal, whole ranges if possible; returns ranges that differ."""
         differing = []
         for copy in copies:
             if self._share_range(copy, donor.fd):
@@ -148,7 +148,7 @@ class Share:
             )
             fcntl.ioctl(donor, _FIDEDUPERANGE, argument, True)
             _, _, shared, status, _ = _TARGET.unpack_from(argument, _SOURCE.size)
-            # EINVAL: the file's length has changed, so its last block is another one.
+            # EINVAL: the file's length has changed, so a different block is the last one.
             if status in (_DIFFERS, -errno.EINVAL):
                 return False
             if status < 0:

@@ -10,15 +10,15 @@ from ssdlab.device import HostLoad
 from ssdlab.warning import Warn
 
 FOREIGN_CORES: Final = 0.5
-"""CPUs that other programs may use, as the mean over a phase, without a warning.
+"""The mean number of CPUs that other programs may use in a phase without a warning.
 
 On a virtual disk other programs slowed 4 KiB reads at queue depth 1 by up to 40 %. In such runs
 they used about one CPU, in undisturbed runs 0.00 to 0.02: half a CPU separates the two.
 """
 STOLEN_CORES: Final = 0.05
-"""Share of one CPU that the hypervisor may withhold: reads are measurably slower from 5 % on.
+"""Share of one CPU that the hypervisor may withhold: from 5 % on, reads are measurably slower.
 
-A share of one CPU, not of all: the one that waits for the drive is the one that is late.
+It is a share of one CPU, not of all, since only the CPU that waits for the drive matters.
 """
 LEAST_S: Final = 0.5
 """Shorter phases are not checked: the kernel counts CPU time in steps of 0.01 s per CPU."""

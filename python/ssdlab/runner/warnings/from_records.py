@@ -20,7 +20,7 @@ from ssdlab.warning import Warn
 
 MIB: Final = 1 << 20
 HALF: Final = 0.5
-"""Above this share of the engine's or CPU's maximum, that maximum may limit the result."""
+"""Above this share of its maximum, the I/O engine or a CPU may limit the result."""
 NOPS: Final = 1_000_000
 ENGINE_CHECK_RATE: Final = 100_000
 """Requests/s below which io_uring is never the limit, so that its maximum is not measured."""
@@ -30,7 +30,7 @@ POINTS: Final = 48
 """Points at which a step's throughput is sampled; a step with fewer intervals is not checked."""
 NEAR_LIMIT_K: Final = 5.0
 HOT_C: Final = 70.0
-"""For drives that report no limit: client drives begin to throttle between 70 and 85 degrees."""
+"""Temperature limit if a drive reports none: client drives begin to throttle at 70 to 85 C."""
 _PREPARATION: Final = frozenset({"fill", "flush", "rest", "trim"})
 _PERCENTILE: Final = re.compile(r"(.*_us)_(p[0-9]+)")
 
@@ -42,8 +42,8 @@ def check_recording(
 ) -> None:
     """Warns about a run from its records; `link_bytes_per_s` is None if the speed is unknown.
 
-    `measure_engine` allows to measure the maximum rate of io_uring (well below a second), which
-    is recorded as an observation. Checks of the host skip steps of twins.
+    `measure_engine` allows measuring the maximum rate of io_uring (well below a second), which is
+    recorded as an observation. Checks of the host skip steps of twins.
     """
     tables = recording.tables()
     steps = [_with_decoded_job(row) for row in tables["steps"].to_pylist()]
@@ -82,7 +82,7 @@ def _percentile_name(name: str) -> str:
 
 
 def _with_decoded_job(row: dict[str, Any]) -> dict[str, Any]:
-    """A step with its job decoded; {} for old runs that recorded none."""
+    """A step with its job decoded; the job is {} in old runs that recorded none."""
     text = row.get("job")
     return {**row, "job": {} if text is None else msgspec.json.decode(text)}
 
@@ -96,7 +96,7 @@ def _threads(row: Row) -> int:
 
 
 def _measured(steps: Iterable[Row]) -> list[Row]:
-    """Steps on a real clock, without preparation."""
+    """The steps on a real clock, except those that prepare the target."""
     return [
         row
         for row in steps
@@ -159,7 +159,7 @@ def _check_link(steps: list[dict[str, Any]], link_bytes_per_s: float, warn: Warn
 
 
 def _check_cliffs(intervals: pa.Table, steps: list[dict[str, Any]], warn: Warn) -> None:
-    """Warns about the first sequential write whose throughput fell: its mean is not meaningful."""
+    """Warns about the first sequential write whose throughput fell, since its mean means little."""
     for row in steps:
         job = row["job"]
         sequential = job.get("pattern", "sequential") == "sequential"

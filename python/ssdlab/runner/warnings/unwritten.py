@@ -55,7 +55,7 @@ class Coverage:
 
 
 def _accessed(job: Job, done_bytes: int) -> list[Range]:
-    """The ranges that a job accessed up to where it stopped; all of the region if random."""
+    """The ranges that a job accessed before it stopped; the whole region if random."""
     if isinstance(job.pattern, Extents):
         return [(offset, offset + length) for offset, length in job.pattern.list]
     length = job.length_bytes

@@ -3,7 +3,7 @@
 Source: Documentation/ABI/testing/sysfs-bus-pci (current_link_speed, current_link_width), sysfs-ata
 (sata_spd), sysfs-bus-usb (speed); hwmon: Documentation/hwmon/sysfs-interface, drivetemp, and the
 NVMe driver's own sensors. Link speeds account for the line code (8b/10b, 128b/130b) but not for
-protocol overhead: an upper bound of throughput.
+protocol overhead, so they are upper bounds of the throughput.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ssdlab.storage_stack.blockdev import SYS, BlockDevice, directory_of
 from ssdlab.storage_stack.pseudofile import read_int, read_text
 
 _PCIE_CODE_RATE: Final = {2.5: 0.8, 5.0: 0.8}
-"""Code rate by GT/s: 8b/10b up to 5 GT/s; faster links use 128b/130b."""
+"""Code rate by line rate in GT/s: 8b/10b up to 5 GT/s; faster links use 128b/130b."""
 _NUMBER: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)")
 _SENSORS: Final = ("hwmon*", "hwmon/hwmon*", "device/hwmon/hwmon*")
-"""Sensors below a drive's `device`: of nvme, drivetemp, and nvme before Linux 5.15."""
+"""Sensor directories in a drive's `device`: nvme, drivetemp, and nvme before Linux 5.15."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def best_link_bytes_per_s(device: BlockDevice, sys: Path = SYS) -> float | None:
     """The highest link speed that the drive and its port both support; None if not known."""
     directory = _disk_directory(device, sys)
     if device.transport == "nvme":
-        # The lower maximum of the drive's function and the port above it.
+        # The lower of two maxima: that of the drive's PCIe function and that of its port.
         return min(islice(_pcie_speeds(directory, "max"), 2), default=None)
     if device.transport == "sata":
         return _sata(directory, sys, "hw_sata_spd_limit")

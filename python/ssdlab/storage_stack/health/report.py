@@ -113,7 +113,7 @@ def _nvme_cache_is_on(device: BlockDevice, run: Runner) -> bool | None:
 
 
 def _numeral(value: Any) -> int | None:
-    """An integer, or the text of one: 1, "0x00000001"."""
+    """An integer from a JSON number or a text: 1 from 1 or "0x00000001"."""
     try:
         return int(value, 0) if isinstance(value, str) else _int(value)
     except ValueError:
@@ -121,7 +121,7 @@ def _numeral(value: Any) -> int | None:
 
 
 def _flash_bytes(counters: WriteCounters, device: BlockDevice, run: Runner) -> int | None:
-    """Flash writes of the OCP log, else host writes times media / host of the endurance group."""
+    """Flash writes from the OCP log, else host writes x media / host of endurance group 1."""
     if counters.flash_bytes is not None:
         return counters.flash_bytes
     command = ("nvme", "endurance-log", str(device.node), "--group-id=1", "-o", "json")
@@ -163,7 +163,7 @@ def _ata_health(report: dict[str, Any], device: BlockDevice, run: Runner) -> Hea
 
 
 def _ata_wear(report: dict[str, Any], table: dict[str, Any]) -> float | None:
-    """Percent of the rated endurance: a standard ATA or SCSI page, else a vendor's attribute."""
+    """Percent of rated endurance used, from a standard ATA or SCSI page or a vendor attribute."""
     wear = _number(get(report, "endurance_used", "current_percent"))
     if wear is not None:
         return wear

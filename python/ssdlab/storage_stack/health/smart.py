@@ -22,7 +22,7 @@ _NVME_UNIT: Final = 512_000  # NVMe base specification: 1000 units of 512 bytes
 _PAGE: Final = 16 * KIB  # assumed: of page counters only the ratio matters
 _TIMEOUT_S: Final = 20.0
 
-# Attributes and the bytes per count; the first one that the drive has is used.
+# Attributes, each with its bytes per count; the first one that the drive reports is used.
 _HOST: Final = (
     ("Host_Program_Page_Count", _PAGE),
     ("Host_Writes_32MiB", 32 * MIB),
@@ -148,7 +148,7 @@ def get(value: Any, *names: str) -> Any:
 
 
 def parse_json_object(text: str | None) -> dict[str, Any] | None:
-    """The JSON object in `text`; None if it is something else."""
+    """The JSON object in `text`; None if `text` is not one."""
     try:
         value = msgspec.json.decode(text) if text else None
     except msgspec.DecodeError:

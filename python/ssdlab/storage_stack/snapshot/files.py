@@ -1,6 +1,6 @@
 """Layout and age of files as records; the largest files of a directory.
 
-Read-only: dirty pages are not written back, so data without an address yet is not counted.
+Read-only: dirty pages are not written back, so data that has no address yet is not counted.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _FLAG_NAMES: Final = (
 def largest(directory: Path, count: int, seconds: float) -> tuple[list[Path], bool]:
     """The `count` largest readable files below a directory, on its file system, largest first.
 
-    Also whether the search was complete: it stops after `seconds`. Does not follow links. Compares
-    allocated bytes, since a sparse file may have a large size and no data.
+    Also returns whether the search was complete: it stops after `seconds`. Does not follow links.
+    Compares allocated bytes, since a sparse file may have a large size and no data.
     """
     sizes: list[tuple[int, str]] = []
     inodes: set[int] = set()

@@ -47,7 +47,7 @@ _MEMORY: Final = re.compile(r"^MemTotal:\s+(\d+) kB", re.MULTILINE)
 
 
 class Sizes(NamedTuple):
-    """Bytes of a file system: block size, total, free for ordinary users."""
+    """Sizes of a file system in bytes: block size, total, free for ordinary users."""
 
     block: int
     total: int
@@ -55,7 +55,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(mount_point: Path) -> Sizes | None:
-    """From statvfs; None on error."""
+    """The sizes that statvfs returns; None on error."""
     try:
         stat = os.statvfs(mount_point)
     except OSError:
@@ -70,7 +70,7 @@ def is_installed(program: str) -> bool:
 
 @dataclass(frozen=True)
 class Probes:
-    """Programs and system calls besides /sys and /proc; for a captured machine, pass others."""
+    """Sources other than /sys and /proc; replace them to examine a captured machine."""
 
     as_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     kernel: str = field(default_factory=platform.release)
@@ -169,7 +169,7 @@ def _mounts_and_devices(target: str, roots: Roots) -> tuple[list[Mount], list[Bl
 
 
 def _mounts_on(device: BlockDevice, roots: Roots) -> tuple[list[Mount], list[BlockDevice]]:
-    """The mounts on a device, each file system once; if it has none, only the device."""
+    """Mounts on a device (each file system once) and their devices, or no mounts and the device."""
     mounts: dict[tuple[str, str, int, int], Mount] = {}
     tops: list[BlockDevice] = []
     for mount in read_mounts(roots.proc):

@@ -1,12 +1,12 @@
 """Whether a block device passes discards, and how many bytes were discarded on it.
 
-By its queue limits and its kind. Source: Documentation/ABI/stable/sysfs-block (discard_max_bytes: 0
-means no discards; root may set it below discard_max_hw_bytes), Documentation/admin-guide/md.rst,
-drivers/scsi/sd.c. `discard_zeroes_data` is always 0 since Linux 4.12.
-`write_zeroes_unmap_max_bytes` (Linux 6.17) is above 0 only if the device guarantees zeros.
+Decided by the queue limits and the kind of device. Source: Documentation/ABI/stable/sysfs-block
+(discard_max_bytes: 0 means no discards; root may set it below discard_max_hw_bytes),
+Documentation/admin-guide/md.rst, drivers/scsi/sd.c. `discard_zeroes_data` is always 0 since Linux
+4.12. `write_zeroes_unmap_max_bytes` (Linux 6.17) is above 0 only if the device guarantees zeros.
 
-Bytes: Documentation/block/stat.rst: field 14 is sectors discarded, of 512 bytes. It counts the
-requests of all programs that reached the driver, not what the device did with them.
+Discarded bytes: field 14 of Documentation/block/stat.rst, in sectors of 512 bytes. It counts all
+requests that reached the driver, from any program, not what the device did with them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _partition(device: BlockDevice) -> str:
 
 
 def _is_limited_by_below(device: BlockDevice, below: Sequence[BlockDevice]) -> bool:
-    """Device-mapper supports discards if all of its devices do, md if any does."""
+    """Whether devices below prevent discards: one is enough for device-mapper, md needs all."""
     if device.transport not in _COMPOSED or not below:
         return False
     without = [lower.discard_max == 0 for lower in below]
@@ -110,7 +110,7 @@ def _by_limits(device: BlockDevice, roots: Roots) -> tuple[Passes, str]:
 
 
 def _why_none(device: BlockDevice, directory: Path, roots: Roots) -> str:
-    """Why a device of this kind has no discards, with the remedy if there is one."""
+    """Why a device of this kind does not support discards, with the remedy if there is one."""
     if device.transport == "md":
         return _array(directory, roots)
     if device.transport in _NO_DISCARDS:
@@ -172,7 +172,7 @@ def _scsi(directory: Path) -> list[str]:
 
 
 def _ata(directory: Path) -> list[str]:
-    """libata's state: unsupported, unqueued, queued, forced_unsupported or forced_unqueued."""
+    """libata's TRIM state: unsupported, unqueued, queued, forced_unsupported or forced_unqueued."""
     for parent in directory.parents:
         if parent.name[:3] == "ata" and parent.name[3:].isdigit():
             texts = [read_text(path) for path in parent.glob("link*/dev*/ata_device/dev*/trim")]
@@ -193,7 +193,7 @@ def discarded_bytes(device: BlockDevice, sys: Path = SYS) -> int | None:
 
 
 def used_bytes(device: BlockDevice, sys: Path = SYS) -> int | None:
-    """Bytes allocated: of a loop device's backing file, or an NVMe namespace's utilisation (NUSE).
+    """Bytes allocated to a loop device's backing file or to an NVMe namespace (NUSE).
 
     None for other devices, or if the file cannot be read. A drive may always report its capacity
     (NUSE equals NCAP), and may update the value late.

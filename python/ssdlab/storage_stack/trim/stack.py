@@ -35,7 +35,7 @@ DISCARDING: Final = frozenset(
 
 
 def trim_layers_of_mount(mount: Mount, roots: Roots = LIVE) -> tuple[TrimLayer, ...]:
-    """The schedule, the file system, and each device under it once, depth first."""
+    """The layers: the schedule, the file system, and each device under it once, depth first."""
     layers = [schedule_layer(mount, roots), file_system_layer(mount)]
     visited: set[str] = set()
     for device in devices_of_mount(mount, roots.sys):
@@ -145,7 +145,7 @@ def _timer_is_enabled(etc: Path) -> bool:
 def _skipped_by_timer(mount: Mount, etc: Path) -> str:
     """Why the timer's fstrim skips this mount, or "".
 
-    It trims the entries of fstab, or all mounts if fstab has no entries (fstrim --listed-in).
+    fstrim trims the entries of fstab, or all mounts if fstab has no entries (fstrim --listed-in).
     """
     text = read_text(etc / "fstab") or ""
     lines = [line.split() for line in text.splitlines() if line.strip()[:1] not in {"", "#"}]

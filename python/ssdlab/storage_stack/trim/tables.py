@@ -1,9 +1,9 @@
 """Device-mapper tables: discard options and data offsets, which sysfs does not show.
 
 Source: Documentation/admin-guide/device-mapper/dm-crypt.rst, linear.rst, thin-provisioning.rst.
-`dmsetup table` prints keys as zeros, and this module keeps only a list of known words. It adds
-`starts=N`: the data of a LUKS container or of a segment of a logical volume begins at byte N of the
-device below.
+`dmsetup table` prints keys as zeros, and this module keeps only known words. It adds `starts=N`:
+the data of a LUKS container or of a segment of a logical volume begins at byte N of the device
+below.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def data_starts(words: Iterable[str]) -> tuple[int, ...]:
 
 
 def _data_start(words: list[str]) -> int | None:
-    """Bytes; from `crypt CIPHER KEY IV_OFFSET DEVICE OFFSET ...` or `linear DEVICE OFFSET`."""
+    """The byte offset in `crypt CIPHER KEY IV_OFFSET DEVICE OFFSET` or `linear DEVICE OFFSET`."""
     at = {"crypt": 5, "linear": 2}.get(words[0])
     if at is None or len(words) <= at or not words[at].isdecimal():
         return None
