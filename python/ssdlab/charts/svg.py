@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Without a writable home directory matplotlib warns and uses a temporary cache.
 logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
-# role: (light, dark). Light values differ, because each stands for its role in the drawing.
+# role: (light, dark). Light values differ, because each has its own role in the drawing.
 PALETTE: Final = {
     "ink": ("#17212b", "#e9eef3"),
     "muted": ("#566371", "#a3b0bd"),

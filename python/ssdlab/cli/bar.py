@@ -14,7 +14,7 @@ from ssdlab.units import format_duration
 
 LINE_EVERY_S = 0.5
 RESERVED_COLUMNS = 40
-"""Reserved for the bar, the percentage and the time left, beside a long title or label."""
+"""Reserved for the bar, the percentage and the time left, next to a long title or label."""
 
 
 @contextlib.contextmanager

@@ -96,7 +96,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     `read_share` and `trim_share` are the shares of reads and trims; the other requests are `op`.
     `block_mix` has lengths and weights and replaces `block_bytes`. The job ends after
     `amount_bytes` or `seconds` (of the drive's clock), whichever comes first. The pattern
-    `random_once` visits each block once in random order before it starts over. `hint` tells the
+    `random_once` visits each block once in random order before it starts over. `hint` informs the
     drive that each write continues the previous one (`append`), that each replaces data
     (`overwrite`), or that all belong to a stream; twins use it (`ftl.placement`), real drives do
     not get it. Each thread has its own queue of `queue_depth`, and an equal share of amount and

@@ -155,7 +155,7 @@ def twins_of(table: str) -> list[str]:
 
 
 def compare_twin(table: str, twin: str) -> list[PublishedValue]:
-    """Measures a twin, and returns its values beside the published values of the drive.
+    """Measures a twin, and returns its values next to the published values of the drive.
 
     Raises:
         KeyError: the table does not have this drive.
@@ -268,7 +268,7 @@ _COMPARE: Final[dict[str, Callable[[Mapping[str, Any]], list[PublishedValue]]]] 
 
 
 STORED: Final = "held.toml"
-"""File beside the tables with the mean and the worst error of each twin in each table."""
+"""File next to the tables with the mean and the worst error of each twin in each table."""
 
 
 @dataclass(frozen=True)

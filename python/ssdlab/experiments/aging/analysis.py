@@ -19,7 +19,7 @@ from ssdlab.stats.interval import ratio_interval
 from ssdlab.units import format_duration
 
 COLUMNS: Final = Columns(("written_mib",), ("read_s",), {"read_s": "read_s_all"})
-"""The columns by which `compare` matches and compares the rows of two runs."""
+"""The columns that `compare` matches and compares between two runs."""
 SLOWDOWN_MIN: Final = 1.05
 """Smaller ratios count as no slowdown: repeated reads of an idle drive differ by a few per cent."""
 RECOVERY_MIN: Final = 0.5

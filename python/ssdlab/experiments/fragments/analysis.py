@@ -18,7 +18,7 @@ from ssdlab.records import Finding
 from ssdlab.stats.interval import median_ratio_interval, ratio_interval
 
 COLUMNS: Final = Columns(("degree", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
-"""The columns by which `compare` matches and compares the rows of two runs."""
+"""The columns that `compare` matches and compares between two runs."""
 SLOWDOWN_MIN: Final = 1.1
 """Smaller ratios count as no slowdown: repeats differ by a few per cent."""
 CONFLICTS: Final = "die conflicts"

@@ -29,7 +29,7 @@ COLUMNS: Final = Columns(
     ("read_mib_per_s", "write_mib_per_s", "sync_us_p50"),
     {"write_mib_per_s": "write_mib_per_s_all"},
 )
-"""The columns by which `compare` matches and compares the rows of two runs."""
+"""The columns that `compare` matches and compares between two runs."""
 MIB: Final = 1 << 20
 PROGRAM_US: Final = 75.0
 """Program time of the fastest flash sold (XL-FLASH)."""

@@ -11,7 +11,7 @@ from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 
 COLUMNS: Final = Columns(("unit_kib", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
-"""The columns by which `compare` matches and compares the rows of two runs."""
+"""The columns that `compare` matches and compares between two runs."""
 KIB: Final = 1024
 CHEAP: Final = 1.1
 """A smaller ratio counts as no penalty: repeats scatter by a few per cent."""

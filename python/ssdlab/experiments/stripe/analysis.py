@@ -17,7 +17,7 @@ from ssdlab.records import Finding
 COLUMNS: Final = Columns(
     ("alignment_kib",), ("read_mib_per_s",), {"read_mib_per_s": "read_mib_per_s_all"}
 )
-"""The columns by which `compare` matches and compares the rows of two runs."""
+"""The columns that `compare` matches and compares between two runs."""
 MIB: Final = 1 << 20
 
 

@@ -11,7 +11,7 @@ from ssdlab.stats.interval import ratio_interval
 from ssdlab.stats.spread import mean_deviation
 
 COLUMNS: Final = Columns(("test", "op"), ("mean",), {"mean": "mib_per_s_all"})
-"""The columns by which `compare` matches and compares the rows of two runs."""
+"""The columns that `compare` matches and compares between two runs."""
 MIB: Final = 1 << 20
 ACCESS_TIME: Final = "access time"
 ZEROS_SUFFIX: Final = " zeros"

@@ -1,7 +1,7 @@
 """Trim on a twin: reads of trimmed blocks sense no flash, and trimmed space reduces relocation.
 
 A twin stores no data. Only a read of a mapped block senses flash, so the number of senses shows
-whether a trim unmapped the blocks. The profile's `trim.reads_back` tells what a host
+whether a trim unmapped the blocks. The profile's `trim.reads_back` says what a host
 would read. The benefit is measured on the same drive scaled to 1 GiB: it is filled, one half is
 overwritten at random, the other half is trimmed, and the first half is overwritten again.
 """

@@ -16,7 +16,7 @@ from ssdlab.stats.interval import mean_interval
 from ssdlab.units import format_duration
 
 COLUMNS: Final = Columns(("job", "op"), ("iops",), {})
-"""The columns by which `compare` matches and compares the rows of two runs."""
+"""The columns that `compare` matches and compares between two runs."""
 MIB: Final = 1 << 20
 FEWEST_INTERVALS: Final = 20
 """With fewer intervals the rate of a job gets no confidence interval."""

@@ -79,7 +79,7 @@ class Guard:
         os.close(read_end)
 
     def freezing(self, sequence: int) -> None:
-        """Tells the guard that a freeze for this record comes next.
+        """Informs the guard that a freeze for this record comes next.
 
         Raises:
             BrokenPipeError: the guard has exited, so nothing may be frozen.
@@ -87,11 +87,11 @@ class Guard:
         os.write(self._write_end, _MESSAGE.pack(_FREEZING, sequence))
 
     def flushed(self, sequence: int) -> None:
-        """Tells the guard that nothing is frozen, and the drive has all data of this record."""
+        """Informs the guard that nothing is frozen, and the drive has all data of this record."""
         self._send(_FLUSHED, sequence)
 
     def finished(self) -> None:
-        """Tells the guard that nothing is frozen, and the journal has the record's final state."""
+        """Informs the guard that nothing is frozen, and the journal has the record's final state."""
         self._send(_FINISHED, 0)
 
     def close(self) -> None:
