@@ -91,7 +91,7 @@ class Guard:
         self._send(_FLUSHED, sequence)
 
     def finished(self) -> None:
-        """Informs the guard that nothing is frozen, and the journal has the record's final state."""
+        """Informs the guard that nothing is frozen and the journal has the final state."""
         self._send(_FINISHED, 0)
 
     def close(self) -> None:
