@@ -119,3 +119,30 @@ def test_help_and_usage_errors_import_no_heavy_module(
         cwd=tmp_path,
     )
     assert "HEAVY []" in done.stdout
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_right_after_the_start_stops_a_served_twin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ssdlab.cli.app import app
+
+    path = tmp_path / "twin.sock"
+    monkeypatch.setattr("ssdlab.cli.serve._print_usage", _interrupt)
+    words = ["serve", "toshiba-xg5", "--capacity", "256MiB", "--unix", str(path)]
+    assert app(words, standalone_mode=False) == 0
+    assert not Path(f"{path}.control").exists()
+
+
+def test_ctrl_c_right_after_the_start_stops_a_witness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ssdlab.cli.app import app
+
+    monkeypatch.setattr("ssdlab.cli.witness.serve.print_line", _interrupt)
+    words = ["witness", "serve", "--listen", "127.0.0.1:0", "--out", str(tmp_path), "--json"]
+    assert app(words, standalone_mode=False) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == []

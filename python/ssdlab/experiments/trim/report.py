@@ -135,9 +135,9 @@ def _method(run: Run) -> Method:
     done = (
         f"{text('size_mib')} of random data were written to a file that was unlinked at once, and "
         "its blocks were read from the device to check that they contain this data. Then the file "
-        "was freed and the file system synced; if that sent no discard, the file system was told "
-        "to discard the file's extents (FITRIM). After each of these steps the blocks were read "
-        f"from the device for up to {text('wait_s')}."
+        "was freed and the file system synced; if that sent no discard, the extents of the file "
+        "were discarded through the file system (FITRIM). After each of these steps the blocks were "
+        f"read from the device for up to {text('wait_s')}."
     )
     meaning = (
         "What the blocks read as is the strongest evidence, then the discards that the kernel "
