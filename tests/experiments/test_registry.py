@@ -36,7 +36,7 @@ class Toy(Parameters):
 
     size: Annotated[
         Size | None,
-        Parameter("Bytes to read.", least=MIB, step=MIB, label="Length", key="size_mib"),
+        Parameter("Bytes to read.", least=MIB, step=MIB, label="Extent of the toy", key="size_mib"),
     ] = None
     rounds: Annotated[int, Parameter("Read it this many times.")] = 2
     quick: Quick = False
@@ -97,9 +97,7 @@ from dataclasses import replace
 
 from ssdlab.experiments import generic_report
 
-from toy_drive.parameters import Toy
-
-VIEW = replace(generic_report.VIEW, title="A toy title", parameter_labels=Toy.labels())
+VIEW = replace(generic_report.VIEW, title="A toy title")
 """
 
 
@@ -154,7 +152,7 @@ def test_a_run_gives_json_a_folder_a_report_and_the_command_to_repeat_it(
     assert _call("report", result["folder"], "--html", "page.html") == 0
     page = Path("page.html").read_text(encoding="utf-8")
     assert "A toy title" in page
-    assert "Length" in page
+    assert "Extent of the toy" in page
     capsys.readouterr()
     assert _call("run", "toy", "twin:toshiba-xg5", *options, "--json", "--quiet") == 0
     other = json.loads(capsys.readouterr().out)["folder"]

@@ -136,7 +136,7 @@ def _method(run: Run) -> Method:
         f"{text('size_mib')} of random data were written to a file that was unlinked at once, and "
         "its blocks were read from the device to check that they contain this data. Then the file "
         "was freed and the file system synced; if that sent no discard, the extents of the file "
-        "were discarded through the file system (FITRIM). After each of these steps the blocks were "
+        "were discarded through the file system (FITRIM). After each step the blocks were "
         f"read from the device for up to {text('wait_s')}."
     )
     meaning = (
