@@ -163,7 +163,7 @@ class Parameters:
         """
         field = self.described_fields()[name]
         value, bounds = getattr(self, name), field.parameter
-        size = default if value is None else parse_size(value) if isinstance(value, str) else value
+        size = default if value is None else _parse(value, parse_size, field)
         if size < bounds.least or size % bounds.step or (most is not None and size > most):
             upper = "" if most is None else f" and at most {format_size(most)}{why_most}"
             text = value if isinstance(value, str) else f"{size} bytes"
@@ -180,13 +180,23 @@ class Parameters:
             UsageError: not a duration, or longer than its annotation allows.
         """
         field, value = self.described_fields()[name], getattr(self, name)
-        seconds = parse_duration(value) if isinstance(value, str) else float(value)
+        seconds = float(_parse(value, parse_duration, field))
         most = float("inf") if field.parameter.most is None else field.parameter.most
         if not 0 <= seconds < float("inf") or seconds > most:
             upper = f"up to {format_duration(most)}" if most < float("inf") else "0 or more"
             text = value if isinstance(value, str) else f"{value} s"
             raise UsageError(f"{field.option} is {text}; it must be {upper}, such as 5min")
         return seconds
+
+
+def _parse(value: Any, parse: Callable[[str], Any], field: Field) -> Any:
+    """A number as it is, or a text parsed; an error names the option."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse(value)
+    except UsageError as error:
+        raise UsageError(f"{field.option}: {error}") from error
 
 
 def percentages(option: str) -> Spelling:
