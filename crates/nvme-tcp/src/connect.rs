@@ -6,13 +6,16 @@ use std::time::Duration;
 use super::proof::Proof;
 use super::target::{Attached, Place, Target};
 use ssdlab_engine::Epoch;
-use ssdlab_nvme::{Completion, Controller, DISCOVERY, Kind, Status, Submission};
+use ssdlab_nvme::{Completion, Controller, DISCOVERY, FABRICS, Kind, Status, Submission};
 use ssdlab_wire::Connection;
 
 /// Types of Fabrics command.
 const SET_PROPERTY: u8 = 0x00;
 const CONNECT: u8 = 0x01;
 const GET_PROPERTY: u8 = 0x04;
+/// Authentication Send and Receive.
+pub const PROOF_SENT: u8 = 0x05;
+const PROOF_RECEIVED: u8 = 0x06;
 
 /// Any controller.
 const ANY: u16 = 0xffff;
@@ -228,4 +231,15 @@ impl Queue {
         };
         done.unwrap_or_else(Completion::from)
     }
+}
+
+/// Whether a host asks what became of its proof.
+pub fn asks_for_proof(submission: &Submission) -> bool {
+    submission.opcode() == FABRICS && submission.fabrics_type() == PROOF_RECEIVED
+}
+
+/// Whether a command is of a host that proves that it may have its queue.
+pub fn proves(submission: &Submission) -> bool {
+    let is_part = [PROOF_SENT, PROOF_RECEIVED].contains(&submission.fabrics_type());
+    submission.opcode() == FABRICS && is_part
 }

@@ -11,8 +11,10 @@ use super::pdu::{
 };
 use ssdlab_engine::failpoints::{self, Point};
 use ssdlab_nvme::{Direction, Submission};
-use ssdlab_wire::{BusyPoll, ReceiveBuffer};
-use ssdlab_wire::{Deadline, Payload};
+use ssdlab_wire::{BusyPoll, Channel, Deadline, ReceiveBuffer};
+
+/// The receive buffer of a connection.
+pub type Input = ReceiveBuffer<BusyPoll>;
 
 /// Where a command's data from its host is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,12 +51,10 @@ struct Pending {
 
 /// A connection's units.
 pub struct Units {
-    pub input: ReceiveBuffer<BusyPoll>,
     pub frame: Frame,
     pending: BTreeMap<u16, Pending>,
     /// Commands whose data is asked for when enough of the others' is there.
     deferred: VecDeque<Submission>,
-    memory: Payload,
     /// By when the next data has to be there.
     deadline: Option<Deadline>,
 }
@@ -76,21 +76,21 @@ pub enum Coming {
 }
 
 impl Units {
-    /// The units of a new connection.
-    pub fn new(input: ReceiveBuffer<BusyPoll>, memory: Payload) -> Self {
-        let (frame, pending, deferred) = Default::default();
-        Self { input, frame, pending, deferred, memory, deadline: None }
+    /// The units of a connection whose first one has been answered.
+    pub fn new(frame: Frame) -> Self {
+        let (pending, deferred) = Default::default();
+        Self { frame, pending, deferred, deadline: None }
     }
 
     /// The first unit of a connection: version, alignment, digests.
     ///
     /// # Errors
     /// The connection's; in the inner result what is wrong with the unit.
-    pub fn greeting(&mut self) -> io::Result<Result<Frame, Reason>> {
-        if !self.input.wait_for(CONNECTION_BYTES)? {
+    pub fn greeting(input: &mut Input) -> io::Result<Result<Frame, Reason>> {
+        if !input.wait_for(CONNECTION_BYTES)? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let bytes = self.input.peek();
+        let bytes = input.peek();
         let common = Common::parse(bytes);
         if common.kind != CONNECTION_REQUEST {
             return Ok(Err(Reason::Sequence));
@@ -109,26 +109,20 @@ impl Units {
             digests: digests & (HEADER_DIGEST | DATA_DIGEST),
             alignment: 4 * (usize::from(alignment) + 1),
         };
-        self.input.take(CONNECTION_BYTES);
+        input.take(CONNECTION_BYTES);
         Ok(Ok(frame))
     }
 
-    /// Bytes of the next unit, where its beginning is there.
-    pub fn next_whole(&self) -> Option<usize> {
-        let bytes = self.input.peek();
-        (bytes.len() >= COMMON_BYTES).then(|| Common::parse(bytes).whole)
-    }
-
-    /// Checks the beginning of the next unit before the rest is waited for.
-    pub fn check(&self) -> Result<(), Reason> {
-        Common::parse(self.input.peek()).check(self.frame.digests, DATA_MAX)
+    /// Checks the header of the next unit before the rest is waited for; returns the unit's length.
+    pub fn check(&self, input: &Input) -> Result<usize, Reason> {
+        let common = Common::parse(input.peek());
+        common.check(self.frame.digests, DATA_MAX).map(|()| common.whole)
     }
 
     /// Takes the next unit, all of which is there.
-    pub fn take(&mut self) -> Result<Unit, Reason> {
-        let bytes = self.input.peek();
+    pub fn take(&mut self, channel: &mut Channel<'_>) -> Result<Unit, Reason> {
+        let bytes = channel.input.peek();
         let common = Common::parse(bytes);
-        common.check(self.frame.digests, DATA_MAX)?;
         if common.flags & HEADER_DIGEST != 0 {
             let received = long(bytes, common.header);
             if crc32c::crc32c(&bytes[..common.header]) != received {
@@ -143,20 +137,25 @@ impl Units {
             COMMAND => {
                 let submission = bytes[COMMON_BYTES..COMMAND_BYTES].try_into();
                 let submission = Submission::new(submission.expect("so many bytes"));
-                let place = self.input.take(common.whole);
+                let place = channel.input.take(common.whole);
                 let data =
                     if is_broken { Data::Broken } else { Data::Here(place + data_at, length) };
                 Ok(Unit::Command(submission, data))
             }
-            DATA_SENT => self.add(common, is_broken),
+            DATA_SENT => self.add(channel, common, is_broken),
             HOST_TERMINATES => Ok(Unit::End),
             _ => Err(Reason::Sequence),
         }
     }
 
     /// Adds a part to data that was asked for.
-    fn add(&mut self, common: Common, is_broken: bool) -> Result<Unit, Reason> {
-        let bytes = self.input.peek();
+    fn add(
+        &mut self,
+        channel: &mut Channel<'_>,
+        common: Common,
+        is_broken: bool,
+    ) -> Result<Unit, Reason> {
+        let bytes = channel.input.peek();
         let (id, tag) = (short(bytes, 8), short(bytes, 10));
         let (offset, length) = (long(bytes, 12) as usize, long(bytes, 16) as usize);
         let (data_at, here) = common.data();
@@ -174,7 +173,7 @@ impl Units {
         }
         // While memory is waited for, the host has not to send anything.
         self.deadline = None;
-        self.deadline = Some(self.memory.next(here));
+        self.deadline = Some(channel.memory.next(here));
         let has_memory = failpoints::check(Point::Memory).is_ok();
         if !has_memory || pending.bytes.try_reserve(here).is_err() {
             return Err(Reason::NoMemory);
@@ -185,7 +184,7 @@ impl Units {
         if is_whole != (common.flags & LAST != 0) {
             return Err(Reason::Header(1));
         }
-        self.input.take(common.whole);
+        channel.input.take(common.whole);
         if !is_whole {
             return Ok(Unit::Part);
         }
@@ -215,7 +214,7 @@ impl Units {
     }
 
     /// Asks for the data of commands, as much at a time as there may be.
-    pub fn ask_for_data(&mut self, out: &mut Vec<u8>) {
+    pub fn ask_for_data(&mut self, channel: &mut Channel<'_>) {
         while let Some(submission) = self.deferred.front() {
             let length = submission.data_bytes() as usize;
             let asked: usize = self.pending.values().map(|pending| pending.length).sum();
@@ -223,25 +222,30 @@ impl Units {
                 return;
             }
             let submission = self.deferred.pop_front().expect("there is one");
-            self.frame.ready(out, submission.id(), submission.data_bytes());
+            self.frame.ready(
+                channel.replies.now().bytes(),
+                submission.id(),
+                submission.data_bytes(),
+            );
             let pending = Pending { submission, bytes: Vec::new(), length, is_broken: false };
             self.pending.insert(submission.id(), pending);
-            self.deadline.get_or_insert_with(|| self.memory.deadline());
+            self.deadline.get_or_insert_with(|| channel.memory.deadline());
         }
     }
 
-    /// Gives back the memory of data that was sent, but for that of commands that wait for more.
-    pub fn give_back(&mut self) {
-        let held = self.pending.values().map(|pending| pending.bytes.len()).sum();
-        self.memory.give_back_to(held);
+    /// Bytes of data that were received for commands that wait for more.
+    pub fn held_bytes(&self) -> usize {
+        self.pending.values().map(|pending| pending.bytes.len()).sum()
     }
+}
 
-    /// The data that a host sent with or for a command.
-    pub fn bytes<'a>(&'a self, data: &'a Data) -> &'a [u8] {
-        match data {
-            Data::None | Data::Broken => &[],
-            Data::Here(place, length) => self.input.at(*place, *length),
-            Data::Held(bytes) => bytes,
+impl Data {
+    /// The bytes.
+    pub fn bytes<'a>(&'a self, input: &'a Input) -> &'a [u8] {
+        match self {
+            Self::None | Self::Broken => &[],
+            Self::Here(place, length) => input.at(*place, *length),
+            Self::Held(bytes) => bytes,
         }
     }
 }

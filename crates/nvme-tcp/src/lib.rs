@@ -11,12 +11,11 @@ mod input;
 mod pdu;
 mod perform;
 mod proof;
-mod receive;
 mod reply;
 mod secret;
 mod session;
 mod target;
 
 pub use secret::{Secret, SecretError};
-pub use session::Session;
+pub use session::serve;
 pub use target::Target;

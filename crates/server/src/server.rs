@@ -3,7 +3,7 @@
 #[cfg(feature = "fuzzing")]
 pub mod fuzz;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,14 +16,12 @@ use ssdlab_engine::Engine;
 use ssdlab_engine::Epoch;
 use ssdlab_engine::PowerCutLoss;
 use ssdlab_nbd::Export;
-use ssdlab_nbd::{Negotiated, Session, greet, negotiate};
 use ssdlab_nvme::{Identity, Subsystem};
 use ssdlab_nvme_tcp::Secret;
 use ssdlab_wire::Attachments;
 use ssdlab_wire::Connection;
 use ssdlab_wire::Connections;
 use ssdlab_wire::spawn;
-use ssdlab_wire::{BusyPoll, ReceiveBuffer};
 use ssdlab_wire::{Deadline, Exhausted, Limits, Notice, Resources};
 
 /// How long a control connection may be silent that there is no thread for.
@@ -109,7 +107,7 @@ impl Server {
         let door = Door::open(visitors, address, &self.shared.resources, move |link| {
             let target = Arc::clone(&target);
             serving.welcome(link, move |_, link, epoch, handshake| {
-                ssdlab_nvme_tcp::Session::new(link, target.wait(), epoch, handshake)?.run()
+                ssdlab_nvme_tcp::serve(link, target.wait(), epoch, handshake)
             });
         })?;
         let address = door.address().clone();
@@ -208,36 +206,8 @@ impl Shared {
     }
 
     fn serve_nbd(&self, link: Connection, epoch: Epoch, handshake: Deadline) -> io::Result<()> {
-        let mut output = link.clone();
-        let mut input = ReceiveBuffer::new(BusyPoll::new(link));
-        let greeting = greet(&mut input, &mut output)?;
-        let mut tls = self.export.tls();
-        loop {
-            let needs_tls = tls.is_some();
-            match negotiate(&mut input, &mut output, &self.export, greeting, needs_tls)? {
-                Negotiated::Left => return Ok(()),
-                Negotiated::Agreed(agreed, reply) => {
-                    // From here on the connection is not broken off to make room for new ones.
-                    drop(handshake);
-                    output.write_all(&reply)?;
-                    return Session::new(
-                        input,
-                        output,
-                        &self.clients,
-                        &self.resources,
-                        epoch,
-                        agreed,
-                    )
-                    .run();
-                }
-                Negotiated::StartTls => {
-                    let tls = tls.take().expect("only who needs it is told to");
-                    let link = tls.wrap(input.into_stream()?.into_link())?;
-                    output = link.clone();
-                    input = ReceiveBuffer::new(BusyPoll::new(link));
-                }
-            }
-        }
+        let (export, resources) = (&self.export, &self.resources);
+        ssdlab_nbd::serve(link, export, &self.clients, resources, epoch, handshake)
     }
 
     /// Does what comes over a control connection, on a thread of its own. Where none can be had,

@@ -9,7 +9,7 @@ use super::{Server, Shared};
 use ssdlab_engine::Engine;
 use ssdlab_nbd::Export;
 use ssdlab_nvme::{Identity, Subsystem};
-use ssdlab_nvme_tcp::{Secret, Session, Target};
+use ssdlab_nvme_tcp::{Secret, Target};
 use ssdlab_wire::Connection;
 
 /// A server that serves the connections it is handed. A connection is closed by its thread when
@@ -43,7 +43,7 @@ impl Handed {
     pub fn nvme(&self, stream: UnixStream) {
         let target = Arc::clone(&self.target);
         self.server.shared.welcome(Connection::unix(stream), move |_, link, epoch, handshake| {
-            Session::new(link, &target, epoch, handshake)?.run()
+            ssdlab_nvme_tcp::serve(link, &target, epoch, handshake)
         });
     }
 
