@@ -110,6 +110,14 @@ def test_a_tidy_tree_has_no_finding(run: Run, checkout: Path, tree: Path) -> Non
     assert tidy(run, checkout, tree) == []
 
 
+def rust_type(methods: int) -> str:
+    """A type with half of its methods in each of two blocks; those of a trait do not count."""
+    half = "".join(f"    fn method{number}(&self) {{}}\n" for number in range(methods // 2))
+    rest = "".join(f"    fn more{number}(&self) {{}}\n" for number in range(methods - methods // 2))
+    default = "impl Default for Large {\n    fn default() -> Self { Self }\n}\n"
+    return f"//! A module.\nimpl Large {{\n{half}}}\nimpl<'a> Large {{\n{rest}}}\n{default}"
+
+
 AT_THE_LIMIT = {
     "long.py": python_lines(400),
     "wide.py": f'"""A module."""\nx = "{"x" * 94}"\n',
@@ -135,14 +143,6 @@ OPTION = "extra-index-" + "url"
 HERE = "/wo" + "rk/main"
 HOME = "/ro" + "ot/.cargo"
 MODULE = '"""A module."""\n'
-
-
-def rust_type(methods: int) -> str:
-    """A type with half of its methods in each of two blocks; those of a trait do not count."""
-    half = "".join(f"    fn method{number}(&self) {{}}\n" for number in range(methods // 2))
-    rest = "".join(f"    fn more{number}(&self) {{}}\n" for number in range(methods - methods // 2))
-    default = "impl Default for Large {\n    fn default() -> Self { Self }\n}\n"
-    return f"//! A module.\nimpl Large {{\n{half}}}\nimpl<'a> Large {{\n{rest}}}\n{default}"
 
 
 BEYOND = {
