@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nbd::Export;
-use ssdlab_nvme_tcp::Secret;
+use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_server::fuzz::Handed;
 
 use crate::nbd;
@@ -70,7 +70,7 @@ impl Setup {
 
     /// A server of such a drive; where `has_secret`, hosts of `NVMe` must prove that they know it.
     pub fn server(self, has_secret: bool) -> Handed {
-        let secret = has_secret.then(|| Secret::parse(SECRET).expect("a valid secret"));
+        let secret = has_secret.then(|| DhchapKey::parse(SECRET).expect("a valid secret"));
         Handed::new(self.engine(), Export::new("toy", "a toy", CAPACITY, UNIT), secret)
     }
 }

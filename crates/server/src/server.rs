@@ -17,7 +17,7 @@ use ssdlab_engine::Epoch;
 use ssdlab_engine::PowerCutLoss;
 use ssdlab_nbd::Export;
 use ssdlab_nvme::{Identity, Subsystem};
-use ssdlab_nvme_tcp::Secret;
+use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_wire::Attachments;
 use ssdlab_wire::Connection;
 use ssdlab_wire::Connections;
@@ -98,7 +98,7 @@ impl Server {
         &mut self,
         address: &Address,
         origin: &str,
-        secret: Option<Secret>,
+        secret: Option<DhchapKey>,
     ) -> io::Result<(Address, Identity)> {
         let serving = Arc::clone(&self.shared);
         let target: Arc<OnceLock<ssdlab_nvme_tcp::Target>> = Arc::default();

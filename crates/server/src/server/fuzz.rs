@@ -9,7 +9,7 @@ use super::{Server, Shared};
 use ssdlab_engine::Engine;
 use ssdlab_nbd::Export;
 use ssdlab_nvme::{Identity, Subsystem};
-use ssdlab_nvme_tcp::{Secret, Target};
+use ssdlab_nvme_tcp::{DhchapKey, Target};
 use ssdlab_wire::Connection;
 
 /// A server that serves the connections it is handed. A connection is closed by its thread when
@@ -21,7 +21,7 @@ pub struct Handed {
 
 impl Handed {
     /// A server of this drive. `NVMe` hosts must prove that they know `secret`, if there is one.
-    pub fn new(engine: Engine, export: Export, secret: Option<Secret>) -> Self {
+    pub fn new(engine: Engine, export: Export, secret: Option<DhchapKey>) -> Self {
         let identity = Identity::new(export.description(), "fuzz");
         let server = Server::new(engine, export);
         let subsystem = Subsystem::new(Arc::clone(&server.shared.engine), identity);
