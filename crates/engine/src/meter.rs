@@ -14,7 +14,7 @@ const BINS: usize = 64 * STEPS as usize;
 #[derive(Clone, Debug)]
 pub struct OperationStats {
     /// The kind of operation.
-    pub which: OperationKind,
+    pub kind: OperationKind,
     /// Commands, including failed ones.
     pub commands: u64,
     /// Of these, those that failed.
@@ -91,9 +91,9 @@ impl Meter {
 }
 
 impl OperationStats {
-    fn new(which: OperationKind) -> Self {
+    fn new(kind: OperationKind) -> Self {
         let bins = vec![0; BINS];
-        Self { which, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, bins }
+        Self { kind, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, bins }
     }
 
     /// How many commands took up to so long, and more than the bin before; none without any.
