@@ -10,7 +10,7 @@ use crate::fault::OperationKind;
 #[derive(Clone, Debug)]
 pub struct OperationStats {
     /// The kind of operation.
-    pub which: OperationKind,
+    pub kind: OperationKind,
     /// Commands, including failed ones.
     pub commands: u64,
     /// Of these, those that failed.
@@ -87,9 +87,9 @@ impl Meter {
 }
 
 impl OperationStats {
-    fn new(which: OperationKind) -> Self {
+    fn new(kind: OperationKind) -> Self {
         let latencies = Histogram::default();
-        Self { which, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, latencies }
+        Self { kind, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, latencies }
     }
 
     /// The end of each bucket in use, and the commands whose latency is below it but not below the

@@ -171,7 +171,7 @@ impl Drive for Toy {
         self.is_mapped(unit).then_some((unit % 4) as u32)
     }
 
-    fn erases_of(&self, unit: u64) -> Option<u32> {
+    fn erase_count_of(&self, unit: u64) -> Option<u32> {
         self.is_mapped(unit).then_some(unit as u32)
     }
 
@@ -179,13 +179,18 @@ impl Drive for Toy {
         self.requests.get("writes").is_some_and(|writes| *writes >= self.manner.life)
     }
 
-    fn fork(&self) -> Box<dyn Drive> {
+    fn boxed_clone(&self) -> Box<dyn Drive> {
         Box::new(self.clone())
     }
 
     fn geometry(&self) -> Geometry {
         let streams = self.manner.streams;
-        Geometry { streams, superblock_bytes: 64 << 10, stripe_bytes: 32 << 10, moves_stay: false }
+        Geometry {
+            streams,
+            superblock_bytes: 64 << 10,
+            stripe_bytes: 32 << 10,
+            persistently_isolated: false,
+        }
     }
 
     fn health(&self) -> Health {

@@ -96,7 +96,7 @@ fn templates() -> Vec<(bool, Sqe)> {
 }
 
 /// Makes the namespace anew, where a mutated command has deleted it.
-fn bring_back(controller: &Controller) {
+fn roll_back(controller: &Controller) {
     let mut data = Memory { room: 4096, sent: vec![0; 4096], given: Vec::new() };
     for at in [0, 8] {
         data.sent[at..at + 8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
@@ -142,7 +142,7 @@ fn a_hundred_thousand_mutated_submissions_are_answered_and_the_drive_goes_on() {
             }
         };
         if submission.opcode() == MANAGE && !is_io && status.code() == 0 {
-            bring_back(&controller);
+            roll_back(&controller);
         }
         while controller.event().is_some() {}
         done += u64::from(status.code() == 0);
