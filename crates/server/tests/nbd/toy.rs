@@ -26,6 +26,8 @@ pub struct Manner {
     pub streams: u32,
     /// It splits longer requests, as drives do: a unit at a split is written twice.
     pub max_transfer: u64,
+    /// Its health; `mapped_units` is counted by the toy itself.
+    pub health: Health,
 }
 
 pub const HONEST: Manner = Manner {
@@ -37,6 +39,14 @@ pub const HONEST: Manner = Manner {
     life: u64::MAX,
     streams: 0,
     max_transfer: MAX_TRANSFER,
+    health: Health {
+        written_bytes: 0,
+        programmed_bytes: 0,
+        erased_bytes: 0,
+        percentage_used: None,
+        spare_percent: 100.0,
+        mapped_units: 0,
+    },
 };
 
 /// It forgets at a cut what was not flushed. Unit n lies on die n % 4, and was erased n times.
@@ -194,8 +204,7 @@ impl Drive for Toy {
     }
 
     fn health(&self) -> Health {
-        let (mapped_units, spare_percent) = (self.mapped.len() as u64, 100.0);
-        Health { spare_percent, mapped_units, ..Health::default() }
+        Health { mapped_units: self.mapped.len() as u64, ..self.manner.health }
     }
 
     fn stream_room(&self, stream: u32) -> u64 {
