@@ -10,7 +10,7 @@ use crate::fault::OperationKind;
 #[derive(Clone, Debug)]
 pub struct OperationStats {
     /// The kind of operation.
-    pub which: OperationKind,
+    pub kind: OperationKind,
     /// Commands, including failed ones.
     pub commands: u64,
     /// Of these, those that failed.
@@ -87,9 +87,9 @@ impl Meter {
 }
 
 impl OperationStats {
-    fn new(which: OperationKind) -> Self {
+    fn new(kind: OperationKind) -> Self {
         let latencies = Histogram::default();
-        Self { which, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, latencies }
+        Self { kind, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, latencies }
     }
 
     /// The end of each bucket in use, and the commands whose latency is below it but not below the
@@ -101,13 +101,15 @@ impl OperationStats {
 
 #[cfg(test)]
 mod tests {
-    use super::{Metered, Which};
+    use super::OperationStats;
+    use crate::fault::OperationKind;
 
     #[test]
     fn a_latency_is_below_the_end_of_its_bucket_and_within_a_quarter_of_it() {
-        for (nanos, end) in [(4, 5), (7, 8), (8, 10), (1023, 1024), (1024, 1280), (80_000, 81_920)]
+        for (nanos, end) in
+            [(4_u64, 5), (7, 8), (8, 10), (1023, 1024), (1024, 1280), (80_000, 81_920)]
         {
-            let mut metered = Metered::new(Which::Read);
+            let mut metered = OperationStats::new(OperationKind::Read);
             metered.latencies.record(nanos);
             let ends: Vec<_> = metered.histogram().map(|(end, count)| (end.get(), count)).collect();
             assert_eq!(ends, [(end, 1)]);

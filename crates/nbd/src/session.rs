@@ -89,9 +89,9 @@ impl Protocol for Session<'_> {
     ) -> Payload<'p> {
         match &request.payload {
             RequestPayload::Discarded => unreachable!("the engine gets no refused request"),
-            RequestPayload::Buffered(at) => Payload::Row(input.at(*at, request.header.payload())),
+            RequestPayload::Buffered(at) => Payload::Slice(input.at(*at, request.header.payload())),
             RequestPayload::Placed(memory) => {
-                Payload::Landed(memory.take().expect("the payload is taken once"))
+                Payload::Received(memory.take().expect("the payload is taken once"))
             }
         }
     }
@@ -103,10 +103,10 @@ impl Protocol for Session<'_> {
         _command: &Command,
         read: &dyn Fn(&mut SendBuffer) -> CommandResult,
     ) {
-        let (header, structured, end) = (&request.header, self.agreed.structured, out.end());
+        let (header, structured, end) = (&request.header, self.agreed.structured, out.position());
         protocol::data_head(out.bytes(), structured, header);
         if let Err(errno) = read(out) {
-            out.take_back(end);
+            out.truncate(end);
             protocol::ack(out.bytes(), structured, header.cookie, Err(errno));
         }
     }
@@ -171,11 +171,11 @@ impl Session<'_> {
         let unit = engine.unit_bytes();
         let end = header.offset + u64::from(header.length);
         let most = if header.flags & CMD_FLAG_REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
-        let units = (header.offset / unit, end.div_ceil(unit));
+        let units = header.offset / unit..end.div_ceil(unit);
         let zeros = engine.unmapped_is_zero();
         let count = self.agreed.contexts.len();
         for (number, context) in self.agreed.contexts.iter().enumerate() {
-            let runs = engine.runs(units, most, context.told(zeros));
+            let runs = engine.block_status(units.clone(), most, context.told(zeros));
             let mut at = header.offset;
             let mut extents = Vec::with_capacity(runs.len());
             for (units, flags) in runs {
@@ -209,13 +209,13 @@ fn receive_payload(
     };
     if header.payload() >= UNCOPIED_BYTES_MIN
         && !has_arrived
-        && let Some(mut place) = channel.engine.landing(&command)
+        && let Some(mut place) = channel.engine.receive_memory(&command)
     {
         input.take(REQUEST_BYTES);
         // The next payload is probably placed too.
         input.set_read_ahead(false);
         loop {
-            let (received, missing) = place.progress();
+            let (received, missing) = (place.allocated(), place.remaining());
             if missing == 0 {
                 return Ok(RequestPayload::Placed(Some(place).into()));
             }

@@ -1,6 +1,6 @@
 //! `Responder`: PDUs for the host, with the digests and the alignment that it chose.
 
-use ssdlab_engine::{CommandResult, Operation, SendBuffer};
+use ssdlab_engine::{CommandResult, Operation, SendBuffer, SendPosition};
 use ssdlab_nvme::{Completion, Status};
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
@@ -56,9 +56,9 @@ impl PduFormat {
     }
 
     /// Adds the digest of data that started at a position.
-    fn data_digest(self, out: &mut SendBuffer, start: (usize, usize)) {
+    fn data_digest(self, out: &mut SendBuffer, start: SendPosition) {
         if self.dgst & DDGST != 0 {
-            let digest = out.since(start).fold(0, crc32c::crc32c_append);
+            let digest = out.pieces_since(start).fold(0, crc32c::crc32c_append);
             out.bytes().extend(digest.to_le_bytes());
         }
     }
@@ -120,12 +120,12 @@ impl Responder {
         length: u32,
         read: &dyn Fn(&mut SendBuffer) -> CommandResult,
     ) -> Status {
-        let before = out.end();
+        let before = out.position();
         self.format.c2h_data(out.bytes(), cid, length, self.may_omit_response);
-        let start = out.end();
+        let start = out.position();
         if let Err(errno) = read(out) {
             let status = Status::of_errno(errno, Operation::Read);
-            out.take_back(before);
+            out.truncate(before);
             self.response(out, cid, status.into());
             return status;
         }
@@ -144,7 +144,7 @@ impl Responder {
         }
         let omits_response = self.may_omit_response && completion == Completion::DONE;
         self.format.c2h_data(out.bytes(), cid, data.len() as u32, omits_response);
-        let start = out.end();
+        let start = out.position();
         out.bytes().extend(data);
         self.format.data_digest(out, start);
         if !omits_response {

@@ -145,7 +145,7 @@ impl Protocol for Session<'_> {
         request: &'p Request,
         command: &Command,
     ) -> Payload<'p> {
-        Payload::Row(&request.data.bytes(input)[..command.length as usize])
+        Payload::Slice(&request.data.bytes(input)[..command.length as usize])
     }
 
     fn write_data(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use super::key::DhchapKey;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_nvme::{Controller, Subsystem};
 use ssdlab_wire::{Connection, Connections, Registration, Resources};
 
@@ -55,7 +55,7 @@ impl Target {
             controller,
             connections: Arc::default(),
             io_queues: Mutex::default(),
-            last_traffic: Mutex::new(wall()),
+            last_traffic: Mutex::new(wall_clock_now()),
         });
         lock(&self.associations).insert(association.controller.number, Arc::clone(&association));
         association
@@ -102,7 +102,7 @@ impl Association {
 
     /// Restarts the keep-alive timer.
     pub fn note_traffic(&self) {
-        *lock(&self.last_traffic) = wall();
+        *lock(&self.last_traffic) = wall_clock_now();
     }
 
     /// When the keep-alive timer expires.

@@ -13,9 +13,9 @@ use rustix::thread::set_current_timer_slack;
 
 use crate::listener::Address;
 use ssdlab_engine::buffer_pool::{BufferPool, PooledBuffer};
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::{sleep_until, wait_precisely};
-use ssdlab_engine::{LatencyCompensation, SHORT, SendBuffer};
+use ssdlab_engine::{LatencyCompensation, SHORT_REPLY_BYTES, SendBuffer};
 use ssdlab_wire::Connection;
 
 /// A way is gone so often to learn how long it is.
@@ -41,14 +41,15 @@ pub fn measure(address: &Address) -> io::Result<LatencyCompensation> {
         be_punctual();
         server.widen(true)?;
         let waking = waking()?.clamp(SPIN.0, SPIN.1);
-        answer(&mut server, ROUNDS, SHORT, waking)?;
+        answer(&mut server, ROUNDS, SHORT_REPLY_BYTES, waking)?;
         answer(&mut server, LONG.0, LONG.1, waking)?;
         Ok(waking)
     })?;
-    let short = ask(&mut client, ROUNDS, SHORT)?;
+    let short = ask(&mut client, ROUNDS, SHORT_REPLY_BYTES)?;
     let long = ask(&mut client, LONG.0, LONG.1)?;
     let waking = answering.join().expect("it only answers")?;
-    Ok(LatencyCompensation { waking, ..Default::default() }.of_ways(short, (LONG.1, long)))
+    Ok(LatencyCompensation { wake_up: waking, ..Default::default() }
+        .with_round_trips(short, LONG.1, long))
 }
 
 /// Lets this thread's waits end when they should; where the system refuses, they end a little late.
@@ -74,7 +75,7 @@ fn answer(
         server.read_exact(&mut [0; ASKED])?;
         message.bytes().extend([0; HEAD]);
         message.add(slab, 0..bytes, bytes);
-        wait_precisely(wall() + DUE, waking)?;
+        wait_precisely(wall_clock_now() + DUE, waking)?;
         message.send(server)?;
     }
     Ok(())
@@ -86,7 +87,7 @@ fn ask(client: &mut Connection, rounds: usize, bytes: usize) -> io::Result<Durat
     let mut into = vec![0; bytes];
     let mut took = Vec::with_capacity(rounds);
     for _ in 0..rounds {
-        let asked = wall();
+        let asked = wall_clock_now();
         client.write_all(&[0; ASKED])?;
         poll(&mut [PollFd::new(client, PollFlags::IN)], None)?;
         for piece in HEADS.into_iter().chain([bytes]) {
@@ -101,9 +102,9 @@ fn ask(client: &mut Connection, rounds: usize, bytes: usize) -> io::Result<Durat
 fn waking() -> io::Result<Duration> {
     let mut late = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
-        let due = wall() + DUE;
+        let due = wall_clock_now() + DUE;
         sleep_until(due)?;
-        late.push(wall().saturating_duration_since(due));
+        late.push(wall_clock_now().saturating_duration_since(due));
     }
     Ok(share(late, 99))
 }

@@ -36,7 +36,7 @@ impl Forks {
     /// There is none of that name.
     pub fn of_snapshot(&self, name: &str) -> io::Result<Engine> {
         let none = || io::Error::other("there is no such snapshot");
-        lock(&self.snapshots).get(name).ok_or_else(none)?.fork()
+        lock(&self.snapshots).get(name).ok_or_else(none)?.try_clone()
     }
 
     /// Gives a snapshot up; false where there is none.

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::Shutdown;
 
 use ssdlab_engine::failpoints::{self, Point};
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::sleep_until;
 use ssdlab_wire::Connection;
 use ssdlab_wire::{Accepted, Exhausted, Notice, Resources};
@@ -87,7 +87,7 @@ impl Door {
                             format_args!("no connection can be accepted: {error}"),
                         );
                         // Where the system cannot wait, it is tried again at once.
-                        let _ = sleep_until(wall() + BACK_OFF);
+                        let _ = sleep_until(wall_clock_now() + BACK_OFF);
                     }
                     Ok(None) | Err(_) => {}
                 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, CommandResult, Engine, Epoch, Operation, Payload, SendBuffer};
 
@@ -259,7 +259,7 @@ fn receive<P: Protocol>(
 /// Waits for the header of a message; false if something else is due first. At the end of the
 /// stream nothing is ready.
 fn wait_for_header<P: Protocol>(protocol: &P, channel: &mut Channel<'_>) -> io::Result<bool> {
-    let (since, spin) = (wall(), channel.spin());
+    let (since, spin) = (wall_clock_now(), channel.spin());
     let wake_at = protocol.wake_at(since)?.into_iter().chain(channel.replies.next_due()).min();
     if let Some(time) = wake_at
         && !channel.input.stream().wait_until(time, spin)?
@@ -339,9 +339,9 @@ fn perform_together<P: Protocol>(
         if let Action::Command(command) = protocol.action(request) {
             // A command that was not accepted waits, and so do the requests behind it.
             let Some(accepted) = accepted.next() else { break };
-            if accepted.ended.is_err() || command.operation != Operation::Read {
+            if accepted.result.is_err() || command.operation != Operation::Read {
                 channel.replies.add(accepted.due, |out| {
-                    protocol.write_result(out, request, &command, accepted.ended);
+                    protocol.write_result(out, request, &command, accepted.result);
                 });
             }
         } else {

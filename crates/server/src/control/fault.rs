@@ -93,12 +93,12 @@ impl FaultWish {
         Ok(FaultSpec {
             kind,
             range: self.range.map(|(start, end)| start..end),
-            which: self.op.map(Op::which),
-            at: self.at,
-            after: self.after_s.map(duration).transpose()?,
+            operation_kind: self.op.map(Op::which),
+            nth: self.at,
+            start_after: self.after_s.map(duration).transpose()?,
             probability: self.probability,
             seed: self.seed,
-            times: self.times.or(once.then_some(1)),
+            max_hits: self.times.or(once.then_some(1)),
         })
     }
 
@@ -141,23 +141,23 @@ fn duration(seconds: f64) -> Result<Duration, String> {
 }
 
 fn told(fault: &FaultStatus) -> Value {
-    let wish = &fault.wish;
-    let (for_s, die) = match wish.kind {
+    let spec = &fault.spec;
+    let (for_s, die) = match spec.kind {
         Kind::Delay(time) | Kind::Stall(time) => (Some(time.as_secs_f64()), None),
         Kind::Die(die) => (None, Some(die)),
         _ => (None, None),
     };
     json!({
         "fault": fault.number,
-        "kind": wish.kind.name(),
-        "befell": fault.befell,
-        "range": wish.range.as_ref().map(|range| [range.start, range.end]),
-        "op": wish.which.map(OperationKind::name),
-        "at": wish.at,
-        "after_s": wish.after.map(|after| after.as_secs_f64()),
-        "probability": wish.probability,
-        "seed": wish.seed,
-        "times": wish.times,
+        "kind": spec.kind.name(),
+        "befell": fault.hits,
+        "range": spec.range.as_ref().map(|range| [range.start, range.end]),
+        "op": spec.operation_kind.map(OperationKind::name),
+        "at": spec.nth,
+        "after_s": spec.start_after.map(|after| after.as_secs_f64()),
+        "probability": spec.probability,
+        "seed": spec.seed,
+        "times": spec.max_hits,
         "for_s": for_s,
         "die": die,
         "dead_units": fault.dead_units,

@@ -24,7 +24,7 @@ pub struct ForkWish {
 
 /// Keeps the drive as it is now.
 pub fn snapshot(shared: &Shared, name: &str) -> Answer {
-    let kept = shared.engine.fork().and_then(|engine| shared.forks.keep(name, engine));
+    let kept = shared.engine.try_clone().and_then(|engine| shared.forks.keep(name, engine));
     kept.map(|()| json!({ "snapshot": name })).map_err(|error| error.to_string())
 }
 
@@ -59,7 +59,7 @@ pub fn all(shared: &Shared) -> Value {
 
 fn serve(shared: &Shared, wish: &ForkWish) -> io::Result<Value> {
     let engine = match &wish.from {
-        None => shared.engine.fork()?,
+        None => shared.engine.try_clone()?,
         Some(name) => shared.forks.of_snapshot(name)?,
     };
     let lost = if !wish.as_is && engine.begin_cut(true) { engine.finish_cut() } else { None };

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use super::Answer;
 use crate::calibration::{LONG, ROUNDS, be_punctual, share};
 use ssdlab_engine::buffer_pool::BufferPool;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::{Engine, Operation};
-use ssdlab_engine::{LatencyCompensation, SHORT};
+use ssdlab_engine::{LatencyCompensation, SHORT_REPLY_BYTES};
 
 /// No longer is measured; where the pace is slow fewer rounds have to do.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,16 +49,20 @@ pub fn lead(engine: &Engine, wish: &LeadWish) -> Answer {
         (None, None, None) => {}
         (Some(path), None, None) => {
             let lead = measured(engine, path);
-            clock.set_lead(lead.map_err(|error| format!("{}: {error}", path.display()))?);
+            clock.set_compensation(lead.map_err(|error| format!("{}: {error}", path.display()))?);
         }
         (None, Some(transport_us), ns_per_byte)
             if [transport_us, ns_per_byte.unwrap_or(0.0)]
                 .iter()
                 .all(|each| (0.0..=WAY_US_MAX).contains(each)) =>
         {
-            let transport = Duration::from_secs_f64(transport_us / 1e6);
-            let byte_ns = ns_per_byte.unwrap_or(0.0);
-            clock.set_lead(LatencyCompensation { transport, byte_ns, ..clock.lead() });
+            let round_trip = Duration::from_secs_f64(transport_us / 1e6);
+            let ns_per_byte = ns_per_byte.unwrap_or(0.0);
+            clock.set_compensation(LatencyCompensation {
+                round_trip,
+                ns_per_byte,
+                ..clock.compensation()
+            });
         }
         _ => {
             return Err("a lead is measured through a device or file, or said: transport_us from \
@@ -66,12 +70,12 @@ pub fn lead(engine: &Engine, wish: &LeadWish) -> Answer {
                 .into());
         }
     }
-    Ok(told(&clock.lead()))
+    Ok(told(&clock.compensation()))
 }
 
 fn told(lead: &LatencyCompensation) -> Value {
-    let transport_us = lead.transport.as_secs_f64() * 1e6;
-    json!({ "transport_us": transport_us, "ns_per_byte": lead.byte_ns })
+    let transport_us = lead.round_trip.as_secs_f64() * 1e6;
+    json!({ "transport_us": transport_us, "ns_per_byte": lead.ns_per_byte })
 }
 
 /// Measures the way by reading, with nobody else reading meanwhile.
@@ -79,18 +83,18 @@ fn measured(engine: &Engine, path: &Path) -> io::Result<LatencyCompensation> {
     be_punctual();
     let direct = OFlags::DIRECT.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(direct).open(path)?;
-    let short = ways(engine, &file, (ROUNDS, SHORT))?.ok_or_else(|| {
+    let short = ways(engine, &file, (ROUNDS, SHORT_REPLY_BYTES))?.ok_or_else(|| {
         io::Error::other("reading it is not reading this drive, or somebody else reads it too")
     })?;
     // Longer ones may come in parts.
     let mut bytes = LONG.1;
-    while bytes > SHORT {
+    while bytes > SHORT_REPLY_BYTES {
         if let Some(long) = ways(engine, &file, (LONG.0, bytes))? {
-            return Ok(engine.clock().lead().of_ways(short, (bytes, long)));
+            return Ok(engine.clock().compensation().with_round_trips(short, bytes, long));
         }
         bytes /= 2;
     }
-    Ok(LatencyCompensation { transport: short, byte_ns: 0.0, ..engine.clock().lead() })
+    Ok(LatencyCompensation { round_trip: short, ns_per_byte: 0.0, ..engine.clock().compensation() })
 }
 
 /// How long the way of reads of so many bytes is: the median; `None` where they do not come as one.
@@ -100,11 +104,11 @@ fn ways(
     (rounds, bytes): (usize, usize),
 ) -> io::Result<Option<Duration>> {
     let mut into = BufferPool::new(bytes).take();
-    let places = (engine.shape().capacity / bytes as u64).max(1);
+    let places = (engine.parameters().capacity / bytes as u64).max(1);
     let mut found = Vec::with_capacity(rounds);
-    let until = wall() + PATIENCE;
+    let until = wall_clock_now() + PATIENCE;
     for round in 0..rounds as u64 {
-        if round >= ROUNDS_MIN as u64 && (wall() > until || found.is_empty()) {
+        if round >= ROUNDS_MIN as u64 && (wall_clock_now() > until || found.is_empty()) {
             break;
         }
         found.extend(way(engine, file, (&mut into, round % places * bytes as u64))?);
@@ -118,13 +122,13 @@ fn way(
     file: &File,
     (into, offset): (&mut [u8], u64),
 ) -> io::Result<Option<Duration>> {
-    let before = engine.done(Operation::Read);
-    let asked = wall();
+    let before = engine.stats_of(Operation::Read);
+    let asked = wall_clock_now();
     file.read_exact_at(into, offset)?;
     let took = asked.elapsed();
-    let after = engine.done(Operation::Read);
+    let after = engine.stats_of(Operation::Read);
     let came = (after.commands - before.commands, after.bytes - before.bytes);
     let lasted = engine.clock().wall_time(after.latency.saturating_sub(before.latency));
-    let stayed = lasted.saturating_sub(engine.clock().lead().of(into.len() as u64));
+    let stayed = lasted.saturating_sub(engine.clock().compensation().for_bytes(into.len() as u64));
     Ok((came == (1, into.len() as u64)).then(|| took.saturating_sub(stayed)))
 }

@@ -6,7 +6,7 @@ use crate::server::Shared;
 
 /// By kind of command; a histogram is a list of pairs: up to so many microseconds, commands.
 pub fn told(shared: &Shared) -> Value {
-    let (kinds, in_flight) = shared.engine.metered();
+    let (kinds, in_flight) = shared.engine.operation_stats();
     let mut told = Map::new();
     for kind in kinds {
         let micros = |time: ssdlab_time::Nanos| time.get() as f64 / 1e3;
@@ -18,7 +18,7 @@ pub fn told(shared: &Shared) -> Value {
             "latency_us": micros(kind.latency),
             "histogram_us": histogram,
         });
-        told.insert(kind.which.name().into(), all);
+        told.insert(kind.kind.name().into(), all);
     }
     told.insert("in_flight".into(), json!(in_flight));
     Value::Object(told)

@@ -84,12 +84,12 @@ fn counters(shared: &Shared) -> Value {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), json!(value)))
         .collect();
-    let lag = shared.engine.lag();
+    let lag = shared.engine.reply_lateness();
     counted.insert("clients".into(), json!(shared.client_count()));
     counted.insert("power_cuts".into(), json!(shared.engine.power().cuts));
-    counted.insert("paced_answers".into(), json!(lag.answers));
+    counted.insert("paced_answers".into(), json!(lag.replies));
     counted.insert("late_answers".into(), json!(lag.late));
-    counted.insert("latest_answer_us".into(), json!(lag.most.as_secs_f64() * 1e6));
+    counted.insert("latest_answer_us".into(), json!(lag.max.as_secs_f64() * 1e6));
     let resources = shared.resources.counters().into_iter();
     counted.extend(resources.map(|(name, count)| (name.to_owned(), json!(count))));
     Value::Object(counted)

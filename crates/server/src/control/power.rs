@@ -10,7 +10,7 @@ use super::Answer;
 use super::ask::{Chance, CutWish};
 use crate::server::Shared;
 use ssdlab_engine::PowerCutLoss;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::sleep_until;
 use ssdlab_engine::{PowerCutPlan, PowerStatus};
 use ssdlab_wire::spawn;
@@ -70,7 +70,7 @@ fn plan(shared: &Shared, plan: PowerCutPlan) -> Value {
 }
 
 fn cut_later(shared: &Arc<Shared>, after_s: f64, then_on: bool) -> Answer {
-    let when = wall() + Duration::from_secs_f64(after_s);
+    let when = wall_clock_now() + Duration::from_secs_f64(after_s);
     // A server that has ended meanwhile is none that is held up.
     let weak = Arc::downgrade(shared);
     let started = spawn("power cut", move || {
