@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 
-use super::negotiation::Agreed;
+use super::negotiation::Negotiated;
 use super::protocol::{
-    self, CMD_BLOCK_STATUS, CMD_CACHE, CMD_DISCONNECT, CMD_FLAG_FUA, CMD_FLAG_NO_HOLE,
-    CMD_FLAG_REQ_ONE, CMD_FLAGS, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES,
-    Header, REQUEST_BYTES,
+    self, CMD_FLAGS, NBD_CMD_BLOCK_STATUS, NBD_CMD_CACHE, NBD_CMD_DISC, NBD_CMD_FLAG_FUA,
+    NBD_CMD_FLAG_NO_HOLE, NBD_CMD_FLAG_REQ_ONE, NBD_CMD_FLUSH, NBD_CMD_READ, NBD_CMD_TRIM,
+    NBD_CMD_WRITE, NBD_CMD_WRITE_ZEROES, REQUEST_BYTES, RequestHeader, invalid,
 };
 use ssdlab_engine::errno::EINVAL;
 use ssdlab_engine::{
@@ -29,14 +29,14 @@ const EXTENTS_MAX: usize = 4096;
 /// A client that has chosen the export.
 pub struct Session<'a> {
     /// What the negotiation set.
-    pub agreed: Agreed,
+    pub negotiated: Negotiated,
     /// All connections to the drive, this one among them.
     pub connections: &'a Connections,
 }
 
 /// A request with its payload.
 pub struct Request {
-    header: Header,
+    header: RequestHeader,
     payload: RequestPayload,
     /// The engine's command, or the error number of a request that is refused.
     command: Result<Command, i32>,
@@ -58,25 +58,27 @@ impl Protocol for Session<'_> {
 
     fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Request>> {
         let bytes = channel.input.peek().first_chunk().expect("the header has arrived");
-        let header =
-            Header::parse(bytes).ok_or_else(|| invalid("a request without its magic number"))?;
-        if header.kind == CMD_DISCONNECT {
+        let header = RequestHeader::parse(bytes)
+            .ok_or_else(|| invalid("the request does not start with NBD_REQUEST_MAGIC"))?;
+        if header.command == NBD_CMD_DISC {
             return Ok(Parsed::End);
         }
-        if header.payload() > PAYLOAD_MAX {
-            return Err(invalid("a write without end"));
+        if header.payload_bytes() > PAYLOAD_MAX {
+            return Err(invalid("the payload of the write is too long"));
         }
-        if channel.input.ready() < REQUEST_BYTES + header.payload() && !may_wait {
+        if channel.input.ready() < REQUEST_BYTES + header.payload_bytes() && !may_wait {
             return Ok(Parsed::Incomplete);
         }
         let command = self.command(channel.engine, &header);
         let payload = receive_payload(channel, &header, command)?;
-        Ok(Parsed::Request(Request { header, payload, command }, header.answer()))
+        Ok(Parsed::Request(Request { header, payload, command }, header.reply_bytes()))
     }
 
     fn action(&self, request: &Request) -> Action {
         match request.command {
-            Ok(command) if request.header.kind != CMD_BLOCK_STATUS => Action::Command(command),
+            Ok(command) if request.header.command != NBD_CMD_BLOCK_STATUS => {
+                Action::Command(command)
+            }
             _ => Action::Reply,
         }
     }
@@ -89,7 +91,9 @@ impl Protocol for Session<'_> {
     ) -> Payload<'p> {
         match &request.payload {
             RequestPayload::Discarded => unreachable!("the engine gets no refused request"),
-            RequestPayload::Buffered(at) => Payload::Slice(input.at(*at, request.header.payload())),
+            RequestPayload::Buffered(at) => {
+                Payload::Slice(input.at(*at, request.header.payload_bytes()))
+            }
             RequestPayload::Placed(memory) => {
                 Payload::Received(memory.take().expect("the payload is taken once"))
             }
@@ -103,11 +107,12 @@ impl Protocol for Session<'_> {
         _command: &Command,
         read: &dyn Fn(&mut SendBuffer) -> CommandResult,
     ) {
-        let (header, structured, end) = (&request.header, self.agreed.structured, out.position());
-        protocol::data_head(out.bytes(), structured, header);
+        let (header, structured, end) =
+            (&request.header, self.negotiated.structured_replies, out.position());
+        protocol::read_reply(out.bytes(), structured, header);
         if let Err(errno) = read(out) {
             out.truncate(end);
-            protocol::ack(out.bytes(), structured, header.cookie, Err(errno));
+            protocol::reply(out.bytes(), structured, header.cookie, Err(errno));
         }
     }
 
@@ -118,16 +123,17 @@ impl Protocol for Session<'_> {
         _command: &Command,
         result: CommandResult,
     ) {
-        let structured = self.agreed.structured && request.header.answer_has_data();
-        protocol::ack(out.bytes(), structured, request.header.cookie, result);
+        let structured = self.negotiated.structured_replies && request.header.reply_has_data();
+        protocol::reply(out.bytes(), structured, request.header.cookie, result);
     }
 
     fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
         match request.command {
             Err(errno) => {
-                let structured = self.agreed.structured && request.header.answer_has_data();
+                let structured =
+                    self.negotiated.structured_replies && request.header.reply_has_data();
                 let out = channel.replies.now().bytes();
-                protocol::ack(out, structured, request.header.cookie, Err(errno));
+                protocol::reply(out, structured, request.header.cookie, Err(errno));
             }
             Ok(_) => self.block_status(channel, &request.header),
         }
@@ -136,29 +142,32 @@ impl Protocol for Session<'_> {
     /// A client sends a write in two parts and would wake this thread twice: busy polling pays if
     /// the client has a processor of its own. Reads are better received several at a time.
     fn polls_after(&self, batch: &VecDeque<Request>) -> bool {
-        batch.iter().any(|request| request.header.kind == CMD_WRITE) && self.connections.have_room()
+        batch.iter().any(|request| request.header.command == NBD_CMD_WRITE)
+            && self.connections.have_room()
     }
 }
 
 impl Session<'_> {
-    fn command(&self, engine: &Engine, header: &Header) -> Result<Command, i32> {
+    fn command(&self, engine: &Engine, header: &RequestHeader) -> Result<Command, i32> {
         if header.flags & !CMD_FLAGS != 0 {
             return Err(EINVAL);
         }
-        let operation = match header.kind {
-            CMD_READ => Operation::Read,
-            CMD_WRITE => Operation::Write,
-            CMD_FLUSH => Operation::Flush,
+        let operation = match header.command {
+            NBD_CMD_READ => Operation::Read,
+            NBD_CMD_WRITE => Operation::Write,
+            NBD_CMD_FLUSH => Operation::Flush,
             // Block status has the limits of a trim: any range within the export.
-            CMD_TRIM | CMD_BLOCK_STATUS => Operation::Trim,
-            CMD_CACHE => Operation::Cache,
-            CMD_WRITE_ZEROES => Operation::Zero { may_trim: header.flags & CMD_FLAG_NO_HOLE == 0 },
+            NBD_CMD_TRIM | NBD_CMD_BLOCK_STATUS => Operation::Trim,
+            NBD_CMD_CACHE => Operation::Cache,
+            NBD_CMD_WRITE_ZEROES => {
+                Operation::Zero { may_trim: header.flags & NBD_CMD_FLAG_NO_HOLE == 0 }
+            }
             _ => return Err(EINVAL),
         };
-        if header.kind == CMD_BLOCK_STATUS && self.agreed.contexts.is_empty() {
+        if header.command == NBD_CMD_BLOCK_STATUS && self.negotiated.contexts.is_empty() {
             return Err(EINVAL);
         }
-        let durable = header.flags & CMD_FLAG_FUA != 0;
+        let durable = header.flags & NBD_CMD_FLAG_FUA != 0;
         // The offset and length of a flush are ignored.
         let (offset, length) =
             if operation == Operation::Flush { (0, 0) } else { (header.offset, header.length) };
@@ -166,16 +175,16 @@ impl Session<'_> {
         engine.check(&command).map(|()| command)
     }
 
-    fn block_status(&self, channel: &mut Channel<'_>, header: &Header) {
+    fn block_status(&self, channel: &mut Channel<'_>, header: &RequestHeader) {
         let engine = channel.engine;
         let unit = engine.unit_bytes();
         let end = header.offset + u64::from(header.length);
-        let most = if header.flags & CMD_FLAG_REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
+        let most = if header.flags & NBD_CMD_FLAG_REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
         let units = header.offset / unit..end.div_ceil(unit);
         let zeros = engine.unmapped_is_zero();
-        let count = self.agreed.contexts.len();
-        for (number, context) in self.agreed.contexts.iter().enumerate() {
-            let runs = engine.block_status(units.clone(), most, context.told(zeros));
+        let count = self.negotiated.contexts.len();
+        for (number, context) in self.negotiated.contexts.iter().enumerate() {
+            let runs = engine.block_status(units.clone(), most, context.status_fn(zeros));
             let mut at = header.offset;
             let mut extents = Vec::with_capacity(runs.len());
             for (units, flags) in runs {
@@ -193,11 +202,11 @@ impl Session<'_> {
 /// memory, a refused one is discarded.
 fn receive_payload(
     channel: &mut Channel<'_>,
-    header: &Header,
+    header: &RequestHeader,
     command: Result<Command, i32>,
 ) -> io::Result<RequestPayload> {
     let (input, memory) = (&mut channel.input, &mut channel.memory);
-    let whole = REQUEST_BYTES + header.payload();
+    let whole = REQUEST_BYTES + header.payload_bytes();
     let has_arrived = input.ready() >= whole;
     let Ok(command) = command else {
         if has_arrived {
@@ -207,7 +216,7 @@ fn receive_payload(
         }
         return Ok(RequestPayload::Discarded);
     };
-    if header.payload() >= UNCOPIED_BYTES_MIN
+    if header.payload_bytes() >= UNCOPIED_BYTES_MIN
         && !has_arrived
         && let Some(mut place) = channel.engine.receive_memory(&command)
     {
@@ -236,8 +245,4 @@ fn receive_payload(
         input.wait_for(received + next)?;
     }
     Ok(RequestPayload::Buffered(input.take(whole) + REQUEST_BYTES))
-}
-
-fn invalid(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why)
 }
