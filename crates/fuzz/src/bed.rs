@@ -6,8 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ssdlab_serve::fuzz::Handed;
-use ssdlab_serve::{Clock, Drive, Engine, Export, Lead, Pace, Secret, Store};
+use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
+use ssdlab_nbd::Export;
+use ssdlab_nvme_tcp::Secret;
+use ssdlab_server::fuzz::Handed;
 
 use crate::nbd;
 use crate::toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
@@ -63,7 +65,7 @@ impl Setup {
         let toy = Toy::new(self.manner());
         let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
         let pace = if self.is_paced() { Pace::Times(FAST) } else { Pace::None };
-        Engine::new(Box::new(toy), store, Clock::start(pace, Lead::default()))
+        Engine::new(Box::new(toy), store, Clock::start(pace, LatencyCompensation::default()))
     }
 
     /// A server of such a drive; where `has_secret`, hosts of `NVMe` must prove that they know it.

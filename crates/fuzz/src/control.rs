@@ -1,6 +1,6 @@
 //! Requests on the control socket, and clients that meet what they ask for.
 
-use ssdlab_serve::fuzz::Handed;
+use ssdlab_server::fuzz::Handed;
 
 use crate::bed::{Heard, Setup, check_alive, talk};
 use crate::nbd;

@@ -4,8 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use ssdlab_device::DeviceError;
 use ssdlab_flash::ConfigError;
-use ssdlab_serve::{LimitError, SecretError};
+use ssdlab_nvme_tcp::SecretError;
 use ssdlab_uring::OpenError;
+use ssdlab_wire::LimitError;
 use ssdlab_workload::JobError;
 use ssdlab_workload::trace::TraceError;
 

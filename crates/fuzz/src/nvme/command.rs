@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ssdlab_serve::{Controller, HostData, Identity, Kind, Outcome, Status, Submission, Subsystem};
+use ssdlab_nvme::{Controller, HostData, Identity, Kind, Outcome, Status, Submission, Subsystem};
 
 use super::host::{CONFIGURATION, ENABLE};
 use crate::bed::Setup;

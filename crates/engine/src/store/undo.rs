@@ -1,0 +1,131 @@
+//! What units held before their newest writes, as far as a power cut may take those.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use ssdlab_time::Nanos;
+
+use crate::buffer_pool::BufferPart;
+use crate::drive::LostWrites;
+
+/// One write to a unit, and what stood there before it.
+#[derive(Clone)]
+struct Before {
+    /// `None` once a trim made it pointless.
+    unit: Option<u64>,
+    /// When the drive answers the write.
+    done: Nanos,
+    old: Option<BufferPart>,
+}
+
+/// The newest writes in order; the oldest are forgotten, for they are in flash by then.
+#[derive(Clone)]
+pub struct Undo {
+    newest_last: VecDeque<Before>,
+    limit: usize,
+}
+
+impl Undo {
+    /// For a drive that buffers so many units: twice as many are kept, for a write counts in the
+    /// drive's order and is noted in the server's.
+    pub fn new(volatile_units: u64) -> Self {
+        Self { newest_last: VecDeque::new(), limit: 2 * volatile_units as usize + 64 }
+    }
+
+    /// Notes a write to a unit that the drive answers at `done`, and what stood there; none for
+    /// zeros.
+    pub fn note(&mut self, unit: u64, done: Nanos, old: Option<BufferPart>) {
+        self.newest_last.push_back(Before { unit: Some(unit), done, old });
+    }
+
+    /// Forgets what is in flash by now: of the writes that were answered all but the newest.
+    /// Returns what stood there.
+    pub fn take_durable(&mut self, now: Nanos) -> Vec<Option<BufferPart>> {
+        let mut settled = Vec::new();
+        while self.newest_last.len() > self.limit
+            && self.newest_last.front().is_some_and(|oldest| oldest.done <= now)
+        {
+            settled.extend(self.newest_last.pop_front().map(|oldest| oldest.old));
+        }
+        settled
+    }
+
+    /// Forgets units that were trimmed.
+    pub fn forget(&mut self, units: Range<u64>) {
+        for each in &mut self.newest_last {
+            if each.unit.is_some_and(|unit| units.contains(&unit)) {
+                each.unit = None;
+            }
+        }
+    }
+
+    /// What units held before the writes that they lost, each unit once; all else is forgotten,
+    /// for after a cut everything that is left is in flash.
+    ///
+    /// # Panics
+    /// Where fewer are kept than were lost.
+    pub fn take_before(&mut self, lost: &[LostWrites]) -> Vec<(u64, Option<BufferPart>)> {
+        let mut left: BTreeMap<u64, u32> =
+            lost.iter().map(|each| (each.unit, each.writes)).collect();
+        let mut found = Vec::with_capacity(lost.len());
+        for each in self.newest_last.drain(..).rev() {
+            let Some(unit) = each.unit else { continue };
+            let Some(writes) = left.get_mut(&unit) else { continue };
+            *writes -= 1;
+            if *writes == 0 {
+                left.remove(&unit);
+                found.push((unit, each.old));
+            }
+        }
+        assert!(left.is_empty(), "units lost more writes than are kept: {left:?}");
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ssdlab_time::Nanos;
+
+    use super::{LostWrites, Undo};
+    use crate::buffer_pool::{BufferPart, BufferPool};
+
+    /// An undo list after writes to units, and what stood there.
+    fn after(volatile_units: u64, writes: impl IntoIterator<Item = (u64, u8)>) -> Undo {
+        let (mut undo, pool) = (Undo::new(volatile_units), BufferPool::new(1));
+        for (number, (unit, old)) in writes.into_iter().enumerate() {
+            undo.note(unit, Nanos::new(number as u64), Some(BufferPart::copied(&[old], &pool)));
+        }
+        undo
+    }
+
+    fn before(mut undo: Undo, unit: u64, writes: u32) -> u8 {
+        let found = undo.take_before(&[LostWrites { unit, writes }]);
+        assert_eq!(found[0].0, unit);
+        found[0].1.as_ref().unwrap()[0]
+    }
+
+    #[test]
+    fn a_unit_comes_back_as_it_was_before_its_newest_writes() {
+        for (unit, writes, old) in [(7, 1, 3), (7, 3, 1), (8, 1, 9)] {
+            let undo = after(4, [(7, 1), (8, 9), (7, 2), (7, 3)]);
+            assert_eq!(before(undo, unit, writes), old);
+        }
+    }
+
+    #[test]
+    fn the_oldest_writes_that_were_answered_are_forgotten_at_the_limit() {
+        let mut undo = after(1, (0..70).map(|write| (5, write)));
+        assert_eq!(undo.take_durable(Nanos::new(2)).len(), 3);
+        assert_eq!(undo.newest_last.len(), 67, "one in flight is kept beyond the limit");
+        assert_eq!(undo.take_durable(Nanos::new(70)).len(), 1);
+        assert_eq!(before(undo, 5, 66), 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "more writes than are kept")]
+    fn what_was_trimmed_does_not_come_back() {
+        let mut undo = after(4, [(5, 1)]);
+        undo.forget(5..6);
+        before(undo, 5, 1);
+    }
+}
