@@ -230,14 +230,13 @@ impl Job {
         if self.hint != HintKind::None || !self.block_mix.is_empty() {
             return field("pattern", "listed", "another pattern if hint or block_mix is given");
         }
-        let (start, end) = (self.offset_bytes, self.offset_bytes + self.length_bytes);
         for &ListedRequest { offset_bytes: offset, length_bytes: length, .. } in list {
-            let inside = offset >= start && offset.checked_add(length).is_some_and(|e| e <= end);
-            let whole = offset.is_multiple_of(sector) && length.is_multiple_of(sector);
-            if !inside || !whole || length == 0 || length > self.block_bytes {
+            if !self.contains(offset, length, sector) || length == 0 || length > self.block_bytes {
                 let allowed = format!(
-                    "multiples of the sector, {sector} bytes, from {start} to {end}, at most \
-                     block_bytes, {}, long",
+                    "multiples of the sector, {sector} bytes, from {} to {}, at most block_bytes, \
+                     {}, long",
+                    self.offset_bytes,
+                    self.offset_bytes + self.length_bytes,
                     self.block_bytes
                 );
                 return field("pattern.listed.list", format!("[{offset}, {length}]"), &allowed);
@@ -250,20 +249,28 @@ impl Job {
         if list.is_empty() {
             return field("pattern.extents.list", "empty", "one extent or more");
         }
-        let (start, end) = (self.offset_bytes, self.offset_bytes + self.length_bytes);
         let longest = self.longest();
         for &(offset, length) in list {
-            let inside = offset >= start && offset.checked_add(length).is_some_and(|e| e <= end);
-            let whole = offset.is_multiple_of(sector) && length.is_multiple_of(sector);
-            if !inside || !whole || length < longest {
+            if !self.contains(offset, length, sector) || length < longest {
                 let allowed = format!(
-                    "[offset, length] within bytes {start} to {end}, multiples of the sector, \
-                     {sector} bytes, at least {longest} bytes long"
+                    "[offset, length] within bytes {} to {}, multiples of the sector, {sector} \
+                     bytes, at least {longest} bytes long",
+                    self.offset_bytes,
+                    self.offset_bytes + self.length_bytes,
                 );
                 return field("pattern.extents.list", format!("[{offset}, {length}]"), &allowed);
             }
         }
         Ok(())
+    }
+
+    /// Whether a range consists of whole sectors within the job's region.
+    fn contains(&self, offset: u64, length: u64, sector: u64) -> bool {
+        let end = self.offset_bytes + self.length_bytes;
+        offset >= self.offset_bytes
+            && offset.checked_add(length).is_some_and(|range_end| range_end <= end)
+            && offset.is_multiple_of(sector)
+            && length.is_multiple_of(sector)
     }
 
     fn check_threads(&self) -> CheckResult {

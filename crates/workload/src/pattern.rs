@@ -24,8 +24,8 @@ pub enum PatternKind {
         /// The skew: above 0, usually 0.8 to 1.2.
         theta: f64,
     },
-    /// At a constant stride. After the end from the start again, shifted by the alignment each
-    /// time, until the shift reaches the stride.
+    /// At a constant stride. Each pass over the region starts one alignment later than the pass
+    /// before, until that shift reaches the stride and returns to 0.
     Strided {
         /// Distance between the starts of consecutive requests, in bytes.
         stride_bytes: u64,
@@ -59,7 +59,7 @@ pub enum PatternKind {
 pub struct PatternArea {
     /// The region that contains all requests.
     pub region: Region,
-    /// Host blocks of which all lengths and start addresses are a multiple.
+    /// All lengths and start addresses are multiples of this number of host blocks.
     pub granularity: u64,
     /// The maximum request length in host blocks.
     pub longest: u64,
@@ -102,26 +102,21 @@ struct Extent {
 }
 
 impl Pattern {
-    /// The addresses of a pattern of a checked job.
+    /// The addresses of a pattern, which must be from a checked job.
     pub fn new(kind: &PatternKind, area: PatternArea, seed: u64) -> Self {
         let PatternArea { region, granularity, .. } = area;
+        let positions = area.positions(region.blocks, granularity);
         let mut random = Random::new(seed, "pattern");
         let cursor = match kind {
             // A listed request has its own address: this cursor is not used.
             PatternKind::Sequential | PatternKind::Listed { .. } => Cursor::Sequential { next: 0 },
-            PatternKind::Random => Cursor::Random {
-                positions: area.positions(region.blocks, granularity),
-                granularity,
-                random,
-            },
+            PatternKind::Random => Cursor::Random { positions, granularity, random },
             PatternKind::RandomOnce => {
-                let order =
-                    Permutation::new(area.positions(region.blocks, granularity), &mut random);
+                let order = Permutation::new(positions, &mut random);
                 Cursor::RandomOnce { order, granularity, visited: 0, random }
             }
             PatternKind::Zipf { theta } => {
-                let order =
-                    Permutation::new(area.positions(region.blocks, granularity), &mut random);
+                let order = Permutation::new(positions, &mut random);
                 Cursor::Zipf { zipf: Zipf::new(order.bound(), *theta), order, granularity, random }
             }
             PatternKind::Strided { stride_bytes, alignment_bytes } => {
@@ -132,11 +127,8 @@ impl Pattern {
             }
             PatternKind::Aligned { alignment_bytes } => {
                 let granularity = Lba::from_bytes(*alignment_bytes).get();
-                Cursor::Random {
-                    positions: area.positions(region.blocks, granularity),
-                    granularity,
-                    random,
-                }
+                let positions = area.positions(region.blocks, granularity);
+                Cursor::Random { positions, granularity, random }
             }
             PatternKind::Extents { list, random: is_random } => {
                 let extents = extents(list, area);
@@ -150,7 +142,7 @@ impl Pattern {
         Self { start: region.start, blocks: region.blocks, cursor }
     }
 
-    /// Sets the address of each request, whose length is set.
+    /// Sets the addresses of requests, according to their lengths.
     pub fn place(&mut self, requests: &mut [Request]) {
         if let Cursor::Random { positions, granularity, random } = &mut self.cursor {
             // The most common case: a local copy keeps the generator's state in registers.

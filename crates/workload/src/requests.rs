@@ -265,9 +265,12 @@ mod tests {
     #[test]
     fn requests_come_in_order_up_to_the_amount_and_are_announced_ahead() {
         for count in [1, 3, 15, 16, 17, 100] {
-            let size = (1 << 30, 4096, count * 4096 - 1);
-            let (length_bytes, block_bytes, amount_bytes) = size;
-            let job = Job { length_bytes, block_bytes, amount_bytes, ..Job::new(Op::Write) };
+            let job = Job {
+                length_bytes: 1 << 30,
+                block_bytes: 4096,
+                amount_bytes: count * 4096 - 1,
+                ..Job::new(Op::Write)
+            };
             let mut requests = Requests::new(&job, 512).unwrap();
             let mut device = AnnounceLog(Vec::new());
             for number in 0..count {

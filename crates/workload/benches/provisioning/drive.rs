@@ -1,6 +1,6 @@
 //! The drive under test and its jobs.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use ssdlab_device::{Device, Op};
 use ssdlab_flash::{Profile, Ssd};
@@ -43,16 +43,16 @@ impl Drive {
     pub fn in_order(&mut self, bytes: u64) -> Row {
         self.mapped = self.mapped.max(bytes);
         let whole = bytes >> 20 << 20;
-        let row = self.write(PatternKind::Sequential, (0, whole), 1 << 20, whole);
+        let row = self.write(PatternKind::Sequential, 0..whole, 1 << 20, whole);
         if whole == bytes {
             return row;
         }
-        row + self.write(PatternKind::Sequential, (whole, bytes - whole), 4096, bytes - whole)
+        row + self.write(PatternKind::Sequential, whole..bytes, 4096, bytes - whole)
     }
 
     /// Writes `bytes` in random requests of 4 KiB within the first `area` bytes.
     pub fn at_random(&mut self, area: u64, bytes: u64) -> Row {
-        self.write(PatternKind::Random, (0, area), 4096, bytes)
+        self.write(PatternKind::Random, 0..area, 4096, bytes)
     }
 
     /// Writes at random over the whole drive until three rounds, of an eighth of the drive each,
@@ -73,12 +73,12 @@ impl Drive {
         }
     }
 
-    fn write(&mut self, pattern: PatternKind, part: (u64, u64), block: u64, bytes: u64) -> Row {
+    fn write(&mut self, pattern: PatternKind, range: Range<u64>, block: u64, bytes: u64) -> Row {
         self.jobs += 1;
         let job = Job {
             pattern,
-            offset_bytes: part.0,
-            length_bytes: part.1,
+            offset_bytes: range.start,
+            length_bytes: range.end - range.start,
             block_bytes: block,
             amount_bytes: bytes,
             queue_depth: QUEUE_DEPTH,
