@@ -1,5 +1,6 @@
 //! Devices that fail during a job: the job ends, and the measurements so far are kept.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -95,6 +96,8 @@ fn a_device_that_fails_before_any_measurement_is_an_error() {
 struct Loop {
     path: PathBuf,
     file: PathBuf,
+    /// Cleared by the first detach: a second one could detach the next user of the same path.
+    attached: Cell<bool>,
     _folder: tempfile::TempDir,
 }
 
@@ -111,7 +114,7 @@ impl Loop {
         match attached {
             Ok(output) if root && output.status.success() => {
                 let path = String::from_utf8(output.stdout).unwrap().trim().into();
-                Some(Self { path, file, _folder: folder })
+                Some(Self { path, file, attached: Cell::new(true), _folder: folder })
             }
             _ => {
                 println!("skipped: no loop device can be attached here");
@@ -122,23 +125,23 @@ impl Loop {
 
     /// Truncates the file and detaches the device, which remains until it is closed.
     fn detach(&self) {
-        File::options().write(true).open(&self.file).unwrap().set_len(0).unwrap();
-        Command::new("losetup").arg("--detach").arg(&self.path).output().unwrap();
+        if self.attached.replace(false) {
+            File::options().write(true).open(&self.file).unwrap().set_len(0).unwrap();
+            Command::new("losetup").arg("--detach").arg(&self.path).output().unwrap();
+        }
     }
 }
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.path).output();
+        self.detach();
     }
 }
 
 /// Runs an endless job, and detaches the device after 2000 requests.
 fn lose<D: Device>(attached: &Loop, device: &mut D) -> Outcome {
-    let mut detached = false;
     run(device, &endless(), &mut |progress| {
-        if progress.done >= 2000 && !detached {
-            detached = true;
+        if progress.done >= 2000 {
             attached.detach();
         }
         ControlFlow::Continue(())
@@ -176,10 +179,8 @@ fn a_failure_in_one_thread_ends_all_threads() {
     let mut devices: Vec<UringDevice> =
         (0..3).map(|_| first.sibling(&OpenOptions::default()).unwrap()).collect();
     let job = Job { threads: 3, ..endless() };
-    let mut detached = false;
     let outcome = run_threads(&mut devices, &job, &mut |progress| {
-        if progress.done >= 2000 && !detached {
-            detached = true;
+        if progress.done >= 2000 {
             attached.detach();
         }
         ControlFlow::Continue(())
