@@ -2,7 +2,7 @@
 
 use ssdlab_device::{Device, Op};
 use ssdlab_flash::{Profile, Ssd};
-use ssdlab_workload::{Arrival, HintKind, Job, PatternKind, Sync};
+use ssdlab_workload::{Arrival, HintKind, Job, ListedHint, ListedRequest, PatternKind, Sync};
 
 const PROFILE: &str = r#"
 [drive]
@@ -75,6 +75,21 @@ fn every_field_can_be_given_as_json() {
         ..Job::new(Op::Write)
     };
     assert_eq!(job, expected);
+}
+
+#[test]
+fn listed_requests_are_arrays_of_offset_length_and_hint() {
+    let list = r#"[[0, 4096, "nothing"], [8192, 512, {"after": 4095}], [0, 512, {"stream": 3}]]"#;
+    let text = format!(r#"{{"op": "write", "pattern": {{"listed": {{"list": {list}}}}}}}"#);
+    let job: Job = serde_json::from_str(&text).unwrap();
+    let listed =
+        |offset_bytes, length_bytes, hint| ListedRequest { offset_bytes, length_bytes, hint };
+    let list = vec![
+        listed(0, 4096, ListedHint::None),
+        listed(8192, 512, ListedHint::AppendAfter(4095)),
+        listed(0, 512, ListedHint::Stream(3)),
+    ];
+    assert_eq!(job.pattern, PatternKind::Listed { list });
 }
 
 #[test]
