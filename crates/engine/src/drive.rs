@@ -34,18 +34,18 @@ pub struct Geometry {
     /// Streams of writes that it keeps apart, each in superblocks of its own; 0 where it does not.
     pub streams: u32,
     /// Whether what it moves stays with the stream that wrote it.
-    pub moves_stay: bool,
+    pub persistently_isolated: bool,
 }
 
 /// What a drive has counted of its life, as its health log tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
     /// Bytes that hosts wrote.
-    pub written: u64,
+    pub written_bytes: u64,
     /// Bytes that were programmed for whatever cause.
-    pub programmed: u64,
+    pub programmed_bytes: u64,
     /// Bytes that were erased.
-    pub erased: u64,
+    pub erased_bytes: u64,
     /// Wear in per cent of what the flash is sold for; `None` where nobody says what that is.
     pub percentage_used: Option<f64>,
     /// What is left to replace bad blocks, in per cent.
@@ -79,7 +79,7 @@ pub trait Drive: Device + Send {
     fn die_of(&self, unit: u64) -> Option<u32>;
 
     /// How often the block was erased that holds a unit's content; `None` where none does.
-    fn erases_of(&self, unit: u64) -> Option<u32>;
+    fn erase_count_of(&self, unit: u64) -> Option<u32>;
 
     /// Whether it takes no more writes and trims: its life is over.
     fn is_read_only(&self) -> bool;
@@ -98,7 +98,7 @@ pub trait Drive: Device + Send {
     fn renew_stream(&mut self, stream: u32) -> bool;
 
     /// A drive in the same state, which goes its own way from now on.
-    fn fork(&self) -> Box<dyn Drive>;
+    fn boxed_clone(&self) -> Box<dyn Drive>;
 
     /// `Device::submit` of a request that is inside the device, telling at once how it will end.
     fn submit_timed(&mut self, request: Request) -> Completion;

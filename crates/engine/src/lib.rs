@@ -26,12 +26,12 @@ pub use command::{Command, CommandResult, DriveParameters, Operation, TRANSFER_M
 pub use drive::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
 pub use engine::{BlockStatusFn, DriveStatus, Engine, ExtentQuery};
 pub use fault::{FaultSpec, FaultStatus, Kind as FaultKind, OperationKind};
-pub use latency_compensation::{LatencyCompensation, SHORT};
+pub use latency_compensation::{LatencyCompensation, SHORT_REPLY_BYTES};
 pub use meter::OperationStats;
 pub use pacing::{Clock, Pace, ReplyLateness};
 pub use payload::Payload;
 pub use power::{Epoch, PowerCutPlan, PowerStatus};
 pub use restore::restore;
-pub use send_buffer::{PIECES_MAX, SendBuffer};
+pub use send_buffer::{PIECES_MAX, SendBuffer, SendPosition};
 pub use state::Accepted;
-pub use store::{Log, MARK_MAX, ReceiveMemory, Store};
+pub use store::{MARK_MAX, ReceiveMemory, Store, WriteLog};

@@ -1,20 +1,16 @@
 //! `Meter`: how many commands there were, how long the drive took for each.
 
-use ssdlab_device::Hint;
+use ssdlab_device::{Hint, Histogram};
 use ssdlab_time::Nanos;
 
 use crate::command::{Command, CommandResult, Operation};
 use crate::fault::OperationKind;
 
-/// Steps of a doubling of latency.
-const STEPS: u32 = 4;
-const BINS: usize = 64 * STEPS as usize;
-
 /// What was done of one kind.
 #[derive(Clone, Debug)]
 pub struct OperationStats {
     /// The kind of operation.
-    pub which: OperationKind,
+    pub kind: OperationKind,
     /// Commands, including failed ones.
     pub commands: u64,
     /// Of these, those that failed.
@@ -23,8 +19,8 @@ pub struct OperationStats {
     pub bytes: u64,
     /// All latencies together, on the drive's clock.
     pub latency: Nanos,
-    /// Commands by latency.
-    bins: Vec<u64>,
+    /// Commands by latency in nanoseconds: four buckets for each doubling.
+    latencies: Histogram<2>,
 }
 
 /// Writes by what they said of themselves.
@@ -63,7 +59,7 @@ impl Meter {
         metered.failed += u64::from(ended.is_err());
         metered.bytes += u64::from(command.length);
         metered.latency += took;
-        metered.bins[bin(took.get())] += 1;
+        metered.latencies.record(took.get());
         if command.operation == Operation::Write {
             *match command.hint {
                 Hint::None => &mut self.hinted.plain,
@@ -91,43 +87,31 @@ impl Meter {
 }
 
 impl OperationStats {
-    fn new(which: OperationKind) -> Self {
-        let bins = vec![0; BINS];
-        Self { which, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, bins }
+    fn new(kind: OperationKind) -> Self {
+        let latencies = Histogram::default();
+        Self { kind, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, latencies }
     }
 
-    /// How many commands took up to so long, and more than the bin before; none without any.
+    /// The end of each bucket in use, and the commands whose latency is below it but not below the
+    /// end of the bucket before.
     pub fn histogram(&self) -> impl Iterator<Item = (Nanos, u64)> {
-        let all = self.bins.iter().enumerate();
-        all.filter(|(_, count)| **count > 0).map(|(bin, count)| (upper(bin), *count))
+        self.latencies.buckets().map(|(largest, count)| (Nanos::new(largest + 1), count))
     }
-}
-
-/// The bin of a latency: quarters of a doubling.
-fn bin(nanos: u64) -> usize {
-    let nanos = nanos.max(u64::from(STEPS));
-    let doublings = nanos.ilog2();
-    let step = nanos >> (doublings - 2) & u64::from(STEPS - 1);
-    doublings as usize * STEPS as usize + step as usize
-}
-
-/// Where a bin ends.
-fn upper(bin: usize) -> Nanos {
-    let (doublings, step) = (bin as u32 / STEPS, bin as u64 % u64::from(STEPS));
-    Nanos::new((u64::from(STEPS) + step + 1) << (doublings - 2))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{bin, upper};
+    use super::{Metered, Which};
 
     #[test]
-    fn a_latency_lies_below_its_bins_end_and_within_a_quarter_of_it() {
-        for nanos in [4, 5, 7, 8, 100, 1023, 1024, 80_000, 123_456_789, 1 << 50] {
-            let end = upper(bin(nanos)).get();
+    fn a_latency_is_below_the_end_of_its_bucket_and_within_a_quarter_of_it() {
+        for (nanos, end) in [(4, 5), (7, 8), (8, 10), (1023, 1024), (1024, 1280), (80_000, 81_920)]
+        {
+            let mut metered = Metered::new(Which::Read);
+            metered.latencies.record(nanos);
+            let ends: Vec<_> = metered.histogram().map(|(end, count)| (end.get(), count)).collect();
+            assert_eq!(ends, [(end, 1)]);
             assert!(nanos < end && end <= nanos + nanos.div_ceil(4), "{nanos}: {end}");
-            assert_eq!(bin(end), bin(nanos) + 1, "the next one begins there");
         }
-        assert_eq!(bin(0), bin(4));
     }
 }

@@ -22,27 +22,27 @@ pub struct Clock {
     pace: Pace,
     started: Instant,
     /// What the drive's clock showed then.
-    began: Nanos,
+    drive_start: Nanos,
     /// What a request and its answer cost on their way: answers leave earlier by that.
-    lead: Mutex<LatencyCompensation>,
+    compensation: Mutex<LatencyCompensation>,
     /// The most that any left early, in nanoseconds.
-    earliest: AtomicU64,
+    max_compensation_ns: AtomicU64,
     /// How long the drive had no power: its clock stood still.
-    stood_still: AtomicU64,
+    paused: AtomicU64,
     /// Unpaced: since when nothing was in flight.
     idle_since: Mutex<Instant>,
-    lag: Mutex<ReplyLateness>,
+    lateness: Mutex<ReplyLateness>,
 }
 
 /// How late answers left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplyLateness {
     /// Answers that left.
-    pub answers: u64,
+    pub replies: u64,
     /// Of these, more than 20 us after their time.
     pub late: u64,
     /// The latest.
-    pub most: Duration,
+    pub max: Duration,
 }
 
 /// From here on an answer is called late: the kernel's wake-ups alone scatter by about this.
@@ -50,36 +50,45 @@ const LATE: Duration = Duration::from_micros(20);
 
 impl Clock {
     /// A drive's time zero is now.
-    pub fn start(pace: Pace, lead: LatencyCompensation) -> Self {
-        let now = wall();
-        let (idle_since, lag) = (Mutex::new(now), Mutex::default());
-        let (earliest, stood_still) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (began, lead) = (Nanos::ZERO, lead.into());
-        Self { pace, started: now, began, lead, earliest, stood_still, idle_since, lag }
+    pub fn start(pace: Pace, compensation: LatencyCompensation) -> Self {
+        let now = wall_clock_now();
+        let (idle_since, lateness) = (Mutex::new(now), Mutex::default());
+        let (max_compensation_ns, paused) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (drive_start, compensation) = (Nanos::ZERO, compensation.into());
+        Self {
+            pace,
+            started: now,
+            drive_start,
+            compensation,
+            max_compensation_ns,
+            paused,
+            idle_since,
+            lateness,
+        }
     }
 
     /// A clock that began when the drive's showed `shown`.
     #[must_use]
-    pub fn from(self, shown: Nanos) -> Self {
-        Self { began: shown, ..self }
+    pub fn starting_at(self, drive_time: Nanos) -> Self {
+        Self { drive_start: drive_time, ..self }
     }
 
     /// The clock of a drive that was the same until now, and had no power since a time.
     #[must_use]
-    pub fn fork(&self, off_since: Option<Instant>) -> Self {
+    pub fn clone_resumed(&self, paused_since: Option<Instant>) -> Self {
         let idle_since = *self.idle_since.lock().expect("no panic while locked");
         let clock = Self {
             pace: self.pace,
             started: self.started,
-            began: self.began,
-            lead: self.lead().into(),
-            earliest: AtomicU64::new(self.earliest.load(Ordering::Relaxed)),
-            stood_still: AtomicU64::new(self.stood_still.load(Ordering::Relaxed)),
+            drive_start: self.drive_start,
+            compensation: self.compensation().into(),
+            max_compensation_ns: AtomicU64::new(self.max_compensation_ns.load(Ordering::Relaxed)),
+            paused: AtomicU64::new(self.paused.load(Ordering::Relaxed)),
             idle_since: Mutex::new(idle_since),
-            lag: Mutex::default(),
+            lateness: Mutex::default(),
         };
-        if let Some(since) = off_since {
-            clock.stand_still_since(since);
+        if let Some(since) = paused_since {
+            clock.resume_after(since);
         }
         clock
     }
@@ -94,42 +103,42 @@ impl Clock {
         match self.pace {
             Pace::None => {
                 let since = *self.idle_since.lock().expect("no panic while locked");
-                shown + nanos(wall().saturating_duration_since(since))
+                shown + nanos(wall_clock_now().saturating_duration_since(since))
             }
             Pace::Times(factor) => {
-                let ran = wall().saturating_duration_since(self.started + self.stood_still());
-                self.began + nanos(ran.mul_f64(factor))
+                let ran = wall_clock_now().saturating_duration_since(self.started + self.paused());
+                self.drive_start + nanos(ran.mul_f64(factor))
             }
         }
     }
 
     /// Time of the drive by which all is done whose answer has left.
-    pub fn heard_time(&self, shown: Nanos) -> Nanos {
+    pub fn acknowledged_time(&self, shown: Nanos) -> Nanos {
         let Pace::Times(factor) = self.pace else { return shown };
-        let earliest = Duration::from_nanos(self.earliest.load(Ordering::Relaxed));
+        let earliest = Duration::from_nanos(self.max_compensation_ns.load(Ordering::Relaxed));
         self.drive_time(shown) + nanos(earliest.mul_f64(factor))
     }
 
     /// The drive had no power since a time until now.
-    pub fn stand_still_since(&self, time: Instant) {
-        let off = wall().saturating_duration_since(time).as_nanos() as u64;
-        self.stood_still.fetch_add(off, Ordering::Relaxed);
+    pub fn resume_after(&self, time: Instant) {
+        let off = wall_clock_now().saturating_duration_since(time).as_nanos() as u64;
+        self.paused.fetch_add(off, Ordering::Relaxed);
         self.begin_idle();
     }
 
-    fn stood_still(&self) -> Duration {
-        Duration::from_nanos(self.stood_still.load(Ordering::Relaxed))
+    fn paused(&self) -> Duration {
+        Duration::from_nanos(self.paused.load(Ordering::Relaxed))
     }
 
     /// When an answer leaves of what is done at `completed` on the drive's clock, where so many
     /// bytes come with it or its request; at once where nothing is paced.
     pub fn due(&self, completed: Nanos, bytes: u64) -> Option<Instant> {
         let Pace::Times(factor) = self.pace else { return None };
-        let lead = self.lead().of(bytes);
-        self.earliest.fetch_max(lead.as_nanos() as u64, Ordering::Relaxed);
-        let after = completed.saturating_sub(self.began).get();
+        let compensation = self.compensation().for_bytes(bytes);
+        self.max_compensation_ns.fetch_max(compensation.as_nanos() as u64, Ordering::Relaxed);
+        let after = completed.saturating_sub(self.drive_start).get();
         let after = Duration::from_nanos(after).div_f64(factor);
-        Some(self.started + self.stood_still() + after.saturating_sub(lead))
+        Some(self.started + self.paused() + after.saturating_sub(compensation))
     }
 
     /// How long something takes by the wall's clock that takes the drive so long; no time where
@@ -142,43 +151,43 @@ impl Clock {
     }
 
     /// What a request and its answer cost on their way.
-    pub fn lead(&self) -> LatencyCompensation {
-        *self.lead.lock().expect("no panic while locked")
+    pub fn compensation(&self) -> LatencyCompensation {
+        *self.compensation.lock().expect("no panic while locked")
     }
 
     /// Says what they cost: from now on answers leave earlier by that.
-    pub fn set_lead(&self, lead: LatencyCompensation) {
-        *self.lead.lock().expect("no panic while locked") = lead;
+    pub fn set_compensation(&self, compensation: LatencyCompensation) {
+        *self.compensation.lock().expect("no panic while locked") = compensation;
     }
 
     /// So long before its end a wait is spent looking at the clock.
     pub fn spin(&self) -> Duration {
-        self.lead().waking
+        self.compensation().wake_up
     }
 
     /// Nothing is in flight from now on.
     pub fn begin_idle(&self) {
-        *self.idle_since.lock().expect("no panic while locked") = wall();
+        *self.idle_since.lock().expect("no panic while locked") = wall_clock_now();
     }
 
     /// Notes that an answer left that was due.
     pub fn note_sent(&self, due: Instant) {
-        let late = wall().saturating_duration_since(due);
-        let mut lag = self.lag.lock().expect("no panic while locked");
-        lag.answers += 1;
-        lag.late += u64::from(late > LATE);
-        lag.most = lag.most.max(late);
+        let late = wall_clock_now().saturating_duration_since(due);
+        let mut lateness = self.lateness.lock().expect("no panic while locked");
+        lateness.replies += 1;
+        lateness.late += u64::from(late > LATE);
+        lateness.max = lateness.max.max(late);
     }
 
     /// How late answers left so far.
-    pub fn lag(&self) -> ReplyLateness {
-        *self.lag.lock().expect("no panic while locked")
+    pub fn reply_lateness(&self) -> ReplyLateness {
+        *self.lateness.lock().expect("no panic while locked")
     }
 }
 
 /// The wall's clock.
 #[expect(clippy::disallowed_methods, reason = "the server's pacing is measured in real time")]
-pub fn wall() -> Instant {
+pub fn wall_clock_now() -> Instant {
     Instant::now()
 }
 
@@ -199,11 +208,11 @@ mod tests {
 
     /// A clock of a connection on which a byte takes an hour.
     fn slow_clock() -> Clock {
-        let lead = LatencyCompensation {
-            byte_ns: HOUR.as_nanos() as f64,
+        let compensation = LatencyCompensation {
+            ns_per_byte: HOUR.as_nanos() as f64,
             ..LatencyCompensation::default()
         };
-        Clock::start(Pace::Times(1.0), lead)
+        Clock::start(Pace::Times(1.0), compensation)
     }
 
     #[test]
@@ -216,12 +225,15 @@ mod tests {
     #[test]
     fn what_a_long_answer_tells_is_done_when_the_power_is_cut_after_it_left() {
         let clock = slow_clock();
-        let before = clock.heard_time(Nanos::ZERO);
+        let before = clock.acknowledged_time(Nanos::ZERO);
         clock.due(Nanos::ZERO, 4096 + 2);
         clock.due(Nanos::ZERO, 512);
-        assert!(clock.heard_time(Nanos::ZERO) >= before + Nanos::from_secs(2 * 3600));
-        clock.set_lead(LatencyCompensation::default());
-        let heard = clock.heard_time(Nanos::ZERO);
-        assert!(heard >= before + Nanos::from_secs(2 * 3600), "it left when the lead was long");
+        assert!(clock.acknowledged_time(Nanos::ZERO) >= before + Nanos::from_secs(2 * 3600));
+        clock.set_compensation(LatencyCompensation::default());
+        let heard = clock.acknowledged_time(Nanos::ZERO);
+        assert!(
+            heard >= before + Nanos::from_secs(2 * 3600),
+            "it left when the compensation was long"
+        );
     }
 }

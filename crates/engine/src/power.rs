@@ -88,7 +88,7 @@ impl Power {
     }
 
     /// What it is like.
-    pub fn told(&self) -> PowerStatus {
+    pub fn status(&self) -> PowerStatus {
         let is_on = !matches!(self.state, State::Off(_));
         PowerStatus { is_on, cuts: self.cuts, plan: self.plan, last: self.last.clone() }
     }

@@ -16,10 +16,10 @@ const REQUEST_BYTES: u64 = 128 << 10;
 /// Returns whether all of them are in flash; not on a drive that does not honour a flush.
 pub fn restore(
     drive: &mut dyn Drive,
-    held: impl Iterator<Item = io::Result<Range<u64>>>,
+    allocated: impl Iterator<Item = io::Result<Range<u64>>>,
 ) -> io::Result<bool> {
     let step = REQUEST_BYTES.next_multiple_of(drive.unit_bytes());
-    for range in held {
+    for range in allocated {
         let range = range?;
         for from in (range.start..range.end).step_by(step as usize) {
             let bytes = range.end.min(from + step) - from;
@@ -28,7 +28,7 @@ pub fn restore(
         }
     }
     put(drive, Request::flush(0));
-    Ok(drive.fork().power_cut().lost.is_empty())
+    Ok(drive.boxed_clone().power_cut().lost.is_empty())
 }
 
 /// One request after the other: it is its order that counts, and not its time.

@@ -19,6 +19,13 @@ pub struct SendBuffer {
     insets: Vec<Inset>,
 }
 
+/// A position in a `SendBuffer`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendPosition {
+    bytes: usize,
+    insets: usize,
+}
+
 /// The most buffers that one writev or recvmsg takes (`IOV_MAX`).
 pub const PIECES_MAX: usize = 1024;
 /// So much room is kept for the next message.
@@ -51,20 +58,28 @@ impl SendBuffer {
         }
     }
 
-    /// Where it ends now, to come back to.
-    pub fn end(&self) -> (usize, usize) {
-        (self.bytes.len(), self.insets.len())
+    /// The current end, for `truncate` and `pieces_since`.
+    pub fn position(&self) -> SendPosition {
+        SendPosition { bytes: self.bytes.len(), insets: self.insets.len() }
     }
 
-    /// What was added since, piece by piece.
-    pub fn since(&self, (bytes, insets): (usize, usize)) -> impl Iterator<Item = &[u8]> {
-        self.pieces_from(bytes, insets)
+    /// The pieces added after a position.
+    pub fn pieces_since(&self, position: SendPosition) -> impl Iterator<Item = &[u8]> {
+        let mut start = position.bytes;
+        let insets = &self.insets[position.insets..];
+        let between = insets.iter().flat_map(move |inset| {
+            let before = &self.bytes[start..inset.at];
+            start = inset.at;
+            [before, &*inset.part]
+        });
+        let last = insets.last().map_or(position.bytes, |inset| inset.at);
+        between.chain([&self.bytes[last..]]).filter(|piece| !piece.is_empty())
     }
 
-    /// Takes back what was added since.
-    pub fn take_back(&mut self, (bytes, insets): (usize, usize)) {
-        self.bytes.truncate(bytes);
-        self.insets.truncate(insets);
+    /// Removes everything added after a position.
+    pub fn truncate(&mut self, position: SendPosition) {
+        self.bytes.truncate(position.bytes);
+        self.insets.truncate(position.insets);
     }
 
     /// Adds another one.
@@ -83,7 +98,7 @@ impl SendBuffer {
         if self.insets.is_empty() {
             stream.write_all(&self.bytes)?;
         } else {
-            let pieces: Vec<&[u8]> = self.pieces().collect();
+            let pieces: Vec<&[u8]> = self.pieces_since(SendPosition::default()).collect();
             for some in pieces.chunks(PIECES_MAX) {
                 send_pieces(
                     stream,
@@ -95,22 +110,6 @@ impl SendBuffer {
         self.bytes.shrink_to(ROOM);
         self.insets.clear();
         Ok(())
-    }
-
-    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        self.pieces_from(0, 0)
-    }
-
-    fn pieces_from(&self, byte: usize, inset: usize) -> impl Iterator<Item = &[u8]> {
-        let mut sent = byte;
-        let insets = &self.insets[inset..];
-        let between = insets.iter().flat_map(move |inset| {
-            let before = &self.bytes[sent..inset.at];
-            sent = inset.at;
-            [before, &*inset.part]
-        });
-        let last = insets.last().map_or(byte, |inset| inset.at);
-        between.chain([&self.bytes[last..]]).filter(|piece| !piece.is_empty())
     }
 }
 
@@ -157,10 +156,10 @@ mod tests {
             let (mut message, mut other) = (SendBuffer::default(), SendBuffer::default());
             message.bytes().extend(b"head");
             message.add(&slab, 10..20, whole);
-            let end = message.end();
+            let end = message.position();
             message.add(&slab, 50..60, whole);
             message.bytes().extend(b"wrong");
-            message.take_back(end);
+            message.truncate(end);
             other.add(&slab, 0..5, whole);
             other.bytes().extend(b"tail");
             message.append(other);

@@ -13,11 +13,11 @@ use crate::meter::Meter;
 use crate::pacing::Clock;
 use crate::power::Power;
 
-/// A command that the drive has taken.
+/// A command that the drive has accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// How it ends.
-    pub ended: CommandResult,
+    pub result: CommandResult,
     /// When, on the drive's clock.
     pub completed: Nanos,
     /// When it may be answered; `None` for at once.
@@ -52,49 +52,49 @@ impl DriveState {
     pub fn take(
         &mut self,
         commands: &[Command],
-        shape: &DriveParameters,
+        parameters: &DriveParameters,
         clock: &Clock,
     ) -> Vec<Accepted> {
         self.advance(clock.drive_time(self.drive.now()));
-        let mut taken = Vec::with_capacity(commands.len());
+        let mut accepted = Vec::with_capacity(commands.len());
         for command in commands {
-            let room = shape.queue_depth - self.in_flight;
+            let room = parameters.queue_depth - self.in_flight;
             // One of more requests than the queue ever has room for takes all of it.
-            let wanted = command.requests(shape).count().min(shape.queue_depth);
+            let wanted = command.requests(parameters).count().min(parameters.queue_depth);
             if clock.is_paced() && wanted > room {
                 break;
             }
-            let done = self.do_or_fail(command, shape, clock);
-            taken.push(done);
+            let done = self.do_or_fail(command, parameters, clock);
+            accepted.push(done);
             if command.writes()
                 && let Some(share) = self.power.meets_plan()
             {
                 let left = done.completed.saturating_sub(self.drive.now()).get() as f64;
                 self.advance(self.drive.now() + Nanos::new((left * share) as u64));
-                return taken;
+                return accepted;
             }
         }
         if !clock.is_paced() {
             self.wait_for_all();
             clock.begin_idle();
         }
-        taken
+        accepted
     }
 
     /// Trims all of the drive.
-    pub fn trim_all(&mut self, shape: &DriveParameters, clock: &Clock) -> CommandResult {
+    pub fn trim_all(&mut self, parameters: &DriveParameters, clock: &Clock) -> CommandResult {
         self.advance(clock.drive_time(self.drive.now()));
-        let mut ended = Ok(());
-        for from in (0..shape.capacity).step_by(1 << 30) {
-            let length = (shape.capacity - from).min(1 << 30) as u32;
+        let mut result = Ok(());
+        for from in (0..parameters.capacity).step_by(1 << 30) {
+            let length = (parameters.capacity - from).min(1 << 30) as u32;
             let trim = Command::new(Operation::Trim, from, length);
-            ended = ended.and(self.do_or_fail(&trim, shape, clock).ended);
+            result = result.and(self.do_or_fail(&trim, parameters, clock).result);
         }
         if !clock.is_paced() {
             self.wait_for_all();
             clock.begin_idle();
         }
-        ended
+        result
     }
 
     /// Brings the drive's clock to a time.
@@ -113,12 +113,12 @@ impl DriveState {
     }
 
     /// The same state, to go its own way; nothing is to go wrong there.
-    pub fn fork(&self) -> Self {
-        Self { in_flight: self.in_flight, ..Self::new(self.drive.fork()) }
+    pub fn clone_without_faults(&self) -> Self {
+        Self { in_flight: self.in_flight, ..Self::new(self.drive.boxed_clone()) }
     }
 
     /// Nothing is in flight: its power was cut.
-    pub fn forget_flight(&mut self) {
+    pub fn clear_in_flight(&mut self) {
         self.in_flight = 0;
     }
 
@@ -126,46 +126,52 @@ impl DriveState {
     fn do_or_fail(
         &mut self,
         command: &Command,
-        shape: &DriveParameters,
+        parameters: &DriveParameters,
         clock: &Clock,
     ) -> Accepted {
         let verdict = if self.faults.are_none() {
             Verdict::default()
         } else {
-            self.faults.judge(command, shape, &*self.drive)
+            self.faults.judge(command, parameters, &*self.drive)
         };
         let Verdict { mut refused, not_before, corruption } = verdict;
         if command.changes() && self.drive.is_read_only() {
             refused = Some(EPERM);
         }
-        let mut taken = match refused {
+        let mut accepted = match refused {
             Some(errno) => {
                 let completed = self.drive.now();
                 let due = clock.due(completed, 0);
-                Accepted { ended: Err(errno), completed, due, corruption: None }
+                Accepted { result: Err(errno), completed, due, corruption: None }
             }
-            None => {
-                Accepted { corruption, ..self.submit(&placed(command, corruption), shape, clock) }
-            }
+            None => Accepted {
+                corruption,
+                ..self.submit(&placed(command, corruption), parameters, clock)
+            },
         };
-        self.meter.note(command, taken.ended, taken.completed - self.drive.now());
-        taken.due = taken.due.max(not_before);
-        taken
+        self.meter.note(command, accepted.result, accepted.completed - self.drive.now());
+        accepted.due = accepted.due.max(not_before);
+        accepted
     }
 
-    fn submit(&mut self, command: &Command, shape: &DriveParameters, clock: &Clock) -> Accepted {
-        let (mut ended, mut completed) = (Ok(()), Nanos::ZERO);
-        for request in command.requests(shape) {
-            while self.in_flight == shape.queue_depth {
+    fn submit(
+        &mut self,
+        command: &Command,
+        parameters: &DriveParameters,
+        clock: &Clock,
+    ) -> Accepted {
+        let (mut result, mut completed) = (Ok(()), Nanos::ZERO);
+        for request in command.requests(parameters) {
+            while self.in_flight == parameters.queue_depth {
                 self.wait();
             }
             let done = self.drive.submit_timed(request);
             self.in_flight += 1;
             completed = completed.max(done.completed);
-            ended = ended.and(done.outcome.map_err(|error| error.errno));
+            result = result.and(done.outcome.map_err(|error| error.errno));
         }
         let due = clock.due(completed, command.moved_bytes());
-        Accepted { ended, completed, due, corruption: None }
+        Accepted { result, completed, due, corruption: None }
     }
 
     fn wait_for_all(&mut self) {

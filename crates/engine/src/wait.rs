@@ -7,7 +7,7 @@ use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::failpoints::{self, Point};
-use crate::pacing::wall;
+use crate::pacing::wall_clock_now;
 
 /// A shorter wait that is to end sharply is spent awake: of those who sleep meanwhile one in a
 /// hundred is woken too late, and others have had the processor's caches.
@@ -38,7 +38,7 @@ pub fn wait(asked: &mut [PollFd<'_>], time: Instant, spin: Duration) -> io::Resu
         {
             return Err(error);
         }
-        let left = time.saturating_duration_since(wall());
+        let left = time.saturating_duration_since(wall_clock_now());
         let is_nap = !spin.is_zero() && left <= NAP;
         let sleep = if is_nap { Duration::ZERO } else { left.saturating_sub(spin) };
         let timeout = Timespec {
@@ -60,7 +60,7 @@ mod tests {
     use std::time::Duration;
 
     use super::wait_precisely;
-    use crate::pacing::wall;
+    use crate::pacing::wall_clock_now;
 
     /// How often this thread has gone to sleep.
     fn sleeps() -> u64 {
@@ -74,9 +74,9 @@ mod tests {
         let slept = |micros| {
             let before = sleeps();
             for _ in 0..50 {
-                let due = wall() + Duration::from_micros(micros);
+                let due = wall_clock_now() + Duration::from_micros(micros);
                 wait_precisely(due, Duration::from_micros(20)).unwrap();
-                assert!(wall() >= due);
+                assert!(wall_clock_now() >= due);
             }
             sleeps() - before
         };

@@ -39,7 +39,7 @@ impl MetaContext {
             },
             Self::Allocation => |_, _| 0,
             Self::Valid => |drive, unit| u32::from(drive.is_mapped(unit)),
-            Self::Wear => |drive, unit| drive.erases_of(unit).unwrap_or(NOT_IN_FLASH),
+            Self::Wear => |drive, unit| drive.erase_count_of(unit).unwrap_or(NOT_IN_FLASH),
         }
     }
 

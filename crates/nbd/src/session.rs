@@ -14,7 +14,7 @@ use ssdlab_engine::Epoch;
 use ssdlab_engine::ReceiveMemory;
 use ssdlab_engine::SendBuffer;
 use ssdlab_engine::errno::EINVAL;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Accepted, Command, CommandResult, Engine, Operation, Payload, TRANSFER_MAX};
 use ssdlab_wire::Connection;
@@ -84,9 +84,9 @@ impl Asked {
     fn payload<'a>(&self, input: &'a ReceiveBuffer<BusyPoll>) -> Payload<'a> {
         match &self.bytes {
             Bytes::Skipped => unreachable!("a refused write does not go to the drive"),
-            Bytes::Received(place) => Payload::Row(input.at(*place, self.header.payload())),
+            Bytes::Received(place) => Payload::Slice(input.at(*place, self.header.payload())),
             Bytes::Landed(landing) => {
-                Payload::Landed(landing.take().expect("it is asked for once"))
+                Payload::Received(landing.take().expect("it is asked for once"))
             }
         }
     }
@@ -200,7 +200,7 @@ impl<'a> Session<'a> {
             return Ok(Bytes::Skipped);
         };
         let is_long = header.payload() >= LANDS_FROM && !is_there;
-        if let Some(landing) = is_long.then(|| self.engine.landing(&command)).flatten() {
+        if let Some(landing) = is_long.then(|| self.engine.receive_memory(&command)).flatten() {
             return Ok(Bytes::Landed(Some(self.land(landing)?).into()));
         }
         self.spares = false;
@@ -221,7 +221,7 @@ impl<'a> Session<'a> {
         self.input.take(REQUEST_BYTES);
         self.spares = true;
         loop {
-            let (received, missing) = landing.progress();
+            let (received, missing) = (landing.allocated(), landing.remaining());
             if missing == 0 {
                 return Ok(landing);
             }
@@ -234,7 +234,7 @@ impl<'a> Session<'a> {
 
     /// Waits for a request; false where the client leaves.
     fn await_request(&mut self) -> io::Result<bool> {
-        let since = wall();
+        let since = wall_clock_now();
         let came = self.wait_for(REQUEST_BYTES)?;
         self.input.stream().note_waited(since, self.engine.clock());
         Ok(came)
@@ -343,10 +343,11 @@ impl<'a> Session<'a> {
             }
             return;
         }
-        let Accepted { ended, due, .. } = taken.next().expect("each one before the last was taken");
-        if header.kind != CMD_READ || ended.is_err() {
+        let Accepted { result, due, .. } =
+            taken.next().expect("each one before the last was taken");
+        if header.kind != CMD_READ || result.is_err() {
             let cookie = header.cookie;
-            self.replies.add(due, |out| protocol::ack(out.bytes(), structured, cookie, ended));
+            self.replies.add(due, |out| protocol::ack(out.bytes(), structured, cookie, result));
         }
     }
 
@@ -354,11 +355,11 @@ impl<'a> Session<'a> {
         let unit = self.engine.unit_bytes();
         let end = header.offset + u64::from(header.length);
         let most = if header.flags & CMD_FLAG_REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
-        let units = (header.offset / unit, end.div_ceil(unit));
+        let units = header.offset / unit..end.div_ceil(unit);
         let zeros = self.engine.unmapped_is_zero();
         let count = self.agreed.contexts.len();
         for (number, context) in self.agreed.contexts.iter().enumerate() {
-            let runs = self.engine.runs(units, most, context.told(zeros));
+            let runs = self.engine.block_status(units.clone(), most, context.told(zeros));
             let mut at = header.offset;
             let mut extents = Vec::with_capacity(runs.len());
             for (units, told) in runs {
@@ -403,10 +404,10 @@ fn data_reply(
     header: &Header,
     read: &dyn Fn(&mut SendBuffer) -> CommandResult,
 ) {
-    let end = out.end();
+    let end = out.position();
     protocol::data_head(out.bytes(), structured, header);
     if let Err(errno) = read(out) {
-        out.take_back(end);
+        out.truncate(end);
         protocol::ack(out.bytes(), structured, header.cookie, Err(errno));
     }
 }

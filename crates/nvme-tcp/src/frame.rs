@@ -4,7 +4,7 @@ use super::pdu::{
     DATA_DIGEST, DATA_RECEIVED, DIGEST_BYTES, DRIVE_TERMINATES, HEADER_DIGEST, LAST, READY,
     RESPONSE, Reason, SHORT_BYTES, SUCCESS,
 };
-use ssdlab_engine::SendBuffer;
+use ssdlab_engine::{SendBuffer, SendPosition};
 use ssdlab_nvme::Completion;
 
 /// What both sides agreed on.
@@ -46,9 +46,9 @@ impl Frame {
     }
 
     /// The end of data that began at `from`.
-    pub fn data_end(&self, out: &mut SendBuffer, from: (usize, usize)) {
+    pub fn data_end(&self, out: &mut SendBuffer, from: SendPosition) {
         if self.digests & DATA_DIGEST != 0 {
-            let digest = out.since(from).fold(0, crc32c::crc32c_append);
+            let digest = out.pieces_since(from).fold(0, crc32c::crc32c_append);
             out.bytes().extend(digest.to_le_bytes());
         }
     }

@@ -72,7 +72,7 @@ impl Session<'_> {
                 (_, Some(command)) => {
                     let Some(taken) = taken.next() else { break };
                     let ended =
-                        taken.ended.map_err(|errno| Status::of_errno(errno, command.operation));
+                        taken.result.map_err(|errno| Status::of_errno(errno, command.operation));
                     if ended.is_ok() && command.operation == Operation::Read {
                         answered += 1;
                         continue;

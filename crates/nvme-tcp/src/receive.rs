@@ -9,7 +9,7 @@ use super::pdu::{COMMON_BYTES, Reason};
 use super::perform::{asks_for_proof, proves};
 use super::session::{Asked, Session};
 use ssdlab_engine::Operation;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_nvme::{FABRICS, Plan, Status, Submission, View};
 
@@ -77,7 +77,7 @@ impl Session<'_> {
     /// Waits for a unit's beginning; false where something else is due first. At the end of the
     /// stream nothing is there.
     fn await_unit(&mut self) -> io::Result<bool> {
-        let since = wall();
+        let since = wall_clock_now();
         let expires = self.expires();
         if expires.is_some_and(|expires| expires <= since) {
             return Err(io::ErrorKind::TimedOut.into());

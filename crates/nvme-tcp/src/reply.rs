@@ -50,12 +50,12 @@ impl Manner {
         (id, length): (u16, u32),
         read: &dyn Fn(&mut SendBuffer) -> CommandResult,
     ) -> Status {
-        let begin = out.end();
+        let begin = out.position();
         self.frame.data_head(out.bytes(), id, length, self.data_ends);
-        let data = out.end();
+        let data = out.position();
         if let Err(errno) = read(out) {
             let status = Status::of_errno(errno, Operation::Read);
-            out.take_back(begin);
+            out.truncate(begin);
             self.response(out, id, status.into());
             return status;
         }
@@ -74,7 +74,7 @@ impl Manner {
         }
         let ends = self.data_ends && completion == Completion::DONE;
         self.frame.data_head(out.bytes(), id, given.len() as u32, ends);
-        let data = out.end();
+        let data = out.position();
         out.bytes().extend(given);
         self.frame.data_end(out, data);
         if !ends {

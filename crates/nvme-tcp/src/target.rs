@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use super::secret::Secret;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_nvme::{Controller, Subsystem};
 use ssdlab_wire::Connection;
 use ssdlab_wire::Resources;
@@ -58,7 +58,7 @@ impl Target {
             controller,
             links: Arc::default(),
             queues: Mutex::default(),
-            heard: Mutex::new(wall()),
+            heard: Mutex::new(wall_clock_now()),
         });
         lock(&self.controllers).insert(attached.controller.number, Arc::clone(&attached));
         attached
@@ -102,7 +102,7 @@ impl Attached {
 
     /// The host has been heard.
     pub fn hear(&self) {
-        *lock(&self.heard) = wall();
+        *lock(&self.heard) = wall_clock_now();
     }
 
     /// By when the host must be heard again.

@@ -110,7 +110,7 @@ impl Controller {
         page.u16(256, ADMIN).u8(258, 3).u8(260, 0b11);
         // Warned of from 70 C on, in danger from 80 C on.
         page.u16(266, 343).u16(268, 353);
-        page.u128(280, subsystem.engine.shape().capacity).u128(296, subsystem.unallocated());
+        page.u128(280, subsystem.engine.parameters().capacity).u128(296, subsystem.unallocated());
         page.u32(328, SANITIZE).u16(340, 1);
         page.u8(512, 6 << 4 | 6).u8(513, 4 << 4 | 4).u32(516, NAMESPACE).u16(520, COMMANDS);
         // A format is of all namespaces, and can erase keys.
@@ -135,7 +135,7 @@ impl Controller {
         let (shift, blocks) = (namespace.shift(), namespace.blocks());
         let engine = &subsystem.engine;
         let unit = engine.unit_bytes();
-        let used = (engine.life().health.mapped_units * unit) >> shift;
+        let used = (engine.status().health.mapped_units * unit) >> shift;
         let in_blocks = |bytes: u64| ((bytes >> shift).clamp(1, 1 << 16) - 1) as u16;
         let mut page = Page::new(BYTES);
         self.put_formats(&mut page);

@@ -53,7 +53,7 @@ impl Subsystem {
 
     /// Notes an event of a handle, where a host wants that.
     fn note(&self, kind: u8, named: u16, handle: u32) {
-        let at = self.engine.life().running.as_secs_f64() * 1e3;
+        let at = self.engine.status().uptime.as_secs_f64() * 1e3;
         let mut placement = self.placement();
         if placement.noted.contains(&(handle, kind)) {
             let handle = handle as u8;

@@ -13,7 +13,7 @@ use super::status::Status;
 use super::submission::{HostData, Submission};
 use super::subsystem::View;
 use ssdlab_engine::SendBuffer;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, Operation};
 
@@ -48,7 +48,7 @@ impl Controller {
             )?;
             for (command, taken) in commands[done..].iter().zip(&taken) {
                 let status =
-                    taken.ended.map_err(|errno| Status::of_errno(errno, command.operation));
+                    taken.result.map_err(|errno| Status::of_errno(errno, command.operation));
                 ended = ended.and(status);
                 due = due.max(taken.due);
             }
@@ -73,7 +73,7 @@ impl Controller {
                 self.wait_for_room(true);
                 continue;
             };
-            let ended = taken.ended.and(ended);
+            let ended = taken.result.and(ended);
             let mut bytes = Vec::with_capacity(command.length as usize);
             message.send(&mut bytes).expect("memory takes all");
             let read = ended.map(|()| bytes);
@@ -86,7 +86,7 @@ impl Controller {
 
     fn wait_for_room(&self, is_full: bool) {
         if is_full {
-            let next = self.subsystem.engine.next_free().unwrap_or(wall() + AGAIN);
+            let next = self.subsystem.engine.next_free().unwrap_or(wall_clock_now() + AGAIN);
             // Where the system cannot wait, it is tried again at once.
             let _ = wait_precisely(next, self.subsystem.engine.clock().spin());
         }

@@ -85,8 +85,8 @@ struct State {
 impl Subsystem {
     /// The subsystem of a drive.
     pub fn new(engine: Arc<Engine>, identity: Identity) -> Self {
-        let (geometry, is_volatile) = (engine.geometry(), engine.is_volatile());
-        let bytes = engine.shape().capacity;
+        let (geometry, is_volatile) = (engine.geometry(), engine.has_volatile_cache());
+        let bytes = engine.parameters().capacity;
         // As most drives come: all of it in one namespace.
         let whole = Namespace { format: 0, bytes, handles: geometry.streams, is_attached: true };
         let state = Mutex::new(State {
@@ -155,7 +155,7 @@ impl Subsystem {
 
     /// Bytes of the drive that no namespace has.
     pub(crate) fn unallocated(&self) -> u64 {
-        self.engine.shape().capacity - self.namespace().map_or(0, |namespace| namespace.bytes)
+        self.engine.parameters().capacity - self.namespace().map_or(0, |namespace| namespace.bytes)
     }
 
     /// How often the namespace was changed.
@@ -175,7 +175,7 @@ impl Subsystem {
 
     /// The longest transfer as a power of two of 4 KiB pages.
     pub(crate) fn transfer_shift(&self) -> u8 {
-        let most = self.engine.shape().max_transfer.clamp(8192, TRANSFER_MAX.into());
+        let most = self.engine.parameters().max_transfer.clamp(8192, TRANSFER_MAX.into());
         (most / 4096).ilog2() as u8
     }
 

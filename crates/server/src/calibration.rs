@@ -17,9 +17,9 @@ use rustix::thread::set_current_timer_slack;
 
 use crate::listener::Address;
 use ssdlab_engine::buffer_pool::{BufferPool, PooledBuffer};
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::{sleep_until, wait_precisely};
-use ssdlab_engine::{Engine, LatencyCompensation, Operation, SHORT, SendBuffer};
+use ssdlab_engine::{Engine, LatencyCompensation, Operation, SHORT_REPLY_BYTES, SendBuffer};
 use ssdlab_wire::Connection;
 
 /// A benchmark of reads of one size.
@@ -29,7 +29,7 @@ struct Benchmark {
     bytes: usize,
 }
 
-const SHORT_READS: Benchmark = Benchmark { reads: 400, bytes: SHORT };
+const SHORT_READS: Benchmark = Benchmark { reads: 400, bytes: SHORT_REPLY_BYTES };
 const LONG_READS: Benchmark = Benchmark { reads: 60, bytes: 512 << 10 };
 /// Time between a request and its reply; of the order of a drive's latency.
 const REPLY_DELAY: Duration = Duration::from_micros(100);
@@ -62,8 +62,8 @@ pub fn measure_transport(address: &Address) -> io::Result<LatencyCompensation> {
     let short = transport_latency(&mut client, SHORT_READS)?;
     let long = transport_latency(&mut client, LONG_READS)?;
     let waking = replying.join().expect("the replying thread does not panic")?;
-    let timers = LatencyCompensation { waking, ..Default::default() };
-    Ok(timers.of_ways(short, (LONG_READS.bytes, long)))
+    let timers = LatencyCompensation { wake_up: waking, ..Default::default() };
+    Ok(timers.with_round_trips(short, LONG_READS.bytes, long))
 }
 
 /// Measures the latency between the drive and a client that reads it through a device or file of
@@ -80,13 +80,13 @@ pub fn measure_through(engine: &Engine, path: &Path) -> io::Result<LatencyCompen
     })?;
     // The kernel may split long reads.
     let mut bytes = LONG_READS.bytes;
-    while bytes > SHORT {
+    while bytes > SHORT_REPLY_BYTES {
         if let Some(long) = device_latency(engine, &file, Benchmark { bytes, ..LONG_READS })? {
-            return Ok(engine.clock().lead().of_ways(short, (bytes, long)));
+            return Ok(engine.clock().compensation().with_round_trips(short, bytes, long));
         }
         bytes /= 2;
     }
-    Ok(LatencyCompensation { transport: short, byte_ns: 0.0, ..engine.clock().lead() })
+    Ok(LatencyCompensation { round_trip: short, ns_per_byte: 0.0, ..engine.clock().compensation() })
 }
 
 /// Lets waits of this thread end on time. If the system refuses, they end a little late.
@@ -108,7 +108,7 @@ fn reply(server: &mut Connection, benchmark: Benchmark, waking: Duration) -> io:
         server.read_exact(&mut [0; REQUEST_BYTES])?;
         message.bytes().extend([0; HEADER_BYTES]);
         message.add(buffer, 0..bytes, bytes);
-        wait_precisely(wall() + REPLY_DELAY, waking)?;
+        wait_precisely(wall_clock_now() + REPLY_DELAY, waking)?;
         message.send(server)?;
     }
     Ok(())
@@ -120,7 +120,7 @@ fn transport_latency(client: &mut Connection, benchmark: Benchmark) -> io::Resul
     let mut data = vec![0; benchmark.bytes];
     let mut latencies = Vec::with_capacity(benchmark.reads);
     for _ in 0..benchmark.reads {
-        let start = wall();
+        let start = wall_clock_now();
         client.write_all(&[0; REQUEST_BYTES])?;
         poll(&mut [PollFd::new(client, PollFlags::IN)], None)?;
         for piece in HEADERS.into_iter().chain([benchmark.bytes]) {
@@ -135,9 +135,9 @@ fn transport_latency(client: &mut Connection, benchmark: Benchmark) -> io::Resul
 fn wake_up_latency() -> io::Result<Duration> {
     let mut latencies = Vec::with_capacity(SHORT_READS.reads);
     for _ in 0..SHORT_READS.reads {
-        let due = wall() + REPLY_DELAY;
+        let due = wall_clock_now() + REPLY_DELAY;
         sleep_until(due)?;
-        latencies.push(wall().saturating_duration_since(due));
+        latencies.push(wall_clock_now().saturating_duration_since(due));
     }
     Ok(percentile(latencies, 99))
 }
@@ -151,11 +151,11 @@ fn device_latency(
 ) -> io::Result<Option<Duration>> {
     let Benchmark { reads, bytes } = benchmark;
     let mut data = BufferPool::new(bytes).take();
-    let places = (engine.shape().capacity / bytes as u64).max(1);
+    let places = (engine.parameters().capacity / bytes as u64).max(1);
     let mut latencies = Vec::with_capacity(reads);
-    let end = wall() + DEVICE_TIMEOUT;
+    let end = wall_clock_now() + DEVICE_TIMEOUT;
     for number in 0..reads as u64 {
-        if number >= DEVICE_READS_MIN as u64 && (wall() > end || latencies.is_empty()) {
+        if number >= DEVICE_READS_MIN as u64 && (wall_clock_now() > end || latencies.is_empty()) {
             break;
         }
         let offset = number % places * bytes as u64;
@@ -173,14 +173,14 @@ fn latency_of_read(
     offset: u64,
 ) -> io::Result<Option<Duration>> {
     let bytes = data.len() as u64;
-    let before = engine.done(Operation::Read);
-    let start = wall();
+    let before = engine.stats_of(Operation::Read);
+    let start = wall_clock_now();
     file.read_exact_at(data, offset)?;
     let latency = start.elapsed();
-    let after = engine.done(Operation::Read);
+    let after = engine.stats_of(Operation::Read);
     let is_this_read = after.commands - before.commands == 1 && after.bytes - before.bytes == bytes;
     let in_drive = engine.clock().wall_time(after.latency.saturating_sub(before.latency));
-    let in_server = in_drive.saturating_sub(engine.clock().lead().of(bytes));
+    let in_server = in_drive.saturating_sub(engine.clock().compensation().for_bytes(bytes));
     Ok(is_this_read.then(|| latency.saturating_sub(in_server)))
 }
 

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::Shutdown;
 
 use ssdlab_engine::failpoints::{self, Point};
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::sleep_until;
 use ssdlab_wire::{Accepted, Connection, Exhausted, Notice, Resources, spawn};
 
@@ -87,7 +87,7 @@ impl Listener {
                             format_args!("no connection can be accepted: {error}"),
                         );
                         // If the system cannot wait, the next attempt follows at once.
-                        let _ = sleep_until(wall() + BACK_OFF);
+                        let _ = sleep_until(wall_clock_now() + BACK_OFF);
                     }
                     Ok(None) | Err(_) => {}
                 }

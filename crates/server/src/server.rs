@@ -11,7 +11,7 @@ use crate::calibration::use_precise_timers;
 use crate::control::{self, Action, Answer, DelayedPowerCut, NewClone, Outcome};
 use crate::listener::{Address, Listener};
 use crate::state::ServerState;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::sleep_until;
 use ssdlab_engine::{Engine, Epoch, PowerCutLoss};
 use ssdlab_nbd::{Export, Negotiated, Session, greet, negotiate};
@@ -270,7 +270,7 @@ impl Shared {
     }
 
     fn cut_power_later(self: &Arc<Self>, cut: DelayedPowerCut) -> io::Result<()> {
-        let due = wall() + Duration::from_secs_f64(cut.after_s);
+        let due = wall_clock_now() + Duration::from_secs_f64(cut.after_s);
         // The thread must not keep a server alive that was stopped.
         let weak = Arc::downgrade(self);
         spawn("power cut", move || {

@@ -60,9 +60,9 @@ impl Snapshots {
     ///
     /// # Errors
     /// No snapshot has this name, or it cannot be cloned.
-    pub fn fork(&self, name: &str) -> io::Result<Engine> {
+    pub fn try_clone(&self, name: &str) -> io::Result<Engine> {
         let missing = || io::Error::other("no snapshot has this name");
-        self.lock().get(name).ok_or_else(missing)?.fork()
+        self.lock().get(name).ok_or_else(missing)?.try_clone()
     }
 
     /// Deletes a snapshot; false if no snapshot has this name.

@@ -4,7 +4,6 @@ mod arrival;
 mod check;
 mod flight;
 mod job;
-mod latency;
 mod listed;
 mod mix;
 mod pattern;
@@ -17,9 +16,8 @@ pub mod trace;
 
 pub use check::JobError;
 pub use job::{Arrival, HintKind, Job, Sync};
-pub use latency::{Bucket, Latency};
 pub use listed::{Listed, Said};
 pub use pattern::{Ground, Pattern, PatternKind};
-pub use recorder::{Lag, Outcome};
+pub use recorder::{Bucket, Lag, Latencies, Outcome};
 pub use run::{Progress, Watch, rest, run};
 pub use threads::run_threads;

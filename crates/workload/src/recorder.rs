@@ -2,12 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use ssdlab_device::{DeviceError, Interval, IoError, LBA_BYTES, Op, Record, Tally};
+use ssdlab_device::{DeviceError, Histogram, Interval, IoError, LBA_BYTES, Op, Record, Tally};
 use ssdlab_time::Nanos;
 
+use crate::Job;
 use crate::flight::Passenger;
-use crate::latency::Window;
-use crate::{Bucket, Job, Latency};
+
+/// Latencies in nanoseconds, to three significant digits.
+pub type Latencies = Histogram<10>;
+
+/// The number of requests of one kind and of one latency in one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// The index of the interval in the record.
+    pub interval: u32,
+    /// The kind of request.
+    pub op: Op,
+    /// The largest latency of the histogram's bucket, in nanoseconds.
+    pub latency_ns: u64,
+    /// The number of requests.
+    pub count: u64,
+}
 
 /// How late requests of an open loop started: by how much the pace was not kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,8 +67,12 @@ pub struct Outcome {
 
 impl Outcome {
     /// The latencies of the whole job, of one kind of request or of all.
-    pub fn latency(&self, op: Option<Op>) -> Latency {
-        Latency::of(self.buckets.iter().filter(|bucket| op.is_none_or(|op| op == bucket.op)))
+    pub fn latency(&self, op: Option<Op>) -> Latencies {
+        let mut latencies = Latencies::default();
+        for bucket in self.buckets.iter().filter(|bucket| op.is_none_or(|op| op == bucket.op)) {
+            latencies.record_many(bucket.latency_ns, bucket.count);
+        }
+        latencies
     }
 
     /// What several devices did side by side, with one clock and intervals that began together.
@@ -120,7 +139,7 @@ pub struct Recorder {
 #[derive(Default)]
 struct Kind {
     blocks: u64,
-    latencies: Window,
+    latencies: Latencies,
 }
 
 impl Recorder {
@@ -182,10 +201,13 @@ impl Recorder {
         }
         let number = self.record.intervals.len() as u32;
         for (op, kind) in Op::ALL.into_iter().zip(&mut self.kinds) {
-            self.interval.by_op[op.index()] = Tally {
-                requests: kind.latencies.empty_into(&mut self.buckets, number, op),
-                bytes: std::mem::take(&mut kind.blocks) * LBA_BYTES,
-            };
+            let bytes = std::mem::take(&mut kind.blocks) * LBA_BYTES;
+            let mut tally = Tally { requests: 0, bytes };
+            kind.latencies.drain(|latency_ns, count| {
+                self.buckets.push(Bucket { interval: number, op, latency_ns, count });
+                tally.requests += count;
+            });
+            self.interval.by_op[op.index()] = tally;
         }
         self.record.bytes += self.interval.bytes();
         self.record.intervals.push(self.interval);

@@ -138,7 +138,7 @@ fn runs_jobs_of_every_kind(device: &mut impl Device) {
         let record = &outcome.record;
         assert_eq!((record.requests, record.errors), (job.requests(), 0), "{op:?} {pattern:?}");
         assert_eq!(told, job.requests());
-        assert_eq!(outcome.latency(Some(op)).len(), job.requests());
+        assert_eq!(outcome.latency(Some(op)).count(), job.requests());
         assert_eq!(record.intervals.iter().map(Interval::requests).sum::<u64>(), record.requests);
         assert_eq!(record.intervals.iter().map(Interval::bytes).sum::<u64>(), record.bytes);
         assert!(record.intervals.is_sorted_by_key(|interval| interval.start));
@@ -199,7 +199,7 @@ fn mixes_kinds_and_lengths_by_their_shares(device: &mut impl Device) {
     for (op, wanted) in [(Op::Read, 0.6), (Op::Trim, 0.1), (Op::Write, 0.3)] {
         let seen = share(&|request| request.op == op);
         assert!((seen - wanted).abs() < 0.06, "{op:?}: {seen}");
-        let counted = outcome.latency(Some(op)).len();
+        let counted = outcome.latency(Some(op)).count();
         assert_eq!(counted, spy.seen.iter().filter(|r| r.op == op).count() as u64);
         let tallies = outcome.record.intervals.iter().map(|i| i.by_op[op.index()]);
         assert_eq!(tallies.map(|tally| tally.requests).sum::<u64>(), counted);
@@ -219,8 +219,8 @@ fn makes_writes_durable_in_both_ways(device: &mut impl Device) {
     let flushed = Job { sync: Sync::Flush { every: 2 }, amount_bytes: 101 * 16384, ..write };
     let mut spy = Spy::new(device);
     let outcome = checked(&mut spy, &flushed);
-    assert_eq!(outcome.latency(Some(Op::Write)).len(), 101);
-    assert_eq!(outcome.latency(Some(Op::Flush)).len(), 50);
+    assert_eq!(outcome.latency(Some(Op::Write)).count(), 101);
+    assert_eq!(outcome.latency(Some(Op::Flush)).count(), 50);
     assert_eq!(outcome.record.bytes, 101 * 16384);
     for (count, flush) in spy.seen.iter().enumerate().filter(|(_, r)| r.op == Op::Flush) {
         let before = &spy.seen[..count];

@@ -72,7 +72,7 @@ fn vanish(submits_left: u32, reaps_left: u32) -> Result<Outcome, DeviceError> {
 fn a_device_that_takes_no_more_still_answers_for_what_it_has() {
     let outcome = vanish(100, u32::MAX).unwrap();
     assert_eq!((outcome.record.requests, outcome.record.errors), (100, 0));
-    assert_eq!(outcome.latency(None).len(), 100);
+    assert_eq!(outcome.latency(None).count(), 100);
     let failure = outcome.failure.unwrap().to_string();
     assert!(failure.starts_with("asking: ") && !failure.contains('\n'), "{failure}");
 }
@@ -150,7 +150,7 @@ fn kept(outcome: &Outcome) {
     assert!(record.errors > 0 || outcome.failure.is_some());
     assert_eq!(record.first_errno, Some(5), "EIO");
     assert!(record.requests - record.errors >= 2000);
-    assert_eq!(outcome.latency(None).len(), record.requests - record.errors);
+    assert_eq!(outcome.latency(None).count(), record.requests - record.errors);
     assert_eq!(record.intervals.iter().map(|i| i.errors).sum::<u64>(), record.errors);
 }
 

@@ -127,7 +127,8 @@ fn a_stall_of_a_tenth_of_each_second_is_in_p99_of_all_intended_starts() {
             assert!((19_500..20_500).contains(&served), "{served} in ten seconds");
             // A tenth of all should start in a stall: their waits are even from 0 to 100 ms.
             let latency = outcome.latency(None);
-            let [p90, p95, p99] = [0.905, 0.95, 0.99].map(|share| latency.at(share) / 1_000_000);
+            let [p90, p95, p99] =
+                [0.905, 0.95, 0.99].map(|share| latency.quantile(share) / 1_000_000);
             assert!((0..=8).contains(&p90), "p90.5 {p90} ms");
             assert!((44..=56).contains(&p95), "p95 {p95} ms, depth {queue_depth}");
             assert!((86..=94).contains(&p99), "p99 {p99} ms, depth {queue_depth}");
@@ -138,7 +139,7 @@ fn a_stall_of_a_tenth_of_each_second_is_in_p99_of_all_intended_starts() {
 #[test]
 fn a_closed_loop_does_not_see_that_stall_in_p99() {
     let outcome = outcome(&mut Stalling::new(), &job(Arrival::Closed));
-    assert!(outcome.latency(None).at(0.99) < 1_000_000);
+    assert!(outcome.latency(None).quantile(0.99) < 1_000_000);
     assert!(outcome.latency(None).max() >= 99_000_000);
 }
 
@@ -147,7 +148,7 @@ fn a_steady_twin_serves_an_open_loop_as_fast_as_a_closed_one() {
     let open = outcome(&mut twin(), &job(Arrival::Rate { per_s: 1000.0, poisson: false }));
     let closed = outcome(&mut twin(), &job(Arrival::Closed));
     assert_eq!(open.record.requests, 10_000);
-    assert_eq!(open.latency(None).at(0.5), closed.latency(None).at(0.5));
+    assert_eq!(open.latency(None).quantile(0.5), closed.latency(None).quantile(0.5));
 }
 
 #[test]

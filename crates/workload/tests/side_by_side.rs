@@ -49,7 +49,7 @@ fn four_threads_write_every_block_once_each_with_content_of_its_own() {
         let outcome = outcome(&path, &job(Op::Write, pattern));
         let record = &outcome.record;
         assert_eq!((record.requests, record.bytes, record.errors), (SIZE / 4096, SIZE, 0));
-        assert_eq!(outcome.latency(Some(Op::Write)).len(), SIZE / 4096);
+        assert_eq!(outcome.latency(Some(Op::Write)).count(), SIZE / 4096);
         let bytes = std::fs::read(&path).unwrap();
         let blocks: BTreeSet<&[u8]> = bytes.chunks(4096).collect();
         assert_eq!(blocks.len() as u64, SIZE / 4096, "no block was left, and none is a copy");

@@ -12,7 +12,7 @@ use crate::errno::EIO;
 use crate::fault::{FaultSpec, FaultStatus};
 use crate::meter::OperationStats;
 use crate::power::{Epoch, State};
-use crate::store::Log;
+use crate::store::WriteLog;
 use crate::sync::{Mutex, RwLock};
 
 /// A drive's life and its time, of one moment.
@@ -23,7 +23,7 @@ pub struct DriveStatus {
     /// What clients did, by kind.
     pub by_kind: Vec<OperationStats>,
     /// How long it has been running, on its own clock.
-    pub running: Nanos,
+    pub uptime: Nanos,
     /// Whether it takes no more writes.
     pub is_read_only: bool,
     /// How often its power was cut.
@@ -32,14 +32,14 @@ pub struct DriveStatus {
 
 impl Engine {
     /// What the drive's life is like now.
-    pub fn life(&self) -> DriveStatus {
+    pub fn status(&self) -> DriveStatus {
         let busy = self.lock();
         DriveStatus {
             health: busy.drive.health(),
             by_kind: busy.meter.by_kind().to_vec(),
-            running: busy.drive.now(),
+            uptime: busy.drive.now(),
             is_read_only: busy.drive.is_read_only(),
-            power_cuts: busy.power.told().cuts,
+            power_cuts: busy.power.status().cuts,
         }
     }
 
@@ -66,18 +66,18 @@ impl Engine {
 
     /// Whether the drive's map has all units of a range of bytes.
     pub fn is_mapped(&self, offset: u64, length: u64) -> bool {
-        let unit = self.shape.unit_bytes;
+        let unit = self.parameters.unit_bytes;
         let busy = self.lock();
         (offset / unit..(offset + length).div_ceil(unit)).all(|unit| busy.drive.is_mapped(unit))
     }
 
     /// What the drive is, as far as commands depend on it.
-    pub fn shape(&self) -> DriveParameters {
-        self.shape
+    pub fn parameters(&self) -> DriveParameters {
+        self.parameters
     }
 
     /// Whether a power cut may take writes that were answered.
-    pub fn is_volatile(&self) -> bool {
+    pub fn has_volatile_cache(&self) -> bool {
         self.lock().drive.volatile_units() > 0
     }
 
@@ -85,25 +85,25 @@ impl Engine {
     /// over.
     pub fn erase(&self, epoch: Epoch) -> Option<CommandResult> {
         let _alone = self.gate.write().expect("no panic while locked");
-        let ended = self.lock_in(epoch)?.trim_all(&self.shape, &self.clock);
+        let ended = self.lock_in(epoch)?.trim_all(&self.parameters, &self.clock);
         Some(ended.and_then(|()| self.forget_content().map_err(|_| EIO)))
     }
 
     fn forget_content(&self) -> io::Result<()> {
         let log = self.lock_log();
-        self.store.trim(0, self.shape.capacity / self.shape.unit_bytes)?;
-        log.map_or(Ok(()), |mut log| log.zero(0..self.shape.capacity, false))
+        self.store.trim(0, self.parameters.capacity / self.parameters.unit_bytes)?;
+        log.map_or(Ok(()), |mut log| log.zero(0..self.parameters.capacity, false))
     }
 
     /// Logs every change of the content from now on.
     #[must_use]
-    pub fn with_log(self, log: Log) -> Self {
+    pub fn with_log(self, log: WriteLog) -> Self {
         Self { log: Some(Mutex::new(log)), ..self }
     }
 
     /// Lets something go wrong; returns its number.
-    pub fn add_fault(&self, wish: FaultSpec) -> u64 {
-        self.lock().faults.add(wish)
+    pub fn add_fault(&self, spec: FaultSpec) -> u64 {
+        self.lock().faults.add(spec)
     }
 
     /// Clears a fault, or all of them; returns how many there were.
@@ -113,17 +113,17 @@ impl Engine {
 
     /// What is to go wrong, or did.
     pub fn faults(&self) -> Vec<FaultStatus> {
-        self.lock().faults.told()
+        self.lock().faults.statuses()
     }
 
     /// What was done by kind of command, and what the drive has in flight.
-    pub fn metered(&self) -> (Vec<OperationStats>, usize) {
+    pub fn operation_stats(&self) -> (Vec<OperationStats>, usize) {
         let busy = self.lock();
         (busy.meter.by_kind().to_vec(), busy.in_flight())
     }
 
     /// What was done of one kind of command.
-    pub fn done(&self, operation: Operation) -> OperationStats {
+    pub fn stats_of(&self, operation: Operation) -> OperationStats {
         self.lock().meter.of(operation).clone()
     }
 
@@ -132,17 +132,17 @@ impl Engine {
     ///
     /// # Errors
     /// The content lies in a file.
-    pub fn fork(&self) -> io::Result<Self> {
+    pub fn try_clone(&self) -> io::Result<Self> {
         let _alone = self.gate.write().expect("no panic while locked");
         let busy = self.lock();
         Ok(Self {
-            store: self.store.fork()?,
-            clock: self.clock.fork(match busy.power.state {
+            store: self.store.try_clone()?,
+            clock: self.clock.clone_resumed(match busy.power.state {
                 State::Off(since) => Some(since),
                 State::On | State::Failing { .. } => None,
             }),
-            busy: Mutex::new(busy.fork()),
-            shape: self.shape,
+            busy: Mutex::new(busy.clone_without_faults()),
+            parameters: self.parameters,
             gate: RwLock::new(()),
             log: None,
         })
@@ -167,28 +167,30 @@ impl Engine {
         self.lock_log().map_or(Ok(()), |mut log| log.finish())
     }
 
-    /// Stretches of a range of bytes, in whole units but for its ends, of which this is so: the
-    /// first `most` of them, and whether those are all.
-    pub fn stretches(
+    /// The parts of a range of bytes that match a query, rounded to units within the range: the
+    /// first `limit` of them, and whether the list is complete.
+    pub fn extents(
         &self,
         bytes: Range<u64>,
-        most: usize,
-        sought: ExtentQuery,
+        limit: usize,
+        query: ExtentQuery,
     ) -> (Vec<Range<u64>>, bool) {
-        let unit_bytes = self.shape.unit_bytes;
+        let unit_bytes = self.parameters.unit_bytes;
         let busy = self.lock();
         let mut found: Vec<Range<u64>> = Vec::new();
         for unit in bytes.start / unit_bytes..bytes.end.div_ceil(unit_bytes) {
             let here = unit * unit_bytes..(unit + 1) * unit_bytes;
-            let is_so = match sought {
+            let matches = match query {
                 ExtentQuery::Mapped => busy.drive.is_mapped(unit),
-                ExtentQuery::Unreadable { met } => busy.faults.spoil(&here, unit, met),
+                ExtentQuery::Unreadable { hit_only } => {
+                    busy.faults.fails_reads(&here, unit, hit_only)
+                }
             };
-            if !is_so {
+            if !matches {
                 continue;
             }
             let (start, end) = (here.start.max(bytes.start), here.end.min(bytes.end));
-            let is_full = found.len() == most;
+            let is_full = found.len() == limit;
             match found.last_mut() {
                 Some(last) if last.end == start => last.end = end,
                 _ if is_full => return (found, false),
@@ -198,13 +200,18 @@ impl Engine {
         (found, true)
     }
 
-    /// Runs of units from `first` on, each with what `told` says of it; at most `most` runs.
-    pub fn runs(&self, units: (u64, u64), most: usize, told: BlockStatusFn) -> Vec<(u64, u32)> {
+    /// The status of a range of units, as runs of units with the same status; at most `limit` runs.
+    pub fn block_status(
+        &self,
+        units: Range<u64>,
+        limit: usize,
+        status: BlockStatusFn,
+    ) -> Vec<(u64, u32)> {
         let busy = self.lock();
         let mut runs: Vec<(u64, u32)> = Vec::new();
-        for unit in units.0..units.1 {
-            let here = told(&*busy.drive, unit);
-            let is_full = runs.len() == most;
+        for unit in units {
+            let here = status(&*busy.drive, unit);
+            let is_full = runs.len() == limit;
             match runs.last_mut() {
                 Some((units, same)) if *same == here => *units += 1,
                 _ if is_full => break,
@@ -220,10 +227,10 @@ impl Engine {
 pub enum ExtentQuery {
     /// The drive's map has them.
     Mapped,
-    /// A fault lets reads of them fail; where `met`, only one that has done so to some command.
+    /// A fault lets reads of them fail; where `hit_only`, only one that has done so to some command.
     Unreadable {
-        /// Only those that a command has met.
-        met: bool,
+        /// Only the faults that have already hit a command.
+        hit_only: bool,
     },
 }
 

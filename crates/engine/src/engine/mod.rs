@@ -15,12 +15,12 @@ use crate::drive::{Counter, Drive, PowerCutLoss};
 use crate::errno::EIO;
 use crate::fault::{WriteCorruption, placed};
 use crate::meter::WriteHintCounts;
-use crate::pacing::{Clock, ReplyLateness, wall};
+use crate::pacing::{Clock, ReplyLateness, wall_clock_now};
 use crate::payload::Payload;
 use crate::power::{Epoch, PowerCutPlan, PowerStatus, State};
 use crate::send_buffer::SendBuffer;
 use crate::state::{Accepted, DriveState};
-use crate::store::{Log, ReceiveMemory, Store};
+use crate::store::{ReceiveMemory, Store, WriteLog};
 use crate::sync::{Mutex, MutexGuard, RwLock};
 
 /// A served drive, shared by all connections.
@@ -28,23 +28,23 @@ pub struct Engine {
     busy: Mutex<DriveState>,
     store: Store,
     clock: Clock,
-    shape: DriveParameters,
+    parameters: DriveParameters,
     /// Held to read while commands run; to write by a power cut, which stands between them.
     gate: RwLock<()>,
-    log: Option<Mutex<Log>>,
+    log: Option<Mutex<WriteLog>>,
 }
 
 impl Engine {
     /// A drive with its bytes.
     pub fn new(drive: Box<dyn Drive>, store: Store, clock: Clock) -> Self {
-        let shape = DriveParameters::of(&*drive);
+        let parameters = DriveParameters::of(&*drive);
         let (busy, gate) = (Mutex::new(DriveState::new(drive)), RwLock::new(()));
-        Self { busy, store, clock, shape, gate, log: None }
+        Self { busy, store, clock, parameters, gate, log: None }
     }
 
     /// Bytes of a mapping unit.
     pub fn unit_bytes(&self) -> u64 {
-        self.shape.unit_bytes
+        self.parameters.unit_bytes
     }
 
     /// What the drive has counted, and writes by the form in which they said where they belong.
@@ -62,8 +62,8 @@ impl Engine {
     }
 
     /// How late answers left that were to wait for their time.
-    pub fn lag(&self) -> ReplyLateness {
-        self.clock.lag()
+    pub fn reply_lateness(&self) -> ReplyLateness {
+        self.clock.reply_lateness()
     }
 
     /// The drive's clock against the wall's.
@@ -74,22 +74,23 @@ impl Engine {
     /// Whether all that is not mapped reads as zeros. Not where trims keep old data, and not where
     /// a file had content that the map lacks.
     pub fn unmapped_is_zero(&self) -> bool {
-        self.shape.trims_to_zeros && self.store.is_mapped_whole()
+        self.parameters.trims_to_zeros && self.store.has_complete_map()
     }
 
     /// Whether a command can be done at all.
     pub fn check(&self, command: &Command) -> CommandResult {
-        command.check(self.shape.capacity)
+        command.check(self.parameters.capacity)
     }
 
     /// Memory to receive a write's bytes in, that becomes the drive's without a copy; `None` where
     /// its bytes are wanted in a row.
-    pub fn landing(&self, command: &Command) -> Option<ReceiveMemory> {
-        let whole = command.operation == Operation::Write && self.shape.keeps_units_whole(command);
+    pub fn receive_memory(&self, command: &Command) -> Option<ReceiveMemory> {
+        let whole =
+            command.operation == Operation::Write && self.parameters.keeps_units_whole(command);
         if !whole || self.log.is_some() {
             return None;
         }
-        self.store.landing(command.offset, command.length.into())
+        self.store.receive_memory(command.offset, command.length.into())
     }
 
     /// Does commands that were put together: the drive has them in flight at once. `commands` have
@@ -108,11 +109,11 @@ impl Engine {
         let _running = self.gate.read().expect("no panic while locked");
         let (mut taken, now, has_power) = {
             let mut busy = self.lock_in(epoch)?;
-            let taken = busy.take(commands, &self.shape, &self.clock);
+            let taken = busy.take(commands, &self.parameters, &self.clock);
             (taken, busy.drive.now(), busy.power.epoch().is_some())
         };
         for (number, command) in commands[..taken.len()].iter().enumerate() {
-            if taken[number].ended.is_err() {
+            if taken[number].result.is_err() {
                 continue;
             }
             if command.operation == Operation::Read {
@@ -122,10 +123,10 @@ impl Engine {
                 });
             } else {
                 let payload = || payload(number).into();
-                taken[number].ended = self.change(command, payload, &taken[number]);
+                taken[number].result = self.change(command, payload, &taken[number]);
             }
         }
-        self.store.forget_settled(now);
+        self.store.drop_durable(now);
         has_power.then_some(taken)
     }
 
@@ -145,7 +146,7 @@ impl Engine {
 
     /// How its power is.
     pub fn power(&self) -> PowerStatus {
-        self.lock().power.told()
+        self.lock().power.status()
     }
 
     /// The epoch that commands carry; `None` while the drive takes none.
@@ -179,13 +180,13 @@ impl Engine {
         let mut busy = self.lock();
         let State::Failing { then_on } = busy.power.state else { return None };
         // A reply may have left since the cut began: its command was done before the cut comes.
-        let now = self.clock.heard_time(busy.drive.now());
+        let now = self.clock.acknowledged_time(busy.drive.now());
         busy.advance(now);
         let cut = busy.drive.power_cut();
-        busy.forget_flight();
-        self.store.bring_back(&cut.lost).expect("the content can be written");
+        busy.clear_in_flight();
+        self.store.roll_back(&cut.lost).expect("the content can be written");
         self.log_cut(&cut).expect("the log can be written");
-        let state = if then_on { State::On } else { State::Off(wall()) };
+        let state = if then_on { State::On } else { State::Off(wall_clock_now()) };
         busy.power.was_cut(state, cut.clone());
         self.clock.begin_idle();
         Some(cut)
@@ -195,7 +196,7 @@ impl Engine {
     pub fn power_on(&self) -> bool {
         let mut busy = self.lock();
         let State::Off(since) = busy.power.state else { return false };
-        self.clock.stand_still_since(since);
+        self.clock.resume_after(since);
         busy.power.state = State::On;
         true
     }
@@ -209,7 +210,7 @@ impl Engine {
         Some(self.lock()).filter(|busy| busy.power.epoch() == Some(epoch))
     }
 
-    fn lock_log(&self) -> Option<MutexGuard<'_, Log>> {
+    fn lock_log(&self) -> Option<MutexGuard<'_, WriteLog>> {
         self.log.as_ref().map(|log| log.lock().expect("no panic while locked"))
     }
 
@@ -218,8 +219,8 @@ impl Engine {
         let Some(mut log) = self.lock_log() else { return Ok(()) };
         log.mark("power-cut")?;
         for lost in &cut.lost {
-            let offset = lost.unit * self.shape.unit_bytes;
-            log.write(offset, &self.store.read(offset, self.shape.unit_bytes)?, false)?;
+            let offset = lost.unit * self.parameters.unit_bytes;
+            log.write(offset, &self.store.read(offset, self.parameters.unit_bytes)?, false)?;
         }
         log.finish()
     }
@@ -240,8 +241,8 @@ impl Engine {
             Operation::Read | Operation::Cache => return Ok(()),
             Operation::Flush => self.store.sync(),
             Operation::Write => match (payload(), taken.corruption) {
-                (Payload::Landed(landing), None) => {
-                    self.store.place(landing, done);
+                (Payload::Received(received), None) => {
+                    self.store.adopt(received, done);
                     Ok(())
                 }
                 (payload, corruption) => {
@@ -251,10 +252,10 @@ impl Engine {
                     })
                 }
             },
-            Operation::Trim if !self.shape.trims_to_zeros => return Ok(()),
+            Operation::Trim if !self.parameters.trims_to_zeros => return Ok(()),
             Operation::Trim => self.trim(offset, end),
-            Operation::Zero { may_trim } if may_trim && self.shape.trims_to_zeros => {
-                let (first, last) = self.shape.whole_units(offset, end);
+            Operation::Zero { may_trim } if may_trim && self.parameters.trims_to_zeros => {
+                let (first, last) = self.parameters.whole_units(offset, end);
                 if first < last {
                     let head = self.zero(offset, first, done);
                     let whole = self.trim(first, last);
@@ -273,13 +274,18 @@ impl Engine {
     }
 
     /// Notes in the log what a command has changed.
-    fn log(&self, mut log: MutexGuard<'_, Log>, command: &Command, bytes: &[u8]) -> io::Result<()> {
+    fn log(
+        &self,
+        mut log: MutexGuard<'_, WriteLog>,
+        command: &Command,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         match command.operation {
             Operation::Read | Operation::Cache => Ok(()),
             Operation::Write => log.write(command.offset, bytes, command.durable),
             Operation::Zero { .. } => log.zero(command.offset..command.end(), command.durable),
             Operation::Trim => {
-                let (first, last) = self.shape.whole_units(command.offset, command.end());
+                let (first, last) = self.parameters.whole_units(command.offset, command.end());
                 if first < last { log.zero(first..last, command.durable) } else { Ok(()) }
             }
             Operation::Flush => log.flush(),
@@ -293,7 +299,7 @@ impl Engine {
         payload: Payload<'a>,
         corruption: Option<WriteCorruption>,
     ) -> io::Result<Cow<'a, [u8]>> {
-        let bytes = payload.in_a_row();
+        let bytes = payload.into_contiguous();
         let kept = match corruption {
             None | Some(WriteCorruption::Elsewhere(_)) => return Ok(bytes),
             Some(WriteCorruption::Torn(kept)) => kept as usize,
@@ -305,21 +311,22 @@ impl Engine {
     }
 
     fn write(&self, offset: u64, bytes: &[u8], done: Nanos) -> io::Result<()> {
-        self.shape.pieces(offset, offset + bytes.len() as u64).try_for_each(|piece| {
+        self.parameters.pieces(offset, offset + bytes.len() as u64).try_for_each(|piece| {
             let here = (piece.start - offset) as usize..(piece.end - offset) as usize;
             self.store.write(piece.start, &bytes[here], done)
         })
     }
 
     fn zero(&self, start: u64, end: u64, done: Nanos) -> io::Result<()> {
-        self.shape.pieces(start, end).try_for_each(|piece| self.store.zero(piece, done))
+        self.parameters.pieces(start, end).try_for_each(|piece| self.store.zero(piece, done))
     }
 
     fn trim(&self, start: u64, end: u64) -> io::Result<()> {
-        let (first, last) = self.shape.whole_units(start, end);
+        let (first, last) = self.parameters.whole_units(start, end);
         if first >= last {
             return Ok(());
         }
-        self.store.trim(first / self.shape.unit_bytes, (last - first) / self.shape.unit_bytes)
+        self.store
+            .trim(first / self.parameters.unit_bytes, (last - first) / self.parameters.unit_bytes)
     }
 }

@@ -12,7 +12,7 @@ use ssdlab_time::Random;
 use crate::command::{Command, DriveParameters};
 use crate::drive::Drive;
 use crate::errno::{EIO, EPERM};
-use crate::pacing::wall;
+use crate::pacing::wall_clock_now;
 use dead::Dead;
 pub use spec::{FaultSpec, Kind, OperationKind};
 
@@ -37,16 +37,16 @@ pub struct Verdict {
     pub corruption: Option<WriteCorruption>,
 }
 
-/// A fault that was asked for.
+/// A fault with its state.
 #[derive(Debug)]
 struct Fault {
     number: u64,
-    wish: FaultSpec,
+    spec: FaultSpec,
     from: Option<Instant>,
     random: Random,
-    /// Commands that were meant, and those that it befell.
-    met: u64,
-    befell: u64,
+    /// Commands that were meant, and those that it hits.
+    matched: u64,
+    hits: u64,
     dead: Option<Dead>,
 }
 
@@ -56,9 +56,9 @@ pub struct FaultStatus {
     /// By which it can be cleared.
     pub number: u64,
     /// The fault as it was requested.
-    pub wish: FaultSpec,
-    /// How many commands it befell.
-    pub befell: u64,
+    pub spec: FaultSpec,
+    /// How many commands it hits.
+    pub hits: u64,
     /// Units that cannot be read because of it.
     pub dead_units: Option<u64>,
 }
@@ -67,7 +67,7 @@ pub struct FaultStatus {
 #[derive(Debug, Default)]
 pub struct Faults {
     all: Vec<Fault>,
-    asked: u64,
+    added: u64,
     stalled_until: Option<Instant>,
 }
 
@@ -78,12 +78,12 @@ impl Faults {
     }
 
     /// Adds one; returns its number.
-    pub fn add(&mut self, wish: FaultSpec) -> u64 {
-        self.asked += 1;
-        let from = wish.after.map(|after| wall() + after);
-        let random = Random::new(wish.seed, "faults");
-        let number = self.asked;
-        self.all.push(Fault { number, wish, from, random, met: 0, befell: 0, dead: None });
+    pub fn add(&mut self, spec: FaultSpec) -> u64 {
+        self.added += 1;
+        let from = spec.start_after.map(|after| wall_clock_now() + after);
+        let random = Random::new(spec.seed, "faults");
+        let number = self.added;
+        self.all.push(Fault { number, spec, from, random, matched: 0, hits: 0, dead: None });
         number
     }
 
@@ -98,27 +98,27 @@ impl Faults {
     }
 
     /// All of them, the oldest first.
-    pub fn told(&self) -> Vec<FaultStatus> {
+    pub fn statuses(&self) -> Vec<FaultStatus> {
         let one = |fault: &Fault| FaultStatus {
             number: fault.number,
-            wish: fault.wish.clone(),
-            befell: fault.befell,
+            spec: fault.spec.clone(),
+            hits: fault.hits,
             dead_units: fault.dead.as_ref().map(Dead::count),
         };
         self.all.iter().map(one).collect()
     }
 
-    /// Whether one of them lets reads of a unit fail; where `met`, one that has befallen a command.
-    pub fn spoil(&self, bytes: &Range<u64>, unit: u64, met: bool) -> bool {
+    /// Whether one of them lets reads of a unit fail; where `hit_only`, one that has befallen a command.
+    pub fn fails_reads(&self, bytes: &Range<u64>, unit: u64, hit_only: bool) -> bool {
         self.all.iter().any(|fault| {
-            let is_over = fault.wish.times.is_some_and(|times| fault.befell >= times);
-            let is_due = !is_over && (!met || fault.befell > 0);
+            let is_over = fault.spec.max_hits.is_some_and(|times| fault.hits >= times);
+            let is_due = !is_over && (!hit_only || fault.hits > 0);
             let is_dead = fault.dead.as_ref().is_some_and(|dead| dead.has(unit));
-            is_dead || is_due && fault.wish.spoils(bytes)
+            is_dead || is_due && fault.spec.fails_reads(bytes)
         })
     }
 
-    /// What becomes of a command that the drive is about to get. Each is asked about once.
+    /// What becomes of a command that the drive is about to get. Call it once per command.
     pub fn judge(
         &mut self,
         command: &Command,
@@ -127,14 +127,14 @@ impl Faults {
     ) -> Verdict {
         let mut verdict = Verdict::default();
         for fault in &mut self.all {
-            if !fault.befalls(command) {
+            if !fault.triggers(command) {
                 continue;
             }
-            match fault.wish.kind {
+            match fault.spec.kind {
                 Kind::Eio => verdict.refused = Some(EIO),
                 Kind::ReadOnly => verdict.refused = Some(EPERM),
-                Kind::Delay(delay) => verdict.wait(wall() + delay),
-                Kind::Stall(time) => self.stalled_until = Some(wall() + time),
+                Kind::Delay(delay) => verdict.wait(wall_clock_now() + delay),
+                Kind::Stall(time) => self.stalled_until = Some(wall_clock_now() + time),
                 Kind::Die(die) => fault.dead = Some(Dead::new(drive, die)),
                 Kind::Torn => {
                     verdict.corruption = Some(WriteCorruption::Torn(fault.torn_after(command)));
@@ -166,19 +166,19 @@ impl Verdict {
 }
 
 impl Fault {
-    /// Whether it befalls a command.
-    fn befalls(&mut self, command: &Command) -> bool {
-        if !self.wish.means(command)
-            || self.wish.times.is_some_and(|times| self.befell >= times)
-            || self.from.is_some_and(|from| wall() < from)
+    /// Whether it triggers a command.
+    fn triggers(&mut self, command: &Command) -> bool {
+        if !self.spec.matches(command)
+            || self.spec.max_hits.is_some_and(|times| self.hits >= times)
+            || self.from.is_some_and(|from| wall_clock_now() < from)
         {
             return false;
         }
-        self.met += 1;
-        let in_turn = self.wish.at.is_none_or(|at| self.met >= at);
-        // Chance is asked each time, or what it says would depend on the rest.
-        let by_chance = self.wish.probability.is_none_or(|share| self.random.unit() < share);
-        self.befell += u64::from(in_turn && by_chance);
+        self.matched += 1;
+        let in_turn = self.spec.nth.is_none_or(|at| self.matched >= at);
+        // Draw for every matching command: the sequence must not depend on `nth`.
+        let by_chance = self.spec.probability.is_none_or(|share| self.random.unit() < share);
+        self.hits += u64::from(in_turn && by_chance);
         in_turn && by_chance
     }
 

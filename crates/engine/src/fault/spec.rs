@@ -47,17 +47,17 @@ pub struct FaultSpec {
     /// Commands that touch these bytes.
     pub range: Option<Range<u64>>,
     /// The kind of operation; `None` for all.
-    pub which: Option<OperationKind>,
+    pub operation_kind: Option<OperationKind>,
     /// The Nth of these commands from now on; 1 is the next.
-    pub at: Option<u64>,
+    pub nth: Option<u64>,
     /// Not before this time has passed, by the wall's clock.
-    pub after: Option<Duration>,
+    pub start_after: Option<Duration>,
     /// Each of them by chance.
     pub probability: Option<f64>,
     /// Decides what chance does.
     pub seed: u64,
     /// So often; `None` for ever.
-    pub times: Option<u64>,
+    pub max_hits: Option<u64>,
 }
 
 impl Kind {
@@ -111,15 +111,15 @@ impl OperationKind {
 
 impl FaultSpec {
     /// Whether it lets reads of these bytes fail, be it sometimes.
-    pub fn spoils(&self, bytes: &Range<u64>) -> bool {
+    pub fn fails_reads(&self, bytes: &Range<u64>) -> bool {
         let touched = |range: &Range<u64>| bytes.start < range.end && bytes.end > range.start;
         self.kind == Kind::Eio
-            && self.which.is_none_or(|which| which == OperationKind::Read)
+            && self.operation_kind.is_none_or(|which| which == OperationKind::Read)
             && self.range.as_ref().is_none_or(touched)
     }
 
     /// Whether a command is one of those that are meant; a flush touches no bytes.
-    pub fn means(&self, command: &Command) -> bool {
+    pub fn matches(&self, command: &Command) -> bool {
         let touched = self.range.as_ref().is_none_or(|range| {
             command.operation != Operation::Flush
                 && command.offset < range.end
@@ -127,6 +127,6 @@ impl FaultSpec {
         });
         touched
             && self.kind.concerns(command.operation)
-            && self.which.is_none_or(|which| which == OperationKind::of(command.operation))
+            && self.operation_kind.is_none_or(|which| which == OperationKind::of(command.operation))
     }
 }

@@ -40,13 +40,13 @@ impl FileStore {
         self.file.read_exact_at(into, offset)
     }
 
-    /// As `Store::put`.
+    /// As `Store::write`.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// As `Store::held`; where the file system knows no holes, all of it.
-    pub fn held(&self, unit_bytes: u64) -> impl Iterator<Item = io::Result<Range<u64>>> {
+    /// As `Store::allocated`; where the file system knows no holes, all of it.
+    pub fn allocated(&self, unit_bytes: u64) -> impl Iterator<Item = io::Result<Range<u64>>> {
         let mut at = 0;
         std::iter::from_fn(move || {
             let start = match seek(&self.file, SeekFrom::Data(at)) {

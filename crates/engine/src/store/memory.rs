@@ -48,7 +48,7 @@ pub struct ReceiveMemory {
     pool: Arc<BufferPool>,
     /// With what of each is written.
     slabs: Vec<(PooledBuffer, Range<usize>)>,
-    received: u64,
+    allocated: u64,
 }
 
 impl Memory {
@@ -64,7 +64,7 @@ impl Memory {
     }
 
     /// The same bytes; their slabs are shared until they are written.
-    pub fn fork(&self) -> Self {
+    pub fn cow_clone(&self) -> Self {
         let copy = |group: &RwLock<Group>| {
             RwLock::new(group.read().expect("no panic while locked").clone())
         };
@@ -113,21 +113,21 @@ impl Memory {
     }
 
     /// Slabs to receive a write in; `None` where it is too short for that to gain anything.
-    pub fn landing(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
+    pub fn receive_memory(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
         let whole = offset.next_multiple_of(self.slab_bytes) + self.slab_bytes;
         (whole <= offset + length).then(|| ReceiveMemory {
             offset,
             length,
             pool: Arc::clone(&self.pool),
             slabs: Vec::new(),
-            received: 0,
+            allocated: 0,
         })
     }
 
     /// Writes what has landed; what fills a slab is not copied.
-    pub fn place(&self, landing: ReceiveMemory, keep: Option<Keep<'_>>) {
-        let mut at = landing.offset;
-        for (slab, range) in landing.slabs {
+    pub fn adopt(&self, received: ReceiveMemory, keep: Option<Keep<'_>>) {
+        let mut at = received.offset;
+        for (slab, range) in received.slabs {
             let here = range.len() as u64;
             if here == self.slab_bytes {
                 let number = at / self.slab_bytes;
@@ -200,9 +200,14 @@ impl Memory {
 }
 
 impl ReceiveMemory {
-    /// How many bytes have their place, and how many do not.
-    pub fn progress(&self) -> (usize, usize) {
-        (self.received as usize, (self.length - self.received) as usize)
+    /// Bytes of the payload for which memory is allocated.
+    pub fn allocated(&self) -> usize {
+        self.allocated as usize
+    }
+
+    /// Bytes of the payload for which `grow` must still allocate memory.
+    pub fn remaining(&self) -> usize {
+        (self.length - self.allocated) as usize
     }
 
     /// Where to put the next bytes, so many or somewhat more, one piece after the other.
@@ -210,14 +215,14 @@ impl ReceiveMemory {
     /// # Errors
     /// There is no memory for them.
     pub fn grow(&mut self, bytes: usize) -> io::Result<Vec<&mut [u8]>> {
-        let (before, most) = (self.slabs.len(), self.received.saturating_add(bytes as u64));
-        while self.received < most.min(self.length) {
+        let (before, most) = (self.slabs.len(), self.allocated.saturating_add(bytes as u64));
+        while self.allocated < most.min(self.length) {
             failpoints::check(Point::Memory)?;
             let slab = self.pool.try_take()?;
-            let start = ((self.offset + self.received) % slab.len() as u64) as usize;
-            let left = (self.length - self.received).min(slab.len() as u64) as usize;
+            let start = ((self.offset + self.allocated) % slab.len() as u64) as usize;
+            let left = (self.length - self.allocated).min(slab.len() as u64) as usize;
             let range = start..slab.len().min(start + left);
-            self.received += range.len() as u64;
+            self.allocated += range.len() as u64;
             self.slabs.push((slab, range));
         }
         let new = self.slabs[before..].iter_mut();
@@ -225,7 +230,7 @@ impl ReceiveMemory {
     }
 
     /// The bytes, one after the other.
-    pub fn in_a_row(&self) -> Vec<u8> {
+    pub fn to_vec(&self) -> Vec<u8> {
         let pieces: Vec<&[u8]> =
             self.slabs.iter().map(|(slab, range)| &slab[range.clone()]).collect();
         pieces.concat()

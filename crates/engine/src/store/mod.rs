@@ -18,7 +18,7 @@ pub use memory::ReceiveMemory;
 use memory::{Keep, Memory};
 use ssdlab_time::Nanos;
 use undo::Undo;
-pub use write_log::{Log, MARK_MAX};
+pub use write_log::{MARK_MAX, WriteLog};
 
 use crate::buffer_pool::{BufferPart, BufferPool};
 use crate::drive::LostWrites;
@@ -39,7 +39,7 @@ pub struct Store {
     /// For what stood in a unit.
     units: Arc<BufferPool>,
     unit_bytes: u64,
-    is_mapped_whole: bool,
+    has_complete_map: bool,
 }
 
 impl Store {
@@ -66,41 +66,41 @@ impl Store {
     fn new(place: Place, unit_bytes: u64, volatile_units: u64) -> Self {
         let undo = (volatile_units > 0).then(|| Mutex::new(Undo::new(volatile_units)));
         let units = BufferPool::new(unit_bytes as usize);
-        Self { place, undo, units, unit_bytes, is_mapped_whole: true }
+        Self { place, undo, units, unit_bytes, has_complete_map: true }
     }
 
     /// Units that hold something already, in order, as ranges of bytes; what is between them is
     /// zeros. None in memory.
-    pub fn held(&self) -> impl Iterator<Item = io::Result<Range<u64>>> {
+    pub fn allocated(&self) -> impl Iterator<Item = io::Result<Range<u64>>> {
         let file = match &self.place {
             Place::Memory(_) => None,
-            Place::File(file) => Some(file.held(self.unit_bytes)),
+            Place::File(file) => Some(file.allocated(self.unit_bytes)),
         };
         file.into_iter().flatten()
     }
 
     /// Says whether the drive's map has all that the content has.
     #[must_use]
-    pub fn mapped_whole(self, is_so: bool) -> Self {
-        Self { is_mapped_whole: is_so, ..self }
+    pub fn with_complete_map(self, is_so: bool) -> Self {
+        Self { has_complete_map: is_so, ..self }
     }
 
     /// Whether the drive's map has all that the content has.
-    pub fn is_mapped_whole(&self) -> bool {
-        self.is_mapped_whole
+    pub fn has_complete_map(&self) -> bool {
+        self.has_complete_map
     }
 
     /// The same content, to go its own way; memory is shared until it is written.
     ///
     /// # Errors
     /// It lies in a file.
-    pub fn fork(&self) -> io::Result<Self> {
+    pub fn try_clone(&self) -> io::Result<Self> {
         let Place::Memory(memory) = &self.place else {
             return Err(io::Error::other("only content in memory can be forked"));
         };
         let undo = self.undo.as_ref().map(|undo| Mutex::new(lock(undo).clone()));
-        let (place, units) = (Place::Memory(memory.fork()), Arc::clone(&self.units));
-        Ok(Self { place, undo, units, unit_bytes: self.unit_bytes, is_mapped_whole: true })
+        let (place, units) = (Place::Memory(memory.cow_clone()), Arc::clone(&self.units));
+        Ok(Self { place, undo, units, unit_bytes: self.unit_bytes, has_complete_map: true })
     }
 
     /// What stands at a byte.
@@ -152,20 +152,20 @@ impl Store {
     }
 
     /// Memory to receive a write's bytes in; none where they would be copied nevertheless.
-    pub fn landing(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
+    pub fn receive_memory(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
         match &self.place {
-            Place::Memory(memory) => memory.landing(offset, length),
+            Place::Memory(memory) => memory.receive_memory(offset, length),
             Place::File(_) => None,
         }
     }
 
-    /// As `write`, of what was received in memory of `landing`.
+    /// As `write`, of what was received in memory of `receive_memory`.
     ///
     /// # Panics
     /// Where content lies in a file.
-    pub fn place(&self, landing: ReceiveMemory, done: Nanos) {
+    pub fn adopt(&self, received: ReceiveMemory, done: Nanos) {
         let Place::Memory(memory) = &self.place else { panic!("nothing lands in a file") };
-        memory.place(landing, self.keep(done));
+        memory.adopt(received, self.keep(done));
     }
 
     /// Writes zeros, as `write`.
@@ -187,9 +187,9 @@ impl Store {
     }
 
     /// Gives up what can no longer be lost at a time of the drive.
-    pub fn forget_settled(&self, now: Nanos) {
+    pub fn drop_durable(&self, now: Nanos) {
         if let Some(undo) = &self.undo {
-            let settled = lock(undo).take_settled(now);
+            let settled = lock(undo).take_durable(now);
             // Memory is given back when others can go on.
             drop(settled);
         }
@@ -231,7 +231,7 @@ impl Store {
     ///
     /// # Panics
     /// Where more was lost than the drive said it could lose.
-    pub fn bring_back(&self, lost: &[LostWrites]) -> io::Result<()> {
+    pub fn roll_back(&self, lost: &[LostWrites]) -> io::Result<()> {
         let Some(undo) = &self.undo else {
             assert!(lost.is_empty(), "a drive that loses nothing has lost {lost:?}");
             return Ok(());

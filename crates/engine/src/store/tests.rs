@@ -11,7 +11,7 @@ use super::memory::{Keep, Memory};
 use super::undo::Undo;
 use super::{LostWrites, Store};
 use crate::buffer_pool::BufferPool;
-use crate::send_buffer::SendBuffer;
+use crate::send_buffer::{SendBuffer, SendPosition};
 
 const UNIT: u64 = 4096;
 const SLAB: u64 = 64 << 10;
@@ -33,7 +33,7 @@ fn filled(byte: u8, length: u64) -> Vec<u8> {
 fn pieces(memory: &Memory, offset: u64, length: u64) -> usize {
     let mut message = SendBuffer::default();
     memory.append(offset, length, &mut message);
-    message.since((0, 0)).count()
+    message.pieces_since(SendPosition::default()).count()
 }
 
 /// The numbers below `count` in an order that jumps about.
@@ -65,9 +65,9 @@ fn bytes_lie_in_a_row_in_whatever_order_they_were_written_first_or_again() {
                 assert_eq!(pieces(&memory, at, 2 * SLAB), 2, "round {round}, at {at}");
             }
         }
-        let mut landing = memory.landing(0, 2 * SLAB).unwrap();
-        landing.grow(usize::MAX).unwrap().into_iter().for_each(|piece| piece.fill(9));
-        memory.place(landing, keep);
+        let mut received = memory.receive_memory(0, 2 * SLAB).unwrap();
+        received.grow(usize::MAX).unwrap().into_iter().for_each(|piece| piece.fill(9));
+        memory.adopt(received, keep);
         memory.write(UNIT, &filled(8, UNIT), keep);
         assert_eq!(pieces(&memory, 0, 2 * SLAB), 2);
     }
@@ -76,9 +76,9 @@ fn bytes_lie_in_a_row_in_whatever_order_they_were_written_first_or_again() {
 #[test]
 fn what_lands_is_not_copied_where_it_fills_a_slab() {
     let memory = Memory::new(CAPACITY, UNIT);
-    assert!(memory.landing(UNIT, 2 * SLAB - 2 * UNIT).is_none(), "no slab is filled");
-    let mut landing = memory.landing(UNIT, 2 * SLAB).unwrap();
-    let places: Vec<*const u8> = landing
+    assert!(memory.receive_memory(UNIT, 2 * SLAB - 2 * UNIT).is_none(), "no slab is filled");
+    let mut received = memory.receive_memory(UNIT, 2 * SLAB).unwrap();
+    let places: Vec<*const u8> = received
         .grow(usize::MAX)
         .unwrap()
         .into_iter()
@@ -88,10 +88,13 @@ fn what_lands_is_not_copied_where_it_fills_a_slab() {
             piece.as_ptr()
         })
         .collect();
-    memory.place(landing, None);
+    memory.adopt(received, None);
     let mut message = SendBuffer::default();
     memory.append(SLAB, SLAB, &mut message);
-    assert_eq!(message.since((0, 0)).map(<[u8]>::as_ptr).collect::<Vec<_>>(), places[1..2]);
+    assert_eq!(
+        message.pieces_since(SendPosition::default()).map(<[u8]>::as_ptr).collect::<Vec<_>>(),
+        places[1..2]
+    );
     let there = read(&memory, 0, 2 * SLAB + 2 * UNIT);
     let expected = [(0, UNIT), (1, SLAB - UNIT), (2, SLAB), (3, UNIT), (0, UNIT)];
     assert!(there == expected.map(|(byte, count)| filled(byte, count)).concat());
@@ -130,7 +133,7 @@ fn memory_is_used_where_something_was_written_and_given_back_beyond_what_is_kept
 fn place(memory: &Memory, offset: u64) -> *const u8 {
     let mut message = SendBuffer::default();
     memory.append(offset, SLAB, &mut message);
-    message.since((0, 0)).next().unwrap().as_ptr()
+    message.pieces_since(SendPosition::default()).next().unwrap().as_ptr()
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn a_stretch_of_which_nothing_is_left_gives_its_memory_to_the_next() {
 fn forks_share_a_slab_until_one_of_them_writes_there() {
     let memory = Memory::new(CAPACITY, UNIT);
     memory.write(0, &filled(1, 2 * SLAB), None);
-    let fork = memory.fork();
+    let fork = memory.cow_clone();
     fork.write(SLAB + 512, &[2; 512], None);
     assert_eq!(place(&memory, 0), place(&fork, 0));
     assert_ne!(place(&memory, SLAB), place(&fork, SLAB));
@@ -163,12 +166,12 @@ fn forks_share_a_slab_until_one_of_them_writes_there() {
 fn a_write_beside_forks_copies_its_unit_alone_and_the_next_after_them_has_all_in_a_row() {
     let memory = Memory::new(CAPACITY, UNIT);
     memory.write(0, &filled(1, SLAB), None);
-    let forks = [memory.fork(), memory.fork()];
+    let forks = [memory.cow_clone(), memory.cow_clone()];
     memory.write(3 * UNIT, &filled(2, UNIT), None);
     assert_eq!(pieces(&memory, 0, SLAB), 3);
     assert_eq!(place(&memory, 0), place(&forks[0], 0), "the rest is shared");
     // Another fork shares that too.
-    let third = memory.fork();
+    let third = memory.cow_clone();
     memory.write(4 * UNIT, &filled(3, UNIT), None);
     assert_eq!(pieces(&memory, 0, SLAB), 3);
     drop((forks, third));
@@ -185,7 +188,7 @@ fn what_a_fork_alone_still_needs_is_given_back_with_it() {
     let memory = Memory::new(CAPACITY, UNIT);
     memory.write(0, &filled(1, SLAB), None);
     let first = place(&memory, 0);
-    let fork = memory.fork();
+    let fork = memory.cow_clone();
     for number in 0..SLAB / UNIT {
         memory.write(number * UNIT, &filled(2, UNIT), None);
     }
@@ -251,19 +254,19 @@ impl Both {
                 // Whole units only land.
                 let units = (first * 512 / self.unit, count * 512 / self.unit);
                 let (first, count) = (units.0 * self.unit / 512, units.1 * self.unit / 512);
-                let Some(mut landing) = self.store.landing(first * 512, count * 512) else {
+                let Some(mut received) = self.store.receive_memory(first * 512, count * 512) else {
                     return;
                 };
                 let bytes = self.bytes(count);
                 let mut left = &bytes[..];
-                for piece in landing.grow(usize::MAX).unwrap() {
+                for piece in received.grow(usize::MAX).unwrap() {
                     let (now, later) = left.split_at(piece.len());
                     piece.copy_from_slice(now);
                     left = later;
                 }
-                assert!(landing.in_a_row() == bytes);
+                assert!(received.to_vec() == bytes);
                 self.note(first, count);
-                self.store.place(landing, done);
+                self.store.adopt(received, done);
                 self.put(first, &bytes);
             }
             Step::Zero(first, count) => {
@@ -282,7 +285,7 @@ impl Both {
                 self.put(units.start * self.unit / 512, &vec![0; length as usize]);
             }
             Step::Fork => {
-                let fork = self.store.fork().unwrap();
+                let fork = self.store.try_clone().unwrap();
                 let (bytes, mut row) = (self.bytes(100), self.row.clone());
                 let old = std::mem::replace(&mut self.store, fork);
                 old.write(0, &bytes, done).unwrap();
@@ -304,7 +307,7 @@ impl Both {
                 self.put(unit * self.unit / 512, &old);
             }
         }
-        self.store.bring_back(&lost).unwrap();
+        self.store.roll_back(&lost).unwrap();
     }
 
     fn bytes(&self, sectors: u64) -> Vec<u8> {

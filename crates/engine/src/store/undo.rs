@@ -40,7 +40,7 @@ impl Undo {
 
     /// Forgets what is in flash by now: of the writes that were answered all but the newest.
     /// Returns what stood there.
-    pub fn take_settled(&mut self, now: Nanos) -> Vec<Option<BufferPart>> {
+    pub fn take_durable(&mut self, now: Nanos) -> Vec<Option<BufferPart>> {
         let mut settled = Vec::new();
         while self.newest_last.len() > self.limit
             && self.newest_last.front().is_some_and(|oldest| oldest.done <= now)
@@ -115,9 +115,9 @@ mod tests {
     #[test]
     fn the_oldest_writes_that_were_answered_are_forgotten_at_the_limit() {
         let mut undo = after(1, (0..70).map(|write| (5, write)));
-        assert_eq!(undo.take_settled(Nanos::new(2)).len(), 3);
+        assert_eq!(undo.take_durable(Nanos::new(2)).len(), 3);
         assert_eq!(undo.newest_last.len(), 67, "one in flight is kept beyond the limit");
-        assert_eq!(undo.take_settled(Nanos::new(70)).len(), 1);
+        assert_eq!(undo.take_durable(Nanos::new(70)).len(), 1);
         assert_eq!(before(undo, 5, 66), 4);
     }
 

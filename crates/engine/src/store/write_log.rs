@@ -1,4 +1,4 @@
-//! `Log`: every change of the content, in the order in which they were made, as a file.
+//! `WriteLog`: every change of the content, in the order in which they were made, as a file.
 //!
 //! The format is that of the kernel's dm-log-writes (Documentation/admin-guide/device-mapper/
 //! log-writes.rst, drivers/md/dm-log-writes.c), all numbers little-endian: a super block (magic,
@@ -26,12 +26,12 @@ const MARK: u64 = 1 << 3;
 pub const MARK_MAX: usize = LBA_BYTES as usize - 32;
 
 /// A log that is being written; its count of entries is right after each flush, mark and `finish`.
-pub struct Log {
+pub struct WriteLog {
     file: BufWriter<File>,
     entries: u64,
 }
 
-impl Log {
+impl WriteLog {
     /// A new log.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Log {
     }
 }
 
-impl Drop for Log {
+impl Drop for WriteLog {
     fn drop(&mut self) {
         // Who wants to hear of an error has called `finish`.
         let _ = self.finish();

@@ -40,7 +40,7 @@ pub fn connect(name: &str, queue: u16, digests: u8) -> Vec<u8> {
     data[16..18].copy_from_slice(&controller.to_le_bytes());
     data[256..256 + name.len()].copy_from_slice(name.as_bytes());
     data[512..520].copy_from_slice(b"nqn.host");
-    pdu(Kind { pdu_type: CAPSULE_CMD, flags: 0 }, &sqe, &data, digests)
+    pdu(CAPSULE_CMD, 0, &sqe, &data, digests)
 }
 
 /// A Property Set command that enables the controller of an admin queue.
@@ -49,17 +49,11 @@ pub fn enable(digests: u8) -> Vec<u8> {
     (sqe[0], sqe[2], sqe[4]) = (FABRICS, 0xfe, PROPERTY_SET);
     sqe[44..48].copy_from_slice(&CC.to_le_bytes());
     sqe[48..56].copy_from_slice(&CC_ENABLE.to_le_bytes());
-    pdu(Kind { pdu_type: CAPSULE_CMD, flags: 0 }, &sqe, &[], digests)
-}
-
-struct Kind {
-    pdu_type: u8,
-    flags: u8,
+    pdu(CAPSULE_CMD, 0, &sqe, &[], digests)
 }
 
 /// A PDU of a header (without its first eight bytes) and data, with digests.
-fn pdu(kind: Kind, header: &[u8], data: &[u8], digests: u8) -> Vec<u8> {
-    let Kind { pdu_type, flags } = kind;
+fn pdu(pdu_type: u8, flags: u8, header: &[u8], data: &[u8], digests: u8) -> Vec<u8> {
     let has_data = !data.is_empty();
     let digests = match pdu_type {
         H2C_TERM_REQ => 0,
@@ -99,7 +93,7 @@ pub fn repaired(input: &[u8], digests: u8) -> Vec<u8> {
         if pdu_type == H2C_DATA {
             header[8..12].copy_from_slice(&(data_bytes as u32).to_le_bytes());
         }
-        out.extend(pdu(Kind { pdu_type, flags: head[1] & 0b1100 }, &header, data, digests));
+        out.extend(pdu(pdu_type, head[1] & 0b1100, &header, data, digests));
         rest = after;
     }
     out.extend(rest);

@@ -11,7 +11,7 @@ const C2H_TERM_REQ: u8 = 0x03;
 const CAPSULE_RESP: u8 = 0x05;
 const C2H_DATA: u8 = 0x07;
 const R2T: u8 = 0x09;
-/// PDU flags: HDGSTF, DDGSTF, and SUCCESS of C2HData.
+/// PDU flags: HDGSTF, DDGSTF, and SUCCESS of `C2HData`.
 const HEADER_DIGEST: u8 = 1;
 const DATA_DIGEST: u8 = 2;
 const SUCCESS: u8 = 8;

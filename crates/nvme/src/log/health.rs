@@ -23,7 +23,7 @@ const OPEN_COMPUTE_ID: [u8; 16] = 0xafd5_14c9_7c6f_4f9c_a4f2_bfea_2810_afc5_u128
 
 /// What the health log warns of.
 pub fn warnings(subsystem: &Subsystem, features: &Features) -> u8 {
-    let life = subsystem.engine.life();
+    let life = subsystem.engine.status();
     let heat = TEMPERATURE >= features.hot || TEMPERATURE <= features.cold;
     life_warnings(&life) | if heat { HEAT } else { 0 }
 }
@@ -44,13 +44,13 @@ fn used(life: &DriveStatus) -> u8 {
 
 /// Commands and bytes of a kind that ended well.
 fn done(life: &DriveStatus, which: OperationKind) -> (u64, u64) {
-    let found = life.by_kind.iter().find(|each| each.which == which);
+    let found = life.by_kind.iter().find(|each| each.kind == which);
     found.map_or((0, 0), |each| (each.commands - each.failed, each.bytes))
 }
 
 impl Controller {
     pub(super) fn health_log(&self) -> Page {
-        let life = self.subsystem.engine.life();
+        let life = self.subsystem.engine.status();
         let warnings = warnings(&self.subsystem, &self.lock().features);
         let (errors, media_errors) = self.subsystem.errors();
         let (reads, read) = done(&life, OperationKind::Read);
@@ -61,7 +61,7 @@ impl Controller {
         // The endurance group's warnings, which are the drive's.
         page.u8(6, life_warnings(&life));
         page.u128(32, read.div_ceil(DATA_UNIT));
-        page.u128(48, life.health.written.div_ceil(DATA_UNIT));
+        page.u128(48, life.health.written_bytes.div_ceil(DATA_UNIT));
         page.u128(64, reads).u128(80, writes);
         page.u128(112, 1 + life.power_cuts).u128(128, hours(&life)).u128(144, life.power_cuts);
         page.u128(160, media_errors).u128(176, errors);
@@ -70,17 +70,17 @@ impl Controller {
     }
 
     pub(super) fn endurance_log(&self) -> Page {
-        let life = self.subsystem.engine.life();
+        let life = self.subsystem.engine.status();
         let (errors, media_errors) = self.subsystem.errors();
         let (reads, read) = done(&life, OperationKind::Read);
         let (writes, _) = done(&life, OperationKind::Write);
-        let capacity = self.subsystem.engine.shape().capacity;
+        let capacity = self.subsystem.engine.parameters().capacity;
         let mut page = Page::new(512);
         page.u8(0, life_warnings(&life)).u8(3, spare(&life)).u8(4, SPARE_THRESHOLD);
         page.u8(5, used(&life));
         page.u128(48, read.div_ceil(GROUP_UNIT));
-        page.u128(64, life.health.written.div_ceil(GROUP_UNIT));
-        page.u128(80, life.health.programmed.div_ceil(GROUP_UNIT));
+        page.u128(64, life.health.written_bytes.div_ceil(GROUP_UNIT));
+        page.u128(80, life.health.programmed_bytes.div_ceil(GROUP_UNIT));
         page.u128(96, reads).u128(112, writes).u128(128, media_errors).u128(144, errors);
         page.u128(160, capacity).u128(176, self.subsystem.unallocated());
         page
@@ -88,9 +88,9 @@ impl Controller {
 
     /// The health log of the Open Compute Project: what was programmed, in bytes.
     pub(super) fn open_compute_log(&self) -> Page {
-        let health = self.subsystem.engine.life().health;
+        let health = self.subsystem.engine.status().health;
         let mut page = Page::new(512);
-        page.u128(0, health.programmed).u64(56, self.subsystem.errors().1);
+        page.u128(0, health.programmed_bytes).u64(56, self.subsystem.errors().1);
         page.u64(152, health.mapped_units * self.subsystem.engine.unit_bytes() / 512);
         page.u16(494, 3).put(496, &OPEN_COMPUTE_ID);
         page
@@ -112,5 +112,5 @@ impl Controller {
 }
 
 fn hours(life: &DriveStatus) -> u64 {
-    (life.running.as_secs_f64() / 3600.0) as u64
+    (life.uptime.as_secs_f64() / 3600.0) as u64
 }

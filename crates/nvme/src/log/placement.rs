@@ -25,7 +25,8 @@ impl Controller {
         page.u16(16, length as u16).u8(18, VALID | cached).u32(20, 1);
         page.u16(24, handles as u16).u16(26, handles as u16 - 1).u32(28, 1);
         page.u64(32, geometry.superblock_bytes);
-        let kind = if geometry.moves_stay { PERSISTENTLY_ISOLATED } else { INITIALLY_ISOLATED };
+        let kind =
+            if geometry.persistently_isolated { PERSISTENTLY_ISOLATED } else { INITIALLY_ISOLATED };
         for handle in 0..handles {
             page.u8(16 + 64 + 4 * handle, kind);
         }
@@ -46,9 +47,11 @@ impl Controller {
 
     /// Bytes that hosts wrote, that were programmed, that were erased.
     pub(super) fn placement_counts(&self) -> Page {
-        let health = self.subsystem.engine.life().health;
+        let health = self.subsystem.engine.status().health;
         let mut page = Page::new(64);
-        page.u128(0, health.written).u128(16, health.programmed).u128(32, health.erased);
+        page.u128(0, health.written_bytes)
+            .u128(16, health.programmed_bytes)
+            .u128(32, health.erased_bytes);
         page
     }
 

@@ -33,8 +33,8 @@ impl Controller {
         }
         let sought = match submission.word(13) >> 24 {
             MAPPED => ExtentQuery::Mapped,
-            SCAN => ExtentQuery::Unreadable { met: false },
-            TRACKED => ExtentQuery::Unreadable { met: true },
+            SCAN => ExtentQuery::Unreadable { hit_only: false },
+            TRACKED => ExtentQuery::Unreadable { hit_only: true },
             _ => return Err(Status::INVALID_FIELD),
         };
         let (first, blocks) = (submission.long(10), u64::from(submission.word(13) as u16));
@@ -53,7 +53,7 @@ impl Controller {
         let room = room as usize;
         let most = room.saturating_sub(HEAD) / DESCRIPTOR;
         let bytes = first << view.shift..end << view.shift;
-        let (runs, is_whole) = self.subsystem.engine.stretches(bytes, most, sought);
+        let (runs, is_whole) = self.subsystem.engine.extents(bytes, most, sought);
         let mut page = Page::new(HEAD.max(room));
         page.u32(0, runs.len() as u32).u8(4, if is_whole { COMPLETE } else { FULL });
         for (place, run) in runs.iter().enumerate() {

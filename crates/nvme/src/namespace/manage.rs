@@ -71,7 +71,7 @@ impl Controller {
         if capacity < blocks {
             return Err(Status::NOT_THIN);
         }
-        if blocks > self.subsystem.engine.shape().capacity >> FORMATS[format] {
+        if blocks > self.subsystem.engine.parameters().capacity >> FORMATS[format] {
             return Err(Status::NO_CAPACITY);
         }
         let handles = self.wanted_handles(sent)?;

@@ -21,7 +21,7 @@ pub struct NewClone {
 
 /// Takes a snapshot of the drive.
 pub fn snapshot(state: &ServerState, name: &str) -> Answer {
-    let taken = state.engine.fork().and_then(|engine| state.snapshots.insert(name, engine));
+    let taken = state.engine.try_clone().and_then(|engine| state.snapshots.insert(name, engine));
     taken.map(|()| json!({ "snapshot": name })).map_err(|error| error.to_string())
 }
 
@@ -37,8 +37,8 @@ pub fn drop_snapshot(state: &ServerState, name: &str) -> Answer {
 /// Clones the drive or a snapshot; the server serves the clone.
 pub fn prepare(state: &ServerState, request: CloneRequest) -> Outcome {
     let engine = match &request.from {
-        None => state.engine.fork(),
-        Some(name) => state.snapshots.fork(name),
+        None => state.engine.try_clone(),
+        Some(name) => state.snapshots.try_clone(name),
     };
     let engine = match engine {
         Ok(engine) => engine,
@@ -46,7 +46,11 @@ pub fn prepare(state: &ServerState, request: CloneRequest) -> Outcome {
     };
     let is_cut = !request.as_is && engine.begin_cut(true);
     let loss = if is_cut { engine.finish_cut() } else { None };
-    Outcome::Action(Action::ServeClone(NewClone { engine: engine.into(), socket: request.unix, loss }))
+    Outcome::Action(Action::ServeClone(NewClone {
+        engine: engine.into(),
+        socket: request.unix,
+        loss,
+    }))
 }
 
 /// The answer to a request for a clone that cannot be served on its socket.

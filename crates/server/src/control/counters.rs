@@ -14,12 +14,12 @@ pub fn counters(state: &ServerState) -> Value {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), json!(value)))
         .collect();
-    let lag = engine.lag();
+    let lateness = engine.reply_lateness();
     counters.insert("clients".into(), json!(state.client_count()));
     counters.insert("power_cuts".into(), json!(engine.power().cuts));
-    counters.insert("paced_answers".into(), json!(lag.answers));
-    counters.insert("late_answers".into(), json!(lag.late));
-    counters.insert("latest_answer_us".into(), json!(lag.most.as_secs_f64() * 1e6));
+    counters.insert("paced_answers".into(), json!(lateness.replies));
+    counters.insert("late_answers".into(), json!(lateness.late));
+    counters.insert("latest_answer_us".into(), json!(lateness.max.as_secs_f64() * 1e6));
     let resources = state.resources.counters().into_iter();
     counters.extend(resources.map(|(name, count)| (name.to_owned(), json!(count))));
     Value::Object(counters)
@@ -28,7 +28,7 @@ pub fn counters(state: &ServerState) -> Value {
 /// Commands, bytes and latencies by kind of command. A histogram is a list of pairs: the upper
 /// bound of a bucket in microseconds, and its number of commands.
 pub fn meter(engine: &Engine) -> Value {
-    let (kinds, in_flight) = engine.metered();
+    let (kinds, in_flight) = engine.operation_stats();
     let micros = |time: Nanos| time.get() as f64 / 1e3;
     let mut meter = Map::new();
     for kind in kinds {
@@ -40,7 +40,7 @@ pub fn meter(engine: &Engine) -> Value {
             "latency_us": micros(kind.latency),
             "histogram_us": histogram,
         });
-        meter.insert(kind.which.name().into(), values);
+        meter.insert(kind.kind.name().into(), values);
     }
     meter.insert("in_flight".into(), json!(in_flight));
     Value::Object(meter)

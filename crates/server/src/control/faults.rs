@@ -48,12 +48,12 @@ impl FaultRequest {
         Ok(FaultSpec {
             kind,
             range: self.range.map(|(start, end)| start..end),
-            which: self.op.map(OperationKind::from),
-            at: self.at,
-            after: self.after_s.map(duration).transpose()?,
+            operation_kind: self.op.map(OperationKind::from),
+            nth: self.at,
+            start_after: self.after_s.map(duration).transpose()?,
             probability: self.probability,
             seed: self.seed,
-            times: self.times.or(defaults_to_once.then_some(1)),
+            max_hits: self.times.or(defaults_to_once.then_some(1)),
         })
     }
 
@@ -100,7 +100,7 @@ fn duration(seconds: f64) -> Result<Duration, String> {
 }
 
 fn to_json(fault: &FaultStatus) -> Value {
-    let spec = &fault.wish;
+    let spec = &fault.spec;
     let (for_s, die) = match spec.kind {
         FaultKind::Delay(time) | FaultKind::Stall(time) => (Some(time.as_secs_f64()), None),
         FaultKind::Die(die) => (None, Some(die)),
@@ -109,14 +109,14 @@ fn to_json(fault: &FaultStatus) -> Value {
     json!({
         "fault": fault.number,
         "kind": spec.kind.name(),
-        "befell": fault.befell,
+        "befell": fault.hits,
         "range": spec.range.as_ref().map(|range| [range.start, range.end]),
-        "op": spec.which.map(OperationKind::name),
-        "at": spec.at,
-        "after_s": spec.after.map(|after| after.as_secs_f64()),
+        "op": spec.operation_kind.map(OperationKind::name),
+        "at": spec.nth,
+        "after_s": spec.start_after.map(|after| after.as_secs_f64()),
         "probability": spec.probability,
         "seed": spec.seed,
-        "times": spec.times,
+        "times": spec.max_hits,
         "for_s": for_s,
         "die": die,
         "dead_units": fault.dead_units,

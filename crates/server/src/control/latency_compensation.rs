@@ -25,16 +25,22 @@ pub fn set(engine: &Engine, request: &LatencyCompensationRequest) -> Answer {
         (None, None, None) => {}
         (Some(path), None, None) => {
             let measured = measure_through(engine, path);
-            clock.set_lead(measured.map_err(|error| format!("{}: {error}", path.display()))?);
+            clock.set_compensation(
+                measured.map_err(|error| format!("{}: {error}", path.display()))?,
+            );
         }
         (None, Some(transport_us), ns_per_byte)
             if [transport_us, ns_per_byte.unwrap_or(0.0)]
                 .iter()
                 .all(|latency| (0.0..=LATENCY_MAX).contains(latency)) =>
         {
-            let transport = Duration::from_secs_f64(transport_us / 1e6);
-            let byte_ns = ns_per_byte.unwrap_or(0.0);
-            clock.set_lead(LatencyCompensation { transport, byte_ns, ..clock.lead() });
+            let round_trip = Duration::from_secs_f64(transport_us / 1e6);
+            let ns_per_byte = ns_per_byte.unwrap_or(0.0);
+            clock.set_compensation(LatencyCompensation {
+                round_trip,
+                ns_per_byte,
+                ..clock.compensation()
+            });
         }
         _ => {
             return Err("give through (a device or file), or transport_us (0 to 1e6) with or \
@@ -42,6 +48,6 @@ pub fn set(engine: &Engine, request: &LatencyCompensationRequest) -> Answer {
                 .into());
         }
     }
-    let LatencyCompensation { transport, byte_ns, .. } = clock.lead();
-    Ok(json!({ "transport_us": transport.as_secs_f64() * 1e6, "ns_per_byte": byte_ns }))
+    let LatencyCompensation { round_trip, ns_per_byte, .. } = clock.compensation();
+    Ok(json!({ "transport_us": round_trip.as_secs_f64() * 1e6, "ns_per_byte": ns_per_byte }))
 }

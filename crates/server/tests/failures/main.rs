@@ -212,7 +212,7 @@ fn a_server_without_a_thread_does_not_start() {
     let served = Served::new();
     let folder = tempfile::tempdir().unwrap();
     let socket = Address::Unix(folder.path().join("socket"));
-    let engine = served.server.engine().fork().unwrap();
+    let engine = served.server.engine().try_clone().unwrap();
     let mut second = Server::new(engine, Export::new("toy", "a toy", CAPACITY, UNIT));
     arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
     assert!(second.listen_nbd(&socket).is_err());

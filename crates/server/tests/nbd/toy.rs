@@ -26,6 +26,8 @@ pub struct Manner {
     pub streams: u32,
     /// It splits longer requests, as drives do: a unit at a split is written twice.
     pub max_transfer: u64,
+    /// Its health; `mapped_units` is counted by the toy itself.
+    pub health: Health,
 }
 
 pub const HONEST: Manner = Manner {
@@ -37,6 +39,14 @@ pub const HONEST: Manner = Manner {
     life: u64::MAX,
     streams: 0,
     max_transfer: MAX_TRANSFER,
+    health: Health {
+        written_bytes: 0,
+        programmed_bytes: 0,
+        erased_bytes: 0,
+        percentage_used: None,
+        spare_percent: 100.0,
+        mapped_units: 0,
+    },
 };
 
 /// It forgets at a cut what was not flushed. Unit n lies on die n % 4, and was erased n times.
@@ -171,7 +181,7 @@ impl Drive for Toy {
         self.is_mapped(unit).then_some((unit % 4) as u32)
     }
 
-    fn erases_of(&self, unit: u64) -> Option<u32> {
+    fn erase_count_of(&self, unit: u64) -> Option<u32> {
         self.is_mapped(unit).then_some(unit as u32)
     }
 
@@ -179,18 +189,22 @@ impl Drive for Toy {
         self.requests.get("writes").is_some_and(|writes| *writes >= self.manner.life)
     }
 
-    fn fork(&self) -> Box<dyn Drive> {
+    fn boxed_clone(&self) -> Box<dyn Drive> {
         Box::new(self.clone())
     }
 
     fn geometry(&self) -> Geometry {
         let streams = self.manner.streams;
-        Geometry { streams, superblock_bytes: 64 << 10, stripe_bytes: 32 << 10, moves_stay: false }
+        Geometry {
+            streams,
+            superblock_bytes: 64 << 10,
+            stripe_bytes: 32 << 10,
+            persistently_isolated: false,
+        }
     }
 
     fn health(&self) -> Health {
-        let (mapped_units, spare_percent) = (self.mapped.len() as u64, 100.0);
-        Health { spare_percent, mapped_units, ..Health::default() }
+        Health { mapped_units: self.mapped.len() as u64, ..self.manner.health }
     }
 
     fn stream_room(&self, stream: u32) -> u64 {

@@ -1,6 +1,5 @@
-//! The `NVMe` drive from outside: by a small host of our own, over TCP; and its controller alone.
+//! The `NVMe` drive from outside: by a small host of our own, over TCP.
 
-mod alone;
 mod blocks;
 mod broken;
 mod client;

@@ -96,7 +96,7 @@ impl Drive {
             cpu_nanos: cpu,
             host_units: after.host_writes - before.host_writes,
             flash_units: after.nand_writes() - before.nand_writes(),
-            latency_p99: outcome.latency(None).at(0.99),
+            latency_p99: outcome.latency(None).quantile(0.99),
         }
     }
 

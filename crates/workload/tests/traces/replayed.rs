@@ -70,7 +70,7 @@ fn each_kind_is_counted_as_the_trace_has_it() {
     let replay = Replay { requests: 1100, ..trace.replay(None) };
     let outcome = outcome(&job(replay));
     for (op, count) in [(Op::Read, 500), (Op::Write, 500), (Op::Flush, 100), (Op::Trim, 0)] {
-        assert_eq!(outcome.latency(Some(op)).len(), count, "{op:?}");
+        assert_eq!(outcome.latency(Some(op)).count(), count, "{op:?}");
     }
 }
 
