@@ -101,13 +101,15 @@ impl OperationStats {
 
 #[cfg(test)]
 mod tests {
-    use super::{Metered, Which};
+    use super::OperationStats;
+    use crate::fault::OperationKind;
 
     #[test]
     fn a_latency_is_below_the_end_of_its_bucket_and_within_a_quarter_of_it() {
-        for (nanos, end) in [(4, 5), (7, 8), (8, 10), (1023, 1024), (1024, 1280), (80_000, 81_920)]
+        for (nanos, end) in
+            [(4_u64, 5), (7, 8), (8, 10), (1023, 1024), (1024, 1280), (80_000, 81_920)]
         {
-            let mut metered = Metered::new(Which::Read);
+            let mut metered = OperationStats::new(OperationKind::Read);
             metered.latencies.record(nanos);
             let ends: Vec<_> = metered.histogram().map(|(end, count)| (end.get(), count)).collect();
             assert_eq!(ends, [(end, 1)]);
