@@ -200,7 +200,7 @@ fn check_content(setup: Setup, requests: &[(Request, &[u8])], replies: &BTreeMap
         let Some(here) = content.get_mut(start as usize..end as usize) else { continue };
         match request.kind {
             READ => {
-                assert!(here == reply.data, "not the written data: {request:?}")
+                assert!(here == reply.data, "not the written data: {request:?}");
             }
             WRITE => here.copy_from_slice(data),
             TRIM | WRITE_ZEROES => here.fill(0),
