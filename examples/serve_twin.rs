@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} at nbd+unix:///twin?socket={socket}; Enter stops the server", profile.model);
     io::stdin().read_line(&mut String::new())?;
     for (name, value) in server.engine().counters() {
-        println!("{name}: {value:?}");
+        println!("{name:26} {}", value.map_or("-".into(), |value| value.to_string()));
     }
     Ok(())
 }
