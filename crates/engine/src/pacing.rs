@@ -67,6 +67,11 @@ impl Clock {
         }
     }
 
+    /// The clock of a drive whose replies are sent at once.
+    pub fn unpaced() -> Self {
+        Self::start(Pace::None, LatencyCompensation::default())
+    }
+
     /// A clock that began when the drive's showed `shown`.
     #[must_use]
     pub fn starting_at(self, drive_time: Nanos) -> Self {
