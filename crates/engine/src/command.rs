@@ -30,6 +30,19 @@ pub enum Operation {
     Cache,
 }
 
+/// The kinds of operation that statistics and faults tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationKind {
+    /// Reads, also into the drive's cache.
+    Read,
+    /// Writes, also of zeros.
+    Write,
+    /// Trims.
+    Trim,
+    /// Flushes.
+    Flush,
+}
+
 /// One command of a client; a flush has no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -88,9 +101,31 @@ impl DriveParameters {
             .all(|at| at.is_multiple_of(self.unit_bytes))
     }
 
-    /// The first byte of the first whole unit of a range, and the end of its last.
-    pub fn whole_units(&self, start: u64, end: u64) -> (u64, u64) {
-        (start.next_multiple_of(self.unit_bytes), end / self.unit_bytes * self.unit_bytes)
+    /// The whole units of a range of bytes, in bytes; an empty range if it covers none.
+    pub fn whole_units(&self, range: Range<u64>) -> Range<u64> {
+        range.start.next_multiple_of(self.unit_bytes)..range.end / self.unit_bytes * self.unit_bytes
+    }
+}
+
+impl OperationKind {
+    /// The name on the control socket.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Flush => "flush",
+        }
+    }
+
+    /// The kind of an operation.
+    pub fn of(operation: Operation) -> Self {
+        match operation {
+            Operation::Read | Operation::Cache => Self::Read,
+            Operation::Write | Operation::Zero { .. } => Self::Write,
+            Operation::Trim => Self::Trim,
+            Operation::Flush => Self::Flush,
+        }
     }
 }
 
@@ -146,7 +181,7 @@ impl Command {
     }
 
     /// As the drive hears it: one request, or for zeros whole units and their edges.
-    pub fn requests(&self, shape: &DriveParameters) -> impl Iterator<Item = Request> + use<> {
+    pub fn requests(&self, parameters: &DriveParameters) -> impl Iterator<Item = Request> + use<> {
         let (start, end) = (self.offset, self.offset + u64::from(self.length));
         let (durable, hint) = (self.durable, self.hint);
         let one = |op, from: u64, to: u64| {
@@ -160,13 +195,13 @@ impl Command {
             Operation::Read | Operation::Cache => [one(Op::Read, start, end), None, None, None],
             Operation::Flush => [Some(Request::flush(0)), None, None, None],
             Operation::Trim => [one(Op::Trim, start, end), flush, None, None],
-            Operation::Zero { may_trim } if may_trim && shape.trims_to_zeros => {
-                let (first, last) = shape.whole_units(start, end);
-                let (head, tail) = if first < last { (first, last) } else { (end, end) };
+            Operation::Zero { may_trim } if may_trim && parameters.trims_to_zeros => {
+                let units = parameters.whole_units(start..end);
+                let trimmed = if units.is_empty() { end..end } else { units };
                 [
-                    one(Op::Write, start, head),
-                    one(Op::Trim, head, tail),
-                    one(Op::Write, tail, end),
+                    one(Op::Write, start, trimmed.start),
+                    one(Op::Trim, trimmed.start, trimmed.end),
+                    one(Op::Write, trimmed.end, end),
                     flush,
                 ]
             }

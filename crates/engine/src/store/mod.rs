@@ -6,7 +6,6 @@ mod memory;
 #[cfg(test)]
 mod tests;
 mod undo;
-mod write_log;
 
 use std::io;
 use std::ops::Range;
@@ -18,7 +17,6 @@ pub use memory::ReceiveMemory;
 use memory::{Keep, Memory};
 use ssdlab_time::Nanos;
 use undo::Undo;
-pub use write_log::{MARK_MAX, WriteLog};
 
 use crate::buffer_pool::{BufferPart, BufferPool};
 use crate::drive::LostWrites;

@@ -60,17 +60,17 @@ pub struct FaultWish {
 /// Lets something go wrong.
 pub fn add(shared: &Shared, wish: FaultWish) -> Answer {
     let wish = wish.checked()?;
-    Ok(json!({ "fault": shared.engine.add_fault(wish) }))
+    Ok(json!({ "fault": shared.engine.faults(|faults| faults.add(wish)) }))
 }
 
 /// All faults.
 pub fn all(shared: &Shared) -> Value {
-    json!({ "faults": shared.engine.faults().iter().map(told).collect::<Vec<_>>() })
+    json!({ "faults": shared.engine.faults(|faults| faults.statuses()).iter().map(told).collect::<Vec<_>>() })
 }
 
 /// Clears one or all.
 pub fn clear(shared: &Shared, number: Option<u64>) -> Answer {
-    let cleared = shared.engine.clear_faults(number);
+    let cleared = shared.engine.faults(|faults| faults.clear(number));
     if cleared == 0 && number.is_some() {
         return Err("there is no such fault".into());
     }

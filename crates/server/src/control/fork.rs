@@ -62,7 +62,11 @@ fn serve(shared: &Shared, wish: &ForkWish) -> io::Result<Value> {
         None => shared.engine.try_clone()?,
         Some(name) => shared.forks.of_snapshot(name)?,
     };
-    let lost = if !wish.as_is && engine.begin_cut(true) { engine.finish_cut() } else { None };
+    let lost = if !wish.as_is && engine.power().begin_cut(true) {
+        engine.power().finish_cut()
+    } else {
+        None
+    };
     let control = shared.forks.serve(shared.forked(engine), &wish.unix)?;
     let cut = lost.as_ref().map(super::power::cut_told);
     Ok(json!({ "unix": wish.unix, "control": control, "cut": cut }))

@@ -122,11 +122,11 @@ fn way(
     file: &File,
     (into, offset): (&mut [u8], u64),
 ) -> io::Result<Option<Duration>> {
-    let before = engine.stats_of(Operation::Read);
+    let before = engine.inspect(|state| state.meter().of(Operation::Read).clone());
     let asked = wall_clock_now();
     file.read_exact_at(into, offset)?;
     let took = asked.elapsed();
-    let after = engine.stats_of(Operation::Read);
+    let after = engine.inspect(|state| state.meter().of(Operation::Read).clone());
     let came = (after.commands - before.commands, after.bytes - before.bytes);
     let lasted = engine.clock().wall_time(after.latency.saturating_sub(before.latency));
     let stayed = lasted.saturating_sub(engine.clock().compensation().for_bytes(into.len() as u64));

@@ -6,7 +6,8 @@ use crate::server::Shared;
 
 /// By kind of command; a histogram is a list of pairs: up to so many microseconds, commands.
 pub fn told(shared: &Shared) -> Value {
-    let (kinds, in_flight) = shared.engine.operation_stats();
+    let (kinds, in_flight) =
+        shared.engine.inspect(|state| (state.meter().by_kind().to_vec(), state.in_flight()));
     let mut told = Map::new();
     for kind in kinds {
         let micros = |time: ssdlab_time::Nanos| time.get() as f64 / 1e3;

@@ -48,7 +48,7 @@ pub fn converse(shared: &Arc<Shared>, link: Connection) -> io::Result<()> {
 fn obey(shared: &Arc<Shared>, ask: ControlRequest) -> Answer {
     match ask {
         ControlRequest::Counters {} => Ok(counters(shared)),
-        ControlRequest::Power {} => Ok(power::told(&shared.engine.power())),
+        ControlRequest::Power {} => Ok(power::told(&shared.engine.power().status())),
         ControlRequest::PowerCut(wish) => power::cut(shared, &wish),
         ControlRequest::PowerOn {} => power::on(shared),
         ControlRequest::Meter {} => Ok(meter::told(shared)),
@@ -69,7 +69,7 @@ fn mark(shared: &Shared, name: &str) -> Answer {
     if name.len() > MARK_MAX {
         return Err(format!("a mark has at most {MARK_MAX} bytes"));
     }
-    match shared.engine.mark(name) {
+    match shared.engine.content().mark(name) {
         Ok(true) => Ok(json!({ "marked": name })),
         Ok(false) => Err("there is no log; it is asked for when the server starts".into()),
         Err(error) => Err(error.to_string()),
@@ -84,9 +84,9 @@ fn counters(shared: &Shared) -> Value {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), json!(value)))
         .collect();
-    let lag = shared.engine.reply_lateness();
+    let lag = shared.engine.clock().reply_lateness();
     counted.insert("clients".into(), json!(shared.client_count()));
-    counted.insert("power_cuts".into(), json!(shared.engine.power().cuts));
+    counted.insert("power_cuts".into(), json!(shared.engine.power().status().cuts));
     counted.insert("paced_answers".into(), json!(lag.replies));
     counted.insert("late_answers".into(), json!(lag.late));
     counted.insert("latest_answer_us".into(), json!(lag.max.as_secs_f64() * 1e6));

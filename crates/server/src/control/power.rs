@@ -47,8 +47,8 @@ pub fn cut(shared: &Arc<Shared>, wish: &CutWish) -> Answer {
 
 /// Turns the power on.
 pub fn on(shared: &Shared) -> Answer {
-    if shared.engine.power_on() {
-        Ok(told(&shared.engine.power()))
+    if shared.engine.power().turn_on() {
+        Ok(told(&shared.engine.power().status()))
     } else {
         Err("the power is on".into())
     }
@@ -65,7 +65,7 @@ pub fn told(power: &PowerStatus) -> Value {
 }
 
 fn plan(shared: &Shared, plan: PowerCutPlan) -> Value {
-    shared.engine.plan_cut(Some(plan));
+    shared.engine.power().plan_cut(Some(plan));
     json!({ "planned": plan_told(&plan) })
 }
 
