@@ -10,7 +10,6 @@ use crate::command::{Command, CommandResult, DriveParameters, Operation};
 use crate::drive::PowerCutLoss;
 use crate::errno::EIO;
 use crate::layer::{Accepted, Change, WriteCorruption, redirected};
-use crate::payload::Payload;
 use crate::send_buffer::SendBuffer;
 use crate::store::{ReceiveMemory, Store};
 use crate::sync::{Mutex, MutexGuard};
@@ -22,6 +21,30 @@ pub struct Content {
     parameters: DriveParameters,
     /// Locked while the store is changed, so that the log has all changes in order.
     log: Option<Mutex<WriteLog>>,
+}
+
+/// The data of a write.
+pub enum Payload<'a> {
+    /// Contiguous bytes, to be copied.
+    Slice(&'a [u8]),
+    /// In memory from `Engine::receive_memory`, which the store adopts.
+    Received(ReceiveMemory),
+}
+
+impl<'a> Payload<'a> {
+    /// The bytes in one piece, copied if they were not.
+    pub fn into_contiguous(self) -> Cow<'a, [u8]> {
+        match self {
+            Self::Slice(bytes) => bytes.into(),
+            Self::Received(received) => received.to_vec().into(),
+        }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Payload<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Slice(bytes)
+    }
 }
 
 impl Content {

@@ -17,7 +17,6 @@ mod latency_compensation;
 mod layer;
 mod meter;
 pub mod pacing;
-mod payload;
 mod power;
 mod restore;
 mod send_buffer;
@@ -30,7 +29,7 @@ mod write_log;
 pub use command::{
     Command, CommandResult, DriveParameters, Operation, OperationKind, TRANSFER_MAX,
 };
-pub use content::Content;
+pub use content::{Content, Payload};
 pub use drive::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
 pub use engine::{BlockStatusFn, Engine, ExtentQuery, PowerControl};
 pub use fault::{FaultSpec, FaultStatus, Faults, Kind as FaultKind};
@@ -38,7 +37,6 @@ pub use latency_compensation::{LatencyCompensation, SHORT_REPLY_BYTES};
 pub use layer::{Accepted, WriteCorruption};
 pub use meter::{Meter, OperationStats};
 pub use pacing::{Clock, Pace, ReplyLateness};
-pub use payload::Payload;
 pub use power::{Epoch, PowerCutPlan, PowerStatus};
 pub use restore::restore;
 pub use send_buffer::{PIECES_MAX, SendBuffer, SendPosition};

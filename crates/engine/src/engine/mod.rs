@@ -10,12 +10,11 @@ pub use extents::{BlockStatusFn, ExtentQuery};
 pub use power_control::PowerControl;
 
 use crate::command::{Command, CommandResult, DriveParameters, Operation};
-use crate::content::Content;
+use crate::content::{Content, Payload};
 use crate::drive::{Counter, Drive};
 use crate::fault::Faults;
 use crate::layer::Accepted;
 use crate::pacing::Clock;
-use crate::payload::Payload;
 use crate::power::{Epoch, State};
 use crate::send_buffer::SendBuffer;
 use crate::state::{DriveState, DriveStatus};

@@ -65,7 +65,8 @@ pub fn add(shared: &Shared, wish: FaultWish) -> Answer {
 
 /// All faults.
 pub fn all(shared: &Shared) -> Value {
-    json!({ "faults": shared.engine.faults(|faults| faults.statuses()).iter().map(told).collect::<Vec<_>>() })
+    let faults = shared.engine.faults(|faults| faults.statuses());
+    json!({ "faults": faults.iter().map(told).collect::<Vec<_>>() })
 }
 
 /// Clears one or all.
