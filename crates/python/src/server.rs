@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
-use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, Whereabouts};
+use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation};
 use ssdlab_serve::{
     Address, Clock, Counter, Cut, Drive, Engine, Export, Health, Lead, Limits, Log, Lost, Making,
     Pace, Secret, Store, Tls, restore,
@@ -78,20 +78,22 @@ impl Drive for Twin {
     }
 
     fn is_mapped(&self, unit: u64) -> bool {
-        self.ssd.whereabouts(unit) != Whereabouts::Nowhere
+        self.ssd.locate(unit) != UnitLocation::Unmapped
     }
 
     fn die_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.whereabouts(unit) {
-            Whereabouts::Flash { die, .. } => Some(die),
-            Whereabouts::Buffer | Whereabouts::Nowhere => None,
+        match self.ssd.locate(unit) {
+            UnitLocation::Flash { die, .. } => Some(die),
+            UnitLocation::Buffer | UnitLocation::Unmapped => None,
         }
     }
 
     fn erases_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.whereabouts(unit) {
-            Whereabouts::Flash { block, .. } => Some(self.ssd.superblocks()[block as usize].erases),
-            Whereabouts::Buffer | Whereabouts::Nowhere => None,
+        match self.ssd.locate(unit) {
+            UnitLocation::Flash { block, .. } => {
+                Some(self.ssd.superblocks()[block as usize].erases)
+            }
+            UnitLocation::Buffer | UnitLocation::Unmapped => None,
         }
     }
 
