@@ -64,6 +64,11 @@ impl Clock {
         }
     }
 
+    /// The clock of a drive whose replies are sent at once.
+    pub fn unpaced() -> Self {
+        Self::start(Pace::None, LatencyCompensation::default())
+    }
+
     /// The same clock, for a drive whose clock shows `drive_time` at the start.
     #[must_use]
     pub fn starting_at(self, drive_time: Nanos) -> Self {

@@ -15,7 +15,7 @@ use ssdlab_device::Device;
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store, WriteLog, restore};
 use ssdlab_nbd::Export;
 use ssdlab_nvme_tcp::Secret;
-use ssdlab_server::{Address, measure};
+use ssdlab_server::{Address, measure_transport};
 use ssdlab_twin_drive::TwinDrive;
 use ssdlab_wire::{Limits, Tls};
 
@@ -157,7 +157,7 @@ impl Server {
         let (secret, limits) = (options.secret()?, options.limits()?);
         let pace = options.pace.map_or(Pace::None, Pace::Times);
         let lead = match address.as_ref().or(nvme.as_ref()) {
-            Some(address) if options.pace.is_some() => measure(address)?,
+            Some(address) if options.pace.is_some() => measure_transport(address)?,
             _ => LatencyCompensation::default(),
         };
         let mut export = Export::new(&options.name, &profile.model, capacity, unit);
@@ -171,19 +171,19 @@ impl Server {
             engine = engine
                 .with_log(WriteLog::create(path).map_err(|error| at(path.display(), &error))?);
         }
-        let mut server = ssdlab_server::Server::limited(engine, export, limits);
+        let mut server = ssdlab_server::Server::with_limits(engine, export, limits);
         let address = address
-            .map(|wanted| server.listen(&wanted).map_err(|error| at(told(&wanted), &error)))
+            .map(|wanted| server.listen_nbd(&wanted).map_err(|error| at(told(&wanted), &error)))
             .transpose()?;
         let origin = format!("{} {}", options.name, options.seed);
         let nvme = nvme
             .map(|wanted| {
-                let opened = server.listen_for_nvme(&wanted, &origin, secret);
+                let opened = server.listen_nvme_tcp(&wanted, &origin, secret);
                 opened.map_err(|error| at(told(&wanted), &error))
             })
             .transpose()?;
         if let Some(socket) = &options.control {
-            server.listen_for_control(socket).map_err(|error| at(socket.display(), &error))?;
+            server.listen_control(socket).map_err(|error| at(socket.display(), &error))?;
         }
         Ok(Self {
             running: Mutex::new(server),

@@ -83,6 +83,13 @@ impl Engine {
         self.parameters
     }
 
+    /// A drive whose data is kept in memory and whose replies are sent at once.
+    pub fn in_memory(drive: impl Drive + 'static) -> Self {
+        let (capacity, unit) = (drive.capacity_bytes(), drive.unit_bytes());
+        let store = Store::in_memory(capacity, unit, drive.volatile_units());
+        Self::new(Box::new(drive), store, Clock::unpaced())
+    }
+
     /// Bytes of a mapping unit.
     pub fn unit_bytes(&self) -> u64 {
         self.parameters.unit_bytes

@@ -89,10 +89,10 @@ fn a_lead_that_makes_no_sense_is_refused() {
     for (wish, word) in [
         (json!({ "through": "/does/not/exist" }), "/does/not/exist"),
         (json!({ "through": other }), "other"),
-        (json!({ "through": other, "transport_us": 1.0 }), "measured through"),
-        (json!({ "ns_per_byte": 1.0 }), "measured through"),
-        (json!({ "transport_us": -1.0 }), "measured through"),
-        (json!({ "transport_us": 1.0, "ns_per_byte": 1e7 }), "measured through"),
+        (json!({ "through": other, "transport_us": 1.0 }), "give through"),
+        (json!({ "ns_per_byte": 1.0 }), "give through"),
+        (json!({ "transport_us": -1.0 }), "give through"),
+        (json!({ "transport_us": 1.0, "ns_per_byte": 1e7 }), "give through"),
     ] {
         let mut asked = wish;
         asked["do"] = json!("lead");
@@ -102,5 +102,5 @@ fn a_lead_that_makes_no_sense_is_refused() {
     assert_eq!(control.ask(&json!({ "do": "lead" }))["transport_us"], 0.0);
     let unpaced = Served::new(HONEST, Pace::None);
     let told = Control::to(&unpaced).ask(&json!({ "do": "lead", "transport_us": 1.0 }));
-    assert!(told["error"].as_str().unwrap().contains("without a pace"));
+    assert!(told["error"].as_str().unwrap().contains("--pace"));
 }

@@ -53,10 +53,10 @@ impl Served {
 
     fn started(engine: Engine, limits: Limits, (folder, socket): (TempDir, PathBuf)) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
-        let mut server = Server::limited(engine, export, limits);
-        server.listen(&Address::Unix(socket.clone())).unwrap();
+        let mut server = Server::with_limits(engine, export, limits);
+        server.listen_nbd(&Address::Unix(socket.clone())).unwrap();
         let control = folder.path().join("control");
-        server.listen_for_control(&control).unwrap();
+        server.listen_control(&control).unwrap();
         Self { server, socket, control, _folder: folder }
     }
 

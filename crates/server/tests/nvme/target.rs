@@ -41,12 +41,12 @@ impl Target {
     /// One whose hosts may take so much.
     pub fn limited(manner: Manner, pace: Pace, secret: Option<Secret>, limits: Limits) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
-        let mut server = Server::limited(engine(manner, pace), export, limits);
+        let mut server = Server::with_limits(engine(manner, pace), export, limits);
         let folder = tempfile::tempdir().unwrap();
         let control = folder.path().join("control");
-        server.listen_for_control(&control).unwrap();
+        server.listen_control(&control).unwrap();
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let (address, identity) = server.listen_for_nvme(&any, "test", secret).unwrap();
+        let (address, identity) = server.listen_nvme_tcp(&any, "test", secret).unwrap();
         let Address::Tcp(address) = address else { panic!("it listens on a port") };
         Self { server, address, name: identity.name, control, _folder: folder }
     }
