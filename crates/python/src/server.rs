@@ -204,7 +204,7 @@ impl Server {
         let dict = PyDict::new(py);
         let (counters, lag) = py.detach(|| {
             let server = self.lock();
-            (server.engine().counters(), server.engine().reply_lateness())
+            (server.engine().counters(), server.engine().clock().reply_lateness())
         });
         for (name, value) in counters {
             dict.set_item(name, value)?;

@@ -47,9 +47,9 @@ impl<C: Disconnect> Attachments<C> {
     /// Attaches a connection until the registration is dropped. Its commands carry the epoch.
     /// `None` while the drive has no power.
     pub fn attach(&self, connection: &C) -> Option<(Registration<C>, Epoch)> {
-        let epoch = self.engine.epoch()?;
+        let epoch = self.engine.power().epoch()?;
         let registration = self.connections.add(connection);
-        (self.engine.epoch() == Some(epoch)).then_some((registration, epoch))
+        (self.engine.power().epoch() == Some(epoch)).then_some((registration, epoch))
     }
 
     /// Cuts the power under all connections, and turns it on again if `then_on`. A planned cut that
@@ -57,7 +57,7 @@ impl<C: Disconnect> Attachments<C> {
     pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
         let _guard = self.lock();
         self.finish();
-        if self.engine.begin_cut(then_on) { self.finish() } else { None }
+        if self.engine.power().begin_cut(then_on) { self.finish() } else { None }
     }
 
     /// Finishes a planned cut, if one has begun.
@@ -73,10 +73,10 @@ impl<C: Disconnect> Attachments<C> {
     /// Finishes the cut that has begun. The commands whose replies were sent before the
     /// connections were disconnected complete before the cut; no reply is sent after that.
     fn finish(&self) -> Option<PowerCutLoss> {
-        if !self.engine.is_failing() {
+        if !self.engine.power().is_failing() {
             return None;
         }
         self.connections.disconnect_all();
-        self.engine.finish_cut()
+        self.engine.power().finish_cut()
     }
 }
