@@ -40,9 +40,6 @@ pub enum Outcome {
 
 /// Sends the server's handshake flags and receives the client's; returns whether that has
 /// `NBD_FLAG_C_NO_ZEROES`.
-///
-/// # Errors
-/// As `negotiate`.
 pub fn exchange_flags<R: Read, W: Write>(
     input: &mut ReceiveBuffer<R>,
     output: &mut W,

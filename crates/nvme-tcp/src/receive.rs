@@ -6,7 +6,7 @@ use std::mem::offset_of;
 
 use ssdlab_engine::failpoints::{self, Point};
 use ssdlab_nvme::{Direction, Status, Submission};
-use ssdlab_wire::{BusyPoll, Channel, ReceiveBuffer, Timeout};
+use ssdlab_wire::{Channel, Input, Timeout};
 use zerocopy::FromBytes;
 
 use super::pdu::{
@@ -14,9 +14,6 @@ use super::pdu::{
     H2C_TERM_REQ, HDGST, LAST_PDU,
 };
 use super::respond::PduFormat;
-
-/// The receive buffer of a connection.
-pub type Input = ReceiveBuffer<BusyPoll>;
 
 /// R2Ts are outstanding for this many bytes of a connection, or for one command.
 const R2T_BYTES_MAX: usize = 32 << 20;
