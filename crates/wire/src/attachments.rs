@@ -15,7 +15,8 @@
 
 use std::sync::Arc;
 
-use crate::connections::{Breakable, Connections, Registration};
+use crate::connection::Breakable;
+use crate::connections::{Connections, Registration};
 use ssdlab_engine::Engine;
 use ssdlab_engine::Epoch;
 use ssdlab_engine::PowerCutLoss;

@@ -13,7 +13,8 @@ use shuttle::{check_random, thread};
 
 use self::toy::{CAPACITY, HONEST, Toy, UNIT};
 use crate::attachments::Attachments;
-use crate::connections::{Breakable, Registration};
+use crate::connection::Breakable;
+use crate::connections::Registration;
 use ssdlab_engine::LatencyCompensation;
 use ssdlab_engine::SendBuffer;
 use ssdlab_engine::Store;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nbd::Export;
-use ssdlab_nvme_tcp::Secret;
+use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_server::{Address, Server};
 use ssdlab_wire::Limits;
 use tempfile::TempDir;
@@ -34,12 +34,12 @@ impl Target {
     }
 
     /// One whose hosts have to know a secret.
-    pub fn guarded(manner: Manner, pace: Pace, secret: Option<Secret>) -> Self {
+    pub fn guarded(manner: Manner, pace: Pace, secret: Option<DhchapKey>) -> Self {
         Self::limited(manner, pace, secret, Limits::default())
     }
 
     /// One whose hosts may take so much.
-    pub fn limited(manner: Manner, pace: Pace, secret: Option<Secret>, limits: Limits) -> Self {
+    pub fn limited(manner: Manner, pace: Pace, secret: Option<DhchapKey>, limits: Limits) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
         let mut server = Server::with_limits(engine(manner, pace), export, limits);
         let folder = tempfile::tempdir().unwrap();
