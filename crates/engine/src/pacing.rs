@@ -101,7 +101,7 @@ impl Clock {
         self.pace != Pace::None
     }
 
-    /// The time that the drive's clock should show now; it shows `shown`.
+    /// The time that the drive's clock, which shows `shown`, should show now.
     pub(crate) fn drive_time(&self, shown: Nanos) -> Nanos {
         match self.pace {
             Pace::None => {
@@ -116,7 +116,7 @@ impl Clock {
         }
     }
 
-    /// Drive time by which every acknowledged request has completed; the drive's clock shows
+    /// Drive time by which every acknowledged request has completed, if the drive's clock shows
     /// `shown`.
     pub(crate) fn acknowledged_time(&self, shown: Nanos) -> Nanos {
         let Pace::Times(factor) = self.pace else { return shown };
@@ -135,8 +135,8 @@ impl Clock {
         Duration::from_nanos(self.paused_ns.load(Ordering::Relaxed))
     }
 
-    /// When to send the reply of a request that completes at `completed` on the drive's clock;
-    /// `bytes` of data are transferred with one of them. `None` without pacing: at once.
+    /// When to send the reply of a request that completes at `completed` on the drive's clock and
+    /// transfers `bytes` of data; `None` to send it at once, without pacing.
     pub(crate) fn due(&self, completed: Nanos, bytes: u64) -> Option<Instant> {
         let Pace::Times(factor) = self.pace else { return None };
         let compensation = self.compensation().for_bytes(bytes);
