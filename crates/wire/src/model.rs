@@ -13,7 +13,7 @@ use shuttle::{check_random, thread};
 
 use self::toy::{CAPACITY, HONEST, Toy, UNIT};
 use crate::attachments::Attachments;
-use crate::connection::Breakable;
+use crate::connection::Disconnect;
 use crate::connections::Registration;
 use ssdlab_engine::LatencyCompensation;
 use ssdlab_engine::SendBuffer;
@@ -71,8 +71,8 @@ enum Reply {
     Flushed,
 }
 
-impl Breakable for Line {
-    fn break_off(&self) {
+impl Disconnect for Line {
+    fn disconnect(&self) {
         self.change(|state| state.broken = true);
     }
 }
@@ -113,7 +113,7 @@ impl Server {
 
     fn attach(&self, line: &Line) -> Option<(Registration<Line>, Epoch)> {
         if self.variant == Variant::ReadsEpochOnce {
-            let listed = self.attachments.connections().add(line);
+            let registration = self.attachments.connections().add(line);
             return Some((listed, self.engine.power().epoch()?));
         }
         self.attachments.attach(line)
@@ -129,7 +129,7 @@ impl Server {
 
     fn power_cut(&self) {
         if self.variant == Variant::BreaksBeforeClosing {
-            self.attachments.connections().break_off();
+            self.attachments.connections().disconnect_all();
             self.engine.power().begin_cut(true);
             self.engine.power().finish_cut();
         } else {
@@ -141,7 +141,7 @@ impl Server {
         if self.variant != Variant::EachCuts {
             self.attachments.finish_planned_cut();
         } else if self.engine.power().is_failing() {
-            self.attachments.connections().break_off();
+            self.attachments.connections().disconnect_all();
             self.engine.power().begin_cut(true);
             self.engine.power().finish_cut();
         }
