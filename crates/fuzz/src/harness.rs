@@ -12,7 +12,7 @@ use ssdlab_nvme_tcp::{Secret, Target};
 use ssdlab_server::Server;
 use ssdlab_wire::Connection;
 
-use crate::toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 /// Longest input that is run. It fits into a socket buffer, so that it can be sent as a whole
 /// before the replies are read.
@@ -49,15 +49,15 @@ impl Setup {
         !self.has(2)
     }
 
-    fn drive(self) -> Toy {
-        Toy::new(Manner {
-            protected: self.has(0),
+    fn drive(self) -> FakeDrive {
+        FakeDrive::new(DriveOptions {
+            power_loss_protection: self.has(0),
             streams: if self.has(1) { 4 } else { 0 },
             trims_to_zeros: self.trims_to_zeros(),
-            max_transfer: if self.has(3) { 64 << 10 } else { HONEST.max_transfer },
-            life: if self.has(3) { 64 } else { u64::MAX },
-            queue_depth: if self.is_paced() { 4 } else { HONEST.queue_depth },
-            ..HONEST
+            max_transfer: if self.has(3) { 64 << 10 } else { DriveOptions::default().max_transfer },
+            endurance_writes: if self.has(3) { 64 } else { u64::MAX },
+            queue_depth: if self.is_paced() { 4 } else { DriveOptions::default().queue_depth },
+            ..DriveOptions::default()
         })
     }
 
