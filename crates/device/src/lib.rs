@@ -1,6 +1,6 @@
-//! The contract: addresses, requests, what a device answers, and the `Device` trait.
+//! The `Device` trait, its requests and completions, and the records of a job.
 //!
-//! Twins and hardware share it, and ONE loop drives both.
+//! Twins and real drives implement the same trait, so one loop drives both.
 
 mod address;
 mod device;

@@ -1,9 +1,9 @@
-//! `LatencyCompensation`: how much earlier replies leave, so that clients see the latency of the
-//! drive and not also that of the transport and of the timers.
+//! `LatencyCompensation`: how much earlier replies are sent, so that clients measure the latency of
+//! the drive without that of the transport and of the timers.
 
 use std::time::Duration;
 
-/// Data bytes of a short reply.
+/// Data bytes of the short reply whose round trip is measured.
 pub const SHORT_REPLY_BYTES: usize = 4096;
 
 /// Delays between the moment a reply is due and the moment the client has it.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Once};
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nbd::Export;
-use ssdlab_nvme_tcp::{Secret, Target};
+use ssdlab_nvme_tcp::{DhchapKey, Target};
 use ssdlab_server::Server;
 use ssdlab_wire::Connection;
 
@@ -71,7 +71,7 @@ impl Setup {
 
     /// A server with such a drive. If `has_secret`, `NVMe` hosts must authenticate.
     pub fn server(self, has_secret: bool) -> TestServer {
-        let secret = has_secret.then(|| Secret::parse(SECRET).expect("a valid secret"));
+        let secret = has_secret.then(|| DhchapKey::parse(SECRET).expect("a valid secret"));
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
         let server = Server::new(self.engine(), export);
         let target = Arc::new(server.nvme_target("fuzz", secret));

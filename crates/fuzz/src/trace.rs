@@ -22,7 +22,7 @@ pub fn trace(input: &[u8]) {
         requests: 0,
         speed: None,
     };
-    match Statistics::of(&replay) {
+    match Statistics::collect(&replay) {
         Ok(found) => check(&found),
         Err(error) => {
             let line = error.to_string();

@@ -167,7 +167,7 @@ impl Controller {
 
     /// `None` if the power was cut since the controller was made.
     pub(super) fn check_epoch(&self) -> Option<()> {
-        (self.subsystem.engine.epoch() == Some(self.epoch)).then_some(())
+        (self.subsystem.engine.power().epoch() == Some(self.epoch)).then_some(())
     }
 
     /// A request for events that can be answered by now.

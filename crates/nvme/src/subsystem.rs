@@ -85,7 +85,8 @@ struct State {
 impl Subsystem {
     /// The subsystem of a drive.
     pub fn new(engine: Arc<Engine>, identity: Identity) -> Self {
-        let (geometry, is_volatile) = (engine.geometry(), engine.has_volatile_cache());
+        let (geometry, is_volatile) =
+            engine.inspect(|state| (state.drive().geometry(), state.drive().volatile_units() > 0));
         let bytes = engine.parameters().capacity;
         // As most drives come: all of it in one namespace.
         let whole = Namespace { format: 0, bytes, handles: geometry.streams, is_attached: true };

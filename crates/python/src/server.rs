@@ -14,7 +14,7 @@ use serde::Deserialize;
 use ssdlab_device::Device;
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store, WriteLog, restore};
 use ssdlab_nbd::Export;
-use ssdlab_nvme_tcp::Secret;
+use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_server::{Address, measure_transport};
 use ssdlab_twin_drive::TwinDrive;
 use ssdlab_wire::{Limits, Tls};
@@ -100,8 +100,8 @@ impl ServeOptions {
         }))
     }
 
-    fn secret(&self) -> Result<Option<Secret>, NativeError> {
-        Ok(self.dhchap_secret.as_deref().map(Secret::parse).transpose()?)
+    fn secret(&self) -> Result<Option<DhchapKey>, NativeError> {
+        Ok(self.dhchap_secret.as_deref().map(DhchapKey::parse).transpose()?)
     }
 
     fn limits(&self) -> Result<Limits, NativeError> {
@@ -204,7 +204,7 @@ impl Server {
         let dict = PyDict::new(py);
         let (counters, lag) = py.detach(|| {
             let server = self.lock();
-            (server.engine().counters(), server.engine().reply_lateness())
+            (server.engine().counters(), server.engine().clock().reply_lateness())
         });
         for (name, value) in counters {
             dict.set_item(name, value)?;

@@ -1,7 +1,7 @@
 //! `Server`: the threads that serve clients and control connections, and served clones.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,11 +14,10 @@ use crate::state::ServerState;
 use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::sleep_until;
 use ssdlab_engine::{Engine, Epoch, PowerCutLoss};
-use ssdlab_nbd::{Export, Negotiated, Session, greet, negotiate};
+use ssdlab_nbd::Export;
 use ssdlab_nvme::{Identity, Subsystem};
-use ssdlab_nvme_tcp::{Secret, Target};
-use ssdlab_wire::{BusyPoll, Connection, Deadline, Exhausted, Limits, Notice, ReceiveBuffer};
-use ssdlab_wire::{Resources, spawn};
+use ssdlab_nvme_tcp::{DhchapKey, Target};
+use ssdlab_wire::{Connection, Deadline, Exhausted, Limits, Notice, Resources, spawn};
 
 /// Read timeout of a control connection that is served without a thread of its own.
 const WITHOUT_THREAD: Duration = Duration::from_secs(1);
@@ -89,7 +88,7 @@ impl Server {
         &mut self,
         address: &Address,
         origin: &str,
-        secret: Option<Secret>,
+        secret: Option<DhchapKey>,
     ) -> io::Result<(Address, Identity)> {
         let (mut listener, shared) = (Listener::bind(address)?, Arc::clone(&self.shared));
         let address = listener.address().clone();
@@ -133,7 +132,7 @@ impl Server {
     }
 
     /// The drive as a target for `NVMe` hosts. `origin` distinguishes it from others of its model.
-    pub fn nvme_target(&self, origin: &str, secret: Option<Secret>) -> Target {
+    pub fn nvme_target(&self, origin: &str, secret: Option<DhchapKey>) -> Target {
         let identity = Identity::new(self.shared.export.description(), origin);
         let subsystem = Subsystem::new(Arc::clone(&self.shared.engine), identity);
         Target::new(subsystem, secret, Arc::clone(&self.shared.resources))
@@ -184,12 +183,15 @@ impl Deref for Shared {
 
 impl Shared {
     fn serve_nbd(self: &Arc<Self>, connection: Connection) {
-        self.serve_client(connection, nbd_session);
+        self.serve_client(connection, |state, connection, epoch, handshake| {
+            let (export, clients, resources) = (&state.export, &state.clients, &state.resources);
+            ssdlab_nbd::serve(connection, export, clients, resources, epoch, handshake)
+        });
     }
 
     fn serve_nvme_tcp(self: &Arc<Self>, connection: Connection, target: Arc<Target>) {
         self.serve_client(connection, move |_, connection, epoch, handshake| {
-            ssdlab_nvme_tcp::Session::new(connection, &target, epoch, handshake)?.run()
+            ssdlab_nvme_tcp::serve(connection, &target, epoch, handshake)
         });
     }
 
@@ -296,37 +298,5 @@ impl Shared {
 
     fn clones(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Server>> {
         self.clones.lock().expect("no panic while locked")
-    }
-}
-
-/// An NBD connection: negotiation, TLS if the export requires it, and the commands.
-fn nbd_session(
-    state: &ServerState,
-    connection: Connection,
-    epoch: Epoch,
-    handshake: Deadline,
-) -> io::Result<()> {
-    let mut output = connection.clone();
-    let mut input = ReceiveBuffer::new(BusyPoll::new(connection));
-    let greeting = greet(&mut input, &mut output)?;
-    let mut tls = state.export.tls();
-    loop {
-        let needs_tls = tls.is_some();
-        match negotiate(&mut input, &mut output, &state.export, greeting, needs_tls)? {
-            Negotiated::Left => return Ok(()),
-            Negotiated::Agreed(agreed, reply) => {
-                // From now on the connection does not give way to new ones.
-                drop(handshake);
-                output.write_all(&reply)?;
-                let (clients, resources) = (&state.clients, &state.resources);
-                return Session::new(input, output, clients, resources, epoch, agreed).run();
-            }
-            Negotiated::StartTls => {
-                let tls = tls.take().expect("negotiate starts TLS only if it is required");
-                let encrypted = tls.wrap(input.into_stream()?.into_link())?;
-                output = encrypted.clone();
-                input = ReceiveBuffer::new(BusyPoll::new(encrypted));
-            }
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! What it costs on a twin to make writes durable, with capacitors and without.
+//! The latency of durable writes on a twin, with and without power-loss protection.
 
 use std::ops::ControlFlow;
 
@@ -31,7 +31,7 @@ spare = 0.28
 size = "1 MiB"
 "#;
 
-/// Sixteen random writes of 4 KiB, one after the other, with what follows `[buffer]`.
+/// Sixteen random writes of 4 KiB at depth 1; `buffer` is appended to the profile's `[buffer]`.
 fn written(buffer: &str, sync: Sync) -> Outcome {
     let profile = Profile::from_toml(&format!("{PROFILE}{buffer}")).unwrap();
     let job = Job {
@@ -46,7 +46,7 @@ fn written(buffer: &str, sync: Sync) -> Outcome {
 }
 
 #[test]
-fn a_durable_write_waits_for_its_program_unless_capacitors_protect_it() {
+fn a_durable_write_waits_for_its_program_unless_capacitors_protect_the_buffer() {
     let fast = |outcome: &Outcome| outcome.latency(Some(Op::Write)).max() < 20_000;
     assert!(fast(&written("", Sync::None)));
     let durable = written("", Sync::Durable).latency(Some(Op::Write));
@@ -56,7 +56,7 @@ fn a_durable_write_waits_for_its_program_unless_capacitors_protect_it() {
 }
 
 #[test]
-fn a_flush_after_each_write_costs_the_same_and_is_counted_by_itself() {
+fn a_flush_after_each_write_costs_the_same_and_is_counted_separately() {
     let flushed = written("", Sync::Flush { every: 1 });
     assert!(flushed.latency(Some(Op::Write)).max() < 20_000);
     let flush = flushed.latency(Some(Op::Flush));

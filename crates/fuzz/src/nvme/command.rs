@@ -43,7 +43,7 @@ impl HostData for Memory<'_> {
 pub fn command(input: &[u8]) {
     let Some((setup, mut rest)) = Setup::parse(input) else { return };
     let engine = Arc::new(setup.engine());
-    let epoch = engine.epoch().expect("the power is on");
+    let epoch = engine.power().epoch().expect("the power is on");
     let subsystem = Arc::new(Subsystem::new(engine, Identity::new("a toy", "fuzz")));
     let kind = if setup.has(5) { Kind::Discovery } else { Kind::Drive };
     let role = (kind, setup.has(6).then(|| SocketAddr::from(ADDRESS)));

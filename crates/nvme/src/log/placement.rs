@@ -3,6 +3,7 @@
 use crate::controller::Controller;
 use crate::page::Page;
 use crate::subsystem::View;
+use ssdlab_engine::DriveState;
 
 /// Kinds of handle: what is moved goes to one place for all, or stays with its handle.
 const INITIALLY_ISOLATED: u8 = 1;
@@ -57,7 +58,7 @@ impl Controller {
 
     /// What each handle's reclaim unit still takes, in blocks.
     pub(crate) fn handles_status(&self, view: &View) -> Page {
-        let mut rooms = self.subsystem.engine.stream_rooms();
+        let mut rooms = self.subsystem.engine.inspect(DriveState::stream_rooms);
         rooms.truncate(view.streams as usize);
         let mut page = Page::new(16 + 32 * rooms.len());
         page.u16(14, rooms.len() as u16);

@@ -65,7 +65,7 @@ fn of_type(toy: DriveOptions, kind: Kind, port: Option<SocketAddr>) -> Controlle
     let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
     let clock = Clock::start(Pace::None, LatencyCompensation::default());
     let engine = Engine::new(Box::new(toy), store, clock);
-    let epoch = engine.epoch().expect("it has power");
+    let epoch = engine.power().epoch().expect("it has power");
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
     let made = Controller::new(&subsystem, (kind, port), [7; 16], Duration::ZERO, epoch);
     let controller = made.unwrap();

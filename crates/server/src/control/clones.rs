@@ -44,8 +44,8 @@ pub fn prepare(state: &ServerState, request: CloneRequest) -> Outcome {
         Ok(engine) => engine,
         Err(error) => return Outcome::Answered(refusal(&request.unix, &error)),
     };
-    let is_cut = !request.as_is && engine.begin_cut(true);
-    let loss = if is_cut { engine.finish_cut() } else { None };
+    let is_cut = !request.as_is && engine.power().begin_cut(true);
+    let loss = if is_cut { engine.power().finish_cut() } else { None };
     Outcome::Action(Action::ServeClone(NewClone {
         engine: engine.into(),
         socket: request.unix,

@@ -14,9 +14,9 @@ pub fn counters(state: &ServerState) -> Value {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), json!(value)))
         .collect();
-    let lateness = engine.reply_lateness();
+    let lateness = engine.clock().reply_lateness();
     counters.insert("clients".into(), json!(state.client_count()));
-    counters.insert("power_cuts".into(), json!(engine.power().cuts));
+    counters.insert("power_cuts".into(), json!(engine.power().status().cuts));
     counters.insert("paced_answers".into(), json!(lateness.replies));
     counters.insert("late_answers".into(), json!(lateness.late));
     counters.insert("latest_answer_us".into(), json!(lateness.max.as_secs_f64() * 1e6));
@@ -28,7 +28,8 @@ pub fn counters(state: &ServerState) -> Value {
 /// Commands, bytes and latencies by kind of command. A histogram is a list of pairs: the upper
 /// bound of a bucket in microseconds, and its number of commands.
 pub fn meter(engine: &Engine) -> Value {
-    let (kinds, in_flight) = engine.operation_stats();
+    let (kinds, in_flight) =
+        engine.inspect(|state| (state.meter().by_kind().to_vec(), state.in_flight()));
     let micros = |time: Nanos| time.get() as f64 / 1e3;
     let mut meter = Map::new();
     for kind in kinds {

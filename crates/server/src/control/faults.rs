@@ -13,17 +13,18 @@ const TIME_S_MAX: f64 = 1e6;
 
 /// Injects a fault.
 pub fn add(engine: &Engine, request: FaultRequest) -> Answer {
-    Ok(json!({ "fault": engine.add_fault(request.spec()?) }))
+    let spec = request.spec()?;
+    Ok(json!({ "fault": engine.faults(|faults| faults.add(spec)) }))
 }
 
 /// Lists all faults.
 pub fn list(engine: &Engine) -> Value {
-    json!({ "faults": engine.faults().iter().map(to_json).collect::<Vec<_>>() })
+    json!({ "faults": engine.faults(|faults| faults.statuses()).iter().map(to_json).collect::<Vec<_>>() })
 }
 
 /// Removes one fault, or all.
 pub fn clear(engine: &Engine, number: Option<u64>) -> Answer {
-    let cleared = engine.clear_faults(number);
+    let cleared = engine.faults(|faults| faults.clear(number));
     if cleared == 0 && number.is_some() {
         return Err("no fault has this number".into());
     }

@@ -69,7 +69,7 @@ pub fn handle(state: &ServerState, request: ControlRequest) -> Outcome {
     Outcome::Answered(match request {
         ControlRequest::Counters {} => Ok(counters::counters(state)),
         ControlRequest::Meter {} => Ok(counters::meter(&state.engine)),
-        ControlRequest::Power {} => Ok(power::status(&state.engine.power())),
+        ControlRequest::Power {} => Ok(power::status(&state.engine.power().status())),
         ControlRequest::PowerCut(request) => return power::cut(state, &request),
         ControlRequest::PowerOn {} => power::on(&state.engine),
         ControlRequest::LatencyCompensation(request) => {
@@ -91,7 +91,7 @@ fn mark(state: &ServerState, name: &str) -> Answer {
     if name.len() > MARK_MAX {
         return Err(format!("name is too long: {MARK_MAX} bytes at most"));
     }
-    match state.engine.mark(name) {
+    match state.engine.content().mark(name) {
         Ok(true) => Ok(json!({ "marked": name })),
         Ok(false) => Err("the server writes no log; start it with --log".into()),
         Err(error) => Err(error.to_string()),

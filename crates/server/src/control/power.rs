@@ -45,8 +45,8 @@ pub fn cut(state: &ServerState, request: &PowerCutRequest) -> Outcome {
 
 /// Turns the power on.
 pub fn on(engine: &Engine) -> Answer {
-    if engine.power_on() {
-        Ok(status(&engine.power()))
+    if engine.power().turn_on() {
+        Ok(status(&engine.power().status()))
     } else {
         Err("the power is already on".into())
     }
@@ -69,7 +69,7 @@ pub fn loss_to_json(loss: &PowerCutLoss) -> Value {
 }
 
 fn plan(engine: &Engine, plan: PowerCutPlan) -> Value {
-    engine.plan_cut(Some(plan));
+    engine.power().plan_cut(Some(plan));
     json!({ "planned": plan_to_json(&plan) })
 }
 

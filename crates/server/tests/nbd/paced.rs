@@ -17,7 +17,7 @@ fn an_answer_does_not_leave_before_its_time() {
     for _ in 0..5 {
         client.read(0, 4096);
     }
-    let lag = served.server.engine().reply_lateness();
+    let lag = served.server.engine().clock().reply_lateness();
     assert_eq!(lag.replies, 5);
     // The toy's clock is the wall's: five answers of 30 ms, one after the other.
     let mut again = Client::go(&served.socket, false);
@@ -39,7 +39,7 @@ fn ten_times_the_pace_answers_in_a_tenth_of_the_time_and_none_is_lost() {
     }
     let cookies: Vec<u64> = (0..32).map(|_| client.reply(4096).cookie).collect();
     assert_eq!(cookies, (0..32).collect::<Vec<_>>(), "equal latencies keep their order");
-    assert_eq!(served.server.engine().reply_lateness().replies, 32);
+    assert_eq!(served.server.engine().clock().reply_lateness().replies, 32);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nbd::Export;
-use ssdlab_nvme_tcp::Secret;
+use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_server::{Address, Server};
 use ssdlab_wire::Limits;
 use tempfile::TempDir;
@@ -34,7 +34,7 @@ impl Target {
     }
 
     /// One whose hosts have to know a secret.
-    pub fn guarded(manner: DriveOptions, pace: Pace, secret: Option<Secret>) -> Self {
+    pub fn guarded(manner: DriveOptions, pace: Pace, secret: Option<DhchapKey>) -> Self {
         Self::limited(manner, pace, secret, Limits::default())
     }
 
@@ -42,7 +42,7 @@ impl Target {
     pub fn limited(
         manner: DriveOptions,
         pace: Pace,
-        secret: Option<Secret>,
+        secret: Option<DhchapKey>,
         limits: Limits,
     ) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);

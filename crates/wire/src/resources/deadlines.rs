@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::connection::Connection;
-use crate::connections::Breakable;
+use crate::connection::{Breakable, Connection};
 use ssdlab_engine::pacing::wall_clock_now;
 
 /// By when, and a number that tells two of the same time apart.

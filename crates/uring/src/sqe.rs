@@ -1,4 +1,4 @@
-//! What the kernel is asked for: one submission queue entry for the rest of a slot's request.
+//! Submission queue entries (SQEs) for requests.
 
 use io_uring::types::{Fixed, FsyncFlags};
 use io_uring::{opcode, squeue};
@@ -8,24 +8,24 @@ use crate::buffers::Buffers;
 use crate::slot::Slot;
 use crate::target::Flush;
 
-/// The only file that the ring knows.
+/// The registered file.
 const FILE: Fixed = Fixed(0);
 
-/// How requests are put.
+/// Options that apply to all requests.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct SqeOptions {
     pub registered_buffers: bool,
     pub flush: Flush,
 }
 
-/// The part of the slot's request that is not moved yet.
-pub fn entry(index: usize, slot: &Slot, buffers: &Buffers, manner: Manner) -> squeue::Entry {
-    let Slot { request, moved, .. } = *slot;
-    let offset = request.lba.bytes() + moved;
-    let length = (request.bytes() - moved) as u32;
-    let start = |buffer: usize| buffers.start(buffer).wrapping_add(moved as usize);
+/// An entry for the part of the slot's request that is not transferred yet.
+pub fn sqe(index: usize, slot: &Slot, buffers: &Buffers, sqe_options: SqeOptions) -> squeue::Entry {
+    let Slot { request, transferred, .. } = *slot;
+    let offset = request.lba.bytes() + transferred;
+    let length = (request.bytes() - transferred) as u32;
+    let start = |buffer: usize| buffers.start(buffer).wrapping_add(transferred as usize);
     let flags = if request.durable { libc::RWF_DSYNC } else { 0 };
-    let entry = match (request.op, manner.registered_buffers) {
+    let sqe = match (request.op, sqe_options.registered_buffers) {
         (Op::Read, false) => {
             let buffer = Buffers::read_index(index);
             opcode::Read::new(FILE, start(buffer), length).offset(offset).build()
@@ -52,12 +52,12 @@ pub fn entry(index: usize, slot: &Slot, buffers: &Buffers, manner: Manner) -> sq
             .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
             .build(),
         (Op::Flush, _) => {
-            let flags = match manner.flush {
+            let flags = match sqe_options.flush {
                 Flush::Fsync => FsyncFlags::empty(),
                 Flush::Fdatasync => FsyncFlags::DATASYNC,
             };
             opcode::Fsync::new(FILE).flags(flags).build()
         }
     };
-    entry.user_data(index as u64)
+    sqe.user_data(index as u64)
 }

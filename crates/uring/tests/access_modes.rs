@@ -1,4 +1,4 @@
-//! The other ways to hand requests over: in batches, one call at a time, durable, buffered.
+//! Other access modes: batches, pread and pwrite, durable, buffered, several rings.
 
 mod scratch;
 
@@ -10,7 +10,7 @@ use ssdlab_uring::{Flush, NullDevice, OpenOptions, SyncDevice, UringDevice, nop_
 const BLOCK: u32 = 4096;
 
 #[test]
-fn a_batch_waits_for_its_reaper_and_then_all_of_it_is_done() {
+fn a_batch_is_submitted_by_reap_and_completes() {
     let Some(file) = Scratch::zeros(1 << 18) else { return };
     for registered_buffers in [false, true] {
         let options = OpenOptions {
@@ -28,7 +28,7 @@ fn a_batch_waits_for_its_reaper_and_then_all_of_it_is_done() {
 }
 
 #[test]
-fn durable_writes_and_both_flushes_succeed_in_every_way() {
+fn durable_writes_and_both_flushes_succeed_in_every_mode() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     for flush in [Flush::Fsync, Flush::Fdatasync] {
         for (direct, dsync, registered_buffers) in
@@ -52,11 +52,11 @@ fn durable_writes_and_both_flushes_succeed_in_every_way() {
 }
 
 #[test]
-fn a_single_issuer_is_served_and_hands_over_when_nothing_is_in_flight() {
+fn a_single_issuer_may_change_threads_when_nothing_is_in_flight() {
     let Some(file) = Scratch::zeros(1 << 18) else { return };
     for registered_buffers in [false, true] {
         let registered_buffers = Some(registered_buffers);
-        // Small: a second ring for the other thread locks as much memory again.
+        // Small, because the ring of the other thread locks the same amount of memory again.
         let request_bytes_max = BLOCK as usize;
         let small = OpenOptions { request_bytes_max, ..writable(32) };
         let options = OpenOptions { single_issuer: true, registered_buffers, ..small };
@@ -95,23 +95,26 @@ fn a_sibling_has_the_same_clock_and_writes_other_content() {
 }
 
 #[test]
-fn a_wait_that_ends_before_the_next_completion_ends_in_time() {
+fn a_wait_may_end_before_the_next_completion() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let mut device: UringDevice = file.open(&writable(4));
     let mut done = Vec::new();
     device.submit(request(0, Op::Read, 0, BLOCK)).unwrap();
     device.reap(Wait::Until(device.now()), &mut done).unwrap();
-    let patience = device.now() + Nanos::from_secs(600);
-    while done.is_empty() && device.now() < patience {
+    let deadline = device.now() + Nanos::from_secs(60);
+    while done.is_empty() && device.now() < deadline {
         let end = device.now() + Nanos::from_millis(5);
         device.reap(Wait::Until(end), &mut done).unwrap();
-        assert!(!done.is_empty() || device.now() >= end, "nothing came, and it did not wait");
+        assert!(
+            !done.is_empty() || device.now() >= end,
+            "reap returned early without a completion"
+        );
     }
-    assert_eq!(done.len(), 1, "it came while the waits went on");
+    assert_eq!(done.len(), 1, "the request completes within a minute");
 }
 
 #[test]
-fn a_null_device_has_done_all_at_once_in_order() {
+fn a_null_device_completes_requests_in_order() {
     let mut device = NullDevice::new(3);
     for id in 0..3 {
         device.submit(request(id, Op::Read, id << 20, BLOCK)).unwrap();
@@ -125,7 +128,7 @@ fn a_null_device_has_done_all_at_once_in_order() {
 }
 
 #[test]
-fn io_uring_tells_how_many_empty_requests_it_does() {
+fn the_rate_of_nops_is_measured() {
     let rate = nop_rate(1000).unwrap();
     assert!(rate > 0.0 && rate.is_finite());
 }

@@ -1,32 +1,33 @@
-//! `Shuffle` and `Zipf`: random orders and skewed choices, computed instead of stored.
+//! `Permutation` and `Zipf`: random permutations and Zipf-distributed ranks, without tables.
 
 use ssdlab_time::Random;
 
-/// A random order of the numbers below a bound.
+/// A random permutation of the numbers below a bound.
 ///
-/// A Feistel network of four rounds over the next even number of bits, walked until it lands below
-/// the bound (Black and Rogaway, 2002). Good enough to scatter writes; not for secrets.
+/// A Feistel network of four rounds over an even number of bits, repeated until the result is below
+/// the bound (cycle walking; Black and Rogaway, 2002). Good enough to scatter writes, not for
+/// cryptography.
 #[derive(Debug)]
-pub struct Shuffle {
+pub struct Permutation {
     bound: u64,
     half_bits: u32,
     keys: [u64; 4],
 }
 
-impl Shuffle {
-    /// An order drawn from `random`.
+impl Permutation {
+    /// A permutation with keys from `random`.
     pub fn new(bound: u64, random: &mut Random) -> Self {
         let bits = u64::BITS - (bound - 1).leading_zeros();
         let half_bits = bits.div_ceil(2).max(1);
         Self { bound, half_bits, keys: std::array::from_fn(|_| random.next_u64()) }
     }
 
-    /// How many numbers it orders.
+    /// The bound.
     pub fn bound(&self) -> u64 {
         self.bound
     }
 
-    /// The number at this place.
+    /// The number at `index`.
     pub fn at(&self, index: u64) -> u64 {
         let mut number = self.permute(index);
         while number >= self.bound {
@@ -47,23 +48,23 @@ impl Shuffle {
     }
 }
 
-/// Ranks 0, 1, 2 ... below a bound, each with a chance in proportion to `1 / (rank + 1)^theta`.
+/// Ranks below a bound, with a probability in proportion to `1 / (rank + 1)^theta`.
 ///
-/// By rejection from the integral of that curve (Hoermann and Derflinger, 1996): no table, and
-/// about one draw a rank whatever the bound.
+/// Rejection-inversion sampling (Hoermann and Derflinger, 1996), which needs no table and about one
+/// draw per rank for any bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Zipf {
     bound: f64,
     theta: f64,
-    /// The integral at the left edge of the first rank and at the right edge of the last.
+    /// The integral at the left edge of the first rank, and at the right edge of the last.
     low: f64,
     high: f64,
-    /// So close to its right edge a point is always accepted.
+    /// Points closer than this to the rank's right edge are always accepted.
     accepted: f64,
 }
 
 impl Zipf {
-    /// Ranks below `bound`, which is 1 or more; `theta` above 0.
+    /// Ranks below `bound`, which must be above 0, as must `theta`.
     pub fn new(bound: u64, theta: f64) -> Self {
         let mut zipf = Self { bound: bound as f64, theta, low: 0.0, high: 0.0, accepted: 0.0 };
         zipf.low = zipf.integral(1.5) - 1.0;
@@ -72,7 +73,7 @@ impl Zipf {
         zipf
     }
 
-    /// The next rank.
+    /// Draws a rank.
     pub fn draw(&self, random: &mut Random) -> u64 {
         loop {
             let area = self.high + random.unit() * (self.low - self.high);
@@ -85,7 +86,7 @@ impl Zipf {
         }
     }
 
-    /// The integral of `x^-theta` from 1 to `x`, exact for `theta` near 1 too.
+    /// The integral of `x^-theta` from 1 to `x`, accurate also for `theta` near 1.
     fn integral(&self, x: f64) -> f64 {
         let power = 1.0 - self.theta;
         if power == 0.0 { x.ln() } else { (power * x.ln()).exp_m1() / power }
@@ -93,7 +94,7 @@ impl Zipf {
 
     fn inverse(&self, area: f64) -> f64 {
         let power = 1.0 - self.theta;
-        // Rounding may reach past the end of the curve, where the logarithm has no value.
+        // Rounding errors could make the argument of the logarithm negative.
         let log = if power == 0.0 { area } else { (area * power).max(-1.0).ln_1p() / power };
         log.exp()
     }
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_come_as_often_as_their_power_says() {
+    fn ranks_have_the_frequencies_of_a_zipf_distribution() {
         for theta in [0.2, 0.99, 1.0, 1.2, 3.0] {
             let sum: f64 = (1..=50).map(|rank| f64::from(rank).powf(-theta)).sum();
             for (index, share) in counts(50, theta, 400_000).iter().enumerate() {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_block_and_very_many_have_ranks_too() {
+    fn bounds_of_one_and_of_2_to_the_40_work() {
         assert_eq!(counts(1, 1.2, 8), [1.0]);
         let (zipf, mut random) = (Zipf::new(1 << 40, 0.9), Random::new(1, "zipf"));
         assert!((0..10_000).all(|_| zipf.draw(&mut random) < 1 << 40));
