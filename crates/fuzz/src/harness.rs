@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nbd::Export;
@@ -19,6 +20,8 @@ use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 pub const INPUT_MAX: usize = 64 << 10;
 /// A client disconnects after this many bytes of replies.
 const REPLIES_MAX: usize = 8 << 20;
+/// A reply that takes longer is lost, and its loss is a finding.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Pace of a paced drive: its latency of 50 us becomes negligible, but replies are still queued.
 const FAST: f64 = 1e6;
 const SECRET: &str = "DHHC-1:00:ICUqLzQ5PkNITVJXXGFma3B1en+EiY6TmJ2ip6yxtrsWjykY:";
@@ -126,6 +129,7 @@ impl Client {
     pub fn connect(server: &TestServer, protocol: Protocol) -> Self {
         let panics = panics();
         let (stream, of_server) = UnixStream::pair().expect("a socket pair");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a socket option");
         let connection = Connection::unix(of_server);
         match protocol {
             Protocol::Nbd => server.server.serve_nbd(connection),

@@ -19,7 +19,8 @@ pub fn add(engine: &Engine, request: FaultRequest) -> Answer {
 
 /// Lists all faults.
 pub fn list(engine: &Engine) -> Value {
-    json!({ "faults": engine.faults(|faults| faults.statuses()).iter().map(to_json).collect::<Vec<_>>() })
+    let faults = engine.faults(|faults| faults.statuses());
+    json!({ "faults": faults.iter().map(to_json).collect::<Vec<_>>() })
 }
 
 /// Removes one fault, or all.
