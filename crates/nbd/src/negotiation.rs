@@ -176,7 +176,7 @@ impl Negotiation<'_> {
                 return Ok(Next::StartTls);
             }
             NBD_OPT_STARTTLS => {
-                self.reply(option, NBD_REP_ERR_INVALID, b"the option takes no data")
+                self.reply(option, NBD_REP_ERR_INVALID, b"the option takes no data");
             }
             // This option has no error reply.
             NBD_OPT_EXPORT_NAME => return Err(invalid("the client chose the export without TLS")),

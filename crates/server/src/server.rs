@@ -184,8 +184,8 @@ impl Deref for Shared {
 impl Shared {
     fn serve_nbd(self: &Arc<Self>, connection: Connection) {
         self.serve_client(connection, |state, connection, epoch, handshake| {
-            let (export, clients, resources) = (&state.export, &state.clients, &state.resources);
-            ssdlab_nbd::serve(connection, export, clients, resources, epoch, handshake)
+            let (clients, resources) = (&state.clients, &state.resources);
+            ssdlab_nbd::serve(connection, &state.export, clients, resources, epoch, handshake)
         });
     }
 

@@ -2,7 +2,7 @@
 
 use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
 use ssdlab_engine::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
-use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, Whereabouts};
+use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation};
 use ssdlab_time::Nanos;
 
 /// A twin, whose time is virtual.
@@ -61,20 +61,22 @@ impl Drive for TwinDrive {
     }
 
     fn is_mapped(&self, unit: u64) -> bool {
-        self.ssd.whereabouts(unit) != Whereabouts::Nowhere
+        self.ssd.locate(unit) != UnitLocation::Unmapped
     }
 
     fn die_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.whereabouts(unit) {
-            Whereabouts::Flash { die, .. } => Some(die),
-            Whereabouts::Buffer | Whereabouts::Nowhere => None,
+        match self.ssd.locate(unit) {
+            UnitLocation::Flash { die, .. } => Some(die),
+            UnitLocation::Buffer | UnitLocation::Unmapped => None,
         }
     }
 
     fn erase_count_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.whereabouts(unit) {
-            Whereabouts::Flash { block, .. } => Some(self.ssd.superblocks()[block as usize].erases),
-            Whereabouts::Buffer | Whereabouts::Nowhere => None,
+        match self.ssd.locate(unit) {
+            UnitLocation::Flash { block, .. } => {
+                Some(self.ssd.superblocks()[block as usize].erases)
+            }
+            UnitLocation::Buffer | UnitLocation::Unmapped => None,
         }
     }
 

@@ -1,57 +1,60 @@
-//! `Undo`: what each unit that may not be in flash yet has replaced, so that a power cut can tell.
+//! `Undo`: what each unit that may not be in flash yet has replaced, to roll back at a power cut.
 
 use ssdlab_time::Nanos;
 
 use crate::nand::{Geometry, Place, Ppn};
 
-/// What has been written since it was last certain to be in flash, superblock by superblock.
+/// Undo logs of the superblocks that may not be in flash as a whole.
 ///
-/// Drives find this out when power returns, by reading the unit numbers and sequence numbers that
-/// each flash page carries. The model keeps it in memory instead: a log for each superblock that is
-/// being filled, and for those just filled whose last programs have not ended.
+/// Drives gather this when power returns, by reading the unit numbers and sequence numbers in each
+/// flash page. The model keeps it in memory instead: a log for each superblock that is being
+/// filled, and for those just filled whose last programs have not ended.
 ///
-/// A page is in flash when its program ended *as it was told*: to the write buffer, to a flush.
+/// A page counts as in flash at the end time of its program that was reported to the write buffer
+/// and to flushes, even if a read delayed the program later.
 #[derive(Clone, Debug)]
 pub struct Undo {
     logs: Vec<Log>,
-    /// For each superblock: the number of its log, or `NO_LOG`.
+    /// The number of each superblock's log, or `NO_LOG`.
     log_of: Vec<u32>,
     superblock_units: usize,
     pages: usize,
     pages_per_block: u32,
-    /// What was in flash by then cannot be undone.
+    /// Writes that were in flash by then cannot be undone.
     forgotten_before: Nanos,
+    /// When the last program of the drive ends.
+    programs_end: Nanos,
 }
 
-/// What was written to one superblock.
+/// The units written to one superblock.
 #[derive(Clone, Debug)]
 struct Log {
     superblock: u32,
-    /// For each address: what its unit replaced. Meaningless where nothing was written.
+    /// For each address, what its unit replaced. Meaningless if nothing was written there.
     replaced: Vec<Replaced>,
-    /// For each page, die by die: when its program ends.
+    /// For each page, die by die, when its program ends.
     page_ends: Vec<Nanos>,
     last_end: Nanos,
     filled: bool,
 }
 
-/// What stood for a unit before it was written.
+/// The unit's content before it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// The address plus one; 0 for nothing.
+    /// Its address plus one; 0 if the unit was unmapped.
     before: u32,
-    /// Whether the host wrote new content, or a move copied the old.
+    /// Whether the host wrote new content, rather than a relocation copied the old.
     pub by_host: bool,
 }
 
 impl Replaced {
-    /// Where the unit lay.
+    /// The previous address of the unit.
     pub fn before(self) -> Option<Ppn> {
         self.before.checked_sub(1).map(Ppn)
     }
 }
 
-/// A page that has not been handed to its die.
+/// The end time of a page that is not full yet.
 const NOT_YET: Nanos = Nanos::MAX;
 
 const NO_LOG: u32 = u32::MAX;
@@ -66,12 +69,13 @@ impl Undo {
             pages: (geometry.dies() * geometry.pages_per_block) as usize,
             pages_per_block: geometry.pages_per_block,
             forgotten_before: Nanos::ZERO,
+            programs_end: Nanos::ZERO,
         }
     }
 
-    /// Starts the log of a superblock that is about to be filled; returns its number.
+    /// Starts the log of a superblock that is about to be filled; returns the log's number.
     ///
-    /// Takes the log of a superblock all of which is in flash at `now`, if there is one.
+    /// Reuses the log of a superblock that is completely in flash at `now`, if there is one.
     pub fn open(&mut self, superblock: u32, now: Nanos) -> usize {
         let settled = |log: &Log| log.filled && log.last_end <= now;
         let same = self.log_of[superblock as usize];
@@ -99,43 +103,50 @@ impl Undo {
         number
     }
 
-    /// Notes that the unit at this position of the log's superblock came in place of `before`.
+    /// Records that the unit at this offset of the log's superblock replaces `before`.
     #[inline]
-    pub fn note(&mut self, log: usize, offset: u32, before: Option<Ppn>, by_host: bool) {
+    pub fn record(&mut self, log: usize, offset: u32, before: Option<Ppn>, by_host: bool) {
         let before = before.map_or(0, |ppn| ppn.0 + 1);
         self.logs[log].replaced[offset as usize] = Replaced { before, by_host };
     }
 
-    /// Notes when the program of a page ends.
+    /// Records when the program of a page ends.
     pub fn programmed(&mut self, log: usize, place: Place, end: Nanos) {
         let page = self.page(place.die, place.page_in_block);
         let log = &mut self.logs[log];
         log.page_ends[page] = end;
         log.last_end = log.last_end.max(end);
+        self.programs_end = self.programs_end.max(end);
     }
 
-    /// Notes that the log's superblock has no room left.
+    /// When the last program of the drive ends.
+    pub fn programs_end(&self) -> Nanos {
+        self.programs_end
+    }
+
+    /// Records that the log's superblock has no room left.
     pub fn filled(&mut self, log: usize) {
         self.logs[log].filled = true;
     }
 
-    /// Forgets what was replaced by what is in flash at `time`: its place is used again.
+    /// Forgets what was replaced by units in flash at `time`, because its place is reused.
     ///
-    /// The model works ahead of the clock where requests wait for the buffer; a power cut before
-    /// `time` is then taken as one at `time`.
+    /// The model works ahead of the clock while requests wait for the buffer; a power cut before
+    /// `time` then takes effect at `time`.
     pub fn forget_before(&mut self, time: Nanos) {
         self.forgotten_before = self.forgotten_before.max(time);
     }
 
-    /// The superblocks of which something may not be in flash.
+    /// The superblocks that may not be in flash as a whole.
     pub fn superblocks(&self) -> impl Iterator<Item = u32> {
         self.logs.iter().map(|log| log.superblock)
     }
 
     /// What the unit at an address replaced, if its page is not in flash at `now`.
-    pub fn lost(
+    pub fn replaced(
         &self,
-        (superblock, offset): (u32, u32),
+        superblock: u32,
+        offset: u32,
         place: Place,
         now: Nanos,
     ) -> Option<Replaced> {
@@ -144,15 +155,16 @@ impl Undo {
         (end > now.max(self.forgotten_before)).then(|| log.replaced[offset as usize])
     }
 
-    /// When the page at this place is in flash, or a time past; `Nanos::MAX` if it is not full yet.
+    /// When the page at this place is in flash, or any time in the past; `Nanos::MAX` if the page
+    /// is not full yet.
     #[inline]
     pub fn in_flash_at(&self, superblock: u32, place: Place) -> Nanos {
         self.log(superblock)
             .map_or(Nanos::ZERO, |log| log.page_ends[self.page(place.die, place.page_in_block)])
     }
 
-    /// Forgets everything: after a power cut what is left is in flash.
-    pub fn settle(&mut self) {
+    /// Forgets everything: after a power cut at `now`, all that is left is in flash.
+    pub fn clear(&mut self, now: Nanos) {
         for log in &mut self.logs {
             log.last_end = Nanos::ZERO;
             for end in log.page_ends.iter_mut().filter(|end| **end < NOT_YET) {
@@ -160,6 +172,7 @@ impl Undo {
             }
         }
         self.forgotten_before = Nanos::ZERO;
+        self.programs_end = now;
     }
 
     #[inline]

@@ -1,28 +1,29 @@
-//! `Superblocks`: what each holds (P2L, valid units, valid counts) and which are free.
+//! `Superblocks`: the state, valid count and content of each superblock, and which are free.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::closed::Closed;
-use super::map::{Lpn, table};
-use super::victim::Candidates;
 use crate::config::{Profile, WearLevelling};
-use crate::inside::{Superblock, SuperblockState as State};
-use crate::nand::Ppn;
+use crate::ftl::map::{Lpn, P2l};
+use crate::ftl::victim::Candidates;
+use crate::inspect::{Superblock, SuperblockState as State};
+use crate::nand::{Place, Ppn, Splitter};
 
 /// All superblocks of a drive.
 #[derive(Clone, Debug)]
 pub struct Superblocks {
+    pub splitter: Splitter,
+    has_slc: bool,
     table: Vec<Superblock>,
-    /// By erases, where wear is levelled, then by how long they have been free.
+    /// By erase count, if wear is levelled, then by how long they have been free.
     free: BinaryHeap<Reverse<(u32, u64, u32)>>,
+    /// The number of times that a superblock became free.
     frees: u64,
     levels_wear: bool,
     erases_most: u32,
     closed: Closed,
-    /// The unit that each address was written for; meaningful where the address is valid.
-    p2l: Vec<u32>,
-    valid_bits: Vec<u64>,
+    p2l: P2l,
 }
 
 impl Superblocks {
@@ -31,29 +32,29 @@ impl Superblocks {
         let geometry = &profile.geometry;
         let erased = Superblock { state: State::Free, valid: 0, erases: 0, slc: false, stream: 0 };
         let free = profile.superblocks_apart()..geometry.blocks_per_plane;
-        let units = geometry.units() as usize;
         Self {
+            splitter: Splitter::new(geometry),
+            has_slc: profile.slc.is_some(),
             table: vec![erased; geometry.blocks_per_plane as usize],
             free: free.map(|i| Reverse((0, u64::from(i), i))).collect(),
             frees: u64::from(geometry.blocks_per_plane),
             levels_wear: profile.collection.wear != WearLevelling::None,
             erases_most: 0,
             closed: Closed::new(geometry.blocks_per_plane, geometry.superblock_units()),
-            p2l: table::zeros(units),
-            valid_bits: table::zeros(units.div_ceil(64)),
+            p2l: P2l::new(geometry.units()),
         }
     }
 
-    /// How many are erased and not yet open.
+    /// The number of free superblocks.
     pub fn free_count(&self) -> usize {
         self.free.len()
     }
 
-    /// Opens the one erased least often, where wear is levelled; of equals, and else, the one that
-    /// has been free for longest.
+    /// Opens a free superblock: the one erased least often if wear is levelled; among equals, and
+    /// without wear levelling, the one that has been free for longest.
     ///
     /// # Panics
-    /// When none is free: collection must keep one in reserve.
+    /// If none is free: collection must keep one in reserve.
     pub fn take_free(&mut self) -> u32 {
         let Reverse((_, _, superblock)) =
             self.free.pop().expect("collection keeps a free superblock");
@@ -61,7 +62,8 @@ impl Superblocks {
         superblock
     }
 
-    /// Makes a full one a possible victim, at a time counted in units that the host wrote.
+    /// Makes a full superblock a possible victim. `now` is the number of units that the host has
+    /// written.
     pub fn close(&mut self, superblock: u32, now: u64) {
         let entry = &mut self.table[superblock as usize];
         entry.state = State::Closed;
@@ -73,7 +75,7 @@ impl Superblocks {
         &mut self.closed
     }
 
-    /// Takes a victim to be emptied.
+    /// Marks a closed superblock as the victim.
     pub fn take_victim(&mut self, superblock: u32) {
         let entry = &mut self.table[superblock as usize];
         entry.state = State::Victim;
@@ -82,14 +84,14 @@ impl Superblocks {
         }
     }
 
-    /// Notes that one may be erased as soon as what it held is safe elsewhere.
+    /// Marks a superblock without valid units as emptied: it waits to be erased.
     pub fn empty(&mut self, superblock: u32) {
-        assert_eq!(self.valid(superblock), 0, "superblock {superblock} is emptied, not yet empty");
+        assert_eq!(self.valid(superblock), 0, "superblock {superblock} still has valid units");
         self.table[superblock as usize].state = State::Empty;
     }
 
-    /// Erases an emptied one. Who erased it then says what becomes of it.
-    pub fn erase(&mut self, superblock: u32) {
+    /// Erases an emptied superblock; returns its erase count. The caller frees or retires it.
+    pub fn erase(&mut self, superblock: u32) -> u32 {
         let entry = &mut self.table[superblock as usize];
         assert_eq!(entry.valid, 0, "superblock {superblock} is erased with valid units");
         entry.state = State::Free;
@@ -97,9 +99,10 @@ impl Superblocks {
         entry.stream = 0;
         entry.erases += 1;
         self.erases_most = self.erases_most.max(entry.erases);
+        entry.erases
     }
 
-    /// Makes an erased one available.
+    /// Adds an erased superblock to the free ones.
     pub fn set_free(&mut self, superblock: u32) {
         let erases = self.table[superblock as usize].erases;
         let wear = if self.levels_wear { erases } else { 0 };
@@ -107,29 +110,29 @@ impl Superblocks {
         self.frees += 1;
     }
 
-    /// Gives an erased one up.
+    /// Takes an erased superblock out of service.
     pub fn retire(&mut self, superblock: u32) {
         self.table[superblock as usize].state = State::Retired;
     }
 
-    /// Notes which of the host's streams fills it.
+    /// Records the host stream that fills a superblock.
     pub fn set_stream(&mut self, superblock: u32, stream: u8) {
         self.table[superblock as usize].stream = stream;
     }
 
-    /// Which of the host's streams filled it.
+    /// The host stream that filled a superblock.
     pub fn stream(&self, superblock: u32) -> u8 {
         self.table[superblock as usize].stream
     }
 
-    /// Opens an erased one for the SLC cache.
+    /// Opens an erased superblock for the SLC cache.
     pub fn open_slc(&mut self, superblock: u32) {
         let entry = &mut self.table[superblock as usize];
         entry.state = State::Open;
         entry.slc = true;
     }
 
-    /// Notes that one of the SLC cache is full: not a possible victim of collection.
+    /// Closes a superblock of the SLC cache: it is not a possible victim of collection.
     pub fn close_slc(&mut self, superblock: u32) {
         self.table[superblock as usize].state = State::Closed;
     }
@@ -140,81 +143,61 @@ impl Superblocks {
         self.table[superblock as usize].slc
     }
 
-    /// Notes that an address now holds this unit.
+    /// The die and page of a superblock's unit.
+    #[inline]
+    pub fn place(&self, superblock: u32, offset: u32) -> Place {
+        let slc = self.has_slc && self.is_slc(superblock);
+        Place { slc, ..self.splitter.place(superblock, offset) }
+    }
+
+    /// The unit and validity of each address.
+    #[inline]
+    pub fn p2l(&self) -> &P2l {
+        &self.p2l
+    }
+
+    /// Records that a unit is written to an address.
     #[inline]
     pub fn assign(&mut self, superblock: u32, ppn: Ppn, lpn: Lpn) {
-        self.p2l[ppn.0 as usize] = lpn.0;
-        self.valid_bits[ppn.0 as usize / 64] |= 1 << (ppn.0 % 64);
+        self.p2l.set(ppn, lpn);
         self.table[superblock as usize].valid += 1;
     }
 
-    /// Fetches an address's valid bit into the cache.
-    #[inline]
-    pub fn prefetch(&self, ppn: Ppn) {
-        table::prefetch(&self.valid_bits, ppn.0 as usize / 64);
-    }
-
-    /// Notes that an address holds a unit's current content again, after a power cut.
+    /// Makes an address valid again, after a power cut.
     pub fn restore(&mut self, superblock: u32, ppn: Ppn) {
-        assert!(!self.is_valid(ppn), "an address is restored that was never given up");
-        self.valid_bits[ppn.0 as usize / 64] |= 1 << (ppn.0 % 64);
+        assert!(!self.p2l.is_valid(ppn), "the restored address was invalid");
+        self.p2l.restore(ppn);
         self.table[superblock as usize].valid += 1;
         self.closed.gain_unit(superblock);
     }
 
-    /// Notes that an address holds nothing that is needed.
+    /// Makes an address invalid.
     #[inline]
-    pub fn invalidate(&mut self, superblock: u32, ppn: Ppn) {
-        self.valid_bits[ppn.0 as usize / 64] &= !(1 << (ppn.0 % 64));
+    pub fn invalidate(&mut self, ppn: Ppn) {
+        let (superblock, _) = self.splitter.superblock(ppn);
+        self.p2l.invalidate(ppn);
         self.table[superblock as usize].valid -= 1;
         self.closed.lose_unit(superblock);
     }
 
-    /// Which of up to 64 addresses from `first` on are valid: bit 0 is the first.
+    /// Makes addresses of the victim invalid: those of `mask`, counted from `first`.
     #[inline]
-    pub fn valid_mask(&self, first: Ppn, units: u32) -> u64 {
-        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
-        let mut bits = self.valid_bits[word] >> shift;
-        if shift + units > 64 {
-            bits |= self.valid_bits[word + 1] << (64 - shift);
-        }
-        bits & (u64::MAX >> (64 - units))
-    }
-
-    /// Notes that the addresses of `mask`, counted from `first` on, hold nothing that is needed.
-    #[inline]
-    pub fn unassign(&mut self, superblock: u32, first: Ppn, mask: u64) {
-        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
-        self.valid_bits[word] &= !(mask << shift);
-        if shift > 0 && mask >> (64 - shift) > 0 {
-            self.valid_bits[word + 1] &= !(mask >> (64 - shift));
-        }
+    pub fn invalidate_mask(&mut self, superblock: u32, first: Ppn, mask: u64) {
+        self.p2l.invalidate_mask(first, mask);
         self.table[superblock as usize].valid -= mask.count_ones();
     }
 
-    /// Whether an address holds a unit's current content.
-    #[inline]
-    pub fn is_valid(&self, ppn: Ppn) -> bool {
-        self.valid_bits[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
-    }
-
-    /// The unit that was written to an address.
-    #[inline]
-    pub fn lpn(&self, ppn: Ppn) -> Lpn {
-        Lpn(self.p2l[ppn.0 as usize])
-    }
-
-    /// How many units of a superblock are valid.
+    /// The number of valid units of a superblock.
     pub fn valid(&self, superblock: u32) -> u32 {
         self.table[superblock as usize].valid
     }
 
-    /// Erases of the most worn superblock.
+    /// The erase count of the most worn superblock.
     pub fn erases_most(&self) -> u32 {
         self.erases_most
     }
 
-    /// The full superblock erased least often, and how often.
+    /// The closed superblock erased least often, and its erase count.
     pub fn least_worn_closed(&self) -> Option<(u32, u32)> {
         let erases = |superblock: u32| self.table[superblock as usize].erases;
         let all = (0..self.closed.count()).map(|index| self.closed.at(index));
@@ -222,12 +205,7 @@ impl Superblocks {
             .min_by_key(|(superblock, erases)| (*erases, *superblock))
     }
 
-    /// Erases of each superblock.
-    pub fn erases(&self) -> impl Iterator<Item = u32> + Clone {
-        self.table.iter().map(|entry| entry.erases)
-    }
-
-    /// All of them, by number.
+    /// All superblocks by number.
     pub fn all(&self) -> &[Superblock] {
         &self.table
     }
@@ -237,13 +215,8 @@ impl Superblocks {
         self.table[superblock as usize].state == State::Free
     }
 
-    /// All valid units, by their bits.
-    pub fn valid_counted(&self) -> u64 {
-        self.valid_bits.iter().map(|bits| u64::from(bits.count_ones())).sum()
-    }
-
-    /// All valid units, by the counts of the superblocks.
-    pub fn valid_summed(&self) -> u64 {
+    /// The sum of all valid counts.
+    pub fn valid_sum(&self) -> u64 {
         self.table.iter().map(|entry| u64::from(entry.valid)).sum()
     }
 }

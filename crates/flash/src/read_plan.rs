@@ -1,4 +1,5 @@
-//! `ReadPlan`: which pages a read command must sense, each once, and in which order they are ready.
+//! `ReadPlan`: the pages that a read command senses, each once, in the order in which they are
+//! ready.
 
 use std::ops::Deref;
 
@@ -10,40 +11,41 @@ use crate::nand::{Array, Place};
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
     senses: Vec<Sense>,
-    /// For each die: the last of its senses in this command, if it is of this command.
+    /// For each die: the index of its last sense in this command, or `usize::MAX`.
     last_of_die: Vec<usize>,
 }
 
+/// One sense of a read command.
 #[derive(Clone, Copy, Debug)]
 pub struct Sense {
     /// The page.
     pub place: Place,
-    /// Units of it that are wanted.
+    /// The number of its units that are read.
     pub units: u32,
-    /// Bytes of them that the host asked for.
+    /// The number of bytes of them that the host reads.
     pub bytes: u64,
-    /// An earlier sense of the same die in this command, or one that is not of this die.
+    /// The index of the previous sense of this die in this command, or `usize::MAX`.
     previous: usize,
-    /// When its data stands in the die's register.
+    /// When its data is in the die's register.
     pub ready: Nanos,
-    /// When its data leaves, where the die senses nothing else before that.
+    /// When its data is transferred, if the die senses nothing else before that.
     pub moved: Option<Span>,
 }
 
 impl ReadPlan {
-    /// No senses, for a drive of this many dies.
+    /// An empty plan for a drive of `dies` dies.
     pub fn new(dies: usize) -> Self {
         Self { senses: Vec::new(), last_of_die: vec![usize::MAX; dies] }
     }
 
-    /// Forgets the last command.
+    /// Removes the senses of the last command.
     pub fn clear(&mut self) {
         for sense in self.senses.drain(..) {
             self.last_of_die[sense.place.die as usize] = usize::MAX;
         }
     }
 
-    /// Adds a unit of which `bytes` are wanted.
+    /// Adds a unit of which `bytes` bytes are read.
     pub fn add(&mut self, place: Place, bytes: u64) {
         let last = self.last_of_die[place.die as usize];
         let mut index = last;
@@ -60,7 +62,7 @@ impl ReadPlan {
         self.senses.push(Sense { place, units: 1, bytes, previous: last, ready, moved });
     }
 
-    /// Senses each page, then orders them by when their data is ready.
+    /// Senses each page, then sorts the senses by when their data is ready.
     pub fn sense_all(&mut self, array: &mut Array, at: Nanos) {
         for sense in &mut self.senses {
             sense.ready = array.sense(sense.place, at);

@@ -1,35 +1,37 @@
-//! `WriteBuffer`: how long a write waits for a place in the controller's memory.
+//! `WriteBuffer`: how long a write waits for space in the controller's memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ssdlab_time::Nanos;
 
-/// Places for mapping units between host and flash.
+/// Space for mapping units on their way from host to flash.
 ///
-/// A unit takes a place when it is admitted and gives it back when its page has been programmed.
+/// A unit takes space when it is admitted and releases it when its page has been programmed.
 ///
-/// Modelled: early completion, a size, waiting for the soonest place when it is full. Not modelled:
-/// merging of writes to one unit; places for reads or for what collection moves. Differs from
-/// hardware: a place is free when its program was due to end, also where a read pushed that back.
+/// Modelled: early completion, a size, waiting for the next release when it is full. Not modelled:
+/// merging of writes to one unit; space for reads or for relocated units. Differs from hardware:
+/// space is released when the program was first expected to end, even if a read delayed it.
 #[derive(Clone, Debug)]
 pub struct WriteBuffer {
     capacity: u64,
     held: u64,
-    /// Places to be given back, soonest first.
+    /// Units to be released, soonest first.
     releases: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// The time of the last release.
+    empty_at: Nanos,
 }
 
 impl WriteBuffer {
-    /// An empty buffer for this many units.
+    /// An empty buffer for `capacity` units.
     pub fn new(capacity: u64) -> Self {
-        Self { capacity, held: 0, releases: BinaryHeap::new() }
+        Self { capacity, held: 0, releases: BinaryHeap::new(), empty_at: Nanos::ZERO }
     }
 
-    /// Takes a place at `at` or as soon as there is one; returns when.
+    /// Admits a unit at `at` or as soon as there is space; returns when.
     ///
     /// # Panics
-    /// When it is full and nothing will be released: the pages being filled outgrow it.
+    /// If it is full and no release is scheduled: the partly filled pages are larger than it.
     pub fn admit(&mut self, at: Nanos) -> Nanos {
         self.release_until(at);
         let mut admitted = at;
@@ -42,15 +44,22 @@ impl WriteBuffer {
         admitted
     }
 
-    /// Gives `units` places back at `end`.
+    /// Schedules the release of `units` units at `end`.
     pub fn release_at(&mut self, end: Nanos, units: u32) {
         self.releases.push(Reverse((end, units)));
+        self.empty_at = self.empty_at.max(end);
     }
 
-    /// Gives all places back: the power was cut.
-    pub fn clear(&mut self) {
+    /// When the last release that has been scheduled happens.
+    pub fn empty_at(&self) -> Nanos {
+        self.empty_at
+    }
+
+    /// Empties it: the power was cut at `now`.
+    pub fn clear(&mut self, now: Nanos) {
         self.held = 0;
         self.releases.clear();
+        self.empty_at = now;
     }
 
     fn release_until(&mut self, time: Nanos) {

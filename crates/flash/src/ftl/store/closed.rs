@@ -1,18 +1,17 @@
-//! `Closed`: the full superblocks, found by fewest valid units, by age, or at random in no time.
+//! `Closed`: the closed superblocks, found by fewest valid units, by age, or at random.
 
 use std::collections::VecDeque;
 
-use super::victim::Candidates;
+use crate::ftl::victim::Candidates;
 
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Valid units when last told.
     valid: u32,
-    /// Place in `dense`, or `NONE` where it is not closed.
+    /// Index in `dense`, or `NONE` if it is not closed.
     position: u32,
-    /// Neighbours among those with as many valid units.
+    /// Neighbours in the list of superblocks with the same valid count.
     before: u32,
     after: u32,
     /// Units that the host had written when it was closed.
@@ -21,23 +20,23 @@ struct Entry {
 
 /// The possible victims.
 ///
-/// Lists by valid count (doubly linked through the entries) make the fewest known at once and cost
-/// a few words a write; a queue knows the oldest, an array picks at random.
+/// Doubly linked lists by valid count give the fewest at once and cost a few words per write; a
+/// queue gives the oldest, and an array gives one at random.
 #[derive(Clone, Debug)]
 pub struct Closed {
     entries: Vec<Entry>,
     dense: Vec<u32>,
-    /// First superblock of each valid count.
+    /// The first superblock of each valid count.
     heads: Vec<u32>,
-    /// No list below this one has a superblock.
+    /// All lists below this valid count are empty.
     lowest: u32,
-    /// By time of closing, with those that were collected meanwhile: their time differs.
+    /// By time of closing. Also has superblocks that were collected since: their time differs.
     by_age: VecDeque<(u32, u64)>,
     units: u32,
 }
 
 impl Closed {
-    /// None of `superblocks` is closed; each has `units` units.
+    /// For a drive of `superblocks` superblocks of `units` units, none of them closed.
     pub fn new(superblocks: u32, units: u32) -> Self {
         let open = Entry { valid: 0, position: NONE, before: NONE, after: NONE, closed_at: 0 };
         Self {
@@ -50,7 +49,7 @@ impl Closed {
         }
     }
 
-    /// Adds a superblock that was filled when the host had written `now` units.
+    /// Adds a superblock that was closed when the host had written `now` units.
     pub fn add(&mut self, superblock: u32, valid: u32, now: u64) {
         let position = self.dense.len() as u32;
         self.dense.push(superblock);
@@ -62,7 +61,7 @@ impl Closed {
         self.link(superblock, valid);
     }
 
-    /// Takes a superblock out: it is being collected.
+    /// Removes a superblock that becomes the victim.
     pub fn remove(&mut self, superblock: u32) {
         self.unlink(superblock);
         let position = self.entries[superblock as usize].position;
@@ -76,7 +75,7 @@ impl Closed {
         }
     }
 
-    /// Notes that a superblock lost a valid unit; nothing where it is not closed.
+    /// Decrements the valid count of a superblock, if it is closed.
     #[inline]
     pub fn lose_unit(&mut self, superblock: u32) {
         if self.entries[superblock as usize].position == NONE {
@@ -89,7 +88,7 @@ impl Closed {
         self.link(superblock, valid);
     }
 
-    /// Notes that a superblock got a valid unit back; nothing where it is not closed.
+    /// Increments the valid count of a superblock, if it is closed.
     pub fn gain_unit(&mut self, superblock: u32) {
         if self.entries[superblock as usize].position == NONE {
             return;
@@ -159,18 +158,18 @@ impl Candidates for Closed {
     }
 
     fn oldest(&self) -> u32 {
-        self.by_age.front().expect("some superblock is closed").0
+        self.by_age.front().expect("a superblock is closed").0
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::victim::Candidates;
     use super::Closed;
+    use crate::ftl::victim::Candidates;
     use ssdlab_time::Random;
 
     #[test]
-    fn the_lists_agree_with_a_plain_search_after_any_history() {
+    fn the_lists_agree_with_a_linear_search_after_any_history() {
         let (count, units) = (40, 16);
         let mut closed = Closed::new(count, units);
         let mut plain: Vec<(u32, u32, u64)> = Vec::new();
