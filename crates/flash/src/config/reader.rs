@@ -27,7 +27,11 @@ impl Section {
             None => Table::new(),
             Some(Value::Table(table)) => table,
             Some(other) => {
-                return Err(ConfigError::new(name, format_value(&other), format!("a table: [{name}]")));
+                return Err(ConfigError::new(
+                    name,
+                    format_value(&other),
+                    format!("a table: [{name}]"),
+                ));
             }
         };
         if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
