@@ -26,7 +26,7 @@ test: .venv/stamp-native .venv/stamp-test ## all tests: Rust, then Python
 	@tools/setup.sh test-tools
 	@failed=0; \
 	cargo test --workspace --quiet || failed=1; \
-	cargo test --package ssdlab-serve --features model --lib --quiet model || failed=1; \
+	cargo test --package ssdlab-wire --features model --lib --quiet model || failed=1; \
 	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest || failed=1; \
 	exit $$failed
 

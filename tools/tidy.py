@@ -67,8 +67,12 @@ def findings(root: Path, *, record: bool) -> Iterator[Finding]:
     texts = read_texts(root, files)
     yield from tidy_text.crowded_folders(files)
     yield from tidy_arrows.between_crates(root, files)
+    codes: dict[Path, str] = {}
     for file, text in texts.items():
-        yield from in_file(file, text)
+        if file.suffix == ".rs":
+            codes[file] = tidy_rust.without_comments_and_strings(text)
+        yield from in_file(file, text, codes.get(file, ""))
+    yield from tidy_rust.large_types(codes)
     baseline = tidy_baseline.load(root)
     measured = tidy_baseline.measure(root, texts, baseline)
     if record:
@@ -77,13 +81,12 @@ def findings(root: Path, *, record: bool) -> Iterator[Finding]:
     yield from tidy_baseline.findings(baseline, measured)
 
 
-def in_file(file: Path, text: str) -> Iterator[Finding]:
-    """The findings in one file."""
+def in_file(file: Path, text: str, code: str) -> Iterator[Finding]:
+    """The findings in one file; `code` is Rust without comments and strings."""
     yield from tidy_text.check(file, text)
     if file.suffix == ".py":
         yield from tidy_python.check(file, text)
     elif file.suffix == ".rs":
-        code = tidy_rust.without_comments_and_strings(text)
         yield from tidy_rust.check(file, code)
         yield from tidy_arrows.in_flash(file, code)
 

@@ -10,15 +10,23 @@ from tidy_finding import Finding
 # The crates that each crate may depend on. Dev-dependencies are free: the conformance tests run on
 # every Device.
 CONTRACT = {"time", "device"}
+SERVED = CONTRACT | {"engine", "wire"}
+PROTOCOLS = {"nbd", "nvme", "nvme-tcp"}
 CRATES = {
     "time": set[str](),
     "device": {"time"},
     "flash": CONTRACT,
     "uring": CONTRACT,
     "workload": CONTRACT,
-    "serve": CONTRACT,
-    "python": CONTRACT | {"flash", "uring", "workload", "serve"},
-    "fuzz": CONTRACT | {"flash", "workload", "serve"},
+    "engine": CONTRACT,
+    "wire": CONTRACT | {"engine"},
+    "nbd": SERVED,
+    "nvme": CONTRACT | {"engine"},
+    "nvme-tcp": SERVED | {"nvme"},
+    "server": SERVED | PROTOCOLS,
+    "twin-drive": CONTRACT | {"engine", "flash"},
+    "python": SERVED | PROTOCOLS | {"flash", "server", "twin-drive", "uring", "workload"},
+    "fuzz": SERVED | PROTOCOLS | {"flash", "server", "twin-drive", "workload"},
 }
 PREFIX = "ssdlab-"
 

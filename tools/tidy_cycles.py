@@ -168,7 +168,7 @@ def rust_graph(root: Path, crate: str, files: list[Path]) -> Graph:
 
 
 def rust_path(file: Path) -> ModulePath:
-    """`("engine", "command")` of crates/serve/src/engine/command.rs; `()` of lib.rs."""
+    """`("nvme", "admin")` of crates/nvme/src/admin.rs; `()` of lib.rs."""
     parts = file.with_suffix("").parts[3:]
     return parts[:-1] if parts[-1] in {"lib", "main", "mod"} else parts
 

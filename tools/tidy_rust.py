@@ -1,14 +1,20 @@
-"""Length of Rust functions, found by matching braces outside comments and strings."""
+"""Sizes of Rust functions and types, by matching braces outside comments and strings."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from tidy_finding import Finding
 
 FUNCTION_LINES = 70
+TYPE_METHODS = 30
 
 FUNCTION = re.compile(r"\bfn\s+([A-Za-z_]\w*)")
+# An impl block of a type itself, not of a trait.
+INHERENT_IMPL = re.compile(
+    r"^impl(?:<.*?>)?\s+(?:\w+::)*(\w+)(?:<[^{]*?>)?\s*(?:where[^{]*)?\{", re.MULTILINE
+)
 BLOCK_COMMENT_EDGE = re.compile(r"/\*|\*/")
 NOT_NEWLINE = re.compile(r"[^\n]")
 # Text in which a brace does not count. Lifetimes are matched because `'a` is not a character.
@@ -58,6 +64,23 @@ def check(file: Path, code: str) -> Iterator[Finding]:
             line = code.count("\n", 0, function.start()) + 1
             what = f"{function[1]} has {lines} lines, {FUNCTION_LINES} at most"
             yield Finding(file, line, "function-lines", what)
+
+
+def large_types(codes: dict[Path, str]) -> Iterator[Finding]:
+    """Types of a crate with more than 30 methods in all their impl blocks; trait impls are free."""
+    methods: dict[tuple[str, ...], int] = defaultdict(int)
+    first: dict[tuple[str, ...], tuple[Path, int]] = {}
+    shipped = {file: code for file, code in codes.items() if "tests" not in file.parts}
+    for file, code in shipped.items():
+        for block in INHERENT_IMPL.finditer(code):
+            name = (*file.parts[:2], block[1])
+            body = code[block.start() : end_of_function(code, block.start())]
+            methods[name] += len(FUNCTION.findall(body))
+            first.setdefault(name, (file, code.count("\n", 0, block.start()) + 1))
+    for name, count in methods.items():
+        if count > TYPE_METHODS:
+            what = f"{name[-1]} has {count} methods, {TYPE_METHODS} at most: split it"
+            yield Finding(*first[name], "type-methods", what)
 
 
 def end_of_function(code: str, start: int) -> int:

@@ -110,12 +110,21 @@ def test_a_tidy_tree_has_no_finding(run: Run, checkout: Path, tree: Path) -> Non
     assert tidy(run, checkout, tree) == []
 
 
+def rust_type(methods: int) -> str:
+    """A type with half of its methods in each of two blocks; those of a trait do not count."""
+    half = "".join(f"    fn method{number}(&self) {{}}\n" for number in range(methods // 2))
+    rest = "".join(f"    fn more{number}(&self) {{}}\n" for number in range(methods - methods // 2))
+    default = "impl Default for Large {\n    fn default() -> Self { Self }\n}\n"
+    return f"//! A module.\nimpl Large {{\n{half}}}\nimpl<'a> Large {{\n{rest}}}\n{default}"
+
+
 AT_THE_LIMIT = {
     "long.py": python_lines(400),
     "wide.py": f'"""A module."""\nx = "{"x" * 94}"\n',
     "address.py": f'"""A module."""\n# The source: https://{"x" * 120}\n',
     "function.py": python_function(70),
     "function.rs": rust_function(70),
+    "type.rs": rust_type(30),
     "six.py": python_function(2, "a, b, c, d, *, e, f"),
 }
 
@@ -135,12 +144,14 @@ HERE = "/wo" + "rk/main"
 HOME = "/ro" + "ot/.cargo"
 MODULE = '"""A module."""\n'
 
+
 BEYOND = {
     "a file of 401 lines": ("long.py", python_lines(401), "401: file-lines"),
     "a line of 101 columns": ("wide.py", f'{MODULE}x = "{"x" * 95}"\n', "2: columns"),
     "a wide line in Rust": ("wide.rs", f"//! A module.\n// {'x ' * 50}\n", "2: columns"),
     "a Python function of 71 lines": ("f.py", python_function(71), "2: function-lines: f has 71"),
     "a Rust function of 71 lines": ("f.rs", rust_function(71), "2: function-lines: long has 71"),
+    "a Rust type of 31 methods": ("t.rs", rust_type(31), "2: type-methods: Large has 31"),
     "seven arguments": (
         "seven.py",
         python_function(2, "a, b, c, /, d, e, *, f, g"),

@@ -1,6 +1,6 @@
 //! The drive that the server's own tests use.
 
-#[path = "../../serve/tests/nbd/toy.rs"]
+#[path = "../../server/tests/nbd/toy.rs"]
 mod shared;
 
 pub use shared::{CAPACITY, HONEST, Manner, Toy, UNIT};

@@ -11,181 +11,21 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
-use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
-use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation};
-use ssdlab_serve::{
-    Address, Clock, Counter, Cut, Drive, Engine, Export, Health, Lead, Limits, Log, Lost, Making,
-    Pace, Secret, Store, Tls, restore,
-};
-use ssdlab_time::Nanos;
+use ssdlab_device::Device;
+use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store, WriteLog, restore};
+use ssdlab_nbd::Export;
+use ssdlab_nvme_tcp::DhchapKey;
+use ssdlab_server::{Address, measure_transport};
+use ssdlab_twin_drive::TwinDrive;
+use ssdlab_wire::{Limits, Tls};
 
 use crate::errors::NativeError;
 use crate::profile::load;
 
-/// A twin as the server sees it.
-struct Twin {
-    ssd: Ssd,
-    making: Making,
-    /// What one erase erases.
-    erase_bytes: u64,
-}
-
-impl Device for Twin {
-    fn capacity_bytes(&self) -> u64 {
-        self.ssd.capacity_bytes()
-    }
-
-    fn sector_bytes(&self) -> u64 {
-        self.ssd.sector_bytes()
-    }
-
-    fn queue_depth(&self) -> usize {
-        self.ssd.queue_depth()
-    }
-
-    fn now(&self) -> Nanos {
-        self.ssd.now()
-    }
-
-    fn announce(&mut self, op: Op, lba: Lba) {
-        self.ssd.announce(op, lba);
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        self.ssd.submit(request)
-    }
-
-    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
-        self.ssd.reap(wait, done)
-    }
-}
-
-impl Drive for Twin {
-    fn unit_bytes(&self) -> u64 {
-        self.ssd.unit_bytes()
-    }
-
-    fn max_transfer(&self) -> u64 {
-        self.ssd.max_transfer()
-    }
-
-    fn volatile_units(&self) -> u64 {
-        self.ssd.volatile_units()
-    }
-
-    fn trims_to_zeros(&self) -> bool {
-        self.ssd.trim_reads_back() == ReadsBack::Zeros
-    }
-
-    fn is_mapped(&self, unit: u64) -> bool {
-        self.ssd.locate(unit) != UnitLocation::Unmapped
-    }
-
-    fn die_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.locate(unit) {
-            UnitLocation::Flash { die, .. } => Some(die),
-            UnitLocation::Buffer | UnitLocation::Unmapped => None,
-        }
-    }
-
-    fn erases_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.locate(unit) {
-            UnitLocation::Flash { block, .. } => {
-                Some(self.ssd.superblocks()[block as usize].erases)
-            }
-            UnitLocation::Buffer | UnitLocation::Unmapped => None,
-        }
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.ssd.service().read_only
-    }
-
-    fn fork(&self) -> Box<dyn Drive> {
-        Box::new(Self { ssd: self.ssd.clone(), ..*self })
-    }
-
-    fn making(&self) -> Making {
-        self.making
-    }
-
-    fn health(&self) -> Health {
-        let (counters, wear) = (self.ssd.counters(), self.ssd.wear());
-        Health {
-            written: counters.host_write_bytes,
-            programmed: counters.nand_writes() * counters.unit_bytes,
-            erased: counters.erases * self.erase_bytes,
-            percentage_used: wear.percentage_used,
-            spare_percent: self.ssd.service().spare_percent(),
-            mapped_units: self.ssd.mapped_units(),
-        }
-    }
-
-    fn stream_room(&self, stream: u32) -> u64 {
-        self.ssd.stream_room(stream)
-    }
-
-    fn renew_stream(&mut self, stream: u32) -> bool {
-        self.ssd.renew_stream(stream)
-    }
-
-    fn submit_timed(&mut self, request: Request) -> Completion {
-        self.ssd.submit_timed(request)
-    }
-
-    fn next_completion(&self) -> Option<Nanos> {
-        self.ssd.next_completion()
-    }
-
-    fn power_cut(&mut self) -> Cut {
-        let cut = self.ssd.power_cut(self.ssd.now());
-        let lost = cut.lost.iter().map(|each| Lost { unit: each.unit, writes: each.writes });
-        Cut { lost: lost.collect(), unanswered: cut.unanswered.len() }
-    }
-
-    fn counters(&self) -> Vec<Counter> {
-        let (counters, wear, service) = (self.ssd.counters(), self.ssd.wear(), self.ssd.service());
-        vec![
-            ("host_reads", Some(counters.host_reads as f64)),
-            ("host_writes", Some(counters.host_writes as f64)),
-            ("host_trims", Some(counters.host_trims as f64)),
-            ("host_writes_lost", Some(counters.host_writes_lost as f64)),
-            ("host_write_bytes", Some(counters.host_write_bytes as f64)),
-            ("erases", Some(counters.erases as f64)),
-            ("waf", counters.waf()),
-            ("percentage_used", wear.percentage_used),
-            ("available_spare_percent", Some(service.spare_percent())),
-            ("virtual_s", Some(self.ssd.now().as_secs_f64())),
-        ]
-    }
-}
-
-impl Twin {
-    fn new(profile: &Profile, seed: u64) -> Self {
-        let geometry = &profile.geometry;
-        let erase_bytes = geometry.superblock_bytes() / u64::from(geometry.dies());
-        Self { ssd: Ssd::new(profile, seed), making: making(profile), erase_bytes }
-    }
-}
-
-/// What the twin of a profile is made of, as hosts are told.
-fn making(profile: &Profile) -> Making {
-    let geometry = &profile.geometry;
-    Making {
-        stripe_bytes: u64::from(geometry.stripe_units()) * geometry.unit_bytes(),
-        superblock_bytes: geometry.superblock_bytes(),
-        streams: match profile.placement {
-            PlacementRule::Streams(count) => count,
-            _ => 0,
-        },
-        moves_stay: profile.collection.relocation == Relocation::Mixed,
-    }
-}
-
 /// A running server; it stops when it is dropped or told to.
 #[pyclass(frozen, module = "ssdlab._native")]
 pub struct Server {
-    running: Mutex<ssdlab_serve::Server>,
+    running: Mutex<ssdlab_server::Server>,
     #[pyo3(get)]
     capacity_bytes: u64,
     /// Where NBD's clients come: the socket's path, or `host:port`; none where they do not.
@@ -260,8 +100,8 @@ impl ServeOptions {
         }))
     }
 
-    fn secret(&self) -> Result<Option<Secret>, NativeError> {
-        Ok(self.dhchap_secret.as_deref().map(Secret::parse).transpose()?)
+    fn secret(&self) -> Result<Option<DhchapKey>, NativeError> {
+        Ok(self.dhchap_secret.as_deref().map(DhchapKey::parse).transpose()?)
     }
 
     fn limits(&self) -> Result<Limits, NativeError> {
@@ -303,7 +143,7 @@ impl Server {
         let options: ServeOptions =
             serde_json::from_str(options).map_err(NativeError::OptionsText)?;
         let profile = load(profile, options.capacity_bytes)?;
-        let mut twin = Twin::new(&profile, options.seed);
+        let mut twin = TwinDrive::new(&profile, options.seed);
         let (capacity, unit) = (twin.capacity_bytes(), twin.unit_bytes());
         let volatile = twin.volatile_units();
         let store = match &options.data {
@@ -311,45 +151,46 @@ impl Server {
             Some(path) => Store::in_file(path, capacity, unit, volatile)
                 .map_err(|error| at(path.display(), &error))?,
         };
-        let whole = restore(&mut twin, store.held())?;
-        let store = store.mapped_whole(whole);
+        let whole = restore(&mut twin, store.allocated())?;
+        let store = store.with_complete_map(whole);
         let (address, nvme) = (options.address()?, options.nvme_address()?);
         let (secret, limits) = (options.secret()?, options.limits()?);
         let pace = options.pace.map_or(Pace::None, Pace::Times);
         let lead = match address.as_ref().or(nvme.as_ref()) {
-            Some(address) if options.pace.is_some() => Lead::measure(address)?,
-            _ => Lead::default(),
+            Some(address) if options.pace.is_some() => measure_transport(address)?,
+            _ => LatencyCompensation::default(),
         };
         let mut export = Export::new(&options.name, &profile.model, capacity, unit);
         if let Some(folder) = &options.tls {
             export = export.encrypted(Tls::from_folder(folder, options.tls_verify_peer)?);
         }
         let shown = twin.now();
-        let mut engine = Engine::new(Box::new(twin), store, Clock::start(pace, lead).from(shown));
+        let mut engine =
+            Engine::new(Box::new(twin), store, Clock::start(pace, lead).starting_at(shown));
         if let Some(path) = &options.log {
-            engine =
-                engine.with_log(Log::create(path).map_err(|error| at(path.display(), &error))?);
+            engine = engine
+                .with_log(WriteLog::create(path).map_err(|error| at(path.display(), &error))?);
         }
-        let mut server = ssdlab_serve::Server::limited(engine, export, limits);
+        let mut server = ssdlab_server::Server::with_limits(engine, export, limits);
         let address = address
-            .map(|wanted| server.listen(&wanted).map_err(|error| at(told(&wanted), &error)))
+            .map(|wanted| server.listen_nbd(&wanted).map_err(|error| at(told(&wanted), &error)))
             .transpose()?;
         let origin = format!("{} {}", options.name, options.seed);
         let nvme = nvme
             .map(|wanted| {
-                let opened = server.listen_for_nvme(&wanted, &origin, secret);
+                let opened = server.listen_nvme_tcp(&wanted, &origin, secret);
                 opened.map_err(|error| at(told(&wanted), &error))
             })
             .transpose()?;
         if let Some(socket) = &options.control {
-            server.listen_for_control(socket).map_err(|error| at(socket.display(), &error))?;
+            server.listen_control(socket).map_err(|error| at(socket.display(), &error))?;
         }
         Ok(Self {
             running: Mutex::new(server),
             capacity_bytes: capacity,
             address: address.as_ref().map(told),
             nvme: nvme.map(|(address, identity)| (told(&address), identity.name)),
-            transport_us: lead.transport.as_secs_f64() * 1e6,
+            transport_us: lead.round_trip.as_secs_f64() * 1e6,
         })
     }
 
@@ -363,14 +204,14 @@ impl Server {
         let dict = PyDict::new(py);
         let (counters, lag) = py.detach(|| {
             let server = self.lock();
-            (server.engine().counters(), server.engine().lag())
+            (server.engine().counters(), server.engine().clock().reply_lateness())
         });
         for (name, value) in counters {
             dict.set_item(name, value)?;
         }
-        dict.set_item("paced_answers", lag.answers)?;
+        dict.set_item("paced_answers", lag.replies)?;
         dict.set_item("late_answers", lag.late)?;
-        dict.set_item("latest_answer_us", lag.most.as_secs_f64() * 1e6)?;
+        dict.set_item("latest_answer_us", lag.max.as_secs_f64() * 1e6)?;
         Ok(dict)
     }
 
@@ -392,7 +233,7 @@ impl Server {
 }
 
 impl Server {
-    fn lock(&self) -> std::sync::MutexGuard<'_, ssdlab_serve::Server> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ssdlab_server::Server> {
         self.running.lock().expect("no panic while locked")
     }
 }

@@ -1,0 +1,113 @@
+//! `Drive`: a device in virtual time that can lose power.
+
+use ssdlab_device::{Completion, Device, Request};
+use ssdlab_time::Nanos;
+
+/// A unit that lost writes in a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostWrites {
+    /// Number of the unit.
+    pub unit: u64,
+    /// How many of the newest writes to it are lost.
+    pub writes: u32,
+}
+
+/// What a power cut lost.
+#[derive(Clone, Debug, Default)]
+pub struct PowerCutLoss {
+    /// Units that lost writes; all others are unchanged.
+    pub lost: Vec<LostWrites>,
+    /// Number of requests that were in flight and never complete.
+    pub unanswered: usize,
+}
+
+/// The name and the value of a counter; `None` if the value cannot be known yet.
+pub type Counter = (&'static str, Option<f64>);
+
+/// The geometry of a drive, as far as hosts can read it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Geometry {
+    /// Optimal write size in bytes: one stripe over all dies.
+    pub stripe_bytes: u64,
+    /// Bytes of flash that are erased together.
+    pub superblock_bytes: u64,
+    /// Number of streams, each of which has superblocks of its own; 0 without streams.
+    pub streams: u32,
+    /// Whether garbage collection keeps the data of each stream apart.
+    pub persistently_isolated: bool,
+}
+
+/// What the health log of a drive reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Health {
+    /// Bytes written by hosts.
+    pub written_bytes: u64,
+    /// Bytes programmed for any reason.
+    pub programmed_bytes: u64,
+    /// Bytes erased.
+    pub erased_bytes: u64,
+    /// Wear in percent of the rated endurance; `None` if the profile has no rating.
+    pub percentage_used: Option<f64>,
+    /// Spare blocks left to replace bad blocks, in percent.
+    pub spare_percent: f64,
+    /// Number of units that hold data of hosts.
+    pub mapped_units: u64,
+}
+
+/// A drive to serve: a `Device` with a virtual clock. It has no content: that is in the `Store`.
+pub trait Drive: Device + Send {
+    /// Bytes of a mapping unit, the unit of mapping, of trims and of loss at a power cut.
+    fn unit_bytes(&self) -> u64;
+
+    /// Maximum transfer in bytes. A longer request is split; each part counts as one write to the
+    /// units that it touches.
+    fn max_transfer(&self) -> u64;
+
+    /// Maximum number of units that are buffered and not in flash, which is how many writes a
+    /// power cut can undo. 0 if it never undoes any.
+    fn volatile_units(&self) -> u64;
+
+    /// Whether trimmed units read as zeros; if not, they keep their data.
+    fn trims_to_zeros(&self) -> bool;
+
+    /// Whether a unit is mapped.
+    fn is_mapped(&self, unit: u64) -> bool;
+
+    /// The die that holds a unit; `None` if it is not in flash.
+    fn die_of(&self, unit: u64) -> Option<u32>;
+
+    /// Erase count of the block that holds a unit; `None` if it is not in flash.
+    fn erase_count_of(&self, unit: u64) -> Option<u32>;
+
+    /// Whether it has worn out and refuses writes and trims.
+    fn is_read_only(&self) -> bool;
+
+    /// Its geometry.
+    fn geometry(&self) -> Geometry;
+
+    /// Its health.
+    fn health(&self) -> Health;
+
+    /// Bytes that a stream's open superblock still takes.
+    fn stream_room(&self, stream: u32) -> u64;
+
+    /// Moves a stream to another superblock; false, and nothing happens, if the open one is empty
+    /// or full.
+    fn renew_stream(&mut self, stream: u32) -> bool;
+
+    /// An independent clone in the same state.
+    fn boxed_clone(&self) -> Box<dyn Drive>;
+
+    /// As `Device::submit`, for a request that is known to be valid. Returns its completion at
+    /// once.
+    fn submit_timed(&mut self, request: Request) -> Completion;
+
+    /// When the next request in flight completes.
+    fn next_completion(&self) -> Option<Nanos>;
+
+    /// Cuts the power now and turns it on again; requests in flight never complete.
+    fn power_cut(&mut self) -> PowerCutLoss;
+
+    /// The counters of the drive, as a SMART log would report them.
+    fn counters(&self) -> Vec<Counter>;
+}

@@ -1,0 +1,48 @@
+//! A served drive without a protocol: executes commands on the drive and on its content.
+//!
+//! `Engine` joins a `Drive`, which is a device in virtual time that can lose power, and a `Store`,
+//! which has the content. Protocols submit commands in batches; the engine returns when each of
+//! them may be answered. Faults, statistics, power cuts and the write log are layers around the
+//! drive; see `layer.rs`.
+
+pub mod buffer_pool;
+mod command;
+mod content;
+mod drive;
+mod engine;
+pub mod errno;
+pub mod failpoints;
+mod fault;
+mod latency_compensation;
+mod layer;
+mod meter;
+pub mod pacing;
+mod power;
+mod restore;
+mod send_buffer;
+mod state;
+mod store;
+pub mod sync;
+pub mod wait;
+mod write_log;
+
+pub use command::{
+    Command, CommandResult, DriveParameters, Operation, OperationKind, TRANSFER_MAX,
+};
+pub use content::{Content, Payload};
+pub use drive::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
+pub use engine::{BlockStatusFn, Engine, ExtentQuery, PowerControl};
+pub use fault::{FaultSpec, FaultStatus, Faults, Kind as FaultKind};
+pub use latency_compensation::{LatencyCompensation, SHORT_REPLY_BYTES};
+pub use layer::{Accepted, WriteCorruption};
+pub use meter::{Meter, OperationStats};
+pub use pacing::{Clock, Pace, ReplyLateness};
+pub use power::{Epoch, PowerCutPlan, PowerStatus};
+pub use restore::restore;
+pub use send_buffer::{PIECES_MAX, SendBuffer, SendPosition};
+pub use state::{DriveState, DriveStatus};
+pub use store::{ReceiveMemory, Store};
+pub use write_log::{MARK_MAX, WriteLog};
+
+#[cfg(test)]
+extern crate self as ssdlab_engine;

@@ -1,0 +1,168 @@
+//! `Power`: the layer that cuts a drive's power, at once or during a planned write.
+
+use std::time::Instant;
+
+use ssdlab_time::Nanos;
+
+use crate::command::Command;
+use crate::drive::PowerCutLoss;
+use crate::layer::{Accepted, Layer};
+
+/// A power cut during a future write.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PowerCutPlan {
+    /// Which write from now on; 1 is the next.
+    pub after_writes: u64,
+    /// The share of the write's latency after which the power fails, from 0 to 1.
+    pub share: f64,
+    /// Whether the power comes back at once.
+    pub then_on: bool,
+}
+
+/// The time between two power cuts of a drive, as a number that rises with each cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Epoch(u64);
+
+/// Whether a drive takes commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum State {
+    /// The drive takes commands.
+    #[default]
+    On,
+    /// A cut has begun: the drive takes no commands and no connections until it is finished.
+    Failing { then_on: bool },
+    /// The power is off since this time.
+    Off(Instant),
+}
+
+/// The power of a drive.
+#[derive(Debug, Default)]
+pub struct Power {
+    state: State,
+    epoch: Epoch,
+    plan: Option<PowerCutPlan>,
+    cuts: u64,
+    last: Option<PowerCutLoss>,
+}
+
+/// The state of a drive's power.
+#[derive(Clone, Debug)]
+pub struct PowerStatus {
+    /// Whether it has power.
+    pub is_on: bool,
+    /// Number of power cuts.
+    pub cuts: u64,
+    /// The planned cut; `after_writes` counts down with each write.
+    pub plan: Option<PowerCutPlan>,
+    /// What the last cut lost.
+    pub last: Option<PowerCutLoss>,
+}
+
+impl Layer for Power {
+    /// Counts writes, including failed ones, and begins the planned cut.
+    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
+        let plan = self.plan.as_mut().filter(|_| command.writes())?;
+        plan.after_writes -= 1;
+        if plan.after_writes > 0 {
+            return None;
+        }
+        let PowerCutPlan { share, then_on, .. } = *plan;
+        self.plan = None;
+        self.state = State::Failing { then_on };
+        let latency = accepted.completed.saturating_sub(now).get() as f64;
+        Some(now + Nanos::new((latency * share) as u64))
+    }
+}
+
+impl Power {
+    /// Whether the drive takes commands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The epoch, while the drive takes commands.
+    pub fn epoch(&self) -> Option<Epoch> {
+        (self.state == State::On).then_some(self.epoch)
+    }
+
+    /// State and statistics.
+    pub fn status(&self) -> PowerStatus {
+        let is_on = !matches!(self.state, State::Off(_));
+        PowerStatus { is_on, cuts: self.cuts, plan: self.plan, last: self.last.clone() }
+    }
+
+    /// Plans the next cut and drops an earlier plan.
+    ///
+    /// # Panics
+    /// If `after_writes` is 0.
+    pub fn plan(&mut self, plan: Option<PowerCutPlan>) {
+        assert!(plan.is_none_or(|plan| plan.after_writes > 0), "the next write is number 1");
+        self.plan = plan;
+    }
+
+    /// Begins a cut. Returns false, and does nothing, unless the power is on.
+    pub fn begin_cut(&mut self, then_on: bool) -> bool {
+        let is_on = self.state == State::On;
+        if is_on {
+            self.state = State::Failing { then_on };
+        }
+        is_on
+    }
+
+    /// Records a finished cut: a new epoch begins, and no cut is planned.
+    pub fn finish_cut(&mut self, state: State, loss: PowerCutLoss) {
+        self.state = state;
+        self.epoch.0 += 1;
+        self.plan = None;
+        self.cuts += 1;
+        self.last = Some(loss);
+    }
+
+    /// Turns the power on; returns since when it was off, or `None` if it was not.
+    pub fn turn_on(&mut self) -> Option<Instant> {
+        let State::Off(since) = self.state else { return None };
+        self.state = State::On;
+        Some(since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ssdlab_time::Nanos;
+
+    use super::{Layer, Power, PowerCutPlan, State};
+    use crate::command::{Command, Operation};
+    use crate::drive::PowerCutLoss;
+    use crate::layer::Accepted;
+
+    fn after(power: &mut Power, operation: Operation) -> Option<Nanos> {
+        let completed = Nanos::new(150);
+        let accepted = Accepted { result: Ok(()), completed, due: None, corruption: None };
+        power.after(&Command::new(operation, 0, 512), &accepted, Nanos::new(50))
+    }
+
+    #[test]
+    fn the_planned_write_is_cut_at_its_share_of_the_latency_and_reads_do_not_count() {
+        let mut power = Power::default();
+        power.plan(Some(PowerCutPlan { after_writes: 2, share: 0.25, then_on: true }));
+        assert_eq!(after(&mut power, Operation::Write), None);
+        assert_eq!(after(&mut power, Operation::Read), None);
+        assert_eq!(power.status().plan.unwrap().after_writes, 1);
+        assert_eq!(after(&mut power, Operation::Zero { may_trim: false }), Some(Nanos::new(75)));
+        assert_eq!(power.state(), State::Failing { then_on: true });
+        assert_eq!(power.epoch(), None);
+        assert!(!power.begin_cut(false), "a cut has begun already");
+    }
+
+    #[test]
+    fn each_cut_begins_a_new_epoch_and_drops_the_plan() {
+        let mut power = Power::default();
+        let first = power.epoch();
+        power.plan(Some(PowerCutPlan { after_writes: 9, share: 0.5, then_on: true }));
+        assert!(power.begin_cut(true));
+        power.finish_cut(State::On, PowerCutLoss::default());
+        assert_ne!(power.epoch(), first);
+        assert_eq!((power.status().cuts, power.status().plan), (1, None));
+        assert_eq!(power.turn_on(), None, "it is on");
+    }
+}

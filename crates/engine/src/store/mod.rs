@@ -1,0 +1,281 @@
+//! `Store`: the content of a served drive, in memory or in a file, and the old content that a power
+//! cut restores.
+
+mod extent;
+mod file;
+mod memory;
+#[cfg(test)]
+mod tests;
+mod undo;
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use file::FileStore;
+pub use memory::ReceiveMemory;
+use memory::{Keep, Memory};
+use ssdlab_time::Nanos;
+use undo::Undo;
+
+use crate::buffer_pool::{BufferPart, BufferPool};
+use crate::drive::LostWrites;
+use crate::send_buffer::SendBuffer;
+
+/// Where the content is. Concurrent requests for the same bytes are executed in any order.
+enum Backend {
+    Memory(Memory),
+    File(FileStore),
+}
+
+/// The content of a drive. For writes that the drive may still lose, it keeps the old content of
+/// each unit.
+pub struct Store {
+    backend: Backend,
+    undo: Option<Mutex<Undo>>,
+    /// Buffers for the old content of units.
+    undo_pool: Arc<BufferPool>,
+    unit_bytes: u64,
+    has_complete_map: bool,
+}
+
+impl Store {
+    /// Content in memory, which is allocated when it is written. `volatile_units` as in `Drive`.
+    pub fn in_memory(capacity: u64, unit_bytes: u64, volatile_units: u64) -> Self {
+        Self::new(Backend::Memory(Memory::new(capacity, unit_bytes)), unit_bytes, volatile_units)
+    }
+
+    /// Content in a sparse file, which is created if it does not exist and outlives the server.
+    ///
+    /// # Errors
+    /// The file cannot be created, opened or locked, or has another size.
+    pub fn in_file(
+        path: &Path,
+        capacity: u64,
+        unit_bytes: u64,
+        volatile_units: u64,
+    ) -> io::Result<Self> {
+        let file = FileStore::open(path, capacity)?;
+        Ok(Self::new(Backend::File(file), unit_bytes, volatile_units))
+    }
+
+    fn new(backend: Backend, unit_bytes: u64, volatile_units: u64) -> Self {
+        let undo = (volatile_units > 0).then(|| Mutex::new(Undo::new(volatile_units)));
+        let undo_pool = BufferPool::new(unit_bytes as usize);
+        Self { backend, undo, undo_pool, unit_bytes, has_complete_map: true }
+    }
+
+    /// The ranges of whole units that the file has allocated, in bytes and in order; everything
+    /// else is zeros. None in memory.
+    pub fn allocated(&self) -> impl Iterator<Item = io::Result<Range<u64>>> {
+        let file = match &self.backend {
+            Backend::Memory(_) => None,
+            Backend::File(file) => Some(file.allocated(self.unit_bytes)),
+        };
+        file.into_iter().flatten()
+    }
+
+    /// Sets whether the drive has mapped all content.
+    #[must_use]
+    pub fn with_complete_map(self, is_complete: bool) -> Self {
+        Self { has_complete_map: is_complete, ..self }
+    }
+
+    /// Whether the drive has mapped all content.
+    pub fn has_complete_map(&self) -> bool {
+        self.has_complete_map
+    }
+
+    /// An independent clone; memory is shared until it is written.
+    ///
+    /// # Errors
+    /// The content is in a file.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let Backend::Memory(memory) = &self.backend else {
+            return Err(io::Error::other("only content in memory can be forked"));
+        };
+        let undo = self.undo.as_ref().map(|undo| Mutex::new(lock(undo).clone()));
+        Ok(Self {
+            backend: Backend::Memory(memory.cow_clone()),
+            undo,
+            undo_pool: Arc::clone(&self.undo_pool),
+            unit_bytes: self.unit_bytes,
+            has_complete_map: true,
+        })
+    }
+
+    /// Reads a range.
+    ///
+    /// # Errors
+    /// Those of the file, as for all methods.
+    pub fn read(&self, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+        let (mut buffer, mut bytes) = (SendBuffer::default(), Vec::with_capacity(length as usize));
+        self.append(offset, length, &mut buffer)?;
+        buffer.send(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Appends a range to `out`.
+    ///
+    /// # Errors
+    /// Those of the file; `out` may have grown.
+    pub fn append(&self, offset: u64, length: u64, out: &mut SendBuffer) -> io::Result<()> {
+        match &self.backend {
+            Backend::Memory(memory) => {
+                memory.append(offset, length, out);
+                Ok(())
+            }
+            Backend::File(file) => {
+                let bytes = out.bytes();
+                let start = bytes.len();
+                bytes.resize(start + length as usize, 0);
+                file.read(offset, &mut bytes[start..])
+            }
+        }
+    }
+
+    /// Writes at `offset`, and keeps the old content of the units. The drive completes the write
+    /// at `completed`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn write(&self, offset: u64, bytes: &[u8], completed: Nanos) -> io::Result<()> {
+        match &self.backend {
+            Backend::Memory(memory) => {
+                memory.write(offset, bytes, self.keep(completed));
+                Ok(())
+            }
+            Backend::File(file) => {
+                let _guard =
+                    self.keep_file(file, offset..offset + bytes.len() as u64, completed)?;
+                file.write(offset, bytes)
+            }
+        }
+    }
+
+    /// Memory in which to receive the data of a write; `None` if it would be copied anyway.
+    pub fn receive_memory(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
+        match &self.backend {
+            Backend::Memory(memory) => memory.receive_memory(offset, length),
+            Backend::File(_) => None,
+        }
+    }
+
+    /// As `write`, with data in memory from `receive_memory`, which becomes part of the store.
+    ///
+    /// # Panics
+    /// If the content is in a file.
+    pub fn adopt(&self, received: ReceiveMemory, completed: Nanos) {
+        let Backend::Memory(memory) = &self.backend else { panic!("a file has no receive memory") };
+        memory.adopt(received, self.keep(completed));
+    }
+
+    /// As `write`, with zeros.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn zero(&self, range: Range<u64>, completed: Nanos) -> io::Result<()> {
+        let (start, length) = (range.start, range.end - range.start);
+        match &self.backend {
+            Backend::Memory(memory) => {
+                memory.zero(start, length, self.keep(completed));
+                Ok(())
+            }
+            Backend::File(file) => {
+                let _guard = self.keep_file(file, range, completed)?;
+                file.zero(start, length)
+            }
+        }
+    }
+
+    /// Drops the old content of writes that the drive cannot lose any more at time `now`.
+    pub fn drop_durable(&self, now: Nanos) {
+        if let Some(undo) = &self.undo {
+            let durable = lock(undo).take_durable(now);
+            // The memory is freed after the lock.
+            drop(durable);
+        }
+    }
+
+    /// Zeros whole units that were trimmed, and drops their old content.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn trim(&self, first_unit: u64, units: u64) -> io::Result<()> {
+        if let Some(undo) = &self.undo {
+            lock(undo).drop_units(first_unit..first_unit + units);
+        }
+        let (start, length) = (first_unit * self.unit_bytes, units * self.unit_bytes);
+        match &self.backend {
+            Backend::Memory(memory) => {
+                memory.zero(start, length, None);
+                Ok(())
+            }
+            Backend::File(file) => file.zero(start, length),
+        }
+    }
+
+    /// Syncs the file to disk.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn sync(&self) -> io::Result<()> {
+        match &self.backend {
+            Backend::Memory(_) => Ok(()),
+            Backend::File(file) => file.sync(),
+        }
+    }
+
+    /// Restores the content of units before the writes that a power cut took.
+    ///
+    /// # Errors
+    /// Those of the file.
+    ///
+    /// # Panics
+    /// If more writes were lost than `volatile_units` allows.
+    pub fn roll_back(&self, lost: &[LostWrites]) -> io::Result<()> {
+        let Some(undo) = &self.undo else {
+            assert!(lost.is_empty(), "a drive without volatile units has lost {lost:?}");
+            return Ok(());
+        };
+        let before = lock(undo).take_before(lost);
+        for (unit, old) in before {
+            let at = unit * self.unit_bytes;
+            match (&self.backend, old) {
+                (Backend::Memory(memory), Some(old)) => memory.write(at, &old, None),
+                (Backend::Memory(memory), None) => memory.zero(at, self.unit_bytes, None),
+                (Backend::File(file), Some(old)) => file.write(at, &old)?,
+                (Backend::File(file), None) => file.zero(at, self.unit_bytes)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Where to keep the old content of units; `None` if it is never restored.
+    fn keep(&self, completed: Nanos) -> Option<Keep<'_>> {
+        self.undo.as_ref().map(|undo| Keep { undo, pool: &self.undo_pool, completed })
+    }
+
+    /// Keeps the old content of the units of a range of the file. The caller holds the guard until
+    /// it has written the new content: the next write to a part of a unit must see that.
+    fn keep_file(
+        &self,
+        file: &FileStore,
+        range: Range<u64>,
+        completed: Nanos,
+    ) -> io::Result<Option<MutexGuard<'_, Undo>>> {
+        let Some(undo) = &self.undo else { return Ok(None) };
+        let mut undo = lock(undo);
+        for unit in range.start / self.unit_bytes..range.end.div_ceil(self.unit_bytes) {
+            let mut old = vec![0; self.unit_bytes as usize];
+            file.read(unit * self.unit_bytes, &mut old)?;
+            undo.record(unit, completed, Some(BufferPart::copied(&old, &self.undo_pool)));
+        }
+        Ok(Some(undo))
+    }
+}
+
+fn lock(undo: &Mutex<Undo>) -> MutexGuard<'_, Undo> {
+    undo.lock().expect("no panic while locked")
+}

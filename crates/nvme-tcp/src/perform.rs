@@ -1,0 +1,165 @@
+//! Commands that a session performs alone: Fabrics, admin, and I/O commands of several steps.
+
+use std::io;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::dhchap::Progress;
+use super::fabrics::{AUTHENTICATION_SEND, is_authentication};
+use super::session::{Request, Session};
+use ssdlab_nvme::{Completion, FABRICS, HostData, Outcome, Status};
+use ssdlab_wire::Channel;
+
+/// AUTHREQ in the result of Connect: the host has to authenticate.
+const AUTHREQ_ATR: u32 = 1 << 17;
+/// CDW10 of Authentication Send and Receive: SECP E9h (NVM Express), SPSP1 01h, SPSP0 01h.
+const NVME_AUTHENTICATION: u32 = 0xe901_0100;
+/// AL of Authentication Receive: room for the longest message, and a bound.
+const RECEIVE_BYTES: RangeInclusive<usize> = 48..=4096;
+/// A host that failed to authenticate may receive the reason for this long.
+const FAILURE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The data of one command.
+struct CommandData<'a> {
+    /// Bytes that the host set aside.
+    room: usize,
+    from_host: &'a [u8],
+    for_host: Vec<u8>,
+}
+
+impl HostData for CommandData<'_> {
+    fn room(&self) -> usize {
+        self.room
+    }
+
+    fn sent(&self) -> &[u8] {
+        self.from_host
+    }
+
+    fn give(&mut self, bytes: &[u8]) {
+        assert!(self.for_host.len() + bytes.len() <= self.room, "more data than the host expects");
+        self.for_host.extend(bytes);
+    }
+}
+
+impl Session<'_> {
+    /// Performs a command and replies to it.
+    pub fn perform(&mut self, channel: &mut Channel<'_>, request: &Request) -> io::Result<()> {
+        let command = &request.command;
+        let Some(queue) = &self.queue else {
+            self.connect(channel, request);
+            return Ok(());
+        };
+        if is_authentication(command) && self.target.key.is_some() {
+            return self.authenticate(channel, request);
+        }
+        if command.opcode() == FABRICS {
+            let completion = queue.fabrics(command);
+            self.respond(channel, command.id(), completion);
+            return Ok(());
+        }
+        let from_host = request.data.bytes(&channel.input);
+        let room = command.data_bytes() as usize;
+        let mut data = CommandData { room, from_host, for_host: Vec::new() };
+        let controller = &queue.association.controller;
+        let result = if queue.qid > 0 {
+            controller.io(queue.qid, command, &mut data)
+        } else {
+            match controller.admin(command, &mut data) {
+                Some(Outcome::Waits) => return Ok(()),
+                Some(Outcome::Ended(completion)) => Some((completion, None)),
+                None => None,
+            }
+        };
+        let (completion, due) = result.ok_or(io::ErrorKind::ConnectionAborted)?;
+        let (responder, for_host) = (self.responder(), data.for_host);
+        channel.replies.add(due, |out| responder.data(out, command.id(), &for_host, completion));
+        Ok(())
+    }
+
+    /// Performs the first command of a connection, which has to be Connect.
+    fn connect(&mut self, channel: &mut Channel<'_>, request: &Request) {
+        let (command, cid) = (&request.command, request.command.id());
+        if command.opcode() != FABRICS {
+            self.respond(channel, cid, Status::SEQUENCE.into());
+            return;
+        }
+        let data = request.data.bytes(&channel.input);
+        match self.target.connect(command, data, &channel.output, channel.epoch) {
+            Ok(mut queue) => {
+                queue.advance();
+                let cntlid = u32::from(queue.association.controller.number);
+                let authreq = if queue.is_authenticated() { 0 } else { AUTHREQ_ATR };
+                if queue.is_authenticated() {
+                    self.handshake = None;
+                }
+                self.queue = Some(queue);
+                self.respond(channel, cid, Completion::told(cntlid | authreq));
+            }
+            Err(completion) => self.respond(channel, cid, completion),
+        }
+    }
+
+    /// Performs Authentication Send or Receive. After a failure the host may receive the reason,
+    /// once; anything else ends the session.
+    fn authenticate(&mut self, channel: &mut Channel<'_>, request: &Request) -> io::Result<()> {
+        let command = &request.command;
+        let (cid, room) = (command.id(), command.data_bytes() as usize);
+        let is_send = command.fabrics_type() == AUTHENTICATION_SEND;
+        if self.failed_authentication && is_send {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let is_valid = command.word(10) == NVME_AUTHENTICATION
+            && command.word(11) as usize == room
+            && (is_send || RECEIVE_BYTES.contains(&room));
+        let authentication = self.queue.as_mut().and_then(|queue| queue.authentication.as_mut());
+        let (Some(authentication), Some(key)) =
+            (authentication.filter(|_| is_valid), &self.target.key)
+        else {
+            self.respond(channel, cid, Status::INVALID_FIELD.into());
+            return Ok(());
+        };
+        if is_send {
+            let message = request.data.bytes(&channel.input);
+            let subnqn = self.target.subsystem.identity.name.as_bytes();
+            let progress = authentication.send(message, key, subnqn);
+            self.respond(channel, cid, Completion::DONE);
+            return self.finish_authentication(channel, progress);
+        }
+        let Some((mut message, is_last)) = authentication.receive() else {
+            self.respond(channel, cid, Status::SEQUENCE.into());
+            return Ok(());
+        };
+        channel.leaving |= is_last;
+        message.resize(room, 0);
+        self.responder().data(channel.replies.now(), cid, &message, Completion::DONE);
+        Ok(())
+    }
+
+    /// Registers the queue of a host that has authenticated; unregisters it if that failed.
+    fn finish_authentication(
+        &mut self,
+        channel: &Channel<'_>,
+        progress: Progress,
+    ) -> io::Result<()> {
+        let queue = self.queue.as_mut().expect("the queue authenticates");
+        match progress {
+            Progress::Continues => Ok(()),
+            Progress::Authenticated => {
+                self.handshake = None;
+                queue.association.note_traffic();
+                // Another connection may have registered the QID since Connect.
+                let is_registered = queue.register(&channel.output);
+                if is_registered { Ok(()) } else { Err(io::ErrorKind::AddrInUse.into()) }
+            }
+            Progress::Failed => {
+                self.failed_authentication = true;
+                queue.unregister();
+                let resources = &self.target.resources;
+                resources.note_failed_authentication(&channel.output);
+                self.handshake = Some(resources.deadline(&channel.output, FAILURE_TIMEOUT));
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `PduReader`: PDUs from the host, checked; it requests the data of commands with R2T and collects
+//! it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::mem::offset_of;
+
+use ssdlab_engine::failpoints::{self, Point};
+use ssdlab_nvme::{Direction, Status, Submission};
+use ssdlab_wire::{BusyPoll, Channel, Deadline, ReceiveBuffer};
+use zerocopy::FromBytes;
+
+use super::pdu::{
+    CAPSULE_CMD, CapsuleCmd, CommonHeader, DDGST, DIGEST_BYTES, Data, FatalError, H2C_DATA,
+    H2C_TERM_REQ, HDGST, LAST_PDU,
+};
+use super::respond::PduFormat;
+
+/// The receive buffer of a connection.
+pub type Input = ReceiveBuffer<BusyPoll>;
+
+/// R2Ts are outstanding for this many bytes of a connection, or for one command.
+const R2T_BYTES_MAX: usize = 32 << 20;
+
+/// SGL Data Block descriptor, subtype offset: the data is in the capsule.
+const SGL_DATA_BLOCK_OFFSET: u8 = 0x01;
+/// Transport SGL Data Block descriptor: the transport moves the data.
+const SGL_TRANSPORT_DATA_BLOCK: u8 = 0x5a;
+
+/// Data that the host sent for a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostBytes {
+    None,
+    /// In the capsule, which is in the receive buffer: position and length.
+    InCapsule(usize, usize),
+    /// It came in `H2CData` PDUs.
+    Transferred(Vec<u8>),
+    /// Its data digest is wrong.
+    DigestError,
+}
+
+impl HostBytes {
+    /// The bytes.
+    pub fn bytes<'a>(&'a self, input: &'a Input) -> &'a [u8] {
+        match self {
+            Self::None | Self::DigestError => &[],
+            Self::InCapsule(at, length) => input.at(*at, *length),
+            Self::Transferred(bytes) => bytes,
+        }
+    }
+}
+
+/// A PDU that was received.
+pub enum Pdu {
+    /// A command, with the data in its capsule.
+    CapsuleCmd(Submission, HostBytes),
+    /// The last `H2CData` of a command.
+    LastH2CData(Submission, HostBytes),
+    /// Another `H2CData`.
+    H2CData,
+    /// The host ends the connection.
+    H2CTermReq,
+}
+
+/// A command whose data was requested.
+struct Transfer {
+    submission: Submission,
+    bytes: Vec<u8>,
+    length: usize,
+    has_digest_error: bool,
+}
+
+/// Reads the PDUs of one connection.
+pub struct PduReader {
+    pub format: PduFormat,
+    /// By transfer tag, which is the CID.
+    transfers: BTreeMap<u16, Transfer>,
+    /// Commands that wait for earlier transfers before their data is requested.
+    deferred: VecDeque<Submission>,
+    /// When the next data has to arrive.
+    deadline: Option<Deadline>,
+}
+
+impl PduReader {
+    /// A reader for a connection that has been initialized.
+    pub fn new(format: PduFormat) -> Self {
+        let (transfers, deferred) = Default::default();
+        Self { format, transfers, deferred, deadline: None }
+    }
+
+    /// Checks the header of the next PDU, before the rest has arrived.
+    pub fn header(&self, input: &Input) -> Result<CommonHeader, FatalError> {
+        let ch = CommonHeader::parse(input.peek());
+        ch.check(self.format.dgst).map(|()| ch)
+    }
+
+    /// Takes the next PDU, which has arrived and has this header.
+    pub fn take(&mut self, channel: &mut Channel<'_>, ch: CommonHeader) -> Result<Pdu, FatalError> {
+        let bytes = &channel.input.peek()[..ch.plen()];
+        if ch.flags & HDGST != 0 {
+            let (header, after) = bytes.split_at(ch.hlen.into());
+            let received = digest(after);
+            if crc32c::crc32c(header) != received {
+                return Err(FatalError::HeaderDigestError(received));
+            }
+        }
+        let (pdo, length) = ch.data();
+        let has_digest_error = ch.flags & DDGST != 0
+            && crc32c::crc32c(&bytes[pdo..pdo + length]) != digest(&bytes[pdo + length..]);
+        match ch.pdu_type {
+            CAPSULE_CMD => {
+                let (pdu, _) = CapsuleCmd::ref_from_prefix(bytes).expect("HLEN was checked");
+                let submission = Submission::new(pdu.sqe);
+                let start = channel.input.take(ch.plen());
+                let data = if has_digest_error {
+                    HostBytes::DigestError
+                } else {
+                    HostBytes::InCapsule(start + pdo, length)
+                };
+                Ok(Pdu::CapsuleCmd(submission, data))
+            }
+            H2C_DATA => self.add(channel, ch, has_digest_error),
+            H2C_TERM_REQ => Ok(Pdu::H2CTermReq),
+            _ => Err(FatalError::PduSequenceError),
+        }
+    }
+
+    /// Adds an `H2CData` to its transfer.
+    fn add(
+        &mut self,
+        channel: &mut Channel<'_>,
+        ch: CommonHeader,
+        has_digest_error: bool,
+    ) -> Result<Pdu, FatalError> {
+        let bytes = channel.input.peek();
+        let (pdu, _) = Data::read_from_prefix(bytes).expect("HLEN was checked");
+        let ((pdo, length), ttag) = (ch.data(), pdu.ttag.get());
+        let invalid = FatalError::InvalidPduHeaderField;
+        let transfer = self.transfers.get_mut(&ttag);
+        let transfer = transfer.filter(|transfer| transfer.submission.id() == pdu.cccid.get());
+        let transfer = transfer.ok_or(invalid(offset_of!(Data, ttag)))?;
+        if pdu.datal.get() as usize != length || length == 0 {
+            return Err(invalid(offset_of!(Data, datal)));
+        }
+        let received = transfer.bytes.len();
+        if pdu.datao.get() as usize != received || length > transfer.length - received {
+            return Err(FatalError::DataTransferOutOfRange(offset_of!(Data, datao)));
+        }
+        // The timeout does not run while the server itself waits for memory.
+        self.deadline = None;
+        self.deadline = Some(channel.memory.next(length));
+        let has_memory = failpoints::check(Point::Memory).is_ok();
+        if !has_memory || transfer.bytes.try_reserve(length).is_err() {
+            return Err(FatalError::DataTransferLimitExceeded);
+        }
+        transfer.bytes.extend(&bytes[pdo..pdo + length]);
+        transfer.has_digest_error |= has_digest_error;
+        let is_complete = transfer.bytes.len() == transfer.length;
+        if is_complete != (ch.flags & LAST_PDU != 0) {
+            return Err(invalid(offset_of!(CommonHeader, flags)));
+        }
+        channel.input.take(ch.plen());
+        if !is_complete {
+            return Ok(Pdu::H2CData);
+        }
+        let transfer = self.transfers.remove(&ttag).expect("the transfer was found");
+        if self.transfers.is_empty() {
+            self.deadline = None;
+        }
+        let data = if transfer.has_digest_error {
+            HostBytes::DigestError
+        } else {
+            HostBytes::Transferred(transfer.bytes)
+        };
+        Ok(Pdu::LastH2CData(transfer.submission, data))
+    }
+
+    /// Whether the command with this CID waits for its data.
+    pub fn is_pending(&self, cid: u16) -> bool {
+        let is_deferred = self.deferred.iter().any(|submission| submission.id() == cid);
+        is_deferred || self.transfers.contains_key(&cid)
+    }
+
+    /// How many commands wait for their data.
+    pub fn pending(&self) -> usize {
+        self.transfers.len() + self.deferred.len()
+    }
+
+    /// Requests the data of a command, now or later.
+    pub fn defer(&mut self, submission: Submission) {
+        self.deferred.push_back(submission);
+    }
+
+    /// Sends R2Ts for commands that wait, within `R2T_BYTES_MAX`.
+    pub fn request_data(&mut self, channel: &mut Channel<'_>) {
+        while let Some(submission) = self.deferred.front() {
+            let length = submission.data_bytes() as usize;
+            let outstanding: usize = self.transfers.values().map(|transfer| transfer.length).sum();
+            if outstanding > 0 && outstanding + length > R2T_BYTES_MAX {
+                return;
+            }
+            let submission = self.deferred.pop_front().expect("a command waits");
+            let (cid, out) = (submission.id(), channel.replies.now().bytes());
+            self.format.r2t(out, cid, submission.data_bytes());
+            let (bytes, has_digest_error) = (Vec::new(), false);
+            self.transfers.insert(cid, Transfer { submission, bytes, length, has_digest_error });
+            self.deadline.get_or_insert_with(|| channel.memory.deadline());
+        }
+    }
+
+    /// Bytes that have been received for transfers in progress.
+    pub fn held_bytes(&self) -> usize {
+        self.transfers.values().map(|transfer| transfer.bytes.len()).sum()
+    }
+}
+
+/// The digest at the start of `bytes`.
+fn digest(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(*bytes.first_chunk::<DIGEST_BYTES>().expect("PLEN was checked"))
+}
+
+/// Finds a command's data, by its SGL descriptor and what its capsule carries; `None` if it has to
+/// be requested.
+///
+/// # Errors
+/// The descriptor has another type, or points beyond the capsule.
+pub fn locate(submission: &Submission, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
+    let HostBytes::InCapsule(start, capsule_bytes) = in_capsule else {
+        return Ok(Some(in_capsule));
+    };
+    let length = submission.data_bytes() as usize;
+    match (submission.data_kind(), submission.direction()) {
+        (SGL_DATA_BLOCK_OFFSET, Direction::Sent) if length > 0 => {
+            let offset = submission.data_address();
+            let end = offset.checked_add(length as u64);
+            if end.is_none_or(|end| end > capsule_bytes as u64) {
+                return Err(Status::DATA_OFFSET);
+            }
+            Ok(Some(HostBytes::InCapsule(start + offset as usize, length)))
+        }
+        (SGL_TRANSPORT_DATA_BLOCK, Direction::Sent) if length > 0 => Ok(None),
+        (SGL_TRANSPORT_DATA_BLOCK, _) => Ok(Some(HostBytes::None)),
+        (_, Direction::Sent | Direction::Received) if length > 0 => Err(Status::DATA_KIND),
+        _ => Ok(Some(HostBytes::None)),
+    }
+}

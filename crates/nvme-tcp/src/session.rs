@@ -1,0 +1,324 @@
+//! `serve`: one connection of a host, which is one queue, from `ICReq` to its end.
+
+use std::io;
+use std::mem::offset_of;
+use std::time::{Duration, Instant};
+
+use super::fabrics::{Queue, is_authentication, is_authentication_receive};
+use super::pdu::{CommonHeader, DDGST, FatalError, HDGST, IC_REQ, ICReq};
+use super::receive::{HostBytes, Input, Pdu, PduReader, locate};
+use super::respond::{PduFormat, Responder};
+use super::target::Target;
+use ssdlab_engine::{Command, CommandResult, Epoch, Operation, Payload, SendBuffer};
+use ssdlab_nvme::{Completion, FABRICS, Plan, Status, Submission, View};
+use ssdlab_wire::{
+    Action, BusyPoll, Channel, Connection, Deadline, Parsed, Protocol, ReceiveBuffer,
+};
+use zerocopy::FromBytes;
+
+/// Timeout for the rest of a PDU.
+const PDU_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a controller looks for events to report.
+const EVENT_PERIOD: Duration = Duration::from_secs(1);
+/// Commands of a connection that may wait for their data.
+const PENDING_MAX: usize = 256;
+/// The longest message of Authentication Send: `AUTH_Negotiate` with 255 protocol descriptors.
+const AUTHENTICATION_BYTES_MAX: u32 = 8 + 255 * 64;
+
+/// A connection that has been initialized.
+pub(super) struct Session<'a> {
+    pub target: &'a Target,
+    /// The timeout until Connect has succeeded and the host has authenticated, if it has to.
+    pub handshake: Option<Deadline>,
+    /// `None` until Connect has succeeded.
+    pub queue: Option<Queue>,
+    reader: PduReader,
+    /// The state of the controller when the PDUs arrived that are being parsed.
+    view: Option<View>,
+    pub failed_authentication: bool,
+}
+
+/// A command whose data has arrived.
+pub(super) struct Request {
+    pub command: Submission,
+    pub data: HostBytes,
+    plan: Result<Plan, Status>,
+}
+
+/// Serves a host's connection until the host leaves.
+///
+/// # Errors
+/// The stream's, a host that breaks the protocol, an expired keep-alive timer, and a power cut.
+pub fn serve(
+    connection: Connection,
+    target: &Target,
+    epoch: Epoch,
+    handshake: Deadline,
+) -> io::Result<()> {
+    connection.limit_reads(PDU_TIMEOUT)?;
+    let input = ReceiveBuffer::new(BusyPoll::new(connection.clone()));
+    let (engine, resources) = (&target.subsystem.engine, &target.resources);
+    let mut channel = Channel::new(input, connection, engine, epoch, resources);
+    if !channel.input.wait_for(size_of::<ICReq>())? {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let format = take_ic_req(&mut channel.input).map_err(|error| terminate(&mut channel, error))?;
+    format.ic_resp(channel.replies.now().bytes());
+    channel.send()?;
+    let (handshake, queue, view) = (Some(handshake), None, None);
+    let (reader, failed_authentication) = (PduReader::new(format), false);
+    let mut session = Session { target, handshake, queue, reader, view, failed_authentication };
+    let served = ssdlab_wire::serve(&mut session, &mut channel);
+    if let Some(queue) = session.queue.take_if(|queue| queue.qid == 0) {
+        target.remove(queue.association.controller.number);
+    }
+    served
+}
+
+/// Takes the `ICReq`, which has arrived.
+fn take_ic_req(input: &mut Input) -> Result<PduFormat, FatalError> {
+    let (pdu, _) = ICReq::read_from_prefix(input.peek()).expect("an ICReq has arrived");
+    let invalid = |field| Err(FatalError::InvalidPduHeaderField(field));
+    if pdu.ch.pdu_type != IC_REQ {
+        return Err(FatalError::PduSequenceError);
+    }
+    if usize::from(pdu.ch.hlen) != size_of::<ICReq>() {
+        return invalid(offset_of!(CommonHeader, hlen));
+    }
+    if pdu.ch.plen() != size_of::<ICReq>() {
+        return invalid(offset_of!(CommonHeader, plen));
+    }
+    if pdu.pfv != 0 {
+        return Err(FatalError::UnsupportedParameter(offset_of!(ICReq, pfv)));
+    }
+    if pdu.hpda > 31 {
+        return invalid(offset_of!(ICReq, hpda));
+    }
+    input.take(size_of::<ICReq>());
+    let data_alignment = 4 * (usize::from(pdu.hpda) + 1);
+    Ok(PduFormat { dgst: pdu.dgst & (HDGST | DDGST), data_alignment })
+}
+
+/// Sends a `C2HTermReq`; returns why as an error.
+fn terminate(channel: &mut Channel<'_>, error: FatalError) -> io::Error {
+    let received = channel.input.peek();
+    let received = &received[..received.len().min(size_of::<CommonHeader>())];
+    PduFormat::c2h_term_req(channel.replies.now().bytes(), error, received);
+    // The host may have left already.
+    let _ = channel.send();
+    io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}"))
+}
+
+impl Protocol for Session<'_> {
+    type Request = Request;
+    const HEADER_BYTES: usize = size_of::<CommonHeader>();
+
+    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Request>> {
+        let header = self.reader.header(&channel.input);
+        let header = header.map_err(|error| terminate(channel, error))?;
+        if channel.input.ready() < header.plen() {
+            if !may_wait {
+                return Ok(Parsed::Incomplete);
+            }
+            channel.input.wait_for(header.plen())?;
+        }
+        let pdu = self.reader.take(channel, header).map_err(|error| terminate(channel, error))?;
+        match pdu {
+            Pdu::CapsuleCmd(command, data) => self.capsule(channel, command, data),
+            Pdu::LastH2CData(command, data) => Ok(self.request(channel, command, data)),
+            Pdu::H2CData => Ok(Parsed::Consumed),
+            Pdu::H2CTermReq => Ok(Parsed::End),
+        }
+    }
+
+    fn action(&self, request: &Request) -> Action {
+        match request.plan {
+            Ok(Plan::Drive(command)) => Action::Command(command),
+            Ok(Plan::Steps) => Action::Alone,
+            Err(_) => Action::Reply,
+        }
+    }
+
+    fn payload<'p>(
+        &'p self,
+        input: &'p Input,
+        request: &'p Request,
+        command: &Command,
+    ) -> Payload<'p> {
+        Payload::Slice(&request.data.bytes(input)[..command.length as usize])
+    }
+
+    fn write_data(
+        &self,
+        out: &mut SendBuffer,
+        request: &Request,
+        command: &Command,
+        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
+    ) {
+        let status = self.responder().read(out, request.command.id(), command.length, read);
+        self.log_error(request, status);
+    }
+
+    fn write_result(
+        &self,
+        out: &mut SendBuffer,
+        request: &Request,
+        command: &Command,
+        result: CommandResult,
+    ) {
+        let status = match result {
+            Ok(()) => Status::SUCCESS,
+            Err(errno) => Status::of_errno(errno, command.operation),
+        };
+        self.log_error(request, status);
+        self.responder().response(out, request.command.id(), status.into());
+    }
+
+    fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
+        let status = request.plan.expect_err("only refused commands need nothing but a reply");
+        self.log_error(request, status);
+        self.respond(channel, request.command.id(), status.into());
+    }
+
+    fn perform_alone(&mut self, channel: &mut Channel<'_>, request: Request) -> io::Result<()> {
+        self.perform(channel, &request)
+    }
+
+    fn wake_at(&self, now: Instant) -> io::Result<Option<Instant>> {
+        let Some(queue) = self.admin_queue() else { return Ok(None) };
+        let expires = queue.association.expires();
+        if expires.is_some_and(|expires| expires <= now) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let has_event_request = queue.association.controller.awaits_event();
+        let look = has_event_request.then_some(now + EVENT_PERIOD);
+        Ok(look.into_iter().chain(expires).min())
+    }
+
+    fn may_idle(&self) -> bool {
+        self.queue.as_ref().is_some_and(Queue::is_authenticated)
+    }
+
+    fn begin_batch(&mut self) {
+        self.view = self.queue.as_ref().map(|queue| {
+            if queue.is_authenticated() {
+                queue.association.note_traffic();
+            }
+            queue.association.controller.view()
+        });
+    }
+
+    fn before_send(&mut self, channel: &mut Channel<'_>) {
+        self.reader.request_data(channel);
+        let Some(queue) = self.admin_queue() else { return };
+        while let Some((cid, completion)) = queue.association.controller.event() {
+            self.respond(channel, cid, completion);
+        }
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.reader.held_bytes()
+    }
+}
+
+impl Session<'_> {
+    /// Checks a command, and requests its data if its capsule does not carry it.
+    fn capsule(
+        &mut self,
+        channel: &mut Channel<'_>,
+        command: Submission,
+        in_capsule: HostBytes,
+    ) -> io::Result<Parsed<Request>> {
+        if let Some(queue) = &mut self.queue {
+            queue.advance();
+        }
+        if self.failed_authentication && !is_authentication_receive(&command) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        match self.check(&command).and_then(|()| locate(&command, in_capsule)) {
+            Err(status) => {
+                self.respond(channel, command.id(), status.into());
+                Ok(Parsed::Consumed)
+            }
+            Ok(Some(data)) => Ok(self.request(channel, command, data)),
+            Ok(None) if self.queue.is_none() || self.reader.pending() >= PENDING_MAX => {
+                Err(terminate(channel, FatalError::PduSequenceError))
+            }
+            Ok(None) => {
+                self.reader.defer(command);
+                self.reader.request_data(channel);
+                Ok(Parsed::Consumed)
+            }
+        }
+    }
+
+    /// Checks what has to hold before data is received for a command.
+    fn check(&self, command: &Submission) -> Result<(), Status> {
+        if self.reader.is_pending(command.id()) {
+            return Err(Status::ID_CONFLICT);
+        }
+        let is_authentication = is_authentication(command);
+        if !is_authentication && self.queue.as_ref().is_some_and(|queue| !queue.is_authenticated())
+        {
+            return Err(Status::PROOF_REQUIRED);
+        }
+        let is_admin = self.queue.as_ref().is_none_or(|queue| queue.qid == 0);
+        let transfer = match &self.view {
+            Some(view) => view.check_transfer(is_admin, command),
+            None => self.target.subsystem.view().check_transfer(is_admin, command),
+        };
+        let is_too_long = is_authentication && command.data_bytes() > AUTHENTICATION_BYTES_MAX;
+        if transfer.is_err() || is_too_long { Err(Status::INVALID_FIELD) } else { Ok(()) }
+    }
+
+    /// Plans a command whose data has arrived.
+    fn request(
+        &self,
+        channel: &mut Channel<'_>,
+        command: Submission,
+        data: HostBytes,
+    ) -> Parsed<Request> {
+        if data == HostBytes::DigestError {
+            self.respond(channel, command.id(), Status::BROKEN_DATA.into());
+            return Parsed::Consumed;
+        }
+        let plan = match (&self.queue, &self.view) {
+            (Some(queue), Some(view)) if queue.qid > 0 && command.opcode() != FABRICS => {
+                let room = command.data_bytes() as usize;
+                queue.association.controller.plan(view, &command, room)
+            }
+            _ => Ok(Plan::Steps),
+        };
+        let reply_bytes = match plan {
+            Ok(Plan::Drive(Command { operation: Operation::Read, length, .. })) => length as usize,
+            _ => 0,
+        };
+        Parsed::Request(Request { command, data, plan }, reply_bytes)
+    }
+
+    fn admin_queue(&self) -> Option<&Queue> {
+        self.queue.as_ref().filter(|queue| queue.qid == 0)
+    }
+
+    /// Sends a response as soon as possible.
+    pub fn respond(&self, channel: &mut Channel<'_>, cid: u16, completion: Completion) {
+        self.responder().response(channel.replies.now(), cid, completion);
+    }
+
+    /// Adds a failed command to the Error Information log.
+    fn log_error(&self, request: &Request, status: Status) {
+        if !status.is_success() {
+            let qid = self.queue.as_ref().map_or(0, |queue| queue.qid);
+            self.target.subsystem.note_failed(qid, &request.command, status);
+        }
+    }
+
+    /// How replies are written now.
+    pub fn responder(&self) -> Responder {
+        let (sqhd, may_omit_response) = match &self.queue {
+            Some(queue) => (queue.sqhd(), !queue.has_flow_control),
+            None => (0, false),
+        };
+        Responder { format: self.reader.format, sqhd, may_omit_response }
+    }
+}

@@ -1,0 +1,221 @@
+//! Each thread start, allocation, accept, receive, send and wait of the server fails once, in turn,
+//! while a client writes, flushes and reads: what it flushed stays, and the server goes on.
+
+mod history;
+mod nbd;
+mod nvme;
+#[allow(dead_code, reason = "other tests use the rest of it")]
+#[path = "../nbd/toy.rs"]
+mod toy;
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ssdlab_engine::failpoints::{Plan, Point, arm, disarm};
+use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
+use ssdlab_nbd::Export;
+use ssdlab_server::{Address, Server};
+use ssdlab_wire::Limits;
+use tempfile::TempDir;
+
+use history::History;
+use toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
+
+/// How each kind of call can fail.
+const FAILURES: [(Point, &[i32]); 6] = [
+    (Point::Accept, &[EMFILE, EINTR, ECONNABORTED, ENOMEM]),
+    (Point::Thread, &[EAGAIN, ENOMEM]),
+    (Point::Memory, &[ENOMEM]),
+    (Point::Read, &[EIO, EINTR, ECONNRESET, EAGAIN]),
+    (Point::Write, &[EIO, EINTR, EPIPE, ENOSPC]),
+    (Point::Wait, &[EINTR, ENOMEM]),
+];
+const EINTR: i32 = 4;
+const EIO: i32 = 5;
+const EAGAIN: i32 = 11;
+const ENOMEM: i32 = 12;
+const EMFILE: i32 = 24;
+const ENOSPC: i32 = 28;
+const EPIPE: i32 = 32;
+const ECONNABORTED: i32 = 103;
+const ECONNRESET: i32 = 104;
+
+/// A hang is a failure, not a wait.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// No workload has as many calls of one kind.
+const CALLS_MAX: u64 = 10_000;
+
+/// A served toy.
+struct Served {
+    server: Server,
+    socket: PathBuf,
+    control: PathBuf,
+    nvme: SocketAddr,
+    name: String,
+    _folder: TempDir,
+}
+
+impl Served {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let toy = Toy::new(Manner { max_transfer: 512 << 10, ..HONEST });
+        let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
+        let clock = Clock::start(Pace::None, LatencyCompensation::default());
+        let engine = Engine::new(Box::new(toy), store, clock);
+        let export = Export::new("toy", "a toy", CAPACITY, UNIT);
+        // Less memory than the longest write, so that it is waited for.
+        let limits = Limits { payload_bytes: 256 << 10, ..Limits::default() };
+        let mut server = Server::with_limits(engine, export, limits);
+        let (socket, control) = (folder.path().join("socket"), folder.path().join("control"));
+        server.listen_nbd(&Address::Unix(socket.clone())).unwrap();
+        server.listen_control(&control).unwrap();
+        let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
+        let (address, identity) = server.listen_nvme_tcp(&any, "test", None).unwrap();
+        let Address::Tcp(nvme) = address else { unreachable!("it listens on a port") };
+        Self { server, socket, control, nvme, name: identity.name, _folder: folder }
+    }
+}
+
+/// What a workload does with a connection.
+trait Connection {
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    fn flush(&mut self) -> io::Result<()>;
+    fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>>;
+}
+
+type Connect<'a> = &'a dyn Fn() -> io::Result<Box<dyn Connection>>;
+
+/// Asks over the control socket.
+fn asks(control: &Path, what: &str) -> io::Result<String> {
+    let stream = UnixStream::connect(control)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    (&stream).write_all(format!("{{\"do\": \"{what}\"}}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    if answer.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(answer) }
+}
+
+/// Does something again until it succeeds: one call fails, so that the second try may be needed.
+fn insist<T>(what: &str, mut once: impl FnMut() -> io::Result<T>) -> T {
+    let mut tries = (0..3).map(|_| once());
+    tries.find_map(Result::ok).unwrap_or_else(|| panic!("{what} fails again and again"))
+}
+
+/// Writes of 4 KiB to 1 MiB with a flush after every second; connects again where a call failed.
+fn work(connect: Connect<'_>, history: &mut History, at: u64) {
+    let mut connection = None;
+    let mut with = |each: &mut dyn FnMut(&mut dyn Connection) -> io::Result<()>| {
+        insist("the workload", || {
+            if connection.is_none() {
+                connection = Some(connect()?);
+            }
+            let done = each(&mut **connection.as_mut().expect("made above"));
+            if done.is_err() {
+                connection = None;
+            }
+            done
+        });
+    };
+    for (number, length) in [4 << 10, 96 << 10, 300 << 10, 1 << 20].into_iter().enumerate() {
+        let range = at..at + length;
+        let value = history.next_value();
+        with(&mut |connection| {
+            history.tries(&range, value);
+            connection.write(at, &vec![value; length as usize])?;
+            history.wrote(&range, value);
+            Ok(())
+        });
+        if number % 2 == 1 {
+            with(&mut |connection| {
+                connection.flush()?;
+                history.flushed();
+                Ok(())
+            });
+        }
+        with(&mut |connection| {
+            history.check(at, &connection.read(at, length as usize)?);
+            Ok(())
+        });
+    }
+}
+
+/// The workload over one protocol with one failure; whether it came to that.
+fn run(which: &str, plan: Plan) -> bool {
+    let served = Served::new();
+    let nbd = || nbd::connect(&served.socket);
+    let nvme = || nvme::connect(served.nvme, &served.name);
+    let connect: Connect<'_> = if which == "nbd" { &nbd } else { &nvme };
+    let mut history = History::new(CAPACITY, UNIT);
+    arm(plan);
+    work(connect, &mut history, UNIT);
+    let told = insist("the control socket", || asks(&served.control, "power"));
+    assert!(told.contains("\"on\""), "{told}");
+    let has_failed = disarm();
+    for other in [&nbd as Connect<'_>, &nvme] {
+        let read = other().and_then(|mut other| other.read(0, 2 << 20));
+        history.check(0, &read.expect("the server serves others"));
+    }
+    served.server.power_cut(true).expect("it has power");
+    history.power_cut();
+    let read = nbd().and_then(|mut after| after.read(0, 2 << 20));
+    history.check(0, &read.expect("the server goes on after a cut"));
+    assert!(asks(&served.control, "counters").is_ok());
+    has_failed
+}
+
+#[test]
+fn each_call_of_the_server_fails_once_and_nothing_that_was_flushed_is_lost() {
+    let (mut calls, mut injected) = (0, 0);
+    for which in ["nbd", "nvme"] {
+        for (point, errors) in FAILURES {
+            let mut most = 0;
+            for errno in errors {
+                let plan = |call| Plan { point, call, errno: *errno };
+                let fired = (0..CALLS_MAX).take_while(|call| run(which, plan(*call))).count();
+                most = most.max(fired);
+                injected += fired;
+            }
+            println!("{which}: {most} calls of {point:?}, {} errors each", errors.len());
+            // What lies in the server's buffer already is not waited for.
+            assert!(most > 0, "{which} has no call of {point:?}");
+            calls += most;
+        }
+    }
+    println!("{calls} calls, {injected} failures injected");
+    a_cut_that_no_thread_can_wait_for_is_refused();
+    a_server_without_a_thread_does_not_start();
+}
+
+/// Of the same test: failures are planned for the whole process.
+fn a_cut_that_no_thread_can_wait_for_is_refused() {
+    let served = Served::new();
+    let mut control = UnixStream::connect(&served.control).unwrap();
+    control.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut ask = |line: &str| {
+        control.write_all(format!("{line}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(&control).read_line(&mut answer).unwrap();
+        answer
+    };
+    assert!(ask("{\"do\": \"power\"}").contains("on"));
+    arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
+    let refused = ask("{\"do\": \"power-cut\", \"after_s\": 100}");
+    assert!(refused.contains("no cut is planned"), "{refused}");
+    assert!(disarm());
+    assert!(ask("{\"do\": \"power\"}").contains("on"), "the connection goes on");
+}
+
+fn a_server_without_a_thread_does_not_start() {
+    let served = Served::new();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = Address::Unix(folder.path().join("socket"));
+    let engine = served.server.engine().try_clone().unwrap();
+    let mut second = Server::new(engine, Export::new("toy", "a toy", CAPACITY, UNIT));
+    arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
+    assert!(second.listen_nbd(&socket).is_err());
+    assert!(disarm());
+    assert!(second.listen_nbd(&socket).is_ok(), "and leaves no socket behind");
+}

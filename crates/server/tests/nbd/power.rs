@@ -1,0 +1,106 @@
+//! Power cuts: what was flushed stays, what was not comes back as it was before.
+
+use ssdlab_engine::Pace;
+use ssdlab_time::Random;
+
+use crate::client::{Client, FUA, TRIM, WRITE};
+use crate::served::Served;
+use crate::toy::{CAPACITY, HONEST, Manner, UNIT};
+
+fn cut(served: &Served) -> usize {
+    served.server.power_cut(true).unwrap().lost.len()
+}
+
+#[test]
+fn what_was_flushed_stays_and_the_rest_is_as_before() {
+    let served = Served::new(HONEST, Pace::None);
+    let mut client = Client::go(&served.socket, false);
+    client.write(0, &[1; 8192]);
+    client.flush();
+    client.write(0, &[2; 4096]);
+    client.write(0, &[3; 512]);
+    client.write(4096, &[4; 512]);
+    assert_eq!(client.ask((WRITE, FUA), (8192, 512), &[5; 512]).errno, 0);
+    client.write(8192, &[6; 512]);
+    assert_eq!(cut(&served), 1);
+    assert!(client.is_closed());
+    let mut after = Client::go(&served.socket, false);
+    let read = after.read(0, 3 * 4096);
+    // The toy's durable write flushes all that came before it.
+    assert!(read[..512].iter().all(|byte| *byte == 3));
+    assert!(read[512..4096].iter().all(|byte| *byte == 2));
+    assert_eq!(read[4096], 4);
+    assert_eq!(read[4608], 1);
+    assert_eq!((read[8192], read[8704]), (5, 0));
+}
+
+#[test]
+fn a_liar_loses_what_it_called_safe_and_a_protected_drive_nothing() {
+    for (manner, lost, kept) in [
+        (Manner { honours_flush: false, ..HONEST }, 1, 0),
+        (Manner { protected: true, ..HONEST }, 0, 9),
+    ] {
+        let served = Served::new(manner, Pace::None);
+        let mut client = Client::go(&served.socket, false);
+        client.write(0, &[9; 4096]);
+        client.flush();
+        assert_eq!(cut(&served), lost);
+        assert_eq!(Client::go(&served.socket, false).read(0, 512), [kept; 512]);
+    }
+}
+
+#[test]
+fn what_was_trimmed_before_the_cut_does_not_come_back() {
+    let served = Served::new(HONEST, Pace::None);
+    let mut client = Client::go(&served.socket, false);
+    client.write(0, &[1; 4096]);
+    client.flush();
+    client.write(0, &[2; 4096]);
+    assert_eq!(client.ask((TRIM, 0), (0, 4096), b"").errno, 0);
+    client.write(0, &[3; 4096]);
+    assert_eq!(cut(&served), 1);
+    assert_eq!(Client::go(&served.socket, false).read(0, 4096), [0; 4096]);
+}
+
+#[test]
+fn random_lives_with_cuts_are_as_a_plain_list_of_bytes_says() {
+    for seed in 0..20 {
+        let served = Served::new(HONEST, Pace::None);
+        let mut random = Random::new(seed, "cuts");
+        let mut safe = vec![0_u8; CAPACITY as usize];
+        let mut seen = safe.clone();
+        let mut client = Client::go(&served.socket, seed % 2 == 0);
+        for step in 0..200_u64 {
+            let offset = random.below(CAPACITY / 512 - 64) * 512;
+            let length = (1 + random.below(64)) * 512;
+            let range = offset as usize..(offset + length) as usize;
+            match random.below(10) {
+                0 => {
+                    client.flush();
+                    safe.copy_from_slice(&seen);
+                }
+                1 => {
+                    assert_eq!(client.ask((TRIM, 0), (offset, length as u32), b"").errno, 0);
+                    let whole = offset.next_multiple_of(UNIT)..(offset + length) / UNIT * UNIT;
+                    if !whole.is_empty() {
+                        let whole = whole.start as usize..whole.end as usize;
+                        seen[whole.clone()].fill(0);
+                        safe[whole].fill(0);
+                    }
+                }
+                2 if step % 4 == 0 => {
+                    cut(&served);
+                    seen.copy_from_slice(&safe);
+                    client = Client::go(&served.socket, seed % 2 == 0);
+                }
+                3 | 4 => assert_eq!(client.read(offset, length as u32), seen[range]),
+                _ => {
+                    let bytes = vec![(step % 255 + 1) as u8; length as usize];
+                    client.write(offset, &bytes);
+                    seen[range].copy_from_slice(&bytes);
+                }
+            }
+        }
+        assert_eq!(client.read(0, CAPACITY as u32), seen, "seed {seed}");
+    }
+}

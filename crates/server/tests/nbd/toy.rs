@@ -1,0 +1,249 @@
+//! A drive whose behaviour is plain: 4 KiB units, each write volatile until a flush or FUA.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ssdlab_device::{Completion, Device, DeviceError, Hint, LBA_BYTES, Op, Request, Wait};
+use ssdlab_engine::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
+use ssdlab_time::Nanos;
+
+pub const UNIT: u64 = 4096;
+pub const CAPACITY: u64 = 8 << 20;
+/// Bytes that an honest toy moves at a time.
+pub const MAX_TRANSFER: u64 = 16 << 10;
+
+/// How the toy behaves.
+#[derive(Clone, Copy)]
+pub struct Manner {
+    /// What each request takes.
+    pub latency: Nanos,
+    pub protected: bool,
+    pub honours_flush: bool,
+    pub trims_to_zeros: bool,
+    pub queue_depth: usize,
+    /// It takes no more writes after so many.
+    pub life: u64,
+    /// It keeps so many streams apart, in superblocks of 64 KiB.
+    pub streams: u32,
+    /// It splits longer requests, as drives do: a unit at a split is written twice.
+    pub max_transfer: u64,
+    /// Its health; `mapped_units` is counted by the toy itself.
+    pub health: Health,
+}
+
+pub const HONEST: Manner = Manner {
+    latency: Nanos::from_micros(50),
+    protected: false,
+    honours_flush: true,
+    trims_to_zeros: true,
+    queue_depth: 64,
+    life: u64::MAX,
+    streams: 0,
+    max_transfer: MAX_TRANSFER,
+    health: Health {
+        written_bytes: 0,
+        programmed_bytes: 0,
+        erased_bytes: 0,
+        percentage_used: None,
+        spare_percent: 100.0,
+        mapped_units: 0,
+    },
+};
+
+/// It forgets at a cut what was not flushed. Unit n lies on die n % 4, and was erased n times.
+#[derive(Clone)]
+pub struct Toy {
+    manner: Manner,
+    now: Nanos,
+    in_flight: Vec<Completion>,
+    /// Writes to each unit since the last flush.
+    volatile: BTreeMap<u64, u32>,
+    mapped: BTreeSet<u64>,
+    requests: BTreeMap<&'static str, u64>,
+}
+
+impl Toy {
+    pub fn new(manner: Manner) -> Self {
+        Self {
+            manner,
+            now: Nanos::ZERO,
+            in_flight: Vec::new(),
+            volatile: BTreeMap::new(),
+            mapped: BTreeSet::new(),
+            requests: BTreeMap::new(),
+        }
+    }
+
+    fn note(&mut self, request: &Request) {
+        let name = match request.op {
+            Op::Read => "reads",
+            Op::Write => "writes",
+            Op::Trim => "trims",
+            Op::Flush => "flushes",
+        };
+        *self.requests.entry(name).or_default() += 1;
+        let hinted = match request.hint {
+            Hint::None => "unhinted",
+            Hint::Stream(0) => "stream 0",
+            Hint::Stream(_) => "other streams",
+            Hint::AppendAfter(_) => "appends",
+            Hint::Overwrite => "overwrites",
+        };
+        *self.requests.entry(hinted).or_default() += 1;
+        let (start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
+        match request.op {
+            Op::Read => {}
+            Op::Write => {
+                for from in (start..end).step_by(self.manner.max_transfer as usize) {
+                    let to = end.min(from + self.manner.max_transfer);
+                    for unit in from / UNIT..to.div_ceil(UNIT) {
+                        self.mapped.insert(unit);
+                        *self.volatile.entry(unit).or_default() += 1;
+                    }
+                }
+                if request.durable && self.manner.honours_flush {
+                    self.volatile.clear();
+                }
+            }
+            Op::Trim => {
+                for unit in start.div_ceil(UNIT)..end / UNIT {
+                    self.mapped.remove(&unit);
+                    self.volatile.remove(&unit);
+                }
+            }
+            Op::Flush => {
+                if self.manner.honours_flush {
+                    self.volatile.clear();
+                }
+            }
+        }
+    }
+}
+
+impl Device for Toy {
+    fn capacity_bytes(&self) -> u64 {
+        CAPACITY
+    }
+
+    fn sector_bytes(&self) -> u64 {
+        LBA_BYTES
+    }
+
+    fn queue_depth(&self) -> usize {
+        self.manner.queue_depth
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
+        DeviceError::check(&request, CAPACITY, LBA_BYTES)?;
+        self.submit_timed(request);
+        Ok(())
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
+        let next = self.next_completion();
+        let until = match wait {
+            Wait::Poll => self.now,
+            Wait::One => next.unwrap_or(self.now),
+            Wait::Until(time) => next.map_or(time, |next| next.min(time)),
+        };
+        self.now = self.now.max(until);
+        let now = self.now;
+        done.extend(self.in_flight.extract_if(.., |each| each.completed <= now));
+        Ok(())
+    }
+}
+
+impl Drive for Toy {
+    fn unit_bytes(&self) -> u64 {
+        UNIT
+    }
+
+    fn max_transfer(&self) -> u64 {
+        self.manner.max_transfer
+    }
+
+    fn volatile_units(&self) -> u64 {
+        if self.manner.protected { 0 } else { CAPACITY / UNIT * 4 }
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        self.manner.trims_to_zeros
+    }
+
+    fn is_mapped(&self, unit: u64) -> bool {
+        self.mapped.contains(&unit)
+    }
+
+    fn die_of(&self, unit: u64) -> Option<u32> {
+        self.is_mapped(unit).then_some((unit % 4) as u32)
+    }
+
+    fn erase_count_of(&self, unit: u64) -> Option<u32> {
+        self.is_mapped(unit).then_some(unit as u32)
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.requests.get("writes").is_some_and(|writes| *writes >= self.manner.life)
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Drive> {
+        Box::new(self.clone())
+    }
+
+    fn geometry(&self) -> Geometry {
+        let streams = self.manner.streams;
+        Geometry {
+            streams,
+            superblock_bytes: 64 << 10,
+            stripe_bytes: 32 << 10,
+            persistently_isolated: false,
+        }
+    }
+
+    fn health(&self) -> Health {
+        Health { mapped_units: self.mapped.len() as u64, ..self.manner.health }
+    }
+
+    fn stream_room(&self, stream: u32) -> u64 {
+        u64::from(stream + 1) * UNIT
+    }
+
+    /// An even stream's superblock is in use.
+    fn renew_stream(&mut self, stream: u32) -> bool {
+        *self.requests.entry("renewals").or_default() += 1;
+        stream.is_multiple_of(2)
+    }
+
+    fn submit_timed(&mut self, request: Request) -> Completion {
+        assert!(self.in_flight.len() < self.manner.queue_depth, "more than the queue holds");
+        self.note(&request);
+        let completion = Completion {
+            id: request.id,
+            submitted: self.now,
+            completed: self.now + self.manner.latency,
+            outcome: Ok(()),
+        };
+        self.in_flight.push(completion);
+        completion
+    }
+
+    fn next_completion(&self) -> Option<Nanos> {
+        self.in_flight.iter().map(|each| each.completed).min()
+    }
+
+    fn power_cut(&mut self) -> PowerCutLoss {
+        let unanswered = self.in_flight.len();
+        self.in_flight.clear();
+        let volatile = std::mem::take(&mut self.volatile);
+        let lost = volatile.into_iter().map(|(unit, writes)| LostWrites { unit, writes });
+        let lost = if self.manner.protected { Vec::new() } else { lost.collect() };
+        PowerCutLoss { lost, unanswered }
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        self.requests.iter().map(|(name, count)| (*name, Some(*count as f64))).collect()
+    }
+}

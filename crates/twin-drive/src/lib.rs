@@ -1,0 +1,168 @@
+//! `TwinDrive`: the flash model behind the engine's `Drive`: what makes a served twin possible
+//! without Python.
+
+use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
+use ssdlab_engine::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
+use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation};
+use ssdlab_time::Nanos;
+
+/// A twin in virtual time, as the engine drives it.
+pub struct TwinDrive {
+    ssd: Ssd,
+    geometry: Geometry,
+    /// Bytes of an erase block on one die.
+    erase_bytes: u64,
+}
+
+impl Device for TwinDrive {
+    fn capacity_bytes(&self) -> u64 {
+        self.ssd.capacity_bytes()
+    }
+
+    fn sector_bytes(&self) -> u64 {
+        self.ssd.sector_bytes()
+    }
+
+    fn queue_depth(&self) -> usize {
+        self.ssd.queue_depth()
+    }
+
+    fn now(&self) -> Nanos {
+        self.ssd.now()
+    }
+
+    fn announce(&mut self, op: Op, lba: Lba) {
+        self.ssd.announce(op, lba);
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
+        self.ssd.submit(request)
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
+        self.ssd.reap(wait, done)
+    }
+}
+
+impl Drive for TwinDrive {
+    fn unit_bytes(&self) -> u64 {
+        self.ssd.unit_bytes()
+    }
+
+    fn max_transfer(&self) -> u64 {
+        self.ssd.max_transfer()
+    }
+
+    fn volatile_units(&self) -> u64 {
+        self.ssd.volatile_units()
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        self.ssd.trim_reads_back() == ReadsBack::Zeros
+    }
+
+    fn is_mapped(&self, unit: u64) -> bool {
+        self.ssd.locate(unit) != UnitLocation::Unmapped
+    }
+
+    fn die_of(&self, unit: u64) -> Option<u32> {
+        match self.ssd.locate(unit) {
+            UnitLocation::Flash { die, .. } => Some(die),
+            UnitLocation::Buffer | UnitLocation::Unmapped => None,
+        }
+    }
+
+    fn erase_count_of(&self, unit: u64) -> Option<u32> {
+        match self.ssd.locate(unit) {
+            UnitLocation::Flash { block, .. } => {
+                Some(self.ssd.superblocks()[block as usize].erases)
+            }
+            UnitLocation::Buffer | UnitLocation::Unmapped => None,
+        }
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.ssd.service().read_only
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Drive> {
+        Box::new(Self { ssd: self.ssd.clone(), ..*self })
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn health(&self) -> Health {
+        let (counters, wear) = (self.ssd.counters(), self.ssd.wear());
+        Health {
+            written_bytes: counters.host_write_bytes,
+            programmed_bytes: counters.nand_writes() * counters.unit_bytes,
+            erased_bytes: counters.erases * self.erase_bytes,
+            percentage_used: wear.percentage_used,
+            spare_percent: self.ssd.service().spare_percent(),
+            mapped_units: self.ssd.mapped_units(),
+        }
+    }
+
+    fn stream_room(&self, stream: u32) -> u64 {
+        self.ssd.stream_room(stream)
+    }
+
+    fn renew_stream(&mut self, stream: u32) -> bool {
+        self.ssd.renew_stream(stream)
+    }
+
+    fn submit_timed(&mut self, request: Request) -> Completion {
+        self.ssd.submit_timed(request)
+    }
+
+    fn next_completion(&self) -> Option<Nanos> {
+        self.ssd.next_completion()
+    }
+
+    fn power_cut(&mut self) -> PowerCutLoss {
+        let cut = self.ssd.power_cut(self.ssd.now());
+        let lost = cut.lost.iter().map(|each| LostWrites { unit: each.unit, writes: each.writes });
+        PowerCutLoss { lost: lost.collect(), unanswered: cut.unanswered.len() }
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let (counters, wear, service) = (self.ssd.counters(), self.ssd.wear(), self.ssd.service());
+        vec![
+            ("host_reads", Some(counters.host_reads as f64)),
+            ("host_writes", Some(counters.host_writes as f64)),
+            ("host_trims", Some(counters.host_trims as f64)),
+            ("host_writes_lost", Some(counters.host_writes_lost as f64)),
+            ("host_write_bytes", Some(counters.host_write_bytes as f64)),
+            ("erases", Some(counters.erases as f64)),
+            ("waf", counters.waf()),
+            ("percentage_used", wear.percentage_used),
+            ("available_spare_percent", Some(service.spare_percent())),
+            ("virtual_s", Some(self.ssd.now().as_secs_f64())),
+        ]
+    }
+}
+
+impl TwinDrive {
+    /// A new twin of a profile.
+    pub fn new(profile: &Profile, seed: u64) -> Self {
+        let geometry = &profile.geometry;
+        let erase_bytes = geometry.superblock_bytes() / u64::from(geometry.dies());
+        Self { ssd: Ssd::new(profile, seed), geometry: drive_geometry(profile), erase_bytes }
+    }
+}
+
+/// The geometry of a profile that hosts can read.
+fn drive_geometry(profile: &Profile) -> Geometry {
+    let geometry = &profile.geometry;
+    Geometry {
+        stripe_bytes: u64::from(geometry.stripe_units()) * geometry.unit_bytes(),
+        superblock_bytes: geometry.superblock_bytes(),
+        streams: match profile.placement {
+            PlacementRule::Streams(count) => count,
+            _ => 0,
+        },
+        persistently_isolated: profile.collection.relocation == Relocation::Mixed,
+    }
+}

@@ -1,0 +1,273 @@
+//! A model of clients that reconnect while the power is cut, under Shuttle's scheduler.
+//!
+//! The engine, the list of connections and the cuts are the code that ships; only the transport and
+//! the threads are the model's. Each client owns a unit, writes rising numbers to it, flushes, and
+//! connects again as soon as its connection breaks. `Variant` plants the faults that an earlier
+//! server had, to show that the model would find them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use shuttle::sync::{Condvar, Mutex};
+use shuttle::{check_random, thread};
+
+use self::toy::{CAPACITY, HONEST, Toy, UNIT};
+use crate::attachments::Attachments;
+use crate::connection::Breakable;
+use crate::connections::Registration;
+use ssdlab_engine::LatencyCompensation;
+use ssdlab_engine::SendBuffer;
+use ssdlab_engine::Store;
+use ssdlab_engine::pacing::{Clock, Pace};
+use ssdlab_engine::{Command, Engine, Operation};
+use ssdlab_engine::{Epoch, PowerCutPlan};
+
+#[path = "../../server/tests/nbd/toy.rs"]
+#[allow(dead_code)]
+mod toy;
+
+/// Schedules tried of the shipped code; a planted fault needs far fewer.
+const SCHEDULES: usize = 3_000;
+const CLIENTS: u64 = 2;
+/// Connections of a client, one after the other.
+const CONNECTIONS: usize = 3;
+
+/// How the model's server behaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Variant {
+    Shipped,
+    /// A cut breaks the connections before the drive stops taking commands, and no epoch is kept.
+    BreaksBeforeClosing,
+    /// Commands are executed in whatever epoch it is.
+    IgnoresEpoch,
+    /// A connection reads its epoch once, after it is listed.
+    ReadsEpochOnce,
+    /// Each connection that sees a planned cut begin cuts the power.
+    EachCuts,
+}
+
+/// How the power is cut.
+#[derive(Clone, Copy, Debug)]
+enum Trigger {
+    Now,
+    Planned,
+}
+
+/// A connection: what the client has got of it.
+#[derive(Clone, Default)]
+struct Line(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Default)]
+struct State {
+    broken: bool,
+    ended: bool,
+    replies: Vec<Reply>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reply {
+    Read(u8),
+    Written(u8),
+    Flushed,
+}
+
+impl Breakable for Line {
+    fn break_off(&self) {
+        self.change(|state| state.broken = true);
+    }
+}
+
+impl Line {
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let (state, changed) = &*self.0;
+        change(&mut state.lock().unwrap());
+        changed.notify_all();
+    }
+
+    /// Waits until no more replies come; returns those that came.
+    fn replies(&self) -> Vec<Reply> {
+        let (state, changed) = &*self.0;
+        let mut state = state.lock().unwrap();
+        while !state.broken && !state.ended {
+            state = changed.wait(state).unwrap();
+        }
+        state.replies.clone()
+    }
+}
+
+struct Server {
+    engine: Arc<Engine>,
+    attachments: Attachments<Line>,
+    variant: Variant,
+}
+
+impl Server {
+    fn new(variant: Variant) -> Self {
+        let toy = Box::new(Toy::new(HONEST));
+        let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
+        let engine =
+            Engine::new(toy, store, Clock::start(Pace::None, LatencyCompensation::default()));
+        let engine = Arc::new(engine);
+        Self { attachments: Attachments::new(Arc::clone(&engine)), engine, variant }
+    }
+
+    fn attach(&self, line: &Line) -> Option<(Registration<Line>, Epoch)> {
+        if self.variant == Variant::ReadsEpochOnce {
+            let listed = self.attachments.connections().add(line);
+            return Some((listed, self.engine.power().epoch()?));
+        }
+        self.attachments.attach(line)
+    }
+
+    /// The epoch that a command carries.
+    fn epoch(&self, attached: Epoch) -> Option<Epoch> {
+        match self.variant {
+            Variant::Shipped | Variant::EachCuts | Variant::ReadsEpochOnce => Some(attached),
+            Variant::IgnoresEpoch | Variant::BreaksBeforeClosing => self.engine.power().epoch(),
+        }
+    }
+
+    fn power_cut(&self) {
+        if self.variant == Variant::BreaksBeforeClosing {
+            self.attachments.connections().break_off();
+            self.engine.power().begin_cut(true);
+            self.engine.power().finish_cut();
+        } else {
+            self.attachments.power_cut(true).expect("nothing else cuts the power");
+        }
+    }
+
+    fn finish_planned_cut(&self) {
+        if self.variant != Variant::EachCuts {
+            self.attachments.finish_planned_cut();
+        } else if self.engine.power().is_failing() {
+            self.attachments.connections().break_off();
+            self.engine.power().begin_cut(true);
+            self.engine.power().finish_cut();
+        }
+    }
+
+    /// Executes a connection's requests: two reads, writes of `values` and a flush after each.
+    fn serve(&self, line: &Line, unit: u64, values: &[u8]) {
+        if let Some((_listed, attached)) = self.attach(line) {
+            let cuts = self.engine.power().status().cuts;
+            let reads = [(Operation::Read, 0); 2];
+            let writes =
+                values.iter().flat_map(|value| [(Operation::Write, *value), (Operation::Flush, 0)]);
+            for (operation, value) in reads.into_iter().chain(writes) {
+                let Some(epoch) = self.epoch(attached) else { break };
+                let Some(reply) = self.execute(epoch, operation, unit, value) else { break };
+                line.change(|state| {
+                    if !state.broken {
+                        assert_eq!(cuts, self.engine.power().status().cuts, "lived through a cut");
+                        state.replies.push(reply);
+                    }
+                });
+            }
+            self.finish_planned_cut();
+        }
+        line.change(|state| state.ended = true);
+    }
+
+    fn execute(&self, epoch: Epoch, operation: Operation, unit: u64, value: u8) -> Option<Reply> {
+        let length = if operation == Operation::Flush { 0 } else { UNIT as u32 };
+        let command = Command::new(operation, unit * UNIT, length);
+        let (payload, mut got) = (vec![value; UNIT as usize], Vec::new());
+        self.engine.perform(
+            epoch,
+            &[command],
+            |_| &payload[..],
+            |_, _, read| {
+                let mut message = SendBuffer::default();
+                read(&mut message).unwrap();
+                message.send(&mut got).unwrap();
+            },
+        )?;
+        Some(match operation {
+            Operation::Read => Reply::Read(got[0]),
+            Operation::Write => Reply::Written(value),
+            _ => Reply::Flushed,
+        })
+    }
+}
+
+/// A client's life: what it may read after each reconnection.
+fn client(server: &Arc<Server>, unit: u64) {
+    let (mut issued, mut safe) = (0, 0);
+    for _ in 0..CONNECTIONS {
+        let (line, values) = (Line::default(), [issued + 1, issued + 2]);
+        issued += 2;
+        let serving = (Arc::clone(server), line.clone());
+        thread::spawn(move || serving.0.serve(&serving.1, unit, &values));
+        let (mut acknowledged, mut read) = (0, None);
+        for reply in line.replies() {
+            match reply {
+                Reply::Read(value) => {
+                    assert!(value >= safe, "{value} was read after {safe} was flushed");
+                    assert!(read.is_none_or(|before| before == value), "changed by no one");
+                    read = Some(value);
+                }
+                Reply::Written(value) => acknowledged = value,
+                Reply::Flushed => safe = safe.max(acknowledged),
+            }
+        }
+    }
+}
+
+/// One schedule: clients and a cut.
+fn run(variant: Variant, trigger: Trigger) {
+    let server = Arc::new(Server::new(variant));
+    if let Trigger::Planned = trigger {
+        server.engine.power().plan_cut(Some(PowerCutPlan {
+            after_writes: 2,
+            share: 0.5,
+            then_on: true,
+        }));
+    }
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|unit| {
+            let server = Arc::clone(&server);
+            thread::spawn(move || client(&server, unit))
+        })
+        .collect();
+    if let Trigger::Now = trigger {
+        server.power_cut();
+    }
+    for client in clients {
+        client.join().unwrap();
+    }
+    // The last connections' threads may still be about to finish a cut.
+    server.finish_planned_cut();
+    let power = server.engine.power().status();
+    assert_eq!((power.cuts, power.plan), (1, None), "one cut was asked for");
+}
+
+/// The promise that some schedule of a variant breaks.
+fn broken(variant: Variant, trigger: Trigger) -> String {
+    let tried = || check_random(move || run(variant, trigger), SCHEDULES);
+    let payload = catch_unwind(AssertUnwindSafe(tried)).expect_err("the fault is found");
+    payload.downcast_ref::<String>().cloned().unwrap_or_else(|| {
+        (*payload.downcast_ref::<&str>().expect("a panic has a message")).to_owned()
+    })
+}
+
+#[test]
+fn no_schedule_of_the_shipped_code_breaks_a_promise() {
+    check_random(|| run(Variant::Shipped, Trigger::Now), SCHEDULES);
+    check_random(|| run(Variant::Shipped, Trigger::Planned), SCHEDULES);
+}
+
+#[test]
+fn planted_faults_are_found() {
+    // Which of the promises breaks first depends on the schedules that are drawn.
+    let to_clients = ["lived through a cut", "changed by no one", "was flushed"];
+    for (variant, trigger, promises) in [
+        (Variant::BreaksBeforeClosing, Trigger::Now, &to_clients[..]),
+        (Variant::IgnoresEpoch, Trigger::Now, &to_clients[..]),
+        (Variant::ReadsEpochOnce, Trigger::Now, &to_clients[..]),
+        (Variant::EachCuts, Trigger::Planned, &["one cut was asked for"]),
+    ] {
+        let found = broken(variant, trigger);
+        assert!(promises.iter().any(|each| found.contains(each)), "{variant:?}: {found}");
+    }
+}

@@ -1,0 +1,55 @@
+//! `Notices`: lines on stderr about clients, few however many clients there are.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::Write;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use ssdlab_engine::pacing::wall_clock_now;
+
+/// Of each kind at most one line in this time.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Notice {
+    /// A host failed to authenticate.
+    Authentication,
+    /// The system has no file descriptor, or no memory for a connection.
+    Descriptors,
+    /// The system has no thread.
+    Threads,
+    /// The maximum of connections is reached.
+    TooMany,
+}
+
+/// When a line of each kind was last printed, and how many were not printed since.
+#[derive(Debug, Default)]
+pub struct Notices {
+    printed: Mutex<BTreeMap<Notice, (Instant, u64)>>,
+}
+
+impl Notices {
+    /// Prints a line, unless one of this kind was printed a moment ago.
+    pub fn tell(&self, notice: Notice, what: impl Display) {
+        let now = wall_clock_now();
+        let mut printed = self.printed.lock().expect("no panic while locked");
+        let omitted = match printed.get_mut(&notice) {
+            Some((last, omitted)) if now.saturating_duration_since(*last) < PERIOD => {
+                *omitted += 1;
+                return;
+            }
+            last => last.map_or(0, |(_, omitted)| *omitted),
+        };
+        printed.insert(notice, (now, 0));
+        drop(printed);
+        let omitted = if omitted > 0 {
+            format!(" ({omitted} more since the last line)")
+        } else {
+            String::new()
+        };
+        // Where stderr is closed there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "ssdlab serve: {what}{omitted}");
+    }
+}
