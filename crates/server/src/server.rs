@@ -254,21 +254,27 @@ impl Shared {
     fn answer(self: &Arc<Self>, request: control::ControlRequest) -> Answer {
         match control::handle(&self.state, request) {
             Outcome::Answered(answer) => answer,
-            Outcome::Action(Action::CutPowerLater(cut)) => match self.cut_power_later(cut) {
+            Outcome::Action(action) => self.act(action),
+        }
+    }
+
+    fn act(self: &Arc<Self>, action: Action) -> Answer {
+        match action {
+            Action::CutPowerLater(cut) => match self.cut_power_later(cut) {
                 Ok(()) => Ok(cut.planned()),
                 Err(error) => Err(format!("no cut is planned: cannot start a thread: {error}")),
             },
-            Outcome::Action(Action::ServeClone(NewClone { engine, socket, loss })) => {
+            Action::ServeClone(NewClone { engine, socket, loss }) => {
                 match self.serve_clone(*engine, &socket) {
                     Ok(control) => Ok(control::served(&socket, &control, loss.as_ref())),
                     Err(error) => control::refusal(&socket, &error),
                 }
             }
-            Outcome::Action(Action::EndClone(socket)) => {
+            Action::EndClone(socket) => {
                 let ended = self.clones().remove(&socket);
                 control::ended(&socket, ended.is_some())
             }
-            Outcome::Action(Action::ListClones) => {
+            Action::ListClones => {
                 let sockets: Vec<PathBuf> = self.clones().keys().cloned().collect();
                 Ok(control::list(&self.state, &sockets))
             }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::{check_random, thread};
 
-use self::toy::{CAPACITY, HONEST, Toy, UNIT};
 use crate::attachments::Attachments;
 use crate::connection::Disconnect;
 use crate::connections::Registration;
@@ -21,10 +20,7 @@ use ssdlab_engine::Store;
 use ssdlab_engine::pacing::{Clock, Pace};
 use ssdlab_engine::{Command, Engine, Operation};
 use ssdlab_engine::{Epoch, PowerCutPlan};
-
-#[path = "../../server/tests/nbd/toy.rs"]
-#[allow(dead_code)]
-mod toy;
+use ssdlab_testing::{CAPACITY, FakeDrive, UNIT};
 
 /// Schedules tried of the shipped code; a planted fault needs far fewer.
 const SCHEDULES: usize = 3_000;
@@ -103,7 +99,7 @@ struct Server {
 
 impl Server {
     fn new(variant: Variant) -> Self {
-        let toy = Box::new(Toy::new(HONEST));
+        let toy = Box::new(FakeDrive::default());
         let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
         let engine =
             Engine::new(toy, store, Clock::start(Pace::None, LatencyCompensation::default()));
@@ -191,7 +187,7 @@ impl Server {
     }
 }
 
-/// A client's life: what it may read after each reconnection.
+/// A client's endurance_writes: what it may read after each reconnection.
 fn client(server: &Arc<Server>, unit: u64) {
     let (mut issued, mut safe) = (0, 0);
     for _ in 0..CONNECTIONS {

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use ssdlab_nvme::{Controller, HostData, Identity, Kind, Outcome, Status, Submission, Subsystem};
 
-use super::host::{CC, CC_ENABLE};
 use crate::harness::Setup;
+use ssdlab_testing::nvme::{CC, CC_ENABLE, Entry, IDENTIFY, u32_at};
 
 const SQE_BYTES: usize = 64;
 const ADDRESS: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 4420);
-const IDENTIFY: u8 = 6;
 const IDENTIFY_BYTES: usize = 4096;
 /// Bits of the byte before an entry: submit it to the I/O queue; use it to set and get properties.
 const IO: u8 = 1;
@@ -66,7 +65,7 @@ fn submit<'a>(
     mut entry: [u8; SQE_BYTES],
     rest: &'a [u8],
 ) -> &'a [u8] {
-    let room = u32::from_le_bytes([entry[32], entry[33], entry[34], entry[35]]) as usize;
+    let room = u32_at(&entry, 32) as usize;
     let sends = entry[0] & 3 == 1;
     // A transport would wait for the rest of the data.
     let (sent, after) = rest.split_at(if sends { room.min(rest.len()) } else { 0 });
@@ -91,10 +90,9 @@ fn check_alive(controller: &Controller) {
     for value in [0, CC_ENABLE] {
         controller.set_property(CC, value).expect("the controller can be reset");
     }
-    let mut entry = [0; SQE_BYTES];
-    (entry[0], entry[40]) = (IDENTIFY, 1);
+    let entry = Entry::new(IDENTIFY).cdw(10, 1);
     let mut data = Memory { room: IDENTIFY_BYTES, sent: &[], received: 0 };
-    let outcome = controller.admin(&Submission::new(entry), &mut data).expect("the power is on");
+    let outcome = controller.admin(&Submission::new(entry.0), &mut data).expect("the power is on");
     let Outcome::Ended(completion) = outcome else { panic!("Identify does not complete") };
     assert!(completion.status == Status::SUCCESS && data.received == IDENTIFY_BYTES);
 }

@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use ssdlab_engine::Health;
 use ssdlab_nvme::{Completion, Controller};
 
-use crate::entry::{
+use crate::mutations;
+use crate::queue::{CC, Memory, admin, controller, discovery_controller, io};
+use ssdlab_testing::DriveOptions;
+use ssdlab_testing::nvme::{
     ASYNC_EVENT_REQUEST, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_FEATURES,
     GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND, KEEP_ALIVE,
     NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES, VERIFY, WRITE,
     WRITE_ZEROES,
 };
-use crate::mutations;
-use crate::queue::{CC, Memory, admin, controller, discovery_controller, io};
-use crate::toy::{HONEST, Manner};
 
 const ALL_NAMESPACES: u32 = u32::MAX;
 /// Log page identifier.
@@ -266,16 +266,21 @@ fn worn(percentage_used: f64, spare_percent: f64) -> Health {
 }
 
 fn all_sections() -> String {
-    let plain = HONEST;
-    let streams = Manner {
+    let plain = DriveOptions::default();
+    let streams = DriveOptions {
         streams: 4,
-        protected: true,
+        power_loss_protection: true,
         max_transfer: 64 << 10,
         health: worn(12.9, 87.3),
-        ..HONEST
+        ..DriveOptions::default()
     };
-    let at_its_end =
-        Manner { streams: 3, trims_to_zeros: false, life: 12, health: worn(1e3, 7.0), ..HONEST };
+    let at_its_end = DriveOptions {
+        streams: 3,
+        trims_to_zeros: false,
+        endurance_writes: 12,
+        health: worn(1e3, 7.0),
+        ..DriveOptions::default()
+    };
     let mut sections = String::new();
     for (name, toy) in [("plain", plain), ("streams", streams), ("at its end", at_its_end)] {
         sections += &section(name, |transcript| {

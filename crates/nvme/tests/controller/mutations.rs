@@ -3,14 +3,14 @@
 use ssdlab_nvme::{Completion, Controller};
 use ssdlab_time::Random;
 
-use crate::entry::{
+use crate::queue::{CC, ENABLE, Memory, admin, controller, io};
+use ssdlab_testing::nvme::{
     ABORT, ASYNC_EVENT_REQUEST, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FLUSH, FORMAT_NVM,
     GET_FEATURES, GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE,
     IO_MANAGEMENT_SEND, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES,
     VERIFY, WRITE, WRITE_ZEROES,
 };
-use crate::queue::{CC, ENABLE, Memory, admin, controller, io};
-use crate::toy::{CAPACITY, HONEST, Manner};
+use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const MUTATIONS: u64 = 100_000;
 
@@ -110,7 +110,7 @@ pub fn run(
 
 #[test]
 fn a_hundred_thousand_mutated_commands_complete_and_the_drive_still_works() {
-    let controller = controller(Manner { streams: 4, ..HONEST });
+    let controller = controller(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut succeeded, mut refused) = (0, 0);
     run(&controller, MUTATIONS, |_, _, completion| {
         if let Some(completion) = completion {
@@ -134,7 +134,7 @@ fn a_hundred_thousand_mutated_commands_complete_and_the_drive_still_works() {
 #[test]
 fn a_write_or_compare_with_less_data_than_its_blocks_is_refused() {
     const DATA_SGL_LENGTH_INVALID: u16 = 0x0f;
-    let controller = controller(HONEST);
+    let controller = controller(DriveOptions::default());
     for opcode in [WRITE, COMPARE] {
         let mut data = Memory { length: 4096, ..Memory::with(vec![1; 512]) };
         let completion = io(&controller, Entry::on(opcode, 0, 8), &mut data);

@@ -9,8 +9,8 @@ use ssdlab_nvme::{
     Completion, Controller, HostData, Identity, Kind, Outcome, Submission, Subsystem,
 };
 
-use crate::entry::Entry;
-use crate::toy::{CAPACITY, Manner, Toy, UNIT};
+use ssdlab_testing::nvme::Entry;
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 /// The property CC, and the value that enables a controller.
 pub const CC: u32 = 0x14;
@@ -51,17 +51,17 @@ impl HostData for Memory {
 }
 
 /// An enabled controller of a toy drive.
-pub fn controller(toy: Manner) -> Controller {
+pub fn controller(toy: DriveOptions) -> Controller {
     of_type(toy, Kind::Drive, None)
 }
 
 /// An enabled discovery controller.
 pub fn discovery_controller(port: Option<SocketAddr>) -> Controller {
-    of_type(crate::toy::HONEST, Kind::Discovery, port)
+    of_type(ssdlab_testing::DriveOptions::default(), Kind::Discovery, port)
 }
 
-fn of_type(toy: Manner, kind: Kind, port: Option<SocketAddr>) -> Controller {
-    let toy = Toy::new(toy);
+fn of_type(toy: DriveOptions, kind: Kind, port: Option<SocketAddr>) -> Controller {
+    let toy = FakeDrive::new(toy);
     let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
     let clock = Clock::start(Pace::None, LatencyCompensation::default());
     let engine = Engine::new(Box::new(toy), store, clock);
