@@ -16,7 +16,7 @@ use ssdlab_wire::ReceiveBuffer;
 
 /// Bytes of data of an option; longer options are refused.
 const OPTION_BYTES_MAX: u32 = 64 << 10;
-/// Options that a client may send before it chooses the export.
+/// Maximum number of options before a client chooses the export.
 const OPTIONS_MAX: usize = 1000;
 
 /// The options that a client has negotiated.
@@ -38,8 +38,7 @@ pub enum Outcome {
     Aborted,
 }
 
-/// Sends the server's handshake flags and receives the client's; returns whether that has
-/// `NBD_FLAG_C_NO_ZEROES`.
+/// Exchanges handshake flags; returns whether the client's include `NBD_FLAG_C_NO_ZEROES`.
 pub fn exchange_flags<R: Read, W: Write>(
     input: &mut ReceiveBuffer<R>,
     output: &mut W,
@@ -89,7 +88,7 @@ pub fn negotiate<R: Read, W: Write>(
     Err(invalid("the client sent too many options"))
 }
 
-/// What follows an option.
+/// What the server does after an option.
 enum Next {
     Option,
     Transmission,
@@ -269,13 +268,13 @@ impl Negotiation<'_> {
     }
 }
 
-/// A name with its length before it, and what follows.
+/// Splits off a name, which follows its length.
 fn name_and_rest(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-/// An export's name and queries of contexts.
+/// The export name and the queries of `NBD_OPT_SET_META_CONTEXT`.
 fn parse_queries(bytes: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let (name, rest) = name_and_rest(bytes)?;
     let (count, mut rest) = rest.split_first_chunk::<4>()?;

@@ -141,7 +141,7 @@ impl Server {
         }
     }
 
-    /// Executes a connection's requests: two reads, writes of `values` and a flush after each.
+    /// Serves a connection: two reads, then writes of `values` with a flush after each.
     fn serve(&self, line: &Line, unit: u64, values: &[u8]) {
         if let Some((_registration, attached)) = self.attach(line) {
             let cuts = self.engine.power().status().cuts;
