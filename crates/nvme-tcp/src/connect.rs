@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::proof::Proof;
 use super::target::{Attached, Place, Target};
 use ssdlab_engine::Epoch;
-use ssdlab_nvme::{Completion, Controller, DISCOVERY, Kind, Status, Submission};
+use ssdlab_nvme::{Completion, Controller, ControllerType, DISCOVERY_NQN, Sqe, Status};
 use ssdlab_wire::Connection;
 
 /// Types of Fabrics command.
@@ -71,7 +71,7 @@ impl Queue {
 /// A field that is wrong: where it stands in the command, or in its data.
 fn wrong(at: u32, in_data: bool) -> Completion {
     let result = u64::from(at) | u64::from(in_data) << 16;
-    Completion { result, status: Status::CONNECT_PARAMETER }
+    Completion { result, status: Status::CONNECT_INVALID_PARAMETERS }
 }
 
 /// What a host that connects says.
@@ -87,26 +87,26 @@ struct FaultSpec<'a> {
 }
 
 impl<'a> FaultSpec<'a> {
-    fn parse(submission: &Submission, data: &'a [u8]) -> Result<Self, Completion> {
-        if submission.fabrics_type() != CONNECT {
-            return Err(Status::SEQUENCE.into());
+    fn parse(submission: &Sqe, data: &'a [u8]) -> Result<Self, Completion> {
+        if submission.fctype() != CONNECT {
+            return Err(Status::COMMAND_SEQUENCE_ERROR.into());
         }
-        if submission.word(10) & 0xffff != 0 {
-            return Err(Status::CONNECT_FORMAT.into());
+        if submission.cdw(10) & 0xffff != 0 {
+            return Err(Status::CONNECT_INCOMPATIBLE_FORMAT.into());
         }
         if data.len() < CONNECT_BYTES {
-            return Err(Status::DATA_LENGTH.into());
+            return Err(Status::DATA_SGL_LENGTH_INVALID.into());
         }
         let name = |from: usize| {
             let field = &data[from..from + 256];
             field.split(|byte| *byte == 0).next().unwrap_or(field)
         };
         Ok(Self {
-            queue: (submission.word(10) >> 16) as u16,
+            queue: (submission.cdw(10) >> 16) as u16,
             // One less is said.
-            entries: (submission.word(11) as u16).saturating_add(1),
-            attributes: (submission.word(11) >> 16) as u8,
-            patience: Duration::from_millis(submission.word(12).into()),
+            entries: (submission.cdw(11) as u16).saturating_add(1),
+            attributes: (submission.cdw(11) >> 16) as u8,
+            patience: Duration::from_millis(submission.cdw(12).into()),
             host: data[..16].try_into().expect("sixteen bytes"),
             controller: u16::from_le_bytes([data[16], data[17]]),
             subsystem: name(256),
@@ -119,16 +119,16 @@ impl Target {
     /// Makes a connection a queue, as a host wishes; how the command ended else.
     pub fn connect(
         &self,
-        submission: &Submission,
+        submission: &Sqe,
         data: &[u8],
         link: &Connection,
         epoch: Epoch,
     ) -> Result<Queue, Completion> {
         let wish = FaultSpec::parse(submission, data)?;
-        let kind = if wish.subsystem == DISCOVERY.as_bytes() {
-            Kind::Discovery
-        } else if wish.subsystem == self.subsystem.identity.name.as_bytes() {
-            Kind::Drive
+        let kind = if wish.subsystem == DISCOVERY_NQN.as_bytes() {
+            ControllerType::Discovery
+        } else if wish.subsystem == self.subsystem.identity.subnqn.as_bytes() {
+            ControllerType::Io
         } else {
             return Err(wrong(256, true));
         };
@@ -141,7 +141,7 @@ impl Target {
             self.of_io_queue(kind, &wish, epoch)?
         };
         // Where the drive is everybody may ask.
-        let has_to_prove = self.secret.is_some() && kind == Kind::Drive;
+        let has_to_prove = self.secret.is_some() && kind == ControllerType::Io;
         let mut queue = Queue {
             number: wish.queue,
             attached,
@@ -162,7 +162,7 @@ impl Target {
 
     fn new_controller(
         &self,
-        kind: Kind,
+        kind: ControllerType,
         wish: &FaultSpec<'_>,
         link: &Connection,
         epoch: Epoch,
@@ -179,21 +179,23 @@ impl Target {
     /// The controller of an I/O queue, whose place is free.
     fn of_io_queue(
         &self,
-        kind: Kind,
+        kind: ControllerType,
         wish: &FaultSpec<'_>,
         epoch: Epoch,
     ) -> Result<Arc<Attached>, Completion> {
         // A controller of an epoch that is over is about to be removed.
         let attached = self.get(wish.controller).filter(|is| is.controller.epoch == epoch);
         let attached = attached.ok_or(wrong(16, true))?;
-        if kind == Kind::Discovery || attached.controller.kind == Kind::Discovery {
+        if kind == ControllerType::Discovery
+            || attached.controller.cntrltype == ControllerType::Discovery
+        {
             return Err(wrong(42, false));
         }
-        if attached.controller.host != wish.host {
+        if attached.controller.hostid != wish.host {
             return Err(wrong(0, true));
         }
         if !attached.controller.is_ready() {
-            return Err(Status::SEQUENCE.into());
+            return Err(Status::COMMAND_SEQUENCE_ERROR.into());
         }
         if wish.queue > QUEUES_MAX || attached.has_queue(wish.queue) {
             return Err(wrong(42, false));
@@ -204,26 +206,26 @@ impl Target {
 
 impl Queue {
     /// Does a Fabrics command of a connected queue.
-    pub fn fabrics(&self, submission: &Submission) -> Completion {
+    pub fn fabrics(&self, submission: &Sqe) -> Completion {
         let controller = &self.attached.controller;
-        let (offset, wide) = (submission.word(11), submission.word(10) & 7 == 1);
-        let done = match submission.fabrics_type() {
-            _ if self.number != 0 => Err(Status::SEQUENCE),
+        let (offset, wide) = (submission.cdw(11), submission.cdw(10) & 7 == 1);
+        let done = match submission.fctype() {
+            _ if self.number != 0 => Err(Status::COMMAND_SEQUENCE_ERROR),
             GET_PROPERTY => match controller.property(offset) {
                 // Only the capabilities have eight bytes.
                 Some(value) if wide == (offset == 0) => {
-                    Ok(Completion { result: value, ..Completion::DONE })
+                    Ok(Completion { result: value, ..Completion::SUCCESS })
                 }
                 _ => Err(Status::INVALID_FIELD),
             },
             SET_PROPERTY if wide => Err(Status::INVALID_FIELD),
-            SET_PROPERTY => controller.set_property(offset, submission.long(12)).map(|is_reset| {
+            SET_PROPERTY => controller.set_property(offset, submission.cdw64(12)).map(|is_reset| {
                 if is_reset {
                     self.attached.break_off();
                 }
-                Completion::DONE
+                Completion::SUCCESS
             }),
-            CONNECT => Err(Status::SEQUENCE),
+            CONNECT => Err(Status::COMMAND_SEQUENCE_ERROR),
             _ => Err(Status::INVALID_FIELD),
         };
         done.unwrap_or_else(Completion::from)

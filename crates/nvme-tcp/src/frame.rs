@@ -6,6 +6,7 @@ use super::pdu::{
 };
 use ssdlab_engine::SendBuffer;
 use ssdlab_nvme::Completion;
+use zerocopy::IntoBytes;
 
 /// What both sides agreed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,11 +21,7 @@ impl Frame {
     /// A response; `head` is how far its submission queue was read.
     pub fn response(&self, out: &mut Vec<u8>, head: u16, id: u16, completion: Completion) {
         let from = self.begin(out, RESPONSE, 0, 0);
-        out.extend(completion.result.to_le_bytes());
-        out.extend(head.to_le_bytes());
-        out.extend([0, 0]);
-        out.extend(id.to_le_bytes());
-        out.extend(completion.status.field().to_le_bytes());
+        out.extend(completion.cqe(head, id).as_bytes());
         self.end_header(out, from);
     }
 

@@ -10,7 +10,7 @@ use super::pdu::{
     long, short,
 };
 use ssdlab_engine::failpoints::{self, Point};
-use ssdlab_nvme::{Direction, Submission};
+use ssdlab_nvme::{Direction, Sqe};
 use ssdlab_wire::{BusyPoll, ReceiveBuffer};
 use ssdlab_wire::{Deadline, Payload};
 
@@ -30,9 +30,9 @@ pub enum Data {
 /// What has come in.
 pub enum Unit {
     /// A command, with the data that came with it.
-    Command(Submission, Data),
+    Command(Sqe, Data),
     /// A command whose data was asked for, and is there.
-    Complete(Submission, Data),
+    Complete(Sqe, Data),
     /// A part of such data.
     Part,
     /// The host ends the connection.
@@ -41,7 +41,7 @@ pub enum Unit {
 
 /// A command whose data was asked for.
 struct Pending {
-    submission: Submission,
+    submission: Sqe,
     bytes: Vec<u8>,
     length: usize,
     is_broken: bool,
@@ -53,7 +53,7 @@ pub struct Units {
     pub frame: Frame,
     pending: BTreeMap<u16, Pending>,
     /// Commands whose data is asked for when enough of the others' is there.
-    deferred: VecDeque<Submission>,
+    deferred: VecDeque<Sqe>,
     memory: Payload,
     /// By when the next data has to be there.
     deadline: Option<Deadline>,
@@ -142,7 +142,7 @@ impl Units {
         match common.kind {
             COMMAND => {
                 let submission = bytes[COMMON_BYTES..COMMAND_BYTES].try_into();
-                let submission = Submission::new(submission.expect("so many bytes"));
+                let submission = Sqe::new(submission.expect("so many bytes"));
                 let place = self.input.take(common.whole);
                 let data =
                     if is_broken { Data::Broken } else { Data::Here(place + data_at, length) };
@@ -160,7 +160,7 @@ impl Units {
         let (id, tag) = (short(bytes, 8), short(bytes, 10));
         let (offset, length) = (long(bytes, 12) as usize, long(bytes, 16) as usize);
         let (data_at, here) = common.data();
-        let pending = self.pending.get_mut(&tag).filter(|pending| pending.submission.id() == id);
+        let pending = self.pending.get_mut(&tag).filter(|pending| pending.submission.cid() == id);
         let pending = pending.ok_or(Reason::Header(10))?;
         if length != here || length == 0 {
             return Err(Reason::Header(16));
@@ -200,7 +200,7 @@ impl Units {
 
     /// Whether a command waits for its data under this id.
     pub fn is_pending(&self, id: u16) -> bool {
-        let is_deferred = self.deferred.iter().any(|submission| submission.id() == id);
+        let is_deferred = self.deferred.iter().any(|submission| submission.cid() == id);
         is_deferred || self.pending.contains_key(&id)
     }
 
@@ -210,22 +210,22 @@ impl Units {
     }
 
     /// Notes that a command's data is to be asked for.
-    pub fn defer(&mut self, submission: Submission) {
+    pub fn defer(&mut self, submission: Sqe) {
         self.deferred.push_back(submission);
     }
 
     /// Asks for the data of commands, as much at a time as there may be.
     pub fn ask_for_data(&mut self, out: &mut Vec<u8>) {
         while let Some(submission) = self.deferred.front() {
-            let length = submission.data_bytes() as usize;
+            let length = submission.sgl_length() as usize;
             let asked: usize = self.pending.values().map(|pending| pending.length).sum();
             if asked > 0 && asked + length > ASKED_MAX {
                 return;
             }
             let submission = self.deferred.pop_front().expect("there is one");
-            self.frame.ready(out, submission.id(), submission.data_bytes());
+            self.frame.ready(out, submission.cid(), submission.sgl_length());
             let pending = Pending { submission, bytes: Vec::new(), length, is_broken: false };
-            self.pending.insert(submission.id(), pending);
+            self.pending.insert(submission.cid(), pending);
             self.deadline.get_or_insert_with(|| self.memory.deadline());
         }
     }
@@ -250,25 +250,27 @@ impl Units {
 ///
 /// # Errors
 /// The descriptor is none that is known here, or points beyond what came.
-pub fn located(submission: &Submission, came: Data) -> Result<(Data, Coming), ssdlab_nvme::Status> {
+pub fn located(submission: &Sqe, came: Data) -> Result<(Data, Coming), ssdlab_nvme::Status> {
     use ssdlab_nvme::Status;
-    let length = submission.data_bytes() as usize;
+    let length = submission.sgl_length() as usize;
     let (place, there) = match came {
         Data::Here(place, there) => (place, there),
         other => return Ok((other, Coming::Now)),
     };
-    let sends = submission.direction() == Direction::Sent && length > 0;
-    match submission.data_kind() {
+    let sends = submission.direction() == Direction::HostToController && length > 0;
+    match submission.sgl_identifier() {
         IN_CAPSULE if sends => {
-            let from = submission.data_address();
+            let from = submission.sgl_address();
             let fits = from.checked_add(length as u64).is_some_and(|end| end <= there as u64);
             let here = Data::Here(place + if fits { from as usize } else { 0 }, length);
-            if fits { Ok((here, Coming::Now)) } else { Err(Status::DATA_OFFSET) }
+            if fits { Ok((here, Coming::Now)) } else { Err(Status::SGL_OFFSET_INVALID) }
         }
         BY_TRANSPORT if sends => Ok((Data::None, Coming::OnDemand)),
-        _ if sends => Err(Status::DATA_KIND),
+        _ if sends => Err(Status::SGL_DESCRIPTOR_TYPE_INVALID),
         BY_TRANSPORT => Ok((Data::None, Coming::Now)),
-        _ if length > 0 && submission.direction() == Direction::Received => Err(Status::DATA_KIND),
+        _ if length > 0 && submission.direction() == Direction::ControllerToHost => {
+            Err(Status::SGL_DESCRIPTOR_TYPE_INVALID)
+        }
         _ => Ok((Data::None, Coming::Now)),
     }
 }

@@ -8,7 +8,8 @@ use super::proof::Heard;
 use super::reply::Exchange;
 use super::session::{Asked, Session};
 use ssdlab_engine::{Command, Operation};
-use ssdlab_nvme::{Completion, FABRICS, Outcome, Status, Submission};
+use ssdlab_nvme::opcode::FABRICS;
+use ssdlab_nvme::{Completion, Outcome, Sqe, Status};
 
 /// Types of Fabrics command: Authentication Send and Receive.
 const PROOF_SENT: u8 = 0x05;
@@ -53,11 +54,11 @@ impl Session<'_> {
             |which| &units.bytes(&for_drive[which].0.data)[..commands[which].length as usize],
             |which, taken, read| {
                 let submission = &for_drive[which].0.submission;
-                let about = (submission.id(), commands[which].length);
+                let about = (submission.cid(), commands[which].length);
                 replies.add(taken.due, |out| {
                     let status = manner.read(out, about, read);
                     if !status.is_success() {
-                        subsystem.note_failed(number, submission, status);
+                        subsystem.record_error(number, submission, status);
                     }
                 });
             },
@@ -72,7 +73,7 @@ impl Session<'_> {
                 (_, Some(command)) => {
                     let Some(taken) = taken.next() else { break };
                     let ended =
-                        taken.ended.map_err(|errno| Status::of_errno(errno, command.operation));
+                        taken.ended.map_err(|errno| Status::from_errno(errno, command.operation));
                     if ended.is_ok() && command.operation == Operation::Read {
                         answered += 1;
                         continue;
@@ -82,9 +83,9 @@ impl Session<'_> {
             };
             answered += 1;
             if !status.is_success() {
-                subsystem.note_failed(number, &asked.submission, status);
+                subsystem.record_error(number, &asked.submission, status);
             }
-            let id = asked.submission.id();
+            let id = asked.submission.cid();
             self.replies.add(due, |out| manner.response(out, id, status.into()));
         }
         let is_all = answered == run.len();
@@ -98,7 +99,7 @@ impl Session<'_> {
     /// Does a command that is no single one of the drive's.
     fn do_alone(&mut self, asked: &Asked) -> io::Result<()> {
         let submission = &asked.submission;
-        let id = submission.id();
+        let id = submission.cid();
         let sent = self.units.bytes(&asked.data);
         let Some(queue) = &self.queue else {
             self.connect(asked);
@@ -118,8 +119,8 @@ impl Session<'_> {
             controller.io(queue.number, submission, &mut exchange)
         } else {
             match controller.admin(submission, &mut exchange) {
-                Some(Outcome::Waits) => return Ok(()),
-                Some(Outcome::Ended(completion)) => Some((completion, None)),
+                Some(Outcome::Outstanding) => return Ok(()),
+                Some(Outcome::Completed(completion)) => Some((completion, None)),
                 None => None,
             }
         };
@@ -135,13 +136,13 @@ impl Session<'_> {
     /// ask for the reason, soon and once; an error where it does anything else.
     fn prove(&mut self, asked: &Asked) -> io::Result<()> {
         let submission = &asked.submission;
-        let (id, room) = (submission.id(), asked.room());
-        let is_sent = submission.fabrics_type() == PROOF_SENT;
+        let (id, room) = (submission.cid(), asked.room());
+        let is_sent = submission.fctype() == PROOF_SENT;
         if self.has_failed && is_sent {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let fits = submission.word(10) == SECURITY
-            && submission.word(11) as usize == room
+        let fits = submission.cdw(10) == SECURITY
+            && submission.cdw(11) as usize == room
             && (is_sent || PROOF_ROOM.contains(&room));
         let proof = self.queue.as_mut().and_then(|queue| queue.proof.as_mut());
         let (Some(proof), Some(secret)) = (proof.filter(|_| fits), &self.target.secret) else {
@@ -149,19 +150,19 @@ impl Session<'_> {
             return Ok(());
         };
         if is_sent {
-            let drive = self.target.subsystem.identity.name.as_bytes();
+            let drive = self.target.subsystem.identity.subnqn.as_bytes();
             let heard = proof.hear(self.units.bytes(&asked.data), secret, drive);
-            self.respond(id, Completion::DONE);
+            self.respond(id, Completion::SUCCESS);
             return self.judge(heard);
         }
         let Some((mut message, is_last)) = proof.tell() else {
-            self.respond(id, Status::SEQUENCE.into());
+            self.respond(id, Status::COMMAND_SEQUENCE_ERROR.into());
             return Ok(());
         };
         self.leaving |= is_last;
         message.resize(room, 0);
         let manner = self.manner();
-        manner.given(self.replies.now(), id, &message, Completion::DONE);
+        manner.given(self.replies.now(), id, &message, Completion::SUCCESS);
         Ok(())
     }
 
@@ -190,12 +191,12 @@ impl Session<'_> {
 }
 
 /// Whether a host asks what became of its proof.
-pub fn asks_for_proof(submission: &Submission) -> bool {
-    submission.opcode() == FABRICS && submission.fabrics_type() == PROOF_RECEIVED
+pub fn asks_for_proof(submission: &Sqe) -> bool {
+    submission.opcode() == FABRICS && submission.fctype() == PROOF_RECEIVED
 }
 
 /// Whether a command is of a host that proves that it may have its queue.
-pub fn proves(submission: &Submission) -> bool {
-    let is_part = [PROOF_SENT, PROOF_RECEIVED].contains(&submission.fabrics_type());
+pub fn proves(submission: &Sqe) -> bool {
+    let is_part = [PROOF_SENT, PROOF_RECEIVED].contains(&submission.fctype());
     submission.opcode() == FABRICS && is_part
 }

@@ -11,7 +11,8 @@ use super::session::{Asked, Session};
 use ssdlab_engine::Operation;
 use ssdlab_engine::pacing::wall;
 use ssdlab_engine::wait::wait_precisely;
-use ssdlab_nvme::{FABRICS, Plan, Status, Submission, View};
+use ssdlab_nvme::opcode::FABRICS;
+use ssdlab_nvme::{Plan, Sqe, Status, View};
 
 /// Commands that are done together, if a host has sent so many.
 const BATCH: usize = 256;
@@ -112,42 +113,36 @@ impl Session<'_> {
 
     /// When there is something to do even if the host sends nothing.
     fn wakes(&self, now: Instant) -> Option<Instant> {
-        let looks = self
-            .queue
-            .as_ref()
-            .is_some_and(|queue| queue.number == 0 && queue.attached.controller.awaits_event());
+        let looks = self.queue.as_ref().is_some_and(|queue| {
+            queue.number == 0 && queue.attached.controller.has_event_requests()
+        });
         self.replies.next_due().into_iter().chain(looks.then_some(now + LOOK)).min()
     }
 
     /// Takes a command in, or asks for its data; returns with how many bytes it will be answered.
-    fn command(
-        &mut self,
-        submission: Submission,
-        came: Data,
-        view: Option<&View>,
-    ) -> io::Result<usize> {
+    fn command(&mut self, submission: Sqe, came: Data, view: Option<&View>) -> io::Result<usize> {
         if let Some(queue) = &mut self.queue {
             queue.advance();
         }
         if self.has_failed && !asks_for_proof(&submission) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let id = submission.id();
+        let id = submission.cid();
         if self.units.is_pending(id) {
-            self.respond(id, Status::ID_CONFLICT.into());
+            self.respond(id, Status::COMMAND_ID_CONFLICT.into());
             return Ok(0);
         }
         if self.queue.as_ref().is_some_and(|queue| !queue.is_open()) && !proves(&submission) {
-            self.respond(id, Status::PROOF_REQUIRED.into());
+            self.respond(id, Status::AUTHENTICATION_REQUIRED.into());
             return Ok(0);
         }
         let is_admin = self.queue.as_ref().is_none_or(|queue| queue.number == 0);
         let checked = match view {
-            Some(view) => view.check_transfer(is_admin, &submission),
-            None => self.target.subsystem.view().check_transfer(is_admin, &submission),
+            Some(view) => view.check_mdts(is_admin, &submission),
+            None => self.target.subsystem.view().check_mdts(is_admin, &submission),
         };
         let is_proof = proves(&submission);
-        if checked.is_err() || is_proof && submission.data_bytes() > PROOF_SENT_MAX {
+        if checked.is_err() || is_proof && submission.sgl_length() > PROOF_SENT_MAX {
             self.respond(id, Status::INVALID_FIELD.into());
             return Ok(0);
         }
@@ -171,16 +166,16 @@ impl Session<'_> {
     }
 
     /// Adds a command whose data is there to those that are to be done.
-    fn ask(&mut self, submission: Submission, data: Data, view: Option<&View>) {
-        let id = submission.id();
+    fn ask(&mut self, submission: Sqe, data: Data, view: Option<&View>) {
+        let id = submission.cid();
         if data == Data::Broken {
-            self.respond(id, Status::BROKEN_DATA.into());
+            self.respond(id, Status::TRANSIENT_TRANSPORT_ERROR.into());
             return;
         }
         let is_io = self.queue.as_ref().is_some_and(|queue| queue.number > 0);
         let plan = match (&self.queue, view) {
             (Some(queue), Some(view)) if is_io && submission.opcode() != FABRICS => {
-                let room = submission.data_bytes() as usize;
+                let room = submission.sgl_length() as usize;
                 queue.attached.controller.plan(view, &submission, room)
             }
             _ => Ok(Plan::Steps),

@@ -23,15 +23,15 @@ pub struct Exchange<'a> {
 }
 
 impl HostData for Exchange<'_> {
-    fn room(&self) -> usize {
+    fn length(&self) -> usize {
         self.room
     }
 
-    fn sent(&self) -> &[u8] {
+    fn payload(&self) -> &[u8] {
         self.sent
     }
 
-    fn give(&mut self, bytes: &[u8]) {
+    fn send(&mut self, bytes: &[u8]) {
         assert!(self.given.len() + bytes.len() <= self.room, "more than the host has room for");
         self.given.extend(bytes);
     }
@@ -54,14 +54,14 @@ impl Manner {
         self.frame.data_head(out.bytes(), id, length, self.data_ends);
         let data = out.end();
         if let Err(errno) = read(out) {
-            let status = Status::of_errno(errno, Operation::Read);
+            let status = Status::from_errno(errno, Operation::Read);
             out.take_back(begin);
             self.response(out, id, status.into());
             return status;
         }
         self.frame.data_end(out, data);
         if !self.data_ends {
-            self.response(out, id, Completion::DONE);
+            self.response(out, id, Completion::SUCCESS);
         }
         Status::SUCCESS
     }
@@ -72,7 +72,7 @@ impl Manner {
             self.response(out, id, completion);
             return;
         }
-        let ends = self.data_ends && completion == Completion::DONE;
+        let ends = self.data_ends && completion == Completion::SUCCESS;
         self.frame.data_head(out.bytes(), id, given.len() as u32, ends);
         let data = out.end();
         out.bytes().extend(given);

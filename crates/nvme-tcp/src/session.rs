@@ -13,7 +13,8 @@ use super::target::Target;
 use ssdlab_engine::Epoch;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, Engine};
-use ssdlab_nvme::{Completion, FABRICS, Plan, Status, Submission};
+use ssdlab_nvme::opcode::FABRICS;
+use ssdlab_nvme::{Completion, Plan, Sqe, Status};
 use ssdlab_wire::Connection;
 use ssdlab_wire::Deadline;
 use ssdlab_wire::{BusyPoll, ReceiveBuffer, Replies};
@@ -44,7 +45,7 @@ pub struct Session<'a> {
 
 /// A command with the place of its data and how it is done.
 pub(super) struct Asked {
-    pub submission: Submission,
+    pub submission: Sqe,
     pub data: Data,
     pub plan: Result<Plan, Status>,
 }
@@ -63,7 +64,7 @@ impl Asked {
     }
 
     pub fn room(&self) -> usize {
-        self.submission.data_bytes() as usize
+        self.submission.sgl_length() as usize
     }
 }
 
@@ -105,7 +106,7 @@ impl<'a> Session<'a> {
     pub fn run(&mut self) -> io::Result<()> {
         let served = self.serve();
         if let Some(queue) = self.queue.take_if(|queue| queue.number == 0) {
-            self.target.remove(queue.attached.controller.number);
+            self.target.remove(queue.attached.controller.cntlid);
         }
         served
     }
@@ -149,22 +150,22 @@ impl<'a> Session<'a> {
 
     /// The first command of a connection makes it a queue.
     pub(super) fn connect(&mut self, asked: &Asked) {
-        let (submission, id) = (&asked.submission, asked.submission.id());
+        let (submission, id) = (&asked.submission, asked.submission.cid());
         if submission.opcode() != FABRICS {
-            self.respond(id, Status::SEQUENCE.into());
+            self.respond(id, Status::COMMAND_SEQUENCE_ERROR.into());
             return;
         }
         let sent = self.units.bytes(&asked.data);
         match self.target.connect(submission, sent, &self.output, self.epoch) {
             Ok(mut queue) => {
                 queue.advance();
-                let number = queue.attached.controller.number;
+                let number = queue.attached.controller.cntlid;
                 let proof = if queue.is_open() { 0 } else { PROOF_REQUIRED };
                 if queue.is_open() {
                     self.handshake = None;
                 }
                 self.queue = Some(queue);
-                self.respond(id, Completion::told(u32::from(number) | proof));
+                self.respond(id, Completion::with_dw0(u32::from(number) | proof));
             }
             Err(completion) => self.respond(id, completion),
         }
@@ -175,7 +176,7 @@ impl<'a> Session<'a> {
             .queue
             .as_ref()
             .filter(|queue| queue.number == 0)
-            .and_then(|queue| queue.attached.controller.event())
+            .and_then(|queue| queue.attached.controller.next_event())
         {
             self.respond(id, completion);
         }

@@ -60,7 +60,7 @@ impl Target {
             queues: Mutex::default(),
             heard: Mutex::new(wall()),
         });
-        lock(&self.controllers).insert(attached.controller.number, Arc::clone(&attached));
+        lock(&self.controllers).insert(attached.controller.cntlid, Arc::clone(&attached));
         attached
     }
 

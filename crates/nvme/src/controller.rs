@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use super::event::Events;
 use super::feature::Features;
 use super::log;
+use super::sqe::{Completion, HostData, Sqe};
 use super::status::Status;
-use super::submission::{Completion, HostData, Submission};
 use super::subsystem::{Subsystem, View};
 use ssdlab_engine::Epoch;
 use ssdlab_engine::{Command, Operation};
 
 /// What a controller is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ControllerType {
     /// The drive.
-    Drive,
+    Io,
     /// Telling where the drive is.
     Discovery,
 }
@@ -26,9 +26,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It ended.
-    Ended(Completion),
+    Completed(Completion),
     /// It is answered when something happens.
-    Waits,
+    Outstanding,
 }
 
 /// A request for events that is answered now: its id and how.
@@ -56,11 +56,11 @@ pub struct Controller {
     /// The drive.
     pub subsystem: Arc<Subsystem>,
     /// By which its I/O queues find it.
-    pub number: u16,
+    pub cntlid: u16,
     /// What it is for.
-    pub kind: Kind,
+    pub cntrltype: ControllerType,
     /// Its host's identifier.
-    pub host: [u8; 16],
+    pub hostid: [u8; 16],
     /// The epoch of the drive in which it was made, and in which alone its commands are executed.
     pub epoch: Epoch,
     /// Where it is listened to, for who asks that.
@@ -84,12 +84,12 @@ impl Controller {
     /// There are as many controllers as there are numbers for them.
     pub fn new(
         subsystem: &Arc<Subsystem>,
-        (kind, port): (Kind, Option<SocketAddr>),
+        (kind, port): (ControllerType, Option<SocketAddr>),
         host: [u8; 16],
         patience: Duration,
         epoch: Epoch,
     ) -> Result<Self, Status> {
-        let number = subsystem.new_number().ok_or(Status::CONNECT_BUSY)?;
+        let number = subsystem.new_number().ok_or(Status::CONNECT_CONTROLLER_BUSY)?;
         let state = State {
             configuration: 0,
             failed: false,
@@ -97,11 +97,11 @@ impl Controller {
             features: Features::new(patience),
             events: Events::new(subsystem.changes()),
         };
-        if kind == Kind::Drive {
+        if kind == ControllerType::Io {
             subsystem.note_controller(number);
         }
         let (subsystem, state) = (Arc::clone(subsystem), Mutex::new(state));
-        Ok(Self { subsystem, number, kind, host, epoch, port, state })
+        Ok(Self { subsystem, cntlid: number, cntrltype: kind, hostid: host, epoch, port, state })
     }
 
     /// Reads a property; `None` where there is none there.
@@ -146,7 +146,7 @@ impl Controller {
         let shuts_down = value & SHUTDOWN != 0 && !state.shut_down;
         state.shut_down |= shuts_down;
         drop(state);
-        if shuts_down && self.kind == Kind::Drive {
+        if shuts_down && self.cntrltype == ControllerType::Io {
             // A drive that is told writes down what it has; who loses power now loses nothing.
             let _ = self.perform_all(&[Command::new(Operation::Flush, 0, 0)], &[]);
         }
@@ -154,13 +154,13 @@ impl Controller {
     }
 
     /// Does a command of the admin queue; `None` if the epoch is over.
-    pub fn admin(&self, submission: &Submission, data: &mut dyn HostData) -> Option<Outcome> {
+    pub fn admin(&self, sqe: &Sqe, data: &mut dyn HostData) -> Option<Outcome> {
         self.check_epoch()?;
-        let outcome = self.try_admin(submission, data)?;
-        if let Outcome::Ended(Completion { status, .. }) = outcome
+        let outcome = self.try_admin(sqe, data)?;
+        if let Outcome::Completed(Completion { status, .. }) = outcome
             && !status.is_success()
         {
-            self.subsystem.note_failed(0, submission, status);
+            self.subsystem.record_error(0, sqe, status);
         }
         Some(outcome)
     }
@@ -171,7 +171,7 @@ impl Controller {
     }
 
     /// A request for events that can be answered by now.
-    pub fn event(&self) -> Option<Waiting> {
+    pub fn next_event(&self) -> Option<Waiting> {
         let mut state = self.lock();
         if !state.events.is_asked() {
             return None;
@@ -187,7 +187,7 @@ impl Controller {
     }
 
     /// Whether a request for events waits.
-    pub fn awaits_event(&self) -> bool {
+    pub fn has_event_requests(&self) -> bool {
         self.lock().events.is_asked()
     }
 
@@ -205,7 +205,7 @@ impl Controller {
         let view = self.subsystem.view();
         let state = self.lock();
         View {
-            ready: state.is_ready() && self.kind == Kind::Drive,
+            ready: state.is_ready() && self.cntrltype == ControllerType::Io,
             unwritten_fails: state.features.unwritten_fails(),
             writes_through: self.subsystem.is_volatile && !state.features.write_cache,
             ..view
@@ -224,7 +224,7 @@ impl Controller {
 
 impl Drop for Controller {
     fn drop(&mut self) {
-        self.subsystem.forget_controller(self.number);
+        self.subsystem.forget_controller(self.cntlid);
     }
 }
 

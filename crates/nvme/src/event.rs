@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::sqe::Completion;
 use super::status::Status;
-use super::submission::Completion;
 
 /// So many requests for events may wait.
 pub const REQUESTS_MAX: usize = 4;
@@ -63,7 +63,7 @@ impl Events {
     /// Takes a request; an error where too many wait.
     pub fn request(&mut self, id: u16) -> Result<(), Status> {
         if self.waiting.len() == REQUESTS_MAX {
-            return Err(Status::EVENT_LIMIT);
+            return Err(Status::ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED);
         }
         self.waiting.push_back(id);
         Ok(())
@@ -115,7 +115,7 @@ impl Events {
     /// Answers to requests that wait, as far as there is news.
     pub fn take(&mut self) -> Option<(u16, Completion)> {
         if let Some(id) = self.aborted.pop_front() {
-            return Some((id, Status::ABORTED.into()));
+            return Some((id, Status::COMMAND_ABORT_REQUESTED.into()));
         }
         if self.waiting.is_empty() {
             return None;
@@ -133,7 +133,7 @@ impl Events {
             return None;
         };
         let id = self.waiting.pop_front()?;
-        Some((id, Completion::told(kind | what << 8 | u32::from(log) << 16)))
+        Some((id, Completion::with_dw0(kind | what << 8 | u32::from(log) << 16)))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::controller::{Controller, QUEUES_MAX};
+use super::sqe::{Completion, HostData, Sqe};
 use super::status::Status;
-use super::submission::{Completion, HostData, Submission};
 use super::subsystem::{ALL, NAMESPACE};
 
 const ARBITRATION: u8 = 0x01;
@@ -72,30 +72,30 @@ impl Controller {
     /// Answers Get Features.
     pub(crate) fn get_feature(
         &self,
-        submission: &Submission,
+        sqe: &Sqe,
         data: &mut dyn HostData,
     ) -> Result<Completion, Status> {
-        let (feature, select) = (submission.word(10) as u8, submission.word(10) >> 8 & 7);
+        let (feature, select) = (sqe.cdw(10) as u8, sqe.cdw(10) >> 8 & 7);
         let changes = self.changes(feature)?;
         match select {
-            CAPABILITIES => return Ok(Completion::told(changes)),
+            CAPABILITIES => return Ok(Completion::with_dw0(changes)),
             CURRENT | DEFAULT | SAVED => {}
             _ => return Err(Status::INVALID_FIELD),
         }
         if feature == PLACEMENT_EVENTS {
-            return self.get_events(submission, data);
+            return self.get_events(sqe, data);
         }
         if feature == HOST {
-            if data.room() < self.host.len() {
-                return Err(Status::DATA_LENGTH);
+            if data.length() < self.hostid.len() {
+                return Err(Status::DATA_SGL_LENGTH_INVALID);
             }
-            data.give(&self.host);
-            return Ok(Completion::DONE);
+            data.send(&self.hostid);
+            return Ok(Completion::SUCCESS);
         }
         // Nothing is saved: what is saved is what it is at first.
         let fresh = Features::new(self.lock().features.patience);
         let features = if select == CURRENT { self.lock().features.clone() } else { fresh };
-        self.feature(feature, submission.word(11), &features).map(Completion::told)
+        self.feature(feature, sqe.cdw(11), &features).map(Completion::with_dw0)
     }
 
     /// A feature's value.
@@ -122,29 +122,25 @@ impl Controller {
     }
 
     /// Does Set Features.
-    pub(crate) fn set_feature(
-        &self,
-        submission: &Submission,
-        sent: &[u8],
-    ) -> Result<Completion, Status> {
-        let (feature, value) = (submission.word(10) as u8, submission.word(11));
+    pub(crate) fn set_feature(&self, sqe: &Sqe, sent: &[u8]) -> Result<Completion, Status> {
+        let (feature, value) = (sqe.cdw(10) as u8, sqe.cdw(11));
         let changes = self.changes(feature)?;
-        if submission.word(10) >> 31 != 0 {
-            return Err(Status::NOT_SAVEABLE);
+        if sqe.cdw(10) >> 31 != 0 {
+            return Err(Status::FEATURE_NOT_SAVEABLE);
         }
         if changes & CHANGEABLE == 0 {
             return Err(match feature {
-                HOST => Status::SEQUENCE,
-                _ => Status::NOT_CHANGEABLE,
+                HOST => Status::COMMAND_SEQUENCE_ERROR,
+                _ => Status::FEATURE_NOT_CHANGEABLE,
             });
         }
-        let named = [0, NAMESPACE, ALL].contains(&submission.namespace());
-        if !named || changes & OF_NAMESPACE != 0 && submission.namespace() == 0 {
-            return Err(Status::INVALID_NAMESPACE);
+        let named = [0, NAMESPACE, ALL].contains(&sqe.nsid());
+        if !named || changes & OF_NAMESPACE != 0 && sqe.nsid() == 0 {
+            return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
         }
         match feature {
-            PLACEMENT => return self.set_placement(submission),
-            PLACEMENT_EVENTS => return self.set_events(submission, sent),
+            PLACEMENT => return self.set_placement(sqe),
+            PLACEMENT_EVENTS => return self.set_events(sqe, sent),
             _ => {}
         }
         let mut state = self.lock();
@@ -167,11 +163,11 @@ impl Controller {
             QUEUES => {
                 let most = |asked: u32| asked.min(QUEUES_MAX - 1);
                 let given = most(value & 0xffff) | most(value >> 16) << 16;
-                return Ok(Completion::told(given));
+                return Ok(Completion::with_dw0(given));
             }
             _ => {}
         }
-        Ok(Completion::DONE)
+        Ok(Completion::SUCCESS)
     }
 
     /// What can be done with a feature.

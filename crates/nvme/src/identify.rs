@@ -1,13 +1,13 @@
 //! Identify: what the drive, its namespace and its command set are; by the profile and its state.
 
-use super::controller::{Controller, Kind, QUEUE_ENTRIES, VERSION};
+use super::controller::{Controller, ControllerType, QUEUE_ENTRIES, VERSION};
 use super::event::REQUESTS_MAX;
-use super::identity::DISCOVERY;
+use super::identity::DISCOVERY_NQN;
 use super::io::{COPY_RANGES_MAX, copy_blocks_max};
 use super::namespace::Namespace;
 use super::page::Page;
+use super::sqe::Sqe;
 use super::status::Status;
-use super::submission::Submission;
 use super::subsystem::{ALL, ERRORS_MAX, FORMATS, NAMESPACE};
 
 /// Every structure has so many bytes.
@@ -31,10 +31,10 @@ const SANITIZE: u32 = 0b11 | 2 << 30;
 
 impl Controller {
     /// The structure that an Identify command asks for.
-    pub(crate) fn identify(&self, submission: &Submission) -> Result<Page, Status> {
-        let (which, namespace) = (submission.word(10) as u8, submission.namespace());
-        let set = submission.word(11) >> 24;
-        if self.kind == Kind::Discovery {
+    pub(crate) fn identify(&self, sqe: &Sqe) -> Result<Page, Status> {
+        let (which, namespace) = (sqe.cdw(10) as u8, sqe.nsid());
+        let set = sqe.cdw(11) >> 24;
+        if self.cntrltype == ControllerType::Discovery {
             return if which == 1 {
                 Ok(self.identify_discovery())
             } else {
@@ -50,7 +50,7 @@ impl Controller {
             0x00 => named(namespace).map(|()| self.identify_namespace(found)),
             0x01 => Ok(self.identify_drive()),
             0x02 | 0x07 => listed(namespace, found),
-            0x03 if found.is_none() => Err(Status::INVALID_NAMESPACE),
+            0x03 if found.is_none() => Err(Status::INVALID_NAMESPACE_OR_FORMAT),
             0x03 => named(namespace).map(|()| self.names()),
             0x05 => named(namespace).map(|()| Page::new(BYTES)),
             0x06 => Ok(Page::new(BYTES)),
@@ -65,10 +65,10 @@ impl Controller {
             0x11 => named(namespace).map(|()| self.identify_namespace(allocated)),
             0x12 if namespace == ALL => Err(Status::INVALID_FIELD),
             0x12 => named(namespace).map(|()| match found {
-                Some(_) => self.controllers(submission.word(10) >> 16),
+                Some(_) => self.controllers(sqe.cdw(10) >> 16),
                 None => Page::new(BYTES),
             }),
-            0x13 => Ok(self.controllers(submission.word(10) >> 16)),
+            0x13 => Ok(self.controllers(sqe.cdw(10) >> 16)),
             // The I/O command sets: the NVM one alone, in the first combination.
             0x1c => {
                 let mut page = Page::new(BYTES);
@@ -85,7 +85,7 @@ impl Controller {
         page.text(4, 20, &identity.serial).text(24, 40, &identity.model);
         page.text(64, 8, env!("CARGO_PKG_VERSION"));
         page.u8(77, self.subsystem.transfer_shift())
-            .u16(78, self.number)
+            .u16(78, self.cntlid)
             .u32(80, VERSION)
             .u8(111, kind);
         page.u8(259, REQUESTS_MAX as u8 - 1).u8(261, LOGS).u8(262, ERRORS_MAX as u8 - 1);
@@ -98,14 +98,14 @@ impl Controller {
     }
 
     fn identify_discovery(&self) -> Page {
-        self.common(2, DISCOVERY)
+        self.common(2, DISCOVERY_NQN)
     }
 
     fn identify_drive(&self) -> Page {
         let subsystem = &self.subsystem;
         let places = subsystem.geometry.streams > 0;
         let placement = if places { FLEXIBLE_PLACEMENT } else { 0 };
-        let mut page = self.common(1, &subsystem.identity.name);
+        let mut page = self.common(1, &subsystem.identity.subnqn);
         page.u32(92, 1 << 8).u32(96, ATTRIBUTES | ENDURANCE_GROUPS | placement);
         page.u16(256, ADMIN).u8(258, 3).u8(260, 0b11);
         // Warned of from 70 C on, in danger from 80 C on.
@@ -190,13 +190,13 @@ impl Controller {
 
 /// Whether it is the namespace that there can be.
 fn named(namespace: u32) -> Result<(), Status> {
-    if namespace == NAMESPACE { Ok(()) } else { Err(Status::INVALID_NAMESPACE) }
+    if namespace == NAMESPACE { Ok(()) } else { Err(Status::INVALID_NAMESPACE_OR_FORMAT) }
 }
 
 /// Namespaces beyond a number.
 fn listed(beyond: u32, namespace: Option<Namespace>) -> Result<Page, Status> {
     if beyond >= ALL - 1 {
-        return Err(Status::INVALID_NAMESPACE);
+        return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
     }
     let mut page = Page::new(BYTES);
     if beyond < NAMESPACE && namespace.is_some() {

@@ -3,7 +3,7 @@
 use ssdlab_time::Random;
 
 /// The name of every discovery subsystem.
-pub const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
+pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 
 /// What a drive is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Identity {
     /// 20 characters.
     pub serial: String,
     /// What hosts connect to.
-    pub name: String,
+    pub subnqn: String,
     /// The namespace's identifier.
     pub namespace: [u8; 16],
 }
@@ -27,9 +27,9 @@ impl Identity {
         let (mut subsystem, mut namespace) = ([0; 16], [0; 16]);
         random.fill(&mut subsystem);
         random.fill(&mut namespace);
-        let name = format!("nqn.2014-08.org.nvmexpress:uuid:{}", uuid(&mut subsystem));
+        let subnqn = format!("nqn.2014-08.org.nvmexpress:uuid:{}", uuid(&mut subsystem));
         uuid(&mut namespace);
-        Self { model: model.into(), serial, name, namespace }
+        Self { model: model.into(), serial, subnqn, namespace }
     }
 }
 

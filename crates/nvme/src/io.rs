@@ -10,22 +10,16 @@ use std::time::Instant;
 
 use ssdlab_device::{Hint, Lba};
 
-use super::controller::{Controller, Kind};
+use super::controller::{Controller, ControllerType};
+use super::sqe::{Completion, HostData, Sqe};
 use super::status::Status;
-use super::submission::{Completion, HostData, Submission};
 use super::subsystem::{NAMESPACE, View};
 use ssdlab_engine::{Command, Operation};
 
-const FLUSH: u8 = 0x00;
-pub const WRITE: u8 = 0x01;
-pub const READ: u8 = 0x02;
-pub const COMPARE: u8 = 0x05;
-const WRITE_ZEROES: u8 = 0x08;
-pub const DATASET: u8 = 0x09;
-const VERIFY: u8 = 0x0c;
-pub const MANAGEMENT_RECEIVE: u8 = 0x12;
-pub const COPY: u8 = 0x19;
-pub const MANAGEMENT_SEND: u8 = 0x1d;
+use super::opcode::io::{
+    COMPARE, COPY, DATASET_MANAGEMENT, FLUSH, IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND, READ,
+    VERIFY, WRITE, WRITE_ZEROES,
+};
 
 /// All of them, and whether they change content.
 pub const COMMANDS: [(u8, bool); 10] = [
@@ -34,11 +28,11 @@ pub const COMMANDS: [(u8, bool); 10] = [
     (READ, false),
     (COMPARE, false),
     (WRITE_ZEROES, true),
-    (DATASET, true),
+    (DATASET_MANAGEMENT, true),
     (VERIFY, false),
-    (MANAGEMENT_RECEIVE, false),
+    (IO_MANAGEMENT_RECEIVE, false),
     (COPY, true),
-    (MANAGEMENT_SEND, false),
+    (IO_MANAGEMENT_SEND, false),
 ];
 
 /// A copy has so many ranges at most.
@@ -63,7 +57,7 @@ const PLACEMENT: u32 = 2;
 /// How an I/O command is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// By this one command of the drive; a read's and a write's data is the submission's.
+    /// By this one command of the drive; a read's and a write's data is the sqe's.
     Drive(Command),
     /// In several steps: `Controller::io` does it.
     Steps,
@@ -77,56 +71,52 @@ impl View {
     ///
     /// # Errors
     /// It is not done, and why.
-    pub fn plan(&self, submission: &Submission, room: usize) -> Result<Plan, Status> {
+    pub fn plan(&self, sqe: &Sqe, room: usize) -> Result<Plan, Status> {
         if !self.ready {
-            return Err(Status::SEQUENCE);
+            return Err(Status::COMMAND_SEQUENCE_ERROR);
         }
-        if submission.flags() & 3 != 0 {
+        if sqe.fuse() != 0 {
             return Err(Status::INVALID_FIELD);
         }
-        let (opcode, namespace) = (submission.opcode(), submission.namespace());
+        let (opcode, namespace) = (sqe.opcode(), sqe.nsid());
         let is_known = COMMANDS.iter().any(|(each, _)| *each == opcode);
-        let for_placement = [MANAGEMENT_RECEIVE, MANAGEMENT_SEND].contains(&opcode);
+        let for_placement = [IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND].contains(&opcode);
         if !is_known || for_placement && self.streams == 0 {
             return Err(Status::INVALID_OPCODE);
         }
-        self.check_transfer(false, submission)?;
+        self.check_mdts(false, sqe)?;
         let all = opcode == FLUSH && namespace == super::subsystem::ALL;
         if (namespace != NAMESPACE || self.blocks == 0) && !all {
-            return Err(Status::INVALID_NAMESPACE);
+            return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
         }
         match opcode {
             FLUSH => Ok(Plan::Drive(Command::new(Operation::Flush, 0, 0))),
             READ => {
-                let command = self.command(Operation::Read, submission)?;
+                let command = self.command(Operation::Read, sqe)?;
                 fits(&command, room).map(|()| Plan::Drive(command))
             }
             WRITE => {
-                let command = self.command(Operation::Write, submission)?;
+                let command = self.command(Operation::Write, sqe)?;
                 fits(&command, room)?;
-                Ok(Plan::Drive(Command { hint: self.hint(submission)?, ..command }))
+                Ok(Plan::Drive(Command { hint: self.hint(sqe)?, ..command }))
             }
             WRITE_ZEROES => {
-                let may_trim = submission.word(12) & DEALLOCATE != 0;
-                self.command(Operation::Zero { may_trim }, submission).map(Plan::Drive)
+                let may_trim = sqe.cdw(12) & DEALLOCATE != 0;
+                self.command(Operation::Zero { may_trim }, sqe).map(Plan::Drive)
             }
-            VERIFY => self.command(Operation::Cache, submission).map(Plan::Drive),
+            VERIFY => self.command(Operation::Cache, sqe).map(Plan::Drive),
             _ => Ok(Plan::Steps),
         }
     }
 
-    /// A command of the drive on the blocks of a submission.
-    pub fn command(
-        &self,
-        operation: Operation,
-        submission: &Submission,
-    ) -> Result<Command, Status> {
-        let words = submission.word(12);
+    /// A command of the drive on the blocks of a sqe.
+    pub fn command(&self, operation: Operation, sqe: &Sqe) -> Result<Command, Status> {
+        let words = sqe.cdw(12);
         if words & PROTECTION != 0 {
             return Err(Status::INVALID_FIELD);
         }
         let blocks = u64::from(words & 0xffff) + 1;
-        let range = self.range(submission.long(10), blocks)?;
+        let range = self.range(sqe.cdw64(10), blocks)?;
         let durable = words & FUA != 0 || self.writes_through;
         Ok(Command { durable, ..Command::new(operation, range.0, range.1) })
     }
@@ -137,31 +127,31 @@ impl View {
         let bytes = u32::try_from(blocks << self.shift);
         match bytes {
             Ok(bytes) if fits => Ok((first << self.shift, bytes)),
-            _ => Err(Status::LBA_RANGE),
+            _ => Err(Status::LBA_OUT_OF_RANGE),
         }
     }
 
     /// Whether a command moves no more data than MDTS allows, to or from its host. Every command is
     /// checked here before its data is asked for and before memory is set aside for it.
-    pub fn check_transfer(&self, is_admin: bool, submission: &Submission) -> Result<(), Status> {
-        let moved = submission.moved_bytes(is_admin, self.shift);
+    pub fn check_mdts(&self, is_admin: bool, sqe: &Sqe) -> Result<(), Status> {
+        let moved = sqe.transfer_bytes(is_admin, self.shift);
         if moved > self.transfer_max.into() { Err(Status::INVALID_FIELD) } else { Ok(()) }
     }
 
     /// Where a write says that it belongs.
-    fn hint(&self, submission: &Submission) -> Result<Hint, Status> {
-        let words = submission.word(12);
+    fn hint(&self, sqe: &Sqe) -> Result<Hint, Status> {
+        let words = sqe.cdw(12);
         match words >> 20 & 0xf {
             0 => {}
             PLACEMENT if self.streams > 0 => {
                 // A handle that there is not stands for the first.
-                let handle = submission.word(13) >> 16;
+                let handle = sqe.cdw(13) >> 16;
                 return Ok(Hint::Stream(if handle < self.streams { handle as u8 } else { 0 }));
             }
             _ => return Err(Status::INVALID_FIELD),
         }
         if words & APPENDS != 0 {
-            let prior = submission.long(2);
+            let prior = sqe.cdw64(2);
             let known = prior < self.blocks;
             let prior = Lba::from_bytes((if known { prior } else { 0 }) << self.shift);
             return Ok(if known { Hint::AppendAfter(prior) } else { Hint::None });
@@ -172,7 +162,7 @@ impl View {
 
 /// Whether a command's data has the room that it needs.
 pub fn fits(command: &Command, room: usize) -> Result<(), Status> {
-    if room < command.length as usize { Err(Status::DATA_LENGTH) } else { Ok(()) }
+    if room < command.length as usize { Err(Status::DATA_SGL_LENGTH_INVALID) } else { Ok(()) }
 }
 
 impl Controller {
@@ -180,49 +170,46 @@ impl Controller {
     ///
     /// # Errors
     /// It is not done, and why.
-    pub fn plan(&self, view: &View, submission: &Submission, room: usize) -> Result<Plan, Status> {
-        let plan = view.plan(submission, room)?;
+    pub fn plan(&self, view: &View, sqe: &Sqe, room: usize) -> Result<Plan, Status> {
+        let plan = view.plan(sqe, room)?;
         if let Plan::Drive(command) = plan {
             self.check(view, &command)?;
             if command.operation == Operation::Write && view.streams > 0 {
-                self.note_handle(view, submission);
+                self.note_handle(view, sqe);
             }
         }
         Ok(plan)
     }
 
     /// Does an I/O command by itself; `None` if the epoch is over.
-    pub fn io(
-        &self,
-        queue: u16,
-        submission: &Submission,
-        data: &mut dyn HostData,
-    ) -> Option<CommandResult> {
+    pub fn io(&self, queue: u16, sqe: &Sqe, data: &mut dyn HostData) -> Option<CommandResult> {
         self.check_epoch()?;
         let view = self.view();
-        let (ended, due) = match self.plan(&view, submission, data.room()) {
+        let (ended, due) = match self.plan(&view, sqe, data.length()) {
             Err(status) => (Err(status), None),
-            Ok(_) if self.kind == Kind::Discovery => (Err(Status::SEQUENCE), None),
+            Ok(_) if self.cntrltype == ControllerType::Discovery => {
+                (Err(Status::COMMAND_SEQUENCE_ERROR), None)
+            }
             Ok(Plan::Drive(command)) => self.one(command, data)?,
-            Ok(Plan::Steps) => self.steps(&view, submission, data)?,
+            Ok(Plan::Steps) => self.steps(&view, sqe, data)?,
         };
         if let Err(status) = ended {
-            self.subsystem.note_failed(queue, submission, status);
+            self.subsystem.record_error(queue, sqe, status);
         }
-        Some((ended.map_or_else(Completion::from, |()| Completion::DONE), due))
+        Some((ended.map_or_else(Completion::from, |()| Completion::SUCCESS), due))
     }
 
     /// Does what the drive does as one command.
     fn one(&self, command: Command, data: &mut dyn HostData) -> Option<super::steps::Done> {
         if command.operation == Operation::Read {
             let (read, due) = self.read(command)?;
-            return Some((read.map(|bytes| data.give(&bytes)), due));
+            return Some((read.map(|bytes| data.send(&bytes)), due));
         }
         if command.operation != Operation::Write {
             return self.perform_all(&[command], &[]);
         }
-        let Some(sent) = data.sent().get(..command.length as usize) else {
-            return Some((Err(Status::DATA_LENGTH), None));
+        let Some(sent) = data.payload().get(..command.length as usize) else {
+            return Some((Err(Status::DATA_SGL_LENGTH_INVALID), None));
         };
         self.perform_all(&[command], &[sent])
     }
@@ -232,7 +219,7 @@ impl Controller {
         let reads = matches!(command.operation, Operation::Read | Operation::Cache);
         let (offset, length) = (command.offset, command.length.into());
         if reads && view.unwritten_fails && !self.subsystem.engine.is_mapped(offset, length) {
-            return Err(Status::UNWRITTEN);
+            return Err(Status::DEALLOCATED_OR_UNWRITTEN_BLOCK);
         }
         Ok(())
     }

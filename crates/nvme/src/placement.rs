@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::controller::Controller;
 use super::page::Page;
+use super::sqe::{Completion, HostData, Sqe};
 use super::status::Status;
-use super::submission::{Completion, HostData, Submission};
 use super::subsystem::{NAMESPACE, Subsystem, View};
 
 /// Kinds of events that there are: a reclaim unit is not fully written, a handle is not valid.
@@ -66,8 +66,8 @@ impl Subsystem {
 
 impl Controller {
     /// Notes a write whose handle there is not: the first takes it.
-    pub(super) fn note_handle(&self, view: &View, submission: &Submission) {
-        let (directive, named) = (submission.word(12) >> 20 & 0xf, submission.word(13) >> 16);
+    pub(super) fn note_handle(&self, view: &View, sqe: &Sqe) {
+        let (directive, named) = (sqe.cdw(12) >> 20 & 0xf, sqe.cdw(13) >> 16);
         if directive != 0 && named >= view.streams {
             self.subsystem.note(NO_HANDLE, named as u16, 0);
         }
@@ -77,11 +77,13 @@ impl Controller {
     pub(super) fn update_handles(
         &self,
         view: &View,
-        submission: &Submission,
+        sqe: &Sqe,
         sent: &[u8],
     ) -> Option<Result<(), Status>> {
-        let count = (submission.word(10) >> 16) as usize + 1;
-        let Some(named) = sent.get(..2 * count) else { return Some(Err(Status::DATA_LENGTH)) };
+        let count = (sqe.cdw(10) >> 16) as usize + 1;
+        let Some(named) = sent.get(..2 * count) else {
+            return Some(Err(Status::DATA_SGL_LENGTH_INVALID));
+        };
         let named: Vec<u16> =
             named.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
         if count > view.streams as usize || named.iter().any(|each| view.streams <= (*each).into())
@@ -97,50 +99,46 @@ impl Controller {
     }
 
     /// Turns placement on or off, which needs that no namespace is there.
-    pub(super) fn set_placement(&self, submission: &Submission) -> Result<Completion, Status> {
-        if submission.word(11) != 1 || submission.word(12) >> 8 & 0xff != 0 {
+    pub(super) fn set_placement(&self, sqe: &Sqe) -> Result<Completion, Status> {
+        if sqe.cdw(11) != 1 || sqe.cdw(12) >> 8 & 0xff != 0 {
             return Err(Status::INVALID_FIELD);
         }
         if self.subsystem.namespace().is_some() {
-            return Err(Status::SEQUENCE);
+            return Err(Status::COMMAND_SEQUENCE_ERROR);
         }
-        self.subsystem.placement().is_off = submission.word(12) & 1 == 0;
-        Ok(Completion::DONE)
+        self.subsystem.placement().is_off = sqe.cdw(12) & 1 == 0;
+        Ok(Completion::SUCCESS)
     }
 
     /// Has kinds of events of a handle noted, or not.
-    pub(super) fn set_events(
-        &self,
-        submission: &Submission,
-        sent: &[u8],
-    ) -> Result<Completion, Status> {
-        let (handle, count) = of_events(submission);
-        let kinds = sent.get(..count).ok_or(Status::DATA_LENGTH)?;
+    pub(super) fn set_events(&self, sqe: &Sqe, sent: &[u8]) -> Result<Completion, Status> {
+        let (handle, count) = of_events(sqe);
+        let kinds = sent.get(..count).ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
         self.check_events(handle)?;
         if kinds.iter().any(|kind| !KINDS.contains(kind)) {
             return Err(Status::INVALID_FIELD);
         }
         let mut placement = self.subsystem.placement();
         for kind in kinds {
-            if submission.word(12) & 1 != 0 {
+            if sqe.cdw(12) & 1 != 0 {
                 placement.noted.insert((handle, *kind));
             } else {
                 placement.noted.remove(&(handle, *kind));
             }
         }
-        Ok(Completion::DONE)
+        Ok(Completion::SUCCESS)
     }
 
     /// Tells which kinds of events of a handle there are, and which of them are noted.
     pub(super) fn get_events(
         &self,
-        submission: &Submission,
+        sqe: &Sqe,
         data: &mut dyn HostData,
     ) -> Result<Completion, Status> {
-        let (handle, count) = of_events(submission);
+        let (handle, count) = of_events(sqe);
         self.check_events(handle)?;
-        if data.room() < DESCRIPTOR * count {
-            return Err(Status::DATA_LENGTH);
+        if data.length() < DESCRIPTOR * count {
+            return Err(Status::DATA_SGL_LENGTH_INVALID);
         }
         let mut page = Page::new(DESCRIPTOR * count);
         let placement = self.subsystem.placement();
@@ -148,14 +146,14 @@ impl Controller {
             let is_noted = placement.noted.contains(&(handle, *kind));
             page.u8(DESCRIPTOR * place, *kind).u8(DESCRIPTOR * place + 1, is_noted.into());
         }
-        data.give(page.bytes());
-        Ok(Completion::told(KINDS.len() as u32))
+        data.send(page.bytes());
+        Ok(Completion::with_dw0(KINDS.len() as u32))
     }
 
     fn check_events(&self, handle: u32) -> Result<(), Status> {
         let streams = self.subsystem.view().streams;
         match streams {
-            0 => Err(Status::NO_PLACEMENT),
+            0 => Err(Status::FDP_DISABLED),
             _ if handle >= streams => Err(Status::INVALID_FIELD),
             _ => Ok(()),
         }
@@ -180,6 +178,6 @@ impl Controller {
 }
 
 /// The handle that a feature of events is about, and how many kinds.
-fn of_events(submission: &Submission) -> (u32, usize) {
-    (submission.word(11) & 0xffff, (submission.word(11) >> 16 & 0xff) as usize)
+fn of_events(sqe: &Sqe) -> (u32, usize) {
+    (sqe.cdw(11) & 0xffff, (sqe.cdw(11) >> 16 & 0xff) as usize)
 }

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use ssdlab_device::Hint;
 
 use super::controller::Controller;
-use super::io::{
-    COMPARE, COPY, COPY_RANGES_MAX, DATASET, MANAGEMENT_RECEIVE, MANAGEMENT_SEND, copy_blocks_max,
-    fits,
+use super::io::{COPY_RANGES_MAX, copy_blocks_max, fits};
+use super::opcode::io::{
+    COMPARE, COPY, DATASET_MANAGEMENT, IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND,
 };
+use super::sqe::{HostData, Sqe};
 use super::status::Status;
-use super::submission::{HostData, Submission};
 use super::subsystem::View;
 use ssdlab_engine::SendBuffer;
 use ssdlab_engine::pacing::wall;
@@ -48,7 +48,7 @@ impl Controller {
             )?;
             for (command, taken) in commands[done..].iter().zip(&taken) {
                 let status =
-                    taken.ended.map_err(|errno| Status::of_errno(errno, command.operation));
+                    taken.ended.map_err(|errno| Status::from_errno(errno, command.operation));
                 ended = ended.and(status);
                 due = due.max(taken.due);
             }
@@ -78,7 +78,7 @@ impl Controller {
             message.send(&mut bytes).expect("memory takes all");
             let read = ended.map(|()| bytes);
             return Some((
-                read.map_err(|errno| Status::of_errno(errno, Operation::Read)),
+                read.map_err(|errno| Status::from_errno(errno, Operation::Read)),
                 taken.due,
             ));
         }
@@ -93,33 +93,23 @@ impl Controller {
     }
 
     /// Does a command that is several of the drive's; `None` if the epoch is over.
-    pub(super) fn steps(
-        &self,
-        view: &View,
-        submission: &Submission,
-        data: &mut dyn HostData,
-    ) -> Option<Done> {
-        match submission.opcode() {
-            COMPARE => self.compare(view, submission, data),
-            DATASET => match trims(view, submission, data) {
+    pub(super) fn steps(&self, view: &View, sqe: &Sqe, data: &mut dyn HostData) -> Option<Done> {
+        match sqe.opcode() {
+            COMPARE => self.compare(view, sqe, data),
+            DATASET_MANAGEMENT => match trims(view, sqe, data) {
                 Ok(trims) => self.perform_all(&trims, &[]),
                 Err(status) => Some((Err(status), None)),
             },
-            COPY => self.copy(view, submission, data),
-            MANAGEMENT_RECEIVE => Some((self.tell_handles(view, submission, data), None)),
-            MANAGEMENT_SEND => self.management(view, submission, data),
+            COPY => self.copy(view, sqe, data),
+            IO_MANAGEMENT_RECEIVE => Some((self.tell_handles(view, sqe, data), None)),
+            IO_MANAGEMENT_SEND => self.management(view, sqe, data),
             _ => Some((Err(Status::INVALID_OPCODE), None)),
         }
     }
 
-    fn compare(
-        &self,
-        view: &View,
-        submission: &Submission,
-        data: &mut dyn HostData,
-    ) -> Option<Done> {
-        let checked = view.command(Operation::Read, submission).and_then(|command| {
-            fits(&command, data.sent().len())?;
+    fn compare(&self, view: &View, sqe: &Sqe, data: &mut dyn HostData) -> Option<Done> {
+        let checked = view.command(Operation::Read, sqe).and_then(|command| {
+            fits(&command, data.payload().len())?;
             self.check(view, &command).map(|()| command)
         });
         let command = match checked {
@@ -128,19 +118,23 @@ impl Controller {
         };
         let (read, due) = self.read(command)?;
         let ended = read.and_then(|bytes| {
-            if bytes == data.sent()[..bytes.len()] { Ok(()) } else { Err(Status::COMPARE_FAILED) }
+            if bytes == data.payload()[..bytes.len()] {
+                Ok(())
+            } else {
+                Err(Status::COMPARE_FAILURE)
+            }
         });
         Some((ended, due))
     }
 
     /// Copies ranges one after the other to where a block begins.
-    fn copy(&self, view: &View, submission: &Submission, data: &mut dyn HostData) -> Option<Done> {
-        let sources = match sources(view, submission, data) {
+    fn copy(&self, view: &View, sqe: &Sqe, data: &mut dyn HostData) -> Option<Done> {
+        let sources = match sources(view, sqe, data) {
             Ok(sources) => sources,
             Err(status) => return Some((Err(status), None)),
         };
-        let durable = submission.word(12) >> 30 & 1 != 0 || view.writes_through;
-        let mut at = submission.long(10);
+        let durable = sqe.cdw(12) >> 30 & 1 != 0 || view.writes_through;
+        let mut at = sqe.cdw64(10);
         let mut copies = Vec::with_capacity(sources.len());
         for (first, blocks) in sources {
             let both =
@@ -175,36 +169,26 @@ impl Controller {
         Some((Ok(()), due))
     }
 
-    fn management(
-        &self,
-        view: &View,
-        submission: &Submission,
-        data: &mut dyn HostData,
-    ) -> Option<Done> {
-        Some(match submission.word(10) as u8 {
+    fn management(&self, view: &View, sqe: &Sqe, data: &mut dyn HostData) -> Option<Done> {
+        Some(match sqe.cdw(10) as u8 {
             0 => (Ok(()), None),
-            1 => (self.update_handles(view, submission, data.sent())?, None),
+            1 => (self.update_handles(view, sqe, data.payload())?, None),
             _ => (Err(Status::INVALID_FIELD), None),
         })
     }
 
-    fn tell_handles(
-        &self,
-        view: &View,
-        submission: &Submission,
-        data: &mut dyn HostData,
-    ) -> Result<(), Status> {
-        match submission.word(10) as u8 {
+    fn tell_handles(&self, view: &View, sqe: &Sqe, data: &mut dyn HostData) -> Result<(), Status> {
+        match sqe.cdw(10) as u8 {
             0 => Ok(()),
             1 => {
-                let bytes = (submission.word(11) as usize).saturating_add(1).saturating_mul(4);
-                if data.room() < bytes {
-                    return Err(Status::DATA_LENGTH);
+                let bytes = (sqe.cdw(11) as usize).saturating_add(1).saturating_mul(4);
+                if data.length() < bytes {
+                    return Err(Status::DATA_SGL_LENGTH_INVALID);
                 }
                 let page = self.handles_status(view);
                 let here = page.bytes().len().min(bytes);
-                data.give(&page.bytes()[..here]);
-                data.give(&vec![0; bytes - here]);
+                data.send(&page.bytes()[..here]);
+                data.send(&vec![0; bytes - here]);
                 Ok(())
             }
             _ => Err(Status::INVALID_FIELD),
@@ -213,21 +197,18 @@ impl Controller {
 }
 
 /// The trims of a dataset management; none where it only says how its ranges will be used.
-fn trims(
-    view: &View,
-    submission: &Submission,
-    data: &mut dyn HostData,
-) -> Result<Vec<Command>, Status> {
-    let count = (submission.word(10) & 0xff) as usize + 1;
+fn trims(view: &View, sqe: &Sqe, data: &mut dyn HostData) -> Result<Vec<Command>, Status> {
+    let count = (sqe.cdw(10) & 0xff) as usize + 1;
     assert!(count <= RANGES_MAX, "a byte counts them");
-    let ranges = data.sent().get(..count * RANGE_BYTES).ok_or(Status::DATA_LENGTH)?;
+    let ranges =
+        data.payload().get(..count * RANGE_BYTES).ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
     let mut trims = Vec::with_capacity(count);
     for range in ranges.chunks_exact(RANGE_BYTES) {
         let blocks = u64::from(u32::from_le_bytes(range[4..8].try_into().expect("four bytes")));
         let first = u64::from_le_bytes(range[8..16].try_into().expect("eight bytes"));
         let end = first.checked_add(blocks).filter(|end| *end <= view.blocks);
-        let end = end.ok_or(Status::LBA_RANGE)? << view.shift;
-        if submission.word(11) & DEALLOCATES == 0 {
+        let end = end.ok_or(Status::LBA_OUT_OF_RANGE)? << view.shift;
+        if sqe.cdw(11) & DEALLOCATES == 0 {
             continue;
         }
         let mut from = first << view.shift;
@@ -241,27 +222,24 @@ fn trims(
 }
 
 /// What a copy reads: first blocks and how many.
-fn sources(
-    view: &View,
-    submission: &Submission,
-    data: &mut dyn HostData,
-) -> Result<Vec<(u64, u64)>, Status> {
-    let words = submission.word(12);
+fn sources(view: &View, sqe: &Sqe, data: &mut dyn HostData) -> Result<Vec<(u64, u64)>, Status> {
+    let words = sqe.cdw(12);
     let (count, format) = ((words & 0xff) as usize + 1, words >> 8 & 0xf);
     // Format 0 is without protection, within one namespace; nothing is placed or protected.
     if format != 0 || words >> 12 & 0xf != 0 || words >> 20 & 0xf != 0 || words >> 26 & 0xf != 0 {
         return Err(Status::INVALID_FIELD);
     }
     if count > COPY_RANGES_MAX as usize {
-        return Err(Status::SIZE_LIMIT);
+        return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
     }
-    let ranges = data.sent().get(..count * COPY_RANGE_BYTES).ok_or(Status::DATA_LENGTH)?;
+    let ranges =
+        data.payload().get(..count * COPY_RANGE_BYTES).ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
     let mut sources = Vec::with_capacity(count);
     for range in ranges.chunks_exact(COPY_RANGE_BYTES) {
         let first = u64::from_le_bytes(range[8..16].try_into().expect("eight bytes"));
         let blocks = u64::from(u16::from_le_bytes([range[16], range[17]])) + 1;
         if blocks > copy_blocks_max(view.transfer_max, view.shift).into() {
-            return Err(Status::SIZE_LIMIT);
+            return Err(Status::COMMAND_SIZE_LIMIT_EXCEEDED);
         }
         sources.push((first, blocks));
     }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::identity::Identity;
 use super::namespace::Namespace;
 use super::placement::Placement;
+use super::sqe::Sqe;
 use super::status::Status;
-use super::submission::Submission;
 use ssdlab_engine::Geometry;
 use ssdlab_engine::{Engine, TRANSFER_MAX};
 
@@ -49,7 +49,7 @@ pub struct Failed {
     pub number: u64,
     /// Where it was submitted.
     pub queue: u16,
-    pub submission: Submission,
+    pub sqe: Sqe,
     pub status: Status,
 }
 
@@ -194,11 +194,11 @@ impl Subsystem {
     }
 
     /// Notes a command that failed.
-    pub fn note_failed(&self, queue: u16, submission: &Submission, status: Status) {
+    pub fn record_error(&self, queue: u16, sqe: &Sqe, status: Status) {
         let number = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
         self.media_errors.fetch_add(u64::from(status.is_media_error()), Ordering::Relaxed);
         let mut state = self.lock();
-        state.failed.push_front(Failed { number, queue, submission: *submission, status });
+        state.failed.push_front(Failed { number, queue, sqe: *sqe, status });
         state.failed.truncate(ERRORS_MAX);
     }
 

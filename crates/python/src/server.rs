@@ -188,7 +188,7 @@ impl Server {
             running: Mutex::new(server),
             capacity_bytes: capacity,
             address: address.as_ref().map(told),
-            nvme: nvme.map(|(address, identity)| (told(&address), identity.name)),
+            nvme: nvme.map(|(address, identity)| (told(&address), identity.subnqn)),
             transport_us: lead.transport.as_secs_f64() * 1e6,
         })
     }

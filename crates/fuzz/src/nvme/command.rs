@@ -4,7 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ssdlab_nvme::{Controller, HostData, Identity, Kind, Outcome, Status, Submission, Subsystem};
+use ssdlab_nvme::{
+    Controller, ControllerType, HostData, Identity, Outcome, Sqe, Status, Subsystem,
+};
 
 use super::host::{CONFIGURATION, ENABLE};
 use crate::bed::Setup;
@@ -25,28 +27,28 @@ struct Memory<'a> {
 }
 
 impl HostData for Memory<'_> {
-    fn room(&self) -> usize {
+    fn length(&self) -> usize {
         self.room
     }
 
-    fn sent(&self) -> &[u8] {
+    fn payload(&self) -> &[u8] {
         self.sent
     }
 
-    fn give(&mut self, bytes: &[u8]) {
+    fn send(&mut self, bytes: &[u8]) {
         self.given += bytes.len();
         assert!(self.given <= self.room, "more than the host has room for");
     }
 }
 
-/// Submission queue entries of 64 bytes, each behind a byte that says what it is for, and before
+/// Sqe queue entries of 64 bytes, each behind a byte that says what it is for, and before
 /// the data that it sends. With bit 5 of the setup it is a discovery controller.
 pub fn command(input: &[u8]) {
     let Some((setup, mut rest)) = Setup::of(input) else { return };
     let engine = Arc::new(setup.engine());
     let epoch = engine.epoch().expect("it has power");
     let subsystem = Arc::new(Subsystem::new(engine, Identity::new("a toy", "fuzz")));
-    let kind = if setup.has(5) { Kind::Discovery } else { Kind::Drive };
+    let kind = if setup.has(5) { ControllerType::Discovery } else { ControllerType::Io };
     let role = (kind, setup.has(6).then(|| SocketAddr::from(PORT)));
     let controller = Controller::new(&subsystem, role, [0; 16], Duration::ZERO, epoch)
         .expect("a controller number is free");
@@ -54,7 +56,7 @@ pub fn command(input: &[u8]) {
     while let Some((queue, after)) = rest.split_first() {
         let Some((entry, after)) = after.split_first_chunk::<ENTRY_BYTES>() else { break };
         rest = submit(&controller, *queue, *entry, after);
-        let _ = controller.event();
+        let _ = controller.next_event();
     }
     check_alive(&controller);
 }
@@ -73,7 +75,7 @@ fn submit<'a>(
     if sends {
         entry[32..36].copy_from_slice(&(sent.len() as u32).to_le_bytes());
     }
-    let submission = Submission::new(entry);
+    let submission = Sqe::new(entry);
     let mut data = Memory { room: if sends { sent.len() } else { room }, sent, given: 0 };
     if queue & PROPERTY != 0 {
         let value = entry[48..56].try_into().expect("eight bytes");
@@ -94,7 +96,7 @@ fn check_alive(controller: &Controller) {
     let mut entry = [0; ENTRY_BYTES];
     (entry[0], entry[40]) = (IDENTIFY, 1);
     let mut data = Memory { room: IDENTIFY_BYTES, sent: &[], given: 0 };
-    let outcome = controller.admin(&Submission::new(entry), &mut data).expect("it has power");
-    let Outcome::Ended(completion) = outcome else { panic!("identify waits") };
+    let outcome = controller.admin(&Sqe::new(entry), &mut data).expect("it has power");
+    let Outcome::Completed(completion) = outcome else { panic!("identify waits") };
     assert!(completion.status == Status::SUCCESS && data.given == IDENTIFY_BYTES);
 }

@@ -100,12 +100,12 @@ impl Controller {
     pub(super) fn error_log(&self) -> Page {
         let mut page = Page::new(64 * ERRORS_MAX);
         for (place, failed) in self.subsystem.failed().iter().enumerate() {
-            let (at, submission) = (64 * place, &failed.submission);
-            page.u64(at, failed.number).u16(at + 8, failed.queue).u16(at + 10, submission.id());
+            let (at, sqe) = (64 * place, &failed.sqe);
+            page.u64(at, failed.number).u16(at + 8, failed.queue).u16(at + 10, sqe.cid());
             page.u16(at + 12, failed.status.field()).u16(at + 14, u16::MAX);
             // Only a command of an I/O queue has an address.
-            let lba = if failed.queue == 0 { 0 } else { submission.long(10) };
-            page.u64(at + 16, lba).u32(at + 24, submission.namespace());
+            let lba = if failed.queue == 0 { 0 } else { sqe.cdw64(10) };
+            page.u64(at + 16, lba).u32(at + 24, sqe.nsid());
         }
         page
     }

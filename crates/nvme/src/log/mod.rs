@@ -6,12 +6,13 @@ mod placement;
 
 pub use health::warnings;
 
-use super::controller::{Controller, Kind};
+use super::controller::{Controller, ControllerType};
+use super::io;
+use super::opcode::{self, admin};
 use super::page::Page;
+use super::sqe::{Completion, HostData, Sqe};
 use super::status::Status;
-use super::submission::{Completion, HostData, Submission};
 use super::subsystem::{ALL, NAMESPACE};
-use super::{admin, io};
 
 const LOGS: u8 = 0x00;
 const ERRORS: u8 = 0x01;
@@ -37,40 +38,35 @@ const CHANGES_INVENTORY: u32 = 1 << 3;
 
 impl Controller {
     /// Gives the part of a log that a command asks for.
-    pub(super) fn get_log(
-        &self,
-        submission: &Submission,
-        data: &mut dyn HostData,
-    ) -> Result<Completion, Status> {
-        let (log, keeps) = (submission.word(10) as u8, submission.word(10) >> 15 & 1 != 0);
-        let words =
-            u64::from(submission.word(10) >> 16) | u64::from(submission.word(11) as u16) << 16;
-        let (bytes, offset) = ((words + 1) * 4, submission.long(12));
-        if ![0, NAMESPACE, ALL].contains(&submission.namespace()) {
-            return Err(Status::INVALID_NAMESPACE);
+    pub(super) fn get_log(&self, sqe: &Sqe, data: &mut dyn HostData) -> Result<Completion, Status> {
+        let (log, keeps) = (sqe.cdw(10) as u8, sqe.cdw(10) >> 15 & 1 != 0);
+        let words = u64::from(sqe.cdw(10) >> 16) | u64::from(sqe.cdw(11) as u16) << 16;
+        let (bytes, offset) = ((words + 1) * 4, sqe.cdw64(12));
+        if ![0, NAMESPACE, ALL].contains(&sqe.nsid()) {
+            return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
         }
-        let page = self.log(log, submission)?;
+        let page = self.log(log, sqe)?;
         let whole = page.bytes();
         if !offset.is_multiple_of(4) || offset > whole.len() as u64 {
             return Err(Status::INVALID_FIELD);
         }
-        if (data.room() as u64) < bytes {
-            return Err(Status::DATA_LENGTH);
+        if (data.length() as u64) < bytes {
+            return Err(Status::DATA_SGL_LENGTH_INVALID);
         }
         let part = &whole[offset as usize..];
         let here = part.len().min(bytes as usize);
-        data.give(&part[..here]);
-        data.give(&vec![0; bytes as usize - here]);
+        data.send(&part[..here]);
+        data.send(&vec![0; bytes as usize - here]);
         if !keeps {
             self.lock().events.was_read(log);
         }
-        Ok(Completion::DONE)
+        Ok(Completion::SUCCESS)
     }
 
-    fn log(&self, log: u8, submission: &Submission) -> Result<Page, Status> {
-        let (group, specific) = (submission.word(11) >> 16, submission.word(10) >> 8 & 0x7f);
+    fn log(&self, log: u8, sqe: &Sqe) -> Result<Page, Status> {
+        let (group, specific) = (sqe.cdw(11) >> 16, sqe.cdw(10) >> 8 & 0x7f);
         if !self.logs().contains(&log) {
-            return Err(Status::INVALID_LOG);
+            return Err(Status::INVALID_LOG_PAGE);
         }
         let of_group = [ENDURANCE, PLACEMENT, HANDLES, PLACEMENT_COUNTS, PLACEMENT_EVENTS];
         if of_group.contains(&log) && group != 1 {
@@ -78,7 +74,7 @@ impl Controller {
         }
         let is_of_use = [HANDLES, PLACEMENT_COUNTS, PLACEMENT_EVENTS].contains(&log);
         if is_of_use && self.subsystem.streams() == 0 {
-            return Err(Status::NO_PLACEMENT);
+            return Err(Status::FDP_DISABLED);
         }
         Ok(match log {
             LOGS => self.supported(),
@@ -104,7 +100,7 @@ impl Controller {
 
     /// The logs that this controller has.
     fn logs(&self) -> Vec<u8> {
-        if self.kind == Kind::Discovery {
+        if self.cntrltype == ControllerType::Discovery {
             return vec![LOGS, DISCOVERY];
         }
         let mut logs = vec![LOGS, ERRORS, HEALTH, FIRMWARE, CHANGED, EFFECTS, ENDURANCE];
@@ -138,25 +134,26 @@ impl Controller {
     fn effects(&self) -> Page {
         let mut page = Page::new(4096);
         let plain = [
-            admin::GET_LOG,
+            admin::GET_LOG_PAGE,
             admin::IDENTIFY,
             admin::ABORT,
             admin::SET_FEATURES,
             admin::GET_FEATURES,
-            admin::EVENT,
+            admin::ASYNC_EVENT_REQUEST,
             admin::KEEP_ALIVE,
-            admin::BLOCKS,
+            admin::GET_LBA_STATUS,
         ];
         for opcode in plain {
             page.u32(4 * usize::from(opcode), SUPPORTED);
         }
         let erases = SUPPORTED | CHANGES_CONTENT;
-        page.u32(4 * usize::from(admin::FORMAT), erases | CHANGES_NAMESPACE);
+        page.u32(4 * usize::from(admin::FORMAT_NVM), erases | CHANGES_NAMESPACE);
         page.u32(4 * usize::from(admin::SANITIZE), erases);
-        page.u32(4 * usize::from(admin::MANAGE), erases | CHANGES_INVENTORY);
-        page.u32(4 * usize::from(admin::ATTACH), SUPPORTED | CHANGES_INVENTORY);
+        page.u32(4 * usize::from(admin::NAMESPACE_MANAGEMENT), erases | CHANGES_INVENTORY);
+        page.u32(4 * usize::from(admin::NAMESPACE_ATTACHMENT), SUPPORTED | CHANGES_INVENTORY);
         for (opcode, changes) in io::COMMANDS {
-            let placement = [io::MANAGEMENT_RECEIVE, io::MANAGEMENT_SEND].contains(&opcode);
+            let placement = [opcode::io::IO_MANAGEMENT_RECEIVE, opcode::io::IO_MANAGEMENT_SEND]
+                .contains(&opcode);
             if !placement || self.subsystem.geometry.streams > 0 {
                 let effect = if changes { CHANGES_CONTENT } else { 0 };
                 page.u32(1024 + 4 * usize::from(opcode), SUPPORTED | effect);

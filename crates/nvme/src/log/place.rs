@@ -10,7 +10,7 @@ const IPV4: u8 = 1;
 const IPV6: u8 = 2;
 /// An I/O subsystem.
 const DRIVE: u8 = 2;
-/// Submission queues can go without flow control.
+/// Sqe queues can go without flow control.
 const NO_FLOW_CONTROL: u8 = 1 << 2;
 
 impl Controller {
@@ -23,7 +23,7 @@ impl Controller {
         // Any controller, by the first port; an admin queue of 32 entries.
         page.u16(PART + 4, 1).u16(PART + 6, u16::MAX).u16(PART + 8, 32);
         page.text(PART + 32, 32, &port.port().to_string());
-        page.put(PART + 256, self.subsystem.identity.name.as_bytes());
+        page.put(PART + 256, self.subsystem.identity.subnqn.as_bytes());
         page.text(PART + 512, 256, &port.ip().to_string());
         page
     }

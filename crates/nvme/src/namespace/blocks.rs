@@ -2,8 +2,8 @@
 
 use crate::controller::Controller;
 use crate::page::Page;
+use crate::sqe::{Completion, HostData, Sqe};
 use crate::status::Status;
-use crate::submission::{Completion, HostData, Submission};
 use crate::subsystem::NAMESPACE;
 use ssdlab_engine::ExtentQuery;
 
@@ -24,31 +24,31 @@ impl Controller {
     /// Tells runs of blocks of a range.
     pub(crate) fn block_status(
         &self,
-        submission: &Submission,
+        sqe: &Sqe,
         data: &mut dyn HostData,
     ) -> Result<Completion, Status> {
         let view = self.view();
-        if submission.namespace() != NAMESPACE || view.blocks == 0 {
-            return Err(Status::INVALID_NAMESPACE);
+        if sqe.nsid() != NAMESPACE || view.blocks == 0 {
+            return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
         }
-        let sought = match submission.word(13) >> 24 {
+        let sought = match sqe.cdw(13) >> 24 {
             MAPPED => ExtentQuery::Mapped,
             SCAN => ExtentQuery::Unreadable { met: false },
             TRACKED => ExtentQuery::Unreadable { met: true },
             _ => return Err(Status::INVALID_FIELD),
         };
-        let (first, blocks) = (submission.long(10), u64::from(submission.word(13) as u16));
+        let (first, blocks) = (sqe.cdw64(10), u64::from(sqe.cdw(13) as u16));
         let end = match blocks {
             // As far as the namespace goes.
             0 => view.blocks,
-            _ => first.checked_add(blocks).ok_or(Status::LBA_RANGE)?,
+            _ => first.checked_add(blocks).ok_or(Status::LBA_OUT_OF_RANGE)?,
         };
         if first >= view.blocks || end > view.blocks {
-            return Err(Status::LBA_RANGE);
+            return Err(Status::LBA_OUT_OF_RANGE);
         }
-        let room = (u64::from(submission.word(12)) + 1) * 4;
-        if (data.room() as u64) < room {
-            return Err(Status::DATA_LENGTH);
+        let room = (u64::from(sqe.cdw(12)) + 1) * 4;
+        if (data.length() as u64) < room {
+            return Err(Status::DATA_SGL_LENGTH_INVALID);
         }
         let room = room as usize;
         let most = room.saturating_sub(HEAD) / DESCRIPTOR;
@@ -61,7 +61,7 @@ impl Controller {
             let at = HEAD + DESCRIPTOR * place;
             page.u64(at, from).u32(at + 8, (to - from).min(u32::MAX.into()) as u32);
         }
-        data.give(&page.bytes()[..room]);
-        Ok(Completion::DONE)
+        data.send(&page.bytes()[..room]);
+        Ok(Completion::SUCCESS)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Namespace;
 use crate::controller::Controller;
+use crate::sqe::{Completion, HostData, Sqe};
 use crate::status::Status;
-use crate::submission::{Completion, HostData, Submission};
 use crate::subsystem::{ALL, FORMATS, NAMESPACE};
 
 /// What a management and what an attachment can ask.
@@ -32,27 +32,27 @@ impl Controller {
     /// Creates or deletes the namespace; `None` where the power is gone.
     pub(crate) fn manage(
         &self,
-        submission: &Submission,
+        sqe: &Sqe,
         data: &dyn HostData,
     ) -> Option<Result<Completion, Status>> {
-        match submission.word(10) & 0xf {
-            CREATE => Some(self.create(submission, data.sent())),
-            DELETE => self.delete(submission.namespace()),
+        match sqe.cdw(10) & 0xf {
+            CREATE => Some(self.create(sqe, data.payload())),
+            DELETE => self.delete(sqe.nsid()),
             _ => Some(Err(Status::INVALID_FIELD)),
         }
     }
 
-    fn create(&self, submission: &Submission, sent: &[u8]) -> Result<Completion, Status> {
-        if submission.word(11) >> 24 != 0 {
-            return Err(Status::COMMAND_SET);
+    fn create(&self, sqe: &Sqe, sent: &[u8]) -> Result<Completion, Status> {
+        if sqe.cdw(11) >> 24 != 0 {
+            return Err(Status::IO_COMMAND_SET_NOT_SUPPORTED);
         }
-        let namespace = self.wanted(sent.get(..BYTES).ok_or(Status::DATA_LENGTH)?)?;
+        let namespace = self.wanted(sent.get(..BYTES).ok_or(Status::DATA_SGL_LENGTH_INVALID)?)?;
         self.subsystem.change_namespace(|is| {
             if is.is_some() {
-                return Err(Status::NO_IDENTIFIER);
+                return Err(Status::NAMESPACE_IDENTIFIER_UNAVAILABLE);
             }
             *is = Some(namespace);
-            Ok(Completion::told(NAMESPACE))
+            Ok(Completion::with_dw0(NAMESPACE))
         })
     }
 
@@ -69,10 +69,10 @@ impl Controller {
             return Err(Status::INVALID_FIELD);
         }
         if capacity < blocks {
-            return Err(Status::NOT_THIN);
+            return Err(Status::THIN_PROVISIONING_NOT_SUPPORTED);
         }
         if blocks > self.subsystem.engine.shape().capacity >> FORMATS[format] {
-            return Err(Status::NO_CAPACITY);
+            return Err(Status::NAMESPACE_INSUFFICIENT_CAPACITY);
         }
         let handles = self.wanted_handles(sent)?;
         let bytes = blocks << FORMATS[format];
@@ -85,8 +85,10 @@ impl Controller {
         let named = |place: u64| number(sent, HANDLE_LIST + 2 * place as usize, 2);
         match count {
             0 => Ok(there),
-            _ if count > there.into() => Err(Status::HANDLE_LIST),
-            _ if (0..count).any(|place| named(place) != place) => Err(Status::HANDLE_LIST),
+            _ if count > there.into() => Err(Status::INVALID_PLACEMENT_HANDLE_LIST),
+            _ if (0..count).any(|place| named(place) != place) => {
+                Err(Status::INVALID_PLACEMENT_HANDLE_LIST)
+            }
             _ => Ok(count as u32),
         }
     }
@@ -99,51 +101,52 @@ impl Controller {
         };
         let Some(deleted) = deleted else {
             // To delete all of none is no error.
-            let ended =
-                if which == ALL { Ok(Completion::DONE) } else { Err(Status::INVALID_NAMESPACE) };
+            let ended = if which == ALL {
+                Ok(Completion::SUCCESS)
+            } else {
+                Err(Status::INVALID_NAMESPACE_OR_FORMAT)
+            };
             return Some(ended);
         };
         let erased = self.erase();
         if erased != Some(Ok(())) {
             self.subsystem.change_namespace(|is| *is = Some(deleted));
         }
-        Some(erased?.map(|()| Completion::DONE))
+        Some(erased?.map(|()| Completion::SUCCESS))
     }
 
     /// Attaches the namespace to all controllers, or detaches it from all.
-    pub(crate) fn attach(
-        &self,
-        submission: &Submission,
-        data: &dyn HostData,
-    ) -> Result<Completion, Status> {
-        let attaches = match submission.word(10) & 0xf {
+    pub(crate) fn attach(&self, sqe: &Sqe, data: &dyn HostData) -> Result<Completion, Status> {
+        let attaches = match sqe.cdw(10) & 0xf {
             ATTACH => true,
             DETACH => false,
             _ => return Err(Status::INVALID_FIELD),
         };
-        let list = data.sent().get(..BYTES).ok_or(Status::DATA_LENGTH)?;
-        if submission.namespace() != NAMESPACE || self.subsystem.namespace().is_none() {
-            return Err(Status::INVALID_NAMESPACE);
+        let list = data.payload().get(..BYTES).ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+        if sqe.nsid() != NAMESPACE || self.subsystem.namespace().is_none() {
+            return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
         }
         let count = number(list, 0, 2) as usize;
         if !(1..=CONTROLLERS_MAX).contains(&count) {
-            return Err(Status::CONTROLLER_LIST);
+            return Err(Status::CONTROLLER_LIST_INVALID);
         }
         let named: Vec<u16> = (1..=count).map(|place| number(list, 2 * place, 2) as u16).collect();
         let there = self.subsystem.controllers();
         if !named.is_sorted_by(|one, next| one < next)
             || named.iter().any(|each| !there.contains(each))
         {
-            return Err(Status::CONTROLLER_LIST);
+            return Err(Status::CONTROLLER_LIST_INVALID);
         }
         self.subsystem.change_namespace(|is| match is {
-            None => Err(Status::INVALID_NAMESPACE),
-            Some(is) if is.is_attached == attaches => {
-                Err(if attaches { Status::ATTACHED } else { Status::NOT_ATTACHED })
-            }
+            None => Err(Status::INVALID_NAMESPACE_OR_FORMAT),
+            Some(is) if is.is_attached == attaches => Err(if attaches {
+                Status::NAMESPACE_ALREADY_ATTACHED
+            } else {
+                Status::NAMESPACE_NOT_ATTACHED
+            }),
             Some(is) => {
                 is.is_attached = attaches;
-                Ok(Completion::DONE)
+                Ok(Completion::SUCCESS)
             }
         })
     }

@@ -1,4 +1,4 @@
-//! Submission queue entries by opcode and command dword, independent of the crate's own types.
+//! Sqe queue entries by opcode and command dword, independent of the crate's own types.
 
 pub const WRITE: u8 = 0x01;
 pub const READ: u8 = 0x02;

@@ -126,7 +126,7 @@ impl Transcript {
     }
 
     fn events(&mut self, controller: &Controller) {
-        while let Some((cid, completion)) = controller.event() {
+        while let Some((cid, completion)) = controller.next_event() {
             self.note(&format!("event {cid}"), Some(completion), &[]);
         }
     }

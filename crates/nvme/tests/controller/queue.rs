@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nvme::{
-    Completion, Controller, HostData, Identity, Kind, Outcome, Submission, Subsystem,
+    Completion, Controller, ControllerType, HostData, Identity, Outcome, Sqe, Subsystem,
 };
 
 use crate::entry::Entry;
@@ -36,15 +36,15 @@ impl Memory {
 }
 
 impl HostData for Memory {
-    fn room(&self) -> usize {
+    fn length(&self) -> usize {
         self.length
     }
 
-    fn sent(&self) -> &[u8] {
+    fn payload(&self) -> &[u8] {
         &self.sent
     }
 
-    fn give(&mut self, bytes: &[u8]) {
+    fn send(&mut self, bytes: &[u8]) {
         self.received.extend(bytes);
         assert!(self.received.len() <= self.length, "more data than the host has a buffer for");
     }
@@ -52,15 +52,15 @@ impl HostData for Memory {
 
 /// An enabled controller of a toy drive.
 pub fn controller(toy: Manner) -> Controller {
-    of_type(toy, Kind::Drive, None)
+    of_type(toy, ControllerType::Io, None)
 }
 
 /// An enabled discovery controller.
 pub fn discovery_controller(port: Option<SocketAddr>) -> Controller {
-    of_type(crate::toy::HONEST, Kind::Discovery, port)
+    of_type(crate::toy::HONEST, ControllerType::Discovery, port)
 }
 
-fn of_type(toy: Manner, kind: Kind, port: Option<SocketAddr>) -> Controller {
+fn of_type(toy: Manner, kind: ControllerType, port: Option<SocketAddr>) -> Controller {
     let toy = Toy::new(toy);
     let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
     let clock = Clock::start(Pace::None, LatencyCompensation::default());
@@ -75,13 +75,13 @@ fn of_type(toy: Manner, kind: Kind, port: Option<SocketAddr>) -> Controller {
 
 /// Executes an admin command; `None` if it stays outstanding.
 pub fn admin(controller: &Controller, entry: Entry, data: &mut Memory) -> Option<Completion> {
-    match controller.admin(&Submission::new(entry.0), data).expect("it has power") {
-        Outcome::Ended(completion) => Some(completion),
-        Outcome::Waits => None,
+    match controller.admin(&Sqe::new(entry.0), data).expect("it has power") {
+        Outcome::Completed(completion) => Some(completion),
+        Outcome::Outstanding => None,
     }
 }
 
 /// Executes an I/O command of queue 1.
 pub fn io(controller: &Controller, entry: Entry, data: &mut Memory) -> Completion {
-    controller.io(1, &Submission::new(entry.0), data).expect("it has power").0
+    controller.io(1, &Sqe::new(entry.0), data).expect("it has power").0
 }

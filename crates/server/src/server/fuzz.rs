@@ -31,7 +31,7 @@ impl Handed {
 
     /// The name under which `NVMe` hosts connect to the drive.
     pub fn nvme_name(&self) -> &str {
-        &self.target.subsystem.identity.name
+        &self.target.subsystem.identity.subnqn
     }
 
     /// Serves an NBD client.

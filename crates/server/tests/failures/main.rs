@@ -75,7 +75,7 @@ impl Served {
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
         let (address, identity) = server.listen_for_nvme(&any, "test", None).unwrap();
         let Address::Tcp(nvme) = address else { unreachable!("it listens on a port") };
-        Self { server, socket, control, nvme, name: identity.name, _folder: folder }
+        Self { server, socket, control, nvme, name: identity.subnqn, _folder: folder }
     }
 }
 
