@@ -6,7 +6,10 @@ use std::time::Duration;
 use super::proof::Proof;
 use super::target::{Attached, Place, Target};
 use ssdlab_engine::Epoch;
-use ssdlab_nvme::{Completion, Controller, ControllerType, DISCOVERY_NQN, Sqe, Status};
+use ssdlab_nvme::{
+    Completion, Controller, ControllerParameters, ControllerType, DISCOVERY_NQN, IO_QUEUES_MAX,
+    QUEUE_ENTRIES_MAX, Sqe, Status,
+};
 use ssdlab_wire::Connection;
 
 /// Types of Fabrics command.
@@ -20,9 +23,6 @@ const ANY: u16 = 0xffff;
 const NO_FLOW_CONTROL: u8 = 1 << 2;
 /// Bytes of what a host says of itself when it connects.
 const CONNECT_BYTES: usize = 1024;
-/// Entries and number of a queue at most, as the controller says of itself.
-const ENTRIES_MAX: u16 = 128;
-const QUEUES_MAX: u16 = 64;
 
 /// A connection's place: a queue of a controller.
 pub struct Queue {
@@ -132,7 +132,7 @@ impl Target {
         } else {
             return Err(wrong(256, true));
         };
-        if wish.entries < 2 || wish.queue > 0 && wish.entries > ENTRIES_MAX {
+        if wish.entries < 2 || wish.queue > 0 && wish.entries > QUEUE_ENTRIES_MAX {
             return Err(wrong(44, false));
         }
         let attached = if wish.queue == 0 {
@@ -170,9 +170,14 @@ impl Target {
         if wish.controller != ANY {
             return Err(wrong(16, true));
         }
-        let port = link.local_address();
-        let (host, patience) = (wish.host, wish.patience);
-        let controller = Controller::new(&self.subsystem, (kind, port), host, patience, epoch)?;
+        let parameters = ControllerParameters {
+            cntrltype: kind,
+            address: link.local_address(),
+            hostid: wish.host,
+            kato: wish.patience,
+            epoch,
+        };
+        let controller = Controller::new(&self.subsystem, parameters)?;
         Ok(self.add(controller))
     }
 
@@ -184,20 +189,19 @@ impl Target {
         epoch: Epoch,
     ) -> Result<Arc<Attached>, Completion> {
         // A controller of an epoch that is over is about to be removed.
-        let attached = self.get(wish.controller).filter(|is| is.controller.epoch == epoch);
+        let attached =
+            self.get(wish.controller).filter(|is| is.controller.parameters.epoch == epoch);
         let attached = attached.ok_or(wrong(16, true))?;
-        if kind == ControllerType::Discovery
-            || attached.controller.cntrltype == ControllerType::Discovery
-        {
+        if kind == ControllerType::Discovery || attached.controller.is_discovery() {
             return Err(wrong(42, false));
         }
-        if attached.controller.hostid != wish.host {
+        if attached.controller.parameters.hostid != wish.host {
             return Err(wrong(0, true));
         }
         if !attached.controller.is_ready() {
             return Err(Status::COMMAND_SEQUENCE_ERROR.into());
         }
-        if wish.queue > QUEUES_MAX || attached.has_queue(wish.queue) {
+        if wish.queue > IO_QUEUES_MAX || attached.has_queue(wish.queue) {
             return Err(wrong(42, false));
         }
         Ok(attached)

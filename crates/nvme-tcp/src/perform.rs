@@ -8,8 +8,9 @@ use super::proof::Heard;
 use super::reply::Exchange;
 use super::session::{Asked, Session};
 use ssdlab_engine::{Command, Operation};
+use ssdlab_nvme::admin::{self, Outcome};
 use ssdlab_nvme::opcode::FABRICS;
-use ssdlab_nvme::{Completion, Outcome, Sqe, Status};
+use ssdlab_nvme::{Completion, Context, Sqe, Status};
 
 /// Types of Fabrics command: Authentication Send and Receive.
 const PROOF_SENT: u8 = 0x05;
@@ -115,10 +116,12 @@ impl Session<'_> {
         }
         let mut exchange = Exchange { sent, room: asked.room(), given: Vec::new() };
         let controller = &queue.attached.controller;
+        let mut context = Context { controller, sqe: submission, data: &mut exchange };
         let ended = if queue.number > 0 {
-            controller.io(queue.number, submission, &mut exchange)
+            let outcome = ssdlab_nvme::io::dispatch(queue.number, &mut context);
+            outcome.map(|outcome| (outcome.completion, outcome.due))
         } else {
-            match controller.admin(submission, &mut exchange) {
+            match admin::dispatch(&mut context) {
                 Some(Outcome::Outstanding) => return Ok(()),
                 Some(Outcome::Completed(completion)) => Some((completion, None)),
                 None => None,

@@ -11,8 +11,9 @@ use super::session::{Asked, Session};
 use ssdlab_engine::Operation;
 use ssdlab_engine::pacing::wall;
 use ssdlab_engine::wait::wait_precisely;
+use ssdlab_nvme::io::Execution;
 use ssdlab_nvme::opcode::FABRICS;
-use ssdlab_nvme::{Plan, Sqe, Status, View};
+use ssdlab_nvme::{NamespaceView, Sqe, Status};
 
 /// Commands that are done together, if a host has sent so many.
 const BATCH: usize = 256;
@@ -120,7 +121,12 @@ impl Session<'_> {
     }
 
     /// Takes a command in, or asks for its data; returns with how many bytes it will be answered.
-    fn command(&mut self, submission: Sqe, came: Data, view: Option<&View>) -> io::Result<usize> {
+    fn command(
+        &mut self,
+        submission: Sqe,
+        came: Data,
+        view: Option<&NamespaceView>,
+    ) -> io::Result<usize> {
         if let Some(queue) = &mut self.queue {
             queue.advance();
         }
@@ -166,7 +172,7 @@ impl Session<'_> {
     }
 
     /// Adds a command whose data is there to those that are to be done.
-    fn ask(&mut self, submission: Sqe, data: Data, view: Option<&View>) {
+    fn ask(&mut self, submission: Sqe, data: Data, view: Option<&NamespaceView>) {
         let id = submission.cid();
         if data == Data::Broken {
             self.respond(id, Status::TRANSIENT_TRANSPORT_ERROR.into());
@@ -176,9 +182,9 @@ impl Session<'_> {
         let plan = match (&self.queue, view) {
             (Some(queue), Some(view)) if is_io && submission.opcode() != FABRICS => {
                 let room = submission.sgl_length() as usize;
-                queue.attached.controller.plan(view, &submission, room)
+                ssdlab_nvme::io::prepare(&queue.attached.controller, view, &submission, room)
             }
-            _ => Ok(Plan::Steps),
+            _ => Ok(Execution::Controller),
         };
         self.batch.push_back(Asked { submission, data, plan });
     }

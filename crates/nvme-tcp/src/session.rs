@@ -13,8 +13,9 @@ use super::target::Target;
 use ssdlab_engine::Epoch;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, Engine};
+use ssdlab_nvme::io::Execution;
 use ssdlab_nvme::opcode::FABRICS;
-use ssdlab_nvme::{Completion, Plan, Sqe, Status};
+use ssdlab_nvme::{Completion, Sqe, Status};
 use ssdlab_wire::Connection;
 use ssdlab_wire::Deadline;
 use ssdlab_wire::{BusyPoll, ReceiveBuffer, Replies};
@@ -47,20 +48,20 @@ pub struct Session<'a> {
 pub(super) struct Asked {
     pub submission: Sqe,
     pub data: Data,
-    pub plan: Result<Plan, Status>,
+    pub plan: Result<Execution, Status>,
 }
 
 impl Asked {
     /// What the drive does of it, together with what else it does.
     pub fn command(&self) -> Option<Command> {
         match self.plan {
-            Ok(Plan::Drive(command)) => Some(command),
+            Ok(Execution::Drive(command)) => Some(command),
             _ => None,
         }
     }
 
     pub fn is_alone(&self) -> bool {
-        self.plan == Ok(Plan::Steps)
+        self.plan == Ok(Execution::Controller)
     }
 
     pub fn room(&self) -> usize {

@@ -108,7 +108,7 @@ impl Attached {
     /// By when the host must be heard again.
     pub fn expires(&self) -> Option<Instant> {
         let heard = *lock(&self.heard);
-        self.controller.expires(heard)
+        self.controller.keep_alive_deadline(heard)
     }
 }
 

@@ -35,6 +35,25 @@ pub mod io {
     pub const IO_MANAGEMENT_RECEIVE: u8 = 0x12;
     pub const COPY: u8 = 0x19;
     pub const IO_MANAGEMENT_SEND: u8 = 0x1d;
+
+    /// Supported commands, and whether they change logical block content.
+    pub(crate) const SUPPORTED: [(u8, bool); 10] = [
+        (FLUSH, false),
+        (WRITE, true),
+        (READ, false),
+        (COMPARE, false),
+        (WRITE_ZEROES, true),
+        (DATASET_MANAGEMENT, true),
+        (VERIFY, false),
+        (IO_MANAGEMENT_RECEIVE, false),
+        (COPY, true),
+        (IO_MANAGEMENT_SEND, false),
+    ];
+
+    /// Whether a command is for flexible data placement only.
+    pub(crate) fn is_fdp(opcode: u8) -> bool {
+        [IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND].contains(&opcode)
+    }
 }
 
 /// Types of Fabrics commands (FCTYPE).

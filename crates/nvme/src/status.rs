@@ -135,3 +135,18 @@ impl Status {
         [Self::WRITE_FAULT, Self::UNRECOVERED_READ_ERROR].contains(&self)
     }
 }
+
+/// Why a command does not complete successfully.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommandError {
+    /// It completes with this status.
+    Status(Status),
+    /// The drive lost power: it never completes.
+    PowerLost,
+}
+
+impl From<Status> for CommandError {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}

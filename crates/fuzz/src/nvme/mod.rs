@@ -2,6 +2,8 @@
 
 mod command;
 mod host;
+#[path = "../../../nvme/tests/controller/memory.rs"]
+mod memory;
 mod units;
 
 pub use command::command;

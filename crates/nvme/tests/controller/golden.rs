@@ -14,8 +14,9 @@ use crate::entry::{
     NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES, VERIFY, WRITE,
     WRITE_ZEROES,
 };
+use crate::memory::{Memory, admin, io};
 use crate::mutations;
-use crate::queue::{CC, Memory, admin, controller, discovery_controller, io};
+use crate::setup::{CC, controller, discovery_controller};
 use crate::toy::{HONEST, Manner};
 
 const ALL_NAMESPACES: u32 = u32::MAX;
@@ -46,7 +47,7 @@ impl Transcript {
     }
 
     fn admin(&mut self, controller: &Controller, entry: Entry, mut data: Memory) {
-        let completion = admin(controller, entry, &mut data);
+        let completion = admin(controller, entry.0, &mut data);
         if entry.0[0] == GET_LOG_PAGE && entry.0[40] == FDP_EVENTS {
             // Event timestamps follow the wall clock.
             data.received.chunks_exact_mut(64).for_each(|event| event[4..10].fill(0));
@@ -55,7 +56,7 @@ impl Transcript {
     }
 
     fn io(&mut self, controller: &Controller, entry: Entry, mut data: Memory) {
-        let completion = io(controller, entry, &mut data);
+        let completion = io(controller, entry.0, &mut data);
         self.note(&format!("io {}", dwords(&entry)), Some(completion), &data.received);
     }
 

@@ -2,7 +2,8 @@
 
 mod entry;
 mod golden;
+mod memory;
 mod mutations;
-mod queue;
+mod setup;
 #[path = "../../../server/tests/nbd/toy.rs"]
 mod toy;

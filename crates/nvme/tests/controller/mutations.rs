@@ -9,7 +9,8 @@ use crate::entry::{
     IO_MANAGEMENT_SEND, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES,
     VERIFY, WRITE, WRITE_ZEROES,
 };
-use crate::queue::{CC, ENABLE, Memory, admin, controller, io};
+use crate::memory::{Memory, admin, io};
+use crate::setup::{CC, ENABLE, controller};
 use crate::toy::{CAPACITY, HONEST, Manner};
 
 const MUTATIONS: u64 = 100_000;
@@ -59,9 +60,9 @@ fn recreate_namespace(controller: &Controller) {
     for at in [0, 8] {
         data.sent[at..at + 8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
     }
-    admin(controller, Entry::new(NAMESPACE_MANAGEMENT), &mut data).unwrap();
+    admin(controller, Entry::new(NAMESPACE_MANAGEMENT).0, &mut data).unwrap();
     data.sent[..4].copy_from_slice(&[1, 0, controller.cntlid as u8, 0]);
-    admin(controller, Entry::new(NAMESPACE_ATTACHMENT).nsid(1), &mut data).unwrap();
+    admin(controller, Entry::new(NAMESPACE_ATTACHMENT).nsid(1).0, &mut data).unwrap();
 }
 
 /// Replaces some bytes by random or extreme ones.
@@ -93,9 +94,9 @@ pub fn run(
         let length = [0, 512, 4096, 1 << 16, 1 << 20][random.below(5) as usize];
         let mut data = Memory { length, ..Memory::with(sent) };
         let completion = if is_io {
-            Some(io(controller, entry, &mut data))
+            Some(io(controller, entry.0, &mut data))
         } else {
-            admin(controller, entry, &mut data)
+            admin(controller, entry.0, &mut data)
         };
         each(&entry, &data, completion);
         let succeeded = completion.is_some_and(|completion| completion.status.is_success());
@@ -123,11 +124,11 @@ fn a_hundred_thousand_mutated_commands_complete_and_the_drive_still_works() {
     assert!(succeeded > enough && refused > enough, "{succeeded} succeeded, {refused} refused");
     controller.set_property(CC, 0).unwrap();
     controller.set_property(CC, ENABLE).unwrap();
-    admin(&controller, Entry::new(FORMAT_NVM).nsid(1), &mut Memory::new(0)).unwrap();
+    admin(&controller, Entry::new(FORMAT_NVM).nsid(1).0, &mut Memory::new(0)).unwrap();
     let mut written = Memory::with(vec![5; 4096]);
-    assert_eq!(io(&controller, Entry::on(WRITE, 0, 8), &mut written), Completion::SUCCESS);
+    assert_eq!(io(&controller, Entry::on(WRITE, 0, 8).0, &mut written), Completion::SUCCESS);
     let mut read = Memory::new(4096);
-    assert_eq!(io(&controller, Entry::on(READ, 0, 8), &mut read), Completion::SUCCESS);
+    assert_eq!(io(&controller, Entry::on(READ, 0, 8).0, &mut read), Completion::SUCCESS);
     assert_eq!(read.received, [5; 4096]);
 }
 
@@ -137,7 +138,7 @@ fn a_write_or_compare_with_less_data_than_its_blocks_is_refused() {
     let controller = controller(HONEST);
     for opcode in [WRITE, COMPARE] {
         let mut data = Memory { length: 4096, ..Memory::with(vec![1; 512]) };
-        let completion = io(&controller, Entry::on(opcode, 0, 8), &mut data);
+        let completion = io(&controller, Entry::on(opcode, 0, 8).0, &mut data);
         assert_eq!(completion.status.code(), DATA_SGL_LENGTH_INVALID);
     }
 }

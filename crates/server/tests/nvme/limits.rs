@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ssdlab_engine::Pace;
-use ssdlab_nvme::{Controller, ControllerType, Identity, Subsystem};
+use ssdlab_nvme::{Controller, ControllerParameters, ControllerType, Identity, Subsystem};
 use ssdlab_wire::Limits;
 
 use crate::client::{
@@ -64,8 +64,14 @@ fn the_number_of_a_living_controller_is_not_given_again() {
     let engine = engine(HONEST, Pace::None);
     let epoch = engine.epoch().unwrap();
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
-    let kind = (ControllerType::Io, None);
-    let make = || Controller::new(&subsystem, kind, [0; 16], Duration::ZERO, epoch);
+    let parameters = ControllerParameters {
+        cntrltype: ControllerType::Io,
+        address: None,
+        hostid: [0; 16],
+        kato: Duration::ZERO,
+        epoch,
+    };
+    let make = || Controller::new(&subsystem, parameters);
     let victim = make().unwrap();
     for _ in 0..70_000 {
         assert_ne!(make().unwrap().cntlid, victim.cntlid);
