@@ -2,6 +2,6 @@
 #![no_main]
 
 #[global_allocator]
-static ALLOCATOR: ssdlab_fuzz::Limited = ssdlab_fuzz::Limited;
+static ALLOCATOR: ssdlab_fuzz::LimitedAllocator = ssdlab_fuzz::LimitedAllocator;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| ssdlab_fuzz::run("nbd_session", input));

@@ -1,11 +1,12 @@
-//! Host addresses: `Lba` counts blocks of 512 bytes, as Linux does.
+//! Host addresses, in blocks of 512 bytes as in Linux.
 
 use std::fmt;
 
-/// Bytes in a host block. Linux counts sectors of 512 bytes whatever the drive's own sector is.
+/// Bytes in a host block. Linux counts sectors of 512 bytes even where the drive's sector is
+/// larger.
 pub const LBA_BYTES: u64 = 512;
 
-/// The address of a host block: its number, from 0.
+/// The address of a host block, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lba(u64);
 
@@ -17,21 +18,21 @@ impl Lba {
 
     /// The host block at this byte offset, which must be a multiple of `LBA_BYTES`.
     pub const fn from_bytes(offset: u64) -> Self {
-        assert!(offset.is_multiple_of(LBA_BYTES), "an offset that is no multiple of a host block");
+        assert!(offset.is_multiple_of(LBA_BYTES), "the offset is not a multiple of a host block");
         Self(offset / LBA_BYTES)
     }
 
-    /// Its number.
+    /// The block's number.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Its first byte.
+    /// The byte offset of the block.
     pub const fn bytes(self) -> u64 {
         self.0 * LBA_BYTES
     }
 
-    /// The block `count` blocks further on.
+    /// The block `count` blocks after this one.
     #[must_use]
     pub const fn plus(self, count: u64) -> Self {
         Self(self.0 + count)
@@ -44,27 +45,27 @@ impl fmt::Display for Lba {
     }
 }
 
-/// A run of host blocks: the part of a device that a job may touch.
+/// A range of host blocks, such as the part of a device that a job uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Its first block.
+    /// The first block.
     pub start: Lba,
-    /// How many blocks it has.
+    /// The number of blocks.
     pub blocks: u64,
 }
 
 impl Region {
-    /// The region of these bytes; both must be multiples of `LBA_BYTES`.
+    /// The region at a byte offset, of `length` bytes; both must be multiples of `LBA_BYTES`.
     pub const fn from_bytes(offset: u64, length: u64) -> Self {
         Self { start: Lba::from_bytes(offset), blocks: Lba::from_bytes(length).get() }
     }
 
-    /// The block after its last, or `None` past the end of all addresses.
+    /// The block after the last one, or `None` if it exceeds 64 bits.
     pub const fn end(self) -> Option<u64> {
         self.start.get().checked_add(self.blocks)
     }
 
-    /// Its length in bytes.
+    /// The length in bytes.
     pub const fn bytes(self) -> u64 {
         self.blocks * LBA_BYTES
     }

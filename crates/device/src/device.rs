@@ -1,4 +1,4 @@
-//! `Device`: the one contract that a twin in virtual time and hardware in real time both keep.
+//! `Device`: the interface of a twin in virtual time and of a real drive in real time.
 
 use ssdlab_time::Nanos;
 
@@ -7,57 +7,57 @@ use crate::{Completion, DeviceError, LBA_BYTES, Lba, Op, Request};
 /// How long `Device::reap` may wait for a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Not at all: only what is done by now.
+    /// Do not wait: only what has completed by now.
     Poll,
-    /// Until at least one request is done; returns at once when none is in flight.
+    /// Until at least one request completes; returns at once if none is in flight.
     One,
-    /// Until a request is done or this time has come, whichever is first. A rest is this with
-    /// nothing in flight.
+    /// Until a request completes or this time is reached, whichever is first. With nothing in
+    /// flight this idles the device.
     Until(Nanos),
 }
 
 /// One queue pair of a drive: a twin or a real file or block device.
 ///
-/// The clock starts at zero when the device is opened and never runs backwards. A twin moves it
-/// inside `reap` and nowhere else, hardware waits there. No request is lost: each one submitted
-/// comes back from `reap` once. Completions come in order of their time.
+/// The clock starts at zero when the device is opened and never runs backwards. A twin advances it
+/// only in `reap`, where a real drive waits. `reap` returns each submitted request exactly once, in
+/// the order of completion times.
 pub trait Device {
-    /// Its size in bytes.
+    /// The size in bytes.
     fn capacity_bytes(&self) -> u64;
 
-    /// The smallest unit that it reads and writes, in bytes: each request is a multiple of it.
+    /// The sector size in bytes. Offset and length of each request are multiples of it.
     fn sector_bytes(&self) -> u64;
 
-    /// The longest request that it takes, in bytes.
+    /// The longest request that the device accepts, in bytes.
     fn request_bytes_max(&self) -> u64 {
         u64::from(u32::MAX) * LBA_BYTES
     }
 
-    /// How many requests may be in flight. More is the submitter's bug.
+    /// The maximum number of requests in flight. The submitter must not exceed it.
     fn queue_depth(&self) -> usize;
 
-    /// Its clock.
+    /// The device's clock.
     fn now(&self) -> Nanos;
 
-    /// Says that a request for this address will be submitted soon.
+    /// Announces that a request for this address will be submitted soon.
     ///
-    /// It changes no result: a model may fetch what it will look up into the processor's cache,
-    /// where most of its time goes otherwise. Hardware has no use for it.
+    /// This changes no result. A model prefetches its tables into the CPU cache, because most of
+    /// its time is memory latency. Real drives ignore it.
     fn announce(&mut self, _op: Op, _lba: Lba) {}
 
-    /// Hands over one request.
+    /// Submits one request.
     ///
     /// # Errors
-    /// A request outside the device or not a multiple of its sector, or a device that is gone. A
-    /// failure of the medium is not an error here: it comes with the completion.
+    /// The request is out of range or misaligned, or the device is gone. A media error is not
+    /// returned here but in the completion.
     ///
     /// # Panics
-    /// With `queue_depth` requests in flight already.
+    /// If `queue_depth` requests are already in flight.
     fn submit(&mut self, request: Request) -> Result<(), DeviceError>;
 
-    /// Appends what is done to `done`, waiting as `wait` says.
+    /// Appends completions to `done`, waiting for them as `wait` says.
     ///
     /// # Errors
-    /// A device that is gone.
+    /// The device is gone.
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError>;
 }

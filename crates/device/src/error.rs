@@ -1,20 +1,20 @@
-//! What can go wrong with a device in operation.
+//! `DeviceError`: a device refused a request, or is gone.
 
 use std::io;
 
 use crate::{LBA_BYTES, Op, Request};
 
-/// A device refused a request, or is gone.
+/// Why a device did not accept a request, or stopped working.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The request reaches beyond the last block.
+    /// The request ends beyond the last block.
     #[error("request at byte {offset} of {length} bytes ends beyond the device's {capacity} bytes")]
     OutOfRange {
-        /// First byte asked for.
+        /// The request's first byte.
         offset: u64,
-        /// Bytes asked for.
+        /// The request's length in bytes.
         length: u64,
-        /// Bytes there are.
+        /// The device's size in bytes.
         capacity: u64,
     },
     /// The request is not a multiple of the sector, or empty.
@@ -22,38 +22,38 @@ pub enum DeviceError {
         "request at byte {offset} of {length} bytes is not made of whole sectors of {sector} bytes"
     )]
     Misaligned {
-        /// First byte asked for.
+        /// The request's first byte.
         offset: u64,
-        /// Bytes asked for.
+        /// The request's length in bytes.
         length: u64,
         /// The device's sector in bytes.
         sector: u64,
     },
-    /// The device cannot do this at all.
+    /// The device does not support this operation.
     #[error("this device cannot do a {op:?}")]
     Unsupported {
-        /// What was asked.
+        /// The operation.
         op: Op,
     },
-    /// The operating system failed where no request of ours can be blamed.
+    /// A system call failed for a reason other than the request.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The call or operation that failed.
         what: &'static str,
-        /// Its own words.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl DeviceError {
-    /// Checks a request against a device's size and sector; a flush has neither.
+    /// Checks a request against a device's size and sector. A flush has no address to check.
     #[inline]
     pub fn check(request: &Request, capacity: u64, sector: u64) -> Result<(), Self> {
         if request.op == Op::Flush {
             return Ok(());
         }
         let length = request.bytes();
-        // Compared in blocks: the byte offset of a wild address may not fit in 64 bits.
+        // Compared in blocks: the byte offset of an invalid address may exceed 64 bits.
         let end = request.lba.get().checked_add(u64::from(request.blocks));
         if end.is_none_or(|end| end > capacity / LBA_BYTES) {
             let offset = request.lba.get().saturating_mul(LBA_BYTES);

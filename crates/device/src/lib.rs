@@ -1,15 +1,17 @@
-//! The contract: addresses, requests, what a device answers, and the `Device` trait.
+//! The `Device` trait, its requests and completions, and the records of a job.
 //!
-//! Twins and hardware share it, and ONE loop drives both.
+//! Twins and real drives implement the same trait, so one loop drives both.
 
 mod address;
 mod device;
 mod error;
+mod histogram;
 mod record;
 mod request;
 
 pub use address::{LBA_BYTES, Lba, Region};
 pub use device::{Device, Wait};
 pub use error::DeviceError;
+pub use histogram::Histogram;
 pub use record::{Interval, Record, Tally};
 pub use request::{Completion, Hint, IoError, Op, Request};

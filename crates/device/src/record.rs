@@ -1,24 +1,24 @@
-//! What is kept of a job: its times, its counts, and how they were spread over its intervals.
+//! The record of a job: its times and counts, in total and for each interval.
 
 use ssdlab_time::Nanos;
 
 use crate::Op;
 
-/// Requests of one kind, and what they moved.
+/// The number of requests of one kind, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Requests that succeeded.
     pub requests: u64,
-    /// Bytes that they moved; for trims, bytes that they named.
+    /// Bytes read, written or trimmed.
     pub bytes: u64,
 }
 
-/// What happened in one interval of a job.
+/// The counts of one interval of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// Its start on the device's clock.
+    /// The interval's start on the device's clock.
     pub start: Nanos,
-    /// Requests that succeeded and ended in it, by `Op::index`.
+    /// Requests that completed successfully in it, by `Op::index`.
     pub by_op: [Tally; Op::ALL.len()],
     /// Requests that failed in it.
     pub errors: u64,
@@ -27,17 +27,17 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Requests that succeeded, of all kinds.
+    /// Successful requests of all kinds.
     pub fn requests(&self) -> u64 {
         self.by_op.iter().map(|tally| tally.requests).sum()
     }
 
-    /// Bytes of them, of all kinds.
+    /// Bytes of all kinds.
     pub fn bytes(&self) -> u64 {
         self.by_op.iter().map(|tally| tally.bytes).sum()
     }
 
-    /// Adds what another device did in the same interval.
+    /// Adds the counts of another queue in the same interval.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.by_op.iter_mut().zip(&other.by_op) {
             mine.requests += theirs.requests;
@@ -48,23 +48,23 @@ impl Interval {
     }
 }
 
-/// What a job did, but for its latencies, which the outcome's histograms hold.
+/// Times and counts of a job. Latencies are in the outcome's histograms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// When the job began, on the device's clock: the first request of a closed loop arrives then.
+    /// The job's start on the device's clock. The first request of a closed loop arrives then.
     pub start: Nanos,
-    /// When the last one was done.
+    /// The time of the last completion.
     pub end: Nanos,
-    /// Requests completed, errors and the flushes that `sync` asks for among them.
+    /// Requests completed, including errors and the flushes that `sync` adds.
     pub requests: u64,
-    /// Bytes moved by requests that succeeded.
+    /// Bytes of successful requests.
     pub bytes: u64,
     /// Requests that failed.
     pub errors: u64,
-    /// The error number of the first that failed.
+    /// The error number of the first request that failed.
     pub first_errno: Option<i32>,
-    /// Requests of an open loop that should have started before its time was up and never did.
+    /// Requests of an open loop that were due before the deadline but never started.
     pub unserved: u64,
-    /// Its intervals in order of time, without empty ones.
+    /// The intervals in order of time, without empty ones.
     pub intervals: Vec<Interval>,
 }

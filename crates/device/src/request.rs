@@ -1,4 +1,4 @@
-//! What a host asks of a device, and what it hears back.
+//! Requests to a device, and their completions.
 
 use ssdlab_time::Nanos;
 
@@ -6,7 +6,7 @@ use std::io;
 
 use crate::{LBA_BYTES, Lba};
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
@@ -14,65 +14,66 @@ pub enum Op {
     Read,
     /// Write the blocks. Durable only after a `Flush` that was submitted after its completion.
     Write,
-    /// Say that the blocks' content is no longer needed (also: discard, deallocate, unmap).
+    /// Discard the blocks' content (also: deallocate, unmap).
     Trim,
     /// Make all completed writes durable. Its address and length are zero.
     Flush,
 }
 
 impl Op {
-    /// All of them; `ALL[op.index()]` is `op`.
+    /// All operations; `ALL[op.index()]` is `op`.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Flush];
 
-    /// Its place in arrays by kind of request.
+    /// The index in arrays by operation.
     #[inline]
     pub const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// What a host lets a drive know of a write, so that it can be placed well.
+/// Information about a write that the host gives the drive so that it can place the data well.
 ///
-/// It changes no content and no outcome: a drive that has no use for it, as every real one here,
-/// writes as if there were none.
+/// A hint changes neither content nor outcome. Drives without support for it ignore it; real drives
+/// never receive it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing.
+    /// No hint.
     #[default]
     None,
-    /// It goes on in a file whose block before it is this one, wherever that lies.
+    /// The write appends to a file whose previous block is this one, which may be elsewhere.
     AppendAfter(Lba),
-    /// It replaces content of a file in its place.
+    /// The write replaces content of a file in place.
     Overwrite,
-    /// It belongs with the other writes of this number: they are thought to die together.
+    /// The write belongs to this stream, whose data is expected to be invalidated together.
     Stream(u8),
 }
 
-/// One request to a device. It carries no data: a twin holds none, hardware brings its own buffers.
+/// One request to a device. It carries no data: a twin stores none, and a real device has its own
+/// buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Chosen by the submitter; comes back in the completion.
+    /// Chosen by the submitter; returned in the completion.
     pub id: u64,
-    /// What to do.
+    /// The operation.
     pub op: Op,
     /// The first host block.
     pub lba: Lba,
-    /// How many host blocks.
+    /// The number of host blocks.
     pub blocks: u32,
-    /// A write that is done only when its blocks are durable: FUA, or `RWF_DSYNC` on a file. No
-    /// other request heeds it.
+    /// The write completes only when its blocks are durable: FUA, or `RWF_DSYNC` on a file. Ignored
+    /// for other operations.
     pub durable: bool,
-    /// What is known of a write. No other request heeds it.
+    /// The hint of a write. Ignored for other operations.
     pub hint: Hint,
 }
 
 impl Request {
-    /// A request of which nothing more is said.
+    /// A request that is not durable and has no hint.
     pub const fn new(id: u64, op: Op, lba: Lba, blocks: u32) -> Self {
         Self { id, op, lba, blocks, durable: false, hint: Hint::None }
     }
 
-    /// Its length in bytes.
+    /// The length in bytes.
     pub const fn bytes(&self) -> u64 {
         self.blocks as u64 * LBA_BYTES
     }
@@ -83,23 +84,23 @@ impl Request {
     }
 }
 
-/// Why one request failed: the error number that the medium or the kernel gave.
+/// The error number with which the drive or the kernel failed a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", io::Error::from_raw_os_error(*.errno))]
 pub struct IoError {
-    /// As in errno.h, positive.
+    /// A positive number, as in errno.h.
     pub errno: i32,
 }
 
-/// The end of one request.
+/// The completion of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The request's id.
     pub id: u64,
-    /// When the device took it.
+    /// When the device accepted the request.
     pub submitted: Nanos,
-    /// When it was done.
+    /// When the request completed.
     pub completed: Nanos,
-    /// Whether it was done well.
+    /// Success, or the error.
     pub outcome: Result<(), IoError>,
 }

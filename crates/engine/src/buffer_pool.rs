@@ -1,4 +1,4 @@
-//! `PooledBuffer`: a stretch of memory out of a pool; it goes back there when nobody holds it.
+//! `PooledBuffer`: a buffer of memory that returns to its pool when it is dropped.
 
 use std::io;
 use std::ops::{Deref, DerefMut, Range};
@@ -7,40 +7,40 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// So much is asked of the system at once; it gives memory where something is written, by small
-/// pages: huge ones would make a drive that is written here and there many times as large.
+/// Bytes that are mapped at once. The system allocates memory when a page is written, in small
+/// pages: with huge pages a drive with scattered writes would need many times as much.
 const MAPPED: usize = 4 << 20;
-/// So much that went back is kept to be filled again: that costs less than to give it back to the
-/// system and get other memory, which it clears first.
+/// Bytes of free buffers that keep their memory. To reuse it is faster than to return it to the
+/// system and to get other memory, which the system clears first.
 const KEPT: usize = 16 << 20;
 
-/// Memory in slabs of one size, for whoever asks.
+/// A pool of buffers of one size.
 #[derive(Debug)]
 pub struct BufferPool {
-    slab_bytes: usize,
-    slabs: Mutex<Slabs>,
+    buffer_bytes: usize,
+    free: Mutex<FreeBuffers>,
 }
 
 #[derive(Debug, Default)]
-struct Slabs {
-    mapped: Vec<Start>,
-    /// Nobody's, with memory behind them.
+struct FreeBuffers {
+    mappings: Vec<Start>,
+    /// Free buffers that have memory.
     kept: Vec<Start>,
-    /// Nobody's, without.
+    /// Free buffers without memory.
     bare: Vec<Start>,
 }
 
-/// Where a mapping or a slab in it begins.
+/// The address of a mapping or of a buffer in it.
 #[derive(Clone, Copy, Debug)]
 struct Start(NonNull<u8>);
 
-// SAFETY: a start is an address of plain memory, which no thread owns; only the holder of the one
-// `PooledBuffer` that was made of it accesses that memory.
+// SAFETY: a start is an address of plain memory, which belongs to no thread; only the owner of the
+// one `PooledBuffer` that was made from it accesses that memory.
 unsafe impl Send for Start {}
 // SAFETY: as above; a shared `PooledBuffer` is only read.
 unsafe impl Sync for Start {}
 
-/// Memory that its holder alone writes; what it holds at first means nothing.
+/// A buffer from a pool. Its initial content is unspecified.
 #[derive(Debug)]
 pub struct PooledBuffer {
     start: Start,
@@ -48,63 +48,64 @@ pub struct PooledBuffer {
 }
 
 impl BufferPool {
-    /// Nothing is asked of the system yet.
-    pub fn new(slab_bytes: usize) -> Arc<Self> {
-        Self { slab_bytes, slabs: Mutex::default() }.into()
+    /// An empty pool, which has mapped nothing yet.
+    pub fn new(buffer_bytes: usize) -> Arc<Self> {
+        Self { buffer_bytes, free: Mutex::default() }.into()
     }
 
-    /// How long its slabs are.
-    pub fn slab_bytes(&self) -> usize {
-        self.slab_bytes
+    /// Bytes of each buffer.
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffer_bytes
     }
 
-    /// Memory that nobody else holds.
+    /// Takes a buffer.
     ///
     /// # Panics
-    /// Where the system has no addresses left.
+    /// If the system has no address space left.
     pub fn take(self: &Arc<Self>) -> PooledBuffer {
-        self.try_take().expect("there are addresses left")
+        self.try_take().expect("there is address space left")
     }
 
-    /// Memory that nobody else holds.
+    /// Takes a buffer.
     ///
     /// # Errors
-    /// The system has no addresses left.
+    /// The system has no address space left.
     pub fn try_take(self: &Arc<Self>) -> io::Result<PooledBuffer> {
-        let mut slabs = self.lock();
-        let start = match slabs.kept.pop().or_else(|| slabs.bare.pop()) {
+        let mut free = self.lock();
+        let start = match free.kept.pop().or_else(|| free.bare.pop()) {
             Some(start) => start,
-            None => slabs.map(self.slab_bytes)?,
+            None => free.map(self.buffer_bytes)?,
         };
-        drop(slabs);
+        drop(free);
         Ok(PooledBuffer { start, pool: Arc::clone(self) })
     }
 
-    fn take_back(&self, start: Start) {
-        let mut slabs = self.lock();
-        if slabs.kept.len() < KEPT / self.slab_bytes {
-            slabs.kept.push(start);
+    fn give_back(&self, start: Start) {
+        let mut free = self.lock();
+        if free.kept.len() < KEPT / self.buffer_bytes {
+            free.kept.push(start);
             return;
         }
-        drop(slabs);
-        if self.slab_bytes.is_multiple_of(rustix::param::page_size()) {
-            // SAFETY: whole pages of a mapping of this pool, which nobody holds any more. Where it
-            // is refused the memory stays, to be filled again.
-            let _ =
-                unsafe { madvise(start.0.as_ptr().cast(), self.slab_bytes, Advice::LinuxDontNeed) };
+        drop(free);
+        if self.buffer_bytes.is_multiple_of(rustix::param::page_size()) {
+            // SAFETY: whole pages of a mapping of this pool, in a buffer that is free. If the
+            // system refuses, the buffer keeps its memory until it is used again.
+            let _ = unsafe {
+                madvise(start.0.as_ptr().cast(), self.buffer_bytes, Advice::LinuxDontNeed)
+            };
         }
         self.lock().bare.push(start);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Slabs> {
-        self.slabs.lock().expect("no panic while locked")
+    fn lock(&self) -> MutexGuard<'_, FreeBuffers> {
+        self.free.lock().expect("no panic while locked")
     }
 }
 
-impl Slabs {
-    /// Maps memory, and returns the first slab of it; the rest is nobody's.
-    fn map(&mut self, slab_bytes: usize) -> io::Result<Start> {
-        let length = mapped_bytes(slab_bytes);
+impl FreeBuffers {
+    /// Maps memory, and returns the first buffer in it; the others are free.
+    fn map(&mut self, buffer_bytes: usize) -> io::Result<Start> {
+        let length = mapped_bytes(buffer_bytes);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a mapping of its own, at an address that the system chooses.
         let mapped = unsafe {
@@ -112,28 +113,29 @@ impl Slabs {
         };
         let mapped = mapped?.cast::<u8>();
         // SAFETY: the range is the mapping; the advice changes no content. A system without huge
-        // pages refuses it: there each is small as it is.
+        // pages refuses it and needs none.
         let _ = unsafe { madvise(mapped.cast(), length, Advice::LinuxNoHugepage) };
         let mapped = NonNull::new(mapped).expect("no mapping begins at null");
-        self.mapped.push(Start(mapped));
-        // SAFETY: all of these lie in the mapping.
-        let at = |slab: usize| Start(unsafe { mapped.add(slab * slab_bytes) });
-        self.bare.extend((1..length / slab_bytes).rev().map(at));
+        self.mappings.push(Start(mapped));
+        // SAFETY: all of these are in the mapping.
+        let at = |number: usize| Start(unsafe { mapped.add(number * buffer_bytes) });
+        self.bare.extend((1..length / buffer_bytes).rev().map(at));
         Ok(at(0))
     }
 }
 
-/// How long the mappings for slabs of a size are.
-fn mapped_bytes(slab_bytes: usize) -> usize {
-    MAPPED.max(slab_bytes) / slab_bytes * slab_bytes
+/// Bytes of each mapping for buffers of a size.
+fn mapped_bytes(buffer_bytes: usize) -> usize {
+    MAPPED.max(buffer_bytes) / buffer_bytes * buffer_bytes
 }
 
 impl Drop for BufferPool {
     fn drop(&mut self) {
-        for start in self.lock().mapped.drain(..) {
-            // SAFETY: each slab holds its pool, so that none is left of this mapping.
+        for start in self.lock().mappings.drain(..) {
+            // SAFETY: each buffer holds a reference to its pool, so that no buffer in this mapping
+            // is left.
             let unmapped =
-                unsafe { munmap(start.0.as_ptr().cast(), mapped_bytes(self.slab_bytes)) };
+                unsafe { munmap(start.0.as_ptr().cast(), mapped_bytes(self.buffer_bytes)) };
             debug_assert!(unmapped.is_ok(), "{unmapped:?}");
         }
     }
@@ -143,44 +145,45 @@ impl Deref for PooledBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes from there on are mapped while the pool lives, which this slab
-        // holds; they were cleared by the system or written since; only `&mut self` writes them.
-        unsafe { std::slice::from_raw_parts(self.start.0.as_ptr(), self.pool.slab_bytes) }
+        // SAFETY: `buffer_bytes` from there on are mapped while the pool lives, to which this
+        // buffer holds a reference; the system cleared them or they were written since; they are
+        // written only through `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.start.0.as_ptr(), self.pool.buffer_bytes) }
     }
 }
 
 impl DerefMut for PooledBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`; there is one `PooledBuffer` of each start.
-        unsafe { std::slice::from_raw_parts_mut(self.start.0.as_ptr(), self.pool.slab_bytes) }
+        // SAFETY: as in `deref`; each start has only one `PooledBuffer`.
+        unsafe { std::slice::from_raw_parts_mut(self.start.0.as_ptr(), self.pool.buffer_bytes) }
     }
 }
 
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
-        self.pool.take_back(self.start);
+        self.pool.give_back(self.start);
     }
 }
 
-/// A part of a slab that does not change any more.
+/// A part of a shared buffer, which does not change while the part exists.
 #[derive(Clone, Debug)]
 pub struct BufferPart {
-    slab: Arc<PooledBuffer>,
+    buffer: Arc<PooledBuffer>,
     range: Range<usize>,
 }
 
 impl BufferPart {
-    /// It stays as it is: who writes there makes a new one.
-    pub fn of(slab: &Arc<PooledBuffer>, range: Range<usize>) -> Self {
-        assert!(range.end <= slab.len(), "{range:?} of {} bytes", slab.len());
-        Self { slab: Arc::clone(slab), range }
+    /// A range of a buffer. A later write to that range of the drive uses another buffer.
+    pub fn of(buffer: &Arc<PooledBuffer>, range: Range<usize>) -> Self {
+        assert!(range.end <= buffer.len(), "{range:?} of {} bytes", buffer.len());
+        Self { buffer: Arc::clone(buffer), range }
     }
 
-    /// A copy; the pool's slabs have to be as long as that.
+    /// A copy of as many bytes as a buffer of the pool has.
     pub fn copied(bytes: &[u8], pool: &Arc<BufferPool>) -> Self {
-        let mut slab = pool.take();
-        slab.copy_from_slice(bytes);
-        Self { slab: slab.into(), range: 0..bytes.len() }
+        let mut buffer = pool.take();
+        buffer.copy_from_slice(bytes);
+        Self { buffer: buffer.into(), range: 0..bytes.len() }
     }
 }
 
@@ -188,6 +191,6 @@ impl Deref for BufferPart {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.slab[self.range.clone()]
+        &self.buffer[self.range.clone()]
     }
 }

@@ -1,4 +1,4 @@
-//! `Command`: what a client asks, whether it can be done, and how the drive hears it.
+//! `Command`: a client's command, and the requests to the drive that execute it.
 
 use std::ops::Range;
 
@@ -7,64 +7,77 @@ use ssdlab_device::{Hint, LBA_BYTES, Lba, Op, Request};
 use crate::drive::Drive;
 use crate::errno::{EINVAL, ENOSPC, EOVERFLOW};
 
-/// The longest read or write of a client.
+/// Maximum bytes of a client's read or write.
 pub const TRANSFER_MAX: u32 = 32 << 20;
 
-/// What a client asks.
+/// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Read data.
     Read,
     /// Write data.
     Write,
-    /// Give up the mapping of whole units.
+    /// Discard the data of whole units.
     Trim,
-    /// Zeros; trimmed where `may_trim` and the drive's trims read as zeros.
+    /// Write zeros.
     Zero {
-        /// Whether the drive may trim instead of writing.
+        /// Whether to trim instead, if trimmed units of the drive read as zeros.
         may_trim: bool,
     },
     /// Make all earlier writes durable.
     Flush,
-    /// A read whose data nobody wants.
+    /// Read data into the drive's cache without returning it.
     Cache,
 }
 
-/// One command of a client; a flush has no range.
+/// The kinds of operation that statistics and faults tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationKind {
+    /// Reads, also into the drive's cache.
+    Read,
+    /// Writes, also of zeros.
+    Write,
+    /// Trims.
+    Trim,
+    /// Flushes.
+    Flush,
+}
+
+/// A client's command; a flush has no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What to do.
+    /// What it does.
     pub operation: Operation,
-    /// The first byte.
+    /// Start of its range in bytes.
     pub offset: u64,
-    /// Bytes.
+    /// Length of its range in bytes.
     pub length: u32,
-    /// Done only when it is durable.
+    /// Whether it completes only when it is durable (FUA).
     pub durable: bool,
-    /// What the client lets the drive know of a write.
+    /// The client's placement hint for a write.
     pub hint: Hint,
 }
 
-/// How a command ended: the errno for the client.
+/// The result of a command: an errno if it failed.
 pub type CommandResult = Result<(), i32>;
 
-/// What a drive is, as far as commands depend on it.
+/// The parameters of a drive that commands depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct DriveParameters {
-    /// Bytes.
+    /// Capacity in bytes.
     pub capacity: u64,
     /// Bytes of a mapping unit.
     pub unit_bytes: u64,
-    /// The longest request of the drive, in bytes: longer commands are split.
+    /// Maximum bytes of a request to the drive: longer commands are split.
     pub max_transfer: u64,
     /// Whether trimmed units read as zeros.
     pub trims_to_zeros: bool,
-    /// Requests in flight at most.
+    /// Maximum requests in flight.
     pub queue_depth: usize,
 }
 
 impl DriveParameters {
-    /// That of a drive.
+    /// Reads the parameters of a drive.
     pub fn of(drive: &dyn Drive) -> Self {
         Self {
             capacity: drive.capacity_bytes(),
@@ -75,27 +88,49 @@ impl DriveParameters {
         }
     }
 
-    /// A range as the commands that the drive makes of it.
+    /// Splits a range at the maximum transfer size.
     pub fn pieces(&self, start: u64, end: u64) -> impl Iterator<Item = Range<u64>> + use<> {
         let step = self.max_transfer;
         (start..end).step_by(step as usize).map(move |from| from..end.min(from + step))
     }
 
-    /// Whether a command covers units as a whole, also where the drive splits it.
+    /// Whether a command covers only whole units, also after it is split.
     pub fn keeps_units_whole(&self, command: &Command) -> bool {
         [command.offset, command.end(), self.max_transfer]
             .iter()
             .all(|at| at.is_multiple_of(self.unit_bytes))
     }
 
-    /// The first byte of the first whole unit of a range, and the end of its last.
-    pub fn whole_units(&self, start: u64, end: u64) -> (u64, u64) {
-        (start.next_multiple_of(self.unit_bytes), end / self.unit_bytes * self.unit_bytes)
+    /// The whole units of a range of bytes, in bytes; an empty range if it covers none.
+    pub fn whole_units(&self, range: Range<u64>) -> Range<u64> {
+        range.start.next_multiple_of(self.unit_bytes)..range.end / self.unit_bytes * self.unit_bytes
+    }
+}
+
+impl OperationKind {
+    /// The name on the control socket.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Flush => "flush",
+        }
+    }
+
+    /// The kind of an operation.
+    pub fn of(operation: Operation) -> Self {
+        match operation {
+            Operation::Read | Operation::Cache => Self::Read,
+            Operation::Write | Operation::Zero { .. } => Self::Write,
+            Operation::Trim => Self::Trim,
+            Operation::Flush => Self::Flush,
+        }
     }
 }
 
 impl Command {
-    /// A command of which nothing more is said.
+    /// A command that is not durable and has no hint.
     pub fn new(operation: Operation, offset: u64, length: u32) -> Self {
         Self { operation, offset, length, durable: false, hint: Hint::None }
     }
@@ -105,12 +140,12 @@ impl Command {
         self.offset + u64::from(self.length)
     }
 
-    /// Whether it puts content into the drive.
+    /// Whether it writes data, also zeros.
     pub fn writes(&self) -> bool {
         matches!(self.operation, Operation::Write | Operation::Zero { .. })
     }
 
-    /// Bytes that come with it or with its answer.
+    /// Bytes of data that are transferred with the command or with its reply.
     pub fn moved_bytes(&self) -> u64 {
         if matches!(self.operation, Operation::Read | Operation::Write) {
             self.length.into()
@@ -119,12 +154,12 @@ impl Command {
         }
     }
 
-    /// Whether it changes what the drive has.
+    /// Whether it changes the content.
     pub fn changes(&self) -> bool {
         self.writes() || self.operation == Operation::Trim
     }
 
-    /// Whether it can be done at all.
+    /// Checks whether it can be executed on a drive of this capacity.
     pub fn check(&self, capacity: u64) -> CommandResult {
         if self.operation == Operation::Flush {
             return Ok(());
@@ -145,8 +180,9 @@ impl Command {
         if fits { Ok(()) } else { Err(if self.writes() { ENOSPC } else { EINVAL }) }
     }
 
-    /// As the drive hears it: one request, or for zeros whole units and their edges.
-    pub fn requests(&self, shape: &DriveParameters) -> impl Iterator<Item = Request> + use<> {
+    /// The requests to the drive. Zeros that may be trimmed are a trim of whole units and writes at
+    /// both edges.
+    pub fn requests(&self, parameters: &DriveParameters) -> impl Iterator<Item = Request> + use<> {
         let (start, end) = (self.offset, self.offset + u64::from(self.length));
         let (durable, hint) = (self.durable, self.hint);
         let one = |op, from: u64, to: u64| {
@@ -160,13 +196,13 @@ impl Command {
             Operation::Read | Operation::Cache => [one(Op::Read, start, end), None, None, None],
             Operation::Flush => [Some(Request::flush(0)), None, None, None],
             Operation::Trim => [one(Op::Trim, start, end), flush, None, None],
-            Operation::Zero { may_trim } if may_trim && shape.trims_to_zeros => {
-                let (first, last) = shape.whole_units(start, end);
-                let (head, tail) = if first < last { (first, last) } else { (end, end) };
+            Operation::Zero { may_trim } if may_trim && parameters.trims_to_zeros => {
+                let units = parameters.whole_units(start..end);
+                let trimmed = if units.is_empty() { end..end } else { units };
                 [
-                    one(Op::Write, start, head),
-                    one(Op::Trim, head, tail),
-                    one(Op::Write, tail, end),
+                    one(Op::Write, start, trimmed.start),
+                    one(Op::Trim, trimmed.start, trimmed.end),
+                    one(Op::Write, trimmed.end, end),
                     flush,
                 ]
             }

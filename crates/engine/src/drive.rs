@@ -1,4 +1,4 @@
-//! `Drive`: what is served, seen from here: a device in virtual time that can lose its power.
+//! `Drive`: a device in virtual time that can lose power.
 
 use ssdlab_device::{Completion, Device, Request};
 use ssdlab_time::Nanos;
@@ -6,110 +6,108 @@ use ssdlab_time::Nanos;
 /// A unit that lost writes in a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostWrites {
-    /// Its number.
+    /// Number of the unit.
     pub unit: u64,
-    /// How many of the newest writes to it are gone.
+    /// How many of the newest writes to it are lost.
     pub writes: u32,
 }
 
-/// What a power cut did.
+/// What a power cut lost.
 #[derive(Clone, Debug, Default)]
 pub struct PowerCutLoss {
-    /// Units that lost writes; all else is kept.
+    /// Units that lost writes; all others are unchanged.
     pub lost: Vec<LostWrites>,
-    /// Requests that were in flight and are never answered.
+    /// Number of requests that were in flight and never complete.
     pub unanswered: usize,
 }
 
-/// A counter's name and value.
+/// The name and the value of a counter; `None` if the value cannot be known yet.
 pub type Counter = (&'static str, Option<f64>);
 
-/// What a drive is made of, as far as hosts are told.
+/// The geometry of a drive, as far as hosts can read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Geometry {
-    /// A host best writes so many bytes at once: what all dies take together.
+    /// Optimal write size in bytes: one stripe over all dies.
     pub stripe_bytes: u64,
-    /// Flash that is erased as one.
+    /// Bytes of flash that are erased together.
     pub superblock_bytes: u64,
-    /// Streams of writes that it keeps apart, each in superblocks of its own; 0 where it does not.
+    /// Number of streams, each of which has superblocks of its own; 0 without streams.
     pub streams: u32,
-    /// Whether what it moves stays with the stream that wrote it.
-    pub moves_stay: bool,
+    /// Whether garbage collection keeps the data of each stream apart.
+    pub persistently_isolated: bool,
 }
 
-/// What a drive has counted of its life, as its health log tells.
+/// What the health log of a drive reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
-    /// Bytes that hosts wrote.
-    pub written: u64,
-    /// Bytes that were programmed for whatever cause.
-    pub programmed: u64,
-    /// Bytes that were erased.
-    pub erased: u64,
-    /// Wear in per cent of what the flash is sold for; `None` where nobody says what that is.
+    /// Bytes written by hosts.
+    pub written_bytes: u64,
+    /// Bytes programmed for any reason.
+    pub programmed_bytes: u64,
+    /// Bytes erased.
+    pub erased_bytes: u64,
+    /// Wear in percent of the rated endurance; `None` if the profile has no rating.
     pub percentage_used: Option<f64>,
-    /// What is left to replace bad blocks, in per cent.
+    /// Spare blocks left to replace bad blocks, in percent.
     pub spare_percent: f64,
-    /// Units that hold content of hosts.
+    /// Number of units that hold data of hosts.
     pub mapped_units: u64,
 }
 
-/// A drive to serve: a `Device` whose clock is virtual, and what a server asks beside.
-///
-/// It holds no bytes: the server's store does, in mapping units of `unit_bytes`.
+/// A drive to serve: a `Device` with a virtual clock. It has no content: that is in the `Store`.
 pub trait Drive: Device + Send {
-    /// Bytes of a mapping unit: what is lost, trimmed and mapped as one.
+    /// Bytes of a mapping unit, the unit of mapping, of trims and of loss at a power cut.
     fn unit_bytes(&self) -> u64;
 
-    /// The longest command in bytes: a longer request is as many, of which each is a write of its
-    /// own to the units that it touches.
+    /// Maximum transfer in bytes. A longer request is split; each part counts as one write to the
+    /// units that it touches.
     fn max_transfer(&self) -> u64;
 
-    /// How many units may be buffered and not in flash: so many writes may be undone by a cut. 0
-    /// where none ever is.
+    /// Maximum number of units that are buffered and not in flash, which is how many writes a
+    /// power cut can undo. 0 if it never undoes any.
     fn volatile_units(&self) -> u64;
 
-    /// Whether trimmed units read as zeros; else as what stood there.
+    /// Whether trimmed units read as zeros; if not, they keep their data.
     fn trims_to_zeros(&self) -> bool;
 
-    /// Whether a unit holds content of the host.
+    /// Whether a unit is mapped.
     fn is_mapped(&self, unit: u64) -> bool;
 
-    /// The die that holds a unit's content; `None` where none does.
+    /// The die that holds a unit; `None` if it is not in flash.
     fn die_of(&self, unit: u64) -> Option<u32>;
 
-    /// How often the block was erased that holds a unit's content; `None` where none does.
-    fn erases_of(&self, unit: u64) -> Option<u32>;
+    /// Erase count of the block that holds a unit; `None` if it is not in flash.
+    fn erase_count_of(&self, unit: u64) -> Option<u32>;
 
-    /// Whether it takes no more writes and trims: its life is over.
+    /// Whether it has worn out and refuses writes and trims.
     fn is_read_only(&self) -> bool;
 
-    /// What it is made of.
+    /// Its geometry.
     fn geometry(&self) -> Geometry;
 
-    /// What it has counted of its life.
+    /// Its health.
     fn health(&self) -> Health;
 
     /// Bytes that a stream's open superblock still takes.
     fn stream_room(&self, stream: u32) -> u64;
 
-    /// Lets a stream go on in another superblock; false where nothing of the open one is used, or
-    /// all of it.
+    /// Moves a stream to another superblock; false, and nothing happens, if the open one is empty
+    /// or full.
     fn renew_stream(&mut self, stream: u32) -> bool;
 
-    /// A drive in the same state, which goes its own way from now on.
-    fn fork(&self) -> Box<dyn Drive>;
+    /// An independent clone in the same state.
+    fn boxed_clone(&self) -> Box<dyn Drive>;
 
-    /// `Device::submit` of a request that is inside the device, telling at once how it will end.
+    /// As `Device::submit`, for a request that is known to be valid. Returns its completion at
+    /// once.
     fn submit_timed(&mut self, request: Request) -> Completion;
 
-    /// When the next request in flight will be done.
+    /// When the next request in flight completes.
     fn next_completion(&self) -> Option<Nanos>;
 
-    /// Cuts the power now, and turns it on again; what was in flight is never answered.
+    /// Cuts the power now and turns it on again; requests in flight never complete.
     fn power_cut(&mut self) -> PowerCutLoss;
 
-    /// What the drive has counted, by name, as a drive's SMART log would tell; `None` where it
-    /// cannot be known yet.
+    /// The counters of the drive, as a SMART log would report them.
     fn counters(&self) -> Vec<Counter>;
 }

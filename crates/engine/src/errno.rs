@@ -1,10 +1,10 @@
-//! Error numbers, the same in the NBD protocol and in Linux.
+//! Error numbers, which are the same in the NBD protocol and in Linux.
 
-/// A write to a drive that takes none.
+/// A write to a read-only drive.
 pub const EPERM: i32 = 1;
-/// The medium failed.
+/// A medium error.
 pub const EIO: i32 = 5;
-/// A request that makes no sense.
+/// An invalid request.
 pub const EINVAL: i32 = 22;
 /// A write beyond the end.
 pub const ENOSPC: i32 = 28;

@@ -1,25 +1,25 @@
-//! Failpoints: the places where the system can refuse a client's server something, so that a test
-//! lets each refusal happen once, at every call in turn.
+//! Failpoints: places where a system call of the server can fail. A test lets each of these calls
+//! fail once.
 //!
-//! The feature `failpoints` compiles them in; only this crate's own tests turn it on.
+//! The feature `failpoints` compiles them in; only tests turn it on.
 
 #[cfg(not(feature = "failpoints"))]
 use std::io;
 
-/// What the system is asked for.
+/// A kind of system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// A connection that waits to be accepted.
+    /// Accept a connection.
     Accept,
-    /// A thread.
+    /// Start a thread.
     Thread,
-    /// Memory for what a client sends.
+    /// Allocate memory for a payload.
     Memory,
-    /// To receive.
+    /// Receive.
     Read,
-    /// To send.
+    /// Send.
     Write,
-    /// To wait for a connection, or until a time.
+    /// Wait for a connection, or until a time.
     Wait,
 }
 
@@ -29,7 +29,6 @@ pub enum Point {
 /// The planned one.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
-#[expect(clippy::unnecessary_wraps, reason = "with the feature it can fail")]
 pub fn check(_: Point) -> io::Result<()> {
     Ok(())
 }
@@ -44,26 +43,26 @@ mod armed {
 
     use super::Point;
 
-    /// One call that fails.
+    /// A planned failure of one call.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Plan {
-        /// What is asked for.
+        /// Which kind of call.
         pub point: Point,
         /// Which call of this kind from now on; 0 is the next.
         pub call: u64,
-        /// How it fails.
+        /// The errno with which it fails.
         pub errno: i32,
     }
 
-    /// The plan, and how many more calls succeed; `None` once it has failed.
+    /// The plan, and how many calls still succeed; `None` after the failure.
     static ARMED: Mutex<Option<(Plan, Option<u64>)>> = Mutex::new(None);
 
-    /// Plans one failure.
+    /// Plans a failure.
     pub fn arm(plan: Plan) {
         *lock() = Some((plan, Some(plan.call)));
     }
 
-    /// Nothing fails any more; returns whether the planned call has failed.
+    /// Drops the plan; returns whether the planned call has failed.
     pub fn disarm() -> bool {
         lock().take().is_some_and(|(_, left)| left.is_none())
     }

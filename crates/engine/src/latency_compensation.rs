@@ -1,36 +1,36 @@
-//! `LatencyCompensation`: how much earlier replies leave, so that clients see the latency of the
-//! drive and not also that of the transport and of the timers.
+//! `LatencyCompensation`: how much earlier replies are sent, so that clients measure the latency of
+//! the drive without that of the transport and of the timers.
 
 use std::time::Duration;
 
-/// Data bytes of a short reply.
-pub const SHORT: usize = 4096;
+/// Data bytes of the short reply whose round trip is measured.
+pub const SHORT_REPLY_BYTES: usize = 4096;
 
-/// What keeps an answer from being with its client when it is due.
+/// Delays between the moment a reply is due and the moment the client has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LatencyCompensation {
-    /// A request and its answer with 4 KiB are so long on their way: the median.
-    pub transport: Duration,
-    /// Each byte beyond them, in nanoseconds: it is copied into the connection and out of it.
-    pub byte_ns: f64,
-    /// Who sleeps is woken so late: 99 of 100 times not later.
-    pub waking: Duration,
+    /// Median round trip of a request and a reply with 4 KiB of data, without the drive's latency.
+    pub round_trip: Duration,
+    /// Nanoseconds for each further byte, which is copied into the connection and out of it.
+    pub ns_per_byte: f64,
+    /// Wake-up latency of a sleeping thread, 99th percentile.
+    pub wake_up: Duration,
 }
 
 impl LatencyCompensation {
-    /// The same machine's, where a short answer's way takes so long, and that of so many bytes.
+    /// Sets the round trip of a 4 KiB reply and, from the round trip of a reply of `long_bytes`,
+    /// the cost of each further byte.
     #[must_use]
-    pub fn of_ways(self, short: Duration, (bytes, long): (usize, Duration)) -> Self {
-        let beyond = bytes.saturating_sub(SHORT).max(1) as f64;
-        let byte_ns = long.saturating_sub(short).as_nanos() as f64 / beyond;
-        Self { transport: short, byte_ns, ..self }
+    pub fn with_round_trips(self, short: Duration, long_bytes: usize, long: Duration) -> Self {
+        let beyond = long_bytes.saturating_sub(SHORT_REPLY_BYTES).max(1) as f64;
+        let ns_per_byte = long.saturating_sub(short).as_nanos() as f64 / beyond;
+        Self { round_trip: short, ns_per_byte, ..self }
     }
 
-    /// How long before its time an answer leaves to a request; so many bytes come with one of
-    /// them.
-    pub fn of(&self, bytes: u64) -> Duration {
-        let beyond = bytes.saturating_sub(SHORT as u64) as f64;
-        self.transport + Duration::from_nanos((beyond * self.byte_ns) as u64)
+    /// How early to send the reply when the request or the reply carries `bytes` of data.
+    pub fn for_bytes(&self, bytes: u64) -> Duration {
+        let beyond = bytes.saturating_sub(SHORT_REPLY_BYTES as u64) as f64;
+        self.round_trip + Duration::from_nanos((beyond * self.ns_per_byte) as u64)
     }
 }
 
@@ -41,11 +41,12 @@ mod tests {
     use super::LatencyCompensation;
 
     #[test]
-    fn each_byte_beyond_a_short_answers_lets_it_leave_earlier() {
-        let transport = Duration::from_micros(10);
-        let lead = LatencyCompensation { transport, byte_ns: 0.5, waking: Duration::ZERO };
-        assert_eq!(lead.of(0), transport);
-        assert_eq!(lead.of(4096), transport);
-        assert_eq!(lead.of(4096 + 2000), Duration::from_micros(11));
+    fn each_byte_beyond_a_short_reply_makes_it_leave_earlier() {
+        let round_trip = Duration::from_micros(10);
+        let compensation =
+            LatencyCompensation { round_trip, ns_per_byte: 0.5, wake_up: Duration::ZERO };
+        assert_eq!(compensation.for_bytes(0), round_trip);
+        assert_eq!(compensation.for_bytes(4096), round_trip);
+        assert_eq!(compensation.for_bytes(4096 + 2000), Duration::from_micros(11));
     }
 }

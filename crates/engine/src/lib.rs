@@ -1,19 +1,22 @@
-//! A served drive without a protocol: commands in, their effect on the drive and on its bytes.
+//! A served drive without a protocol: executes commands on the drive and on its content.
 //!
-//! `Engine` joins a `Drive` (a device in virtual time that can lose power) and a `Store` (the
-//! content). Protocols give it commands in batches; it returns when each may be answered.
+//! `Engine` joins a `Drive`, which is a device in virtual time that can lose power, and a `Store`,
+//! which has the content. Protocols submit commands in batches; the engine returns when each of
+//! them may be answered. Faults, statistics, power cuts and the write log are layers around the
+//! drive; see `layer.rs`.
 
 pub mod buffer_pool;
 mod command;
+mod content;
 mod drive;
 mod engine;
 pub mod errno;
 pub mod failpoints;
 mod fault;
 mod latency_compensation;
+mod layer;
 mod meter;
 pub mod pacing;
-mod payload;
 mod power;
 mod restore;
 mod send_buffer;
@@ -21,17 +24,25 @@ mod state;
 mod store;
 pub mod sync;
 pub mod wait;
+mod write_log;
 
-pub use command::{Command, CommandResult, DriveParameters, Operation, TRANSFER_MAX};
+pub use command::{
+    Command, CommandResult, DriveParameters, Operation, OperationKind, TRANSFER_MAX,
+};
+pub use content::{Content, Payload};
 pub use drive::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
-pub use engine::{BlockStatusFn, DriveStatus, Engine, ExtentQuery};
-pub use fault::{FaultSpec, FaultStatus, Kind as FaultKind, OperationKind};
-pub use latency_compensation::{LatencyCompensation, SHORT};
-pub use meter::OperationStats;
+pub use engine::{BlockStatusFn, Engine, ExtentQuery, PowerControl};
+pub use fault::{FaultSpec, FaultStatus, Faults, Kind as FaultKind};
+pub use latency_compensation::{LatencyCompensation, SHORT_REPLY_BYTES};
+pub use layer::{Accepted, WriteCorruption};
+pub use meter::{Meter, OperationStats};
 pub use pacing::{Clock, Pace, ReplyLateness};
-pub use payload::Payload;
 pub use power::{Epoch, PowerCutPlan, PowerStatus};
 pub use restore::restore;
-pub use send_buffer::{PIECES_MAX, SendBuffer};
-pub use state::Accepted;
-pub use store::{Log, MARK_MAX, ReceiveMemory, Store};
+pub use send_buffer::{PIECES_MAX, SendBuffer, SendPosition};
+pub use state::{DriveState, DriveStatus};
+pub use store::{ReceiveMemory, Store};
+pub use write_log::{MARK_MAX, WriteLog};
+
+#[cfg(test)]
+extern crate self as ssdlab_engine;

@@ -1,133 +1,146 @@
-//! `Meter`: how many commands there were, how long the drive took for each.
+//! `Meter`: the layer that counts commands and their latencies on the drive's clock.
 
-use ssdlab_device::Hint;
+use ssdlab_device::{Hint, Histogram};
 use ssdlab_time::Nanos;
 
-use crate::command::{Command, CommandResult, Operation};
-use crate::fault::OperationKind;
+use crate::command::{Command, Operation, OperationKind};
+use crate::drive::Counter;
+use crate::layer::{Accepted, Layer};
 
-/// Steps of a doubling of latency.
-const STEPS: u32 = 4;
-const BINS: usize = 64 * STEPS as usize;
-
-/// What was done of one kind.
+/// Statistics of one kind of operation.
 #[derive(Clone, Debug)]
 pub struct OperationStats {
     /// The kind of operation.
-    pub which: OperationKind,
+    pub kind: OperationKind,
     /// Commands, including failed ones.
     pub commands: u64,
     /// Of these, those that failed.
     pub failed: u64,
-    /// Bytes that they covered.
+    /// Sum of their lengths in bytes.
     pub bytes: u64,
-    /// All latencies together, on the drive's clock.
+    /// Sum of their latencies on the drive's clock.
     pub latency: Nanos,
-    /// Commands by latency.
-    bins: Vec<u64>,
+    /// Commands by latency in nanoseconds: four buckets for each doubling.
+    latencies: Histogram<2>,
 }
 
-/// Writes by what they said of themselves.
+/// Writes by their placement hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteHintCounts {
-    /// Nothing.
-    pub plain: u64,
-    /// Which stream they belong to.
-    pub stream: u64,
-    /// Which block they go on after.
-    pub append: u64,
-    /// That they replace a file's content in its place.
-    pub overwrite: u64,
+struct WriteHintCounts {
+    plain: u64,
+    stream: u64,
+    append: u64,
+    overwrite: u64,
 }
 
-/// What was done since the server began.
+/// Statistics of the commands since the server started.
 #[derive(Debug)]
 pub struct Meter {
     by_kind: [OperationStats; 4],
-    hinted: WriteHintCounts,
+    hints: WriteHintCounts,
 }
 
 impl Default for Meter {
     fn default() -> Self {
         let kinds =
             [OperationKind::Read, OperationKind::Write, OperationKind::Trim, OperationKind::Flush];
-        Self { by_kind: kinds.map(OperationStats::new), hinted: WriteHintCounts::default() }
+        Self { by_kind: kinds.map(OperationStats::new), hints: WriteHintCounts::default() }
+    }
+}
+
+impl Layer for Meter {
+    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
+        let latency = accepted.completed - now;
+        let stats = &mut self.by_kind[OperationKind::of(command.operation) as usize];
+        stats.commands += 1;
+        stats.failed += u64::from(accepted.result.is_err());
+        stats.bytes += u64::from(command.length);
+        stats.latency += latency;
+        stats.latencies.record(latency.get());
+        if command.operation == Operation::Write {
+            *match command.hint {
+                Hint::None => &mut self.hints.plain,
+                Hint::Stream(_) => &mut self.hints.stream,
+                Hint::AppendAfter(_) => &mut self.hints.append,
+                Hint::Overwrite => &mut self.hints.overwrite,
+            } += 1;
+        }
+        None
     }
 }
 
 impl Meter {
-    /// Notes a command, and how long it takes.
-    pub fn note(&mut self, command: &Command, ended: CommandResult, took: Nanos) {
-        let metered = &mut self.by_kind[OperationKind::of(command.operation) as usize];
-        metered.commands += 1;
-        metered.failed += u64::from(ended.is_err());
-        metered.bytes += u64::from(command.length);
-        metered.latency += took;
-        metered.bins[bin(took.get())] += 1;
-        if command.operation == Operation::Write {
-            *match command.hint {
-                Hint::None => &mut self.hinted.plain,
-                Hint::Stream(_) => &mut self.hinted.stream,
-                Hint::AppendAfter(_) => &mut self.hinted.append,
-                Hint::Overwrite => &mut self.hinted.overwrite,
-            } += 1;
-        }
+    /// The number of writes by their hint, as counters.
+    pub fn hint_counters(&self) -> [Counter; 4] {
+        let WriteHintCounts { plain, stream, append, overwrite } = self.hints;
+        [
+            ("writes_plain", Some(plain as f64)),
+            ("writes_of_stream", Some(stream as f64)),
+            ("writes_append", Some(append as f64)),
+            ("writes_overwrite", Some(overwrite as f64)),
+        ]
     }
 
-    /// Writes by what they said of themselves.
-    pub fn hinted(&self) -> WriteHintCounts {
-        self.hinted
-    }
-
-    /// What was done of one kind.
+    /// The statistics of one kind of operation.
     pub fn of(&self, operation: Operation) -> &OperationStats {
         &self.by_kind[OperationKind::of(operation) as usize]
     }
 
-    /// What was done, by kind.
+    /// The statistics of each kind of operation.
     pub fn by_kind(&self) -> &[OperationStats] {
         &self.by_kind
     }
 }
 
 impl OperationStats {
-    fn new(which: OperationKind) -> Self {
-        let bins = vec![0; BINS];
-        Self { which, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, bins }
+    fn new(kind: OperationKind) -> Self {
+        let latencies = Histogram::default();
+        Self { kind, commands: 0, failed: 0, bytes: 0, latency: Nanos::ZERO, latencies }
     }
 
-    /// How many commands took up to so long, and more than the bin before; none without any.
+    /// The end of each bucket in use, and the commands whose latency is below it but not below the
+    /// end of the bucket before.
     pub fn histogram(&self) -> impl Iterator<Item = (Nanos, u64)> {
-        let all = self.bins.iter().enumerate();
-        all.filter(|(_, count)| **count > 0).map(|(bin, count)| (upper(bin), *count))
+        self.latencies.buckets().map(|(largest, count)| (Nanos::new(largest + 1), count))
     }
-}
-
-/// The bin of a latency: quarters of a doubling.
-fn bin(nanos: u64) -> usize {
-    let nanos = nanos.max(u64::from(STEPS));
-    let doublings = nanos.ilog2();
-    let step = nanos >> (doublings - 2) & u64::from(STEPS - 1);
-    doublings as usize * STEPS as usize + step as usize
-}
-
-/// Where a bin ends.
-fn upper(bin: usize) -> Nanos {
-    let (doublings, step) = (bin as u32 / STEPS, bin as u64 % u64::from(STEPS));
-    Nanos::new((u64::from(STEPS) + step + 1) << (doublings - 2))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{bin, upper};
+    use ssdlab_device::Hint;
+    use ssdlab_time::Nanos;
+
+    use super::{Layer, Meter, OperationStats};
+    use crate::command::{Command, Operation, OperationKind};
+    use crate::errno::EIO;
+    use crate::layer::Accepted;
 
     #[test]
-    fn a_latency_lies_below_its_bins_end_and_within_a_quarter_of_it() {
-        for nanos in [4, 5, 7, 8, 100, 1023, 1024, 80_000, 123_456_789, 1 << 50] {
-            let end = upper(bin(nanos)).get();
+    fn a_latency_is_below_the_end_of_its_bucket_and_within_a_quarter_of_it() {
+        for (nanos, end) in
+            [(4_u64, 5), (7, 8), (8, 10), (1023, 1024), (1024, 1280), (80_000, 81_920)]
+        {
+            let mut stats = OperationStats::new(OperationKind::Read);
+            stats.latencies.record(nanos);
+            let ends: Vec<_> = stats.histogram().map(|(end, count)| (end.get(), count)).collect();
+            assert_eq!(ends, [(end, 1)]);
             assert!(nanos < end && end <= nanos + nanos.div_ceil(4), "{nanos}: {end}");
-            assert_eq!(bin(end), bin(nanos) + 1, "the next one begins there");
         }
-        assert_eq!(bin(0), bin(4));
+    }
+
+    #[test]
+    fn commands_count_by_kind_and_writes_by_hint() {
+        let mut meter = Meter::default();
+        let completed = Nanos::new(150);
+        for (result, hint) in [(Ok(()), Hint::Stream(1)), (Err(EIO), Hint::None)] {
+            let write = Command { hint, ..Command::new(Operation::Write, 0, 512) };
+            let accepted = Accepted { result, completed, due: None, corruption: None };
+            meter.after(&write, &accepted, Nanos::new(50));
+        }
+        let stats = meter.of(Operation::Zero { may_trim: true });
+        let counts = (stats.commands, stats.failed, stats.bytes, stats.latency);
+        assert_eq!(counts, (2, 1, 1024, Nanos::new(200)));
+        let counters = meter.hint_counters().map(|(_, value)| value);
+        assert_eq!(counters, [Some(1.0), Some(1.0), Some(0.0), Some(0.0)]);
     }
 }

@@ -1,184 +1,201 @@
-//! Real time and a drive's time: the only place of this crate that looks at a clock.
+//! `Clock`: relates a drive's virtual time to the wall clock. This is the only module of the crate
+//! that reads the wall clock.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use ssdlab_time::Nanos;
 
 use crate::latency_compensation::LatencyCompensation;
 
-/// How fast a drive's time runs.
+/// How fast a drive's clock runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Requests are answered at once; idle time of the server is idle time of the drive.
+    /// Replies are sent at once; while the server is idle the drive is idle for the same time.
     None,
-    /// So many seconds of the drive in a second; 1 is real time.
+    /// Seconds of the drive per second of the wall clock; 1 is real time.
     Times(f64),
 }
 
-/// A drive's clock against the wall's.
+/// A drive's clock and its relation to the wall clock.
 pub struct Clock {
     pace: Pace,
+    /// The wall clock and the drive's clock at the start.
     started: Instant,
-    /// What the drive's clock showed then.
-    began: Nanos,
-    /// What a request and its answer cost on their way: answers leave earlier by that.
-    lead: Mutex<LatencyCompensation>,
-    /// The most that any left early, in nanoseconds.
-    earliest: AtomicU64,
-    /// How long the drive had no power: its clock stood still.
-    stood_still: AtomicU64,
-    /// Unpaced: since when nothing was in flight.
+    drive_start: Nanos,
+    compensation: Mutex<LatencyCompensation>,
+    /// The largest compensation of any reply.
+    max_compensation_ns: AtomicU64,
+    /// How long the drive had no power, in nanoseconds; its clock stood still.
+    paused_ns: AtomicU64,
+    /// Without pacing: since when nothing is in flight.
     idle_since: Mutex<Instant>,
-    lag: Mutex<ReplyLateness>,
+    lateness: Mutex<ReplyLateness>,
 }
 
-/// How late answers left.
+/// How late paced replies were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplyLateness {
-    /// Answers that left.
-    pub answers: u64,
-    /// Of these, more than 20 us after their time.
+    /// Number of replies.
+    pub replies: u64,
+    /// Replies that were sent more than 20 us late.
     pub late: u64,
-    /// The latest.
-    pub most: Duration,
+    /// The largest lateness.
+    pub max: Duration,
 }
 
-/// From here on an answer is called late: the kernel's wake-ups alone scatter by about this.
+/// A reply is late from here on: the kernel's wake-ups vary by about this much.
 const LATE: Duration = Duration::from_micros(20);
 
 impl Clock {
-    /// A drive's time zero is now.
-    pub fn start(pace: Pace, lead: LatencyCompensation) -> Self {
-        let now = wall();
-        let (idle_since, lag) = (Mutex::new(now), Mutex::default());
-        let (earliest, stood_still) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (began, lead) = (Nanos::ZERO, lead.into());
-        Self { pace, started: now, began, lead, earliest, stood_still, idle_since, lag }
+    /// Starts a clock at drive time zero.
+    pub fn start(pace: Pace, compensation: LatencyCompensation) -> Self {
+        let now = wall_clock_now();
+        Self {
+            pace,
+            started: now,
+            drive_start: Nanos::ZERO,
+            compensation: compensation.into(),
+            max_compensation_ns: AtomicU64::new(0),
+            paused_ns: AtomicU64::new(0),
+            idle_since: Mutex::new(now),
+            lateness: Mutex::default(),
+        }
     }
 
-    /// A clock that began when the drive's showed `shown`.
-    #[must_use]
-    pub fn from(self, shown: Nanos) -> Self {
-        Self { began: shown, ..self }
+    /// The clock of a drive whose replies are sent at once.
+    pub fn unpaced() -> Self {
+        Self::start(Pace::None, LatencyCompensation::default())
     }
 
-    /// The clock of a drive that was the same until now, and had no power since a time.
+    /// The same clock, for a drive whose clock shows `drive_time` at the start.
     #[must_use]
-    pub fn fork(&self, off_since: Option<Instant>) -> Self {
-        let idle_since = *self.idle_since.lock().expect("no panic while locked");
+    pub fn starting_at(self, drive_time: Nanos) -> Self {
+        Self { drive_start: drive_time, ..self }
+    }
+
+    /// The clock of a clone of the drive; if this drive has no power since `paused_since`, the
+    /// clone gets power now.
+    #[must_use]
+    pub fn clone_resumed(&self, paused_since: Option<Instant>) -> Self {
+        let load = |value: &AtomicU64| AtomicU64::new(value.load(Ordering::Relaxed));
         let clock = Self {
             pace: self.pace,
             started: self.started,
-            began: self.began,
-            lead: self.lead().into(),
-            earliest: AtomicU64::new(self.earliest.load(Ordering::Relaxed)),
-            stood_still: AtomicU64::new(self.stood_still.load(Ordering::Relaxed)),
-            idle_since: Mutex::new(idle_since),
-            lag: Mutex::default(),
+            drive_start: self.drive_start,
+            compensation: self.compensation().into(),
+            max_compensation_ns: load(&self.max_compensation_ns),
+            paused_ns: load(&self.paused_ns),
+            idle_since: Mutex::new(*lock(&self.idle_since)),
+            lateness: Mutex::default(),
         };
-        if let Some(since) = off_since {
-            clock.stand_still_since(since);
+        if let Some(since) = paused_since {
+            clock.resume_after(since);
         }
         clock
     }
 
-    /// Whether answers wait for their time.
+    /// Whether replies wait for the drive's clock.
     pub fn is_paced(&self) -> bool {
         self.pace != Pace::None
     }
 
-    /// What the drive's clock should show, that shows `shown`.
+    /// The time that the drive's clock should show now; it shows `shown`.
     pub fn drive_time(&self, shown: Nanos) -> Nanos {
         match self.pace {
             Pace::None => {
-                let since = *self.idle_since.lock().expect("no panic while locked");
-                shown + nanos(wall().saturating_duration_since(since))
+                let since = *lock(&self.idle_since);
+                shown + nanos(wall_clock_now().saturating_duration_since(since))
             }
             Pace::Times(factor) => {
-                let ran = wall().saturating_duration_since(self.started + self.stood_still());
-                self.began + nanos(ran.mul_f64(factor))
+                let started = self.started + self.paused();
+                let elapsed = wall_clock_now().saturating_duration_since(started);
+                self.drive_start + nanos(elapsed.mul_f64(factor))
             }
         }
     }
 
-    /// Time of the drive by which all is done whose answer has left.
-    pub fn heard_time(&self, shown: Nanos) -> Nanos {
+    /// Drive time by which every acknowledged request has completed; the drive's clock shows
+    /// `shown`.
+    pub fn acknowledged_time(&self, shown: Nanos) -> Nanos {
         let Pace::Times(factor) = self.pace else { return shown };
-        let earliest = Duration::from_nanos(self.earliest.load(Ordering::Relaxed));
+        let earliest = Duration::from_nanos(self.max_compensation_ns.load(Ordering::Relaxed));
         self.drive_time(shown) + nanos(earliest.mul_f64(factor))
     }
 
-    /// The drive had no power since a time until now.
-    pub fn stand_still_since(&self, time: Instant) {
-        let off = wall().saturating_duration_since(time).as_nanos() as u64;
-        self.stood_still.fetch_add(off, Ordering::Relaxed);
+    /// Resumes the drive's clock, which stood still since `time`.
+    pub fn resume_after(&self, time: Instant) {
+        let pause = wall_clock_now().saturating_duration_since(time).as_nanos() as u64;
+        self.paused_ns.fetch_add(pause, Ordering::Relaxed);
         self.begin_idle();
     }
 
-    fn stood_still(&self) -> Duration {
-        Duration::from_nanos(self.stood_still.load(Ordering::Relaxed))
+    fn paused(&self) -> Duration {
+        Duration::from_nanos(self.paused_ns.load(Ordering::Relaxed))
     }
 
-    /// When an answer leaves of what is done at `completed` on the drive's clock, where so many
-    /// bytes come with it or its request; at once where nothing is paced.
+    /// When to send the reply of a request that completes at `completed` on the drive's clock;
+    /// `bytes` of data are transferred with one of them. `None` without pacing: at once.
     pub fn due(&self, completed: Nanos, bytes: u64) -> Option<Instant> {
         let Pace::Times(factor) = self.pace else { return None };
-        let lead = self.lead().of(bytes);
-        self.earliest.fetch_max(lead.as_nanos() as u64, Ordering::Relaxed);
-        let after = completed.saturating_sub(self.began).get();
+        let compensation = self.compensation().for_bytes(bytes);
+        self.max_compensation_ns.fetch_max(compensation.as_nanos() as u64, Ordering::Relaxed);
+        let after = completed.saturating_sub(self.drive_start).get();
         let after = Duration::from_nanos(after).div_f64(factor);
-        Some(self.started + self.stood_still() + after.saturating_sub(lead))
+        Some(self.started + self.paused() + after.saturating_sub(compensation))
     }
 
-    /// How long something takes by the wall's clock that takes the drive so long; no time where
-    /// nothing is paced.
-    pub fn wall_time(&self, took: Nanos) -> Duration {
+    /// Converts a time of the drive to wall clock time; zero without pacing.
+    pub fn wall_time(&self, drive_time: Nanos) -> Duration {
         match self.pace {
             Pace::None => Duration::ZERO,
-            Pace::Times(factor) => Duration::from_nanos(took.get()).div_f64(factor),
+            Pace::Times(factor) => Duration::from_nanos(drive_time.get()).div_f64(factor),
         }
     }
 
-    /// What a request and its answer cost on their way.
-    pub fn lead(&self) -> LatencyCompensation {
-        *self.lead.lock().expect("no panic while locked")
+    /// How much earlier replies are sent.
+    pub fn compensation(&self) -> LatencyCompensation {
+        *lock(&self.compensation)
     }
 
-    /// Says what they cost: from now on answers leave earlier by that.
-    pub fn set_lead(&self, lead: LatencyCompensation) {
-        *self.lead.lock().expect("no panic while locked") = lead;
+    /// Sets how much earlier replies are sent from now on.
+    pub fn set_compensation(&self, compensation: LatencyCompensation) {
+        *lock(&self.compensation) = compensation;
     }
 
-    /// So long before its end a wait is spent looking at the clock.
+    /// The part of each wait that is a busy wait.
     pub fn spin(&self) -> Duration {
-        self.lead().waking
+        self.compensation().wake_up
     }
 
-    /// Nothing is in flight from now on.
+    /// Records that nothing is in flight from now on.
     pub fn begin_idle(&self) {
-        *self.idle_since.lock().expect("no panic while locked") = wall();
+        *lock(&self.idle_since) = wall_clock_now();
     }
 
-    /// Notes that an answer left that was due.
+    /// Records that a reply is sent now which was due at `due`.
     pub fn note_sent(&self, due: Instant) {
-        let late = wall().saturating_duration_since(due);
-        let mut lag = self.lag.lock().expect("no panic while locked");
-        lag.answers += 1;
-        lag.late += u64::from(late > LATE);
-        lag.most = lag.most.max(late);
+        let late = wall_clock_now().saturating_duration_since(due);
+        let mut lateness = lock(&self.lateness);
+        lateness.replies += 1;
+        lateness.late += u64::from(late > LATE);
+        lateness.max = lateness.max.max(late);
     }
 
-    /// How late answers left so far.
-    pub fn lag(&self) -> ReplyLateness {
-        *self.lag.lock().expect("no panic while locked")
+    /// How late replies were sent so far.
+    pub fn reply_lateness(&self) -> ReplyLateness {
+        *lock(&self.lateness)
     }
 }
 
-/// The wall's clock.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().expect("no panic while locked")
+}
+
+/// The time of the wall clock.
 #[expect(clippy::disallowed_methods, reason = "the server's pacing is measured in real time")]
-pub fn wall() -> Instant {
+pub fn wall_clock_now() -> Instant {
     Instant::now()
 }
 
@@ -197,31 +214,34 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    /// A clock of a connection on which a byte takes an hour.
+    /// A clock that compensates one hour for each byte.
     fn slow_clock() -> Clock {
-        let lead = LatencyCompensation {
-            byte_ns: HOUR.as_nanos() as f64,
+        let compensation = LatencyCompensation {
+            ns_per_byte: HOUR.as_nanos() as f64,
             ..LatencyCompensation::default()
         };
-        Clock::start(Pace::Times(1.0), lead)
+        Clock::start(Pace::Times(1.0), compensation)
     }
 
     #[test]
-    fn an_answer_leaves_earlier_by_what_its_bytes_take() {
+    fn a_reply_is_sent_earlier_by_the_transfer_time_of_its_bytes() {
         let (clock, done) = (slow_clock(), Nanos::from_secs(1_000_000));
         let short = clock.due(done, 4096).unwrap();
         assert_eq!(short - clock.due(done, 4096 + 3).unwrap(), 3 * HOUR);
     }
 
     #[test]
-    fn what_a_long_answer_tells_is_done_when_the_power_is_cut_after_it_left() {
+    fn a_command_has_completed_once_its_early_reply_was_sent() {
         let clock = slow_clock();
-        let before = clock.heard_time(Nanos::ZERO);
+        let before = clock.acknowledged_time(Nanos::ZERO);
         clock.due(Nanos::ZERO, 4096 + 2);
         clock.due(Nanos::ZERO, 512);
-        assert!(clock.heard_time(Nanos::ZERO) >= before + Nanos::from_secs(2 * 3600));
-        clock.set_lead(LatencyCompensation::default());
-        let heard = clock.heard_time(Nanos::ZERO);
-        assert!(heard >= before + Nanos::from_secs(2 * 3600), "it left when the lead was long");
+        assert!(clock.acknowledged_time(Nanos::ZERO) >= before + Nanos::from_secs(2 * 3600));
+        clock.set_compensation(LatencyCompensation::default());
+        let acknowledged = clock.acknowledged_time(Nanos::ZERO);
+        assert!(
+            acknowledged >= before + Nanos::from_secs(2 * 3600),
+            "it was sent with the old compensation"
+        );
     }
 }

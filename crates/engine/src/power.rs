@@ -1,15 +1,19 @@
-//! `Power`: whether a drive has it, what is to take it, and what it took.
+//! `Power`: the layer that cuts a drive's power, at once or during a planned write.
 
 use std::time::Instant;
 
-use crate::drive::PowerCutLoss;
+use ssdlab_time::Nanos;
 
-/// When the power is to fail: while a write is on its way.
+use crate::command::Command;
+use crate::drive::PowerCutLoss;
+use crate::layer::{Accepted, Layer};
+
+/// A power cut during a future write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerCutPlan {
     /// Which write from now on; 1 is the next.
     pub after_writes: u64,
-    /// How much of its way it has gone in the drive, from 0 to 1.
+    /// The share of the write's latency after which the power fails, from 0 to 1.
     pub share: f64,
     /// Whether the power comes back at once.
     pub then_on: bool,
@@ -22,10 +26,10 @@ pub struct Epoch(u64);
 /// Whether a drive takes commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum State {
-    /// It does.
+    /// The drive takes commands.
     #[default]
     On,
-    /// A cut has begun: no command and no connection is taken until it is finished.
+    /// A cut has begun: the drive takes no commands and no connections until it is finished.
     Failing { then_on: bool },
     /// The power is off since this time.
     Off(Instant),
@@ -34,35 +38,30 @@ pub enum State {
 /// The power of a drive.
 #[derive(Debug, Default)]
 pub struct Power {
-    pub state: State,
+    state: State,
     epoch: Epoch,
     plan: Option<PowerCutPlan>,
     cuts: u64,
     last: Option<PowerCutLoss>,
 }
 
-/// What a drive's power is like.
+/// The state of a drive's power.
 #[derive(Clone, Debug)]
 pub struct PowerStatus {
     /// Whether it has power.
     pub is_on: bool,
-    /// How many cuts there were.
+    /// Number of power cuts.
     pub cuts: u64,
-    /// The next one; its count goes down as writes come in.
+    /// The planned cut; `after_writes` counts down with each write.
     pub plan: Option<PowerCutPlan>,
-    /// What the last one did.
+    /// What the last cut lost.
     pub last: Option<PowerCutLoss>,
 }
 
-impl Power {
-    /// Plans the next cut, in place of an earlier plan.
-    pub fn plan(&mut self, plan: Option<PowerCutPlan>) {
-        self.plan = plan;
-    }
-
-    /// Counts a write; returns how much of its way it goes if it is the one that was planned for.
-    pub fn meets_plan(&mut self) -> Option<f64> {
-        let plan = self.plan.as_mut()?;
+impl Layer for Power {
+    /// Counts writes, including failed ones, and begins the planned cut.
+    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
+        let plan = self.plan.as_mut().filter(|_| command.writes())?;
         plan.after_writes -= 1;
         if plan.after_writes > 0 {
             return None;
@@ -70,7 +69,15 @@ impl Power {
         let PowerCutPlan { share, then_on, .. } = *plan;
         self.plan = None;
         self.state = State::Failing { then_on };
-        Some(share)
+        let latency = accepted.completed.saturating_sub(now).get() as f64;
+        Some(now + Nanos::new((latency * share) as u64))
+    }
+}
+
+impl Power {
+    /// Whether the drive takes commands.
+    pub fn state(&self) -> State {
+        self.state
     }
 
     /// The epoch, while the drive takes commands.
@@ -78,18 +85,84 @@ impl Power {
         (self.state == State::On).then_some(self.epoch)
     }
 
-    /// The power was cut, and came back or not: a new epoch.
-    pub fn was_cut(&mut self, state: State, cut: PowerCutLoss) {
+    /// State and statistics.
+    pub fn status(&self) -> PowerStatus {
+        let is_on = !matches!(self.state, State::Off(_));
+        PowerStatus { is_on, cuts: self.cuts, plan: self.plan, last: self.last.clone() }
+    }
+
+    /// Plans the next cut and drops an earlier plan.
+    ///
+    /// # Panics
+    /// If `after_writes` is 0.
+    pub fn plan(&mut self, plan: Option<PowerCutPlan>) {
+        assert!(plan.is_none_or(|plan| plan.after_writes > 0), "the next write is number 1");
+        self.plan = plan;
+    }
+
+    /// Begins a cut. Returns false, and does nothing, unless the power is on.
+    pub fn begin_cut(&mut self, then_on: bool) -> bool {
+        let is_on = self.state == State::On;
+        if is_on {
+            self.state = State::Failing { then_on };
+        }
+        is_on
+    }
+
+    /// Records a finished cut: a new epoch begins, and no cut is planned.
+    pub fn finish_cut(&mut self, state: State, loss: PowerCutLoss) {
         self.state = state;
         self.epoch.0 += 1;
         self.plan = None;
         self.cuts += 1;
-        self.last = Some(cut);
+        self.last = Some(loss);
     }
 
-    /// What it is like.
-    pub fn told(&self) -> PowerStatus {
-        let is_on = !matches!(self.state, State::Off(_));
-        PowerStatus { is_on, cuts: self.cuts, plan: self.plan, last: self.last.clone() }
+    /// Turns the power on; returns since when it was off, or `None` if it was not.
+    pub fn turn_on(&mut self) -> Option<Instant> {
+        let State::Off(since) = self.state else { return None };
+        self.state = State::On;
+        Some(since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ssdlab_time::Nanos;
+
+    use super::{Layer, Power, PowerCutPlan, State};
+    use crate::command::{Command, Operation};
+    use crate::drive::PowerCutLoss;
+    use crate::layer::Accepted;
+
+    fn after(power: &mut Power, operation: Operation) -> Option<Nanos> {
+        let completed = Nanos::new(150);
+        let accepted = Accepted { result: Ok(()), completed, due: None, corruption: None };
+        power.after(&Command::new(operation, 0, 512), &accepted, Nanos::new(50))
+    }
+
+    #[test]
+    fn the_planned_write_is_cut_at_its_share_of_the_latency_and_reads_do_not_count() {
+        let mut power = Power::default();
+        power.plan(Some(PowerCutPlan { after_writes: 2, share: 0.25, then_on: true }));
+        assert_eq!(after(&mut power, Operation::Write), None);
+        assert_eq!(after(&mut power, Operation::Read), None);
+        assert_eq!(power.status().plan.unwrap().after_writes, 1);
+        assert_eq!(after(&mut power, Operation::Zero { may_trim: false }), Some(Nanos::new(75)));
+        assert_eq!(power.state(), State::Failing { then_on: true });
+        assert_eq!(power.epoch(), None);
+        assert!(!power.begin_cut(false), "a cut has begun already");
+    }
+
+    #[test]
+    fn each_cut_begins_a_new_epoch_and_drops_the_plan() {
+        let mut power = Power::default();
+        let first = power.epoch();
+        power.plan(Some(PowerCutPlan { after_writes: 9, share: 0.5, then_on: true }));
+        assert!(power.begin_cut(true));
+        power.finish_cut(State::On, PowerCutLoss::default());
+        assert_ne!(power.epoch(), first);
+        assert_eq!((power.status().cuts, power.status().plan), (1, None));
+        assert_eq!(power.turn_on(), None, "it is on");
     }
 }

@@ -1,4 +1,4 @@
-//! A drive gets the map back that its content's file speaks of.
+//! Restores the map of a new drive whose content comes from a file.
 
 use std::io;
 use std::ops::Range;
@@ -7,33 +7,33 @@ use ssdlab_device::{Lba, Op, Request, Wait};
 
 use crate::drive::Drive;
 
-/// Units are written again by requests of so many bytes.
+/// Bytes of each write.
 const REQUEST_BYTES: u64 = 128 << 10;
 
-/// Writes ranges of whole units to a new drive, one after the other, and flushes. The drive is then
-/// one that was filled in order: its map is right, and its wear and its disorder are new.
+/// Writes the allocated ranges, which are whole units, to a new drive in order, and flushes. The
+/// map is then right; wear and placement are those of a new drive that was filled sequentially.
 ///
-/// Returns whether all of them are in flash; not on a drive that does not honour a flush.
+/// Returns whether everything is in flash, which is not the case if the drive ignores flushes.
 pub fn restore(
     drive: &mut dyn Drive,
-    held: impl Iterator<Item = io::Result<Range<u64>>>,
+    allocated: impl Iterator<Item = io::Result<Range<u64>>>,
 ) -> io::Result<bool> {
     let step = REQUEST_BYTES.next_multiple_of(drive.unit_bytes());
-    for range in held {
+    for range in allocated {
         let range = range?;
         for from in (range.start..range.end).step_by(step as usize) {
             let bytes = range.end.min(from + step) - from;
             let blocks = (bytes / ssdlab_device::LBA_BYTES) as u32;
-            put(drive, Request::new(0, Op::Write, Lba::from_bytes(from), blocks));
+            execute(drive, Request::new(0, Op::Write, Lba::from_bytes(from), blocks));
         }
     }
-    put(drive, Request::flush(0));
-    Ok(drive.fork().power_cut().lost.is_empty())
+    execute(drive, Request::flush(0));
+    Ok(drive.boxed_clone().power_cut().lost.is_empty())
 }
 
-/// One request after the other: it is its order that counts, and not its time.
-fn put(drive: &mut dyn Drive, request: Request) {
+/// Executes one request at a time: only the order matters here, not the time.
+fn execute(drive: &mut dyn Drive, request: Request) {
     drive.submit_timed(request);
-    let mut done = Vec::new();
-    drive.reap(Wait::One, &mut done).expect("a twin never goes away");
+    let reaped = drive.reap(Wait::One, &mut Vec::new());
+    reaped.expect("a simulated drive has no I/O errors");
 }

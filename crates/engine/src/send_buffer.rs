@@ -1,4 +1,4 @@
-//! `SendBuffer`: what is to be sent, in which parts of the store stand without a copy.
+//! `SendBuffer`: bytes to send, with parts of the store between them that are not copied.
 
 use std::io::{self, IoSlice, Write};
 use std::ops::Range;
@@ -6,68 +6,83 @@ use std::sync::Arc;
 
 use crate::buffer_pool::{BufferPart, PooledBuffer};
 
-/// What is to be sent before the byte at `at`.
+/// A part of the store that is sent before the byte at `at`.
 struct Inset {
     at: usize,
     part: BufferPart,
 }
 
-/// Bytes, and parts of slabs between them.
+/// Bytes to send, with parts of pooled buffers between them.
 #[derive(Default)]
 pub struct SendBuffer {
     bytes: Vec<u8>,
     insets: Vec<Inset>,
 }
 
-/// The most buffers that one writev or recvmsg takes (`IOV_MAX`).
+/// A position in a `SendBuffer`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendPosition {
+    bytes: usize,
+    insets: usize,
+}
+
+/// Maximum number of buffers of one writev or recvmsg (`IOV_MAX`).
 pub const PIECES_MAX: usize = 1024;
-/// So much room is kept for the next message.
-const ROOM: usize = 1 << 20;
-/// Smaller parts are copied: a piece of its own would cost more.
+/// Capacity in bytes that is kept for reuse after sending.
+const KEPT_CAPACITY: usize = 1 << 20;
+/// Reads up to this size are copied: that costs less than a further buffer in writev.
 const COPIED_MAX: usize = 8 << 10;
 
 impl SendBuffer {
-    /// The bytes, to be added to.
+    /// The end of the bytes, to append to.
     pub fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// How long it is.
+    /// Total bytes.
     pub fn len(&self) -> usize {
         self.bytes.len() + self.insets.iter().map(|each| each.part.len()).sum::<usize>()
     }
 
-    /// Whether it has no bytes.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds a range of a slab; of a read of `whole` bytes, which is copied if it is short.
-    pub fn add(&mut self, slab: &Arc<PooledBuffer>, range: Range<usize>, whole: usize) {
-        if whole <= COPIED_MAX {
-            self.bytes.extend_from_slice(&slab[range]);
+    /// Adds a range of a buffer, which is part of a read of `read_bytes`. Short reads are copied.
+    pub fn add(&mut self, buffer: &Arc<PooledBuffer>, range: Range<usize>, read_bytes: usize) {
+        if read_bytes <= COPIED_MAX {
+            self.bytes.extend_from_slice(&buffer[range]);
         } else {
-            self.insets.push(Inset { at: self.bytes.len(), part: BufferPart::of(slab, range) });
+            self.insets.push(Inset { at: self.bytes.len(), part: BufferPart::of(buffer, range) });
         }
     }
 
-    /// Where it ends now, to come back to.
-    pub fn end(&self) -> (usize, usize) {
-        (self.bytes.len(), self.insets.len())
+    /// The current end, for `truncate` and `pieces_since`.
+    pub fn position(&self) -> SendPosition {
+        SendPosition { bytes: self.bytes.len(), insets: self.insets.len() }
     }
 
-    /// What was added since, piece by piece.
-    pub fn since(&self, (bytes, insets): (usize, usize)) -> impl Iterator<Item = &[u8]> {
-        self.pieces_from(bytes, insets)
+    /// The pieces added after a position.
+    pub fn pieces_since(&self, position: SendPosition) -> impl Iterator<Item = &[u8]> {
+        let mut start = position.bytes;
+        let insets = &self.insets[position.insets..];
+        let between = insets.iter().flat_map(move |inset| {
+            let before = &self.bytes[start..inset.at];
+            start = inset.at;
+            [before, &*inset.part]
+        });
+        let last = insets.last().map_or(position.bytes, |inset| inset.at);
+        between.chain([&self.bytes[last..]]).filter(|piece| !piece.is_empty())
     }
 
-    /// Takes back what was added since.
-    pub fn take_back(&mut self, (bytes, insets): (usize, usize)) {
-        self.bytes.truncate(bytes);
-        self.insets.truncate(insets);
+    /// Removes everything added after a position.
+    pub fn truncate(&mut self, position: SendPosition) {
+        self.bytes.truncate(position.bytes);
+        self.insets.truncate(position.insets);
     }
 
-    /// Adds another one.
+    /// Appends another one.
     pub fn append(&mut self, other: Self) {
         let before = self.bytes.len();
         self.bytes.extend(other.bytes);
@@ -75,46 +90,28 @@ impl SendBuffer {
         self.insets.extend(insets.map(|inset| Inset { at: before + inset.at, ..inset }));
     }
 
-    /// Sends all of it, and is empty then.
+    /// Sends everything; it is empty afterwards.
     ///
     /// # Errors
-    /// The stream's.
+    /// Those of the stream.
     pub fn send(&mut self, stream: &mut impl Write) -> io::Result<()> {
         if self.insets.is_empty() {
             stream.write_all(&self.bytes)?;
         } else {
-            let pieces: Vec<&[u8]> = self.pieces().collect();
-            for some in pieces.chunks(PIECES_MAX) {
-                send_pieces(
-                    stream,
-                    &mut some.iter().map(|each| IoSlice::new(each)).collect::<Vec<_>>(),
-                )?;
+            let pieces: Vec<&[u8]> = self.pieces_since(SendPosition::default()).collect();
+            for chunk in pieces.chunks(PIECES_MAX) {
+                let mut slices: Vec<_> = chunk.iter().map(|piece| IoSlice::new(piece)).collect();
+                send_slices(stream, &mut slices)?;
             }
         }
         self.bytes.clear();
-        self.bytes.shrink_to(ROOM);
+        self.bytes.shrink_to(KEPT_CAPACITY);
         self.insets.clear();
         Ok(())
     }
-
-    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        self.pieces_from(0, 0)
-    }
-
-    fn pieces_from(&self, byte: usize, inset: usize) -> impl Iterator<Item = &[u8]> {
-        let mut sent = byte;
-        let insets = &self.insets[inset..];
-        let between = insets.iter().flat_map(move |inset| {
-            let before = &self.bytes[sent..inset.at];
-            sent = inset.at;
-            [before, &*inset.part]
-        });
-        let last = insets.last().map_or(byte, |inset| inset.at);
-        between.chain([&self.bytes[last..]]).filter(|piece| !piece.is_empty())
-    }
 }
 
-fn send_pieces(stream: &mut impl Write, mut left: &mut [IoSlice<'_>]) -> io::Result<()> {
+fn send_slices(stream: &mut impl Write, mut left: &mut [IoSlice<'_>]) -> io::Result<()> {
     while !left.is_empty() {
         match stream.write_vectored(left) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -133,7 +130,7 @@ mod tests {
     use super::{COPIED_MAX, SendBuffer};
     use crate::buffer_pool::BufferPool;
 
-    /// Takes a few bytes at a time.
+    /// A stream that accepts at most 7 bytes at a time.
     struct Slow(Vec<u8>);
 
     impl std::io::Write for Slow {
@@ -149,25 +146,25 @@ mod tests {
     }
 
     #[test]
-    fn parts_leave_in_their_place_among_the_bytes_however_little_is_taken_at_once() {
-        let mut slab = BufferPool::new(100).take();
-        slab.iter_mut().zip(0..).for_each(|(byte, number)| *byte = number);
-        let slab = Arc::new(slab);
-        for whole in [10, COPIED_MAX + 1] {
+    fn parts_are_sent_in_their_place_also_by_short_writes() {
+        let mut buffer = BufferPool::new(100).take();
+        buffer.iter_mut().zip(0..).for_each(|(byte, number)| *byte = number);
+        let buffer = Arc::new(buffer);
+        for read_bytes in [10, COPIED_MAX + 1] {
             let (mut message, mut other) = (SendBuffer::default(), SendBuffer::default());
             message.bytes().extend(b"head");
-            message.add(&slab, 10..20, whole);
-            let end = message.end();
-            message.add(&slab, 50..60, whole);
+            message.add(&buffer, 10..20, read_bytes);
+            let end = message.position();
+            message.add(&buffer, 50..60, read_bytes);
             message.bytes().extend(b"wrong");
-            message.take_back(end);
-            other.add(&slab, 0..5, whole);
+            message.truncate(end);
+            other.add(&buffer, 0..5, read_bytes);
             other.bytes().extend(b"tail");
             message.append(other);
             assert_eq!(message.len(), 4 + 10 + 5 + 4);
             let mut slow = Slow(Vec::new());
             message.send(&mut slow).unwrap();
-            assert_eq!(slow.0, [b"head", &slab[10..20], &slab[..5], b"tail"].concat());
+            assert_eq!(slow.0, [b"head", &buffer[10..20], &buffer[..5], b"tail"].concat());
             assert_eq!(message.len(), 0);
         }
     }

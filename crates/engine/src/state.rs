@@ -1,183 +1,241 @@
-//! `DriveState`: the drive with what it has in flight, and its power; what one lock guards.
+//! `DriveState`: the drive with its requests in flight, and the layers around it: all that the
+//! drive's lock guards.
 
-use std::time::Instant;
-
-use ssdlab_device::Wait;
+use ssdlab_device::{Completion, Wait};
 use ssdlab_time::Nanos;
 
 use crate::command::{Command, CommandResult, DriveParameters, Operation};
-use crate::drive::Drive;
+use crate::drive::{Counter, Drive, Health};
 use crate::errno::EPERM;
-use crate::fault::{Faults, Verdict, WriteCorruption, placed};
-use crate::meter::Meter;
+use crate::fault::Faults;
+use crate::layer::{Accepted, Layer, Verdict, redirected};
+use crate::meter::{Meter, OperationStats};
 use crate::pacing::Clock;
 use crate::power::Power;
 
-/// A command that the drive has taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
-    /// How it ends.
-    pub ended: CommandResult,
-    /// When, on the drive's clock.
-    pub completed: Nanos,
-    /// When it may be answered; `None` for at once.
-    pub due: Option<Instant>,
-    /// What a write did instead of what it says.
-    pub corruption: Option<WriteCorruption>,
-}
-
-/// The drive, what it has in flight and whether it has power.
-pub struct DriveState {
-    pub drive: Box<dyn Drive>,
-    pub power: Power,
+/// The layers that see every command, outermost first.
+#[derive(Default)]
+pub struct Layers {
     pub faults: Faults,
     pub meter: Meter,
+    pub power: Power,
+}
+
+impl Layer for Layers {
+    fn before(
+        &mut self,
+        command: &Command,
+        drive: &dyn Drive,
+        parameters: &DriveParameters,
+        verdict: &mut Verdict,
+    ) {
+        self.faults.before(command, drive, parameters, verdict);
+        self.meter.before(command, drive, parameters, verdict);
+        self.power.before(command, drive, parameters, verdict);
+    }
+
+    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
+        let failures = [
+            self.faults.after(command, accepted, now),
+            self.meter.after(command, accepted, now),
+            self.power.after(command, accepted, now),
+        ];
+        failures.into_iter().flatten().min()
+    }
+}
+
+/// The drive, its requests in flight, and the layers around it.
+pub struct DriveState {
+    pub(crate) drive: Box<dyn Drive>,
+    pub(crate) layers: Layers,
     in_flight: usize,
+    /// Reused by every reap.
+    completions: Vec<Completion>,
+}
+
+/// Health and statistics of a drive at one moment.
+#[derive(Clone, Debug)]
+pub struct DriveStatus {
+    /// The drive's own counters.
+    pub health: Health,
+    /// Statistics by kind of operation.
+    pub by_kind: Vec<OperationStats>,
+    /// Time since the drive was new, on its own clock.
+    pub uptime: Nanos,
+    /// Whether it refuses writes and trims.
+    pub is_read_only: bool,
+    /// How often its power was cut.
+    pub power_cuts: u64,
 }
 
 impl DriveState {
     /// A drive with nothing in flight.
-    pub fn new(drive: Box<dyn Drive>) -> Self {
-        Self {
-            drive,
-            power: Power::default(),
-            faults: Faults::default(),
-            meter: Meter::default(),
-            in_flight: 0,
-        }
+    pub(crate) fn new(drive: Box<dyn Drive>) -> Self {
+        Self { drive, layers: Layers::default(), in_flight: 0, completions: Vec::new() }
     }
 
-    /// Takes commands that were put together, from the first on: paced, as far as the queue has
-    /// room; and none after the write that a cut was planned for.
-    pub fn take(
-        &mut self,
-        commands: &[Command],
-        shape: &DriveParameters,
-        clock: &Clock,
-    ) -> Vec<Accepted> {
-        self.advance(clock.drive_time(self.drive.now()));
-        let mut taken = Vec::with_capacity(commands.len());
-        for command in commands {
-            let room = shape.queue_depth - self.in_flight;
-            // One of more requests than the queue ever has room for takes all of it.
-            let wanted = command.requests(shape).count().min(shape.queue_depth);
-            if clock.is_paced() && wanted > room {
-                break;
-            }
-            let done = self.do_or_fail(command, shape, clock);
-            taken.push(done);
-            if command.writes()
-                && let Some(share) = self.power.meets_plan()
-            {
-                let left = done.completed.saturating_sub(self.drive.now()).get() as f64;
-                self.advance(self.drive.now() + Nanos::new((left * share) as u64));
-                return taken;
-            }
-        }
-        if !clock.is_paced() {
-            self.wait_for_all();
-            clock.begin_idle();
-        }
-        taken
+    /// The same drive with the same requests in flight; it has power, and no faults.
+    pub(crate) fn clone_without_layers(&self) -> Self {
+        Self { in_flight: self.in_flight, ..Self::new(self.drive.boxed_clone()) }
     }
 
-    /// Trims all of the drive.
-    pub fn trim_all(&mut self, shape: &DriveParameters, clock: &Clock) -> CommandResult {
-        self.advance(clock.drive_time(self.drive.now()));
-        let mut ended = Ok(());
-        for from in (0..shape.capacity).step_by(1 << 30) {
-            let length = (shape.capacity - from).min(1 << 30) as u32;
-            let trim = Command::new(Operation::Trim, from, length);
-            ended = ended.and(self.do_or_fail(&trim, shape, clock).ended);
-        }
-        if !clock.is_paced() {
-            self.wait_for_all();
-            clock.begin_idle();
-        }
-        ended
+    /// The drive.
+    pub fn drive(&self) -> &dyn Drive {
+        &*self.drive
     }
 
-    /// Brings the drive's clock to a time.
-    pub fn advance(&mut self, time: Nanos) {
-        let mut done = Vec::new();
-        while self.drive.now() < time {
-            self.drive.reap(Wait::Until(time), &mut done).expect("a twin never goes away");
-        }
-        self.drive.reap(Wait::Poll, &mut done).expect("a twin never goes away");
-        self.in_flight -= done.len();
+    /// Statistics of the commands.
+    pub fn meter(&self) -> &Meter {
+        &self.layers.meter
     }
 
-    /// How many requests it has in flight.
+    /// Requests in flight.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// The same state, to go its own way; nothing is to go wrong there.
-    pub fn fork(&self) -> Self {
-        Self { in_flight: self.in_flight, ..Self::new(self.drive.fork()) }
+    /// Bytes that each stream's open superblock still takes.
+    pub fn stream_rooms(&self) -> Vec<u64> {
+        let streams = 0..self.drive.geometry().streams;
+        streams.map(|stream| self.drive.stream_room(stream)).collect()
     }
 
-    /// Nothing is in flight: its power was cut.
-    pub fn forget_flight(&mut self) {
+    /// The drive's counters, and the number of writes by their hint.
+    pub fn counters(&self) -> Vec<Counter> {
+        let mut counters = self.drive.counters();
+        counters.extend(self.layers.meter.hint_counters());
+        counters
+    }
+
+    /// Health and statistics.
+    pub fn status(&self) -> DriveStatus {
+        DriveStatus {
+            health: self.drive.health(),
+            by_kind: self.layers.meter.by_kind().to_vec(),
+            uptime: self.drive.now(),
+            is_read_only: self.drive.is_read_only(),
+            power_cuts: self.layers.power.status().cuts,
+        }
+    }
+
+    /// Submits commands that arrived together, in order. With pacing it stops at the first command
+    /// for which the queue has no room. It also stops after a write during which the power fails.
+    pub(crate) fn submit_all(
+        &mut self,
+        commands: &[Command],
+        parameters: &DriveParameters,
+        clock: &Clock,
+    ) -> Vec<Accepted> {
+        self.advance(clock.drive_time(self.drive.now()));
+        let mut accepted = Vec::with_capacity(commands.len());
+        for command in commands {
+            let room = parameters.queue_depth - self.in_flight;
+            // A command of more requests than the queue holds needs the whole queue.
+            let wanted = command.requests(parameters).count().min(parameters.queue_depth);
+            if clock.is_paced() && wanted > room {
+                break;
+            }
+            let (result, power_fails) = self.submit(command, parameters, clock);
+            accepted.push(result);
+            if let Some(time) = power_fails {
+                self.advance(time);
+                return accepted;
+            }
+        }
+        self.finish_batch(clock);
+        accepted
+    }
+
+    /// Trims the whole drive.
+    pub(crate) fn trim_all(
+        &mut self,
+        parameters: &DriveParameters,
+        clock: &Clock,
+    ) -> CommandResult {
+        self.advance(clock.drive_time(self.drive.now()));
+        let mut result = Ok(());
+        for from in (0..parameters.capacity).step_by(1 << 30) {
+            let length = (parameters.capacity - from).min(1 << 30) as u32;
+            let trim = Command::new(Operation::Trim, from, length);
+            result = result.and(self.submit(&trim, parameters, clock).0.result);
+        }
+        self.finish_batch(clock);
+        result
+    }
+
+    /// Advances the drive's clock to a time.
+    pub(crate) fn advance(&mut self, time: Nanos) {
+        while self.drive.now() < time {
+            self.reap(Wait::Until(time));
+        }
+        self.reap(Wait::Poll);
+    }
+
+    /// Forgets the requests in flight, because the power was cut.
+    pub(crate) fn clear_in_flight(&mut self) {
         self.in_flight = 0;
     }
 
-    /// Gives a command to the drive, unless a fault or the drive's end is in the way.
-    fn do_or_fail(
+    /// Passes a command through the layers to the drive. Also returns the time at which the power
+    /// fails, if it fails during this command.
+    fn submit(
         &mut self,
         command: &Command,
-        shape: &DriveParameters,
+        parameters: &DriveParameters,
         clock: &Clock,
-    ) -> Accepted {
-        let verdict = if self.faults.are_none() {
-            Verdict::default()
-        } else {
-            self.faults.judge(command, shape, &*self.drive)
-        };
+    ) -> (Accepted, Option<Nanos>) {
+        let mut verdict = Verdict::default();
+        self.layers.before(command, &*self.drive, parameters, &mut verdict);
         let Verdict { mut refused, not_before, corruption } = verdict;
         if command.changes() && self.drive.is_read_only() {
             refused = Some(EPERM);
         }
-        let mut taken = match refused {
-            Some(errno) => {
-                let completed = self.drive.now();
-                let due = clock.due(completed, 0);
-                Accepted { ended: Err(errno), completed, due, corruption: None }
-            }
-            None => {
-                Accepted { corruption, ..self.submit(&placed(command, corruption), shape, clock) }
-            }
+        let mut accepted = if let Some(errno) = refused {
+            let completed = self.drive.now();
+            let due = clock.due(completed, 0);
+            Accepted { result: Err(errno), completed, due, corruption: None }
+        } else {
+            let command = redirected(command, corruption);
+            Accepted { corruption, ..self.submit_to_drive(&command, parameters, clock) }
         };
-        self.meter.note(command, taken.ended, taken.completed - self.drive.now());
-        taken.due = taken.due.max(not_before);
-        taken
+        accepted.due = accepted.due.max(not_before);
+        let power_fails = self.layers.after(command, &accepted, self.drive.now());
+        (accepted, power_fails)
     }
 
-    fn submit(&mut self, command: &Command, shape: &DriveParameters, clock: &Clock) -> Accepted {
-        let (mut ended, mut completed) = (Ok(()), Nanos::ZERO);
-        for request in command.requests(shape) {
-            while self.in_flight == shape.queue_depth {
-                self.wait();
+    fn submit_to_drive(
+        &mut self,
+        command: &Command,
+        parameters: &DriveParameters,
+        clock: &Clock,
+    ) -> Accepted {
+        let (mut result, mut completed) = (Ok(()), Nanos::ZERO);
+        for request in command.requests(parameters) {
+            while self.in_flight == parameters.queue_depth {
+                self.reap(Wait::One);
             }
-            let done = self.drive.submit_timed(request);
+            let completion = self.drive.submit_timed(request);
             self.in_flight += 1;
-            completed = completed.max(done.completed);
-            ended = ended.and(done.outcome.map_err(|error| error.errno));
+            completed = completed.max(completion.completed);
+            result = result.and(completion.outcome.map_err(|error| error.errno));
         }
         let due = clock.due(completed, command.moved_bytes());
-        Accepted { ended, completed, due, corruption: None }
+        Accepted { result, completed, due, corruption: None }
     }
 
-    fn wait_for_all(&mut self) {
-        while self.in_flight > 0 {
-            self.wait();
+    /// Without pacing, completes all requests: the drive is then idle until the next batch.
+    fn finish_batch(&mut self, clock: &Clock) {
+        if !clock.is_paced() {
+            while self.in_flight > 0 {
+                self.reap(Wait::One);
+            }
+            clock.begin_idle();
         }
     }
 
-    /// Waits on the drive's own clock for what is done next.
-    fn wait(&mut self) {
-        let mut done = Vec::new();
-        self.drive.reap(Wait::One, &mut done).expect("a twin never goes away");
-        self.in_flight -= done.len();
+    fn reap(&mut self, wait: Wait) {
+        let reaped = self.drive.reap(wait, &mut self.completions);
+        reaped.expect("a simulated drive has no I/O errors");
+        self.in_flight -= self.completions.drain(..).count();
     }
 }

@@ -1,4 +1,5 @@
-//! Locks of the engine and its connections: the standard ones, or Shuttle's where a model runs.
+//! Locks of the engine and its connections: those of `std`, or with the feature `model` those of
+//! Shuttle.
 
 #[cfg(feature = "model")]
 pub use shuttle::sync::{Mutex, MutexGuard, RwLock};

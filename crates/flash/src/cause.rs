@@ -1,23 +1,23 @@
 //! `Cause`: why a unit is written to flash.
 
-/// Why a unit is written.
+/// Why a unit is written to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The host wrote it.
     Host,
-    /// Collection moved it.
+    /// Collection relocated it.
     Collection,
-    /// Wear levelling moved it.
+    /// Wear levelling relocated it.
     Wear,
-    /// It was moved out of the SLC cache.
+    /// It was folded: moved out of the SLC cache.
     Folding,
-    /// A page had to be programmed before it was full.
+    /// It fills the rest of a page that had to be programmed.
     Padding,
-    /// A piece of a page was put together with others of its file.
+    /// It was rewritten to share a page with other units of its file.
     Packing,
 }
 
 impl Cause {
-    /// How many there are; `cause as usize` is below it.
+    /// The number of causes; `cause as usize` is less.
     pub const COUNT: usize = 6;
 }

@@ -1,17 +1,18 @@
 //! The twin: a flash drive in virtual time, described by a profile.
 //!
-//! `Ssd` keeps the `Device` contract. It holds no data, only where data would lie and when what is
-//! busy: it tells times and counts, and whoever serves it to real programs keeps the bytes.
+//! `Ssd` implements the `Device` contract. It stores no data, only where each unit is stored and
+//! when each part of the drive is busy. It reports times and counters; a server that uses it for
+//! real programs stores the data.
 
-mod ahead;
 mod cause;
 mod config;
 mod counters;
-mod flight;
 mod ftl;
-mod inside;
+mod in_flight;
+mod inspect;
 mod nand;
-mod plan;
+mod read_ahead;
+mod read_plan;
 mod ssd;
 mod study;
 
@@ -21,7 +22,7 @@ pub use config::{
 };
 pub use counters::{Counters, Wear};
 pub use ftl::{LostUnit, Service};
-pub use inside::{Superblock, SuperblockState, Whereabouts};
+pub use inspect::{Superblock, SuperblockState, UnitLocation};
 pub use nand::{Geometry, Timing};
 pub use ssd::{PowerCut, Ssd};
 pub use study::Study;

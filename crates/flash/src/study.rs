@@ -1,4 +1,4 @@
-//! `Study`: the translation layer alone, on flash where nothing takes time, to count writes.
+//! `Study`: the translation layer alone, without timing, to count writes.
 
 use ssdlab_device::Hint;
 use ssdlab_time::Nanos;
@@ -8,10 +8,9 @@ use crate::counters::{Counters, Wear};
 use crate::ftl::{self, Ftl, Lpn};
 use crate::nand::Untimed;
 
-/// A drive that only counts: the same policy as `Ssd`, without a clock.
+/// A drive that only counts: the translation layer of `Ssd`, without a clock.
 ///
-/// For studies of write amplification, where a drive's life is billions of writes: its blocks never
-/// fail.
+/// For studies of write amplification, with billions of writes per drive. Its blocks never fail.
 #[derive(Clone, Debug)]
 pub struct Study {
     ftl: Ftl,
@@ -20,7 +19,7 @@ pub struct Study {
 }
 
 impl Study {
-    /// A new drive of this profile; the seed decides what chance does.
+    /// A new, empty drive of this profile. The seed determines all random choices.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let lasting = Profile { failure: None, ..profile.clone() };
         Self {
@@ -35,7 +34,7 @@ impl Study {
         self.logical_units
     }
 
-    /// Says that a unit will be written soon, which makes writing it faster.
+    /// Announces a unit that will be written soon, which makes the simulation faster.
     #[inline]
     pub fn announce(&mut self, unit: u32) {
         self.ftl.announce(Lpn(unit), true);
@@ -44,16 +43,16 @@ impl Study {
     /// Writes a mapping unit.
     ///
     /// # Panics
-    /// Beyond the last one.
+    /// If the drive has no such unit.
     #[inline]
     pub fn write(&mut self, unit: u32) {
         self.write_hinted(unit, Hint::None);
     }
 
-    /// Writes a mapping unit of which something is said.
+    /// Writes a mapping unit with a hint.
     ///
     /// # Panics
-    /// Beyond the last one.
+    /// If the drive has no such unit.
     #[inline]
     pub fn write_hinted(&mut self, unit: u32, hint: Hint) {
         self.ftl.count_written(self.unit_bytes);
@@ -66,23 +65,23 @@ impl Study {
     /// Trims a mapping unit.
     ///
     /// # Panics
-    /// Beyond the last one.
+    /// If the drive has no such unit.
     pub fn trim(&mut self, unit: u32) {
         self.ftl.trim(Lpn(unit), Nanos::ZERO, &mut Untimed);
     }
 
-    /// What has been counted so far.
+    /// What the drive has counted since it was new.
     pub fn counters(&self) -> &Counters {
-        self.ftl.counters()
+        &self.ftl.store().counters
     }
 
-    /// How worn it is.
+    /// The wear of the flash.
     pub fn wear(&self) -> Wear {
-        Wear::new(self.ftl.erases(), None)
+        Wear::new(self.ftl.store().superblocks.all(), None)
     }
 
-    /// Checks the maps and counts against each other; panics where they disagree.
+    /// Checks the maps and counts against each other; panics if they disagree.
     pub fn assert_consistent(&self) {
-        self.ftl.assert_consistent();
+        self.ftl.store().assert_consistent();
     }
 }

@@ -1,37 +1,37 @@
-//! `Limited`: the system's allocator, which refuses a single allocation above a bound.
+//! `LimitedAllocator`: the system's allocator with a limit on the size of an allocation.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The largest allocation that any input may cause: the longest NBD request, and a little.
+/// Largest allocation that an input may cause: the longest NBD request, and some room.
 pub const ALLOCATION_MAX: usize = 33 << 20;
 
-/// To be installed as the global allocator. A refused allocation ends the process.
-pub struct Limited;
+/// A global allocator. An allocation that it refuses ends the process.
+pub struct LimitedAllocator;
 
-/// The caller gets a null pointer if an allocation fails.
+/// Calls `allocate`, or returns null if the allocation is too large.
 fn limited(bytes: usize, allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
     if bytes > ALLOCATION_MAX { std::ptr::null_mut() } else { allocate() }
 }
 
-// SAFETY: each call is passed on unchanged or refused with a null pointer, as the trait allows.
-unsafe impl GlobalAlloc for Limited {
+// SAFETY: each call is forwarded unchanged, or refused with a null pointer, as the trait allows.
+unsafe impl GlobalAlloc for LimitedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller upholds the contract of the same method.
         limited(layout.size(), || unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller upholds the contract of the same method.
         limited(layout.size(), || unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller upholds the contract of the same method.
         limited(bytes, || unsafe { System.realloc(pointer, layout, bytes) })
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller upholds the contract of the same method.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

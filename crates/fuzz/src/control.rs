@@ -1,45 +1,40 @@
-//! Requests on the control socket, and clients that meet what they ask for.
+//! Requests on the control socket, and clients that meet their effects.
 
-use ssdlab_server::fuzz::Handed;
+use crate::harness::{Protocol, Replies, Setup};
+use crate::nbd::{check_alive, every_kind};
 
-use crate::bed::{Heard, Setup, check_alive, talk};
-use crate::nbd;
-
-/// Longer inputs keep more snapshots than a test needs.
+/// Limits the number of snapshots.
 const INPUT_MAX: usize = 8 << 10;
-/// The form in which an input may name a fork's socket.
+/// The only spelling in which an input may name the socket of a clone.
 const SOCKET: &str = r#""unix":""#;
-/// It ends what requests can begin: faults, a plan for a cut, a cut that lasts.
-const MENDING: &str = r#"{"do":"fault-clear"}
+/// Undoes the effects of other requests: faults, a planned cut, a cut without `on`.
+const RESET: &str = r#"{"do":"fault-clear"}
 {"do":"power-cut"}
 {"do":"power-on"}
 "#;
 
-/// Requests, one a line. With bit 5 of the setup a client reads and writes after them.
+/// Requests, one per line. With bit 5 of the setup, an NBD client reads and writes after them.
 pub fn control(input: &[u8]) {
-    let Some((setup, lines)) = Setup::of(input) else { return };
+    let Some((setup, lines)) = Setup::parse(input) else { return };
     let folder = tempfile::tempdir().expect("a folder for sockets");
-    let Some(sent) = tame(lines, &folder.path().join("fork").to_string_lossy()) else { return };
+    let Some(sent) = sandboxed(lines, &folder.path().join("fork").to_string_lossy()) else {
+        return;
+    };
     let server = setup.server(false);
-    let heard = ask(&server, &sent);
-    let answers = check(&heard);
+    let answers = check(&server.exchange(Protocol::Control, &sent));
     let lines = sent.split_inclusive(|byte| *byte == b'\n').count();
     let is_text = str::from_utf8(&sent).is_ok();
     assert!(if is_text { answers == lines } else { answers <= lines }, "{answers} of {lines}");
     if setup.has(5) && !setup.is_paced() {
-        talk(|stream| server.nbd(stream), &nbd::every_kind());
+        server.exchange(Protocol::Nbd, &every_kind());
     }
-    ask(&server, MENDING.as_bytes());
+    server.exchange(Protocol::Control, RESET.as_bytes());
     check_alive(&server);
 }
 
-fn ask(server: &Handed, sent: &[u8]) -> Heard {
-    talk(|stream| server.control(stream), sent)
-}
-
-/// The input with sockets in a folder of its own; `None` where it could name other files, or
-/// plans a cut by the clock: each is a thread that waits for longer than the input takes.
-fn tame(lines: &[u8], folder: &str) -> Option<Vec<u8>> {
+/// The input, with all sockets in `folder`. `None` if it could name other files, or plans a power
+/// cut after a time: its thread would outlive the input.
+fn sandboxed(lines: &[u8], folder: &str) -> Option<Vec<u8>> {
     let has = |word: &[u8]| lines.windows(word.len()).any(|window| window == word);
     if lines.len() > INPUT_MAX || has(b"/") || has(b"\\") || has(b"power-cut") && has(b"after_s") {
         return None;
@@ -54,10 +49,10 @@ fn tame(lines: &[u8], folder: &str) -> Option<Vec<u8>> {
     Some(text.replace(SOCKET, &format!("{SOCKET}{folder}")).into_bytes())
 }
 
-/// Checks that each answer is a JSON object on a line; returns how many there are.
-fn check(heard: &Heard) -> usize {
-    let text = str::from_utf8(&heard.bytes).expect("answers are text");
-    assert!(!heard.is_all || text.is_empty() || text.ends_with('\n'), "an answer is cut short");
+/// Checks that each answer is a JSON object on a line of its own; returns the number of answers.
+fn check(replies: &Replies) -> usize {
+    let text = str::from_utf8(&replies.bytes).expect("answers are UTF-8");
+    assert!(!replies.is_complete || text.is_empty() || text.ends_with('\n'), "truncated answer");
     for line in text.lines() {
         let answer: serde_json::Value = serde_json::from_str(line).expect("an answer is JSON");
         assert!(answer.is_object(), "{line}");

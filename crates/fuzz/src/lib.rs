@@ -1,23 +1,24 @@
-//! What the fuzz targets run: each takes any bytes, and panics where the code under test is wrong.
+//! The fuzz targets: functions that take any bytes and panic if the code under test is wrong.
 //!
 //! `fuzz/` hands these functions to libFuzzer; `tests/corpus.rs` runs them on the stored corpus
-//! with a stable toolchain. The first byte of most inputs chooses a configuration (`bed::Setup`).
+//! and on mutations of it, with a stable toolchain. The first byte of most inputs selects a
+//! configuration (`harness::Setup`).
 
 mod allocation;
-mod bed;
 mod control;
+mod harness;
 mod nbd;
 mod nvme;
 mod profile;
 mod toy;
 mod trace;
 
-pub use allocation::{ALLOCATION_MAX, Limited};
+pub use allocation::{ALLOCATION_MAX, LimitedAllocator};
 
-/// A fuzz target: its name, which is that of its corpus, and what it runs.
+/// A fuzz target: its name, which is also that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All targets in Rust.
+/// All fuzz targets in Rust.
 pub const TARGETS: [Target; 7] = [
     ("nbd_negotiation", nbd::negotiation),
     ("nbd_session", nbd::session),
@@ -28,10 +29,10 @@ pub const TARGETS: [Target; 7] = [
     ("trace", trace::trace),
 ];
 
-/// Runs the target of this name on an input.
+/// Runs a target on an input.
 ///
 /// # Panics
-/// There is no such target, or the code under test is wrong.
+/// The name is unknown, or the code under test is wrong.
 pub fn run(target: &str, input: &[u8]) {
     let (_, run) = TARGETS.iter().find(|(name, _)| *name == target).expect("a target's name");
     run(input);

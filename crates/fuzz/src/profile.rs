@@ -1,9 +1,9 @@
-//! Profiles: any text is refused in one line, or describes a twin that works.
+//! Profiles: any text is refused with an error of one line, or describes a working twin.
 
 use ssdlab_device::{Device, Hint, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Ssd};
 
-/// Larger twins are checked as profiles only: to build one takes too long.
+/// Twins of larger profiles are not built: it takes too long.
 const UNITS_MAX: u64 = 1 << 15;
 const REQUESTS: u64 = 64;
 
@@ -22,7 +22,7 @@ pub fn profile(input: &[u8]) {
 }
 
 fn check_line(error: &str) {
-    assert!(!error.is_empty() && !error.contains('\n'), "no line: {error:?}");
+    assert!(!error.is_empty() && !error.contains('\n'), "not one line: {error:?}");
 }
 
 fn check(profile: &Profile) {

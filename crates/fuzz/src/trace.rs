@@ -1,18 +1,18 @@
-//! Traces: any file is refused in one line, or read to its end.
+//! Traces: any file is refused with an error of one line, or read to its end.
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
 
 use ssdlab_workload::trace::{Format, Replay, Statistics};
 
-/// The first byte chooses the format, or that it is found out; the rest is the file.
+/// The first byte selects the format, or its detection. The rest is the file.
 pub fn trace(input: &[u8]) {
     let Some((first, bytes)) = input.split_first() else { return };
     let format = Format::ALL.get(usize::from(first >> 1)).map(|format| format.name().to_owned());
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let file = rustix::fs::memfd_create("trace", flags).expect("a file in memory");
     let mut file = std::fs::File::from(file);
-    file.write_all(bytes).expect("memory takes all");
+    file.write_all(bytes).expect("memory is writable");
     let replay = Replay {
         path: format!("/proc/self/fd/{}", file.as_raw_fd()).into(),
         format,
@@ -22,7 +22,7 @@ pub fn trace(input: &[u8]) {
         requests: 0,
         speed: None,
     };
-    match Statistics::of(&replay) {
+    match Statistics::collect(&replay) {
         Ok(found) => check(&found),
         Err(error) => {
             let line = error.to_string();

@@ -5,11 +5,11 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
-use ssdlab_fuzz::{Limited, TARGETS, run};
+use ssdlab_fuzz::{LimitedAllocator, TARGETS, run};
 use tar::Archive;
 
 #[global_allocator]
-static ALLOCATOR: Limited = Limited;
+static ALLOCATOR: LimitedAllocator = LimitedAllocator;
 
 /// The inputs that are stored for a target, by name.
 fn stored(target: &str) -> Vec<(String, Vec<u8>)> {

@@ -1,20 +1,22 @@
-//! `Export`: what clients see of a served drive.
+//! `Export`: a served drive, as clients see it.
 
 use ssdlab_engine::BlockStatusFn;
 use ssdlab_wire::Tls;
 
-const HOLE_AND_ZERO: u32 = 0b11;
-/// In place of erases: the unit lies in no block.
+/// Status flags of `base:allocation`.
+const NBD_STATE_HOLE: u32 = 1;
+const NBD_STATE_ZERO: u32 = 1 << 1;
+/// Status of `x-ssdlab:wear` where a unit is not in flash.
 const NOT_IN_FLASH: u32 = u32::MAX;
 
-/// What block status can tell of a range.
+/// A metadata context: what `NBD_CMD_BLOCK_STATUS` reports of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaContext {
-    /// The protocol's own: whether it is a hole that reads as zeros.
+    /// The protocol's own: whether it is a hole, and reads as zeros.
     Allocation,
-    /// Whether the drive's map has it: 1 or 0.
+    /// Whether the drive maps it: 1 or 0.
     Valid,
-    /// How often the block was erased that holds it.
+    /// The erase count of the block that holds it.
     Wear,
 }
 
@@ -22,7 +24,7 @@ impl MetaContext {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Allocation, Self::Valid, Self::Wear];
 
-    /// Its name on the wire.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allocation => "base:allocation",
@@ -31,27 +33,27 @@ impl MetaContext {
         }
     }
 
-    /// What it tells of a unit; `zeros` where all that is not mapped reads as zeros.
-    pub fn told(self, zeros: bool) -> BlockStatusFn {
+    /// The status of a unit. `zeros`: unmapped units read as zeros.
+    pub fn status_fn(self, zeros: bool) -> BlockStatusFn {
         match self {
             Self::Allocation if zeros => |drive, unit| {
-                if drive.is_mapped(unit) { 0 } else { HOLE_AND_ZERO }
+                if drive.is_mapped(unit) { 0 } else { NBD_STATE_HOLE | NBD_STATE_ZERO }
             },
             Self::Allocation => |_, _| 0,
             Self::Valid => |drive, unit| u32::from(drive.is_mapped(unit)),
-            Self::Wear => |drive, unit| drive.erases_of(unit).unwrap_or(NOT_IN_FLASH),
+            Self::Wear => |drive, unit| drive.erase_count_of(unit).unwrap_or(NOT_IN_FLASH),
         }
     }
 
-    /// Whether a query means it; in a listing `x-ssdlab:` means all of that namespace.
-    pub fn is_asked(self, query: &[u8], listing: bool) -> bool {
+    /// Whether it matches a query; when listing, `x-ssdlab:` matches all of that namespace.
+    pub fn matches(self, query: &[u8], listing: bool) -> bool {
         let name = self.name().as_bytes();
         let in_namespace = listing && query.last() == Some(&b':') && name.starts_with(query);
         query == name || in_namespace
     }
 }
 
-/// A served drive's name, size and words.
+/// A served drive: name, description, size.
 #[derive(Clone, Debug)]
 pub struct Export {
     name: String,
@@ -62,46 +64,43 @@ pub struct Export {
 }
 
 impl Export {
-    /// An export; `unit_bytes` is what the drive likes best.
+    /// An export; `unit_bytes` is the drive's mapping unit.
     pub fn new(name: &str, description: &str, capacity: u64, unit_bytes: u64) -> Self {
         let preferred_bytes = unit_bytes.max(4096) as u32;
         let (name, description) = (name.into(), description.into());
         Self { name, description, capacity, preferred_bytes, tls: None }
     }
 
-    /// The same for clients that encrypt, and for no others.
+    /// The same export, for clients that use TLS only.
     #[must_use]
     pub fn encrypted(self, tls: Tls) -> Self {
         Self { tls: Some(tls), ..self }
     }
 
-    /// How clients have to encrypt; none where they need not.
-    pub fn tls(&self) -> Option<&Tls> {
+    pub(crate) fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()
     }
 
-    /// Its name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is, in words.
+    /// The drive's description.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Its size in bytes.
-    pub fn capacity(&self) -> u64 {
+    pub(crate) fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Requests of this many bytes suit it best.
-    pub fn preferred_bytes(&self) -> u32 {
+    /// The preferred block size.
+    pub(crate) fn preferred_bytes(&self) -> u32 {
         self.preferred_bytes
     }
 
-    /// Whether a client means it: by its name, or by none.
-    pub fn is_named(&self, asked: &[u8]) -> bool {
-        asked.is_empty() || asked == self.name.as_bytes()
+    /// Whether it has this name; it is also the default export, with the empty name.
+    pub(crate) fn is_named(&self, name: &[u8]) -> bool {
+        name.is_empty() || name == self.name.as_bytes()
     }
 }

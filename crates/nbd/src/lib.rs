@@ -7,6 +7,48 @@ mod negotiation;
 mod protocol;
 mod session;
 
-pub use export::{Export, MetaContext};
-pub use negotiation::{Negotiated, greet, negotiate};
-pub use session::Session;
+use std::io::{self, Write};
+
+use ssdlab_engine::Epoch;
+use ssdlab_wire::{Attachments, BusyPoll, Channel, Connection, Deadline, ReceiveBuffer, Resources};
+
+pub use export::Export;
+use negotiation::{Outcome, exchange_flags, negotiate};
+use session::Session;
+
+/// Serves a client from its first byte until it leaves.
+///
+/// # Errors
+/// The stream's, a client that breaks the protocol, and a power cut.
+pub fn serve(
+    connection: Connection,
+    export: &Export,
+    clients: &Attachments<Connection>,
+    resources: &Resources,
+    epoch: Epoch,
+    handshake: Deadline,
+) -> io::Result<()> {
+    let mut output = connection.clone();
+    let mut input = ReceiveBuffer::new(BusyPoll::new(connection));
+    let no_zeroes = exchange_flags(&mut input, &mut output)?;
+    let mut tls = export.tls();
+    loop {
+        match negotiate(&mut input, &mut output, export, no_zeroes, tls.is_some())? {
+            Outcome::Aborted => return Ok(()),
+            Outcome::Transmission(negotiated, reply) => {
+                // From here on the connection is not broken off to make room for a new one.
+                drop(handshake);
+                output.write_all(&reply)?;
+                let mut session = Session { negotiated, connections: clients.connections() };
+                let mut channel = Channel::new(input, output, clients.engine(), epoch, resources);
+                return ssdlab_wire::serve(&mut session, &mut channel);
+            }
+            Outcome::StartTls => {
+                let tls = tls.take().expect("TLS starts once");
+                let encrypted = tls.wrap(input.into_stream()?.into_link())?;
+                output = encrypted.clone();
+                input = ReceiveBuffer::new(BusyPoll::new(encrypted));
+            }
+        }
+    }
+}

@@ -1,71 +1,66 @@
-//! The negotiation: from a client's connection to an export that it has chosen.
+//! The handshake: a client negotiates options until it chooses the export.
 
 use std::io::{self, Read, Write};
 
 use super::protocol::{
-    EXPORT_FLAGS, FIXED_NEWSTYLE, GREETING, INFO_BLOCK_SIZE, INFO_DESCRIPTION, INFO_EXPORT,
-    INFO_NAME, NO_ZEROES, OPT_ABORT, OPT_EXPORT_NAME, OPT_GO, OPT_INFO, OPT_LIST,
-    OPT_LIST_META_CONTEXT, OPT_SET_META_CONTEXT, OPT_START_TLS, OPT_STRUCTURED_REPLY, OPTION,
-    OPTION_REPLY, REP_ACK, REP_ERR_INVALID, REP_ERR_TLS_REQUIRED, REP_ERR_TOO_BIG, REP_ERR_UNKNOWN,
-    REP_ERR_UNSUP, REP_INFO, REP_META_CONTEXT, REP_SERVER,
+    EXPORT_FLAGS, IHAVEOPT, NBD_FLAG_FIXED_NEWSTYLE, NBD_FLAG_NO_ZEROES, NBD_INFO_BLOCK_SIZE,
+    NBD_INFO_DESCRIPTION, NBD_INFO_EXPORT, NBD_INFO_NAME, NBD_OPT_ABORT, NBD_OPT_EXPORT_NAME,
+    NBD_OPT_GO, NBD_OPT_INFO, NBD_OPT_LIST, NBD_OPT_LIST_META_CONTEXT, NBD_OPT_SET_META_CONTEXT,
+    NBD_OPT_STARTTLS, NBD_OPT_STRUCTURED_REPLY, NBD_REP_ACK, NBD_REP_ERR_INVALID,
+    NBD_REP_ERR_TLS_REQD, NBD_REP_ERR_TOO_BIG, NBD_REP_ERR_UNKNOWN, NBD_REP_ERR_UNSUP,
+    NBD_REP_INFO, NBD_REP_META_CONTEXT, NBD_REP_SERVER, NBDMAGIC, OPTION_REPLY_MAGIC, invalid,
 };
 use crate::export::{Export, MetaContext};
 use ssdlab_engine::TRANSFER_MAX;
 use ssdlab_wire::ReceiveBuffer;
 
-/// The longest option that is read; longer ones are refused.
-const OPTION_MAX: u32 = 64 << 10;
-/// A client that has not chosen after so many options never will.
+/// Bytes of data of an option; longer options are refused.
+const OPTION_BYTES_MAX: u32 = 64 << 10;
+/// Options that a client may send before it chooses the export.
 const OPTIONS_MAX: usize = 1000;
 
-/// What a client and the server agreed on.
+/// The options that a client has negotiated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Agreed {
-    /// Whether replies are structured.
-    pub structured: bool,
-    /// What block status tells, by the number that stands in replies.
+pub struct Negotiated {
+    pub structured_replies: bool,
+    /// The metadata contexts; the index is the ID in replies.
     pub contexts: Vec<MetaContext>,
-}
-
-/// How the two greeted each other.
-#[derive(Clone, Copy, Debug)]
-pub struct Greeting {
-    no_zeroes: bool,
 }
 
 /// How a negotiation ended.
 #[derive(Debug)]
-pub enum Negotiated {
-    /// The client has chosen; the reply that says so is still to be sent.
-    Agreed(Agreed, Vec<u8>),
-    /// It negotiates anew, encrypted.
+pub enum Outcome {
+    /// The transmission phase begins, after this last reply has been sent.
+    Transmission(Negotiated, Vec<u8>),
+    /// The client negotiates again, over TLS.
     StartTls,
-    /// It went away in good order.
-    Left,
+    /// The client ended the connection.
+    Aborted,
 }
 
-/// Greets a client.
+/// Sends the server's handshake flags and receives the client's; returns whether that has
+/// `NBD_FLAG_C_NO_ZEROES`.
 ///
 /// # Errors
 /// As `negotiate`.
-pub fn greet<R: Read, W: Write>(
+pub fn exchange_flags<R: Read, W: Write>(
     input: &mut ReceiveBuffer<R>,
     output: &mut W,
-) -> io::Result<Greeting> {
-    let mut hello = Vec::new();
-    hello.extend(GREETING.to_be_bytes());
-    hello.extend(OPTION.to_be_bytes());
-    hello.extend((FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes());
-    output.write_all(&hello)?;
+) -> io::Result<bool> {
+    let known = NBD_FLAG_FIXED_NEWSTYLE | NBD_FLAG_NO_ZEROES;
+    let mut handshake = Vec::new();
+    handshake.extend(NBDMAGIC.to_be_bytes());
+    handshake.extend(IHAVEOPT.to_be_bytes());
+    handshake.extend(known.to_be_bytes());
+    output.write_all(&handshake)?;
     let flags = u32::from_be_bytes(input.array()?);
-    let known = u32::from(FIXED_NEWSTYLE | NO_ZEROES);
-    if flags & !known != 0 || flags & u32::from(FIXED_NEWSTYLE) == 0 {
-        return Err(bad("a client without fixed newstyle negotiation"));
+    if flags & !u32::from(known) != 0 || flags & u32::from(NBD_FLAG_FIXED_NEWSTYLE) == 0 {
+        return Err(invalid("the client does not support fixed newstyle negotiation"));
     }
-    Ok(Greeting { no_zeroes: flags & u32::from(NO_ZEROES) != 0 })
+    Ok(flags & u32::from(NBD_FLAG_NO_ZEROES) != 0)
 }
 
-/// Negotiates; nothing but encryption where it `needs_tls`.
+/// Negotiates options; if the client `needs_tls`, only `NBD_OPT_STARTTLS`.
 ///
 /// # Errors
 /// The stream's, and a client that does not speak the protocol.
@@ -73,206 +68,207 @@ pub fn negotiate<R: Read, W: Write>(
     input: &mut ReceiveBuffer<R>,
     output: &mut W,
     export: &Export,
-    greeting: Greeting,
+    no_zeroes: bool,
     needs_tls: bool,
-) -> io::Result<Negotiated> {
-    let mut talk = Talk { export, needs_tls, agreed: Agreed::default(), reply: Vec::new() };
+) -> io::Result<Outcome> {
+    let (negotiated, reply) = Default::default();
+    let mut negotiation = Negotiation { export, no_zeroes, needs_tls, negotiated, reply };
     for _ in 0..OPTIONS_MAX {
         if !input.wait_for(16)? {
-            return Ok(Negotiated::Left);
+            return Ok(Outcome::Aborted);
         }
-        let next = talk.option(input, greeting.no_zeroes)?;
-        if let Next::Go = next {
-            return Ok(Negotiated::Agreed(talk.agreed, talk.reply));
+        let next = negotiation.option(input)?;
+        if let Next::Transmission = next {
+            return Ok(Outcome::Transmission(negotiation.negotiated, negotiation.reply));
         }
-        output.write_all(&talk.reply)?;
-        talk.reply.clear();
+        output.write_all(&negotiation.reply)?;
+        negotiation.reply.clear();
         match next {
-            Next::Ask | Next::Go => {}
-            Next::StartTls => return Ok(Negotiated::StartTls),
-            Next::Leave => return Ok(Negotiated::Left),
+            Next::Option | Next::Transmission => {}
+            Next::StartTls => return Ok(Outcome::StartTls),
+            Next::Abort => return Ok(Outcome::Aborted),
         }
     }
-    Err(bad("a client that asks without end"))
+    Err(invalid("the client sent too many options"))
 }
 
-/// What comes after an option.
+/// What follows an option.
 enum Next {
-    Ask,
-    Go,
+    Option,
+    Transmission,
     StartTls,
-    Leave,
+    Abort,
 }
 
 /// A negotiation in progress.
-struct Talk<'a> {
+struct Negotiation<'a> {
     export: &'a Export,
+    no_zeroes: bool,
     needs_tls: bool,
-    agreed: Agreed,
+    negotiated: Negotiated,
     reply: Vec<u8>,
 }
 
-impl Talk<'_> {
-    fn option<R: Read>(
-        &mut self,
-        input: &mut ReceiveBuffer<R>,
-        no_zeroes: bool,
-    ) -> io::Result<Next> {
-        if u64::from_be_bytes(input.array()?) != OPTION {
-            return Err(bad("an option without its magic number"));
+impl Negotiation<'_> {
+    /// Receives an option and replies to it.
+    fn option<R: Read>(&mut self, input: &mut ReceiveBuffer<R>) -> io::Result<Next> {
+        if u64::from_be_bytes(input.array()?) != IHAVEOPT {
+            return Err(invalid("the option does not start with IHAVEOPT"));
         }
         let option = u32::from_be_bytes(input.array()?);
         let length = u32::from_be_bytes(input.array()?);
-        if length > OPTION_MAX {
-            if option == OPT_EXPORT_NAME {
-                return Err(bad("an export's name that is too long"));
+        if length > OPTION_BYTES_MAX {
+            if option == NBD_OPT_EXPORT_NAME {
+                return Err(invalid("the name of the export is too long"));
             }
             input.skip(length as usize)?;
-            self.answer(option, REP_ERR_TOO_BIG, b"");
-            return Ok(Next::Ask);
+            self.reply(option, NBD_REP_ERR_TOO_BIG, b"");
+            return Ok(Next::Option);
         }
         if length > 0 && !input.wait_for(length as usize)? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let place = input.take(length as usize);
-        let asked = input.at(place, length as usize).to_vec();
+        let data = input.at(place, length as usize).to_vec();
         input.release();
-        self.decide(option, &asked, no_zeroes)
+        self.perform(option, &data)
     }
 
-    fn decide(&mut self, option: u32, asked: &[u8], no_zeroes: bool) -> io::Result<Next> {
-        if self.needs_tls && option != OPT_ABORT {
-            return self.before_tls(option, asked);
+    fn perform(&mut self, option: u32, data: &[u8]) -> io::Result<Next> {
+        if self.needs_tls && option != NBD_OPT_ABORT {
+            return self.before_tls(option, data);
         }
         match option {
-            OPT_EXPORT_NAME => {
-                if !self.export.is_named(asked) {
-                    return Err(bad("an export that there is not"));
+            NBD_OPT_EXPORT_NAME => {
+                if !self.export.is_named(data) {
+                    return Err(invalid("the client chose an unknown export"));
                 }
                 self.reply.extend(self.export.capacity().to_be_bytes());
                 self.reply.extend(EXPORT_FLAGS.to_be_bytes());
-                if !no_zeroes {
+                if !self.no_zeroes {
                     self.reply.extend([0; 124]);
                 }
-                return Ok(Next::Go);
+                return Ok(Next::Transmission);
             }
-            OPT_ABORT => {
-                self.answer(option, REP_ACK, b"");
-                return Ok(Next::Leave);
+            NBD_OPT_ABORT => {
+                self.reply(option, NBD_REP_ACK, b"");
+                return Ok(Next::Abort);
             }
-            OPT_LIST if asked.is_empty() => self.list(),
-            OPT_INFO | OPT_GO => return Ok(self.info(option, asked)),
-            OPT_STRUCTURED_REPLY if asked.is_empty() => {
-                self.agreed.structured = true;
-                self.answer(option, REP_ACK, b"");
+            NBD_OPT_LIST if data.is_empty() => self.list(),
+            NBD_OPT_INFO | NBD_OPT_GO => return Ok(self.info(option, data)),
+            NBD_OPT_STRUCTURED_REPLY if data.is_empty() => {
+                self.negotiated.structured_replies = true;
+                self.reply(option, NBD_REP_ACK, b"");
             }
-            OPT_LIST_META_CONTEXT | OPT_SET_META_CONTEXT => self.contexts(option, asked),
-            OPT_LIST | OPT_STRUCTURED_REPLY => {
-                self.answer(option, REP_ERR_INVALID, b"it has no data");
+            NBD_OPT_LIST_META_CONTEXT | NBD_OPT_SET_META_CONTEXT => self.contexts(option, data),
+            NBD_OPT_LIST | NBD_OPT_STRUCTURED_REPLY => {
+                self.reply(option, NBD_REP_ERR_INVALID, b"the option takes no data");
             }
-            _ => self.answer(option, REP_ERR_UNSUP, b""),
+            _ => self.reply(option, NBD_REP_ERR_UNSUP, b""),
         }
-        Ok(Next::Ask)
+        Ok(Next::Option)
     }
 
-    fn before_tls(&mut self, option: u32, asked: &[u8]) -> io::Result<Next> {
+    fn before_tls(&mut self, option: u32, data: &[u8]) -> io::Result<Next> {
         match option {
-            OPT_START_TLS if asked.is_empty() => {
-                self.answer(option, REP_ACK, b"");
+            NBD_OPT_STARTTLS if data.is_empty() => {
+                self.reply(option, NBD_REP_ACK, b"");
                 return Ok(Next::StartTls);
             }
-            OPT_START_TLS => self.answer(option, REP_ERR_INVALID, b"it has no data"),
-            // It has no reply that could say so.
-            OPT_EXPORT_NAME => return Err(bad("a client that does not encrypt")),
-            _ => self.answer(option, REP_ERR_TLS_REQUIRED, b"this server wants encryption"),
+            NBD_OPT_STARTTLS => {
+                self.reply(option, NBD_REP_ERR_INVALID, b"the option takes no data");
+            }
+            // This option has no error reply.
+            NBD_OPT_EXPORT_NAME => return Err(invalid("the client chose the export without TLS")),
+            _ => self.reply(option, NBD_REP_ERR_TLS_REQD, b"the server requires TLS"),
         }
-        Ok(Next::Ask)
+        Ok(Next::Option)
     }
 
     fn list(&mut self) {
         let name = self.export.name().as_bytes();
         let entry = [&(name.len() as u32).to_be_bytes(), name].concat();
-        self.answer(OPT_LIST, REP_SERVER, &entry);
-        self.answer(OPT_LIST, REP_ACK, b"");
+        self.reply(NBD_OPT_LIST, NBD_REP_SERVER, &entry);
+        self.reply(NBD_OPT_LIST, NBD_REP_ACK, b"");
     }
 
-    fn info(&mut self, option: u32, asked: &[u8]) -> Next {
-        let Some((name, kinds)) = name_and_rest(asked) else {
-            self.answer(option, REP_ERR_INVALID, b"");
-            return Next::Ask;
+    fn info(&mut self, option: u32, data: &[u8]) -> Next {
+        let Some((name, infos)) = name_and_rest(data) else {
+            self.reply(option, NBD_REP_ERR_INVALID, b"");
+            return Next::Option;
         };
-        let whole = kinds.len() >= 2
-            && kinds.len() - 2 == 2 * usize::from(u16::from_be_bytes([kinds[0], kinds[1]]));
-        if !whole {
-            self.answer(option, REP_ERR_INVALID, b"");
-            return Next::Ask;
+        let is_valid = infos.len() >= 2
+            && infos.len() - 2 == 2 * usize::from(u16::from_be_bytes([infos[0], infos[1]]));
+        if !is_valid {
+            self.reply(option, NBD_REP_ERR_INVALID, b"");
+            return Next::Option;
         }
         if !self.export.is_named(name) {
-            self.answer(option, REP_ERR_UNKNOWN, b"there is no such export");
-            return Next::Ask;
+            self.reply(option, NBD_REP_ERR_UNKNOWN, b"no export has this name");
+            return Next::Option;
         }
-        let mut export = INFO_EXPORT.to_be_bytes().to_vec();
+        let mut export = NBD_INFO_EXPORT.to_be_bytes().to_vec();
         export.extend(self.export.capacity().to_be_bytes());
         export.extend(EXPORT_FLAGS.to_be_bytes());
-        self.answer(option, REP_INFO, &export);
-        let mut sizes = INFO_BLOCK_SIZE.to_be_bytes().to_vec();
+        self.reply(option, NBD_REP_INFO, &export);
+        let mut sizes = NBD_INFO_BLOCK_SIZE.to_be_bytes().to_vec();
         for size in [512, self.export.preferred_bytes(), TRANSFER_MAX] {
             sizes.extend(size.to_be_bytes());
         }
-        self.answer(option, REP_INFO, &sizes);
-        for (kind, text) in
-            [(INFO_NAME, self.export.name()), (INFO_DESCRIPTION, self.export.description())]
+        self.reply(option, NBD_REP_INFO, &sizes);
+        for (info, text) in
+            [(NBD_INFO_NAME, self.export.name()), (NBD_INFO_DESCRIPTION, self.export.description())]
         {
-            if kinds[2..].chunks_exact(2).any(|each| each == kind.to_be_bytes()) {
-                let told = [&kind.to_be_bytes(), text.as_bytes()].concat();
-                self.answer(option, REP_INFO, &told);
+            if infos[2..].chunks_exact(2).any(|each| each == info.to_be_bytes()) {
+                let text = [&info.to_be_bytes(), text.as_bytes()].concat();
+                self.reply(option, NBD_REP_INFO, &text);
             }
         }
-        self.answer(option, REP_ACK, b"");
-        if option == OPT_GO { Next::Go } else { Next::Ask }
+        self.reply(option, NBD_REP_ACK, b"");
+        if option == NBD_OPT_GO { Next::Transmission } else { Next::Option }
     }
 
-    fn contexts(&mut self, option: u32, asked: &[u8]) {
-        let Some((name, queries)) = parse_queries(asked) else {
-            self.answer(option, REP_ERR_INVALID, b"");
+    fn contexts(&mut self, option: u32, data: &[u8]) {
+        let Some((name, queries)) = parse_queries(data) else {
+            self.reply(option, NBD_REP_ERR_INVALID, b"");
             return;
         };
-        if option == OPT_SET_META_CONTEXT {
-            self.agreed.contexts.clear();
-            if !self.agreed.structured {
-                self.answer(option, REP_ERR_INVALID, b"structured replies come first");
+        if option == NBD_OPT_SET_META_CONTEXT {
+            self.negotiated.contexts.clear();
+            if !self.negotiated.structured_replies {
+                self.reply(option, NBD_REP_ERR_INVALID, b"negotiate structured replies first");
                 return;
             }
         }
         if !self.export.is_named(name) {
-            self.answer(option, REP_ERR_UNKNOWN, b"there is no such export");
+            self.reply(option, NBD_REP_ERR_UNKNOWN, b"no export has this name");
             return;
         }
-        let listing = option == OPT_LIST_META_CONTEXT;
+        let listing = option == NBD_OPT_LIST_META_CONTEXT;
         let chosen: Vec<MetaContext> = MetaContext::ALL
             .into_iter()
             .filter(|context| {
                 (listing && queries.is_empty())
-                    || queries.iter().any(|query| context.is_asked(query, listing))
+                    || queries.iter().any(|query| context.matches(query, listing))
             })
             .collect();
         for (number, context) in chosen.iter().enumerate() {
             let number = if listing { 0 } else { number as u32 };
-            let told = [&number.to_be_bytes(), context.name().as_bytes()].concat();
-            self.answer(option, REP_META_CONTEXT, &told);
+            let text = [&number.to_be_bytes(), context.name().as_bytes()].concat();
+            self.reply(option, NBD_REP_META_CONTEXT, &text);
         }
         if !listing {
-            self.agreed.contexts = chosen;
+            self.negotiated.contexts = chosen;
         }
-        self.answer(option, REP_ACK, b"");
+        self.reply(option, NBD_REP_ACK, b"");
     }
 
-    fn answer(&mut self, option: u32, kind: u32, told: &[u8]) {
-        self.reply.extend(OPTION_REPLY.to_be_bytes());
+    fn reply(&mut self, option: u32, reply_type: u32, data: &[u8]) {
+        self.reply.extend(OPTION_REPLY_MAGIC.to_be_bytes());
         self.reply.extend(option.to_be_bytes());
-        self.reply.extend(kind.to_be_bytes());
-        self.reply.extend((told.len() as u32).to_be_bytes());
-        self.reply.extend(told);
+        self.reply.extend(reply_type.to_be_bytes());
+        self.reply.extend((data.len() as u32).to_be_bytes());
+        self.reply.extend(data);
     }
 }
 
@@ -293,8 +289,4 @@ fn parse_queries(bytes: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
         rest = after;
     }
     rest.is_empty().then_some((name, queries))
-}
-
-fn bad(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what)
 }

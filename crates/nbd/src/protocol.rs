@@ -1,169 +1,187 @@
-//! Numbers of the protocol, and how replies look on the wire.
+//! The constants of doc/proto.md by their names there, and how requests and replies look.
 
-pub const GREETING: u64 = 0x4e42_444d_4147_4943;
-pub const OPTION: u64 = 0x4948_4156_454f_5054;
-pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
-pub const REQUEST: u32 = 0x2560_9513;
-pub const SIMPLE_REPLY: u32 = 0x6744_6698;
-pub const CHUNK: u32 = 0x668e_33ef;
+use std::io;
 
-pub const FIXED_NEWSTYLE: u16 = 1;
-pub const NO_ZEROES: u16 = 2;
+/// `NBDMAGIC`, the first bytes of a server.
+pub const NBDMAGIC: u64 = 0x4e42_444d_4147_4943;
+pub const IHAVEOPT: u64 = 0x4948_4156_454f_5054;
+/// Starts the reply to an option; it has no name in doc/proto.md.
+pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
+pub const NBD_REQUEST_MAGIC: u32 = 0x2560_9513;
+const NBD_SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
+const NBD_STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 
-pub const OPT_EXPORT_NAME: u32 = 1;
-pub const OPT_ABORT: u32 = 2;
-pub const OPT_LIST: u32 = 3;
-pub const OPT_START_TLS: u32 = 5;
-pub const OPT_INFO: u32 = 6;
-pub const OPT_GO: u32 = 7;
-pub const OPT_STRUCTURED_REPLY: u32 = 8;
-pub const OPT_LIST_META_CONTEXT: u32 = 9;
-pub const OPT_SET_META_CONTEXT: u32 = 10;
+/// Handshake flags; a client's have the same bits (`NBD_FLAG_C_...`).
+pub const NBD_FLAG_FIXED_NEWSTYLE: u16 = 1;
+pub const NBD_FLAG_NO_ZEROES: u16 = 1 << 1;
 
-pub const REP_ACK: u32 = 1;
-pub const REP_SERVER: u32 = 2;
-pub const REP_INFO: u32 = 3;
-pub const REP_META_CONTEXT: u32 = 4;
-pub const REP_ERR_UNSUP: u32 = 1 << 31 | 1;
-pub const REP_ERR_INVALID: u32 = 1 << 31 | 3;
-pub const REP_ERR_TLS_REQUIRED: u32 = 1 << 31 | 5;
-pub const REP_ERR_UNKNOWN: u32 = 1 << 31 | 6;
-pub const REP_ERR_TOO_BIG: u32 = 1 << 31 | 9;
+pub const NBD_OPT_EXPORT_NAME: u32 = 1;
+pub const NBD_OPT_ABORT: u32 = 2;
+pub const NBD_OPT_LIST: u32 = 3;
+pub const NBD_OPT_STARTTLS: u32 = 5;
+pub const NBD_OPT_INFO: u32 = 6;
+pub const NBD_OPT_GO: u32 = 7;
+pub const NBD_OPT_STRUCTURED_REPLY: u32 = 8;
+pub const NBD_OPT_LIST_META_CONTEXT: u32 = 9;
+pub const NBD_OPT_SET_META_CONTEXT: u32 = 10;
 
-pub const INFO_EXPORT: u16 = 0;
-pub const INFO_NAME: u16 = 1;
-pub const INFO_DESCRIPTION: u16 = 2;
-pub const INFO_BLOCK_SIZE: u16 = 3;
+pub const NBD_REP_ACK: u32 = 1;
+pub const NBD_REP_SERVER: u32 = 2;
+pub const NBD_REP_INFO: u32 = 3;
+pub const NBD_REP_META_CONTEXT: u32 = 4;
+pub const NBD_REP_ERR_UNSUP: u32 = 1 << 31 | 1;
+pub const NBD_REP_ERR_INVALID: u32 = 1 << 31 | 3;
+pub const NBD_REP_ERR_TLS_REQD: u32 = 1 << 31 | 5;
+pub const NBD_REP_ERR_UNKNOWN: u32 = 1 << 31 | 6;
+pub const NBD_REP_ERR_TOO_BIG: u32 = 1 << 31 | 9;
 
-/// Flags of an export: what this server does. Several connections see one drive.
-pub const EXPORT_FLAGS: u16 = HAS_FLAGS | FLUSH | FUA | TRIM | WRITE_ZEROES | DF | MULTI | CACHE;
-const HAS_FLAGS: u16 = 1;
-const FLUSH: u16 = 1 << 2;
-const FUA: u16 = 1 << 3;
-const TRIM: u16 = 1 << 5;
-const WRITE_ZEROES: u16 = 1 << 6;
-const DF: u16 = 1 << 7;
-const MULTI: u16 = 1 << 8;
-const CACHE: u16 = 1 << 10;
+pub const NBD_INFO_EXPORT: u16 = 0;
+pub const NBD_INFO_NAME: u16 = 1;
+pub const NBD_INFO_DESCRIPTION: u16 = 2;
+pub const NBD_INFO_BLOCK_SIZE: u16 = 3;
 
-pub const CMD_READ: u16 = 0;
-pub const CMD_WRITE: u16 = 1;
-pub const CMD_DISCONNECT: u16 = 2;
-pub const CMD_FLUSH: u16 = 3;
-pub const CMD_TRIM: u16 = 4;
-pub const CMD_CACHE: u16 = 5;
-pub const CMD_WRITE_ZEROES: u16 = 6;
-pub const CMD_BLOCK_STATUS: u16 = 7;
+/// Transmission flags.
+pub const EXPORT_FLAGS: u16 = NBD_FLAG_HAS_FLAGS
+    | NBD_FLAG_SEND_FLUSH
+    | NBD_FLAG_SEND_FUA
+    | NBD_FLAG_SEND_TRIM
+    | NBD_FLAG_SEND_WRITE_ZEROES
+    | NBD_FLAG_SEND_DF
+    | NBD_FLAG_CAN_MULTI_CONN
+    | NBD_FLAG_SEND_CACHE;
+const NBD_FLAG_HAS_FLAGS: u16 = 1;
+const NBD_FLAG_SEND_FLUSH: u16 = 1 << 2;
+const NBD_FLAG_SEND_FUA: u16 = 1 << 3;
+const NBD_FLAG_SEND_TRIM: u16 = 1 << 5;
+const NBD_FLAG_SEND_WRITE_ZEROES: u16 = 1 << 6;
+const NBD_FLAG_SEND_DF: u16 = 1 << 7;
+const NBD_FLAG_CAN_MULTI_CONN: u16 = 1 << 8;
+const NBD_FLAG_SEND_CACHE: u16 = 1 << 10;
 
-pub const CMD_FLAG_FUA: u16 = 1;
-pub const CMD_FLAG_NO_HOLE: u16 = 1 << 1;
-pub const CMD_FLAG_REQ_ONE: u16 = 1 << 3;
-/// Every flag that may be set: durable, no hole, one piece, one extent.
-pub const CMD_FLAGS: u16 = 0b1111;
+pub const NBD_CMD_READ: u16 = 0;
+pub const NBD_CMD_WRITE: u16 = 1;
+pub const NBD_CMD_DISC: u16 = 2;
+pub const NBD_CMD_FLUSH: u16 = 3;
+pub const NBD_CMD_TRIM: u16 = 4;
+pub const NBD_CMD_CACHE: u16 = 5;
+pub const NBD_CMD_WRITE_ZEROES: u16 = 6;
+pub const NBD_CMD_BLOCK_STATUS: u16 = 7;
 
-const DONE: u16 = 1;
-const CHUNK_NONE: u16 = 0;
-const CHUNK_DATA: u16 = 1;
-const CHUNK_BLOCK_STATUS: u16 = 5;
-const CHUNK_ERROR: u16 = 1 << 15 | 1;
+pub const NBD_CMD_FLAG_FUA: u16 = 1;
+pub const NBD_CMD_FLAG_NO_HOLE: u16 = 1 << 1;
+const NBD_CMD_FLAG_DF: u16 = 1 << 2;
+pub const NBD_CMD_FLAG_REQ_ONE: u16 = 1 << 3;
+/// The command flags that a request may have.
+pub const CMD_FLAGS: u16 =
+    NBD_CMD_FLAG_FUA | NBD_CMD_FLAG_NO_HOLE | NBD_CMD_FLAG_DF | NBD_CMD_FLAG_REQ_ONE;
 
-/// Bytes of a request's header.
+const NBD_REPLY_FLAG_DONE: u16 = 1;
+const NBD_REPLY_TYPE_NONE: u16 = 0;
+const NBD_REPLY_TYPE_OFFSET_DATA: u16 = 1;
+const NBD_REPLY_TYPE_BLOCK_STATUS: u16 = 5;
+const NBD_REPLY_TYPE_ERROR: u16 = 1 << 15 | 1;
+
+/// Bytes of a request, without payload.
 pub const REQUEST_BYTES: usize = 28;
 
-/// A request's header.
+/// A request, without payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct RequestHeader {
     pub flags: u16,
-    pub kind: u16,
+    /// `NBD_CMD_...`
+    pub command: u16,
     pub cookie: u64,
     pub offset: u64,
     pub length: u32,
 }
 
-impl Header {
-    /// Reads a header; `None` where its magic number is wrong: the stream is lost.
+impl RequestHeader {
+    /// Parses a header; `None` if it does not start with `NBD_REQUEST_MAGIC`.
     pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         let number = |from: usize, to: usize| {
             bytes[from..to].iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
         };
-        (number(0, 4) == u64::from(REQUEST)).then(|| Self {
+        (number(0, 4) == u64::from(NBD_REQUEST_MAGIC)).then(|| Self {
             flags: number(4, 6) as u16,
-            kind: number(6, 8) as u16,
+            command: number(6, 8) as u16,
             cookie: number(8, 16),
             offset: number(16, 24),
             length: number(24, 28) as u32,
         })
     }
 
-    /// Bytes that its answer brings.
-    pub fn answer(&self) -> usize {
-        if self.kind == CMD_READ { self.length as usize } else { 0 }
+    /// Bytes of data in the reply.
+    pub fn reply_bytes(&self) -> usize {
+        if self.command == NBD_CMD_READ { self.length as usize } else { 0 }
     }
 
-    /// Whether its answer brings something: to all else a simple reply is allowed, which a client
-    /// receives in one piece, where structured replies were agreed on too.
-    pub fn answer_has_data(&self) -> bool {
-        matches!(self.kind, CMD_READ | CMD_BLOCK_STATUS)
+    /// Whether the reply carries data. To all other requests a simple reply is allowed even after
+    /// `NBD_OPT_STRUCTURED_REPLY`, and a client receives it with one call.
+    pub fn reply_has_data(&self) -> bool {
+        matches!(self.command, NBD_CMD_READ | NBD_CMD_BLOCK_STATUS)
     }
 
-    /// Bytes that follow it.
-    pub fn payload(&self) -> usize {
-        if self.kind == CMD_WRITE { self.length as usize } else { 0 }
+    /// Bytes of the payload that follows.
+    pub fn payload_bytes(&self) -> usize {
+        if self.command == NBD_CMD_WRITE { self.length as usize } else { 0 }
     }
 }
 
-/// A reply without data.
-pub fn ack(out: &mut Vec<u8>, structured: bool, cookie: u64, ended: Result<(), i32>) {
-    match ended {
-        Ok(()) if structured => chunk(out, CHUNK_NONE, cookie, 0),
+/// Adds a reply without data.
+pub fn reply(out: &mut Vec<u8>, structured: bool, cookie: u64, result: Result<(), i32>) {
+    match result {
+        Ok(()) if structured => chunk(out, NBD_REPLY_TYPE_NONE, cookie, 0, true),
         Err(errno) if structured => {
-            chunk(out, CHUNK_ERROR, cookie, 6);
+            chunk(out, NBD_REPLY_TYPE_ERROR, cookie, 6, true);
             out.extend((errno as u32).to_be_bytes());
+            // No message.
             out.extend(0_u16.to_be_bytes());
         }
         _ => {
-            out.extend(SIMPLE_REPLY.to_be_bytes());
-            out.extend((ended.err().unwrap_or(0) as u32).to_be_bytes());
+            out.extend(NBD_SIMPLE_REPLY_MAGIC.to_be_bytes());
+            out.extend((result.err().unwrap_or(0) as u32).to_be_bytes());
             out.extend(cookie.to_be_bytes());
         }
     }
 }
 
-/// The head of a read's reply; its bytes follow.
-pub fn data_head(out: &mut Vec<u8>, structured: bool, header: &Header) {
+/// Adds the header of the reply to a read; the data follows.
+pub fn read_reply(out: &mut Vec<u8>, structured: bool, request: &RequestHeader) {
     if structured {
-        chunk(out, CHUNK_DATA, header.cookie, header.length + 8);
-        out.extend(header.offset.to_be_bytes());
+        chunk(out, NBD_REPLY_TYPE_OFFSET_DATA, request.cookie, request.length + 8, true);
+        out.extend(request.offset.to_be_bytes());
     } else {
-        ack(out, false, header.cookie, Ok(()));
+        reply(out, false, request.cookie, Ok(()));
     }
 }
 
-/// The status of extents: length and flags of each.
+/// Adds a chunk of a block status reply; `extents` are lengths and status flags.
 pub fn block_status(
     out: &mut Vec<u8>,
     cookie: u64,
-    context: u32,
+    context_id: u32,
     extents: &[(u32, u32)],
-    last: bool,
+    is_last: bool,
 ) {
     let length = 4 + 8 * extents.len() as u32;
-    chunk_flagged(out, CHUNK_BLOCK_STATUS, cookie, length, last);
-    out.extend(context.to_be_bytes());
+    chunk(out, NBD_REPLY_TYPE_BLOCK_STATUS, cookie, length, is_last);
+    out.extend(context_id.to_be_bytes());
     for (length, flags) in extents {
         out.extend(length.to_be_bytes());
         out.extend(flags.to_be_bytes());
     }
 }
 
-fn chunk(out: &mut Vec<u8>, kind: u16, cookie: u64, length: u32) {
-    chunk_flagged(out, kind, cookie, length, true);
-}
-
-fn chunk_flagged(out: &mut Vec<u8>, kind: u16, cookie: u64, length: u32, last: bool) {
-    out.extend(CHUNK.to_be_bytes());
-    out.extend((if last { DONE } else { 0 }).to_be_bytes());
-    out.extend(kind.to_be_bytes());
+/// Adds the header of a structured reply chunk.
+fn chunk(out: &mut Vec<u8>, reply_type: u16, cookie: u64, length: u32, is_last: bool) {
+    out.extend(NBD_STRUCTURED_REPLY_MAGIC.to_be_bytes());
+    out.extend((if is_last { NBD_REPLY_FLAG_DONE } else { 0 }).to_be_bytes());
+    out.extend(reply_type.to_be_bytes());
     out.extend(cookie.to_be_bytes());
     out.extend(length.to_be_bytes());
+}
+
+/// The error of a client that breaks the protocol.
+pub fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }

@@ -1,412 +1,248 @@
-//! `Session`: the commands of one connection, until the client leaves.
+//! `Session`: the requests of one client after the negotiation.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::io;
-use std::time::Duration;
 
-use super::negotiation::Agreed;
+use super::negotiation::Negotiated;
 use super::protocol::{
-    self, CMD_BLOCK_STATUS, CMD_CACHE, CMD_DISCONNECT, CMD_FLAG_FUA, CMD_FLAG_NO_HOLE,
-    CMD_FLAG_REQ_ONE, CMD_FLAGS, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES,
-    Header, REQUEST_BYTES,
+    self, CMD_FLAGS, NBD_CMD_BLOCK_STATUS, NBD_CMD_CACHE, NBD_CMD_DISC, NBD_CMD_FLAG_FUA,
+    NBD_CMD_FLAG_NO_HOLE, NBD_CMD_FLAG_REQ_ONE, NBD_CMD_FLUSH, NBD_CMD_READ, NBD_CMD_TRIM,
+    NBD_CMD_WRITE, NBD_CMD_WRITE_ZEROES, REQUEST_BYTES, RequestHeader, invalid,
 };
-use ssdlab_engine::Epoch;
-use ssdlab_engine::ReceiveMemory;
-use ssdlab_engine::SendBuffer;
 use ssdlab_engine::errno::EINVAL;
-use ssdlab_engine::pacing::wall;
-use ssdlab_engine::wait::wait_precisely;
-use ssdlab_engine::{Accepted, Command, CommandResult, Engine, Operation, Payload, TRANSFER_MAX};
-use ssdlab_wire::Connection;
-use ssdlab_wire::Connections;
-use ssdlab_wire::{Attachments, Payload as PayloadMemory, Resources, next_piece};
-use ssdlab_wire::{BusyPoll, KEPT_MAX, ReceiveBuffer, Replies};
+use ssdlab_engine::{
+    Command, CommandResult, Engine, Operation, Payload, ReceiveMemory, SendBuffer, TRANSFER_MAX,
+};
+use ssdlab_wire::{
+    Action, BusyPoll, Channel, Connections, KEPT_MAX, Parsed, Protocol, ReceiveBuffer, next_piece,
+};
 
-/// Commands that are done together, if a client has sent so many.
-const BATCH: usize = 256;
-/// And as many as are answered with so many bytes: who asks for more reads
-/// the first while the next are made.
-const BATCH_BYTES: usize = 128 << 10;
-/// So much may wait for its time; then nothing more is taken.
-const WAITING_MAX: usize = 256 << 20;
-/// A client that announces more bytes with a write is lost.
+/// A client that announces a longer write is disconnected.
 const PAYLOAD_MAX: usize = 2 * TRANSFER_MAX as usize;
-/// A write of so many bytes is received where it is to stay; shorter ones many at once.
-const LANDS_FROM: usize = 32 << 10;
-/// Extents in one reply about block status.
+/// Writes of at least this many bytes are received into the store's own memory, without a copy;
+/// shorter ones many at a time into the receive buffer.
+const UNCOPIED_BYTES_MIN: usize = 32 << 10;
+/// Extents in one reply to `NBD_CMD_BLOCK_STATUS`, for each metadata context.
 const EXTENTS_MAX: usize = 4096;
 
-/// A connection whose negotiation is over.
+/// A client that has chosen the export.
 pub struct Session<'a> {
-    input: ReceiveBuffer<BusyPoll>,
-    output: Connection,
-    engine: &'a Engine,
-    /// The epoch that the connection belongs to.
-    epoch: Epoch,
-    agreed: Agreed,
-    /// All connections, this one among them.
-    links: &'a Connections,
-    /// Requests that were received and the drive has not taken.
-    batch: Vec<Asked>,
-    replies: Replies,
-    /// Memory for payloads of the batch.
-    memory: PayloadMemory,
-    /// No more is received than is waited for: what follows is to land elsewhere.
-    spares: bool,
-    leaving: bool,
+    /// What the negotiation set.
+    pub negotiated: Negotiated,
+    /// All connections to the drive, this one among them.
+    pub connections: &'a Connections,
 }
 
 /// A request with its payload.
-struct Asked {
-    header: Header,
-    bytes: Bytes,
-    /// What the drive is to do; an error where it cannot.
+pub struct Request {
+    header: RequestHeader,
+    payload: RequestPayload,
+    /// The engine's command, or the error number of a request that is refused.
     command: Result<Command, i32>,
 }
 
 /// Where a payload is.
-enum Bytes {
-    /// It was refused, and thrown away.
-    Skipped,
-    /// At this place of what was received.
-    Received(usize),
-    /// Where it is to stay, until the drive takes it.
-    Landed(Cell<Option<ReceiveMemory>>),
+enum RequestPayload {
+    /// Discarded: the request is refused.
+    Discarded,
+    /// In the receive buffer, at this position.
+    Buffered(usize),
+    /// In the store's memory, until the engine takes it.
+    Placed(Cell<Option<ReceiveMemory>>),
 }
 
-impl Asked {
-    /// The command that goes to the drive, where one does.
-    fn for_drive(&self) -> Option<Command> {
-        if self.header.kind == CMD_BLOCK_STATUS { None } else { self.command.ok() }
+impl Protocol for Session<'_> {
+    type Request = Request;
+    const HEADER_BYTES: usize = REQUEST_BYTES;
+
+    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Request>> {
+        let bytes = channel.input.peek().first_chunk().expect("the header has arrived");
+        let header = RequestHeader::parse(bytes)
+            .ok_or_else(|| invalid("the request does not start with NBD_REQUEST_MAGIC"))?;
+        if header.command == NBD_CMD_DISC {
+            return Ok(Parsed::End);
+        }
+        if header.payload_bytes() > PAYLOAD_MAX {
+            return Err(invalid("the payload of the write is too long"));
+        }
+        if channel.input.ready() < REQUEST_BYTES + header.payload_bytes() && !may_wait {
+            return Ok(Parsed::Incomplete);
+        }
+        let command = self.command(channel.engine, &header);
+        let payload = receive_payload(channel, &header, command)?;
+        Ok(Parsed::Request(Request { header, payload, command }, header.reply_bytes()))
     }
 
-    /// Its payload; once, where that has landed.
-    fn payload<'a>(&self, input: &'a ReceiveBuffer<BusyPoll>) -> Payload<'a> {
-        match &self.bytes {
-            Bytes::Skipped => unreachable!("a refused write does not go to the drive"),
-            Bytes::Received(place) => Payload::Row(input.at(*place, self.header.payload())),
-            Bytes::Landed(landing) => {
-                Payload::Landed(landing.take().expect("it is asked for once"))
+    fn action(&self, request: &Request) -> Action {
+        match request.command {
+            Ok(command) if request.header.command != NBD_CMD_BLOCK_STATUS => {
+                Action::Command(command)
+            }
+            _ => Action::Reply,
+        }
+    }
+
+    fn payload<'p>(
+        &'p self,
+        input: &'p ReceiveBuffer<BusyPoll>,
+        request: &'p Request,
+        _command: &Command,
+    ) -> Payload<'p> {
+        match &request.payload {
+            RequestPayload::Discarded => unreachable!("the engine gets no refused request"),
+            RequestPayload::Buffered(at) => {
+                Payload::Slice(input.at(*at, request.header.payload_bytes()))
+            }
+            RequestPayload::Placed(memory) => {
+                Payload::Received(memory.take().expect("the payload is taken once"))
             }
         }
+    }
+
+    fn write_data(
+        &self,
+        out: &mut SendBuffer,
+        request: &Request,
+        _command: &Command,
+        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
+    ) {
+        let (header, structured, end) =
+            (&request.header, self.negotiated.structured_replies, out.position());
+        protocol::read_reply(out.bytes(), structured, header);
+        if let Err(errno) = read(out) {
+            out.truncate(end);
+            protocol::reply(out.bytes(), structured, header.cookie, Err(errno));
+        }
+    }
+
+    fn write_result(
+        &self,
+        out: &mut SendBuffer,
+        request: &Request,
+        _command: &Command,
+        result: CommandResult,
+    ) {
+        let structured = self.negotiated.structured_replies && request.header.reply_has_data();
+        protocol::reply(out.bytes(), structured, request.header.cookie, result);
+    }
+
+    fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
+        match request.command {
+            Err(errno) => {
+                let structured =
+                    self.negotiated.structured_replies && request.header.reply_has_data();
+                let out = channel.replies.now().bytes();
+                protocol::reply(out, structured, request.header.cookie, Err(errno));
+            }
+            Ok(_) => self.block_status(channel, &request.header),
+        }
+    }
+
+    /// A client sends a write in two parts and would wake this thread twice: busy polling pays if
+    /// the client has a processor of its own. Reads are better received several at a time.
+    fn polls_after(&self, batch: &VecDeque<Request>) -> bool {
+        batch.iter().any(|request| request.header.command == NBD_CMD_WRITE)
+            && self.connections.have_room()
     }
 }
 
-impl<'a> Session<'a> {
-    /// Goes on with a connection.
-    pub fn new(
-        input: ReceiveBuffer<BusyPoll>,
-        output: Connection,
-        clients: &'a Attachments<Connection>,
-        resources: &Resources,
-        epoch: Epoch,
-        agreed: Agreed,
-    ) -> Self {
-        let (engine, links) = (clients.engine(), &**clients.connections());
-        let memory = resources.memory.payload(&output);
-        let (batch, replies) = (Vec::new(), Replies::default());
-        let (spares, leaving) = (false, false);
-        Self {
-            input,
-            output,
-            engine,
-            epoch,
-            agreed,
-            links,
-            batch,
-            replies,
-            memory,
-            spares,
-            leaving,
-        }
-    }
-
-    /// Serves it until the client leaves.
-    ///
-    /// # Errors
-    /// The stream's, and a client that breaks the protocol.
-    pub fn run(&mut self) -> io::Result<()> {
-        loop {
-            if self.batch.is_empty() && !self.leaving {
-                self.input.release();
-                self.memory.give_back_to(0);
-                self.leaving = !self.receive()?;
-            }
-            self.perform()?;
-            self.send()?;
-            if !self.batch.is_empty() {
-                self.wait_for_room()?;
-            } else if self.leaving {
-                let Some(due) = self.replies.next_due() else { return Ok(()) };
-                wait_precisely(due, self.spin())?;
-            }
-        }
-    }
-
-    /// Waits for a request or until a reply is due, and takes all requests that are there; false
-    /// where the client leaves.
-    fn receive(&mut self) -> io::Result<bool> {
-        if self.replies.waiting_bytes() > WAITING_MAX {
-            wait_precisely(self.replies.next_due().expect("something waits"), self.spin())?;
-            return Ok(true);
-        }
-        if self.input.ready() < REQUEST_BYTES {
-            let spin = self.spin();
-            if let Some(due) = self.replies.next_due()
-                && !self.input.stream().wait_until(due, spin)?
-            {
-                return Ok(true);
-            }
-            if !self.await_request()? {
-                return Ok(false);
-            }
-        }
-        let mut asked_bytes = 0;
-        while self.batch.len() < BATCH
-            && asked_bytes < BATCH_BYTES
-            && self.input.ready() >= REQUEST_BYTES
-        {
-            let header = self.next_header()?;
-            asked_bytes += header.answer();
-            if header.kind == CMD_DISCONNECT {
-                return Ok(false);
-            }
-            let payload = header.payload();
-            let whole = REQUEST_BYTES + payload;
-            if payload > PAYLOAD_MAX {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a write without end"));
-            }
-            if self.input.ready() < whole && !self.batch.is_empty() {
-                return Ok(true);
-            }
-            let command = self.command(&header);
-            let bytes = self.payload(&header, command)?;
-            self.batch.push(Asked { header, bytes, command });
-        }
-        Ok(true)
-    }
-
-    /// Takes a request's payload, waiting for it; throws it away where the request is refused. A
-    /// long one lands where it is to stay.
-    fn payload(&mut self, header: &Header, command: Result<Command, i32>) -> io::Result<Bytes> {
-        let whole = REQUEST_BYTES + header.payload();
-        let is_there = self.input.ready() >= whole;
-        let Ok(command) = command else {
-            if is_there {
-                self.input.take(whole);
-            } else {
-                self.input.skip(whole)?;
-            }
-            return Ok(Bytes::Skipped);
-        };
-        let is_long = header.payload() >= LANDS_FROM && !is_there;
-        if let Some(landing) = is_long.then(|| self.engine.landing(&command)).flatten() {
-            return Ok(Bytes::Landed(Some(self.land(landing)?).into()));
-        }
-        self.spares = false;
-        while self.input.ready() < whole {
-            let here = self.input.ready();
-            let missing = whole - here;
-            let next = if whole <= KEPT_MAX { missing } else { next_piece(here, missing) };
-            // What a connection keeps anyway is not counted.
-            let is_counted = here + next > KEPT_MAX;
-            let _deadline = is_counted.then(|| self.memory.next(next));
-            self.wait_for(here + next)?;
-        }
-        Ok(Bytes::Received(self.input.take(whole) + REQUEST_BYTES))
-    }
-
-    /// Receives a payload where it is to stay, piece by piece.
-    fn land(&mut self, mut landing: ReceiveMemory) -> io::Result<ReceiveMemory> {
-        self.input.take(REQUEST_BYTES);
-        self.spares = true;
-        loop {
-            let (received, missing) = landing.progress();
-            if missing == 0 {
-                return Ok(landing);
-            }
-            let next = next_piece(received, missing);
-            let _deadline = self.memory.next(next);
-            let beyond = if next == missing { REQUEST_BYTES } else { 0 };
-            self.input.fill(landing.grow(next)?, beyond)?;
-        }
-    }
-
-    /// Waits for a request; false where the client leaves.
-    fn await_request(&mut self) -> io::Result<bool> {
-        let since = wall();
-        let came = self.wait_for(REQUEST_BYTES)?;
-        self.input.stream().note_waited(since, self.engine.clock());
-        Ok(came)
-    }
-
-    /// As `ReceiveBuffer::wait_for`; what follows what is waited for may be left where it is.
-    fn wait_for(&mut self, count: usize) -> io::Result<bool> {
-        let most = if self.spares { count } else { usize::MAX };
-        while self.input.ready() < count {
-            if !self.input.receive(count, most)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn next_header(&self) -> io::Result<Header> {
-        let bytes = self.input.peek().first_chunk().expect("enough was waited for");
-        Header::parse(bytes).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, "a request without its magic number")
-        })
-    }
-
-    fn command(&self, header: &Header) -> Result<Command, i32> {
+impl Session<'_> {
+    fn command(&self, engine: &Engine, header: &RequestHeader) -> Result<Command, i32> {
         if header.flags & !CMD_FLAGS != 0 {
             return Err(EINVAL);
         }
-        let ask = match header.kind {
-            CMD_READ => Operation::Read,
-            CMD_WRITE => Operation::Write,
-            CMD_FLUSH => Operation::Flush,
-            // Block status has the limits of a trim: any range that is there.
-            CMD_TRIM | CMD_BLOCK_STATUS => Operation::Trim,
-            CMD_CACHE => Operation::Cache,
-            CMD_WRITE_ZEROES => Operation::Zero { may_trim: header.flags & CMD_FLAG_NO_HOLE == 0 },
+        let operation = match header.command {
+            NBD_CMD_READ => Operation::Read,
+            NBD_CMD_WRITE => Operation::Write,
+            NBD_CMD_FLUSH => Operation::Flush,
+            // Block status has the limits of a trim: any range within the export.
+            NBD_CMD_TRIM | NBD_CMD_BLOCK_STATUS => Operation::Trim,
+            NBD_CMD_CACHE => Operation::Cache,
+            NBD_CMD_WRITE_ZEROES => {
+                Operation::Zero { may_trim: header.flags & NBD_CMD_FLAG_NO_HOLE == 0 }
+            }
             _ => return Err(EINVAL),
         };
-        if header.kind == CMD_BLOCK_STATUS && self.agreed.contexts.is_empty() {
+        if header.command == NBD_CMD_BLOCK_STATUS && self.negotiated.contexts.is_empty() {
             return Err(EINVAL);
         }
-        let durable = header.flags & CMD_FLAG_FUA != 0;
-        // A flush has no range; anything may stand in its place.
-        let range = if ask == Operation::Flush { (0, 0) } else { (header.offset, header.length) };
-        let command = Command { durable, ..Command::new(ask, range.0, range.1) };
-        self.engine.check(&command).map(|()| command)
+        let durable = header.flags & NBD_CMD_FLAG_FUA != 0;
+        // The offset and length of a flush are ignored.
+        let (offset, length) =
+            if operation == Operation::Flush { (0, 0) } else { (header.offset, header.length) };
+        let command = Command { durable, ..Command::new(operation, offset, length) };
+        engine.check(&command).map(|()| command)
     }
 
-    /// Puts the batch to the drive, as far as it takes it, and makes the replies; an error where
-    /// the power fails.
-    fn perform(&mut self) -> io::Result<()> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        let waits_awake = self.waits_awake();
-        self.input.stream().linger_only_if(waits_awake);
-        let batch = std::mem::take(&mut self.batch);
-        let numbers = || (0..batch.len()).filter(|number| batch[*number].for_drive().is_some());
-        let commands: Vec<Command> = batch.iter().filter_map(Asked::for_drive).collect();
-        let on_drive: Vec<&Asked> = numbers().map(|number| &batch[number]).collect();
-        let (input, replies, structured) = (&self.input, &mut self.replies, self.agreed.structured);
-        let taken = self.engine.perform(
-            self.epoch,
-            &commands,
-            |number| on_drive[number].payload(input),
-            |number, taken, read| {
-                let header = &on_drive[number].header;
-                replies.add(taken.due, |out| data_reply(out, structured, header, read));
-            },
-        );
-        let Some(taken) = taken else { return Err(io::ErrorKind::ConnectionAborted.into()) };
-        // What comes after the first that was not taken waits with it: all keep their order.
-        let answered = numbers().nth(taken.len()).unwrap_or(batch.len());
-        let mut taken = taken.into_iter();
-        for asked in &batch[..answered] {
-            self.answer(asked, &mut taken);
-        }
-        self.batch = batch;
-        self.batch.drain(..answered);
-        Ok(())
-    }
-
-    /// Whether to wait for the next request awake. A client that asks for one thing after the other
-    /// does nothing meanwhile, so that its processor is free. One that writes sends each request in
-    /// two parts, and would pay for waking this thread twice; if it has a processor of its own. Of
-    /// reads many should come together.
-    fn waits_awake(&self) -> bool {
-        let is_write = |asked: &Asked| asked.header.kind == CMD_WRITE;
-        self.batch.len() == 1 || self.batch.iter().any(is_write) && self.links.have_room()
-    }
-
-    /// Answers what has not been answered with its data.
-    fn answer(&mut self, asked: &Asked, taken: &mut impl Iterator<Item = Accepted>) {
-        let header = &asked.header;
-        let structured = self.agreed.structured && header.answer_has_data();
-        if asked.for_drive().is_none() {
-            match asked.command {
-                Err(errno) => {
-                    protocol::ack(
-                        self.replies.now().bytes(),
-                        structured,
-                        header.cookie,
-                        Err(errno),
-                    );
-                }
-                Ok(_) => self.block_status(header),
-            }
-            return;
-        }
-        let Accepted { ended, due, .. } = taken.next().expect("each one before the last was taken");
-        if header.kind != CMD_READ || ended.is_err() {
-            let cookie = header.cookie;
-            self.replies.add(due, |out| protocol::ack(out.bytes(), structured, cookie, ended));
-        }
-    }
-
-    fn block_status(&mut self, header: &Header) {
-        let unit = self.engine.unit_bytes();
+    fn block_status(&self, channel: &mut Channel<'_>, header: &RequestHeader) {
+        let engine = channel.engine;
+        let unit = engine.unit_bytes();
         let end = header.offset + u64::from(header.length);
-        let most = if header.flags & CMD_FLAG_REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
-        let units = (header.offset / unit, end.div_ceil(unit));
-        let zeros = self.engine.unmapped_is_zero();
-        let count = self.agreed.contexts.len();
-        for (number, context) in self.agreed.contexts.iter().enumerate() {
-            let runs = self.engine.runs(units, most, context.told(zeros));
+        let most = if header.flags & NBD_CMD_FLAG_REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
+        let units = header.offset / unit..end.div_ceil(unit);
+        let zeros = engine.unmapped_is_zero();
+        let count = self.negotiated.contexts.len();
+        for (number, context) in self.negotiated.contexts.iter().enumerate() {
+            let runs = engine.block_status(units.clone(), most, context.status_fn(zeros));
             let mut at = header.offset;
             let mut extents = Vec::with_capacity(runs.len());
-            for (units, told) in runs {
+            for (units, flags) in runs {
                 let stop = end.min((at / unit + units) * unit);
-                extents.push(((stop - at) as u32, told));
+                extents.push(((stop - at) as u32, flags));
                 at = stop;
             }
-            let last = number + 1 == count;
-            let context = number as u32;
-            protocol::block_status(
-                self.replies.now().bytes(),
-                header.cookie,
-                context,
-                &extents,
-                last,
-            );
+            let (out, last) = (channel.replies.now().bytes(), number + 1 == count);
+            protocol::block_status(out, header.cookie, number as u32, &extents, last);
         }
-    }
-
-    fn spin(&self) -> Duration {
-        self.engine.clock().spin()
-    }
-
-    fn send(&mut self) -> io::Result<()> {
-        self.replies.send(&mut self.output, self.engine.clock())
-    }
-
-    /// Waits until the drive's queue has room, or until a reply is due.
-    fn wait_for_room(&mut self) -> io::Result<()> {
-        let times = [self.engine.next_free(), self.replies.next_due()];
-        if let Some(time) = times.into_iter().flatten().min() {
-            wait_precisely(time, self.spin())?;
-        }
-        Ok(())
     }
 }
 
-/// A read's reply; where the content cannot be read, an error in its place.
-fn data_reply(
-    out: &mut SendBuffer,
-    structured: bool,
-    header: &Header,
-    read: &dyn Fn(&mut SendBuffer) -> CommandResult,
-) {
-    let end = out.end();
-    protocol::data_head(out.bytes(), structured, header);
-    if let Err(errno) = read(out) {
-        out.take_back(end);
-        protocol::ack(out.bytes(), structured, header.cookie, Err(errno));
+/// Takes a request from the receive buffer and receives its payload: a long one into the store's
+/// memory, a refused one is discarded.
+fn receive_payload(
+    channel: &mut Channel<'_>,
+    header: &RequestHeader,
+    command: Result<Command, i32>,
+) -> io::Result<RequestPayload> {
+    let (input, memory) = (&mut channel.input, &mut channel.memory);
+    let whole = REQUEST_BYTES + header.payload_bytes();
+    let has_arrived = input.ready() >= whole;
+    let Ok(command) = command else {
+        if has_arrived {
+            input.take(whole);
+        } else {
+            input.skip(whole)?;
+        }
+        return Ok(RequestPayload::Discarded);
+    };
+    if header.payload_bytes() >= UNCOPIED_BYTES_MIN
+        && !has_arrived
+        && let Some(mut place) = channel.engine.receive_memory(&command)
+    {
+        input.take(REQUEST_BYTES);
+        // The next payload is probably placed too.
+        input.set_read_ahead(false);
+        loop {
+            let (received, missing) = (place.allocated(), place.remaining());
+            if missing == 0 {
+                return Ok(RequestPayload::Placed(Some(place).into()));
+            }
+            let next = next_piece(received, missing);
+            let _deadline = memory.next(next);
+            let beyond = if next == missing { REQUEST_BYTES } else { 0 };
+            input.fill(place.grow(next)?, beyond)?;
+        }
     }
+    input.set_read_ahead(true);
+    while input.ready() < whole {
+        let received = input.ready();
+        let missing = whole - received;
+        let next = if whole <= KEPT_MAX { missing } else { next_piece(received, missing) };
+        // The buffer that each connection keeps does not count.
+        let counts = received + next > KEPT_MAX;
+        let _deadline = counts.then(|| memory.next(next));
+        input.wait_for(received + next)?;
+    }
+    Ok(RequestPayload::Buffered(input.take(whole) + REQUEST_BYTES))
 }

@@ -1,22 +1,21 @@
-//! `NVMe` over TCP: connections of hosts to the controllers of a drive, a queue each.
+//! `NVMe` over TCP: a connection is one queue of a controller.
 //!
-//! Source: the NVM Express TCP Transport Specification 1.0, Fabrics of the Base Specification 2.0.
+//! Source: the NVM Express TCP Transport Specification 1.0, and `NVMe` over Fabrics in the Base
+//! Specification 2.0.
 //!
-//! Differs from hardware: no encryption (TLS), and secrets without Diffie-Hellman; data of the
-//! host is asked for in one piece.
+//! Differs from hardware: no encryption (TLS); authentication without Diffie-Hellman; an R2T
+//! requests all data of a command.
 
-mod connect;
-mod frame;
-mod input;
+mod dhchap;
+mod fabrics;
+mod key;
 mod pdu;
 mod perform;
-mod proof;
 mod receive;
-mod reply;
-mod secret;
+mod respond;
 mod session;
 mod target;
 
-pub use secret::{Secret, SecretError};
-pub use session::Session;
+pub use key::{DhchapKey, DhchapKeyError};
+pub use session::serve;
 pub use target::Target;

@@ -1,157 +1,223 @@
-//! Protocol data units as they stand on the wire: kinds, headers, lengths; numbers little-endian.
+//! PDUs: types, flags, headers and fatal errors, by the names of the NVM Express TCP Transport
+//! Specification 1.0 (section 3.6).
 
-/// Kinds of unit.
-pub const CONNECTION_REQUEST: u8 = 0x00;
-pub const CONNECTION_RESPONSE: u8 = 0x01;
-pub const HOST_TERMINATES: u8 = 0x02;
-pub const DRIVE_TERMINATES: u8 = 0x03;
-pub const COMMAND: u8 = 0x04;
-pub const RESPONSE: u8 = 0x05;
-pub const DATA_SENT: u8 = 0x06;
-pub const DATA_RECEIVED: u8 = 0x07;
-pub const READY: u8 = 0x09;
+use std::mem::offset_of;
 
-/// Flags of a unit: it has digests; it is the last of its data; the command ended well with it.
-pub const HEADER_DIGEST: u8 = 1;
-pub const DATA_DIGEST: u8 = 1 << 1;
-pub const LAST: u8 = 1 << 2;
+use ssdlab_nvme::{Cqe, Sqe, layout};
+use zerocopy::FromBytes;
+use zerocopy::little_endian::{U16, U32};
+
+/// PDU-Type: `ICReq`, `ICResp`, `H2CTermReq`, `C2HTermReq`, `CapsuleCmd`, `CapsuleResp`, `H2CData`,
+/// `C2HData`, `R2T`.
+pub const IC_REQ: u8 = 0x00;
+pub const IC_RESP: u8 = 0x01;
+pub const H2C_TERM_REQ: u8 = 0x02;
+pub const C2H_TERM_REQ: u8 = 0x03;
+pub const CAPSULE_CMD: u8 = 0x04;
+pub const CAPSULE_RESP: u8 = 0x05;
+pub const H2C_DATA: u8 = 0x06;
+pub const C2H_DATA: u8 = 0x07;
+pub const READY_TO_TRANSFER: u8 = 0x09;
+
+/// FLAGS, HDGSTF: a header digest follows the header. Also the bit of DGST that enables it.
+pub const HDGST: u8 = 1 << 0;
+/// FLAGS, DDGSTF: a data digest follows the data. Also the bit of DGST that enables it.
+pub const DDGST: u8 = 1 << 1;
+/// FLAGS, `LAST_PDU`: the last PDU of a data transfer.
+pub const LAST_PDU: u8 = 1 << 2;
+/// FLAGS, SUCCESS: the command succeeded, and no `CapsuleResp` follows.
 pub const SUCCESS: u8 = 1 << 3;
 
-/// What every unit begins with.
-pub const COMMON_BYTES: usize = 8;
-/// The header of a connection's first units.
-pub const CONNECTION_BYTES: usize = 128;
-/// The header of a command: the submission stands in it.
-pub const COMMAND_BYTES: usize = 72;
-/// The headers of data, of a response, of a request for data and of a termination.
-pub const SHORT_BYTES: usize = 24;
+/// Bytes of a digest, CRC-32C.
 pub const DIGEST_BYTES: usize = 4;
+/// MAXH2CDATA: the most data in one `H2CData`, in bytes.
+pub const MAXH2CDATA: usize = 256 << 10;
+/// The most bytes of a received header that a `C2HTermReq` or `H2CTermReq` repeats.
+const TERM_REQ_DATA_MAX: usize = 128;
 
-/// The longest piece of data that a host may send.
-pub const DATA_MAX: usize = 256 << 10;
+layout! {
+    /// CH, the header that all PDUs start with.
+    pub struct CommonHeader[8] {
+        /// PDU-Type.
+        pub pdu_type: u8,
+        /// FLAGS.
+        pub flags: u8,
+        /// HLEN: bytes of the header, without digest.
+        pub hlen: u8,
+        /// PDO: where the data starts; 0 if the PDU carries none.
+        pub pdo: u8,
+        /// PLEN: bytes of the PDU.
+        pub plen: U32,
+    }
 
-/// Why a connection is terminated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// A field of a header is wrong; where it stands.
-    Header(u32),
-    /// A unit that is not expected now.
-    Sequence,
-    /// The header's digest; what was received.
-    HeaderDigest(u32),
-    /// Data that nobody asked for; where its offset stands.
-    OutOfRange(u32),
-    /// More data than may be sent at once.
-    TooLong,
-    /// There is no memory for the data.
-    NoMemory,
-    /// What the host wants is not had here; where it says so.
-    Unsupported(u32),
+    /// Initialize Connection Request.
+    pub struct ICReq[128] {
+        pub ch: CommonHeader,
+        /// PDU format version.
+        pub pfv: U16,
+        /// Alignment of data for the host, in dwords, minus one.
+        pub hpda: u8,
+        /// The digests that the host enables.
+        pub dgst: u8,
+        /// R2Ts that may be outstanding for a command, minus one.
+        pub maxr2t: U32,
+        pub reserved: [u8; 112],
+    }
+
+    /// Initialize Connection Response.
+    pub struct ICResp[128] {
+        pub ch: CommonHeader,
+        pub pfv: U16,
+        /// Alignment of data for the controller, in dwords, minus one.
+        pub cpda: u8,
+        /// The digests that are enabled.
+        pub dgst: u8,
+        pub maxh2cdata: U32,
+        pub reserved: [u8; 112],
+    }
+
+    /// `H2CTermReq` and `C2HTermReq`: Terminate Connection Request.
+    pub struct TermReq[24] {
+        pub ch: CommonHeader,
+        /// Fatal error status.
+        pub fes: U16,
+        /// Fatal error information.
+        pub fei: U32,
+        pub reserved: [u8; 10],
+    }
+
+    /// Command capsule.
+    pub struct CapsuleCmd[72] {
+        pub ch: CommonHeader,
+        /// The submission queue entry.
+        pub sqe: Sqe,
+    }
+
+    /// Response capsule.
+    pub struct CapsuleResp[24] {
+        pub ch: CommonHeader,
+        /// The completion queue entry.
+        pub cqe: Cqe,
+    }
+
+    /// `H2CData` and `C2HData`: data of a command.
+    pub struct Data[24] {
+        pub ch: CommonHeader,
+        /// CID of the command.
+        pub cccid: U16,
+        /// The tag of the R2T; reserved in `C2HData`.
+        pub ttag: U16,
+        /// Offset of this data in the command's data.
+        pub datao: U32,
+        /// Bytes of this data.
+        pub datal: U32,
+        pub reserved: U32,
+    }
+
+    /// Ready to Transfer: requests data of a command.
+    pub struct R2T[24] {
+        pub ch: CommonHeader,
+        pub cccid: U16,
+        pub ttag: U16,
+        /// Offset of the requested data in the command's data.
+        pub r2to: U32,
+        /// Bytes of the requested data.
+        pub r2tl: U32,
+        pub reserved: U32,
+    }
 }
 
-impl Reason {
-    /// The fatal error status and its information.
-    pub fn told(self) -> (u16, u32) {
+/// Why a connection is terminated: FES, with what FEI says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FatalError {
+    /// The offset of the field.
+    InvalidPduHeaderField(usize),
+    PduSequenceError,
+    /// The digest that was received.
+    HeaderDigestError(u32),
+    /// The offset of the field.
+    DataTransferOutOfRange(usize),
+    /// Also if there is no memory for the data.
+    DataTransferLimitExceeded,
+    /// The offset of the field.
+    UnsupportedParameter(usize),
+}
+
+impl FatalError {
+    /// FES and FEI.
+    pub fn fields(self) -> (u16, u32) {
         match self {
-            Self::Header(at) => (1, at),
-            Self::Sequence => (2, 0),
-            Self::HeaderDigest(received) => (3, received),
-            Self::OutOfRange(at) => (4, at),
-            Self::TooLong | Self::NoMemory => (5, 0),
-            Self::Unsupported(at) => (6, at),
+            Self::InvalidPduHeaderField(at) => (1, at as u32),
+            Self::PduSequenceError => (2, 0),
+            Self::HeaderDigestError(received) => (3, received),
+            Self::DataTransferOutOfRange(at) => (4, at as u32),
+            Self::DataTransferLimitExceeded => (5, 0),
+            Self::UnsupportedParameter(at) => (6, at as u32),
         }
     }
 }
 
-/// What a unit says of itself first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Common {
-    pub kind: u8,
-    pub flags: u8,
-    /// Bytes of its header.
-    pub header: usize,
-    /// Where its data begins; 0 where there is none.
-    pub data_at: usize,
-    /// Bytes of all of it.
-    pub whole: usize,
-}
-
-impl Common {
-    /// Reads it.
+impl CommonHeader {
+    /// The header at the start of `bytes`, which are at least 8.
     pub fn parse(bytes: &[u8]) -> Self {
-        Self {
-            kind: bytes[0],
-            flags: bytes[1],
-            header: bytes[2].into(),
-            data_at: bytes[3].into(),
-            whole: long(bytes, 4) as usize,
-        }
+        Self::read_from_prefix(bytes).expect("CH has arrived").0
     }
 
-    /// Bytes of its header with the digest.
-    pub fn header_whole(&self) -> usize {
-        self.header + self.digest(HEADER_DIGEST)
+    /// Bytes of the PDU.
+    pub fn plen(self) -> usize {
+        self.plen.get() as usize
     }
 
-    /// Bytes of its data, and where they stand.
-    pub fn data(&self) -> (usize, usize) {
-        let end = self.whole - self.digest(DATA_DIGEST);
-        if self.data_at == 0 { (end, 0) } else { (self.data_at, end - self.data_at) }
+    /// Where the data starts, and its length.
+    pub fn data(self) -> (usize, usize) {
+        let (pdo, end) = (usize::from(self.pdo), self.plen() - self.digest_bytes(DDGST));
+        if pdo == 0 { (end, 0) } else { (pdo, end - pdo) }
     }
 
-    /// Checks its lengths against each other; `digests` as were agreed on.
+    /// Checks a received header; `dgst` are the enabled digests.
     ///
     /// # Errors
-    /// Which field is wrong.
-    pub fn check(&self, digests: u8, data_max: usize) -> Result<(), Reason> {
-        let header = match self.kind {
-            COMMAND => COMMAND_BYTES,
-            CONNECTION_REQUEST => CONNECTION_BYTES,
-            HOST_TERMINATES | DATA_SENT => SHORT_BYTES,
-            _ => return Err(Reason::Header(0)),
+    /// The field that is wrong.
+    pub fn check(self, dgst: u8) -> Result<(), FatalError> {
+        let invalid = |field| Err(FatalError::InvalidPduHeaderField(field));
+        let hlen = match self.pdu_type {
+            CAPSULE_CMD => size_of::<CapsuleCmd>(),
+            IC_REQ => size_of::<ICReq>(),
+            H2C_TERM_REQ => size_of::<TermReq>(),
+            H2C_DATA => size_of::<Data>(),
+            _ => return invalid(offset_of!(Self, pdu_type)),
         };
-        if self.header != header {
-            return Err(Reason::Header(2));
+        if usize::from(self.hlen) != hlen {
+            return invalid(offset_of!(Self, hlen));
         }
-        let has_digests = matches!(self.kind, COMMAND | DATA_SENT);
-        // A unit without data has no digest of it.
-        let wanted = if !has_digests {
-            0
-        } else if self.data_at == 0 {
-            digests & HEADER_DIGEST
-        } else {
-            digests
+        let has_digests = matches!(self.pdu_type, CAPSULE_CMD | H2C_DATA);
+        let expected = match (has_digests, self.pdo) {
+            (false, _) => 0,
+            // A PDU without data has no digest of it.
+            (true, 0) => dgst & HDGST,
+            (true, _) => dgst,
         };
-        let given = self.flags & (HEADER_DIGEST | DATA_DIGEST);
-        if given != wanted {
-            return Err(Reason::Header(1));
+        if self.flags & (HDGST | DDGST) != expected {
+            return invalid(offset_of!(Self, flags));
         }
-        let least = self.header_whole().max(self.data_at) + self.digest(DATA_DIGEST);
-        let begins = self.data_at == 0 || self.data_at >= self.header_whole();
-        if !begins {
-            return Err(Reason::Header(3));
+        let (pdo, header_bytes) = (usize::from(self.pdo), hlen + self.digest_bytes(HDGST));
+        if pdo != 0 && pdo < header_bytes {
+            return invalid(offset_of!(Self, pdo));
         }
-        // What terminates a connection repeats a header.
-        let most = if self.kind == HOST_TERMINATES { SHORT_BYTES + 128 } else { least + data_max };
-        let exact = self.data_at == 0 && self.kind != HOST_TERMINATES;
-        if self.whole < least || self.whole > most || exact && self.whole != least {
-            return Err(Reason::Header(4));
+        let least = header_bytes.max(pdo) + self.digest_bytes(DDGST);
+        let most = match self.pdu_type {
+            H2C_TERM_REQ => hlen + TERM_REQ_DATA_MAX,
+            _ if pdo == 0 => least,
+            _ => least + MAXH2CDATA,
+        };
+        if !(least..=most).contains(&self.plen()) {
+            return invalid(offset_of!(Self, plen));
         }
         Ok(())
     }
 
-    fn digest(&self, flag: u8) -> usize {
-        let without_data = flag == DATA_DIGEST && self.data_at == 0;
-        if self.flags & flag != 0 && !without_data { DIGEST_BYTES } else { 0 }
+    fn digest_bytes(self, digest: u8) -> usize {
+        let without_data = digest == DDGST && self.pdo == 0;
+        if self.flags & digest != 0 && !without_data { DIGEST_BYTES } else { 0 }
     }
-}
-
-/// The number of two bytes at a place.
-pub fn short(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-/// The number of four bytes at a place.
-pub fn long(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }

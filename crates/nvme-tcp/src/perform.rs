@@ -1,124 +1,76 @@
-//! How a session does what a host asked: together what the drive does at once, the rest alone.
+//! Commands that a session performs alone: Fabrics, admin, and I/O commands of several steps.
 
 use std::io;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::proof::Heard;
-use super::reply::Exchange;
-use super::session::{Asked, Session};
-use ssdlab_engine::{Command, Operation};
+use super::dhchap::Progress;
+use super::fabrics::is_authentication;
+use super::session::{Request, Session};
 use ssdlab_nvme::admin::{self, Outcome};
 use ssdlab_nvme::opcode::FABRICS;
-use ssdlab_nvme::{Completion, Context, Sqe, Status};
+use ssdlab_nvme::opcode::fctype::AUTHENTICATION_SEND;
+use ssdlab_nvme::{Completion, Context, HostData, Status};
+use ssdlab_wire::Channel;
 
-/// Types of Fabrics command: Authentication Send and Receive.
-const PROOF_SENT: u8 = 0x05;
-const PROOF_RECEIVED: u8 = 0x06;
-/// CDW10 of both: the protocol of `NVMe` itself, the first of it.
-const SECURITY: u32 = 0xe901_0100;
-/// How long a host that failed may take to ask for the reason.
-const AFTER_FAILURE: Duration = Duration::from_secs(1);
-/// Room for a message: for the longest, and no more than any host needs.
-const PROOF_ROOM: RangeInclusive<usize> = 48..=4096;
+/// AUTHREQ in the result of Connect: the host has to authenticate.
+const AUTHREQ_ATR: u32 = 1 << 17;
+/// CDW10 of Authentication Send and Receive: SECP E9h (NVM Express), SPSP1 01h, SPSP0 01h.
+const NVME_AUTHENTICATION: u32 = 0xe901_0100;
+/// AL of Authentication Receive: room for the longest message, and a bound.
+const RECEIVE_BYTES: RangeInclusive<usize> = 48..=4096;
+/// A host that failed to authenticate may receive the reason for this long.
+const FAILURE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The data of one command.
+struct CommandData<'a> {
+    /// Length of the host's buffer.
+    length: usize,
+    from_host: &'a [u8],
+    for_host: Vec<u8>,
+}
+
+impl HostData for CommandData<'_> {
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    fn payload(&self) -> &[u8] {
+        self.from_host
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        assert!(
+            self.for_host.len() + bytes.len() <= self.length,
+            "more data than the host expects"
+        );
+        self.for_host.extend(bytes);
+    }
+}
 
 impl Session<'_> {
-    /// Does the batch as far as the drive takes it; an error where the power fails.
-    pub(super) fn perform(&mut self) -> io::Result<()> {
-        let alone = self.batch.len() <= 1;
-        self.units.input.stream().linger_only_if(alone);
-        while let Some(first) = self.batch.front() {
-            if first.is_alone() {
-                let asked = self.batch.pop_front().expect("there is one");
-                self.do_alone(&asked)?;
-            } else if !self.do_together()? {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// Does the commands up to the next that is done alone; false where the drive takes no more.
-    fn do_together(&mut self) -> io::Result<bool> {
-        let count = self.batch.iter().take_while(|asked| !asked.is_alone()).count();
-        let run: Vec<Asked> = self.batch.drain(..count).collect();
-        let queue = self.queue.as_ref().expect("only a queue has such commands");
-        let (subsystem, number) = (&self.target.subsystem, queue.number);
-        let manner = self.manner();
-        let for_drive: Vec<(&Asked, Command)> =
-            run.iter().filter_map(|asked| Some((asked, asked.command()?))).collect();
-        let commands: Vec<Command> = for_drive.iter().map(|(_, command)| *command).collect();
-        let (units, replies) = (&self.units, &mut self.replies);
-        let taken = subsystem.engine.perform(
-            self.epoch,
-            &commands,
-            |which| &units.bytes(&for_drive[which].0.data)[..commands[which].length as usize],
-            |which, taken, read| {
-                let submission = &for_drive[which].0.submission;
-                let about = (submission.cid(), commands[which].length);
-                replies.add(taken.due, |out| {
-                    let status = manner.read(out, about, read);
-                    if !status.is_success() {
-                        subsystem.record_error(number, submission, status);
-                    }
-                });
-            },
-        );
-        let Some(taken) = taken else { return Err(io::ErrorKind::ConnectionAborted.into()) };
-        let mut taken = taken.into_iter();
-        let mut answered = 0;
-        for asked in &run {
-            let (status, due) = match (asked.plan, asked.command()) {
-                (Err(status), _) => (status, None),
-                (_, None) => unreachable!("what is done alone is not here"),
-                (_, Some(command)) => {
-                    let Some(taken) = taken.next() else { break };
-                    let ended =
-                        taken.ended.map_err(|errno| Status::from_errno(errno, command.operation));
-                    if ended.is_ok() && command.operation == Operation::Read {
-                        answered += 1;
-                        continue;
-                    }
-                    (ended.err().unwrap_or(Status::SUCCESS), taken.due)
-                }
-            };
-            answered += 1;
-            if !status.is_success() {
-                subsystem.record_error(number, &asked.submission, status);
-            }
-            let id = asked.submission.cid();
-            self.replies.add(due, |out| manner.response(out, id, status.into()));
-        }
-        let is_all = answered == run.len();
-        // What comes after the first that was not taken waits with it.
-        for asked in run.into_iter().skip(answered).rev() {
-            self.batch.push_front(asked);
-        }
-        Ok(is_all)
-    }
-
-    /// Does a command that is no single one of the drive's.
-    fn do_alone(&mut self, asked: &Asked) -> io::Result<()> {
-        let submission = &asked.submission;
-        let id = submission.cid();
-        let sent = self.units.bytes(&asked.data);
+    /// Performs a command and replies to it.
+    pub fn perform(&mut self, channel: &mut Channel<'_>, request: &Request) -> io::Result<()> {
+        let command = &request.command;
         let Some(queue) = &self.queue else {
-            self.connect(asked);
+            self.connect(channel, request);
             return Ok(());
         };
-        if proves(submission) && self.target.secret.is_some() {
-            return self.prove(asked);
+        if is_authentication(command) && self.target.key.is_some() {
+            return self.authenticate(channel, request);
         }
-        if submission.opcode() == FABRICS {
-            let completion = queue.fabrics(submission);
-            self.respond(id, completion);
+        if command.opcode() == FABRICS {
+            let completion = queue.fabrics(command);
+            self.respond(channel, command.cid(), completion);
             return Ok(());
         }
-        let mut exchange = Exchange { sent, room: asked.room(), given: Vec::new() };
-        let controller = &queue.attached.controller;
-        let mut context = Context { controller, sqe: submission, data: &mut exchange };
-        let ended = if queue.number > 0 {
-            let outcome = ssdlab_nvme::io::dispatch(queue.number, &mut context);
+        let from_host = request.data.bytes(&channel.input);
+        let length = command.sgl_length() as usize;
+        let mut data = CommandData { length, from_host, for_host: Vec::new() };
+        let controller = &queue.association.controller;
+        let mut context = Context { controller, sqe: command, data: &mut data };
+        let result = if queue.qid > 0 {
+            let outcome = ssdlab_nvme::io::dispatch(queue.qid, &mut context);
             outcome.map(|outcome| (outcome.completion, outcome.due))
         } else {
             match admin::dispatch(&mut context) {
@@ -127,79 +79,95 @@ impl Session<'_> {
                 None => None,
             }
         };
-        let Some((completion, due)) = ended else {
-            return Err(io::ErrorKind::ConnectionAborted.into());
-        };
-        let (manner, given) = (self.manner(), exchange.given);
-        self.replies.add(due, |out| manner.given(out, id, &given, completion));
+        let (completion, due) = result.ok_or(io::ErrorKind::ConnectionAborted)?;
+        let (responder, for_host) = (self.responder(), data.for_host);
+        channel.replies.add(due, |out| responder.data(out, command.cid(), &for_host, completion));
         Ok(())
     }
 
-    /// Takes or tells what a host says to prove that it may have its queue. After a failure it may
-    /// ask for the reason, soon and once; an error where it does anything else.
-    fn prove(&mut self, asked: &Asked) -> io::Result<()> {
-        let submission = &asked.submission;
-        let (id, room) = (submission.cid(), asked.room());
-        let is_sent = submission.fctype() == PROOF_SENT;
-        if self.has_failed && is_sent {
+    /// Performs the first command of a connection, which has to be Connect.
+    fn connect(&mut self, channel: &mut Channel<'_>, request: &Request) {
+        let (command, cid) = (&request.command, request.command.cid());
+        if command.opcode() != FABRICS {
+            self.respond(channel, cid, Status::COMMAND_SEQUENCE_ERROR.into());
+            return;
+        }
+        let data = request.data.bytes(&channel.input);
+        match self.target.connect(command, data, &channel.output, channel.epoch) {
+            Ok(mut queue) => {
+                queue.advance();
+                let cntlid = u32::from(queue.association.controller.cntlid);
+                let authreq = if queue.is_authenticated() { 0 } else { AUTHREQ_ATR };
+                if queue.is_authenticated() {
+                    self.handshake = None;
+                }
+                self.queue = Some(queue);
+                self.respond(channel, cid, Completion::with_dw0(cntlid | authreq));
+            }
+            Err(completion) => self.respond(channel, cid, completion),
+        }
+    }
+
+    /// Performs Authentication Send or Receive. After a failure the host may receive the reason,
+    /// once; anything else ends the session.
+    fn authenticate(&mut self, channel: &mut Channel<'_>, request: &Request) -> io::Result<()> {
+        let command = &request.command;
+        let (cid, room) = (command.cid(), command.sgl_length() as usize);
+        let is_send = command.fctype() == AUTHENTICATION_SEND;
+        if self.failed_authentication && is_send {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let fits = submission.cdw(10) == SECURITY
-            && submission.cdw(11) as usize == room
-            && (is_sent || PROOF_ROOM.contains(&room));
-        let proof = self.queue.as_mut().and_then(|queue| queue.proof.as_mut());
-        let (Some(proof), Some(secret)) = (proof.filter(|_| fits), &self.target.secret) else {
-            self.respond(id, Status::INVALID_FIELD.into());
+        let is_valid = command.cdw(10) == NVME_AUTHENTICATION
+            && command.cdw(11) as usize == room
+            && (is_send || RECEIVE_BYTES.contains(&room));
+        let authentication = self.queue.as_mut().and_then(|queue| queue.authentication.as_mut());
+        let (Some(authentication), Some(key)) =
+            (authentication.filter(|_| is_valid), &self.target.key)
+        else {
+            self.respond(channel, cid, Status::INVALID_FIELD.into());
             return Ok(());
         };
-        if is_sent {
-            let drive = self.target.subsystem.identity.subnqn.as_bytes();
-            let heard = proof.hear(self.units.bytes(&asked.data), secret, drive);
-            self.respond(id, Completion::SUCCESS);
-            return self.judge(heard);
+        if is_send {
+            let message = request.data.bytes(&channel.input);
+            let subnqn = self.target.subsystem.identity.subnqn.as_bytes();
+            let progress = authentication.send(message, key, subnqn);
+            self.respond(channel, cid, Completion::SUCCESS);
+            return self.finish_authentication(channel, progress);
         }
-        let Some((mut message, is_last)) = proof.tell() else {
-            self.respond(id, Status::COMMAND_SEQUENCE_ERROR.into());
+        let Some((mut message, is_last)) = authentication.receive() else {
+            self.respond(channel, cid, Status::COMMAND_SEQUENCE_ERROR.into());
             return Ok(());
         };
-        self.leaving |= is_last;
+        channel.leaving |= is_last;
         message.resize(room, 0);
-        let manner = self.manner();
-        manner.given(self.replies.now(), id, &message, Completion::SUCCESS);
+        self.responder().data(channel.replies.now(), cid, &message, Completion::SUCCESS);
         Ok(())
     }
 
-    /// A host that has proved what it has to gets its queue's place; one that failed loses it.
-    fn judge(&mut self, heard: Heard) -> io::Result<()> {
-        let queue = self.queue.as_mut().expect("it has a proof");
-        match heard {
-            Heard::More => Ok(()),
-            Heard::Proved => {
+    /// Registers the queue of a host that has authenticated; unregisters it if that failed.
+    fn finish_authentication(
+        &mut self,
+        channel: &Channel<'_>,
+        progress: Progress,
+    ) -> io::Result<()> {
+        let queue = self.queue.as_mut().expect("the queue authenticates");
+        match progress {
+            Progress::Continues => Ok(()),
+            Progress::Authenticated => {
                 self.handshake = None;
-                queue.attached.hear();
-                // Another host may have proved it meanwhile.
-                let has_place = queue.occupy(&self.output);
-                if has_place { Ok(()) } else { Err(io::ErrorKind::AddrInUse.into()) }
+                queue.association.note_traffic();
+                // Another connection may have registered the QID since Connect.
+                let is_registered = queue.register(&channel.output);
+                if is_registered { Ok(()) } else { Err(io::ErrorKind::AddrInUse.into()) }
             }
-            Heard::Failed => {
-                self.has_failed = true;
-                queue.vacate();
+            Progress::Failed => {
+                self.failed_authentication = true;
+                queue.unregister();
                 let resources = &self.target.resources;
-                resources.note_failed_authentication(&self.output);
-                self.handshake = Some(resources.deadline(&self.output, AFTER_FAILURE));
+                resources.note_failed_authentication(&channel.output);
+                self.handshake = Some(resources.deadline(&channel.output, FAILURE_TIMEOUT));
                 Ok(())
             }
         }
     }
-}
-
-/// Whether a host asks what became of its proof.
-pub fn asks_for_proof(submission: &Sqe) -> bool {
-    submission.opcode() == FABRICS && submission.fctype() == PROOF_RECEIVED
-}
-
-/// Whether a command is of a host that proves that it may have its queue.
-pub fn proves(submission: &Sqe) -> bool {
-    let is_part = [PROOF_SENT, PROOF_RECEIVED].contains(&submission.fctype());
-    submission.opcode() == FABRICS && is_part
 }

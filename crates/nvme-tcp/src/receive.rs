@@ -1,195 +1,247 @@
-//! How a session takes in what a host sends: all that is there, or it waits.
+//! `PduReader`: PDUs from the host, checked; it requests the data of commands with R2T and collects
+//! it.
 
-use std::io;
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::mem::offset_of;
 
-use super::connect::Queue;
-use super::input::{Coming, Data, Unit, located};
-use super::pdu::{COMMON_BYTES, Reason};
-use super::perform::{asks_for_proof, proves};
-use super::session::{Asked, Session};
-use ssdlab_engine::Operation;
-use ssdlab_engine::pacing::wall;
-use ssdlab_engine::wait::wait_precisely;
-use ssdlab_nvme::io::Execution;
-use ssdlab_nvme::opcode::FABRICS;
-use ssdlab_nvme::{NamespaceView, Sqe, Status};
+use ssdlab_engine::failpoints::{self, Point};
+use ssdlab_nvme::{Direction, Sqe, Status};
+use ssdlab_wire::{BusyPoll, Channel, Deadline, ReceiveBuffer};
+use zerocopy::FromBytes;
 
-/// Commands that are done together, if a host has sent so many.
-const BATCH: usize = 256;
-/// And as many as are answered with so many bytes: who asks for more reads the first meanwhile.
-const BATCH_BYTES: usize = 128 << 10;
-/// So often it is looked whether there is an event to tell of.
-const LOOK: Duration = Duration::from_secs(1);
-/// The longest message of a proof: a negotiation that offers 255 protocols.
-const PROOF_SENT_MAX: u32 = 8 + 255 * 64;
-/// So much may wait for its time; then nothing more is taken.
-const WAITING_MAX: usize = 256 << 20;
+use super::pdu::{
+    CAPSULE_CMD, CapsuleCmd, CommonHeader, DDGST, DIGEST_BYTES, Data, FatalError, H2C_DATA,
+    H2C_TERM_REQ, HDGST, LAST_PDU,
+};
+use super::respond::PduFormat;
 
-impl Session<'_> {
-    /// Waits for a unit or until something is due, and takes all units that are there; false where
-    /// the host leaves.
-    pub(super) fn receive(&mut self) -> io::Result<bool> {
-        if self.replies.waiting_bytes() > WAITING_MAX {
-            wait_precisely(self.replies.next_due().expect("something waits"), self.spin())?;
-            return Ok(true);
-        }
-        if self.units.input.ready() < COMMON_BYTES && !self.await_unit()? {
-            return Ok(true);
-        }
-        if self.units.input.ready() == 0 {
-            return Ok(false);
-        }
-        let view = self.queue.as_ref().map(|queue| {
-            if queue.is_open() {
-                queue.attached.hear();
-            }
-            queue.attached.controller.view()
-        });
-        let mut asked_bytes = 0;
-        while self.batch.len() < BATCH && asked_bytes < BATCH_BYTES {
-            let whole = self.units.next_whole().unwrap_or(COMMON_BYTES);
-            if self.units.input.ready() >= COMMON_BYTES
-                && let Err(reason) = self.units.check()
-            {
-                return Err(self.terminate(reason));
-            }
-            if self.units.input.ready() < whole.max(COMMON_BYTES) {
-                // What was answered leaves before more is waited for.
-                let waits = self.batch.is_empty() && self.replies.now().is_empty();
-                if !waits || self.units.input.ready() == 0 {
-                    return Ok(true);
-                }
-                self.units.input.wait_for(whole.max(COMMON_BYTES))?;
-                continue;
-            }
-            let taken = self.units.take().map_err(|reason| self.terminate(reason));
-            match taken? {
-                Unit::End => return Ok(false),
-                Unit::Part => {}
-                Unit::Command(submission, data) => {
-                    asked_bytes += self.command(submission, data, view.as_ref())?;
-                }
-                Unit::Complete(submission, data) => self.ask(submission, data, view.as_ref()),
-            }
-        }
-        Ok(true)
-    }
+/// The receive buffer of a connection.
+pub type Input = ReceiveBuffer<BusyPoll>;
 
-    /// Waits for a unit's beginning; false where something else is due first. At the end of the
-    /// stream nothing is there.
-    fn await_unit(&mut self) -> io::Result<bool> {
-        let since = wall();
-        let expires = self.expires();
-        if expires.is_some_and(|expires| expires <= since) {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        let spin = self.spin();
-        if let Some(until) = self.wakes(since).into_iter().chain(expires).min()
-            && !self.units.input.stream().wait_until(until, spin)?
-        {
-            return Ok(false);
-        }
-        loop {
-            match self.units.input.wait_for(COMMON_BYTES) {
-                Ok(_) => break,
-                // Nothing was begun, and a queue may rest as long as it likes.
-                Err(error) if is_time_out(&error) && self.may_rest() => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let clock = self.target.subsystem.engine.clock();
-        self.units.input.stream().note_waited(since, clock);
-        Ok(true)
-    }
+/// R2Ts are outstanding for this many bytes of a connection, or for one command.
+const R2T_BYTES_MAX: usize = 32 << 20;
 
-    fn may_rest(&self) -> bool {
-        self.queue.as_ref().is_some_and(Queue::is_open) && self.units.input.ready() == 0
-    }
+/// SGL Data Block descriptor, subtype offset: the data is in the capsule.
+const SGL_DATA_BLOCK_OFFSET: u8 = 0x01;
+/// Transport SGL Data Block descriptor: the transport moves the data.
+const SGL_TRANSPORT_DATA_BLOCK: u8 = 0x5a;
 
-    /// When the host is taken for dead; only its admin queue knows that.
-    fn expires(&self) -> Option<Instant> {
-        self.queue.as_ref().filter(|queue| queue.number == 0)?.attached.expires()
-    }
+/// Data that the host sent for a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostBytes {
+    None,
+    /// In the capsule, which is in the receive buffer: position and length.
+    InCapsule(usize, usize),
+    /// It came in `H2CData` PDUs.
+    Transferred(Vec<u8>),
+    /// Its data digest is wrong.
+    DigestError,
+}
 
-    /// When there is something to do even if the host sends nothing.
-    fn wakes(&self, now: Instant) -> Option<Instant> {
-        let looks = self.queue.as_ref().is_some_and(|queue| {
-            queue.number == 0 && queue.attached.controller.has_event_requests()
-        });
-        self.replies.next_due().into_iter().chain(looks.then_some(now + LOOK)).min()
-    }
-
-    /// Takes a command in, or asks for its data; returns with how many bytes it will be answered.
-    fn command(
-        &mut self,
-        submission: Sqe,
-        came: Data,
-        view: Option<&NamespaceView>,
-    ) -> io::Result<usize> {
-        if let Some(queue) = &mut self.queue {
-            queue.advance();
+impl HostBytes {
+    /// The bytes.
+    pub fn bytes<'a>(&'a self, input: &'a Input) -> &'a [u8] {
+        match self {
+            Self::None | Self::DigestError => &[],
+            Self::InCapsule(at, length) => input.at(*at, *length),
+            Self::Transferred(bytes) => bytes,
         }
-        if self.has_failed && !asks_for_proof(&submission) {
-            return Err(io::ErrorKind::PermissionDenied.into());
-        }
-        let id = submission.cid();
-        if self.units.is_pending(id) {
-            self.respond(id, Status::COMMAND_ID_CONFLICT.into());
-            return Ok(0);
-        }
-        if self.queue.as_ref().is_some_and(|queue| !queue.is_open()) && !proves(&submission) {
-            self.respond(id, Status::AUTHENTICATION_REQUIRED.into());
-            return Ok(0);
-        }
-        let is_admin = self.queue.as_ref().is_none_or(|queue| queue.number == 0);
-        let checked = match view {
-            Some(view) => view.check_mdts(is_admin, &submission),
-            None => self.target.subsystem.view().check_mdts(is_admin, &submission),
-        };
-        let is_proof = proves(&submission);
-        if checked.is_err() || is_proof && submission.sgl_length() > PROOF_SENT_MAX {
-            self.respond(id, Status::INVALID_FIELD.into());
-            return Ok(0);
-        }
-        match located(&submission, came) {
-            Err(status) => self.respond(id, status.into()),
-            Ok((data, Coming::Now)) => self.ask(submission, data, view),
-            Ok((_, Coming::OnDemand)) => {
-                if self.queue.is_none() || self.units.pending() >= BATCH {
-                    return Err(self.terminate(Reason::Sequence));
-                }
-                self.units.defer(submission);
-                self.units.ask_for_data(self.replies.now().bytes());
-            }
-        }
-        Ok(self.batch.back().and_then(Asked::command).map_or(0, |command| {
-            match command.operation {
-                Operation::Read => command.length as usize,
-                _ => 0,
-            }
-        }))
-    }
-
-    /// Adds a command whose data is there to those that are to be done.
-    fn ask(&mut self, submission: Sqe, data: Data, view: Option<&NamespaceView>) {
-        let id = submission.cid();
-        if data == Data::Broken {
-            self.respond(id, Status::TRANSIENT_TRANSPORT_ERROR.into());
-            return;
-        }
-        let is_io = self.queue.as_ref().is_some_and(|queue| queue.number > 0);
-        let plan = match (&self.queue, view) {
-            (Some(queue), Some(view)) if is_io && submission.opcode() != FABRICS => {
-                let room = submission.sgl_length() as usize;
-                ssdlab_nvme::io::prepare(&queue.attached.controller, view, &submission, room)
-            }
-            _ => Ok(Execution::Controller),
-        };
-        self.batch.push_back(Asked { submission, data, plan });
     }
 }
 
-fn is_time_out(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+/// A PDU that was received.
+pub enum Pdu {
+    /// A command, with the data in its capsule.
+    CapsuleCmd(Sqe, HostBytes),
+    /// The last `H2CData` of a command.
+    LastH2CData(Sqe, HostBytes),
+    /// Another `H2CData`.
+    H2CData,
+    /// The host ends the connection.
+    H2CTermReq,
+}
+
+/// A command whose data was requested.
+struct Transfer {
+    submission: Sqe,
+    bytes: Vec<u8>,
+    length: usize,
+    has_digest_error: bool,
+}
+
+/// Reads the PDUs of one connection.
+pub struct PduReader {
+    pub format: PduFormat,
+    /// By transfer tag, which is the CID.
+    transfers: BTreeMap<u16, Transfer>,
+    /// Commands that wait for earlier transfers before their data is requested.
+    deferred: VecDeque<Sqe>,
+    /// When the next data has to arrive.
+    deadline: Option<Deadline>,
+}
+
+impl PduReader {
+    /// A reader for a connection that has been initialized.
+    pub fn new(format: PduFormat) -> Self {
+        let (transfers, deferred) = Default::default();
+        Self { format, transfers, deferred, deadline: None }
+    }
+
+    /// Checks the header of the next PDU, before the rest has arrived.
+    pub fn header(&self, input: &Input) -> Result<CommonHeader, FatalError> {
+        let ch = CommonHeader::parse(input.peek());
+        ch.check(self.format.dgst).map(|()| ch)
+    }
+
+    /// Takes the next PDU, which has arrived and has this header.
+    pub fn take(&mut self, channel: &mut Channel<'_>, ch: CommonHeader) -> Result<Pdu, FatalError> {
+        let bytes = &channel.input.peek()[..ch.plen()];
+        if ch.flags & HDGST != 0 {
+            let (header, after) = bytes.split_at(ch.hlen.into());
+            let received = digest(after);
+            if crc32c::crc32c(header) != received {
+                return Err(FatalError::HeaderDigestError(received));
+            }
+        }
+        let (pdo, length) = ch.data();
+        let has_digest_error = ch.flags & DDGST != 0
+            && crc32c::crc32c(&bytes[pdo..pdo + length]) != digest(&bytes[pdo + length..]);
+        match ch.pdu_type {
+            CAPSULE_CMD => {
+                let (pdu, _) = CapsuleCmd::ref_from_prefix(bytes).expect("HLEN was checked");
+                let submission = pdu.sqe;
+                let start = channel.input.take(ch.plen());
+                let data = if has_digest_error {
+                    HostBytes::DigestError
+                } else {
+                    HostBytes::InCapsule(start + pdo, length)
+                };
+                Ok(Pdu::CapsuleCmd(submission, data))
+            }
+            H2C_DATA => self.add(channel, ch, has_digest_error),
+            H2C_TERM_REQ => Ok(Pdu::H2CTermReq),
+            _ => Err(FatalError::PduSequenceError),
+        }
+    }
+
+    /// Adds an `H2CData` to its transfer.
+    fn add(
+        &mut self,
+        channel: &mut Channel<'_>,
+        ch: CommonHeader,
+        has_digest_error: bool,
+    ) -> Result<Pdu, FatalError> {
+        let bytes = channel.input.peek();
+        let (pdu, _) = Data::read_from_prefix(bytes).expect("HLEN was checked");
+        let ((pdo, length), ttag) = (ch.data(), pdu.ttag.get());
+        let invalid = FatalError::InvalidPduHeaderField;
+        let transfer = self.transfers.get_mut(&ttag);
+        let transfer = transfer.filter(|transfer| transfer.submission.cid() == pdu.cccid.get());
+        let transfer = transfer.ok_or(invalid(offset_of!(Data, ttag)))?;
+        if pdu.datal.get() as usize != length || length == 0 {
+            return Err(invalid(offset_of!(Data, datal)));
+        }
+        let received = transfer.bytes.len();
+        if pdu.datao.get() as usize != received || length > transfer.length - received {
+            return Err(FatalError::DataTransferOutOfRange(offset_of!(Data, datao)));
+        }
+        // The timeout does not run while the server itself waits for memory.
+        self.deadline = None;
+        self.deadline = Some(channel.memory.next(length));
+        let has_memory = failpoints::check(Point::Memory).is_ok();
+        if !has_memory || transfer.bytes.try_reserve(length).is_err() {
+            return Err(FatalError::DataTransferLimitExceeded);
+        }
+        transfer.bytes.extend(&bytes[pdo..pdo + length]);
+        transfer.has_digest_error |= has_digest_error;
+        let is_complete = transfer.bytes.len() == transfer.length;
+        if is_complete != (ch.flags & LAST_PDU != 0) {
+            return Err(invalid(offset_of!(CommonHeader, flags)));
+        }
+        channel.input.take(ch.plen());
+        if !is_complete {
+            return Ok(Pdu::H2CData);
+        }
+        let transfer = self.transfers.remove(&ttag).expect("the transfer was found");
+        if self.transfers.is_empty() {
+            self.deadline = None;
+        }
+        let data = if transfer.has_digest_error {
+            HostBytes::DigestError
+        } else {
+            HostBytes::Transferred(transfer.bytes)
+        };
+        Ok(Pdu::LastH2CData(transfer.submission, data))
+    }
+
+    /// Whether the command with this CID waits for its data.
+    pub fn is_pending(&self, cid: u16) -> bool {
+        let is_deferred = self.deferred.iter().any(|submission| submission.cid() == cid);
+        is_deferred || self.transfers.contains_key(&cid)
+    }
+
+    /// How many commands wait for their data.
+    pub fn pending(&self) -> usize {
+        self.transfers.len() + self.deferred.len()
+    }
+
+    /// Requests the data of a command, now or later.
+    pub fn defer(&mut self, submission: Sqe) {
+        self.deferred.push_back(submission);
+    }
+
+    /// Sends R2Ts for commands that wait, within `R2T_BYTES_MAX`.
+    pub fn request_data(&mut self, channel: &mut Channel<'_>) {
+        while let Some(submission) = self.deferred.front() {
+            let length = submission.sgl_length() as usize;
+            let outstanding: usize = self.transfers.values().map(|transfer| transfer.length).sum();
+            if outstanding > 0 && outstanding + length > R2T_BYTES_MAX {
+                return;
+            }
+            let submission = self.deferred.pop_front().expect("a command waits");
+            let (cid, out) = (submission.cid(), channel.replies.now().bytes());
+            self.format.r2t(out, cid, submission.sgl_length());
+            let (bytes, has_digest_error) = (Vec::new(), false);
+            self.transfers.insert(cid, Transfer { submission, bytes, length, has_digest_error });
+            self.deadline.get_or_insert_with(|| channel.memory.deadline());
+        }
+    }
+
+    /// Bytes that have been received for transfers in progress.
+    pub fn held_bytes(&self) -> usize {
+        self.transfers.values().map(|transfer| transfer.bytes.len()).sum()
+    }
+}
+
+/// The digest at the start of `bytes`.
+fn digest(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(*bytes.first_chunk::<DIGEST_BYTES>().expect("PLEN was checked"))
+}
+
+/// Finds a command's data, by its SGL descriptor and what its capsule carries; `None` if it has to
+/// be requested.
+///
+/// # Errors
+/// The descriptor has another type, or points beyond the capsule.
+pub fn locate(submission: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
+    let HostBytes::InCapsule(start, capsule_bytes) = in_capsule else {
+        return Ok(Some(in_capsule));
+    };
+    let length = submission.sgl_length() as usize;
+    match (submission.sgl_identifier(), submission.direction()) {
+        (SGL_DATA_BLOCK_OFFSET, Direction::HostToController) if length > 0 => {
+            let offset = submission.sgl_address();
+            let end = offset.checked_add(length as u64);
+            if end.is_none_or(|end| end > capsule_bytes as u64) {
+                return Err(Status::SGL_OFFSET_INVALID);
+            }
+            Ok(Some(HostBytes::InCapsule(start + offset as usize, length)))
+        }
+        (SGL_TRANSPORT_DATA_BLOCK, Direction::HostToController) if length > 0 => Ok(None),
+        (SGL_TRANSPORT_DATA_BLOCK, _) => Ok(Some(HostBytes::None)),
+        (_, Direction::HostToController | Direction::ControllerToHost) if length > 0 => {
+            Err(Status::SGL_DESCRIPTOR_TYPE_INVALID)
+        }
+        _ => Ok(Some(HostBytes::None)),
+    }
 }

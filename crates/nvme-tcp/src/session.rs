@@ -1,229 +1,323 @@
-//! `Session`: one connection of a host: a queue of a controller, from its first unit to its end.
+//! `serve`: one connection of a host, which is one queue, from `ICReq` to its end.
 
-use std::collections::VecDeque;
 use std::io;
-use std::time::Duration;
+use std::mem::offset_of;
+use std::time::{Duration, Instant};
 
-use super::connect::Queue;
-use super::frame::Frame;
-use super::input::{Data, Units};
-use super::pdu::{COMMON_BYTES, CONNECTION_BYTES, CONNECTION_RESPONSE, DATA_MAX, Reason};
-use super::reply::Manner;
+use super::fabrics::{Queue, is_authentication, is_authentication_receive};
+use super::pdu::{CommonHeader, DDGST, FatalError, HDGST, IC_REQ, ICReq};
+use super::receive::{HostBytes, Input, Pdu, PduReader, locate};
+use super::respond::{PduFormat, Responder};
 use super::target::Target;
-use ssdlab_engine::Epoch;
-use ssdlab_engine::wait::wait_precisely;
-use ssdlab_engine::{Command, Engine};
+use ssdlab_engine::{Command, CommandResult, Epoch, Operation, Payload, SendBuffer};
 use ssdlab_nvme::io::Execution;
 use ssdlab_nvme::opcode::FABRICS;
-use ssdlab_nvme::{Completion, Sqe, Status};
-use ssdlab_wire::Connection;
-use ssdlab_wire::Deadline;
-use ssdlab_wire::{BusyPoll, ReceiveBuffer, Replies};
+use ssdlab_nvme::{Completion, NamespaceView, Sqe, Status};
+use ssdlab_wire::{
+    Action, BusyPoll, Channel, Connection, Deadline, Parsed, Protocol, ReceiveBuffer,
+};
+use zerocopy::FromBytes;
 
-/// So long the rest of a unit may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for the rest of a PDU.
+const PDU_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a controller looks for events to report.
+const EVENT_PERIOD: Duration = Duration::from_secs(1);
+/// Commands of a connection that may wait for their data.
+const PENDING_MAX: usize = 256;
+/// The longest message of Authentication Send: `AUTH_Negotiate` with 255 protocol descriptors.
+const AUTHENTICATION_BYTES_MAX: u32 = 8 + 255 * 64;
 
-/// Of a connection's result: its host has to prove that it may have it.
-const PROOF_REQUIRED: u32 = 1 << 17;
-
-/// A connection.
-pub struct Session<'a> {
-    pub(super) units: Units,
-    pub(super) output: Connection,
-    pub(super) target: &'a Target,
-    /// The epoch that the connection belongs to.
-    pub(super) epoch: Epoch,
-    /// Until the connection is a queue whose host has proved what it has to.
-    pub(super) handshake: Option<Deadline>,
-    pub(super) queue: Option<Queue>,
-    /// Commands whose data is there, and that were not done yet.
-    pub(super) batch: VecDeque<Asked>,
-    pub(super) replies: Replies,
-    pub(super) leaving: bool,
-    /// The host failed to prove that it may have its queue.
-    pub(super) has_failed: bool,
+/// A connection that has been initialized.
+pub(super) struct Session<'a> {
+    pub target: &'a Target,
+    /// The timeout until Connect has succeeded and the host has authenticated, if it has to.
+    pub handshake: Option<Deadline>,
+    /// `None` until Connect has succeeded.
+    pub queue: Option<Queue>,
+    reader: PduReader,
+    /// The state of the controller when the PDUs arrived that are being parsed.
+    view: Option<NamespaceView>,
+    pub failed_authentication: bool,
 }
 
-/// A command with the place of its data and how it is done.
-pub(super) struct Asked {
-    pub submission: Sqe,
-    pub data: Data,
-    pub plan: Result<Execution, Status>,
+/// A command whose data has arrived.
+pub(super) struct Request {
+    pub command: Sqe,
+    pub data: HostBytes,
+    execution: Result<Execution, Status>,
 }
 
-impl Asked {
-    /// What the drive does of it, together with what else it does.
-    pub fn command(&self) -> Option<Command> {
-        match self.plan {
-            Ok(Execution::Drive(command)) => Some(command),
-            _ => None,
-        }
+/// Serves a host's connection until the host leaves.
+///
+/// # Errors
+/// The stream's, a host that breaks the protocol, an expired keep-alive timer, and a power cut.
+pub fn serve(
+    connection: Connection,
+    target: &Target,
+    epoch: Epoch,
+    handshake: Deadline,
+) -> io::Result<()> {
+    connection.limit_reads(PDU_TIMEOUT)?;
+    let input = ReceiveBuffer::new(BusyPoll::new(connection.clone()));
+    let (engine, resources) = (&target.subsystem.engine, &target.resources);
+    let mut channel = Channel::new(input, connection, engine, epoch, resources);
+    if !channel.input.wait_for(size_of::<ICReq>())? {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
-
-    pub fn is_alone(&self) -> bool {
-        self.plan == Ok(Execution::Controller)
+    let format = take_ic_req(&mut channel.input).map_err(|error| terminate(&mut channel, error))?;
+    format.ic_resp(channel.replies.now().bytes());
+    channel.send()?;
+    let (handshake, queue, view) = (Some(handshake), None, None);
+    let (reader, failed_authentication) = (PduReader::new(format), false);
+    let mut session = Session { target, handshake, queue, reader, view, failed_authentication };
+    let served = ssdlab_wire::serve(&mut session, &mut channel);
+    if let Some(queue) = session.queue.take_if(|queue| queue.qid == 0) {
+        target.remove(queue.association.controller.cntlid);
     }
-
-    pub fn room(&self) -> usize {
-        self.submission.sgl_length() as usize
-    }
+    served
 }
 
-impl<'a> Session<'a> {
-    /// Goes on with a connection.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn new(
-        link: Connection,
-        target: &'a Target,
-        epoch: Epoch,
-        handshake: Deadline,
-    ) -> io::Result<Self> {
-        link.limit_reads(PATIENCE)?;
-        let (handshake, memory) = (Some(handshake), target.resources.memory.payload(&link));
-        let (output, units) =
-            (link.clone(), Units::new(ReceiveBuffer::new(BusyPoll::new(link)), memory));
-        let (batch, replies) = (VecDeque::new(), Replies::default());
-        let (queue, leaving, has_failed) = (None, false, false);
-        Ok(Self {
-            units,
-            output,
-            target,
-            epoch,
-            handshake,
-            queue,
-            batch,
-            replies,
-            leaving,
-            has_failed,
-        })
+/// Takes the `ICReq`, which has arrived.
+fn take_ic_req(input: &mut Input) -> Result<PduFormat, FatalError> {
+    let (pdu, _) = ICReq::read_from_prefix(input.peek()).expect("an ICReq has arrived");
+    let invalid = |field| Err(FatalError::InvalidPduHeaderField(field));
+    if pdu.ch.pdu_type != IC_REQ {
+        return Err(FatalError::PduSequenceError);
     }
-
-    /// Serves it until the host leaves.
-    ///
-    /// # Errors
-    /// The stream's, a host that breaks the protocol, and one that was not heard of for too long.
-    pub fn run(&mut self) -> io::Result<()> {
-        let served = self.serve();
-        if let Some(queue) = self.queue.take_if(|queue| queue.number == 0) {
-            self.target.remove(queue.attached.controller.cntlid);
-        }
-        served
+    if usize::from(pdu.ch.hlen) != size_of::<ICReq>() {
+        return invalid(offset_of!(CommonHeader, hlen));
     }
+    if pdu.ch.plen() != size_of::<ICReq>() {
+        return invalid(offset_of!(CommonHeader, plen));
+    }
+    if pdu.pfv != 0 {
+        return Err(FatalError::UnsupportedParameter(offset_of!(ICReq, pfv)));
+    }
+    if pdu.hpda > 31 {
+        return invalid(offset_of!(ICReq, hpda));
+    }
+    input.take(size_of::<ICReq>());
+    let data_alignment = 4 * (usize::from(pdu.hpda) + 1);
+    Ok(PduFormat { dgst: pdu.dgst & (HDGST | DDGST), data_alignment })
+}
 
-    fn serve(&mut self) -> io::Result<()> {
-        self.greet()?;
-        loop {
-            if self.batch.is_empty() && !self.leaving {
-                self.units.input.release();
-                self.units.give_back();
-                self.leaving = !self.receive()?;
+/// Sends a `C2HTermReq`; returns why as an error.
+fn terminate(channel: &mut Channel<'_>, error: FatalError) -> io::Error {
+    let received = channel.input.peek();
+    let received = &received[..received.len().min(size_of::<CommonHeader>())];
+    PduFormat::c2h_term_req(channel.replies.now().bytes(), error, received);
+    // The host may have left already.
+    let _ = channel.send();
+    io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}"))
+}
+
+impl Protocol for Session<'_> {
+    type Request = Request;
+    const HEADER_BYTES: usize = size_of::<CommonHeader>();
+
+    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Request>> {
+        let header = self.reader.header(&channel.input);
+        let header = header.map_err(|error| terminate(channel, error))?;
+        if channel.input.ready() < header.plen() {
+            if !may_wait {
+                return Ok(Parsed::Incomplete);
             }
-            self.perform()?;
-            self.units.ask_for_data(self.replies.now().bytes());
-            self.tell_events();
-            self.send()?;
-            if !self.batch.is_empty() {
-                self.wait_for_room()?;
-            } else if self.leaving {
-                let Some(due) = self.replies.next_due() else { return Ok(()) };
-                wait_precisely(due, self.spin())?;
-            }
+            channel.input.wait_for(header.plen())?;
+        }
+        let pdu = self.reader.take(channel, header).map_err(|error| terminate(channel, error))?;
+        match pdu {
+            Pdu::CapsuleCmd(command, data) => self.capsule(channel, command, data),
+            Pdu::LastH2CData(command, data) => Ok(self.request(channel, command, data)),
+            Pdu::H2CData => Ok(Parsed::Consumed),
+            Pdu::H2CTermReq => Ok(Parsed::End),
         }
     }
 
-    fn greet(&mut self) -> io::Result<()> {
-        let frame = match self.units.greeting()? {
-            Ok(frame) => frame,
-            Err(reason) => return Err(self.terminate(reason)),
+    fn action(&self, request: &Request) -> Action {
+        match request.execution {
+            Ok(Execution::Drive(command)) => Action::Command(command),
+            Ok(Execution::Controller) => Action::Alone,
+            Err(_) => Action::Reply,
+        }
+    }
+
+    fn payload<'p>(
+        &'p self,
+        input: &'p Input,
+        request: &'p Request,
+        command: &Command,
+    ) -> Payload<'p> {
+        Payload::Slice(&request.data.bytes(input)[..command.length as usize])
+    }
+
+    fn write_data(
+        &self,
+        out: &mut SendBuffer,
+        request: &Request,
+        command: &Command,
+        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
+    ) {
+        let status = self.responder().read(out, request.command.cid(), command.length, read);
+        self.log_error(request, status);
+    }
+
+    fn write_result(
+        &self,
+        out: &mut SendBuffer,
+        request: &Request,
+        command: &Command,
+        result: CommandResult,
+    ) {
+        let status = match result {
+            Ok(()) => Status::SUCCESS,
+            Err(errno) => Status::from_errno(errno, command.operation),
         };
-        self.units.frame = frame;
-        let mut answer = [0; CONNECTION_BYTES];
-        answer[0] = CONNECTION_RESPONSE;
-        answer[2] = CONNECTION_BYTES as u8;
-        answer[4] = CONNECTION_BYTES as u8;
-        answer[11] = frame.digests;
-        answer[12..16].copy_from_slice(&(DATA_MAX as u32).to_le_bytes());
-        self.replies.now().bytes().extend(answer);
-        self.send()
+        self.log_error(request, status);
+        self.responder().response(out, request.command.cid(), status.into());
     }
 
-    /// The first command of a connection makes it a queue.
-    pub(super) fn connect(&mut self, asked: &Asked) {
-        let (submission, id) = (&asked.submission, asked.submission.cid());
-        if submission.opcode() != FABRICS {
-            self.respond(id, Status::COMMAND_SEQUENCE_ERROR.into());
-            return;
+    fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
+        let status = request.execution.expect_err("only refused commands need nothing but a reply");
+        self.log_error(request, status);
+        self.respond(channel, request.command.cid(), status.into());
+    }
+
+    fn perform_alone(&mut self, channel: &mut Channel<'_>, request: Request) -> io::Result<()> {
+        self.perform(channel, &request)
+    }
+
+    fn wake_at(&self, now: Instant) -> io::Result<Option<Instant>> {
+        let Some(queue) = self.admin_queue() else { return Ok(None) };
+        let expires = queue.association.expires();
+        if expires.is_some_and(|expires| expires <= now) {
+            return Err(io::ErrorKind::TimedOut.into());
         }
-        let sent = self.units.bytes(&asked.data);
-        match self.target.connect(submission, sent, &self.output, self.epoch) {
-            Ok(mut queue) => {
-                queue.advance();
-                let number = queue.attached.controller.cntlid;
-                let proof = if queue.is_open() { 0 } else { PROOF_REQUIRED };
-                if queue.is_open() {
-                    self.handshake = None;
-                }
-                self.queue = Some(queue);
-                self.respond(id, Completion::with_dw0(u32::from(number) | proof));
+        let has_event_request = queue.association.controller.has_event_requests();
+        let look = has_event_request.then_some(now + EVENT_PERIOD);
+        Ok(look.into_iter().chain(expires).min())
+    }
+
+    fn may_idle(&self) -> bool {
+        self.queue.as_ref().is_some_and(Queue::is_authenticated)
+    }
+
+    fn begin_batch(&mut self) {
+        self.view = self.queue.as_ref().map(|queue| {
+            if queue.is_authenticated() {
+                queue.association.note_traffic();
             }
-            Err(completion) => self.respond(id, completion),
+            queue.association.controller.view()
+        });
+    }
+
+    fn before_send(&mut self, channel: &mut Channel<'_>) {
+        self.reader.request_data(channel);
+        let Some(queue) = self.admin_queue() else { return };
+        while let Some((cid, completion)) = queue.association.controller.next_event() {
+            self.respond(channel, cid, completion);
         }
     }
 
-    fn tell_events(&mut self) {
-        while let Some((id, completion)) = self
-            .queue
-            .as_ref()
-            .filter(|queue| queue.number == 0)
-            .and_then(|queue| queue.attached.controller.next_event())
+    fn held_bytes(&self) -> usize {
+        self.reader.held_bytes()
+    }
+}
+
+impl Session<'_> {
+    /// Checks a command, and requests its data if its capsule does not carry it.
+    fn capsule(
+        &mut self,
+        channel: &mut Channel<'_>,
+        command: Sqe,
+        in_capsule: HostBytes,
+    ) -> io::Result<Parsed<Request>> {
+        if let Some(queue) = &mut self.queue {
+            queue.advance();
+        }
+        if self.failed_authentication && !is_authentication_receive(&command) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        match self.check(&command).and_then(|()| locate(&command, in_capsule)) {
+            Err(status) => {
+                self.respond(channel, command.cid(), status.into());
+                Ok(Parsed::Consumed)
+            }
+            Ok(Some(data)) => Ok(self.request(channel, command, data)),
+            Ok(None) if self.queue.is_none() || self.reader.pending() >= PENDING_MAX => {
+                Err(terminate(channel, FatalError::PduSequenceError))
+            }
+            Ok(None) => {
+                self.reader.defer(command);
+                self.reader.request_data(channel);
+                Ok(Parsed::Consumed)
+            }
+        }
+    }
+
+    /// Checks what has to hold before data is received for a command.
+    fn check(&self, command: &Sqe) -> Result<(), Status> {
+        if self.reader.is_pending(command.cid()) {
+            return Err(Status::COMMAND_ID_CONFLICT);
+        }
+        let is_authentication = is_authentication(command);
+        if !is_authentication && self.queue.as_ref().is_some_and(|queue| !queue.is_authenticated())
         {
-            self.respond(id, completion);
+            return Err(Status::AUTHENTICATION_REQUIRED);
+        }
+        let is_admin = self.queue.as_ref().is_none_or(|queue| queue.qid == 0);
+        let transfer = match &self.view {
+            Some(view) => view.check_mdts(is_admin, command),
+            None => self.target.subsystem.view().check_mdts(is_admin, command),
+        };
+        let is_too_long = is_authentication && command.sgl_length() > AUTHENTICATION_BYTES_MAX;
+        if transfer.is_err() || is_too_long { Err(Status::INVALID_FIELD) } else { Ok(()) }
+    }
+
+    /// Plans a command whose data has arrived.
+    fn request(&self, channel: &mut Channel<'_>, command: Sqe, data: HostBytes) -> Parsed<Request> {
+        if data == HostBytes::DigestError {
+            self.respond(channel, command.cid(), Status::TRANSIENT_TRANSPORT_ERROR.into());
+            return Parsed::Consumed;
+        }
+        let execution = match (&self.queue, &self.view) {
+            (Some(queue), Some(view)) if queue.qid > 0 && command.opcode() != FABRICS => {
+                let length = command.sgl_length() as usize;
+                ssdlab_nvme::io::prepare(&queue.association.controller, view, &command, length)
+            }
+            _ => Ok(Execution::Controller),
+        };
+        let reply_bytes = match execution {
+            Ok(Execution::Drive(Command { operation: Operation::Read, length, .. })) => {
+                length as usize
+            }
+            _ => 0,
+        };
+        Parsed::Request(Request { command, data, execution }, reply_bytes)
+    }
+
+    fn admin_queue(&self) -> Option<&Queue> {
+        self.queue.as_ref().filter(|queue| queue.qid == 0)
+    }
+
+    /// Sends a response as soon as possible.
+    pub fn respond(&self, channel: &mut Channel<'_>, cid: u16, completion: Completion) {
+        self.responder().response(channel.replies.now(), cid, completion);
+    }
+
+    /// Adds a failed command to the Error Information log.
+    fn log_error(&self, request: &Request, status: Status) {
+        if !status.is_success() {
+            let qid = self.queue.as_ref().map_or(0, |queue| queue.qid);
+            self.target.subsystem.record_error(qid, &request.command, status);
         }
     }
 
-    pub(super) fn respond(&mut self, id: u16, completion: Completion) {
-        let manner = self.manner();
-        manner.response(self.replies.now(), id, completion);
-    }
-
-    pub(super) fn manner(&self) -> Manner {
-        let frame: Frame = self.units.frame;
-        match &self.queue {
-            Some(queue) => Manner { frame, head: queue.head(), data_ends: !queue.has_flow_control },
-            None => Manner { frame, head: 0, data_ends: false },
-        }
-    }
-
-    /// Tells the host why its connection ends; returns that as an error.
-    pub(super) fn terminate(&mut self, reason: Reason) -> io::Error {
-        let header = self.units.input.peek();
-        let header = header[..header.len().min(COMMON_BYTES)].to_vec();
-        Frame::termination(self.replies.now().bytes(), reason, &header);
-        // Who went away needs no reason.
-        let _ = self.send();
-        io::Error::new(io::ErrorKind::InvalidData, format!("{reason:?}"))
-    }
-
-    pub(super) fn engine(&self) -> &'a Engine {
-        &self.target.subsystem.engine
-    }
-
-    pub(super) fn spin(&self) -> Duration {
-        self.engine().clock().spin()
-    }
-
-    fn send(&mut self) -> io::Result<()> {
-        self.replies.send(&mut self.output, self.target.subsystem.engine.clock())
-    }
-
-    /// Waits until the drive's queue has room, or until a reply is due.
-    fn wait_for_room(&mut self) -> io::Result<()> {
-        let times = [self.engine().next_free(), self.replies.next_due()];
-        if let Some(time) = times.into_iter().flatten().min() {
-            wait_precisely(time, self.spin())?;
-        }
-        Ok(())
+    /// How replies are written now.
+    pub fn responder(&self) -> Responder {
+        let (sqhd, may_omit_response) = match &self.queue {
+            Some(queue) => (queue.sqhd(), !queue.has_flow_control),
+            None => (0, false),
+        };
+        Responder { format: self.reader.format, sqhd, may_omit_response }
     }
 }

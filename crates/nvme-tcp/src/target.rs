@@ -1,123 +1,123 @@
-//! `Target`: the controllers of all hosts, by number, each with the connections of its queues.
+//! `Target`: the controllers of all hosts, each with the connections of its queues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use super::secret::Secret;
-use ssdlab_engine::pacing::wall;
+use super::key::DhchapKey;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_nvme::{Controller, Subsystem};
-use ssdlab_wire::Connection;
-use ssdlab_wire::Resources;
-use ssdlab_wire::{Connections, Registration};
+use ssdlab_wire::{Connection, Connections, Registration, Resources};
 
-/// The drive's controllers.
+/// The subsystem, as hosts reach it over TCP.
 pub struct Target {
     /// The drive and its namespace.
     pub subsystem: Arc<Subsystem>,
-    /// What hosts have to know; none where everybody may come.
-    pub secret: Option<Secret>,
+    /// The key that hosts authenticate with; without one any host may connect.
+    pub key: Option<DhchapKey>,
     /// Limits on clients.
     pub resources: Arc<Resources>,
-    controllers: Mutex<BTreeMap<u16, Arc<Attached>>>,
+    associations: Mutex<BTreeMap<u16, Arc<Association>>>,
 }
 
-/// A controller with its I/O queues.
-pub struct Attached {
+/// A controller with its queues.
+pub struct Association {
     pub controller: Controller,
-    links: Arc<Connections>,
-    queues: Mutex<Queues>,
-    heard: Mutex<Instant>,
+    /// Those of the I/O queues.
+    connections: Arc<Connections>,
+    io_queues: Mutex<IoQueues>,
+    last_traffic: Mutex<Instant>,
 }
 
-/// The I/O queues of a controller.
 #[derive(Default)]
-struct Queues {
-    taken: BTreeSet<u16>,
-    /// The controller was given up: no queue can be had any more.
-    is_over: bool,
+struct IoQueues {
+    qids: BTreeSet<u16>,
+    /// The controller is being removed: no further queue can be created.
+    is_closed: bool,
 }
 
-/// A queue's place at its controller, which is free again when this is dropped.
-pub struct Place {
-    attached: Arc<Attached>,
-    queue: u16,
-    _noted: Registration,
+/// An I/O queue of a controller; its QID is free again when this is dropped.
+pub struct QueueRegistration {
+    association: Arc<Association>,
+    qid: u16,
+    _connection: Registration,
 }
 
 impl Target {
-    /// A drive to which nobody is connected.
-    pub fn new(subsystem: Subsystem, secret: Option<Secret>, resources: Arc<Resources>) -> Self {
-        let controllers = Mutex::default();
-        Self { subsystem: subsystem.into(), secret, resources, controllers }
+    /// A target without controllers.
+    pub fn new(subsystem: Subsystem, key: Option<DhchapKey>, resources: Arc<Resources>) -> Self {
+        Self { subsystem: subsystem.into(), key, resources, associations: Mutex::default() }
     }
 
-    /// Notes a new controller.
-    pub fn add(&self, controller: Controller) -> Arc<Attached> {
-        let attached = Arc::new(Attached {
+    /// Adds a controller.
+    pub fn add(&self, controller: Controller) -> Arc<Association> {
+        let association = Arc::new(Association {
             controller,
-            links: Arc::default(),
-            queues: Mutex::default(),
-            heard: Mutex::new(wall()),
+            connections: Arc::default(),
+            io_queues: Mutex::default(),
+            last_traffic: Mutex::new(wall_clock_now()),
         });
-        lock(&self.controllers).insert(attached.controller.cntlid, Arc::clone(&attached));
-        attached
+        lock(&self.associations).insert(association.controller.cntlid, Arc::clone(&association));
+        association
     }
 
-    /// The controller of a number.
-    pub fn get(&self, number: u16) -> Option<Arc<Attached>> {
-        lock(&self.controllers).get(&number).cloned()
+    /// The association of a controller.
+    pub fn get(&self, cntlid: u16) -> Option<Arc<Association>> {
+        lock(&self.associations).get(&cntlid).cloned()
     }
 
-    /// Gives a controller up: its I/O queues are gone.
-    pub fn remove(&self, number: u16) {
-        let removed = lock(&self.controllers).remove(&number);
-        if let Some(attached) = removed {
-            lock(&attached.queues).is_over = true;
-            attached.break_off();
+    /// Removes a controller and breaks the connections of its I/O queues.
+    pub fn remove(&self, cntlid: u16) {
+        let removed = lock(&self.associations).remove(&cntlid);
+        if let Some(association) = removed {
+            lock(&association.io_queues).is_closed = true;
+            association.break_io_queues();
         }
     }
 }
 
-impl Attached {
-    /// Whether an I/O queue is connected.
-    pub fn has_queue(&self, queue: u16) -> bool {
-        lock(&self.queues).taken.contains(&queue)
+impl Association {
+    /// Whether an I/O queue exists.
+    pub fn has_io_queue(&self, qid: u16) -> bool {
+        lock(&self.io_queues).qids.contains(&qid)
     }
 
-    /// Gives an I/O queue its place; `None` where it is taken or the controller was given up.
-    pub fn place(self: &Arc<Self>, queue: u16, link: &Connection) -> Option<Place> {
-        let mut queues = lock(&self.queues);
-        let is_free = !queues.is_over && queues.taken.insert(queue);
-        is_free.then(|| {
-            let attached = Arc::clone(self);
-            Place { attached, queue, _noted: self.links.add(link) }
+    /// Registers an I/O queue; `None` if the QID is taken or the controller is being removed.
+    pub fn register(
+        self: &Arc<Self>,
+        qid: u16,
+        connection: &Connection,
+    ) -> Option<QueueRegistration> {
+        let mut io_queues = lock(&self.io_queues);
+        (!io_queues.is_closed && io_queues.qids.insert(qid)).then(|| {
+            let association = Arc::clone(self);
+            QueueRegistration { association, qid, _connection: self.connections.add(connection) }
         })
     }
 
-    /// Breaks the connections of its I/O queues off.
-    pub fn break_off(&self) {
-        self.links.break_off();
+    /// Breaks the connections of the I/O queues.
+    pub fn break_io_queues(&self) {
+        self.connections.break_off();
     }
 
-    /// The host has been heard.
-    pub fn hear(&self) {
-        *lock(&self.heard) = wall();
+    /// Restarts the keep-alive timer.
+    pub fn note_traffic(&self) {
+        *lock(&self.last_traffic) = wall_clock_now();
     }
 
-    /// By when the host must be heard again.
+    /// When the keep-alive timer expires.
     pub fn expires(&self) -> Option<Instant> {
-        let heard = *lock(&self.heard);
-        self.controller.keep_alive_deadline(heard)
+        let last_traffic = *lock(&self.last_traffic);
+        self.controller.keep_alive_deadline(last_traffic)
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueRegistration {
     fn drop(&mut self) {
-        lock(&self.attached.queues).taken.remove(&self.queue);
+        lock(&self.association.io_queues).qids.remove(&self.qid);
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().expect("no panic while locked")
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no panic while locked")
 }

@@ -174,7 +174,7 @@ impl Controller {
 
     /// Takes in what has happened to the drive.
     pub(crate) fn update_events(&self, state: &mut State) {
-        let status = self.subsystem.engine.life();
+        let status = self.subsystem.engine.status();
         let warnings = health::critical_warning(&status, &state.features);
         state.events.update(warnings, self.subsystem.namespace_changes());
     }
@@ -207,7 +207,7 @@ impl Controller {
 
     /// Whether the drive still has the epoch of this controller: no power loss since.
     pub(crate) fn has_power(&self) -> bool {
-        self.subsystem.engine.epoch() == Some(self.parameters.epoch)
+        self.subsystem.engine.power().epoch() == Some(self.parameters.epoch)
     }
 
     /// Access to the drive in the epoch of this controller.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, Engine, Epoch, Operation, SendBuffer};
 
@@ -48,7 +48,7 @@ impl<'a> DriveIo<'a> {
             let accepted = accepted.ok_or(CommandError::PowerLost)?;
             for (command, accepted) in commands[done..].iter().zip(&accepted) {
                 let status =
-                    accepted.ended.map_err(|errno| Status::from_errno(errno, command.operation));
+                    accepted.result.map_err(|errno| Status::from_errno(errno, command.operation));
                 result = result.and(status);
                 self.due = self.due.max(accepted.due);
             }
@@ -77,7 +77,7 @@ impl<'a> DriveIo<'a> {
                 continue;
             };
             self.due = self.due.max(accepted.due);
-            let result = accepted.ended.and(result);
+            let result = accepted.result.and(result);
             result.map_err(|errno| Status::from_errno(errno, Operation::Read))?;
             let mut bytes = Vec::with_capacity(command.length as usize);
             buffer.send(&mut bytes).expect("a Vec accepts all bytes");
@@ -92,7 +92,7 @@ impl<'a> DriveIo<'a> {
     }
 
     fn wait_for_room(&self) {
-        let next = self.engine.next_free().unwrap_or(wall() + RETRY);
+        let next = self.engine.next_free().unwrap_or(wall_clock_now() + RETRY);
         // If the system cannot wait, the command is tried again at once.
         let _ = wait_precisely(next, self.engine.clock().spin());
     }

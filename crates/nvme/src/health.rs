@@ -40,6 +40,6 @@ pub fn percentage_used(status: &DriveStatus) -> u8 {
 
 /// Successful commands of a kind, and their bytes.
 pub fn succeeded(status: &DriveStatus, kind: OperationKind) -> (u64, u64) {
-    let found = status.by_kind.iter().find(|each| each.which == kind);
+    let found = status.by_kind.iter().find(|each| each.kind == kind);
     found.map_or((0, 0), |each| (each.commands - each.failed, each.bytes))
 }

@@ -24,6 +24,7 @@ mod features;
 mod health;
 mod identity;
 pub mod io;
+mod layout;
 mod namespace;
 pub mod opcode;
 mod spec;

@@ -1,35 +1,32 @@
 //! Submission queue entries and completion queue entries.
 
 use zerocopy::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use super::layout;
 use super::opcode::{FABRICS, admin, io};
 use super::status::Status;
 
-/// A submission queue entry (SQE).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
-)]
-#[repr(C)]
-pub struct Sqe {
-    opcode: u8,
-    /// FUSE (bits 1:0) and PSDT (bits 7:6).
-    flags: u8,
-    cid: U16,
-    /// In Fabrics commands, FCTYPE and reserved bytes.
-    nsid: U32,
-    cdw2: U32,
-    cdw3: U32,
-    mptr: U64,
-    /// The SGL data block descriptor.
-    sgl_address: U64,
-    sgl_length: U32,
-    sgl_reserved: [u8; 3],
-    sgl_identifier: u8,
-    cdw10: [U32; 6],
+layout! {
+    /// A submission queue entry (SQE).
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct Sqe[64] {
+        opcode: u8,
+        /// FUSE (bits 1:0) and PSDT (bits 7:6).
+        flags: u8,
+        cid: U16,
+        /// In Fabrics commands, FCTYPE and reserved bytes.
+        nsid: U32,
+        cdw2: U32,
+        cdw3: U32,
+        mptr: U64,
+        /// The SGL data block descriptor.
+        sgl_address: U64,
+        sgl_length: U32,
+        sgl_reserved: [u8; 3],
+        sgl_identifier: u8,
+        cdw10_to_15: [U32; 6],
+    }
 }
-
-const _: () = assert!(size_of::<Sqe>() == 64);
 
 /// Direction of a command's data transfer: bits 1:0 of its opcode, or of FCTYPE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,20 +141,17 @@ pub struct Completion {
     pub status: Status,
 }
 
-/// A completion queue entry (CQE) as Fabrics sends it: without SQID.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
-)]
-#[repr(C)]
-pub struct Cqe {
-    dw0: U64,
-    sqhd: U16,
-    reserved: U16,
-    cid: U16,
-    status: U16,
+layout! {
+    /// A completion queue entry (CQE) as Fabrics sends it: without SQID.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct Cqe[16] {
+        dw0: U64,
+        sqhd: U16,
+        reserved: U16,
+        cid: U16,
+        status: U16,
+    }
 }
-
-const _: () = assert!(size_of::<Cqe>() == 16);
 
 impl Completion {
     /// Success without a result.

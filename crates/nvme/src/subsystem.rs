@@ -61,8 +61,9 @@ struct State {
 impl Subsystem {
     /// The subsystem of a drive.
     pub fn new(engine: Arc<Engine>, identity: Identity) -> Self {
-        let (geometry, is_volatile) = (engine.geometry(), engine.is_volatile());
-        let bytes = engine.shape().capacity;
+        let (geometry, is_volatile) =
+            engine.inspect(|state| (state.drive().geometry(), state.drive().volatile_units() > 0));
+        let bytes = engine.parameters().capacity;
         // Factory state: one namespace of the whole capacity.
         let namespace =
             Namespace { lba_format: 0, bytes, handles: geometry.streams, is_attached: true };
@@ -131,7 +132,7 @@ impl Subsystem {
     /// Capacity that is not allocated to the namespace, in bytes.
     pub(crate) fn unallocated_bytes(&self) -> u64 {
         let allocated = self.allocated_namespace().map_or(0, |namespace| namespace.bytes);
-        self.engine.shape().capacity - allocated
+        self.engine.parameters().capacity - allocated
     }
 
     /// Count of changes of the active namespace.
@@ -151,7 +152,7 @@ impl Subsystem {
 
     /// Maximum Data Transfer Size (MDTS), as a power of two of 4 KiB pages.
     pub(crate) fn mdts(&self) -> u8 {
-        let bytes = self.engine.shape().max_transfer.clamp(8192, TRANSFER_MAX.into());
+        let bytes = self.engine.parameters().max_transfer.clamp(8192, TRANSFER_MAX.into());
         (bytes / 4096).ilog2() as u8
     }
 
@@ -195,7 +196,7 @@ impl Subsystem {
 
     /// Records an FDP event now.
     pub(crate) fn record_fdp_event(&self, event_type: u8, pid: u16, ruhid: u16) {
-        let timestamp = (self.engine.life().running.as_secs_f64() * 1e3) as u64;
+        let timestamp = (self.engine.status().uptime.as_secs_f64() * 1e3) as u64;
         self.fdp().record(Record { event_type, pid, ruhid, timestamp });
     }
 

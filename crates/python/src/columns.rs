@@ -24,7 +24,7 @@ pub fn outcome<'py>(
     dict.set_item("first_errno", record.first_errno)?;
     dict.set_item("unserved", record.unserved)?;
     dict.set_item("lag_ns_sum", outcome.lag.sum.get())?;
-    dict.set_item("lag_ns_max", outcome.lag.most.get())?;
+    dict.set_item("lag_ns_max", outcome.lag.max.get())?;
     dict.set_item("late", outcome.lag.late)?;
     dict.set_item("stopped", outcome.stopped)?;
     dict.set_item("failure", outcome.failure.as_ref().map(ToString::to_string))?;

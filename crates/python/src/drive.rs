@@ -208,7 +208,7 @@ impl Drive {
         let mut look = |progress| watch.look(progress);
         let kind = &mut *self.lock();
         if let Kind::Twin(ssd) = kind {
-            ssd.let_write_zeros(self.writes_zeros);
+            ssd.set_writes_zeros(self.writes_zeros);
         }
         each!(kind, device => job.check(&**device))?;
         if job.threads == 1 {

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use ssdlab_device::DeviceError;
 use ssdlab_flash::ConfigError;
-use ssdlab_nvme_tcp::SecretError;
+use ssdlab_nvme_tcp::DhchapKeyError;
 use ssdlab_uring::OpenError;
 use ssdlab_wire::LimitError;
 use ssdlab_workload::JobError;
@@ -36,7 +36,7 @@ pub enum NativeError {
     OptionsText(serde_json::Error),
     /// A secret that is none.
     #[error("the secret of NVMe's hosts: {0}")]
-    Secret(#[from] SecretError),
+    DhchapKey(#[from] DhchapKeyError),
     /// More connections than the system has descriptors for.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -63,7 +63,7 @@ impl From<NativeError> for PyErr {
             | NativeError::Trace(_)
             | NativeError::JobText(_)
             | NativeError::OptionsText(_)
-            | NativeError::Secret(_)
+            | NativeError::DhchapKey(_)
             | NativeError::Limit(_)
             | NativeError::Engine { .. } => "UsageError",
             NativeError::Device(_) => "DeviceFailure",

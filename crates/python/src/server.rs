@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
 use ssdlab_device::Device;
-use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Log, Pace, Store, restore};
+use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store, WriteLog, restore};
 use ssdlab_nbd::Export;
-use ssdlab_nvme_tcp::Secret;
-use ssdlab_server::{Address, measure};
+use ssdlab_nvme_tcp::DhchapKey;
+use ssdlab_server::{Address, measure_transport};
 use ssdlab_twin_drive::TwinDrive;
 use ssdlab_wire::{Limits, Tls};
 
@@ -100,8 +100,8 @@ impl ServeOptions {
         }))
     }
 
-    fn secret(&self) -> Result<Option<Secret>, NativeError> {
-        Ok(self.dhchap_secret.as_deref().map(Secret::parse).transpose()?)
+    fn secret(&self) -> Result<Option<DhchapKey>, NativeError> {
+        Ok(self.dhchap_secret.as_deref().map(DhchapKey::parse).transpose()?)
     }
 
     fn limits(&self) -> Result<Limits, NativeError> {
@@ -151,13 +151,13 @@ impl Server {
             Some(path) => Store::in_file(path, capacity, unit, volatile)
                 .map_err(|error| at(path.display(), &error))?,
         };
-        let whole = restore(&mut twin, store.held())?;
-        let store = store.mapped_whole(whole);
+        let whole = restore(&mut twin, store.allocated())?;
+        let store = store.with_complete_map(whole);
         let (address, nvme) = (options.address()?, options.nvme_address()?);
         let (secret, limits) = (options.secret()?, options.limits()?);
         let pace = options.pace.map_or(Pace::None, Pace::Times);
         let lead = match address.as_ref().or(nvme.as_ref()) {
-            Some(address) if options.pace.is_some() => measure(address)?,
+            Some(address) if options.pace.is_some() => measure_transport(address)?,
             _ => LatencyCompensation::default(),
         };
         let mut export = Export::new(&options.name, &profile.model, capacity, unit);
@@ -165,31 +165,32 @@ impl Server {
             export = export.encrypted(Tls::from_folder(folder, options.tls_verify_peer)?);
         }
         let shown = twin.now();
-        let mut engine = Engine::new(Box::new(twin), store, Clock::start(pace, lead).from(shown));
+        let mut engine =
+            Engine::new(Box::new(twin), store, Clock::start(pace, lead).starting_at(shown));
         if let Some(path) = &options.log {
-            engine =
-                engine.with_log(Log::create(path).map_err(|error| at(path.display(), &error))?);
+            engine = engine
+                .with_log(WriteLog::create(path).map_err(|error| at(path.display(), &error))?);
         }
-        let mut server = ssdlab_server::Server::limited(engine, export, limits);
+        let mut server = ssdlab_server::Server::with_limits(engine, export, limits);
         let address = address
-            .map(|wanted| server.listen(&wanted).map_err(|error| at(told(&wanted), &error)))
+            .map(|wanted| server.listen_nbd(&wanted).map_err(|error| at(told(&wanted), &error)))
             .transpose()?;
         let origin = format!("{} {}", options.name, options.seed);
         let nvme = nvme
             .map(|wanted| {
-                let opened = server.listen_for_nvme(&wanted, &origin, secret);
+                let opened = server.listen_nvme_tcp(&wanted, &origin, secret);
                 opened.map_err(|error| at(told(&wanted), &error))
             })
             .transpose()?;
         if let Some(socket) = &options.control {
-            server.listen_for_control(socket).map_err(|error| at(socket.display(), &error))?;
+            server.listen_control(socket).map_err(|error| at(socket.display(), &error))?;
         }
         Ok(Self {
             running: Mutex::new(server),
             capacity_bytes: capacity,
             address: address.as_ref().map(told),
             nvme: nvme.map(|(address, identity)| (told(&address), identity.subnqn)),
-            transport_us: lead.transport.as_secs_f64() * 1e6,
+            transport_us: lead.round_trip.as_secs_f64() * 1e6,
         })
     }
 
@@ -203,14 +204,14 @@ impl Server {
         let dict = PyDict::new(py);
         let (counters, lag) = py.detach(|| {
             let server = self.lock();
-            (server.engine().counters(), server.engine().lag())
+            (server.engine().counters(), server.engine().clock().reply_lateness())
         });
         for (name, value) in counters {
             dict.set_item(name, value)?;
         }
-        dict.set_item("paced_answers", lag.answers)?;
+        dict.set_item("paced_answers", lag.replies)?;
         dict.set_item("late_answers", lag.late)?;
-        dict.set_item("latest_answer_us", lag.most.as_secs_f64() * 1e6)?;
+        dict.set_item("latest_answer_us", lag.max.as_secs_f64() * 1e6)?;
         Ok(dict)
     }
 

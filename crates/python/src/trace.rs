@@ -12,7 +12,7 @@ use crate::errors::NativeError;
 #[pyfunction]
 pub fn trace_statistics<'py>(py: Python<'py>, replay: &str) -> PyResult<Bound<'py, PyDict>> {
     let replay: Replay = serde_json::from_str(replay).map_err(NativeError::from)?;
-    let found = py.detach(|| Statistics::of(&replay)).map_err(NativeError::from)?;
+    let found = py.detach(|| Statistics::collect(&replay)).map_err(NativeError::from)?;
     let dict = PyDict::new(py);
     dict.set_item("format", found.format.name())?;
     for (op, name) in Op::ALL.into_iter().zip(["reads", "writes", "trims", "flushes"]) {
@@ -26,15 +26,15 @@ pub fn trace_statistics<'py>(py: Python<'py>, replay: &str) -> PyResult<Bound<'p
         dict.set_item(format!("{name}_sizes"), found.sizes[kind].iter().collect::<Vec<_>>())?;
         dict.set_item(format!("median_{name}_bytes"), found.median_bytes(kind))?;
     }
-    dict.set_item("volumes", found.ends_bytes.iter().collect::<Vec<_>>())?;
+    dict.set_item("volumes", found.volume_ends.iter().collect::<Vec<_>>())?;
     dict.set_item("footprint_bytes", found.footprint_bytes)?;
     dict.set_item("written_footprint_bytes", found.written_footprint_bytes)?;
     dict.set_item("unit_writes", found.unit_writes)?;
     dict.set_item("hottest_fifth", found.hottest_fifth)?;
     dict.set_item("aligned", found.aligned)?;
-    dict.set_item("continuing", found.continuing)?;
+    dict.set_item("continuing", found.sequential)?;
     dict.set_item("span_ns", found.span.get())?;
-    dict.set_item("early", found.early)?;
+    dict.set_item("early", found.out_of_order)?;
     dict.set_item("empty", found.empty)?;
     Ok(dict)
 }

@@ -1,14 +1,14 @@
-//! A served drive: listeners for NBD and NVMe/TCP, the control socket, snapshots and clones, and
-//! the calibration of paced replies. The only crate that starts threads for clients.
+//! Serves a drive: NBD and `NVMe`/TCP listeners, the control socket, snapshots and clones.
+//!
+//! Modules depend on each other in one direction: `state` is passive; `control` answers requests
+//! from it, or returns an action; only `server` starts threads, listeners and clones.
 
 mod calibration;
-mod clones;
 mod control;
 mod listener;
 mod server;
+mod state;
 
-pub use calibration::measure;
+pub use calibration::measure_transport;
 pub use listener::Address;
 pub use server::Server;
-#[cfg(feature = "fuzzing")]
-pub use server::fuzz;

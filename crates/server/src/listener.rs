@@ -1,4 +1,4 @@
-//! `Door`: listens at an address on a thread of its own, and hands on who comes.
+//! `Listener`: accepts connections at an address, on a thread of its own.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
@@ -15,114 +15,110 @@ use rustix::io::Errno;
 use rustix::net::Shutdown;
 
 use ssdlab_engine::failpoints::{self, Point};
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::sleep_until;
-use ssdlab_wire::Connection;
-use ssdlab_wire::{Accepted, Exhausted, Notice, Resources};
+use ssdlab_wire::{Accepted, Connection, Exhausted, Notice, Resources, spawn};
 
 /// Pause after accept(2) fails for lack of resources.
 const BACK_OFF: Duration = Duration::from_millis(50);
-/// How accepting fails where the client has left, or nothing is to be done about it.
-const GONE: [ErrorKind; 3] =
+/// Errors of accept(2) that need no action: the client has left, or a signal came.
+const IGNORED: [ErrorKind; 3] =
     [ErrorKind::WouldBlock, ErrorKind::ConnectionAborted, ErrorKind::Interrupted];
 
-/// Where a server listens.
+/// The address of a listener.
+// The identity of an NVMe drive is derived from the debug output.
 #[derive(Clone, Debug)]
 pub enum Address {
-    /// A socket in the file system; it must not exist yet, and is removed at the end.
+    /// A Unix socket. It must not exist; the server creates it, and removes it at the end.
     Unix(PathBuf),
-    /// A host's address and port; port 0 takes a free one.
+    /// IP address and port; port 0 selects a free port.
     Tcp(SocketAddr),
 }
 
-/// What accepts connections; it does not wait for them.
+/// A listening socket, nonblocking.
 #[derive(Debug)]
-enum Listener {
+enum Socket {
     Unix(UnixListener),
     Tcp(TcpListener),
 }
 
-/// An open door; dropping it closes it.
+/// A listener; dropping it closes it.
 #[derive(Debug)]
-pub struct Door {
+pub struct Listener {
     address: Address,
-    listener: Arc<Listener>,
+    socket: Arc<Socket>,
     closing: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Who comes to a door.
-#[derive(Clone, Copy, Debug)]
-pub struct Visitors {
-    /// Its thread's name.
-    pub name: &'static str,
-    /// What becomes of them when no file descriptor is left.
-    pub exhausted: Exhausted,
-}
-
-impl Door {
-    /// Listens; `take` gets each connection.
+impl Listener {
+    /// Binds an address. Connections wait until `start`.
     ///
     /// # Errors
-    /// The address or a thread cannot be had.
-    pub fn open(
-        visitors: Visitors,
-        address: &Address,
+    /// The address is not available.
+    pub fn bind(address: &Address) -> io::Result<Self> {
+        let (address, socket) = Socket::bind(address)?;
+        let (socket, closing) = (Arc::new(socket), Arc::new(AtomicBool::new(false)));
+        Ok(Self { address, socket, closing, thread: None })
+    }
+
+    /// Starts to accept connections, and passes each to `serve`. `exhausted` says what to do with
+    /// a connection if the process has no file descriptor left.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub fn start(
+        &mut self,
+        name: &'static str,
+        exhausted: Exhausted,
         resources: &Arc<Resources>,
-        take: impl Fn(Connection) + Send + 'static,
-    ) -> io::Result<Self> {
-        let (address, listener) = Listener::bind(address)?;
-        let (listener, closing) = (Arc::new(listener), Arc::new(AtomicBool::new(false)));
-        let mut door = Self { address, listener, closing, thread: None };
-        let (listener, closing) = (Arc::clone(&door.listener), Arc::clone(&door.closing));
+        serve: impl Fn(Connection) + Send + 'static,
+    ) -> io::Result<()> {
+        let (socket, closing) = (Arc::clone(&self.socket), Arc::clone(&self.closing));
         let resources = Arc::clone(resources);
         let accept = move || {
             while !closing.load(Ordering::SeqCst) {
                 resources.break_off_expired();
-                match listener.next(visitors.exhausted, &resources) {
-                    Ok(Some(link)) => take(link),
+                match socket.next(exhausted, &resources) {
+                    Ok(Some(connection)) => serve(connection),
                     Err(error) if !closing.load(Ordering::SeqCst) => {
                         resources.notices.tell(
                             Notice::Descriptors,
                             format_args!("no connection can be accepted: {error}"),
                         );
-                        // Where the system cannot wait, it is tried again at once.
-                        let _ = sleep_until(wall() + BACK_OFF);
+                        // If the system cannot wait, the next attempt follows at once.
+                        let _ = sleep_until(wall_clock_now() + BACK_OFF);
                     }
                     Ok(None) | Err(_) => {}
                 }
             }
         };
-        door.thread = Some(spawn(visitors.name, accept)?);
-        Ok(door)
+        self.thread = Some(spawn(name, accept)?);
+        Ok(())
     }
 
-    /// Where it listens; with the port that it got.
+    /// The address, with the port that was selected.
     pub fn address(&self) -> &Address {
         &self.address
     }
+}
 
-    /// Takes no more connections; removes its socket.
-    pub fn close(&mut self) {
+impl Drop for Listener {
+    fn drop(&mut self) {
         self.closing.store(true, Ordering::SeqCst);
         if let Address::Unix(path) = &self.address {
-            // Somebody else may have removed it.
+            // An error means that the file was removed already.
             let _ = std::fs::remove_file(path);
         }
         let Some(thread) = self.thread.take() else { return };
-        // It wakes the thread, which needs no descriptor; where it fails, the next tick does.
-        let _ = rustix::net::shutdown(&*self.listener, Shutdown::Both);
+        // This wakes the thread and needs no descriptor. If it fails, the thread ends with the next
+        // tick.
+        let _ = rustix::net::shutdown(&*self.socket, Shutdown::Both);
         thread.join().expect("the listener does not panic");
     }
 }
 
-impl Drop for Door {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
-impl Listener {
+impl Socket {
     fn bind(address: &Address) -> io::Result<(Address, Self)> {
         match address {
             Address::Unix(path) => {
@@ -138,7 +134,7 @@ impl Listener {
         }
     }
 
-    /// The next connection, where one comes within a tick.
+    /// The next connection, if one arrives within a tick.
     fn next(&self, exhausted: Exhausted, resources: &Resources) -> io::Result<Option<Connection>> {
         let tick = resources.tick();
         let timeout =
@@ -150,13 +146,12 @@ impl Listener {
             Err(error) => return Err(error.into()),
         }
         match resources.descriptors.accept(exhausted, || self.accept()) {
-            Ok(Accepted::Connection(link)) => Ok(Some(link)),
+            Ok(Accepted::Connection(connection)) => Ok(Some(connection)),
             Ok(Accepted::Refused) => {
                 resources.refuse(Notice::Descriptors, "no file descriptor is left");
                 Ok(None)
             }
-            // One that was gone before it was accepted needs nothing.
-            Err(error) if GONE.contains(&error.kind()) => Ok(None),
+            Err(error) if IGNORED.contains(&error.kind()) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -174,20 +169,11 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Unix(listener) => listener.as_fd(),
             Self::Tcp(listener) => listener.as_fd(),
         }
     }
-}
-
-/// Runs something on a thread of its own.
-///
-/// # Errors
-/// The system has no thread left; nothing was run.
-pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    failpoints::check(Point::Thread)?;
-    std::thread::Builder::new().name(name.into()).spawn(run)
 }

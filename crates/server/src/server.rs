@@ -1,138 +1,141 @@
-//! `Server`: gives each connection a thread, cuts the power under all of them, and ends them all.
+//! `Server`: the threads that serve clients and control connections, and served clones.
 
-#[cfg(feature = "fuzzing")]
-pub mod fuzz;
-
-use std::io::{self, Write};
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::calibration::be_punctual;
-use crate::clones::Forks;
-use crate::control;
-use crate::listener::{Address, Door, Visitors};
-use ssdlab_engine::Engine;
-use ssdlab_engine::Epoch;
-use ssdlab_engine::PowerCutLoss;
+use crate::calibration::use_precise_timers;
+use crate::control::{self, Action, Answer, DelayedPowerCut, NewClone, Outcome};
+use crate::listener::{Address, Listener};
+use crate::state::ServerState;
+use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::wait::sleep_until;
+use ssdlab_engine::{Engine, Epoch, PowerCutLoss};
 use ssdlab_nbd::Export;
-use ssdlab_nbd::{Negotiated, Session, greet, negotiate};
 use ssdlab_nvme::{Identity, Subsystem};
-use ssdlab_nvme_tcp::Secret;
-use ssdlab_wire::Attachments;
-use ssdlab_wire::Connection;
-use ssdlab_wire::Connections;
-use ssdlab_wire::spawn;
-use ssdlab_wire::{BusyPoll, ReceiveBuffer};
-use ssdlab_wire::{Deadline, Exhausted, Limits, Notice, Resources};
+use ssdlab_nvme_tcp::{DhchapKey, Target};
+use ssdlab_wire::{Connection, Deadline, Exhausted, Limits, Notice, Resources, spawn};
 
-/// How long a control connection may be silent that there is no thread for.
+/// Read timeout of a control connection that is served without a thread of its own.
 const WITHOUT_THREAD: Duration = Duration::from_secs(1);
-/// Control connections at a time.
+/// Maximum number of control connections.
 const CONTROLLERS_MAX: usize = 64;
-
-/// What the threads share.
-pub struct Shared {
-    pub engine: Arc<Engine>,
-    pub export: Export,
-    pub forks: Forks,
-    pub resources: Arc<Resources>,
-    pub clients: Attachments<Connection>,
-    controllers: Arc<Connections>,
-}
 
 /// A running server; dropping it stops it.
 pub struct Server {
     shared: Arc<Shared>,
-    nbd: Option<Door>,
-    nvme: Option<Door>,
-    control: Option<Door>,
+    nbd: Option<Listener>,
+    nvme: Option<Listener>,
+    control: Option<Listener>,
+}
+
+/// What the threads of a server share: its state, and the clones that it serves.
+struct Shared {
+    state: ServerState,
+    clones: Mutex<BTreeMap<PathBuf, Server>>,
 }
 
 impl Server {
-    /// A server that listens nowhere yet.
+    /// A server without listeners, with the default limits on clients.
     pub fn new(engine: Engine, export: Export) -> Self {
-        Self::limited(engine, export, Limits::default())
+        Self::with_limits(engine, export, Limits::default())
     }
 
-    /// A server whose clients may take so much of this machine.
-    pub fn limited(engine: Engine, export: Export, limits: Limits) -> Self {
-        Self::sharing(engine, export, Resources::new(limits))
+    /// A server without listeners.
+    pub fn with_limits(engine: Engine, export: Export, limits: Limits) -> Self {
+        Self::with_resources(engine, export, Resources::new(limits))
     }
 
-    /// A server that shares the resources of another.
-    pub(crate) fn sharing(engine: Engine, export: Export, resources: Arc<Resources>) -> Self {
-        let (engine, forks) = (Arc::new(engine), Forks::default());
-        let (clients, controllers) = (Attachments::new(Arc::clone(&engine)), Arc::default());
-        let shared = Arc::new(Shared { engine, export, forks, resources, clients, controllers });
+    fn with_resources(engine: Engine, export: Export, resources: Arc<Resources>) -> Self {
+        let state = ServerState::new(engine, export, resources);
+        let shared = Arc::new(Shared { state, clones: Mutex::default() });
         Self { shared, nbd: None, nvme: None, control: None }
     }
 
-    /// Starts one that listens for NBD's clients.
+    /// Starts a server that listens for NBD clients.
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address is not available.
     pub fn start(engine: Engine, export: Export, address: &Address) -> io::Result<Self> {
         let mut server = Self::new(engine, export);
-        server.listen(address)?;
+        server.listen_nbd(address)?;
         Ok(server)
     }
 
-    /// Listens for NBD's clients. Returns where; with the port that it got.
+    /// Listens for NBD clients. Returns the address, with the port that was selected.
     ///
     /// # Errors
-    /// The address cannot be had.
-    pub fn listen(&mut self, address: &Address) -> io::Result<Address> {
-        let serving = Arc::clone(&self.shared);
-        let take = move |link| serving.welcome(link, Shared::serve_nbd);
-        let visitors = Visitors { name: "listener", exhausted: Exhausted::Refuse };
-        let door = Door::open(visitors, address, &self.shared.resources, take)?;
-        Ok(self.nbd.insert(door).address().clone())
+    /// The address is not available.
+    pub fn listen_nbd(&mut self, address: &Address) -> io::Result<Address> {
+        let (mut listener, shared) = (Listener::bind(address)?, Arc::clone(&self.shared));
+        let resources = &self.shared.resources;
+        listener.start("listener", Exhausted::Refuse, resources, move |connection| {
+            shared.serve_nbd(connection);
+        })?;
+        Ok(self.nbd.insert(listener).address().clone())
     }
 
-    /// Listens for hosts of `NVMe`, who have to know `secret`, if there is one. `origin` tells this
-    /// drive from others of its model, together with the port. Returns where, and what the drive is
-    /// called there.
+    /// Listens for `NVMe` hosts, which must authenticate with `secret` if one is given. `origin`
+    /// and the address distinguish this drive from others of its model. Returns the address, with
+    /// the port that was selected, and the identity of the drive.
     ///
     /// # Errors
-    /// The address cannot be had.
-    pub fn listen_for_nvme(
+    /// The address is not available.
+    pub fn listen_nvme_tcp(
         &mut self,
         address: &Address,
         origin: &str,
-        secret: Option<Secret>,
+        secret: Option<DhchapKey>,
     ) -> io::Result<(Address, Identity)> {
-        let serving = Arc::clone(&self.shared);
-        let target: Arc<OnceLock<ssdlab_nvme_tcp::Target>> = Arc::default();
-        let made = Arc::clone(&target);
-        let visitors = Visitors { name: "nvme", exhausted: Exhausted::Refuse };
-        let door = Door::open(visitors, address, &self.shared.resources, move |link| {
-            let target = Arc::clone(&target);
-            serving.welcome(link, move |_, link, epoch, handshake| {
-                ssdlab_nvme_tcp::Session::new(link, target.wait(), epoch, handshake)?.run()
-            });
+        let (mut listener, shared) = (Listener::bind(address)?, Arc::clone(&self.shared));
+        let address = listener.address().clone();
+        let target = Arc::new(self.nvme_target(&format!("{origin} {address:?}"), secret));
+        let identity = target.subsystem.identity.clone();
+        let resources = &self.shared.resources;
+        listener.start("nvme", Exhausted::Refuse, resources, move |connection| {
+            shared.serve_nvme_tcp(connection, Arc::clone(&target));
         })?;
-        let address = door.address().clone();
-        let model = self.shared.export.description();
-        let identity = Identity::new(model, &format!("{origin} {address:?}"));
-        let subsystem = Subsystem::new(Arc::clone(&self.shared.engine), identity.clone());
-        let resources = Arc::clone(&self.shared.resources);
-        made.get_or_init(|| ssdlab_nvme_tcp::Target::new(subsystem, secret, resources));
-        self.nvme = Some(door);
+        self.nvme = Some(listener);
         Ok((address, identity))
     }
 
-    /// Listens on a control socket too; see `control`.
+    /// Listens on a control socket.
     ///
     /// # Errors
-    /// The socket cannot be had.
-    pub fn listen_for_control(&mut self, socket: &Path) -> io::Result<()> {
-        let serving = Arc::clone(&self.shared);
-        let address = Address::Unix(socket.into());
-        let visitors = Visitors { name: "control", exhausted: Exhausted::Serve };
-        let take = move |link| serving.obey(link);
-        self.control = Some(Door::open(visitors, &address, &self.shared.resources, take)?);
+    /// The path is not available.
+    pub fn listen_control(&mut self, socket: &Path) -> io::Result<()> {
+        let mut listener = Listener::bind(&Address::Unix(socket.into()))?;
+        let (shared, resources) = (Arc::clone(&self.shared), &self.shared.resources);
+        listener.start("control", Exhausted::Serve, resources, move |connection| {
+            shared.serve_control(connection);
+        })?;
+        self.control = Some(listener);
         Ok(())
+    }
+
+    /// Serves an NBD client on an established connection, on a new thread.
+    pub fn serve_nbd(&self, connection: Connection) {
+        self.shared.serve_nbd(connection);
+    }
+
+    /// Serves an `NVMe` host on an established connection, on a new thread.
+    pub fn serve_nvme_tcp(&self, connection: Connection, target: &Arc<Target>) {
+        self.shared.serve_nvme_tcp(connection, Arc::clone(target));
+    }
+
+    /// Serves control requests on an established connection, on a new thread.
+    pub fn serve_control(&self, connection: Connection) {
+        self.shared.serve_control(connection);
+    }
+
+    /// The drive as a target for `NVMe` hosts. `origin` distinguishes it from others of its model.
+    pub fn nvme_target(&self, origin: &str, secret: Option<DhchapKey>) -> Target {
+        let identity = Identity::new(self.shared.export.description(), origin);
+        let subsystem = Subsystem::new(Arc::clone(&self.shared.engine), identity);
+        Target::new(subsystem, secret, Arc::clone(&self.shared.resources))
     }
 
     /// The drive.
@@ -140,25 +143,27 @@ impl Server {
         &self.shared.engine
     }
 
-    /// How many clients there are.
+    /// The number of NBD and `NVMe` connections.
     pub fn connections(&self) -> usize {
         self.shared.client_count()
     }
 
-    /// Cuts the power under all clients, and turns it on again if `then_on`; `None` if it is off.
+    /// Cuts the power, and turns it on again if `then_on`. Returns `None` if the power is off.
     ///
     /// # Panics
-    /// Where the content's file cannot be written: a cut must not end half way.
+    /// The data file cannot be written: a power cut must not be left half done.
     pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
-        self.shared.power_cut(then_on)
+        self.shared.clients.power_cut(then_on)
     }
 
-    /// Stops: no more connections, those there are broken off, the sockets removed.
+    /// Stops listening, breaks all connections, and drops snapshots and clones.
     pub fn stop(&mut self) {
         (self.nbd, self.nvme, self.control) = (None, None, None);
         self.shared.clients.connections().break_off();
         self.shared.controllers.break_off();
-        self.shared.forks.clear();
+        let clones = std::mem::take(&mut *self.shared.clones());
+        drop(clones);
+        self.shared.snapshots.clear();
     }
 }
 
@@ -168,100 +173,130 @@ impl Drop for Server {
     }
 }
 
+impl Deref for Shared {
+    type Target = ServerState;
+
+    fn deref(&self) -> &ServerState {
+        &self.state
+    }
+}
+
 impl Shared {
-    /// How many clients there are.
-    pub fn client_count(&self) -> usize {
-        self.clients.connections().count()
+    fn serve_nbd(self: &Arc<Self>, connection: Connection) {
+        self.serve_client(connection, |state, connection, epoch, handshake| {
+            let (clients, resources) = (&state.clients, &state.resources);
+            ssdlab_nbd::serve(connection, &state.export, clients, resources, epoch, handshake)
+        });
     }
 
-    /// A server of a drive that was this one; both share what clients may take.
-    pub fn forked(&self, engine: Engine) -> Server {
-        Server::sharing(engine, self.export.clone(), Arc::clone(&self.resources))
+    fn serve_nvme_tcp(self: &Arc<Self>, connection: Connection, target: Arc<Target>) {
+        self.serve_client(connection, move |_, connection, epoch, handshake| {
+            ssdlab_nvme_tcp::serve(connection, &target, epoch, handshake)
+        });
     }
 
-    /// Cuts the power under all clients; see `Attachments::power_cut`.
-    pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
-        self.clients.power_cut(then_on)
-    }
-
-    /// Serves a client on a thread of its own. A client that comes while there is no power is
-    /// disconnected at once.
-    fn welcome(
+    /// Serves a client on a new thread. Without power, the client is disconnected at once.
+    fn serve_client(
         self: &Arc<Self>,
-        link: Connection,
-        serve: impl FnOnce(&Self, Connection, Epoch, Deadline) -> io::Result<()> + Send + 'static,
+        connection: Connection,
+        session: impl FnOnce(&ServerState, Connection, Epoch, Deadline) -> io::Result<()>
+        + Send
+        + 'static,
     ) {
-        let Some((listed, epoch)) = self.clients.attach(&link) else { return };
-        let Some((admitted, handshake)) = self.resources.admit(&link) else { return };
+        let Some((attached, epoch)) = self.clients.attach(&connection) else { return };
+        let Some((admitted, handshake)) = self.resources.admit(&connection) else { return };
         let shared = Arc::clone(self);
         let started = spawn("connection", move || {
-            // A client that breaks the protocol or goes away harms nobody but itself.
-            be_punctual();
+            use_precise_timers();
             let is_paced = shared.engine.clock().is_paced();
-            let _ = link.widen(is_paced).and_then(|()| serve(&shared, link, epoch, handshake));
+            // An error ends this connection only: the client has left, or broke the protocol.
+            let _ = connection
+                .widen(is_paced)
+                .and_then(|()| session(&shared, connection, epoch, handshake));
             shared.clients.finish_planned_cut();
-            drop((listed, admitted));
+            drop((attached, admitted));
         });
         if let Err(error) = started {
             self.resources.refuse(Notice::Threads, format_args!("no thread for it: {error}"));
         }
     }
 
-    fn serve_nbd(&self, link: Connection, epoch: Epoch, handshake: Deadline) -> io::Result<()> {
-        let mut output = link.clone();
-        let mut input = ReceiveBuffer::new(BusyPoll::new(link));
-        let greeting = greet(&mut input, &mut output)?;
-        let mut tls = self.export.tls();
-        loop {
-            let needs_tls = tls.is_some();
-            match negotiate(&mut input, &mut output, &self.export, greeting, needs_tls)? {
-                Negotiated::Left => return Ok(()),
-                Negotiated::Agreed(agreed, reply) => {
-                    // From here on the connection is not broken off to make room for new ones.
-                    drop(handshake);
-                    output.write_all(&reply)?;
-                    return Session::new(
-                        input,
-                        output,
-                        &self.clients,
-                        &self.resources,
-                        epoch,
-                        agreed,
-                    )
-                    .run();
+    /// Serves a control connection on a new thread. If the system has no thread left, the listener
+    /// serves it, so that the server can be controlled whatever its clients do.
+    fn serve_control(self: &Arc<Self>, connection: Connection) {
+        if self.controllers.count() >= CONTROLLERS_MAX {
+            let reason = format_args!("{CONTROLLERS_MAX} control connections are open");
+            self.resources.refuse(Notice::TooMany, reason);
+            return;
+        }
+        let registered = self.controllers.add(&connection);
+        let (shared, of_thread) = (Arc::clone(self), connection.clone());
+        let started = spawn("control", move || {
+            // An error means that the peer has left.
+            let _ = control::serve(of_thread, |request| shared.answer(request));
+            drop(registered);
+            shared.resources.descriptors.refill();
+        });
+        if let Err(error) = started {
+            let reason = format_args!("no thread for a control connection: {error}");
+            self.resources.notices.tell(Notice::Threads, reason);
+            let limited = connection.limit_reads(WITHOUT_THREAD);
+            let _ =
+                limited.and_then(|()| control::serve(connection, |request| self.answer(request)));
+            self.resources.descriptors.refill();
+        }
+    }
+
+    fn answer(self: &Arc<Self>, request: control::ControlRequest) -> Answer {
+        match control::handle(&self.state, request) {
+            Outcome::Answered(answer) => answer,
+            Outcome::Action(Action::CutPowerLater(cut)) => match self.cut_power_later(cut) {
+                Ok(()) => Ok(cut.planned()),
+                Err(error) => Err(format!("no cut is planned: cannot start a thread: {error}")),
+            },
+            Outcome::Action(Action::ServeClone(NewClone { engine, socket, loss })) => {
+                match self.serve_clone(*engine, &socket) {
+                    Ok(control) => Ok(control::served(&socket, &control, loss.as_ref())),
+                    Err(error) => control::refusal(&socket, &error),
                 }
-                Negotiated::StartTls => {
-                    let tls = tls.take().expect("only who needs it is told to");
-                    let link = tls.wrap(input.into_stream()?.into_link())?;
-                    output = link.clone();
-                    input = ReceiveBuffer::new(BusyPoll::new(link));
-                }
+            }
+            Outcome::Action(Action::EndClone(socket)) => {
+                let ended = self.clones().remove(&socket);
+                control::ended(&socket, ended.is_some())
+            }
+            Outcome::Action(Action::ListClones) => {
+                let sockets: Vec<PathBuf> = self.clones().keys().cloned().collect();
+                Ok(control::list(&self.state, &sockets))
             }
         }
     }
 
-    /// Does what comes over a control connection, on a thread of its own. Where none can be had,
-    /// the listener's does it, so that the server can be controlled whatever its clients do.
-    fn obey(self: &Arc<Self>, link: Connection) {
-        if self.controllers.count() >= CONTROLLERS_MAX {
-            let why = format_args!("{CONTROLLERS_MAX} control connections are open");
-            self.resources.refuse(Notice::TooMany, why);
-            return;
-        }
-        let noted = self.controllers.add(&link);
-        let (shared, its) = (Arc::clone(self), link.clone());
-        let started = spawn("control", move || {
-            // Who went away wants no answer.
-            let _ = control::converse(&shared, its);
-            drop(noted);
-            shared.resources.descriptors.refill();
-        });
-        if let Err(error) = started {
-            let why = format_args!("no thread for a control connection: {error}");
-            self.resources.notices.tell(Notice::Threads, why);
-            let limited = link.limit_reads(WITHOUT_THREAD);
-            let _ = limited.and_then(|()| control::converse(self, link));
-            self.resources.descriptors.refill();
-        }
+    fn cut_power_later(self: &Arc<Self>, cut: DelayedPowerCut) -> io::Result<()> {
+        let due = wall_clock_now() + Duration::from_secs_f64(cut.after_s);
+        // The thread must not keep a server alive that was stopped.
+        let weak = Arc::downgrade(self);
+        spawn("power cut", move || {
+            if sleep_until(due).is_ok()
+                && let Some(shared) = weak.upgrade()
+            {
+                shared.clients.power_cut(cut.then_on);
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Serves a clone, which shares the limits on clients. Returns the path of its control socket.
+    fn serve_clone(&self, engine: Engine, socket: &Path) -> io::Result<PathBuf> {
+        let resources = Arc::clone(&self.resources);
+        let mut server = Server::with_resources(engine, self.export.clone(), resources);
+        let control = PathBuf::from(format!("{}.control", socket.display()));
+        server.listen_nbd(&Address::Unix(socket.into()))?;
+        server.listen_control(&control)?;
+        self.clones().insert(socket.into(), server);
+        Ok(control)
+    }
+
+    fn clones(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Server>> {
+        self.clones.lock().expect("no panic while locked")
     }
 }

@@ -1,53 +1,53 @@
-//! `Calendar`: a resource that serves one user at a time and remembers the gaps left between them.
+//! `Calendar`: the bookings of a resource that serves one user at a time.
 
 use crate::Nanos;
 
-/// How many free gaps a calendar remembers; past that it forgets the earliest one.
+/// The number of free gaps that a calendar keeps. Beyond it the earliest gap is dropped.
 const GAPS_MAX: u64 = 48;
 
-/// Places for gaps: a power of two that is more than their number.
-const PLACES: usize = 64;
+/// Size of the ring of gaps: a power of two above `GAPS_MAX`.
+const RING: usize = 64;
 
-/// A time that something is in use: from `start` up to `end`.
+/// A booking, from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first moment of use.
+    /// The start of the booking.
     pub start: Nanos,
-    /// The moment at which the next user may start.
+    /// The time at which the next user may start.
     pub end: Nanos,
 }
 
-/// A channel or a link: busy until a time, with free gaps before it.
+/// A channel or a link: busy until a time, with free gaps before that time.
 ///
-/// A plain busy-until time is wrong where users are booked out of order: a transfer that has to
-/// wait for a slow die would hold up all that are ready before it. A calendar keeps the gaps that
-/// such a booking leaves, and fills them.
+/// A single busy-until time is wrong if bookings are made out of order: a transfer that waits for a
+/// slow die would delay all transfers that are ready earlier. A calendar keeps the gaps that such a
+/// booking leaves, and fills them.
 ///
 /// Modelled: exclusive use, first fit. Not modelled: arbitration time, preemption. Differs from
-/// hardware: a gap smaller than the transfer is never used by a part of it; of very many gaps the
-/// earliest are forgotten, so that the resource then looks a little busier than it is.
+/// hardware: a transfer is never split to fit into smaller gaps; beyond 48 gaps the earliest are
+/// dropped, so that the resource looks slightly busier than it is.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     /// The end of the last booking.
     free: Nanos,
-    /// Gaps before `free`, by time, not touching: number `n` has place `n % PLACES`. Those of the
-    /// past are among them until they are the earliest of too many: nothing is booked there.
-    gaps: [Span; PLACES],
-    /// The first gap's number.
+    /// Disjoint gaps before `free`, in order of time; gap number `n` is at index `n % RING`. Gaps
+    /// in the past remain, unused, until they are dropped as the earliest ones.
+    gaps: [Span; RING],
+    /// Number of the first gap.
     first: u64,
-    /// The number after the last gap's.
+    /// Number of the last gap, plus one.
     end: u64,
 }
 
 impl Default for Calendar {
     fn default() -> Self {
         let none = Span { start: Nanos::ZERO, end: Nanos::ZERO };
-        Self { free: Nanos::ZERO, gaps: [none; PLACES], first: 0, end: 0 }
+        Self { free: Nanos::ZERO, gaps: [none; RING], first: 0, end: 0 }
     }
 }
 
 impl Calendar {
-    /// Books `duration` at the first moment from `earliest` on that is free for all of it.
+    /// Books the first free span of `duration` that starts at `earliest` or later.
     #[inline]
     pub fn book(&mut self, earliest: Nanos, duration: Nanos) -> Span {
         if earliest < self.free
@@ -69,14 +69,15 @@ impl Calendar {
     }
 
     fn gap(&self, number: u64) -> Span {
-        self.gaps[number as usize % PLACES]
+        self.gaps[number as usize % RING]
     }
 
     fn gap_mut(&mut self, number: u64) -> &mut Span {
-        &mut self.gaps[number as usize % PLACES]
+        &mut self.gaps[number as usize % RING]
     }
 
-    /// The first gap that has room. Searched from the back: most users come for one of the last.
+    /// The first gap with room for the booking. Searched from the back, because most bookings fit
+    /// into one of the last gaps.
     fn find(&self, earliest: Nanos, duration: Nanos) -> Option<u64> {
         let mut number = self.end;
         while number > self.first && self.gap(number - 1).end >= earliest + duration {
@@ -104,7 +105,7 @@ impl Calendar {
         booked
     }
 
-    /// Puts a gap before the one of this number, and forgets the earliest of too many.
+    /// Inserts a gap before gap `number`, and drops the earliest if there are too many.
     fn insert(&mut self, number: u64, gap: Span) {
         for later in (number..self.end).rev() {
             *self.gap_mut(later + 1) = self.gap(later);
@@ -134,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn users_that_come_in_order_queue_up() {
+    fn bookings_in_order_follow_each_other() {
         let mut calendar = Calendar::default();
         assert_eq!(calendar.book(Nanos::ZERO, Nanos::new(5)), span(0, 5));
         assert_eq!(calendar.book(Nanos::new(2), Nanos::new(5)), span(5, 10));
     }
 
     #[test]
-    fn a_late_booking_does_not_hold_up_an_early_one() {
+    fn a_booking_in_the_future_does_not_delay_an_earlier_one() {
         let mut calendar = Calendar::default();
         assert_eq!(calendar.book(Nanos::new(100), Nanos::new(10)), span(100, 110));
         assert_eq!(calendar.book(Nanos::new(20), Nanos::new(10)), span(20, 30));
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_gaps_the_earliest_are_forgotten() {
+    fn the_earliest_gap_is_dropped_when_there_are_too_many() {
         let mut calendar = Calendar::default();
         for number in 1..=GAPS_MAX + 1 {
             calendar.book(Nanos::new(number * 10), Nanos::new(5));

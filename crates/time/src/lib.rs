@@ -1,4 +1,4 @@
-//! What makes a run repeat: virtual time, resources busy until a time, seeded random streams.
+//! Virtual time, resource calendars and seeded random streams: the basis of reproducible runs.
 
 mod calendar;
 mod nanos;

@@ -1,17 +1,17 @@
-//! `Nanos`: a point in time or a span of it, in whole nanoseconds from a device's start.
+//! `Nanos`: a point in time or a duration, in nanoseconds.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-/// Nanoseconds since the device was opened, or between two such points.
+/// Nanoseconds since the device was opened, or a duration.
 ///
-/// 64 bits hold 584 years. Subtraction panics below zero: time that runs backwards is a bug.
+/// 64 bits hold 584 years. Subtraction panics if the result would be negative, which is a bug.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(u64);
 
 impl Nanos {
-    /// The start of a device's time; an empty span.
+    /// The time at which a device is opened; an empty duration.
     pub const ZERO: Self = Self(0);
     /// Later than any event.
     pub const MAX: Self = Self(u64::MAX);
@@ -41,24 +41,24 @@ impl Nanos {
         self.0
     }
 
-    /// In seconds, for rates and reports.
+    /// The time in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// `self - earlier`, or zero where `earlier` is later.
+    /// `self - earlier`, or zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_sub(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
 
-    /// The time that `bytes` take at `bytes_per_second`, rounded up to a whole nanosecond.
+    /// The transfer time of `bytes` at `bytes_per_second`, rounded up.
     #[inline]
     pub const fn transfer(bytes: u64, bytes_per_second: u64) -> Self {
         if let Some(product) = bytes.checked_mul(1_000_000_000) {
             return Self(product.div_ceil(bytes_per_second));
         }
-        // Above 18 GB at once; 128-bit division is slow.
+        // More than 18 GB. Avoided otherwise, because 128-bit division is slow.
         let product = bytes as u128 * 1_000_000_000;
         Self(product.div_ceil(bytes_per_second as u128) as u64)
     }

@@ -1,16 +1,16 @@
-//! Seeded random streams: one for each purpose, so that a new one does not disturb the others.
+//! Seeded random streams, one for each purpose: adding a stream leaves the others unchanged.
 
-/// A stream of random numbers that depends on a seed and a purpose only.
+/// A stream of random numbers, determined by a seed and a purpose.
 ///
 /// Generator: xoshiro256++ by Blackman and Vigna (2019), its state filled by `SplitMix64` from the
-/// seed and the FNV-1a hash of the purpose's name. Not for secrets.
+/// seed and the FNV-1a hash of the purpose's name. Not for cryptography.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
 }
 
 impl Random {
-    /// The stream of this seed for this purpose.
+    /// The stream for a seed and a purpose.
     pub fn new(seed: u64, purpose: &str) -> Self {
         let hash = purpose.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, byte| {
             (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -34,19 +34,19 @@ impl Random {
         result
     }
 
-    /// A number from 0 up to, not including, `bound`, without measurable bias.
+    /// A number from 0 to `bound - 1`, without measurable bias.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "no number is below zero");
+        assert!(bound > 0, "the bound must be above 0");
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// A number from 0 up to but not including 1.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Fills `bytes` with random bits: content that no controller can compress.
+    /// Fills `bytes` with random bits, which a controller cannot compress.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         let mut chunks = bytes.chunks_exact_mut(8);
         for chunk in &mut chunks {

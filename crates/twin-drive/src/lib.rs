@@ -3,7 +3,7 @@
 
 use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
 use ssdlab_engine::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
-use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, Whereabouts};
+use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation};
 use ssdlab_time::Nanos;
 
 /// A twin in virtual time, as the engine drives it.
@@ -62,20 +62,22 @@ impl Drive for TwinDrive {
     }
 
     fn is_mapped(&self, unit: u64) -> bool {
-        self.ssd.whereabouts(unit) != Whereabouts::Nowhere
+        self.ssd.locate(unit) != UnitLocation::Unmapped
     }
 
     fn die_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.whereabouts(unit) {
-            Whereabouts::Flash { die, .. } => Some(die),
-            Whereabouts::Buffer | Whereabouts::Nowhere => None,
+        match self.ssd.locate(unit) {
+            UnitLocation::Flash { die, .. } => Some(die),
+            UnitLocation::Buffer | UnitLocation::Unmapped => None,
         }
     }
 
-    fn erases_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.whereabouts(unit) {
-            Whereabouts::Flash { block, .. } => Some(self.ssd.superblocks()[block as usize].erases),
-            Whereabouts::Buffer | Whereabouts::Nowhere => None,
+    fn erase_count_of(&self, unit: u64) -> Option<u32> {
+        match self.ssd.locate(unit) {
+            UnitLocation::Flash { block, .. } => {
+                Some(self.ssd.superblocks()[block as usize].erases)
+            }
+            UnitLocation::Buffer | UnitLocation::Unmapped => None,
         }
     }
 
@@ -83,7 +85,7 @@ impl Drive for TwinDrive {
         self.ssd.service().read_only
     }
 
-    fn fork(&self) -> Box<dyn Drive> {
+    fn boxed_clone(&self) -> Box<dyn Drive> {
         Box::new(Self { ssd: self.ssd.clone(), ..*self })
     }
 
@@ -94,9 +96,9 @@ impl Drive for TwinDrive {
     fn health(&self) -> Health {
         let (counters, wear) = (self.ssd.counters(), self.ssd.wear());
         Health {
-            written: counters.host_write_bytes,
-            programmed: counters.nand_writes() * counters.unit_bytes,
-            erased: counters.erases * self.erase_bytes,
+            written_bytes: counters.host_write_bytes,
+            programmed_bytes: counters.nand_writes() * counters.unit_bytes,
+            erased_bytes: counters.erases * self.erase_bytes,
             percentage_used: wear.percentage_used,
             spare_percent: self.ssd.service().spare_percent(),
             mapped_units: self.ssd.mapped_units(),
@@ -161,6 +163,6 @@ fn drive_geometry(profile: &Profile) -> Geometry {
             PlacementRule::Streams(count) => count,
             _ => 0,
         },
-        moves_stay: profile.collection.relocation == Relocation::Mixed,
+        persistently_isolated: profile.collection.relocation == Relocation::Mixed,
     }
 }

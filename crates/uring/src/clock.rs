@@ -1,4 +1,4 @@
-//! `Clock`: real time since a device was opened, from the processor's counter where that is steady.
+//! `Clock`: real time since a device was opened, from the CPU's time stamp counter if possible.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use ssdlab_time::Nanos;
 
-/// How long the counter is held against the system's clock, once a process. Two readings that are
-/// 50 ns off in 20 ms make an error of 2.5 parts in a million.
+/// Duration of the calibration against the system clock, once per process. Readings that are off by
+/// 50 ns in 20 ms make an error of 2.5 ppm.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
-/// How late a sleeper may wake: the kernel's timer slack of 50 us and a little more. So long before
-/// its time a wait stops sleeping and looks at the clock instead.
+/// Wake-up latency of a sleeping thread: the kernel's timer slack of 50 us and a margin. For this
+/// last part of a wait the thread polls the clock instead of sleeping.
 pub const SPIN: Nanos = Nanos::from_micros(60);
 
 /// Real time since a device was opened.
 ///
-/// Each request is stamped twice, and the kernel's clock costs 20 to 25 ns here, as much as all the
-/// rest of the loop. The time stamp counter costs 8. It is used where Linux itself trusts it as its
-/// clock source: it then has one rate and one value on all cores.
+/// The clock is read twice per request. The kernel's clock takes 20 to 25 ns, as much as the rest
+/// of the loop; the time stamp counter takes 8 ns. It is used if it is Linux's clock source,
+/// because it then has a constant rate and the same value on all cores.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
@@ -28,19 +28,19 @@ pub struct Clock {
 #[derive(Clone, Copy, Debug)]
 struct Counter {
     start: u64,
-    /// Nanoseconds a tick, less than one, in units of 2^-64.
+    /// Nanoseconds per tick, in units of 2^-64; less than one nanosecond.
     nanos_per_tick: u64,
 }
 
 impl Clock {
-    /// Begins at zero now.
+    /// Starts a clock at zero.
     pub fn start() -> Self {
         let counter = nanos_per_tick()
             .map(|nanos_per_tick| Counter { start: ticks().unwrap_or_default(), nanos_per_tick });
         Self { start: instant(), counter }
     }
 
-    /// The time since.
+    /// The time since the start.
     #[inline]
     pub fn now(&self) -> Nanos {
         if let (Some(counter), Some(ticks)) = (&self.counter, ticks()) {
@@ -50,8 +50,8 @@ impl Clock {
         Nanos::new(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Rests until a time, to the microsecond.
-    #[expect(clippy::disallowed_methods, reason = "this is what Wait::Until ends in on hardware")]
+    /// Sleeps until a time, accurate to a microsecond.
+    #[expect(clippy::disallowed_methods, reason = "Wait::Until on real devices")]
     pub fn sleep_until(&self, time: Nanos) {
         while let left @ 1.. = time.saturating_sub(self.now()).get() {
             match Nanos::new(left).saturating_sub(SPIN) {
@@ -62,15 +62,15 @@ impl Clock {
     }
 }
 
-/// The processor's counter; `None` on processors that are not x86-64.
+/// The time stamp counter; `None` on CPUs other than x86-64.
 #[inline]
 #[cfg_attr(
     target_arch = "x86_64",
-    expect(clippy::unnecessary_wraps, reason = "other processors have no such counter")
+    expect(clippy::unnecessary_wraps, reason = "other CPUs have no such counter")
 )]
 fn ticks() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has the instruction, and Linux lets programs use it.
+    // SAFETY: every x86-64 CPU has the instruction, and Linux allows it in user mode.
     return Some(unsafe { core::arch::x86_64::_rdtsc() });
     #[cfg(not(target_arch = "x86_64"))]
     None
@@ -81,7 +81,7 @@ fn instant() -> Instant {
     Instant::now()
 }
 
-/// The counter's rate, measured once; `None` where Linux does not trust it, or below 1 GHz.
+/// The counter's rate, measured once; `None` if it is not Linux's clock source, or below 1 GHz.
 fn nanos_per_tick() -> Option<u64> {
     static RATE: OnceLock<Option<u64>> = OnceLock::new();
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -92,16 +92,16 @@ fn nanos_per_tick() -> Option<u64> {
 }
 
 fn calibrate() -> Option<u64> {
-    let (from, start) = both()?;
+    let (from, start) = read_both()?;
     while start.elapsed() < CALIBRATION {}
-    let (to, end) = both()?;
+    let (to, end) = read_both()?;
     let rate = (end.duration_since(start).as_nanos() << 64) / u128::from(to - from).max(1);
     u64::try_from(rate).ok().filter(|rate| *rate > 0)
 }
 
-/// The counter and the system's clock at one moment: of some tries the one that took the least, in
-/// which this thread was not interrupted.
-fn both() -> Option<(u64, Instant)> {
+/// Reads the counter and the system clock together: the fastest of 32 tries, during which the
+/// thread was not interrupted.
+fn read_both() -> Option<(u64, Instant)> {
     let one = |_| {
         let (before, time, after) = (ticks()?, instant(), ticks()?);
         Some((after - before, before + (after - before) / 2, time))

@@ -1,22 +1,23 @@
-//! `UringDevice`: a real file or block device behind the `Device` contract, past the page cache.
+//! `UringDevice`: a real file or block device as a `Device`, through `io_uring` and `O_DIRECT`.
 //!
-//! By `io_uring` and `O_DIRECT`. This is the lab's only measuring clock. A request goes to the
-//! kernel by itself: batches make fewer system calls, but hold requests back, and measured slower
-//! on virtual disks; they are an option, as are buffered I/O and one call of pread or pwrite at a
-//! time (`SyncDevice`). There is no silent fall-back: where direct I/O or `io_uring` cannot be had,
-//! opening fails and says what to do. What a write lets the drive know (`Request::hint`) goes no
-//! further: the kernel has no way to pass it on to every file and drive.
+//! This crate has the only clock that measures real time. Each request is submitted with its own
+//! system call. Batches need fewer system calls but delay requests, and were slower on virtual
+//! disks; they are an option, as are buffered I/O and pread or pwrite, one call at a time
+//! (`SyncDevice`). There is no silent fallback: if direct I/O or `io_uring` is not available,
+//! opening fails and says what to do. Hints of writes (`Request::hint`) are dropped, because the
+//! kernel cannot pass them on for every file and drive.
 
 mod buffers;
 mod clock;
 mod content;
-mod entry;
+
 mod error;
 mod null;
 mod psync;
 mod ring;
 mod setup;
 mod slot;
+mod sqe;
 mod target;
 mod verify;
 

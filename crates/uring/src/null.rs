@@ -1,4 +1,4 @@
-//! `NullDevice` and `nop_rate`: what the engine itself costs, and what `io_uring` allows at best.
+//! `NullDevice` and `nop_rate`: the engine's own cost, and the upper limit of `io_uring`.
 
 use std::io;
 
@@ -8,12 +8,12 @@ use ssdlab_time::Nanos;
 
 use crate::clock::Clock;
 
-/// A device that has done every request as soon as it is asked: what is left is the engine's cost.
+/// A device that completes every request at once, to measure the engine's own cost.
 #[derive(Debug)]
 pub struct NullDevice {
     clock: Clock,
     queue_depth: usize,
-    /// Ids, and when each was submitted: number `n` has place `n % ids.len()`, a power of two.
+    /// Ids and submission times; number `n` is at index `n % ids.len()`, a power of two.
     ids: Vec<u64>,
     stamps: Vec<Nanos>,
     submitted: usize,
@@ -21,7 +21,7 @@ pub struct NullDevice {
 }
 
 impl NullDevice {
-    /// One of this depth. Every address is inside, and nothing is moved.
+    /// A device of this queue depth, which transfers no data.
     pub fn new(queue_depth: usize) -> Self {
         let places = queue_depth.next_power_of_two();
         let (ids, stamps) = (vec![0; places], vec![Nanos::ZERO; places]);
@@ -59,9 +59,9 @@ impl Device for NullDevice {
         Ok(())
     }
 
-    /// The oldest request alone, with stamps of its own: no batch makes it look cheaper.
+    /// Completes only the oldest request, so that each completion reads the clock.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call would count as the engine's cost")]
+    #[expect(clippy::inline_always, reason = "a call would add to the engine's cost")]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
         if self.reaped < self.submitted {
             let place = self.reaped & (self.ids.len() - 1);
@@ -76,10 +76,10 @@ impl Device for NullDevice {
     }
 }
 
-/// Requests a second that `io_uring` does where each does nothing, 32 at a time, on this core.
+/// Rate of `IORING_OP_NOP` requests per second on one core, 32 at a time.
 ///
 /// # Errors
-/// No `io_uring` here.
+/// `io_uring` is not available.
 pub fn nop_rate(requests: u64) -> io::Result<f64> {
     const DEPTH: u64 = 32;
     let mut ring = IoUring::builder()
@@ -92,8 +92,8 @@ pub fn nop_rate(requests: u64) -> io::Result<f64> {
     for _ in 0..rounds {
         for id in 0..DEPTH {
             let entry = opcode::Nop::new().build().user_data(id);
-            // SAFETY: a request that does nothing refers to nothing.
-            unsafe { ring.submission().push(&entry) }.expect("there is an entry for each");
+            // SAFETY: a NOP has no pointers.
+            unsafe { ring.submission().push(&entry) }.expect("the ring has room for the batch");
         }
         ring.submit_and_wait(DEPTH as usize)?;
         assert_eq!(ring.completion().count() as u64, DEPTH);

@@ -1,4 +1,4 @@
-//! `SyncDevice`: the `Device` contract kept by one pread or pwrite at a time.
+//! `SyncDevice`: a `Device` that uses one pread or pwrite at a time.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use crate::{OpenError, OpenOptions};
 
 /// A file or block device without `io_uring`, one request at a time.
 ///
-/// The second way, chosen by name and never a fall-back. The request is done within `submit`, and
-/// its completion is kept for `reap`.
+/// Users choose it by name; it is never a fallback. `submit` executes the request, and `reap`
+/// returns its completion.
 #[derive(Debug)]
 pub struct SyncDevice {
     target: Target,
@@ -28,24 +28,24 @@ pub struct SyncDevice {
 }
 
 impl SyncDevice {
-    /// Opens an existing file or block device. Its queue depth is 1, whatever the options say;
-    /// `batch` and `registered_buffers` mean nothing here.
+    /// Opens an existing file or block device. The queue depth is always 1; `batch` and
+    /// `registered_buffers` are ignored.
     ///
     /// # Errors
-    /// Where it cannot be measured.
+    /// The file or device cannot be opened.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         let options = OpenOptions { queue_depth: 1, ..options.clone() };
         let target = Target::open(path.as_ref(), &options)?;
         Self::new(target, Clock::start(), &options)
     }
 
-    /// Another on the same open file, with this one's clock and content of its own.
+    /// Another device on the same open file, with the same clock and its own content.
     ///
     /// # Errors
-    /// Where the system has no room for one more.
+    /// The system is out of file descriptors or memory.
     pub fn sibling(&self, options: &OpenOptions) -> Result<Self, OpenError> {
         let options = OpenOptions { queue_depth: 1, ..options.clone() };
-        Self::new(self.target.again()?, self.clock, &options)
+        Self::new(self.target.try_clone()?, self.clock, &options)
     }
 
     fn new(target: Target, clock: Clock, options: &OpenOptions) -> Result<Self, OpenError> {
@@ -59,11 +59,11 @@ impl SyncDevice {
         })
     }
 
-    /// One system call; its count of bytes, or a negative error number, as `io_uring` has it.
+    /// One system call; returns the number of bytes or a negative error number, like `io_uring`.
     fn call(&mut self, slot: &Slot) -> i32 {
-        let Slot { request, moved, .. } = *slot;
-        let (file, offset) = (&self.target.file, request.lba.bytes() + moved);
-        let range = moved as usize..request.bytes() as usize;
+        let Slot { request, transferred, .. } = *slot;
+        let (file, offset) = (&self.target.file, request.lba.bytes() + transferred);
+        let range = transferred as usize..request.bytes() as usize;
         let flags = if request.durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let answer = match request.op {
             Op::Read => {
@@ -93,7 +93,7 @@ impl SyncDevice {
         };
         answer.map_or_else(
             |errno: Errno| -errno.raw_os_error(),
-            |count| i32::try_from(count).expect("no request is longer than 1 GiB"),
+            |count| i32::try_from(count).expect("requests are at most 1 GiB"),
         )
     }
 }
@@ -121,15 +121,15 @@ impl Device for SyncDevice {
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
         self.target.check(&request, self.request_bytes_max)?;
-        assert!(self.done.is_none(), "no more than one request in flight");
+        assert!(self.done.is_none(), "at most one request is in flight");
         if request.op == Op::Write {
-            self.buffers.load(0, request.lba.bytes(), request.bytes() as usize);
+            self.buffers.fill_for_write(0, request.lba.bytes(), request.bytes() as usize);
         }
         let mut slot = Slot::new(request);
         let submitted = self.clock.now();
         let outcome: Result<(), IoError> = loop {
             let answer = self.call(&slot);
-            if let Step::Done(outcome) = slot.answer(answer, self.target.sector) {
+            if let Step::Done(outcome) = slot.handle_result(answer, self.target.sector) {
                 break outcome;
             }
         };

@@ -1,4 +1,4 @@
-//! `UringDevice`: the `Device` contract kept by an `io_uring`, one system call a request.
+//! `UringDevice`: a `Device` on an `io_uring`, with one system call per request.
 
 use std::fmt;
 use std::fs::File;
@@ -14,68 +14,68 @@ use ssdlab_time::Nanos;
 
 use crate::buffers::Buffers;
 use crate::clock::{Clock, SPIN};
-use crate::entry::{Manner, entry};
 use crate::slot::{Slot, Step};
+use crate::sqe::{SqeOptions, sqe};
 use crate::target::Target;
 use crate::{OpenError, OpenOptions, setup};
 
-/// The longest wait handed to the kernel: added to the time since boot it must not overflow.
+/// Maximum timeout passed to the kernel, which adds it to the time since boot.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-/// In batches one in so many of the requests in flight is waited for at least.
-const BATCH_PART: usize = 4;
+/// In batch mode, a wait is for the requests in flight divided by this.
+const BATCH_WAIT_DIVISOR: usize = 4;
 
-/// A file or block device, past the page cache, in real time.
+/// A file or block device in real time, without the page cache.
 ///
-/// Reads discard what they read. Writes carry content that neither compresses nor repeats. A trim
-/// is `fallocate` with `PUNCH_HOLE | KEEP_SIZE`: a hole in a file, and on a block device the kernel
-/// sends WRITE ZEROES with leave to unmap. A flush is a whole `fsync`, which reaches the drive's
-/// cache.
+/// Reads discard the data. Writes carry the data of `OpenOptions::content`. A trim is `fallocate`
+/// with `PUNCH_HOLE | KEEP_SIZE`: it makes a hole in a file, and on a block device the kernel sends
+/// WRITE ZEROES with permission to unmap. A flush is an `fsync`, which flushes the drive's cache.
 ///
-/// A request goes to the kernel with the next call of `submit` or `reap`: so one system call hands
-/// it over and waits. Writes go at once, and the next one's content is made meanwhile. With `batch`
-/// all wait for `reap`. `submitted` is stamped when the request is put, after its content was made,
-/// and `completed` right after it was reaped: all that are reaped together have one stamp.
+/// The kernel gets a request with the next call of `submit` or `reap`, so that one system call both
+/// submits and waits. Writes are submitted at once, and the content of the next one is generated
+/// while they run. With `batch` all requests are submitted by `reap`. `submitted` is read when the
+/// request is queued, after its content was generated, and `completed` right after completions were
+/// reaped, once for all of them.
 pub struct UringDevice {
     ring: IoUring,
-    /// Freed after `ring`, and never while a request is in flight: see `drop`.
+    /// Freed after `ring`, and never while a request is in flight (see `drop`).
     buffers: Buffers,
     target: Target,
     slots: Vec<Slot>,
-    /// Requests that the ring has and that were not reaped.
+    /// Requests submitted to the ring and not reaped.
     in_flight: usize,
     clock: Clock,
     request_bytes_max: u64,
-    manner: Manner,
+    sqe_options: SqeOptions,
     batch: bool,
-    /// Whose ring it is, where it is one thread's.
+    /// The thread to which the ring is bound, with `single_issuer`.
     owner: Option<ThreadId>,
 }
 
 impl UringDevice {
-    /// Opens an existing file or block device. Its capacity is its length, in whole sectors.
+    /// Opens an existing file or block device. The capacity is its length in whole sectors.
     ///
     /// # Errors
-    /// Where it cannot be measured; never a silent fall-back to buffered I/O.
+    /// The file or device cannot be opened as requested; there is no fallback to buffered I/O.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         Self::new(Target::open(path.as_ref(), options)?, Clock::start(), options)
     }
 
-    /// Takes a file that the caller opened, and may have locked, with the flags the options imply:
-    /// `O_DIRECT` if `direct`, `O_RDWR` if `writable`. `exclusive` was the caller's matter.
+    /// Uses a file that the caller opened, and may have locked, with the flags that the options
+    /// require: `O_DIRECT` if `direct`, `O_RDWR` if `writable`. `exclusive` is not checked.
     ///
     /// # Errors
-    /// Where a flag is missing, or it cannot be measured.
+    /// A flag is missing, or the file cannot be used.
     pub fn from_file(file: File, options: &OpenOptions) -> Result<Self, OpenError> {
         Self::new(Target::from_file(file, options)?, Clock::start(), options)
     }
 
-    /// Another ring on the same open file, with this one's clock and content of its own.
+    /// Another ring on the same open file, with the same clock and its own content.
     ///
     /// # Errors
-    /// Where the system has no room for one more.
+    /// The system is out of file descriptors or memory.
     pub fn sibling(&self, options: &OpenOptions) -> Result<Self, OpenError> {
-        Self::new(self.target.again()?, self.clock, options)
+        Self::new(self.target.try_clone()?, self.clock, options)
     }
 
     fn new(target: Target, clock: Clock, options: &OpenOptions) -> Result<Self, OpenError> {
@@ -90,14 +90,14 @@ impl UringDevice {
             in_flight: 0,
             clock,
             request_bytes_max: options.request_bytes_max as u64,
-            manner: Manner { registered_buffers: false, flush: options.flush },
+            sqe_options: SqeOptions { registered_buffers: false, flush: options.flush },
             batch: options.batch,
             owner: options.single_issuer.then(|| thread::current().id()),
         };
         if options.registered_buffers != Some(false) {
-            // SAFETY: `drop` waits for all requests before the buffers are freed.
+            // SAFETY: `drop` waits for all requests before it frees the buffers.
             let registered = unsafe { setup::register(&device.ring, &device.buffers) };
-            device.manner.registered_buffers = registered.is_ok();
+            device.sqe_options.registered_buffers = registered.is_ok();
             if options.registered_buffers.is_some() {
                 registered?;
             }
@@ -105,37 +105,37 @@ impl UringDevice {
         Ok(device)
     }
 
-    /// Whether its buffers are pinned once, instead of for each request.
+    /// Whether the buffers are registered, so that they are not pinned for each request.
     pub fn registered_buffers(&self) -> bool {
-        self.manner.registered_buffers
+        self.sqe_options.registered_buffers
     }
 
-    /// Puts the slot's request where the kernel finds it at the next system call.
+    /// Queues the slot's request for the next system call.
     fn push(&mut self, slot: usize) {
-        let entry = entry(slot, &self.slots[slot], &self.buffers, self.manner);
-        // SAFETY: the file is registered, the buffer belongs to this slot alone until its
-        // completion was reaped, and both outlive the ring's last request: see `drop`.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        // There is an entry for each slot, and each slot has one request at most.
+        let sqe = sqe(slot, &self.slots[slot], &self.buffers, self.sqe_options);
+        // SAFETY: the file is registered, only this slot uses the buffer until its completion is
+        // reaped, and both outlive the ring's last request (see `drop`).
+        let pushed = unsafe { self.ring.submission().push(&sqe) };
+        // Each slot has at most one request.
         pushed.expect("the ring has an entry for each slot");
     }
 
-    /// Makes the ring anew if it is another thread's and has nothing to do any more.
-    fn adopt(&mut self) -> Result<(), DeviceError> {
+    /// Creates a new ring if the ring is bound to another thread and idle.
+    fn rebind_to_thread(&mut self) -> Result<(), DeviceError> {
         let thread = thread::current().id();
         if self.in_flight > 0 || self.owner.is_none_or(|owner| owner == thread) {
             return Ok(());
         }
         let failed = |error: OpenError| DeviceError::System {
-            what: "a ring for another thread",
+            what: "creating a ring for another thread",
             source: std::io::Error::other(error),
         };
         let file = self.target.file.as_raw_fd();
         let ring = setup::ring(self.slots.len(), file, true).map_err(failed)?;
-        if self.manner.registered_buffers {
-            // Else they are locked memory twice, until the kernel has taken the old ring apart.
+        if self.sqe_options.registered_buffers {
+            // Otherwise they count twice as locked memory until the kernel has freed the old ring.
             let _ = self.ring.submitter().unregister_buffers();
-            // SAFETY: `drop` waits for all requests before the buffers are freed.
+            // SAFETY: `drop` waits for all requests before it frees the buffers.
             unsafe { setup::register(&ring, &self.buffers) }.map_err(failed)?;
         }
         let _ = self.ring.submitter().unregister_files();
@@ -143,27 +143,27 @@ impl UringDevice {
         Ok(())
     }
 
-    /// Lets the kernel put down the completions that it keeps for this thread.
-    fn look(&self) {
+    /// Makes the kernel post completions that it defers for this thread.
+    fn get_events(&self) {
         let flags = EnterFlags::GETEVENTS.bits();
-        // SAFETY: no pointer is passed. It submits nothing: an error leaves it at that.
+        // SAFETY: no pointer is passed. An error can be ignored, as nothing is submitted.
         let _ = unsafe { self.ring.submitter().enter::<libc::sigset_t>(0, 0, flags, None) };
     }
 
-    /// Whether a request waits for the next system call.
+    /// Whether a request is queued for the next system call.
     fn has_pushed(&mut self) -> bool {
         !self.ring.submission().is_empty()
     }
 
-    /// How many completions are worth waking up for: one, or in batches a part of those in flight.
-    fn share(&self) -> usize {
-        if self.batch { self.in_flight.div_ceil(BATCH_PART) } else { 1 }
+    /// Completions to wait for: one, or in batch mode a part of those in flight.
+    fn wait_count(&self) -> usize {
+        if self.batch { self.in_flight.div_ceil(BATCH_WAIT_DIVISOR) } else { 1 }
     }
 
-    /// Hands over what was pushed, and waits for `want` completions, or until `left` has passed.
+    /// Submits queued requests and waits for `want` completions or the timeout `left`.
     ///
-    /// An answer that means "not now" is no error: what was not taken stays in the ring and goes
-    /// along with the next call.
+    /// Temporary failures are not errors: requests that the kernel did not accept remain in the
+    /// ring and are submitted by the next call.
     fn enter(&mut self, want: usize, left: Option<Duration>) -> Result<(), DeviceError> {
         let submitter = self.ring.submitter();
         let entered = match left {
@@ -176,34 +176,34 @@ impl UringDevice {
         match entered.map_err(|error| (error.raw_os_error(), error)) {
             Ok(_) | Err((Some(libc::ETIME | libc::EINTR), _)) => Ok(()),
             Err((Some(libc::EAGAIN | libc::EBUSY), _)) => {
-                // Out of memory for requests. A call that submits in vain does not look for
-                // completions, so that those in flight would never make room: one that submits
+                // The kernel has no memory for requests. A call that fails to submit does not post
+                // completions, so requests in flight would never make room; a call that submits
                 // nothing does.
                 thread::yield_now();
-                self.look();
+                self.get_events();
                 Ok(())
             }
             Err((_, source)) => Err(DeviceError::System { what: "io_uring_enter", source }),
         }
     }
 
-    /// Appends what the kernel has answered, and hands over again what is not all done.
+    /// Appends completions, and submits requests again that are not complete.
     fn collect(&mut self, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
         let mut again = Vec::new();
-        let answers = self.ring.completion();
-        if answers.is_empty() {
+        let completions = self.ring.completion();
+        if completions.is_empty() {
             return Ok(());
         }
-        // The iterator shows what was there before this stamp, and nothing that came later.
+        // The iterator only has completions posted before this time.
         let completed = self.clock.now();
-        for answer in answers {
-            let index = answer.user_data() as usize;
+        for completion in completions {
+            let index = completion.user_data() as usize;
             let slot = &mut self.slots[index];
-            match slot.answer(answer.result(), self.target.sector) {
-                Step::Again => again.push(index),
+            match slot.handle_result(completion.result(), self.target.sector) {
+                Step::Resubmit => again.push(index),
                 Step::Done(outcome) => {
                     let Slot { request, submitted, .. } = *slot;
-                    self.buffers.give_back(index);
+                    self.buffers.release(index);
                     self.in_flight -= 1;
                     done.push(Completion { id: request.id, submitted, completed, outcome });
                 }
@@ -218,7 +218,7 @@ impl UringDevice {
         self.enter(0, None)
     }
 
-    /// Waits for all that is in flight and forgets it.
+    /// Waits for all requests in flight and discards their completions.
     fn drain(&mut self) -> Result<(), DeviceError> {
         let mut done = Vec::new();
         while self.in_flight > 0 {
@@ -252,14 +252,14 @@ impl Device for UringDevice {
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
         self.target.check(&request, self.request_bytes_max)?;
         if self.in_flight == 0 {
-            self.adopt()?;
+            self.rebind_to_thread()?;
         }
         if !self.batch && self.has_pushed() {
             self.enter(0, None)?;
         }
-        let slot = self.buffers.take().expect("no more than queue_depth requests in flight");
+        let slot = self.buffers.acquire().expect("at most queue_depth requests are in flight");
         if request.op == Op::Write {
-            self.buffers.load(slot, request.lba.bytes(), request.bytes() as usize);
+            self.buffers.fill_for_write(slot, request.lba.bytes(), request.bytes() as usize);
         }
         self.slots[slot] = Slot::new(request);
         self.push(slot);
@@ -276,14 +276,14 @@ impl Device for UringDevice {
         let before = done.len();
         if self.has_pushed() {
             let nothing_yet = self.ring.completion().is_empty();
-            let least = if wait == Wait::One && nothing_yet { self.share() } else { 0 };
+            let least = if wait == Wait::One && nothing_yet { self.wait_count() } else { 0 };
             self.enter(least, None)?;
         }
         self.collect(done)?;
         if wait == Wait::Poll && done.len() == before {
-            // The kernel may hold back completions, and requests may still be in the ring.
+            // The kernel may defer completions, and requests may still be queued.
             self.enter(0, None)?;
-            self.look();
+            self.get_events();
             return self.collect(done);
         }
         while done.len() == before && self.in_flight > 0 {
@@ -292,11 +292,11 @@ impl Device for UringDevice {
                 Wait::One => None,
                 Wait::Until(time) => match time.saturating_sub(self.now()) {
                     Nanos::ZERO => return Ok(()),
-                    // The kernel wakes a little too late: the last part is spent looking.
+                    // The kernel wakes the thread too late, so the last part is polled.
                     left => Some(Duration::from_nanos(left.saturating_sub(SPIN).get())),
                 },
             };
-            let least = if wait == Wait::One { self.share() } else { 1 };
+            let least = if wait == Wait::One { self.wait_count() } else { 1 };
             self.enter(least, left)?;
             self.collect(done)?;
         }
@@ -319,17 +319,17 @@ impl fmt::Debug for UringDevice {
 }
 
 impl Drop for UringDevice {
-    /// Waits for what is in flight: the drive would else write into memory that is used anew.
+    /// Waits for requests in flight, because the drive would write to freed memory.
     fn drop(&mut self) {
         if self.drain().is_err() {
-            // A ring that cannot be asked any more: lose the memory rather than share it.
+            // The ring has failed: leak the memory rather than reuse it.
             self.buffers.leak();
         }
-        // The kernel takes a ring apart some time after it was closed. Until then the ring would
-        // hold the file: its lock, its exclusive access, its mount; and locked memory. An error
-        // leaves it at that.
+        // The kernel frees a ring some time after it was closed. Until then the ring would keep the
+        // file open, with its lock, exclusive access and mount, and locked memory. Errors are
+        // ignored.
         let _ = self.ring.submitter().unregister_files();
-        if self.manner.registered_buffers {
+        if self.sqe_options.registered_buffers {
             let _ = self.ring.submitter().unregister_buffers();
         }
     }
@@ -344,13 +344,13 @@ mod tests {
     use crate::slot::Slot;
     use crate::{OpenOptions, UringDevice};
 
-    /// Reads two sectors, the first of them as if it had been moved before.
+    /// Reads two sectors, the first of which counts as transferred before.
     fn read_second_sector(registered_buffers: bool) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         let bytes: Vec<u8> = (0..4096_u32).map(|i| (i * i / 7) as u8).collect();
         fs::write(&path, &bytes).unwrap();
-        // Buffered: the system's directory for such files may be in memory.
+        // Buffered: the folder for temporary files may be in memory.
         let options = OpenOptions {
             direct: false,
             queue_depth: 3,
@@ -359,23 +359,26 @@ mod tests {
             ..Default::default()
         };
         let mut device = UringDevice::open(&path, &options).unwrap();
-        let index = device.buffers.take().unwrap();
+        let index = device.buffers.acquire().unwrap();
         let request = Request::new(9, Op::Read, Lba::new(1), 2);
         device.slots[index] = Slot::new(request);
-        device.slots[index].moved = 512;
+        device.slots[index].transferred = 512;
         device.push(index);
         device.in_flight += 1;
         let mut done = Vec::new();
         device.reap(Wait::One, &mut done).unwrap();
         assert_eq!(done[0].outcome, Ok(()));
         let read = device.buffers.bytes(index, 4096);
-        assert!(read[..512].iter().all(|&byte| byte == 0), "what was moved is not read again");
-        assert_eq!(read[512..1024], bytes[1024..1536], "the rest goes behind it");
-        assert!(read[1024..].iter().all(|&byte| byte == 0), "and no further");
+        assert!(
+            read[..512].iter().all(|&byte| byte == 0),
+            "a transferred sector is not read again"
+        );
+        assert_eq!(read[512..1024], bytes[1024..1536], "the rest follows it");
+        assert!(read[1024..].iter().all(|&byte| byte == 0), "nothing is read beyond");
     }
 
     #[test]
-    fn the_rest_of_a_short_read_is_read_to_its_place() {
+    fn the_rest_of_a_short_read_is_read_to_its_offset() {
         read_second_sector(false);
         read_second_sector(true);
     }

@@ -1,58 +1,58 @@
-//! `Slot`: a request in flight, and what becomes of it when the kernel answers.
+//! `Slot`: a request in flight, and the result of its system calls.
 
 use ssdlab_device::{IoError, Op, Request};
 use ssdlab_time::Nanos;
 
-/// How often one request is handed over again that the kernel asks to repeat.
-const REPEATS_MAX: u32 = 100;
+/// Maximum number of retries of one request after EAGAIN or EINTR.
+const RETRIES_MAX: u32 = 100;
 
-/// What is known of the request in a slot.
+/// The state of a request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     pub request: Request,
     pub submitted: Nanos,
-    /// Bytes moved so far.
-    pub moved: u64,
-    /// How often the kernel asked to repeat it.
-    repeats: u32,
+    /// Bytes transferred so far.
+    pub transferred: u64,
+    /// Retries after EAGAIN or EINTR.
+    retries: u32,
 }
 
-/// What becomes of a request after the kernel answered.
+/// What to do after a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is over.
+    /// The request is complete.
     Done(Result<(), IoError>),
-    /// The rest, or all of it, is handed over again.
-    Again,
+    /// Submit the rest of the request again.
+    Resubmit,
 }
 
 impl Slot {
-    /// Nothing of the request is done yet.
+    /// A request of which nothing is transferred yet.
     pub const fn new(request: Request) -> Self {
-        Self { request, submitted: Nanos::ZERO, moved: 0, repeats: 0 }
+        Self { request, submitted: Nanos::ZERO, transferred: 0, retries: 0 }
     }
 
-    /// Takes the kernel's answer: a count of bytes, or a negative error number.
-    pub fn answer(&mut self, result: i32, sector: u64) -> Step {
+    /// Handles a result from the kernel: a number of bytes, or a negative error number.
+    pub fn handle_result(&mut self, result: i32, sector: u64) -> Step {
         let failed = |errno| Step::Done(Err(IoError { errno }));
         match result {
-            // The kernel may ask for a repeat; a device that always does must not hang us.
+            // A device that always returns these must not cause an endless loop.
             result if result == -libc::EAGAIN || result == -libc::EINTR => {
-                self.repeats += 1;
-                if self.repeats > REPEATS_MAX { failed(-result) } else { Step::Again }
+                self.retries += 1;
+                if self.retries > RETRIES_MAX { failed(-result) } else { Step::Resubmit }
             }
             ..0 => failed(-result),
             _ if matches!(self.request.op, Op::Trim | Op::Flush) => Step::Done(Ok(())),
             count => {
                 let count = u64::from(count.unsigned_abs());
-                self.moved += count;
-                if self.moved >= self.request.bytes() {
+                self.transferred += count;
+                if self.transferred >= self.request.bytes() {
                     Step::Done(Ok(()))
                 } else if count == 0 || !count.is_multiple_of(sector) {
-                    // Part of a sector, or nothing: the file has become shorter.
+                    // Part of a sector, or nothing: the file was truncated.
                     failed(libc::EIO)
                 } else {
-                    Step::Again
+                    Step::Resubmit
                 }
             }
         }
@@ -63,7 +63,7 @@ impl Slot {
 mod tests {
     use ssdlab_device::{IoError, Lba, Op, Request};
 
-    use super::{REPEATS_MAX, Slot, Step};
+    use super::{RETRIES_MAX, Slot, Step};
 
     const SECTOR: u64 = 512;
     const FAILED: Step = Step::Done(Err(IoError { errno: libc::EIO }));
@@ -74,36 +74,36 @@ mod tests {
     }
 
     #[test]
-    fn a_short_transfer_is_continued_until_all_is_moved() {
+    fn a_short_transfer_is_continued_until_all_bytes_are_transferred() {
         let mut slot = slot(Op::Write);
-        assert_eq!(slot.answer(1024, SECTOR), Step::Again);
-        assert_eq!(slot.answer(2048, SECTOR), Step::Again);
-        assert_eq!(slot.moved, 3072);
-        assert_eq!(slot.answer(1024, SECTOR), Step::Done(Ok(())));
+        assert_eq!(slot.handle_result(1024, SECTOR), Step::Resubmit);
+        assert_eq!(slot.handle_result(2048, SECTOR), Step::Resubmit);
+        assert_eq!(slot.transferred, 3072);
+        assert_eq!(slot.handle_result(1024, SECTOR), Step::Done(Ok(())));
     }
 
     #[test]
-    fn a_transfer_that_gets_nowhere_fails() {
-        assert_eq!(slot(Op::Read).answer(0, SECTOR), FAILED);
-        assert_eq!(slot(Op::Read).answer(700, SECTOR), FAILED);
-        assert_eq!(slot(Op::Read).answer(-libc::EIO, SECTOR), FAILED);
+    fn a_transfer_without_progress_fails() {
+        assert_eq!(slot(Op::Read).handle_result(0, SECTOR), FAILED);
+        assert_eq!(slot(Op::Read).handle_result(700, SECTOR), FAILED);
+        assert_eq!(slot(Op::Read).handle_result(-libc::EIO, SECTOR), FAILED);
     }
 
     #[test]
-    fn trims_and_flushes_move_no_bytes() {
-        assert_eq!(slot(Op::Trim).answer(0, SECTOR), Step::Done(Ok(())));
-        assert_eq!(slot(Op::Flush).answer(0, SECTOR), Step::Done(Ok(())));
-        assert_eq!(slot(Op::Flush).answer(-libc::EIO, SECTOR), FAILED);
+    fn trims_and_flushes_transfer_no_bytes() {
+        assert_eq!(slot(Op::Trim).handle_result(0, SECTOR), Step::Done(Ok(())));
+        assert_eq!(slot(Op::Flush).handle_result(0, SECTOR), Step::Done(Ok(())));
+        assert_eq!(slot(Op::Flush).handle_result(-libc::EIO, SECTOR), FAILED);
     }
 
     #[test]
-    fn a_device_that_always_asks_for_a_repeat_fails_in_the_end() {
+    fn the_number_of_retries_is_limited() {
         for errno in [libc::EAGAIN, libc::EINTR] {
             let mut slot = slot(Op::Read);
-            for _ in 0..REPEATS_MAX {
-                assert_eq!(slot.answer(-errno, SECTOR), Step::Again);
+            for _ in 0..RETRIES_MAX {
+                assert_eq!(slot.handle_result(-errno, SECTOR), Step::Resubmit);
             }
-            assert_eq!(slot.answer(-errno, SECTOR), Step::Done(Err(IoError { errno })));
+            assert_eq!(slot.handle_result(-errno, SECTOR), Step::Done(Err(IoError { errno })));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Opening: the options, the file or block device, and what it can do (size, sector, alignment).
+//! Opens a file or block device, and determines its size, sector and alignment.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, Seek, SeekFrom};
@@ -13,59 +13,61 @@ use ssdlab_device::{DeviceError, LBA_BYTES, Op, Request};
 
 use crate::{Content, OpenError};
 
-/// The sector of a file where the kernel (before 6.1, or btrfs) does not tell: a page suits all.
+/// Sector size of a file if the kernel (before 6.1, or btrfs) does not report it: a page is a
+/// multiple of any.
 const FILE_SECTOR_BYTES: u64 = 4096;
 
-/// What a flush is.
+/// The system call of a flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flush {
-    /// Data and everything about the file.
+    /// `fsync`: data and all metadata of the file.
     #[default]
     Fsync,
-    /// Data, and what is needed to find it.
+    /// `fdatasync`: data and the metadata needed to read it.
     Fdatasync,
 }
 
-/// How to open a device.
+/// Options for opening a device.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags, as in open(2)")]
 pub struct OpenOptions {
-    /// Past the page cache (`O_DIRECT`). Without it the page cache is measured, not the drive.
+    /// Bypass the page cache (`O_DIRECT`). Without it the page cache is measured, not the drive.
     pub direct: bool,
-    /// Writes and trims are allowed, and overwrite what is there.
+    /// Allow writes and trims, which destroy existing data.
     pub writable: bool,
-    /// A block device must not be mounted or held (`O_EXCL`); a regular file knows no such thing.
+    /// Fail if a block device is mounted or in use (`O_EXCL`). Ignored for regular files.
     pub exclusive: bool,
-    /// How many requests may be in flight, 1 to 1024.
+    /// Maximum number of requests in flight, 1 to 1024.
     pub queue_depth: usize,
-    /// The longest read or write in bytes: the size of each buffer, one sector to 1 GiB.
+    /// Maximum length of a read or write in bytes, which is the size of each buffer: one sector to
+    /// 1 GiB.
     pub request_bytes_max: usize,
-    /// Pins the buffers once instead of for each request, which needs memory lock rights (`ulimit
-    /// -l`). `None`: where this process has them; `UringDevice::registered_buffers` then tells.
+    /// Pin the buffers once instead of for each request, which needs locked memory (`ulimit -l`).
+    /// `None` pins them if the process may; `UringDevice::registered_buffers` shows whether.
     pub registered_buffers: Option<bool>,
-    /// Requests are handed over together when the next completions are asked for, not each by
-    /// itself, and a wait is for a quarter of those in flight: fewer system calls and wake-ups, but
-    /// a virtual disk may do less, and latencies are longer.
+    /// Submit requests together when completions are reaped, and wait for a quarter of those in
+    /// flight: fewer system calls and wake-ups, but longer latencies, and lower throughput on some
+    /// virtual disks.
     pub batch: bool,
-    /// One thread drives the device at a time, and another only when nothing is in flight: the
-    /// kernel then interrupts it less. Where that is broken, calls fail. No gain in batches: there
-    /// each completion then wakes the thread by itself.
+    /// Only one thread uses the device at a time, and another one only when nothing is in flight.
+    /// The kernel then interrupts the thread less; calls fail if the rule is broken. No gain with
+    /// `batch`, where each completion then wakes the thread separately.
     #[serde(skip)]
     pub single_issuer: bool,
-    /// Every write is durable when it is done (`O_DSYNC`).
+    /// Every write is durable on completion (`O_DSYNC`).
     pub dsync: bool,
-    /// What a flush is.
+    /// The system call of a flush.
     pub flush: Flush,
-    /// What writes carry.
+    /// The data of writes.
     pub content: Content,
-    /// The seed of the stream that written content is drawn from.
+    /// The seed of that data.
     pub seed: u64,
 }
 
 impl Default for OpenOptions {
-    /// Direct, read-only, shared, 32 requests of up to 1 MiB, buffers registered where they may be.
+    /// Direct, read-only, shared, 32 requests of up to 1 MiB, registered buffers if permitted.
     fn default() -> Self {
         Self {
             direct: true,
@@ -103,15 +105,15 @@ impl OpenOptions {
     }
 }
 
-/// An open file or block device and what it can do.
+/// An open file or block device and its properties.
 #[derive(Debug)]
 pub struct Target {
     pub file: File,
-    /// In bytes, whole sectors.
+    /// In bytes, a multiple of the sector.
     pub capacity: u64,
     /// In bytes, at least `LBA_BYTES`.
     pub sector: u64,
-    /// What direct I/O asks of a buffer's address, in bytes.
+    /// Alignment that direct I/O requires of a buffer's address, in bytes.
     pub memory_align: usize,
     pub writable: bool,
 }
@@ -121,7 +123,7 @@ impl Target {
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, OpenError> {
         let name = path.display().to_string();
         let refused = |source| explain(&name, options, source);
-        // Asked before opening: to open a pipe would wait for its writer.
+        // Checked before opening, because opening a pipe would wait for a writer.
         let kind = fs::metadata(path).map_err(refused)?.file_type();
         check_kind(&name, kind)?;
         let mut flags = 0;
@@ -147,7 +149,7 @@ impl Target {
         }
     }
 
-    /// Takes a file that is open already, if it was opened as the options say.
+    /// Uses an open file, if it was opened as the options require.
     pub fn from_file(file: File, options: &OpenOptions) -> Result<Self, OpenError> {
         let name = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
             .map_or_else(|_| "the file given".to_owned(), |path| path.display().to_string());
@@ -172,16 +174,16 @@ impl Target {
         }
     }
 
-    /// The same open file once more.
-    pub fn again(&self) -> Result<Self, OpenError> {
+    /// Duplicates the file descriptor.
+    pub fn try_clone(&self) -> Result<Self, OpenError> {
         let file = self.file.try_clone().map_err(|source| {
             let path = "the open device".to_owned();
-            OpenError::System { path, what: "opened once more", source }
+            OpenError::System { path, what: "opened again", source }
         })?;
         Ok(Self { file, ..*self })
     }
 
-    /// Whether a request may be handed to the kernel.
+    /// Checks a request before it is submitted.
     pub fn check(&self, request: &Request, request_bytes_max: u64) -> Result<(), DeviceError> {
         DeviceError::check(request, self.capacity, self.sector)?;
         let moves = matches!(request.op, Op::Read | Op::Write);
@@ -196,15 +198,15 @@ impl Target {
         Ok(())
     }
 
-    /// Finds out what an open file can do.
+    /// Determines the properties of an open file.
     fn inspect(mut file: File, path: String, options: &OpenOptions) -> Result<Self, OpenError> {
-        // Between the first look and the opening another file may have taken the name.
+        // Checked again, because the path may have changed before the file was opened.
         let kind = file.metadata().map_err(|e| explain(&path, options, e))?.file_type();
         check_kind(&path, kind)?;
         let (sector, memory_align) =
             if options.direct { direct_alignment(&file, &path, kind)? } else { (LBA_BYTES, 1) };
         options.check(sector)?;
-        // The end of a block device is its size: as BLKGETSIZE64 says, without an unsafe call.
+        // The same as BLKGETSIZE64 for a block device, without an unsafe call.
         let bytes = file.seek(SeekFrom::End(0)).map_err(|e| explain(&path, options, e))?;
         let capacity = bytes - bytes % sector;
         if capacity == 0 {
@@ -214,21 +216,21 @@ impl Target {
     }
 }
 
-/// The smallest direct I/O and the alignment of its memory, both in bytes.
+/// The smallest direct I/O, and the required alignment of buffers, in bytes.
 ///
-/// From `statx` with `STATX_DIOALIGN` (Linux 6.1). Where a kernel or file system does not answer
-/// that: a block device's logical sector (BLKSSZGET), 4096 for a file.
+/// From `statx` with `STATX_DIOALIGN` (Linux 6.1). If that is not supported, the logical sector of
+/// a block device (BLKSSZGET), or 4096 for a file.
 fn direct_alignment(file: &File, path: &str, kind: FileType) -> Result<(u64, usize), OpenError> {
     let system = rustix::fs::fstatfs(file).map(|found| found.f_type);
     if kind.is_file() && system == Ok(magic::TMPFS) {
-        // Since Linux 6.6 it accepts the flag and copies memory all the same.
+        // Since Linux 6.6 tmpfs accepts the flag but still copies memory.
         return Err(no_direct_io(path.to_owned(), system));
     }
     let refused = |what| {
         move |errno: Errno| OpenError::System { path: path.to_owned(), what, source: errno.into() }
     };
     let found = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
-        .map_err(refused("asked for its direct I/O alignment"))?;
+        .map_err(refused("queried for its direct I/O alignment"))?;
     if found.stx_mask & StatxFlags::DIOALIGN.bits() != 0 {
         if found.stx_dio_offset_align == 0 {
             return Err(no_direct_io(path.to_owned(), system));
@@ -237,7 +239,7 @@ fn direct_alignment(file: &File, path: &str, kind: FileType) -> Result<(u64, usi
         return Ok((sector, found.stx_dio_mem_align as usize));
     }
     let sector = if kind.is_block_device() {
-        rustix::fs::ioctl_blksszget(file).map_err(refused("asked for its sector size"))?.into()
+        rustix::fs::ioctl_blksszget(file).map_err(refused("queried for its sector size"))?.into()
     } else {
         FILE_SECTOR_BYTES
     };
@@ -282,7 +284,7 @@ fn no_direct_io(path: String, system: Result<i64, Errno>) -> OpenError {
     OpenError::NoDirectIo { path, file_system }
 }
 
-/// What `statfs` calls file systems (linux/magic.h).
+/// File system types of `statfs` (linux/magic.h).
 mod magic {
     pub const TMPFS: i64 = 0x0102_1994;
     pub const RAMFS: i64 = 0x8584_58f6;

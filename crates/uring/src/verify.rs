@@ -1,4 +1,4 @@
-//! `verify`: reads stamped content back and finds what is not as it was written.
+//! `verify`: reads stamped content back and finds the first difference.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -6,39 +6,39 @@ use std::path::Path;
 use ssdlab_device::Region;
 
 use crate::buffers::Buffers;
-use crate::content::{Maker, STAMPED, Stamp};
+use crate::content::{ContentGenerator, STAMPED_BYTES, Stamp};
 use crate::target::Target;
 use crate::{Content, OpenError, OpenOptions};
 
-/// Bytes read at a time.
-const PIECE: usize = 1 << 20;
+/// Bytes per read.
+const CHUNK: usize = 1 << 20;
 
-/// What a look at stamped content found.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// Bytes that carry this run's stamps and are as they were written.
+    /// Bytes up to the first mismatch, or all.
     pub good_bytes: u64,
-    /// The first that do not.
+    /// The first mismatch, if any.
     pub mismatch: Option<Mismatch>,
 }
 
-/// The first 512 bytes that are not as they were written.
+/// The first 512 bytes that differ from what was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where they are, in bytes.
+    /// Their byte offset.
     pub offset: u64,
-    /// The stamp that they carry: of another place, of another run, or sound with damage behind it.
+    /// Their stamp: of another offset or run, or correct if the bytes after it are damaged.
     pub found: Option<Stamp>,
 }
 
-/// Reads a region of what a run wrote with `Content::Stamped`, past the page cache if the options
-/// say so, up to the first mismatch.
+/// Reads a region that a run wrote with `Content::Stamped`, without the page cache if
+/// `options.direct`, up to the first mismatch.
 ///
 /// # Errors
-/// A file that cannot be opened or read.
+/// The file cannot be opened or read.
 ///
 /// # Panics
-/// With a region that is not whole sectors of the device, or ends beyond it.
+/// If the region is not made of whole sectors, or ends beyond the device.
 pub fn verify(
     path: &Path,
     options: &OpenOptions,
@@ -46,7 +46,7 @@ pub fn verify(
     run: u64,
 ) -> Result<Verified, OpenError> {
     let content = Content::Stamped { run };
-    let request_bytes_max = PIECE;
+    let request_bytes_max = CHUNK;
     let options = OpenOptions {
         queue_depth: 1,
         writable: false,
@@ -56,23 +56,23 @@ pub fn verify(
     };
     let target = Target::open(path, &options)?;
     let end = region.start.bytes() + region.bytes();
-    assert!(end <= target.capacity, "a region beyond the end");
+    assert!(end <= target.capacity, "the region ends beyond the device");
     let mut buffers = Buffers::new(&options, target.memory_align)?;
-    let maker = Maker::new(content, 0);
+    let generator = ContentGenerator::new(content, 0);
     let mut good_bytes = 0;
     let mut offset = region.start.bytes();
     while offset < end {
-        let length = (end - offset).min(PIECE as u64) as usize;
+        let length = (end - offset).min(CHUNK as u64) as usize;
         let bytes = buffers.bytes(Buffers::read_index(0), length);
         let read = target.file.read_exact_at(bytes, offset);
         read.map_err(|source| {
             let path = path.display().to_string();
             OpenError::System { path, what: "read back", source }
         })?;
-        for (part, at) in bytes.chunks(STAMPED).zip((offset..).step_by(STAMPED)) {
+        for (part, at) in bytes.chunks(STAMPED_BYTES).zip((offset..).step_by(STAMPED_BYTES)) {
             let found = Stamp::read(part);
             let ours = found.filter(|stamp| stamp.offset == at && stamp.run == run);
-            if !ours.is_some_and(|stamp| maker.is_body(part, stamp.count)) {
+            if !ours.is_some_and(|stamp| generator.is_body(part, stamp.count)) {
                 return Ok(Verified { good_bytes, mismatch: Some(Mismatch { offset: at, found }) });
             }
             good_bytes += part.len() as u64;

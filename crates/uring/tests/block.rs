@@ -1,4 +1,4 @@
-//! A block device: a loop device on a file, where this process may attach one.
+//! A block device: a loop device on a file, if this process may attach one.
 
 mod scratch;
 
@@ -9,11 +9,11 @@ use scratch::{Scratch, is_root, reap_all, request, run, system, text, writable};
 use ssdlab_device::{Device, Op, Request};
 use ssdlab_uring::{OpenError, OpenOptions, UringDevice};
 
-/// One test at a time: while a test starts a program, the child has a copy of all that is open in
-/// this process, and a block device held exclusively is then held a little longer.
+/// One test at a time: a child process inherits the open files for a moment, and would keep a block
+/// device that is open exclusively.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A loop device on a file of 1 MiB; detached with it.
+/// A loop device on a file of 1 MiB, detached on drop.
 struct Loop {
     path: String,
     file: Scratch,
@@ -62,7 +62,7 @@ fn a_block_device_reads_writes_trims_and_flushes() {
 }
 
 #[test]
-fn a_block_device_in_use_is_refused_where_exclusive_access_is_asked() {
+fn exclusive_access_to_a_block_device_in_use_is_refused() {
     let Some(attached) = Loop::attach() else { return };
     let exclusive = OpenOptions { exclusive: true, ..Default::default() };
     let holder = attached.open(&exclusive).unwrap();
@@ -73,10 +73,10 @@ fn a_block_device_in_use_is_refused_where_exclusive_access_is_asked() {
 }
 
 #[test]
-fn errors_of_the_medium_come_as_outcomes_and_nothing_hangs() {
+fn media_errors_are_returned_in_completions() {
     let Some(attached) = Loop::attach() else { return };
     let mut device = attached.open(&writable(8)).unwrap();
-    // The drive loses its medium: everything beyond is an I/O error now.
+    // Truncate the file below the loop device, so that every read is an I/O error.
     File::options().write(true).open(&attached.file.path).unwrap().set_len(0).unwrap();
     for id in 0..8 {
         device.submit(request(id, Op::Read, id << 16, 1 << 16)).unwrap();

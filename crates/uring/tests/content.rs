@@ -1,4 +1,4 @@
-//! What writes carry: how far it compresses, how often it repeats, and whether it is still there.
+//! The data of writes: compression, deduplication and verification.
 
 mod scratch;
 
@@ -11,7 +11,7 @@ use ssdlab_uring::{Content, OpenOptions, Stamp, verify};
 
 const BLOCK: usize = 4096;
 
-/// A file of 2 MiB written with this content in pieces of 64 KiB, and what it then holds.
+/// A file of 2 MiB written with this content in requests of 64 KiB, and its bytes.
 fn written(content: Content) -> Option<(Scratch, Vec<u8>)> {
     let file = Scratch::zeros(2 << 20)?;
     let mut device = file.open(&OpenOptions { content, ..writable(4) });
@@ -22,7 +22,7 @@ fn written(content: Content) -> Option<(Scratch, Vec<u8>)> {
     Some((file, bytes))
 }
 
-/// The share of blocks that differ from all before them.
+/// The share of blocks that are unique.
 fn unique(bytes: &[u8]) -> f64 {
     let blocks: BTreeSet<&[u8]> = bytes.chunks(BLOCK).collect();
     blocks.len() as f64 / (bytes.len() / BLOCK) as f64
@@ -39,7 +39,7 @@ fn zeros_are_zeros() {
 }
 
 #[test]
-fn compressible_content_is_random_to_its_share_of_each_block_and_never_repeats() {
+fn compressible_content_has_its_share_of_random_bytes_in_each_block() {
     let Some((_, bytes)) = written(Content::Compressible { to: 0.25 }) else { return };
     for block in bytes.chunks(BLOCK) {
         assert!(zeros(&block[..1024]) < 0.02);
@@ -51,7 +51,7 @@ fn compressible_content_is_random_to_its_share_of_each_block_and_never_repeats()
 }
 
 #[test]
-fn dedupable_content_repeats_to_its_share_and_does_not_compress() {
+fn dedupable_content_has_its_share_of_unique_blocks_and_is_incompressible() {
     let Some((_, bytes)) = written(Content::Dedupable { to: 0.5 }) else { return };
     let unique = unique(&bytes);
     assert!((0.4..0.6).contains(&unique), "{unique} of the blocks are unique");
@@ -59,19 +59,19 @@ fn dedupable_content_repeats_to_its_share_and_does_not_compress() {
 }
 
 #[test]
-fn stamped_content_is_verified_and_neither_compresses_nor_repeats() {
+fn stamped_content_can_be_verified_but_not_compressed_or_deduplicated() {
     let Some((file, bytes)) = written(Content::Stamped { run: 7 }) else { return };
     let whole = Region::from_bytes(0, 2 << 20);
     let look = |run| verify(&file.path, &OpenOptions::default(), whole, run).unwrap();
     assert_eq!((look(7).good_bytes, look(7).mismatch), (2 << 20, None));
     assert!((unique(&bytes) - 1.0).abs() < 1e-9);
-    assert!(zeros(&bytes) < 0.07, "but for the stamps: {}", zeros(&bytes));
+    assert!(zeros(&bytes) < 0.07, "except for the stamps: {}", zeros(&bytes));
     let foreign = look(8).mismatch.unwrap();
     assert_eq!((foreign.offset, foreign.found.unwrap().run), (0, 7));
 }
 
 #[test]
-fn the_first_block_that_is_not_as_it_was_written_is_found() {
+fn verify_finds_the_first_difference() {
     let Some((file, bytes)) = written(Content::Stamped { run: 7 }) else { return };
     let whole = Region::from_bytes(0, 2 << 20);
     let handle = std::fs::File::options().write(true).open(&file.path).unwrap();
@@ -88,13 +88,13 @@ fn the_first_block_that_is_not_as_it_was_written_is_found() {
     let sound = Stamp { offset: 99_840, run: 7, count: 2 };
     assert_eq!(damaged(99_999, &[bytes[99_999] ^ 1]), (99_840, Some(sound)));
     assert_eq!(damaged(512, &[0; 512]), (512, None));
-    // A write that went to the wrong place carries the stamp of its own.
+    // A write to the wrong offset has the stamp of the right one.
     let strayed = damaged(8192, &bytes[4096..8192]);
     assert_eq!(strayed, (8192, Some(Stamp { offset: 4096, run: 7, count: 1 })));
 }
 
 #[test]
-fn a_share_that_is_none_is_refused() {
+fn a_share_outside_0_to_1_is_refused() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     for to in [-0.1, 1.1, f64::NAN] {
         let content = Content::Compressible { to };

@@ -1,4 +1,4 @@
-//! What can be opened, and what is said of what cannot.
+//! Opening files and devices, and the errors.
 
 mod scratch;
 
@@ -10,7 +10,7 @@ use scratch::{Scratch, is_root, request, run, system, text, writable};
 use ssdlab_device::{Device, Op};
 use ssdlab_uring::{OpenError, OpenOptions, UringDevice};
 
-/// The error of opening, whose message is one line that names the path.
+/// The error of opening a path, whose message must be one line with the path.
 fn refused(path: &str, options: &OpenOptions) -> OpenError {
     let error = UringDevice::open(path, options).expect_err("this cannot be opened");
     let message = error.to_string();
@@ -20,7 +20,7 @@ fn refused(path: &str, options: &OpenOptions) -> OpenError {
 }
 
 #[test]
-fn a_file_is_as_large_as_its_whole_sectors() {
+fn the_capacity_of_a_file_is_its_whole_sectors() {
     let Some(file) = Scratch::zeros(3 * 4096 + 100) else { return };
     let device = file.open(&OpenOptions { queue_depth: 7, ..Default::default() });
     let sector = device.sector_bytes();
@@ -29,7 +29,7 @@ fn a_file_is_as_large_as_its_whole_sectors() {
 }
 
 #[test]
-fn what_is_no_file_with_content_is_refused_by_name() {
+fn only_files_with_content_can_be_opened() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let options = OpenOptions::default();
     assert!(matches!(refused("/no/such/file", &options), OpenError::NotFound { .. }));
@@ -42,7 +42,7 @@ fn what_is_no_file_with_content_is_refused_by_name() {
 }
 
 #[test]
-fn a_pipe_is_refused_without_waiting_for_its_writer() {
+fn a_pipe_is_refused_without_waiting_for_a_writer() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pipe");
     mknodat(CWD, &path, FileType::Fifo, Mode::RUSR, 0).unwrap();
@@ -51,7 +51,7 @@ fn a_pipe_is_refused_without_waiting_for_its_writer() {
 }
 
 #[test]
-fn an_option_out_of_its_range_is_refused_by_name() {
+fn an_option_out_of_range_is_refused_by_name() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let refused_option = |options: &OpenOptions| match refused(text(&file.path), options) {
         OpenError::Option { name, .. } => name,
@@ -80,7 +80,7 @@ fn a_queue_of_1024_works() {
 }
 
 #[test]
-fn an_opened_file_must_have_the_flags_that_the_options_imply() {
+fn an_open_file_must_have_the_flags_that_the_options_require() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let missing = |file: File, options: &OpenOptions| match UringDevice::from_file(file, options) {
         Err(OpenError::Opened { missing, .. }) => missing,
@@ -93,15 +93,16 @@ fn an_opened_file_must_have_the_flags_that_the_options_imply() {
     let options = OpenOptions::default();
     assert_eq!(missing(File::open(&file.path).unwrap(), &options), "O_DIRECT");
     assert_eq!(missing(direct(false), &writable(4)), "O_RDWR");
-    let deaf = File::options().write(true).custom_flags(libc::O_DIRECT).open(&file.path).unwrap();
-    assert_eq!(missing(deaf, &options), "O_RDONLY or O_RDWR");
+    let write_only =
+        File::options().write(true).custom_flags(libc::O_DIRECT).open(&file.path).unwrap();
+    assert_eq!(missing(write_only, &options), "O_RDONLY or O_RDWR");
     let mut device = UringDevice::from_file(direct(true), &writable(4)).unwrap();
     assert_eq!(run(&mut device, request(0, Op::Write, 0, 4096)).outcome, Ok(()));
     assert!(UringDevice::from_file(direct(false), &options).is_ok());
 }
 
 #[test]
-fn a_file_system_in_memory_is_refused_and_a_drive_is_recommended() {
+fn a_file_system_in_memory_is_refused_for_direct_io() {
     if !is_root() {
         return;
     }

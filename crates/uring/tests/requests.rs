@@ -1,4 +1,4 @@
-//! What a device does with reads, writes, trims and flushes on a file.
+//! Reads, writes, trims and flushes on a file.
 
 mod scratch;
 
@@ -14,13 +14,13 @@ use ssdlab_uring::OpenOptions;
 const BLOCK: u32 = 4096;
 
 #[test]
-fn every_submitted_request_comes_back_once_whatever_its_tag() {
+fn every_submitted_request_completes_once_for_any_id() {
     let Some(file) = Scratch::zeros(1 << 20) else { return };
     let mut device = file.open(&writable(32));
     let mut random = Random::new(5, "tags");
     let (mut submitted, mut done) = (Vec::new(), Vec::new());
     for count in 0..3000 {
-        // Waiting for one at a time frees the slots in any order.
+        // Waiting for one at a time releases the slots in any order.
         if submitted.len() - done.len() == 32 {
             device.reap(Wait::One, &mut done).unwrap();
         }
@@ -41,7 +41,7 @@ fn every_submitted_request_comes_back_once_whatever_its_tag() {
     assert_eq!(done.len(), submitted.len());
 }
 
-/// Writes the whole file twice with reads between, and gives what it held after each time.
+/// Writes the whole file twice, with reads in between, and returns its content after each pass.
 fn write_twice(registered_buffers: bool) -> Option<[Vec<u8>; 2]> {
     let file = Scratch::zeros(1 << 20)?;
     let options = OpenOptions { registered_buffers: Some(registered_buffers), ..writable(8) };
@@ -112,10 +112,10 @@ fn a_trimmed_range_reads_as_zeros_and_the_file_keeps_its_length() {
     assert!(after[1 << 16..].iter().all(|&byte| byte == 0));
 }
 
-/// Pages of a file that wait in the page cache to be written, by `cachestat` (Linux 6.5).
+/// Dirty pages of a file in the page cache, by `cachestat` (Linux 6.5).
 fn dirty_pages(file: &File) -> Option<u64> {
     let (range, mut pages) = ([0_u64; 2], [0_u64; 5]);
-    // SAFETY: the kernel reads two and writes five 64-bit numbers, which both arrays hold.
+    // SAFETY: the kernel reads two and writes five 64-bit numbers, for which the arrays have room.
     let result =
         unsafe { libc::syscall(451, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0_u32) };
     if result != 0 {
@@ -126,12 +126,12 @@ fn dirty_pages(file: &File) -> Option<u64> {
 }
 
 #[test]
-fn a_flush_leaves_nothing_unwritten() {
+fn a_flush_leaves_no_dirty_pages() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
-    // Buffered, so that there is something to flush that can be seen.
+    // Buffered, so that there are dirty pages.
     let mut device = file.open(&OpenOptions { direct: false, ..writable(4) });
     let seen = File::open(&file.path).unwrap();
-    // Another program may have all that is dirty written just then, by sync.
+    // Another program may call sync at the same time.
     for _ in 0..10 {
         assert_eq!(run(&mut device, request(0, Op::Write, 0, 1 << 16)).outcome, Ok(()));
         let Some(before) = dirty_pages(&seen) else { return };
@@ -141,11 +141,11 @@ fn a_flush_leaves_nothing_unwritten() {
             return;
         }
     }
-    panic!("nothing was there to flush");
+    panic!("there were no dirty pages before the flush");
 }
 
 #[test]
-fn a_rest_lasts_until_its_time() {
+fn a_wait_with_nothing_in_flight_lasts_until_its_time() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let mut device = file.open(&OpenOptions::default());
     let end = device.now() + Nanos::from_millis(20);
@@ -156,7 +156,7 @@ fn a_rest_lasts_until_its_time() {
 }
 
 #[test]
-fn with_nothing_in_flight_no_wait_but_a_rest_waits() {
+fn poll_and_one_return_at_once_with_nothing_in_flight() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let mut device = file.open(&OpenOptions::default());
     let mut done = Vec::new();
@@ -167,7 +167,7 @@ fn with_nothing_in_flight_no_wait_but_a_rest_waits() {
 }
 
 #[test]
-fn a_wait_until_a_far_time_ends_with_the_first_completion() {
+fn a_wait_until_a_late_time_ends_with_the_first_completion() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let mut device = file.open(&OpenOptions::default());
     for far in [Nanos::from_secs(100_000), Nanos::MAX] {
@@ -179,7 +179,7 @@ fn a_wait_until_a_far_time_ends_with_the_first_completion() {
 }
 
 #[test]
-fn polling_gets_every_completion_in_the_end() {
+fn polling_returns_every_completion() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let mut device = file.open(&writable(8));
     for id in 0..8 {
@@ -215,7 +215,7 @@ fn a_read_only_device_refuses_to_write_and_trim_but_flushes() {
 }
 
 #[test]
-fn a_file_that_became_shorter_fails_its_reads_and_nothing_hangs() {
+fn reads_beyond_the_end_of_a_truncated_file_fail() {
     let Some(file) = Scratch::zeros(1 << 16) else { return };
     let mut device = file.open(&writable(4));
     File::options().write(true).open(&file.path).unwrap().set_len(1 << 15).unwrap();
@@ -226,10 +226,10 @@ fn a_file_that_became_shorter_fails_its_reads_and_nothing_hangs() {
 }
 
 #[test]
-#[should_panic(expected = "no more than queue_depth requests in flight")]
-fn a_request_too_many_is_a_bug() {
+#[should_panic(expected = "at most queue_depth requests are in flight")]
+fn too_many_requests_panic() {
     let Some(file) = Scratch::zeros(1 << 16) else {
-        panic!("skipped: no more than queue_depth requests in flight");
+        panic!("skipped: at most queue_depth requests are in flight");
     };
     let mut device = file.open(&writable(2));
     for id in 0..3 {
@@ -239,7 +239,7 @@ fn a_request_too_many_is_a_bug() {
 
 #[test]
 #[should_panic(expected = "on a device opened for")]
-fn a_request_larger_than_its_buffer_is_a_bug() {
+fn a_request_larger_than_its_buffer_panics() {
     let Some(file) = Scratch::zeros(1 << 18) else { panic!("skipped: on a device opened for") };
     let mut device = file.open(&writable(2));
     device.submit(request(0, Op::Read, 0, 1 << 17)).unwrap();

@@ -15,7 +15,8 @@
 
 use std::sync::Arc;
 
-use crate::connections::{Breakable, Connections, Registration};
+use crate::connection::Breakable;
+use crate::connections::{Connections, Registration};
 use ssdlab_engine::Engine;
 use ssdlab_engine::Epoch;
 use ssdlab_engine::PowerCutLoss;
@@ -48,9 +49,9 @@ impl<C: Breakable> Attachments<C> {
     /// Attaches a connection, until the entry that is returned is dropped. Each of its commands
     /// carries the epoch. `None` while the drive has no power.
     pub fn attach(&self, connection: &C) -> Option<(Registration<C>, Epoch)> {
-        let epoch = self.engine.epoch()?;
+        let epoch = self.engine.power().epoch()?;
         let listed = self.connections.add(connection);
-        (self.engine.epoch() == Some(epoch)).then_some((listed, epoch))
+        (self.engine.power().epoch() == Some(epoch)).then_some((listed, epoch))
     }
 
     /// Cuts the power under all connections, and turns it on again if `then_on`. A planned cut that
@@ -58,7 +59,7 @@ impl<C: Breakable> Attachments<C> {
     pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
         let _alone = self.alone();
         self.finish();
-        if self.engine.begin_cut(then_on) { self.finish() } else { None }
+        if self.engine.power().begin_cut(then_on) { self.finish() } else { None }
     }
 
     /// Finishes a planned cut, if one has begun.
@@ -74,10 +75,10 @@ impl<C: Breakable> Attachments<C> {
     /// Finishes the cut that has begun. Replies that left before the connections were broken are
     /// of commands that are done when the cut comes; no reply leaves after that.
     fn finish(&self) -> Option<PowerCutLoss> {
-        if !self.engine.is_failing() {
+        if !self.engine.power().is_failing() {
             return None;
         }
         self.connections.break_off();
-        self.engine.finish_cut()
+        self.engine.power().finish_cut()
     }
 }

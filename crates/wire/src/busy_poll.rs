@@ -7,7 +7,7 @@ use std::io::{self, IoSliceMut, Read};
 use std::time::{Duration, Instant};
 
 use crate::connection::Connection;
-use ssdlab_engine::pacing::{Clock, wall};
+use ssdlab_engine::pacing::{Clock, wall_clock_now};
 
 /// So long something is waited for awake.
 const LINGER: Duration = Duration::from_micros(200);
@@ -33,7 +33,8 @@ impl BusyPoll {
     /// What was waited for since then has come: the next bytes are waited for awake if it came
     /// soon; if none come soon, asleep from then on. A pace reckons with what it costs to be woken.
     pub fn note_waited(&mut self, since: Instant, clock: &Clock) {
-        self.lingers = wall().saturating_duration_since(since) < LINGER && !clock.is_paced();
+        self.lingers =
+            wall_clock_now().saturating_duration_since(since) < LINGER && !clock.is_paced();
     }
 
     /// Waits asleep where this is not so.
@@ -57,8 +58,8 @@ impl Read for BusyPoll {
 
     fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         if self.lingers {
-            let until = wall() + LINGER;
-            while wall() < until {
+            let until = wall_clock_now() + LINGER;
+            while wall_clock_now() < until {
                 if let Some(received) = self.link.read_at_once(pieces)? {
                     return Ok(received);
                 }

@@ -14,7 +14,6 @@ use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 use ssdlab_engine::PIECES_MAX;
 use ssdlab_engine::wait::wait;
 
-use crate::connections::Breakable;
 use ssdlab_engine::failpoints::{self, Point};
 
 /// Room for answers that have left and nobody has read; the system may give less. Where answers
@@ -22,6 +21,12 @@ use ssdlab_engine::failpoints::{self, Point};
 const SEND_BUFFER_PACED: usize = 4 << 20;
 /// Where they leave at once, more than a processor's own cache holds would be read from memory.
 const SEND_BUFFER: usize = 256 << 10;
+
+/// A connection that can be broken off from another thread.
+pub trait Breakable: Clone {
+    /// Ends it in both directions: no reply is sent after this returns.
+    fn break_off(&self);
+}
 
 /// One end of a connection; a clone is the same connection and takes no further descriptor.
 #[derive(Clone, Debug)]

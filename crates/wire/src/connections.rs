@@ -5,14 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 
-use crate::connection::Connection;
+use crate::connection::{Breakable, Connection};
 use ssdlab_engine::sync::{Mutex, MutexGuard};
-
-/// A connection that can be broken off from another thread.
-pub trait Breakable: Clone {
-    /// Ends it in both directions: no reply is sent after this returns.
-    fn break_off(&self);
-}
 
 /// Connections, each with a number.
 #[derive(Debug)]

@@ -11,18 +11,20 @@ mod model;
 mod receive_buffer;
 mod replies;
 mod resources;
+mod session;
 mod thread;
 mod tls;
 
 pub use attachments::Attachments;
 pub use busy_poll::BusyPoll;
-pub use connection::Connection;
-pub use connections::{Breakable, Connections, Registration};
+pub use connection::{Breakable, Connection};
+pub use connections::{Connections, Registration};
 pub use receive_buffer::{KEPT_MAX, ReceiveBuffer};
 pub use replies::Replies;
 pub use resources::{
     Accepted, Deadline, Descriptors, Exhausted, LimitError, Limits, Notice, Notices, Payload,
     Resources, next_piece,
 };
+pub use session::{Action, Channel, Parsed, Protocol, serve};
 pub use thread::spawn;
 pub use tls::Tls;

@@ -13,7 +13,8 @@ use shuttle::{check_random, thread};
 
 use self::toy::{CAPACITY, HONEST, Toy, UNIT};
 use crate::attachments::Attachments;
-use crate::connections::{Breakable, Registration};
+use crate::connection::Breakable;
+use crate::connections::Registration;
 use ssdlab_engine::LatencyCompensation;
 use ssdlab_engine::SendBuffer;
 use ssdlab_engine::Store;
@@ -113,7 +114,7 @@ impl Server {
     fn attach(&self, line: &Line) -> Option<(Registration<Line>, Epoch)> {
         if self.variant == Variant::ReadsEpochOnce {
             let listed = self.attachments.connections().add(line);
-            return Some((listed, self.engine.epoch()?));
+            return Some((listed, self.engine.power().epoch()?));
         }
         self.attachments.attach(line)
     }
@@ -122,15 +123,15 @@ impl Server {
     fn epoch(&self, attached: Epoch) -> Option<Epoch> {
         match self.variant {
             Variant::Shipped | Variant::EachCuts | Variant::ReadsEpochOnce => Some(attached),
-            Variant::IgnoresEpoch | Variant::BreaksBeforeClosing => self.engine.epoch(),
+            Variant::IgnoresEpoch | Variant::BreaksBeforeClosing => self.engine.power().epoch(),
         }
     }
 
     fn power_cut(&self) {
         if self.variant == Variant::BreaksBeforeClosing {
             self.attachments.connections().break_off();
-            self.engine.begin_cut(true);
-            self.engine.finish_cut();
+            self.engine.power().begin_cut(true);
+            self.engine.power().finish_cut();
         } else {
             self.attachments.power_cut(true).expect("nothing else cuts the power");
         }
@@ -139,17 +140,17 @@ impl Server {
     fn finish_planned_cut(&self) {
         if self.variant != Variant::EachCuts {
             self.attachments.finish_planned_cut();
-        } else if self.engine.is_failing() {
+        } else if self.engine.power().is_failing() {
             self.attachments.connections().break_off();
-            self.engine.begin_cut(true);
-            self.engine.finish_cut();
+            self.engine.power().begin_cut(true);
+            self.engine.power().finish_cut();
         }
     }
 
     /// Executes a connection's requests: two reads, writes of `values` and a flush after each.
     fn serve(&self, line: &Line, unit: u64, values: &[u8]) {
         if let Some((_listed, attached)) = self.attach(line) {
-            let cuts = self.engine.power().cuts;
+            let cuts = self.engine.power().status().cuts;
             let reads = [(Operation::Read, 0); 2];
             let writes =
                 values.iter().flat_map(|value| [(Operation::Write, *value), (Operation::Flush, 0)]);
@@ -158,7 +159,7 @@ impl Server {
                 let Some(reply) = self.execute(epoch, operation, unit, value) else { break };
                 line.change(|state| {
                     if !state.broken {
-                        assert_eq!(cuts, self.engine.power().cuts, "lived through a cut");
+                        assert_eq!(cuts, self.engine.power().status().cuts, "lived through a cut");
                         state.replies.push(reply);
                     }
                 });
@@ -217,7 +218,11 @@ fn client(server: &Arc<Server>, unit: u64) {
 fn run(variant: Variant, trigger: Trigger) {
     let server = Arc::new(Server::new(variant));
     if let Trigger::Planned = trigger {
-        server.engine.plan_cut(Some(PowerCutPlan { after_writes: 2, share: 0.5, then_on: true }));
+        server.engine.power().plan_cut(Some(PowerCutPlan {
+            after_writes: 2,
+            share: 0.5,
+            then_on: true,
+        }));
     }
     let clients: Vec<_> = (0..CLIENTS)
         .map(|unit| {
@@ -233,7 +238,7 @@ fn run(variant: Variant, trigger: Trigger) {
     }
     // The last connections' threads may still be about to finish a cut.
     server.finish_planned_cut();
-    let power = server.engine.power();
+    let power = server.engine.power().status();
     assert_eq!((power.cuts, power.plan), (1, None), "one cut was asked for");
 }
 

@@ -21,12 +21,13 @@ pub struct ReceiveBuffer<R> {
     end: usize,
     /// As much came as there was room for: there may be more.
     was_full: bool,
+    reads_ahead: bool,
 }
 
 impl<R: Read> ReceiveBuffer<R> {
     /// Nothing received yet.
     pub fn new(stream: R) -> Self {
-        Self { stream, buffer: Vec::new(), start: 0, end: 0, was_full: false }
+        Self { stream, buffer: Vec::new(), start: 0, end: 0, was_full: false, reads_ahead: true }
     }
 
     /// The stream.
@@ -55,13 +56,20 @@ impl<R: Read> ReceiveBuffer<R> {
         &self.buffer[self.start..self.end]
     }
 
+    /// Whether a read for `wait_for` also takes what follows, as it does at first. Off where the
+    /// following bytes are better received elsewhere.
+    pub fn set_read_ahead(&mut self, reads_ahead: bool) {
+        self.reads_ahead = reads_ahead;
+    }
+
     /// Waits until `count` bytes are there; false at the end of the stream.
     ///
     /// # Errors
     /// The stream's, and an end in the middle of what was waited for.
     pub fn wait_for(&mut self, count: usize) -> io::Result<bool> {
+        let most = if self.reads_ahead { usize::MAX } else { count };
         while self.ready() < count {
-            if !self.receive(count, usize::MAX)? {
+            if !self.receive(count, most)? {
                 return Ok(false);
             }
         }
@@ -70,10 +78,7 @@ impl<R: Read> ReceiveBuffer<R> {
 
     /// Receives what comes next, with room for `count` bytes and no more than `most` of them; false
     /// at the end of the stream.
-    ///
-    /// # Errors
-    /// As `wait_for`; there is no memory for so many.
-    pub fn receive(&mut self, count: usize, most: usize) -> io::Result<bool> {
+    fn receive(&mut self, count: usize, most: usize) -> io::Result<bool> {
         self.make_room(count)?;
         let end = self.buffer.len().min(self.start.saturating_add(most));
         loop {

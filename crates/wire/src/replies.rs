@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use ssdlab_engine::SendBuffer;
-use ssdlab_engine::pacing::{Clock, wall};
+use ssdlab_engine::pacing::{Clock, wall_clock_now};
 
 /// The replies of one connection.
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl Replies {
     /// # Errors
     /// The stream's.
     pub fn send(&mut self, stream: &mut impl Write, clock: &Clock) -> io::Result<()> {
-        while self.next_due().is_some_and(|due| due <= wall()) {
+        while self.next_due().is_some_and(|due| due <= wall_clock_now()) {
             let ((due, _), next) = self.waiting.pop_first().expect("one is due");
             clock.note_sent(due);
             self.waiting_bytes -= next.len();

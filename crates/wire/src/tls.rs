@@ -13,8 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
-use crate::connection::Connection;
-use crate::connections::Breakable;
+use crate::connection::{Breakable, Connection};
 use crate::thread::spawn;
 
 /// So much is taken from one side before it has gone to the other.

@@ -1,21 +1,21 @@
-//! `Arrivals`: the times at which the requests of an open loop start.
+//! `Arrivals`: the arrival times of an open loop.
 
 use ssdlab_time::{Nanos, Random};
 
 use crate::requests::Requests;
 use crate::{Arrival, Job};
 
-/// The times at which the requests of an open loop should start.
+/// The arrival times of an open loop's requests.
 #[derive(Debug)]
 pub enum Arrivals {
-    /// By a rate.
+    /// At a rate.
     Rate(Rate),
-    /// As a trace has them, from this time on.
+    /// The times of a trace, relative to this start.
     Trace(Nanos),
 }
 
 impl Arrivals {
-    /// The times from `start` on, or `None` for a closed loop.
+    /// The arrival times from `start` on, or `None` for a closed loop.
     pub fn new(job: &Job, start: Nanos) -> Option<Self> {
         match &job.replay {
             Some(replay) => replay.speed.map(|_| Self::Trace(start)),
@@ -23,7 +23,7 @@ impl Arrivals {
         }
     }
 
-    /// When the next request should start.
+    /// When the next request arrives.
     pub fn next(&self, requests: &Requests) -> Nanos {
         match self {
             Self::Rate(rate) => rate.next(),
@@ -31,14 +31,14 @@ impl Arrivals {
         }
     }
 
-    /// Goes on to the one after it.
+    /// Advances to the request after that.
     pub fn advance(&mut self) {
         if let Self::Rate(rate) = self {
             rate.advance();
         }
     }
 
-    /// How many would still start before the end of a job; what a trace still holds is not counted.
+    /// The number of requests that arrive before `deadline`; 0 for a trace.
     pub fn count_until(&mut self, deadline: Nanos) -> u64 {
         let Self::Rate(rate) = self else { return 0 };
         let mut count = 0;
@@ -50,38 +50,38 @@ impl Arrivals {
     }
 }
 
-/// Times by a rate.
+/// Arrival times at a rate.
 #[derive(Debug)]
 pub struct Rate {
     start: Nanos,
-    /// Nanoseconds from one to the next, in the mean.
+    /// Mean time between arrivals, in nanoseconds.
     gap: f64,
-    /// Of a Poisson process: where chance comes from.
+    /// The random stream of a Poisson process.
     random: Option<Random>,
-    /// Gaps so far, times their mean length: no rounding adds up.
-    gaps: f64,
+    /// Time of the next arrival in units of `gap`, so that rounding errors do not accumulate.
+    elapsed_gaps: f64,
 }
 
 impl Rate {
-    /// The times from `start` on, or `None` for a closed loop.
+    /// The arrival times from `start` on, or `None` for a closed loop.
     pub fn new(arrival: Arrival, start: Nanos, seed: u64) -> Option<Self> {
         let Arrival::Rate { per_s, poisson } = arrival else { return None };
         let random = poisson.then(|| Random::new(seed, "arrival"));
-        let mut arrivals = Self { start, gap: 1e9 / per_s, random, gaps: 0.0 };
+        let mut arrivals = Self { start, gap: 1e9 / per_s, random, elapsed_gaps: 0.0 };
         if poisson {
             arrivals.advance();
         }
         Some(arrivals)
     }
 
-    /// When the next request should start.
+    /// When the next request arrives.
     pub fn next(&self) -> Nanos {
-        self.start + Nanos::new((self.gaps * self.gap) as u64)
+        self.start + Nanos::new((self.elapsed_gaps * self.gap) as u64)
     }
 
-    /// Goes on to the one after it.
+    /// Advances to the request after that.
     pub fn advance(&mut self) {
-        self.gaps += match &mut self.random {
+        self.elapsed_gaps += match &mut self.random {
             None => 1.0,
             Some(random) => -(1.0 - random.unit()).ln(),
         };
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_rate_keeps_its_distance_exactly() {
+    fn a_constant_rate_has_equal_gaps_without_rounding_drift() {
         let times = times(false, 100_001);
         for (index, time) in [(0, 0.0), (1, 1e6), (2, 2e6), (100_000, 1e11)] {
             assert!((times[index] - time).abs() < 0.5, "{index}: {}", times[index]);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poisson_process_has_the_rate_and_the_spread_of_one() {
+    fn a_poisson_process_has_exponential_gaps_of_the_given_rate() {
         let times = times(true, 100_001);
         assert!((times[100_000] / 1e11 - 1.0).abs() < 0.01, "{}", times[100_000]);
         let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_has_no_times() {
+    fn a_closed_loop_has_no_arrival_times() {
         assert!(Rate::new(Arrival::Closed, Nanos::ZERO, 0).is_none());
     }
 }

@@ -1,31 +1,31 @@
-//! Whether a device can run a job: the first field that does not fit, and what it may be.
+//! Checks whether a device can run a job.
 
 use std::fmt::Display;
 
 use ssdlab_device::{Device, Op};
 
-use crate::listed::Listed;
+use crate::listed::ListedRequest;
 use crate::trace::Replay;
 use crate::{Arrival, HintKind, Job, PatternKind, Sync};
 
-/// A job that no device, or not this one, can run.
+/// A job that the device cannot run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     /// A field is out of range.
     #[error("{field} is {given}; may be {allowed}")]
     Field {
-        /// The job's field.
+        /// The name of the job's field.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         given: String,
-        /// What it may say.
+        /// The values that are allowed.
         allowed: String,
     },
 }
 
-type Checked = Result<(), JobError>;
+type CheckResult = Result<(), JobError>;
 
-/// Rates and times beyond these are slips of the pen.
+// Rates and times out of these ranges are taken for typing errors.
 const RATE_MAX: f64 = 1e9;
 const SECONDS_MAX: f64 = 1e9;
 const SPEED_MIN: f64 = 1e-6;
@@ -36,8 +36,8 @@ impl Job {
     /// Checks the job against a device.
     ///
     /// # Errors
-    /// The first field that does not fit, with what it may be.
-    pub fn check(&self, device: &impl Device) -> Checked {
+    /// The first field that is out of range, with the allowed values.
+    pub fn check(&self, device: &impl Device) -> CheckResult {
         self.check_loop(device)?;
         if let Some(replay) = &self.replay {
             return self.check_replay(replay, device);
@@ -52,12 +52,12 @@ impl Job {
         self.check_pattern(device.sector_bytes())?;
         self.check_threads()?;
         if self.amount_bytes == 0 && self.seconds.is_none() {
-            return field("amount_bytes", 0, "one block or more, or 0 where seconds is given");
+            return field("amount_bytes", 0, "one block or more, or 0 if seconds is given");
         }
         Ok(())
     }
 
-    fn check_loop(&self, device: &impl Device) -> Checked {
+    fn check_loop(&self, device: &impl Device) -> CheckResult {
         if !(1..=1024).contains(&self.queue_depth) {
             return field("queue_depth", self.queue_depth, "1 to 1024");
         }
@@ -80,15 +80,14 @@ impl Job {
             }
             let depth = device.queue_depth();
             if self.queue_depth > depth {
-                let allowed =
-                    format!("1 to {depth}, the device's own, where sync asks for flushes");
+                let allowed = format!("1 to {depth}, the device's own, if sync adds flushes");
                 return field("queue_depth", self.queue_depth, &allowed);
             }
         }
         Ok(())
     }
 
-    fn check_replay(&self, replay: &Replay, device: &impl Device) -> Checked {
+    fn check_replay(&self, replay: &Replay, device: &impl Device) -> CheckResult {
         if let Some(speed) = replay.speed
             && !(SPEED_MIN..=SPEED_MAX).contains(&speed)
         {
@@ -112,21 +111,25 @@ impl Job {
         Ok(())
     }
 
-    fn check_hint(&self) -> Checked {
+    fn check_hint(&self) -> CheckResult {
         if let HintKind::Stream { number } = self.hint
             && number > u32::from(u8::MAX)
         {
             return field("hint.stream.number", number, "0 to 255");
         }
         if self.hint != HintKind::None && self.op != Op::Write {
-            return field("hint", "given", "none where op is not write");
+            return field("hint", "given", "none unless op is write");
         }
         Ok(())
     }
 
-    fn check_flush(&self) -> Checked {
+    fn check_flush(&self) -> CheckResult {
         if self.read_share != 0.0 || self.trim_share != 0.0 {
-            return field("op", "flush", "read, write or trim where there are shares");
+            return field(
+                "op",
+                "flush",
+                "read, write or trim if read_share or trim_share is above 0",
+            );
         }
         if self.threads != 1 {
             return field("threads", self.threads, "1 for a flush");
@@ -134,20 +137,21 @@ impl Job {
         Ok(())
     }
 
-    fn check_shares(&self) -> Checked {
+    fn check_shares(&self) -> CheckResult {
         for (name, share) in [("read_share", self.read_share), ("trim_share", self.trim_share)] {
             if !(0.0..=1.0).contains(&share) {
                 return field(name, share, "0 to 1");
             }
         }
         if self.read_share + self.trim_share > 1.0 {
-            let allowed = format!("0 to {}, what read_share leaves", 1.0 - self.read_share);
+            let allowed =
+                format!("0 to {}, because read_share takes the rest", 1.0 - self.read_share);
             return field("trim_share", self.trim_share, &allowed);
         }
         Ok(())
     }
 
-    fn check_sizes(&self, device: &impl Device) -> Checked {
+    fn check_sizes(&self, device: &impl Device) -> CheckResult {
         let (sector, longest) = (device.sector_bytes(), device.request_bytes_max());
         let fits = |bytes: u64| bytes > 0 && bytes.is_multiple_of(sector) && bytes <= longest;
         let allowed = format!("a multiple of the sector, {sector} bytes, up to {longest}");
@@ -158,7 +162,7 @@ impl Job {
             return Ok(());
         }
         if self.block_bytes != 0 {
-            return field("block_bytes", self.block_bytes, "0 where block_mix is given");
+            return field("block_bytes", self.block_bytes, "0 if block_mix is given");
         }
         for &(bytes, weight) in &self.block_mix {
             if !fits(bytes) {
@@ -169,7 +173,7 @@ impl Job {
             }
         }
         if self.pattern == PatternKind::RandomOnce {
-            return field("block_mix", "given", "left out where pattern is random_once");
+            return field("block_mix", "given", "left out if pattern is random_once");
         }
         Ok(())
     }
@@ -178,7 +182,7 @@ impl Job {
         self.sizes().map(|(bytes, _)| bytes).max().expect("a job has a size")
     }
 
-    fn check_region(&self, device: &impl Device) -> Checked {
+    fn check_region(&self, device: &impl Device) -> CheckResult {
         let sector = device.sector_bytes();
         if !self.offset_bytes.is_multiple_of(sector) {
             let allowed = format!("a multiple of the sector, {sector} bytes");
@@ -188,15 +192,14 @@ impl Job {
         let longest = self.longest();
         if self.length_bytes < longest || self.length_bytes > room {
             let allowed = format!(
-                "from one block, {longest} bytes, to the {room} bytes that the device has from the \
-                 offset"
+                "from one block, {longest} bytes, to the {room} bytes that remain behind the offset"
             );
             return field("length_bytes", self.length_bytes, &allowed);
         }
         Ok(())
     }
 
-    fn check_pattern(&self, sector: u64) -> Checked {
+    fn check_pattern(&self, sector: u64) -> CheckResult {
         let whole = |bytes: u64| bytes > 0 && bytes.is_multiple_of(sector);
         let sectors = format!("a multiple of the sector, {sector} bytes");
         match &self.pattern {
@@ -220,21 +223,20 @@ impl Job {
         }
     }
 
-    fn check_listed(&self, list: &[Listed], sector: u64) -> Checked {
+    fn check_listed(&self, list: &[ListedRequest], sector: u64) -> CheckResult {
         if list.is_empty() {
             return field("pattern.listed.list", "empty", "one request or more");
         }
         if self.hint != HintKind::None || !self.block_mix.is_empty() {
-            return field("pattern", "listed", "another where hint or block_mix are given");
+            return field("pattern", "listed", "another pattern if hint or block_mix is given");
         }
-        let (start, end) = (self.offset_bytes, self.offset_bytes + self.length_bytes);
-        for &Listed(offset, length, _) in list {
-            let inside = offset >= start && offset.checked_add(length).is_some_and(|e| e <= end);
-            let whole = offset.is_multiple_of(sector) && length.is_multiple_of(sector);
-            if !inside || !whole || length == 0 || length > self.block_bytes {
+        for &ListedRequest { offset_bytes: offset, length_bytes: length, .. } in list {
+            if !self.contains(offset, length, sector) || length == 0 || length > self.block_bytes {
                 let allowed = format!(
-                    "multiples of the sector, {sector} bytes, from {start} to {end}, and not \
-                     longer than block_bytes, {}",
+                    "multiples of the sector, {sector} bytes, from {} to {}, at most block_bytes, \
+                     {}, long",
+                    self.offset_bytes,
+                    self.offset_bytes + self.length_bytes,
                     self.block_bytes
                 );
                 return field("pattern.listed.list", format!("[{offset}, {length}]"), &allowed);
@@ -243,19 +245,18 @@ impl Job {
         Ok(())
     }
 
-    fn check_extents(&self, list: &[(u64, u64)], sector: u64) -> Checked {
+    fn check_extents(&self, list: &[(u64, u64)], sector: u64) -> CheckResult {
         if list.is_empty() {
             return field("pattern.extents.list", "empty", "one extent or more");
         }
-        let (start, end) = (self.offset_bytes, self.offset_bytes + self.length_bytes);
         let longest = self.longest();
         for &(offset, length) in list {
-            let inside = offset >= start && offset.checked_add(length).is_some_and(|e| e <= end);
-            let whole = offset.is_multiple_of(sector) && length.is_multiple_of(sector);
-            if !inside || !whole || length < longest {
+            if !self.contains(offset, length, sector) || length < longest {
                 let allowed = format!(
-                    "[offset, length] within bytes {start} to {end}, multiples of the sector, \
-                     {sector} bytes, and {longest} bytes long at least"
+                    "[offset, length] within bytes {} to {}, multiples of the sector, {sector} \
+                     bytes, at least {longest} bytes long",
+                    self.offset_bytes,
+                    self.offset_bytes + self.length_bytes,
                 );
                 return field("pattern.extents.list", format!("[{offset}, {length}]"), &allowed);
             }
@@ -263,7 +264,16 @@ impl Job {
         Ok(())
     }
 
-    fn check_threads(&self) -> Checked {
+    /// Whether a range consists of whole sectors within the job's region.
+    fn contains(&self, offset: u64, length: u64, sector: u64) -> bool {
+        let end = self.offset_bytes + self.length_bytes;
+        offset >= self.offset_bytes
+            && offset.checked_add(length).is_some_and(|range_end| range_end <= end)
+            && offset.is_multiple_of(sector)
+            && length.is_multiple_of(sector)
+    }
+
+    fn check_threads(&self) -> CheckResult {
         if !(1..=THREADS_MAX).contains(&self.threads) {
             return field("threads", self.threads, &format!("1 to {THREADS_MAX}"));
         }
@@ -276,6 +286,6 @@ impl Job {
     }
 }
 
-fn field(field: &'static str, given: impl Display, allowed: &str) -> Checked {
+fn field(field: &'static str, given: impl Display, allowed: &str) -> CheckResult {
     Err(JobError::Field { field, given: given.to_string(), allowed: allowed.to_owned() })
 }

@@ -1,4 +1,4 @@
-//! `Job`: what to ask of a device.
+//! `Job`: a stream of requests, described by its parameters.
 
 use serde::Deserialize;
 use ssdlab_device::{Hint, Lba, Op, Region};
@@ -11,80 +11,80 @@ use crate::trace::Replay;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrival {
-    /// As soon as one before it has ended: `queue_depth` are outstanding all the time.
+    /// When another request completes: `queue_depth` requests are always outstanding.
     #[default]
     Closed,
-    /// At times that the device does not change: an open loop. What finds `queue_depth` requests
-    /// outstanding waits, and its latency counts from the time at which it should have started.
+    /// At times independent of the device: an open loop. A request that arrives while `queue_depth`
+    /// are outstanding waits, and its latency counts from its arrival.
     Rate {
-        /// Requests a second.
+        /// Requests per second.
         per_s: f64,
-        /// At random (a Poisson process) instead of evenly.
+        /// As a Poisson process instead of at equal intervals.
         #[serde(default)]
         poisson: bool,
     },
 }
 
-/// One job: a stream of requests. Sizes in bytes.
+/// One job: a stream of requests.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// What each request does, but for the shares below. A flush is one request; the fields on
-    /// addresses are then ignored.
+    /// The operation of the requests that the shares below leave. A flush is one request, for which
+    /// the address fields are ignored.
     pub op: Op,
-    /// Of the requests, this share are reads instead; 0 to 1.
+    /// The share of requests that are reads instead, 0 to 1.
     #[serde(default)]
     pub read_share: f64,
-    /// Of the requests, this share are trims instead; 0 to 1.
+    /// The share of requests that are trims instead, 0 to 1.
     #[serde(default)]
     pub trim_share: f64,
-    /// In which order blocks are visited.
+    /// The order in which blocks are visited.
     #[serde(default)]
     pub pattern: PatternKind,
-    /// First byte of the part of the device that is used.
+    /// First byte of the region of the device that is used.
     #[serde(default)]
     pub offset_bytes: u64,
-    /// Its length in bytes.
+    /// Length of that region in bytes.
     #[serde(default)]
     pub length_bytes: u64,
-    /// Bytes of each request.
+    /// Length of each request in bytes.
     #[serde(default)]
     pub block_bytes: u64,
-    /// Instead of `block_bytes`: lengths in bytes, each with its weight among the requests.
+    /// Instead of `block_bytes`: lengths in bytes, each with its weight.
     #[serde(default)]
     pub block_mix: Vec<(u64, f64)>,
-    /// Bytes of all requests together, rounded up to whole blocks; 0 where `seconds` is the limit.
+    /// Total bytes of all requests, rounded up to whole blocks; 0 if `seconds` is the limit.
     #[serde(default)]
     pub amount_bytes: u64,
-    /// On the device's clock: no request starts later. The amount may end the job earlier.
+    /// Time limit on the device's clock: no request starts later. The amount may end the job
+    /// earlier.
     #[serde(default)]
     pub seconds: Option<f64>,
-    /// When requests arrive.
+    /// The arrival process.
     #[serde(default)]
     pub arrival: Arrival,
-    /// Requests outstanding at any time; of an open loop: at most.
+    /// The number of outstanding requests; for an open loop, the maximum.
     #[serde(default = "one")]
     pub queue_depth: usize,
     /// How writes are made durable.
     #[serde(default)]
     pub sync: Sync,
-    /// What its writes let the drive know. A drive without a use for it writes as if nothing were
-    /// said: every real one, as none of them is told.
+    /// Hints of the writes. Drives without support ignore them; real drives never receive them.
     #[serde(default)]
     pub hint: HintKind,
-    /// Queues that do this side by side, each with its own depth and seed and an equal part of the
-    /// amount and of the rate. Each has its own part of the region where `pattern` is `sequential`
-    /// or `random_once`, and all of it otherwise.
+    /// The number of queues that run the job in parallel, each with the full depth, its own seed,
+    /// and an equal part of the amount and the rate. Each has its own part of the region if
+    /// `pattern` is `sequential` or `random_once`, and the whole region otherwise.
     #[serde(default = "one")]
     pub threads: usize,
-    /// Instead of all that decides what is asked and when: a trace. Used are the part of the
-    /// device, `queue_depth` and `interval_ms`; `op` says nothing.
+    /// A trace that determines the requests and their times. Of the other fields only the region,
+    /// `queue_depth` and `interval_ms` are used.
     #[serde(default)]
     pub replay: Option<Replay>,
-    /// Decides all that is random.
+    /// The seed of all random choices.
     #[serde(default)]
     pub seed: u64,
-    /// The length of the intervals in which counts are kept, in milliseconds.
+    /// Length of the intervals of the record, in milliseconds.
     #[serde(default = "tenth_of_a_second")]
     pub interval_ms: u64,
 }
@@ -93,41 +93,40 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Sync {
-    /// Not at all.
+    /// No flushes.
     #[default]
     None,
-    /// A flush after each `every` writes that are done, as a database that commits. It takes a
-    /// place in the queue as any request.
+    /// A flush after every `every` completed writes, as a database commits. It counts towards the
+    /// queue depth like any request.
     Flush {
-        /// 1 or more.
+        /// Writes per flush, 1 or more.
         every: u64,
     },
-    /// Each write by itself: FUA, or `RWF_DSYNC` on a file.
+    /// Each write is durable: FUA, or `RWF_DSYNC` on a file.
     Durable,
 }
 
-/// What the writes of a job let the drive know, so that it can place them well.
+/// The hints that a job's writes give the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum HintKind {
-    /// Nothing.
+    /// No hints.
     #[default]
     None,
-    /// Each goes on where the write before it ended: the job appends to one file, which may lie in
-    /// pieces. The first says nothing.
+    /// The job appends to one file, which may be fragmented: each write names the end of the write
+    /// before it. The first write has no hint.
     Append,
-    /// Each replaces content of a file in its place.
+    /// Each write replaces content of a file in place.
     Overwrite,
-    /// All belong together, and apart from those of other streams: they are thought to die at the
-    /// same time.
+    /// All writes belong to one stream, whose data is expected to be invalidated together.
     Stream {
-        /// 0 to 255; which of them a drive has is its own matter.
+        /// The stream's number, 0 to 255. A drive may support fewer.
         number: u32,
     },
 }
 
 impl HintKind {
-    /// The hint of a write that comes after one that ended with this block.
+    /// The hint of a write, given the last block of the previous write.
     #[inline]
     pub fn of_write_after(self, last: Option<Lba>) -> Hint {
         match self {
@@ -148,7 +147,7 @@ fn tenth_of_a_second() -> u64 {
 }
 
 impl Job {
-    /// A job of nothing yet: closed loop at depth 1, intervals of 100 ms, seed 0.
+    /// A job without requests: closed loop at depth 1, intervals of 100 ms, seed 0.
     pub fn new(op: Op) -> Self {
         Self {
             op,
@@ -172,14 +171,14 @@ impl Job {
         }
     }
 
-    /// The lengths of its requests in bytes, with their weights.
+    /// The request lengths in bytes, with their weights.
     pub fn sizes(&self) -> impl Iterator<Item = (u64, f64)> {
         let only = self.block_mix.is_empty().then_some((self.block_bytes, 1.0));
         only.into_iter().chain(self.block_mix.iter().copied())
     }
 
-    /// How many requests its amount is, without the flushes of `sync`; in the mean where lengths
-    /// are mixed, and without end where only `seconds` limits it.
+    /// The number of requests of the amount, without the flushes of `sync`: the expected number if
+    /// lengths are mixed, and `u64::MAX` if only `seconds` limits the job.
     pub fn requests(&self) -> u64 {
         if let Some(replay) = &self.replay {
             return replay.requests;
@@ -196,7 +195,7 @@ impl Job {
         (amount as f64 / mean).ceil() as u64
     }
 
-    /// Bytes after which no request starts.
+    /// The byte limit, or `None` if only `seconds` limits the job.
     pub fn amount(&self) -> Option<u64> {
         if self.amount_bytes == 0 && self.seconds.is_some() {
             None
@@ -205,7 +204,7 @@ impl Job {
         }
     }
 
-    /// The part of the device that it visits.
+    /// The part of the device that the job visits.
     pub fn region(&self) -> Region {
         let block = if self.block_mix.is_empty() { self.block_bytes } else { 512 };
         Region::from_bytes(self.offset_bytes, self.length_bytes / block * block)
@@ -216,7 +215,7 @@ impl Job {
         Nanos::from_millis(self.interval_ms)
     }
 
-    /// When no more requests start, of a job that began at `start`.
+    /// The time from which no request starts, for a job that began at `start`.
     pub fn deadline(&self, start: Nanos) -> Nanos {
         self.seconds.map_or(Nanos::MAX, |seconds| start + Nanos::new((seconds * 1e9) as u64))
     }

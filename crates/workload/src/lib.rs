@@ -1,25 +1,23 @@
-//! Request streams and the ONE loop that drives any `Device` with them.
+//! Jobs, their request streams, and the one loop that runs them on any `Device`.
 
 mod arrival;
 mod check;
-mod flight;
+mod distribution;
+mod in_flight;
 mod job;
-mod latency;
 mod listed;
 mod mix;
 mod pattern;
 mod recorder;
 mod requests;
 mod run;
-mod scatter;
 mod threads;
 pub mod trace;
 
 pub use check::JobError;
 pub use job::{Arrival, HintKind, Job, Sync};
-pub use latency::{Bucket, Latency};
-pub use listed::{Listed, Said};
-pub use pattern::{Ground, Pattern, PatternKind};
-pub use recorder::{Lag, Outcome};
+pub use listed::{ListedHint, ListedRequest};
+pub use pattern::{Pattern, PatternArea, PatternKind};
+pub use recorder::{Bucket, Lag, Latencies, Outcome};
 pub use run::{Progress, Watch, rest, run};
 pub use threads::run_threads;

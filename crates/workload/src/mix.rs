@@ -1,33 +1,33 @@
-//! `Ops` and `Sizes`: what each request does and how long it is, drawn by share and by weight.
+//! `OpMix` and `SizeMix`: the operation and the length of each request, drawn at random.
 
 use ssdlab_device::{Lba, Op};
 use ssdlab_time::Random;
 
 use crate::Job;
 
-/// What each request does.
+/// The operations of a job's requests.
 #[derive(Debug)]
-pub struct Ops {
+pub struct OpMix {
     op: Op,
     read_below: f64,
     trim_below: f64,
     random: Random,
 }
 
-impl Ops {
-    /// By the job's shares; the rest are its `op`.
+impl OpMix {
+    /// Reads and trims by the job's shares; all others are its `op`.
     pub fn new(job: &Job) -> Self {
         let read_below = job.read_share;
         let trim_below = job.read_share + job.trim_share;
         Self { op: job.op, read_below, trim_below, random: Random::new(job.seed, "ops") }
     }
 
-    /// What all requests do, if it is one thing.
-    pub fn only(&self) -> Option<Op> {
+    /// The operation, if all requests have the same.
+    pub fn single(&self) -> Option<Op> {
         (self.trim_below <= 0.0).then_some(self.op)
     }
 
-    /// The next request's, where they differ.
+    /// Draws the operation of the next request.
     pub fn draw(&mut self) -> Op {
         match self.random.unit() {
             draw if draw < self.read_below => Op::Read,
@@ -37,16 +37,16 @@ impl Ops {
     }
 }
 
-/// How long each request is, in host blocks.
+/// The lengths of a job's requests, in host blocks.
 #[derive(Debug)]
-pub struct Sizes {
-    /// With the sum of the weights up to each, in the job's order.
+pub struct SizeMix {
+    /// Each length with its cumulative weight, in the job's order.
     table: Vec<(u32, f64)>,
     random: Random,
 }
 
-impl Sizes {
-    /// By the job's weights, or all of one length.
+impl SizeMix {
+    /// The job's lengths and weights.
     pub fn new(job: &Job) -> Self {
         let mut sum = 0.0;
         let row = |(bytes, weight)| {
@@ -57,31 +57,31 @@ impl Sizes {
         Self { table, random: Random::new(job.seed, "sizes") }
     }
 
-    /// The length of all requests, if it is one.
-    pub fn only(&self) -> Option<u32> {
-        let [(only, _)] = self.table[..] else { return None };
-        Some(only)
+    /// The length, if all requests have the same.
+    pub fn single(&self) -> Option<u32> {
+        let [(length, _)] = self.table[..] else { return None };
+        Some(length)
     }
 
-    /// The next request's, where they differ.
+    /// Draws the length of the next request.
     pub fn draw(&mut self) -> u32 {
         let sum = self.table.last().expect("a job has a size").1;
         let draw = self.random.unit() * sum;
         self.table.iter().find(|row| draw < row.1).expect("a draw below the sum").0
     }
 
-    /// What all lengths are a multiple of.
-    pub fn grain(&self) -> u64 {
-        self.table.iter().fold(0, |divisor, row| common_divisor(u64::from(row.0), divisor))
+    /// The greatest common divisor of all lengths.
+    pub fn granularity(&self) -> u64 {
+        self.table.iter().fold(0, |divisor, row| gcd(u64::from(row.0), divisor))
     }
 
-    /// The longest.
+    /// The maximum length.
     pub fn longest(&self) -> u64 {
         self.table.iter().map(|row| u64::from(row.0)).max().expect("a job has a size")
     }
 }
 
-/// The greatest, by Euclid.
-fn common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common_divisor(b, a % b) }
+/// The greatest common divisor.
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -1,154 +1,154 @@
-//! `PatternKind` and `Pattern`: where a job's requests go, one after the other.
+//! `PatternKind` and `Pattern`: the addresses of a job's requests.
 
 use serde::Deserialize;
 use ssdlab_device::{Lba, Region, Request};
 use ssdlab_time::Random;
 
-use crate::listed::Listed;
-use crate::scatter::{Shuffle, Zipf};
+use crate::distribution::{Permutation, Zipf};
+use crate::listed::ListedRequest;
 
 /// The order in which a job visits its blocks.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum PatternKind {
-    /// One after the other, again from the start after the last.
+    /// In ascending order, from the start again after the last block.
     #[default]
     Sequential,
-    /// Each drawn from all blocks.
+    /// At random.
     Random,
-    /// A random order in which no block comes twice before all came once.
+    /// In random order, each block once before any block is visited again.
     RandomOnce,
-    /// Each drawn from all blocks, few of them often: the one of rank n with a chance in
-    /// proportion to `1 / n^theta`. Ranks are scattered over the region.
+    /// Zipf-distributed: the block of rank n with a probability in proportion to `1 / n^theta`.
+    /// Ranks are scattered over the region.
     Zipf {
         /// The skew: above 0, usually 0.8 to 1.2.
         theta: f64,
     },
-    /// One block, a stride further the next one. Past the end again from the start, shifted by the
-    /// alignment each time until the shift is a whole stride.
+    /// At a constant stride. Each pass over the region starts one alignment later than the pass
+    /// before, until that shift reaches the stride and returns to 0.
     Strided {
-        /// From one block's start to the next one's, in bytes.
+        /// Distance between the starts of consecutive requests, in bytes.
         stride_bytes: u64,
-        /// The shift, in bytes; 0: a block.
+        /// The shift in bytes; 0 stands for one block.
         #[serde(default)]
         alignment_bytes: u64,
     },
-    /// Each at a random multiple of an alignment from the region's start, whatever its length.
+    /// At random multiples of an alignment, counted from the region's start, for any length.
     Aligned {
-        /// In bytes.
+        /// The alignment in bytes.
         alignment_bytes: u64,
     },
-    /// Only in these extents: in their order, or each drawn from all of their blocks.
+    /// In these extents only, in order or at random.
     Extents {
-        /// First byte, on the device, and length in bytes.
+        /// First byte on the device, and length in bytes.
         list: Vec<(u64, u64)>,
-        /// Drawn at random instead of in order.
+        /// At random over the blocks of all extents, instead of in order.
         #[serde(default)]
         random: bool,
     },
-    /// The requests of a list, each with a length and a word of its own, in order; `block_bytes` is
-    /// the longest.
+    /// The requests of a list in order, each with its own length and hint. `block_bytes` is the
+    /// maximum length.
     Listed {
-        /// First byte, on the device, length in bytes, what it says if it is a write.
-        list: Vec<Listed>,
+        /// The requests.
+        list: Vec<ListedRequest>,
     },
 }
 
-/// Where a pattern may go, and how long its requests are.
+/// The part of a device that a pattern visits, and the lengths of its requests.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground {
-    /// No request reaches beyond it.
+pub struct PatternArea {
+    /// The region that contains all requests.
     pub region: Region,
-    /// What all lengths are a multiple of, in host blocks: requests start at multiples of it.
-    pub grain: u64,
-    /// The longest request in host blocks.
+    /// All lengths and start addresses are multiples of this number of host blocks.
+    pub granularity: u64,
+    /// The maximum request length in host blocks.
     pub longest: u64,
 }
 
-impl Ground {
-    /// How many places there are in this many blocks for a request of any length.
-    fn places(self, blocks: u64, grain: u64) -> u64 {
-        assert!(blocks >= self.longest, "a pattern needs room for its longest request");
-        (blocks - self.longest) / grain + 1
+impl PatternArea {
+    /// The number of start positions in `blocks` at which a request of any length fits.
+    fn positions(self, blocks: u64, granularity: u64) -> u64 {
+        assert!(blocks >= self.longest, "the longest request does not fit");
+        (blocks - self.longest) / granularity + 1
     }
 }
 
-/// An endless stream of addresses.
+/// An infinite stream of addresses.
 #[derive(Debug)]
 pub struct Pattern {
     start: Lba,
     blocks: u64,
-    walk: Walk,
+    cursor: Cursor,
 }
 
 #[derive(Debug)]
-enum Walk {
+enum Cursor {
     Sequential { next: u64 },
-    Random { places: u64, grain: u64, random: Random },
-    RandomOnce { order: Shuffle, grain: u64, taken: u64, random: Random },
-    Zipf { zipf: Zipf, order: Shuffle, grain: u64, random: Random },
+    Random { positions: u64, granularity: u64, random: Random },
+    RandomOnce { order: Permutation, granularity: u64, visited: u64, random: Random },
+    Zipf { zipf: Zipf, order: Permutation, granularity: u64, random: Random },
     Strided { stride: u64, alignment: u64, shift: u64, next: u64 },
-    InExtents { extents: Vec<Extent>, index: usize, next: u64 },
-    FromExtents { extents: Vec<Extent>, grain: u64, random: Random },
+    SequentialExtents { extents: Vec<Extent>, index: usize, next: u64 },
+    RandomExtents { extents: Vec<Extent>, granularity: u64, random: Random },
 }
 
-/// A run of blocks, relative to the region.
+/// An extent, relative to the start of the region.
 #[derive(Debug)]
 struct Extent {
     start: u64,
     blocks: u64,
-    /// Places for requests in this extent and those before it.
-    places_before_end: u64,
+    /// Start positions in this extent and those before it.
+    positions_to_end: u64,
 }
 
 impl Pattern {
-    /// The stream of this kind; the job was checked.
-    pub fn new(kind: &PatternKind, ground: Ground, seed: u64) -> Self {
-        let Ground { region, grain, .. } = ground;
+    /// The addresses of a pattern, which must be from a checked job.
+    pub fn new(kind: &PatternKind, area: PatternArea, seed: u64) -> Self {
+        let PatternArea { region, granularity, .. } = area;
+        let positions = area.positions(region.blocks, granularity);
         let mut random = Random::new(seed, "pattern");
-        let walk = match kind {
-            // What is listed is placed by its list, and asks for no address.
-            PatternKind::Sequential | PatternKind::Listed { .. } => Walk::Sequential { next: 0 },
-            PatternKind::Random => {
-                Walk::Random { places: ground.places(region.blocks, grain), grain, random }
-            }
+        let cursor = match kind {
+            // A listed request has its own address: this cursor is not used.
+            PatternKind::Sequential | PatternKind::Listed { .. } => Cursor::Sequential { next: 0 },
+            PatternKind::Random => Cursor::Random { positions, granularity, random },
             PatternKind::RandomOnce => {
-                let order = Shuffle::new(ground.places(region.blocks, grain), &mut random);
-                Walk::RandomOnce { order, grain, taken: 0, random }
+                let order = Permutation::new(positions, &mut random);
+                Cursor::RandomOnce { order, granularity, visited: 0, random }
             }
             PatternKind::Zipf { theta } => {
-                let order = Shuffle::new(ground.places(region.blocks, grain), &mut random);
-                Walk::Zipf { zipf: Zipf::new(order.bound(), *theta), order, grain, random }
+                let order = Permutation::new(positions, &mut random);
+                Cursor::Zipf { zipf: Zipf::new(order.bound(), *theta), order, granularity, random }
             }
             PatternKind::Strided { stride_bytes, alignment_bytes } => {
                 let stride = Lba::from_bytes(*stride_bytes).get();
                 let shift = Lba::from_bytes(*alignment_bytes).get();
-                let alignment = if shift == 0 { grain } else { shift };
-                Walk::Strided { stride, alignment, shift: 0, next: 0 }
+                let alignment = if shift == 0 { granularity } else { shift };
+                Cursor::Strided { stride, alignment, shift: 0, next: 0 }
             }
             PatternKind::Aligned { alignment_bytes } => {
-                let grain = Lba::from_bytes(*alignment_bytes).get();
-                Walk::Random { places: ground.places(region.blocks, grain), grain, random }
+                let granularity = Lba::from_bytes(*alignment_bytes).get();
+                let positions = area.positions(region.blocks, granularity);
+                Cursor::Random { positions, granularity, random }
             }
-            PatternKind::Extents { list, random: drawn } => {
-                let extents = extents(list, ground);
-                if *drawn {
-                    Walk::FromExtents { extents, grain, random }
+            PatternKind::Extents { list, random: is_random } => {
+                let extents = extents(list, area);
+                if *is_random {
+                    Cursor::RandomExtents { extents, granularity, random }
                 } else {
-                    Walk::InExtents { extents, index: 0, next: 0 }
+                    Cursor::SequentialExtents { extents, index: 0, next: 0 }
                 }
             }
         };
-        Self { start: region.start, blocks: region.blocks, walk }
+        Self { start: region.start, blocks: region.blocks, cursor }
     }
 
-    /// Gives each request its address, by its length.
+    /// Sets the addresses of requests, according to their lengths.
     pub fn place(&mut self, requests: &mut [Request]) {
-        if let Walk::Random { places, grain, random } = &mut self.walk {
-            // What most jobs are: the stream's state stays in registers.
+        if let Cursor::Random { positions, granularity, random } = &mut self.cursor {
+            // The most common case: a local copy keeps the generator's state in registers.
             let mut stream = random.clone();
             for request in requests {
-                request.lba = self.start.plus(stream.below(*places) * *grain);
+                request.lba = self.start.plus(stream.below(*positions) * *granularity);
             }
             *random = stream;
         } else {
@@ -158,26 +158,30 @@ impl Pattern {
         }
     }
 
-    /// Where the next request of this many blocks goes.
+    /// The address of the next request, of `blocks` host blocks.
     #[inline]
     pub fn next(&mut self, blocks: u64) -> Lba {
-        let offset = match &mut self.walk {
-            Walk::Sequential { next } => {
+        let offset = match &mut self.cursor {
+            Cursor::Sequential { next } => {
                 let at = if *next + blocks > self.blocks { 0 } else { *next };
                 *next = at + blocks;
                 at
             }
-            Walk::Random { places, grain, random } => random.below(*places) * *grain,
-            Walk::RandomOnce { order, grain, taken, random } => {
-                if *taken == order.bound() {
-                    *order = Shuffle::new(order.bound(), random);
-                    *taken = 0;
-                }
-                *taken += 1;
-                order.at(*taken - 1) * *grain
+            Cursor::Random { positions, granularity, random } => {
+                random.below(*positions) * *granularity
             }
-            Walk::Zipf { zipf, order, grain, random } => order.at(zipf.draw(random)) * *grain,
-            Walk::Strided { stride, alignment, shift, next } => {
+            Cursor::RandomOnce { order, granularity, visited, random } => {
+                if *visited == order.bound() {
+                    *order = Permutation::new(order.bound(), random);
+                    *visited = 0;
+                }
+                *visited += 1;
+                order.at(*visited - 1) * *granularity
+            }
+            Cursor::Zipf { zipf, order, granularity, random } => {
+                order.at(zipf.draw(random)) * *granularity
+            }
+            Cursor::Strided { stride, alignment, shift, next } => {
                 if *next + blocks > self.blocks {
                     *shift += *alignment;
                     if *shift >= *stride || *shift + blocks > self.blocks {
@@ -188,32 +192,32 @@ impl Pattern {
                 *next += *stride;
                 *next - *stride
             }
-            Walk::InExtents { extents, index, next } => {
+            Cursor::SequentialExtents { extents, index, next } => {
                 if *next + blocks > extents[*index].blocks {
                     (*index, *next) = ((*index + 1) % extents.len(), 0);
                 }
                 *next += blocks;
                 extents[*index].start + *next - blocks
             }
-            Walk::FromExtents { extents, grain, random } => {
-                let places = extents.last().expect("extents were checked").places_before_end;
-                let place = random.below(places);
-                let index = extents.partition_point(|extent| extent.places_before_end <= place);
-                let before = index.checked_sub(1).map_or(0, |i| extents[i].places_before_end);
-                extents[index].start + (place - before) * *grain
+            Cursor::RandomExtents { extents, granularity, random } => {
+                let positions = extents.last().expect("extents were checked").positions_to_end;
+                let place = random.below(positions);
+                let index = extents.partition_point(|extent| extent.positions_to_end <= place);
+                let before = index.checked_sub(1).map_or(0, |i| extents[i].positions_to_end);
+                extents[index].start + (place - before) * *granularity
             }
         };
         self.start.plus(offset)
     }
 }
 
-fn extents(list: &[(u64, u64)], ground: Ground) -> Vec<Extent> {
-    let mut places = 0;
+fn extents(list: &[(u64, u64)], area: PatternArea) -> Vec<Extent> {
+    let mut positions = 0;
     let extent = |&(offset, length): &(u64, u64)| {
         let region = Region::from_bytes(offset, length);
-        places += ground.places(region.blocks, ground.grain);
-        let start = region.start.get() - ground.region.start.get();
-        Extent { start, blocks: region.blocks, places_before_end: places }
+        positions += area.positions(region.blocks, area.granularity);
+        let start = region.start.get() - area.region.start.get();
+        Extent { start, blocks: region.blocks, positions_to_end: positions }
     };
     list.iter().map(extent).collect()
 }

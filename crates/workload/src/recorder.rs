@@ -1,65 +1,84 @@
-//! `Recorder` and `Outcome`: what is kept of a job while it runs, and what came of it.
+//! `Recorder` and `Outcome`: the measurements of a running job, and its result.
 
 use std::collections::BTreeMap;
 
-use ssdlab_device::{DeviceError, Interval, IoError, LBA_BYTES, Op, Record, Tally};
+use ssdlab_device::{DeviceError, Histogram, Interval, IoError, LBA_BYTES, Op, Record, Tally};
 use ssdlab_time::Nanos;
 
-use crate::flight::Passenger;
-use crate::latency::Window;
-use crate::{Bucket, Job, Latency};
+use crate::Job;
+use crate::in_flight::Pending;
 
-/// How late requests of an open loop started: by how much the pace was not kept.
+/// Latencies in nanoseconds, to three significant digits.
+pub type Latencies = Histogram<10>;
+
+/// The number of requests of one kind and of one latency in one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// The index of the interval in the record.
+    pub interval: u32,
+    /// The kind of request.
+    pub op: Op,
+    /// The largest latency of the histogram's bucket, in nanoseconds.
+    pub latency_ns: u64,
+    /// The number of requests.
+    pub count: u64,
+}
+
+/// How late the requests of an open loop were submitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
-    /// All of them together.
+    /// Sum over all requests.
     pub sum: Nanos,
-    /// The latest one.
-    pub most: Nanos,
-    /// Requests that started more than a millisecond late.
+    /// Maximum.
+    pub max: Nanos,
+    /// Requests submitted more than a millisecond late.
     pub late: u64,
 }
 
 impl Lag {
-    /// A request starts that was due so long ago.
+    /// Counts a request that was submitted `lag` after it was due.
     pub fn add(&mut self, lag: Nanos) {
         self.sum += lag;
-        self.most = self.most.max(lag);
+        self.max = self.max.max(lag);
         self.late += u64::from(lag > Nanos::from_millis(1));
     }
 
     fn merge(self, other: Self) -> Self {
-        let most = self.most.max(other.most);
-        Self { sum: self.sum + other.sum, most, late: self.late + other.late }
+        let max = self.max.max(other.max);
+        Self { sum: self.sum + other.sum, max, late: self.late + other.late }
     }
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Debug)]
 pub struct Outcome {
     /// Times and counts.
     pub record: Record,
-    /// How often each latency occurred, from a request's arrival to its completion: by interval,
-    /// kind and latency, ascending.
+    /// Latencies from arrival to completion, in ascending order of interval, operation and latency.
     pub buckets: Vec<Bucket>,
-    /// How late requests of an open loop started; of a closed one nothing.
+    /// How late the requests of an open loop were submitted; zero for a closed loop.
     pub lag: Lag,
-    /// Whether the watcher broke it off.
+    /// Whether the watcher stopped the job.
     pub stopped: bool,
-    /// What ended the job early: the device is gone, or refused a request.
+    /// The error that ended the job early: the device is gone, or refused a request.
     pub failure: Option<DeviceError>,
 }
 
 impl Outcome {
-    /// The latencies of the whole job, of one kind of request or of all.
-    pub fn latency(&self, op: Option<Op>) -> Latency {
-        Latency::of(self.buckets.iter().filter(|bucket| op.is_none_or(|op| op == bucket.op)))
+    /// The latencies of the whole job, for one operation or for all.
+    pub fn latency(&self, op: Option<Op>) -> Latencies {
+        let mut latencies = Latencies::default();
+        for bucket in self.buckets.iter().filter(|bucket| op.is_none_or(|op| op == bucket.op)) {
+            latencies.record_many(bucket.latency_ns, bucket.count);
+        }
+        latencies
     }
 
-    /// What several devices did side by side, with one clock and intervals that began together.
+    /// Merges the outcomes of queues that ran in parallel, on one clock and with the same
+    /// intervals.
     ///
     /// # Panics
-    /// Without any.
+    /// If there are no outcomes.
     pub fn merge(outcomes: Vec<Self>) -> Self {
         let mut intervals: BTreeMap<Nanos, Interval> = BTreeMap::new();
         let mut counts = BTreeMap::new();
@@ -101,26 +120,26 @@ impl Outcome {
     }
 }
 
-/// Counts what is done, interval by interval.
+/// Counts completions by interval.
 pub struct Recorder {
-    /// Without the interval that is going on, its requests among `record.requests` alone.
+    /// Without the current interval, of which only `record.requests` counts the requests.
     pub record: Record,
     pub lag: Lag,
     pub stopped: bool,
-    /// The interval that is going on, but for its tallies: `kinds` has those.
+    /// The current interval, whose tallies are in `kinds`.
     interval: Interval,
     kinds: [Kind; Op::ALL.len()],
     buckets: Vec<Bucket>,
     interval_length: Nanos,
-    /// Zero before the first.
+    /// Zero before the first completion.
     interval_end: Nanos,
 }
 
-/// What requests of one kind did in the interval that is going on.
+/// Requests of one kind in the current interval.
 #[derive(Default)]
 struct Kind {
     blocks: u64,
-    latencies: Window,
+    latencies: Latencies,
 }
 
 impl Recorder {
@@ -137,18 +156,18 @@ impl Recorder {
         }
     }
 
-    /// Counts a request that succeeded.
+    /// Counts a successful request.
     #[inline]
-    pub fn add(&mut self, completed: Nanos, passenger: Passenger) {
+    pub fn add(&mut self, completed: Nanos, pending: Pending) {
         self.end_request(completed);
-        let latency = completed.saturating_sub(passenger.arrival);
+        let latency = completed.saturating_sub(pending.arrival);
         self.interval.latency_max = self.interval.latency_max.max(latency);
-        let kind = &mut self.kinds[passenger.op.index()];
-        kind.blocks += u64::from(passenger.blocks);
+        let kind = &mut self.kinds[pending.op.index()];
+        kind.blocks += u64::from(pending.blocks);
         kind.latencies.record(latency.get().max(1));
     }
 
-    /// Counts a request that failed.
+    /// Counts a failed request.
     #[cold]
     pub fn add_error(&mut self, completed: Nanos, error: IoError) {
         self.end_request(completed);
@@ -182,10 +201,13 @@ impl Recorder {
         }
         let number = self.record.intervals.len() as u32;
         for (op, kind) in Op::ALL.into_iter().zip(&mut self.kinds) {
-            self.interval.by_op[op.index()] = Tally {
-                requests: kind.latencies.empty_into(&mut self.buckets, number, op),
-                bytes: std::mem::take(&mut kind.blocks) * LBA_BYTES,
-            };
+            let bytes = std::mem::take(&mut kind.blocks) * LBA_BYTES;
+            let mut tally = Tally { requests: 0, bytes };
+            kind.latencies.drain(|latency_ns, count| {
+                self.buckets.push(Bucket { interval: number, op, latency_ns, count });
+                tally.requests += count;
+            });
+            self.interval.by_op[op.index()] = tally;
         }
         self.record.bytes += self.interval.bytes();
         self.record.intervals.push(self.interval);

@@ -1,144 +1,145 @@
-//! `Requests`: a job's requests in order, drawn some at a time so that a device can be told.
+//! `Requests`: a job's requests in order, generated in batches so that they can be announced.
 
 use ssdlab_device::{Device, DeviceError, Hint, Lba, Op, Request};
 use ssdlab_time::Nanos;
 
-use crate::listed::Listing;
-use crate::mix::{Ops, Sizes};
-use crate::trace::{Replayed, TraceGround};
-use crate::{Ground, HintKind, Job, Pattern, PatternKind, Sync};
+use crate::listed::RequestList;
+use crate::mix::{OpMix, SizeMix};
+use crate::trace::{ReplayArea, TraceRequests};
+use crate::{HintKind, Job, Pattern, PatternArea, PatternKind, Sync};
 
-/// How many requests ahead of its submission a device is told of one; of the first ones it is not.
+/// Requests between the announcement of a request and its submission. The first ones of a job are
+/// not announced.
 const ANNOUNCED: usize = 4;
 
-/// How many are drawn at a time: what it takes to begin is divided among them.
-const DRAWN: usize = 16;
+/// Requests generated at a time, to amortise the cost of a call.
+const BATCH: usize = 16;
 
-/// Places for requests that were drawn and not issued: the last ones of one draw and the next.
-const PLACES: usize = 2 * DRAWN;
+/// Size of the ring of generated requests: the rest of one batch, and the next one.
+const RING: usize = 2 * BATCH;
 
-/// The job's requests, in order.
+/// The requests of a job, in order.
 pub struct Requests {
-    /// None once nothing more is to be drawn.
+    /// `None` once all requests were generated.
     source: Option<Source>,
-    /// Of a trace: when each of `ahead` is due after the start.
-    due: [Nanos; PLACES],
-    /// What ended a trace before its end.
+    /// For a trace: when each request of `ahead` is due, relative to the start.
+    due: [Nanos; RING],
+    /// The error that ended a trace early.
     failure: Option<DeviceError>,
-    /// Drawn, but not issued: number `n` of the job has place `n % PLACES`.
-    ahead: [Request; PLACES],
-    drawn: usize,
+    /// Requests generated but not issued; request number `n` is at index `n % RING`.
+    ahead: [Request; RING],
+    generated: usize,
     issued: usize,
 }
 
-/// Where requests come from.
+/// The source of the requests.
 enum Source {
-    Drawn(Box<Drawn>),
-    Trace(Box<Replayed>),
+    Generated(Box<Generator>),
+    Trace(Box<TraceRequests>),
 }
 
-/// What a job draws its requests by.
-struct Drawn {
-    ops: Ops,
+/// Generates requests from the parameters of a job.
+struct Generator {
+    ops: OpMix,
     pattern: Pattern,
-    /// Instead of pattern, sizes and hint, where the job names its requests.
-    listing: Option<Listing>,
-    sizes: Sizes,
+    /// Used instead of pattern, sizes and hint if the job lists its requests.
+    list: Option<RequestList>,
+    sizes: SizeMix,
     durable: bool,
     hint: HintKind,
-    /// The last block of the write that was drawn last.
+    /// The last block of the previous write.
     written: Option<Lba>,
-    /// Bytes that are still to be drawn.
+    /// Bytes of the requests not generated yet.
     bytes_left: u64,
 }
 
 impl Requests {
-    /// All of a job that was checked, for a device with such sectors.
+    /// The requests of a checked job, for a device with this sector size.
     ///
     /// # Errors
-    /// A trace that cannot be opened.
+    /// The trace cannot be opened.
     pub fn new(job: &Job, sector_bytes: u64) -> Result<Self, DeviceError> {
         let mut requests = Self {
             source: None,
-            due: [Nanos::ZERO; PLACES],
+            due: [Nanos::ZERO; RING],
             failure: None,
-            ahead: [Request::flush(0); PLACES],
-            drawn: 0,
+            ahead: [Request::flush(0); RING],
+            generated: 0,
             issued: 0,
         };
         requests.source = match &job.replay {
             Some(replay) => {
                 let (offset_bytes, length_bytes) = (job.offset_bytes, job.length_bytes);
-                let ground = TraceGround { offset_bytes, length_bytes, sector_bytes };
-                Some(Source::Trace(Box::new(Replayed::new(replay, ground)?)))
+                let area = ReplayArea { offset_bytes, length_bytes, sector_bytes };
+                Some(Source::Trace(Box::new(TraceRequests::new(replay, area)?)))
             }
             None if job.op == Op::Flush => None,
-            None => Some(Source::Drawn(Box::new(Drawn::new(job)))),
+            None => Some(Source::Generated(Box::new(Generator::new(job)))),
         };
         if requests.source.is_some() {
-            requests.draw();
+            requests.refill();
         } else {
-            requests.drawn = 1;
+            requests.generated = 1;
         }
         Ok(requests)
     }
 
-    /// Of a trace: when the next request is due after the start.
+    /// For a trace: when the next request is due, relative to the start.
     pub fn due(&self) -> Nanos {
-        self.due[self.issued % PLACES]
+        self.due[self.issued % RING]
     }
 
-    /// What ended a trace before its end, once.
+    /// Takes the error that ended a trace early.
     pub fn take_failure(&mut self) -> Option<DeviceError> {
         self.failure.take()
     }
 
-    /// Whether the amount is not reached.
+    /// Whether there is another request.
     #[inline]
-    pub fn more(&self) -> bool {
-        self.issued < self.drawn
+    pub fn has_more(&self) -> bool {
+        self.issued < self.generated
     }
 
-    /// The next one; there are more.
+    /// The next request; `has_more` must be true.
     #[inline]
     pub fn next(&mut self, id: u64, device: &mut impl Device) -> Request {
-        assert!(self.more(), "some were drawn");
-        let Request { op, lba, blocks, durable, hint, .. } = self.ahead[self.issued % PLACES];
+        assert!(self.has_more(), "the caller checks has_more");
+        let Request { op, lba, blocks, durable, hint, .. } = self.ahead[self.issued % RING];
         self.issued += 1;
-        if self.drawn - self.issued < ANNOUNCED {
-            self.draw();
+        if self.generated - self.issued < ANNOUNCED {
+            self.refill();
         }
-        let soon = self.issued - 1 + ANNOUNCED;
-        if soon < self.drawn {
-            let soon = &self.ahead[soon % PLACES];
-            device.announce(soon.op, soon.lba);
+        let announced = self.issued - 1 + ANNOUNCED;
+        if announced < self.generated {
+            let announced = &self.ahead[announced % RING];
+            device.announce(announced.op, announced.lba);
         }
         Request { id, op, lba, blocks, durable, hint }
     }
 
-    /// Draws some more, up to the amount.
+    /// Generates the next batch.
     #[inline(never)]
-    fn draw(&mut self) {
+    fn refill(&mut self) {
         let Some(source) = &mut self.source else { return };
-        let first = self.drawn % PLACES;
-        let places = first..first + DRAWN;
+        let first = self.generated % RING;
+        let range = first..first + BATCH;
         let count = match source {
-            Source::Drawn(drawn) => drawn.draw(&mut self.ahead[places]),
+            Source::Generated(generator) => generator.generate(&mut self.ahead[range]),
             Source::Trace(trace) => {
-                let (ahead, due) = (&mut self.ahead[places.clone()], &mut self.due[places]);
+                let (ahead, due) = (&mut self.ahead[range.clone()], &mut self.due[range]);
                 read(trace, ahead, due, &mut self.failure)
             }
         };
-        self.drawn += count;
-        if count < DRAWN {
+        self.generated += count;
+        if count < BATCH {
             self.source = None;
         }
     }
 }
 
-/// Reads requests of a trace up to its end, or to what is wrong; returns how many.
+/// Reads requests of a trace up to its end or to an error; returns their number.
 fn read(
-    trace: &mut Replayed,
+    trace: &mut TraceRequests,
     ahead: &mut [Request],
     due: &mut [Nanos],
     failure: &mut Option<DeviceError>,
@@ -158,19 +159,22 @@ fn read(
     count
 }
 
-impl Drawn {
+impl Generator {
     fn new(job: &Job) -> Self {
-        let sizes = Sizes::new(job);
-        let ground =
-            Ground { region: job.region(), grain: sizes.grain(), longest: sizes.longest() };
-        let listing = match &job.pattern {
-            PatternKind::Listed { list } => Some(Listing::new(list)),
+        let sizes = SizeMix::new(job);
+        let area = PatternArea {
+            region: job.region(),
+            granularity: sizes.granularity(),
+            longest: sizes.longest(),
+        };
+        let list = match &job.pattern {
+            PatternKind::Listed { list } => Some(RequestList::new(list)),
             _ => None,
         };
         Self {
-            listing,
-            ops: Ops::new(job),
-            pattern: Pattern::new(&job.pattern, ground, job.seed),
+            list,
+            ops: OpMix::new(job),
+            pattern: Pattern::new(&job.pattern, area, job.seed),
             sizes,
             durable: job.sync == Sync::Durable,
             hint: job.hint,
@@ -179,36 +183,37 @@ impl Drawn {
         }
     }
 
-    /// Draws requests up to the amount; returns how many.
-    fn draw(&mut self, requests: &mut [Request]) -> usize {
-        let (op, blocks) = (self.ops.only(), self.sizes.only());
+    /// Generates requests up to the job's amount; returns their number.
+    fn generate(&mut self, requests: &mut [Request]) -> usize {
+        let (op, blocks) = (self.ops.single(), self.sizes.single());
         let mut count = 0;
         for request in &mut *requests {
             if self.bytes_left == 0 {
                 break;
             }
-            // Field by field: a copy is read in wider words than it was written in, and stalls.
+            // Field by field: reading a struct in wider words than it was written in stalls the
+            // CPU.
             request.op = op.unwrap_or_else(|| self.ops.draw());
             request.blocks = blocks.unwrap_or_else(|| self.sizes.draw());
             request.durable = self.durable && request.op == Op::Write;
             request.hint = Hint::None;
-            if let Some(listing) = &mut self.listing {
-                listing.place(request);
+            if let Some(list) = &mut self.list {
+                list.place(request);
             }
             self.bytes_left = self.bytes_left.saturating_sub(request.bytes());
             count += 1;
         }
-        if self.listing.is_some() {
+        if self.list.is_some() {
             return count;
         }
         self.pattern.place(&mut requests[..count]);
         if self.hint != HintKind::None {
-            self.say_what_writes_are(&mut requests[..count]);
+            self.add_hints(&mut requests[..count]);
         }
         count
     }
 
-    fn say_what_writes_are(&mut self, requests: &mut [Request]) {
+    fn add_hints(&mut self, requests: &mut [Request]) {
         for request in requests.iter_mut().filter(|each| each.op == Op::Write) {
             request.hint = self.hint.of_write_after(self.written);
             self.written = Some(request.lba.plus(u64::from(request.blocks) - 1));
@@ -224,10 +229,10 @@ mod tests {
     use super::{ANNOUNCED, Requests};
     use crate::Job;
 
-    /// A device that remembers what it was told of.
-    struct Listener(Vec<Lba>);
+    /// A device that records announcements.
+    struct AnnounceLog(Vec<Lba>);
 
-    impl Device for Listener {
+    impl Device for AnnounceLog {
         fn capacity_bytes(&self) -> u64 {
             1 << 30
         }
@@ -258,30 +263,33 @@ mod tests {
     }
 
     #[test]
-    fn requests_come_in_order_to_the_amount_and_are_announced_ahead() {
+    fn requests_come_in_order_up_to_the_amount_and_are_announced_ahead() {
         for count in [1, 3, 15, 16, 17, 100] {
-            let size = (1 << 30, 4096, count * 4096 - 1);
-            let (length_bytes, block_bytes, amount_bytes) = size;
-            let job = Job { length_bytes, block_bytes, amount_bytes, ..Job::new(Op::Write) };
+            let job = Job {
+                length_bytes: 1 << 30,
+                block_bytes: 4096,
+                amount_bytes: count * 4096 - 1,
+                ..Job::new(Op::Write)
+            };
             let mut requests = Requests::new(&job, 512).unwrap();
-            let mut device = Listener(Vec::new());
+            let mut device = AnnounceLog(Vec::new());
             for number in 0..count {
-                assert!(requests.more());
+                assert!(requests.has_more());
                 let request = requests.next(number, &mut device);
                 assert_eq!((request.id, request.lba), (number, Lba::new(number * 8)));
-                let told = ANNOUNCED as u64..count.min(number + 1 + ANNOUNCED as u64);
-                let expected: Vec<_> = told.map(|n| Lba::new(n * 8)).collect();
-                assert_eq!(device.0, expected, "each once, in order, and {ANNOUNCED} ahead");
+                let announced = ANNOUNCED as u64..count.min(number + 1 + ANNOUNCED as u64);
+                let expected: Vec<_> = announced.map(|n| Lba::new(n * 8)).collect();
+                assert_eq!(device.0, expected, "each once, in order, {ANNOUNCED} requests ahead");
             }
-            assert!(!requests.more());
+            assert!(!requests.has_more());
         }
     }
 
     #[test]
-    fn a_flush_is_one_request_and_has_no_address_to_announce() {
+    fn a_flush_is_one_request_and_is_not_announced() {
         let mut requests = Requests::new(&Job::new(Op::Flush), 512).unwrap();
-        let mut device = Listener(Vec::new());
+        let mut device = AnnounceLog(Vec::new());
         assert_eq!(requests.next(7, &mut device), Request::flush(7));
-        assert!(!requests.more() && device.0.is_empty());
+        assert!(!requests.has_more() && device.0.is_empty());
     }
 }

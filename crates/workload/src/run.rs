@@ -1,4 +1,4 @@
-//! The ONE loop: keeps requests outstanding on a device and records how long each took.
+//! The loop that runs a job on a device: keeps requests in flight and records their latencies.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -7,40 +7,40 @@ use ssdlab_device::{Completion, Device, DeviceError, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
 use crate::arrival::Arrivals;
-use crate::flight::Flight;
+use crate::in_flight::InFlight;
 use crate::recorder::{Outcome, Recorder};
 use crate::requests::Requests;
 use crate::{Job, Sync};
 
-/// A rest and a wait for an arrival are watched at least this often: they can be broken off.
+/// Period of progress reports during a rest or a wait for an arrival, which can then be stopped.
 const REST_STEP: Nanos = Nanos::from_millis(50);
 
-/// How far a job or a rest is.
+/// Progress of a job or a rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Requests done, without the flushes of `sync`; for a rest, nanoseconds rested.
+    /// Requests completed, without the flushes of `sync`; for a rest, nanoseconds elapsed.
     pub done: u64,
-    /// Requests of the whole job, estimated where lengths are mixed or `seconds` is the limit; for
-    /// a rest, its nanoseconds.
+    /// Requests of the whole job, estimated if lengths are mixed or `seconds` is the limit; for a
+    /// rest, its nanoseconds.
     pub total: u64,
     /// The device's clock.
     pub now: Nanos,
 }
 
-/// Someone who is told of progress, and may break a job off.
+/// A callback that receives the progress of a job and may stop it.
 pub trait Watch: FnMut(Progress) -> ControlFlow<()> {}
 impl<F: FnMut(Progress) -> ControlFlow<()>> Watch for F {}
 
-/// Runs a job that was checked, on one queue; `run_threads` runs it on several.
+/// Runs a checked job on one queue; `run_threads` runs it on several.
 ///
-/// In a closed loop a request arrives when the one before it in its place is done; in an open one
-/// at its time. What the device's own queue, or `queue_depth`, has no room for is held back, and
-/// its latency counted from its arrival. The first request that fails ends the job, after those in
-/// flight; the outcome then counts errors. A device that is gone ends it too: the outcome has what
-/// was measured, and the failure.
+/// In a closed loop a request arrives when another one completes, in an open loop at its own time.
+/// A request for which `queue_depth` or the device's queue has no room waits, and its latency
+/// counts from its arrival. The first request that fails ends the job after those in flight have
+/// completed; the outcome then counts errors. A device that is gone also ends it: the outcome has
+/// what was measured, and the failure.
 ///
 /// # Errors
-/// A device that is gone, or refuses a request, before anything was measured.
+/// The device is gone or refused a request before anything was measured.
 pub fn run<D: Device>(
     device: &mut D,
     job: &Job,
@@ -50,7 +50,7 @@ pub fn run<D: Device>(
     run_from(device, job, start, watch)
 }
 
-/// `run` with intervals and arrivals that count from `start`.
+/// Like `run`, with intervals and arrivals relative to `start`.
 pub fn run_from<D: Device>(
     device: &mut D,
     job: &Job,
@@ -59,12 +59,12 @@ pub fn run_from<D: Device>(
 ) -> Result<Outcome, DeviceError> {
     let mut driver = Driver::new(job, device, start)?;
     let mut done = Vec::with_capacity(job.queue_depth);
-    let mut told = Progress { done: 0, total: 0, now: start };
+    let mut last = Progress { done: 0, total: 0, now: start };
     loop {
         let next = driver.issue(device);
-        if driver.flight.is_empty() && next.is_none() {
-            if driver.estimated && driver.goes_on && told.done != told.total {
-                let _ = watch(Progress { total: told.done, ..told });
+        if driver.in_flight.is_empty() && next.is_none() {
+            if driver.estimated && driver.running && last.done != last.total {
+                let _ = watch(Progress { total: last.done, ..last });
             }
             return driver.finish();
         }
@@ -73,44 +73,44 @@ pub fn run_from<D: Device>(
             driver.fail(error);
             return driver.finish();
         }
-        // By reference: a copy in wider words than it was written in stalls the processor.
+        // By reference: copying in wider words than were written stalls the CPU.
         for completion in &done {
-            driver.land(completion);
+            driver.complete(completion);
         }
-        // Completions tell the time: to ask the clock costs as much as all the rest of the loop.
+        // Completions have the time: reading the clock costs as much as the rest of the loop.
         let now = if done.is_empty() { device.now() } else { driver.recorder.record.end };
         done.clear();
-        told = driver.progress(now);
-        if watch(told).is_break() {
-            (driver.recorder.stopped, driver.goes_on) = (true, false);
+        last = driver.progress(now);
+        if watch(last).is_break() {
+            (driver.recorder.stopped, driver.running) = (true, false);
         }
     }
 }
 
-/// A job while it runs.
+/// The state of a running job.
 struct Driver {
     requests: Requests,
-    /// Of an open loop.
+    /// For an open loop.
     arrivals: Option<Arrivals>,
-    flight: Flight,
+    in_flight: InFlight,
     recorder: Recorder,
     failure: Option<DeviceError>,
-    /// Not stopped, and nothing has failed.
-    goes_on: bool,
-    /// No request starts at or after it.
+    /// False once the job was stopped or a request failed.
+    running: bool,
+    /// No request starts at or after this time.
     deadline: Nanos,
     /// Requests of the job's amount.
     amount: u64,
-    /// Those, or as many as it comes to at the rate so far until `deadline`.
+    /// `amount`, or fewer if the deadline comes first at the rate so far.
     total: u64,
-    /// Whether that may be wrong.
+    /// Whether `total` is an estimate.
     estimated: bool,
-    /// When the rate is looked at again.
+    /// When to estimate `total` again.
     estimate_at: Nanos,
-    /// A flush is due after so many writes.
+    /// Number of writes after which a flush is due.
     flush_every: Option<u64>,
     writes_unflushed: u64,
-    /// When the flushes arrived that were not issued.
+    /// Arrival times of flushes not issued yet.
     flushes_due: VecDeque<Nanos>,
     flushes_done: u64,
 }
@@ -122,10 +122,10 @@ impl Driver {
         Ok(Self {
             requests: Requests::new(job, device.sector_bytes())?,
             arrivals,
-            flight: Flight::new(job.queue_depth, device.queue_depth(), closed_since),
+            in_flight: InFlight::new(job.queue_depth, device.queue_depth(), closed_since),
             recorder: Recorder::new(job, start),
             failure: None,
-            goes_on: true,
+            running: true,
             deadline: job.deadline(start),
             amount: job.requests(),
             total: job.requests(),
@@ -141,15 +141,16 @@ impl Driver {
         })
     }
 
-    /// Hands over all that can be; returns when the next request arrives, where it must be awaited.
+    /// Submits all requests that can be; returns when the next one arrives, if that is in the
+    /// future.
     fn issue(&mut self, device: &mut impl Device) -> Option<Nanos> {
-        while self.goes_on && self.flight.has_room() {
+        while self.running && self.in_flight.has_room() {
             if let Some(since) = self.flushes_due.pop_front() {
-                let request = Request::flush(self.flight.next_place());
+                let request = Request::flush(self.in_flight.next_id());
                 self.submit(device, request, Some(since));
                 continue;
             }
-            if !self.requests.more() {
+            if !self.requests.has_more() {
                 if let Some(failure) = self.requests.take_failure() {
                     self.fail(failure);
                 }
@@ -171,7 +172,7 @@ impl Driver {
                     Some(next)
                 }
             };
-            let request = self.requests.next(self.flight.next_place(), device);
+            let request = self.requests.next(self.in_flight.next_id(), device);
             self.submit(device, request, arrival);
         }
         None
@@ -179,34 +180,34 @@ impl Driver {
 
     fn submit(&mut self, device: &mut impl Device, request: Request, arrival: Option<Nanos>) {
         match device.submit(request) {
-            Ok(()) => self.flight.board(&request, arrival),
+            Ok(()) => self.in_flight.submit(&request, arrival),
             Err(error) => self.fail(error),
         }
     }
 
     #[cold]
     fn fail(&mut self, error: DeviceError) {
-        (self.failure, self.goes_on) = (Some(error), false);
+        (self.failure, self.running) = (Some(error), false);
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "called in one place, for each request")]
-    fn land(&mut self, completion: &Completion) {
-        let passenger = self.flight.land(completion);
+    fn complete(&mut self, completion: &Completion) {
+        let pending = self.in_flight.complete(completion);
         match completion.outcome {
-            Ok(()) => self.recorder.add(completion.completed, passenger),
+            Ok(()) => self.recorder.add(completion.completed, pending),
             Err(error) => {
                 self.recorder.add_error(completion.completed, error);
-                self.goes_on = false;
+                self.running = false;
             }
         }
         if let Some(every) = self.flush_every {
-            self.owe_flush(passenger.op, every, completion.completed);
+            self.count_for_flush(pending.op, every, completion.completed);
         }
     }
 
-    /// Notes that a request is done in a job that flushes after so many writes.
-    fn owe_flush(&mut self, op: Op, every: u64, completed: Nanos) {
+    /// Counts a completed request of a job that flushes after every `every` writes.
+    fn count_for_flush(&mut self, op: Op, every: u64, completed: Nanos) {
         if op == Op::Flush {
             self.flushes_done += 1;
         } else if op == Op::Write {
@@ -224,23 +225,23 @@ impl Driver {
         if now >= self.estimate_at {
             self.estimate(done, now);
         }
-        // An estimate may fall short: the job goes on, and its watcher is told of the end.
+        // An estimate may be too low: the total then stays above `done` until the job ends.
         let total = if self.estimated { self.total.max(done + 1) } else { self.total };
         Progress { done, total, now }
     }
 
-    /// Estimates the requests of a job that ends with its time: now and a thousandth of it later.
+    /// Estimates the number of requests of a job with a time limit, every thousandth of that time.
     fn estimate(&mut self, done: u64, now: Nanos) {
         let start = self.recorder.record.start;
         let limit = (self.deadline - start).get();
-        let passed = now.saturating_sub(start).get().max(1);
-        let by_rate = (done as f64 * limit as f64 / passed as f64) as u64;
+        let elapsed = now.saturating_sub(start).get().max(1);
+        let by_rate = (done as f64 * limit as f64 / elapsed as f64) as u64;
         self.total = self.amount.min(by_rate);
         self.estimate_at = now + Nanos::new(limit / 1000);
     }
 
     fn finish(mut self) -> Result<Outcome, DeviceError> {
-        let time_is_up = self.deadline < Nanos::MAX && self.goes_on && self.requests.more();
+        let time_is_up = self.deadline < Nanos::MAX && self.running && self.requests.has_more();
         if let Some(arrivals) = &mut self.arrivals
             && time_is_up
         {
@@ -253,12 +254,12 @@ impl Driver {
     }
 }
 
-/// Leaves a device alone for a while on its own clock.
+/// Leaves a device idle for a time on its own clock.
 ///
-/// Returns false where the watcher broke the rest off.
+/// Returns false if the watcher stopped the rest.
 ///
 /// # Errors
-/// A device that is gone.
+/// The device is gone.
 pub fn rest<D: Device>(
     device: &mut D,
     duration: Nanos,

@@ -1,4 +1,4 @@
-//! `run_threads`: one job on several queues of a drive side by side, each in a thread of its own.
+//! `run_threads`: one job on several queues of a drive, each driven by its own thread.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,39 +13,40 @@ use crate::recorder::Outcome;
 use crate::run::{Progress, Watch, run_from};
 use crate::{Arrival, Job, PatternKind};
 
-/// How often the watcher is told.
-const WATCHED: Duration = Duration::from_millis(20);
+/// Period of progress reports.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(20);
 
-/// All threads begin at one time, this long after they are asked: by then they all run.
-const HEAD_START: Nanos = Nanos::from_millis(2);
+/// Time between the call and the common start of all threads, by which all of them run.
+const START_DELAY: Nanos = Nanos::from_millis(2);
 
 impl Job {
-    /// Whether each thread has its own part of the region: where all would else do the same.
+    /// Whether each thread has its own part of the region, because all would visit the same blocks
+    /// otherwise.
     pub(crate) fn divides_region(&self) -> bool {
         matches!(self.pattern, PatternKind::Sequential | PatternKind::RandomOnce)
     }
 
-    /// What the thread of this number does, of a job that was checked.
+    /// The part of a checked job that thread `number` runs.
     #[must_use]
     pub fn part(&self, number: usize) -> Self {
         let count = self.threads as u64;
         let mut part = Self { threads: 1, ..self.clone() };
         part.amount_bytes = self.amount_bytes.div_ceil(count);
-        // An odd constant of 64 bits: seeds that follow each other stay apart.
+        // A 64-bit odd constant separates the streams of consecutive seeds.
         part.seed = self.seed.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         if let Arrival::Rate { per_s, .. } = &mut part.arrival {
             *per_s /= count as f64;
         }
         if self.divides_region() {
-            let grain = self.sizes().map(|(bytes, _)| bytes).max().expect("a job has a size");
-            part.length_bytes = self.length_bytes / count / grain * grain;
+            let granularity = self.sizes().map(|(bytes, _)| bytes).max().expect("a job has a size");
+            part.length_bytes = self.length_bytes / count / granularity * granularity;
             part.offset_bytes = self.offset_bytes + number as u64 * part.length_bytes;
         }
         part
     }
 }
 
-/// What the threads and the watcher tell each other.
+/// State shared by the threads and the watcher.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
@@ -53,25 +54,25 @@ struct Shared {
     now: AtomicU64,
 }
 
-/// Runs a job that was checked on as many devices as it has threads, which share one clock.
+/// Runs a checked job on several devices that share a clock, one for each thread of the job.
 ///
-/// Everything else is as `run` has it: the outcome is that of all together.
+/// Otherwise as `run`; the outcomes of all threads are merged.
 ///
 /// # Errors
-/// A device that was gone before anything was measured.
+/// A device was gone before anything was measured.
 ///
 /// # Panics
-/// Where devices and threads are not equally many.
+/// If the number of devices is not the job's number of threads.
 pub fn run_threads<D: Device + Send>(
     devices: &mut [D],
     job: &Job,
     watch: &mut impl Watch,
 ) -> Result<Outcome, DeviceError> {
-    assert_eq!(devices.len(), job.threads, "a device for each thread");
-    let start = devices[0].now() + HEAD_START;
+    assert_eq!(devices.len(), job.threads, "one device for each thread");
+    let start = devices[0].now() + START_DELAY;
     let shared = Shared::default();
     let (sender, ended) = channel::<()>();
-    let mut broken = false;
+    let mut stopped = false;
     let results: Vec<_> = thread::scope(|scope| {
         let spawn = |(number, device)| {
             let (part, sender, shared) = (job.part(number), sender.clone(), &shared);
@@ -82,20 +83,20 @@ pub fn run_threads<D: Device + Send>(
         };
         let threads: Vec<_> = devices.iter_mut().enumerate().map(spawn).collect();
         drop(sender);
-        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(WATCHED) {
-            broken |= watch(shared.progress(job.requests())).is_break();
-            shared.stop.fetch_or(broken, Ordering::Relaxed);
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(PROGRESS_PERIOD) {
+            stopped |= watch(shared.progress(job.requests())).is_break();
+            shared.stop.fetch_or(stopped, Ordering::Relaxed);
         }
-        threads.into_iter().map(|thread| thread.join().expect("a bug in a thread")).collect()
+        threads.into_iter().map(|thread| thread.join().expect("a thread panicked")).collect()
     });
-    let (good, failures): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    let (outcomes, failures): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     let failure = failures.into_iter().find_map(Result::err);
-    let good: Vec<Outcome> = good.into_iter().flatten().collect();
+    let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
     match failure {
-        Some(failure) if good.is_empty() => Err(failure),
+        Some(failure) if outcomes.is_empty() => Err(failure),
         failure => {
-            let mut outcome = Outcome::merge(good);
-            outcome.stopped = broken;
+            let mut outcome = Outcome::merge(outcomes);
+            outcome.stopped = stopped;
             outcome.failure = outcome.failure.or(failure);
             let done = shared.done.load(Ordering::Relaxed);
             let _ = watch(shared.progress(done));
@@ -112,24 +113,24 @@ impl Shared {
     }
 }
 
-/// One thread's part. What fails in one ends all.
+/// Runs the part of one thread. A failure in one thread stops all.
 fn run_part<D: Device>(
     device: &mut D,
     part: &Job,
     start: Nanos,
     shared: &Shared,
 ) -> Result<Outcome, DeviceError> {
-    let mut told = 0;
+    let mut reported = 0;
     let outcome = device.reap(Wait::Until(start), &mut Vec::new()).and_then(|()| {
         run_from(device, part, start, &mut |progress: Progress| {
-            shared.done.fetch_add(progress.done - told, Ordering::Relaxed);
+            shared.done.fetch_add(progress.done - reported, Ordering::Relaxed);
             shared.now.fetch_max(progress.now.get(), Ordering::Relaxed);
-            told = progress.done;
+            reported = progress.done;
             let stop = shared.stop.load(Ordering::Relaxed);
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
     });
-    let well = outcome.as_ref().is_ok_and(|o| o.record.errors == 0 && o.failure.is_none());
-    shared.stop.fetch_or(!well, Ordering::Relaxed);
+    let is_ok = outcome.as_ref().is_ok_and(|o| o.record.errors == 0 && o.failure.is_none());
+    shared.stop.fetch_or(!is_ok, Ordering::Relaxed);
     outcome
 }

@@ -1,4 +1,4 @@
-//! What it costs on a twin to make writes durable, with capacitors and without.
+//! The latency of durable writes on a twin, with and without power-loss protection.
 
 use std::ops::ControlFlow;
 
@@ -31,7 +31,7 @@ spare = 0.28
 size = "1 MiB"
 "#;
 
-/// Sixteen random writes of 4 KiB, one after the other, with what follows `[buffer]`.
+/// Sixteen random writes of 4 KiB at depth 1; `buffer` is appended to the profile's `[buffer]`.
 fn written(buffer: &str, sync: Sync) -> Outcome {
     let profile = Profile::from_toml(&format!("{PROFILE}{buffer}")).unwrap();
     let job = Job {
@@ -46,22 +46,22 @@ fn written(buffer: &str, sync: Sync) -> Outcome {
 }
 
 #[test]
-fn a_durable_write_waits_for_its_program_unless_capacitors_protect_it() {
+fn a_durable_write_waits_for_its_program_unless_capacitors_protect_the_buffer() {
     let fast = |outcome: &Outcome| outcome.latency(Some(Op::Write)).max() < 20_000;
     assert!(fast(&written("", Sync::None)));
     let durable = written("", Sync::Durable).latency(Some(Op::Write));
-    assert!(durable.at(0.0) >= 700_000, "{} ns", durable.at(0.0));
+    assert!(durable.quantile(0.0) >= 700_000, "{} ns", durable.quantile(0.0));
     assert!(fast(&written("power_loss_protection = true", Sync::Durable)));
     assert!(fast(&written("honours_flush = false", Sync::Durable)));
 }
 
 #[test]
-fn a_flush_after_each_write_costs_the_same_and_is_counted_by_itself() {
+fn a_flush_after_each_write_costs_the_same_and_is_counted_separately() {
     let flushed = written("", Sync::Flush { every: 1 });
     assert!(flushed.latency(Some(Op::Write)).max() < 20_000);
     let flush = flushed.latency(Some(Op::Flush));
-    assert_eq!(flush.len(), 16);
-    assert!(flush.at(0.0) >= 700_000);
+    assert_eq!(flush.count(), 16);
+    assert!(flush.quantile(0.0) >= 700_000);
     let durable = written("", Sync::Durable).record;
     let ratio = flushed.record.end.as_secs_f64() / durable.end.as_secs_f64();
     assert!((0.95..1.1).contains(&ratio), "{ratio}");

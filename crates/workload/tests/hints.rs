@@ -1,19 +1,19 @@
-//! What the writes of a job let a drive know: the requests of each kind of hint.
+//! The hints of a job's writes.
 
 use std::ops::ControlFlow;
 
 use ssdlab_device::{Completion, Device, DeviceError, Hint, Lba, Op, Request, Wait};
 use ssdlab_time::Nanos;
-use ssdlab_workload::{HintKind, Job, Listed, PatternKind, Said, run};
+use ssdlab_workload::{HintKind, Job, ListedHint, ListedRequest, PatternKind, run};
 
-/// A drive that does everything at once and keeps what it was asked.
+/// A drive that completes everything at once and records the requests.
 #[derive(Default)]
-struct Listener {
-    asked: Vec<Request>,
-    answered: usize,
+struct RecordingDevice {
+    requests: Vec<Request>,
+    completed: usize,
 }
 
-impl Device for Listener {
+impl Device for RecordingDevice {
     fn capacity_bytes(&self) -> u64 {
         1 << 20
     }
@@ -31,26 +31,26 @@ impl Device for Listener {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        self.asked.push(request);
+        self.requests.push(request);
         Ok(())
     }
 
     fn reap(&mut self, _wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
         let (submitted, completed) = (Nanos::ZERO, Nanos::ZERO);
-        let news = self.asked[self.answered..].iter();
-        done.extend(news.map(|each| Completion {
+        let new = self.requests[self.completed..].iter();
+        done.extend(new.map(|each| Completion {
             id: each.id,
             submitted,
             completed,
             outcome: Ok(()),
         }));
-        self.answered = self.asked.len();
+        self.completed = self.requests.len();
         Ok(())
     }
 }
 
-/// What a job of 12 requests of 8 KiB asks for.
-fn requests(hint: HintKind, job: Job) -> Vec<Request> {
+/// The requests of a job of 12 requests of 8 KiB.
+fn requests_of(hint: HintKind, job: Job) -> Vec<Request> {
     let job = Job {
         hint,
         length_bytes: 1 << 20,
@@ -59,37 +59,41 @@ fn requests(hint: HintKind, job: Job) -> Vec<Request> {
         queue_depth: 4,
         ..job
     };
-    let mut listener = Listener::default();
-    job.check(&listener).unwrap();
-    run(&mut listener, &job, &mut |_| ControlFlow::Continue(())).unwrap();
-    assert_eq!(listener.asked.len(), 12);
-    listener.asked
+    let mut device = RecordingDevice::default();
+    job.check(&device).unwrap();
+    run(&mut device, &job, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(device.requests.len(), 12);
+    device.requests
 }
 
 #[test]
-fn each_write_carries_the_hint_of_its_job_and_no_other_request_does() {
+fn writes_and_only_writes_carry_the_hint_of_the_job() {
     for (kind, hint) in [
         (HintKind::None, Hint::None),
         (HintKind::Overwrite, Hint::Overwrite),
         (HintKind::Stream { number: 7 }, Hint::Stream(7)),
     ] {
         let mixed = Job { read_share: 0.3, trim_share: 0.2, seed: 3, ..Job::new(Op::Write) };
-        let asked = requests(kind, mixed);
-        assert!(asked.iter().any(|request| request.op != Op::Write));
-        for request in asked {
+        let requests = requests_of(kind, mixed);
+        assert!(requests.iter().any(|request| request.op != Op::Write));
+        for request in requests {
             let expected = if request.op == Op::Write { hint } else { Hint::None };
             assert_eq!(request.hint, expected, "{request:?}");
         }
     }
 }
 
+fn listed(offset_bytes: u64, length_bytes: u64, hint: ListedHint) -> ListedRequest {
+    ListedRequest { offset_bytes, length_bytes, hint }
+}
+
 #[test]
-fn what_a_list_names_is_asked_for_in_its_order_with_its_lengths_and_words() {
+fn listed_requests_are_submitted_in_order_with_their_lengths_and_hints() {
     let list = vec![
-        Listed(65536, 4096, Said::Nothing),
-        Listed(0, 8192, Said::After(69631)),
-        Listed(131_072, 512, Said::Overwrite),
-        Listed(4096, 4096, Said::Stream(3)),
+        listed(65536, 4096, ListedHint::None),
+        listed(0, 8192, ListedHint::AppendAfter(69631)),
+        listed(131_072, 512, ListedHint::Overwrite),
+        listed(4096, 4096, ListedHint::Stream(3)),
     ];
     let expected = [
         (128, 8, Hint::None),
@@ -106,41 +110,41 @@ fn what_a_list_names_is_asked_for_in_its_order_with_its_lengths_and_words() {
         ..Job::new(op)
     };
     for op in [Op::Write, Op::Read] {
-        let mut listener = Listener::default();
-        job(op).check(&listener).unwrap();
-        run(&mut listener, &job(op), &mut |_| ControlFlow::Continue(())).unwrap();
-        let hint = |said| if op == Op::Write { said } else { Hint::None };
-        let asked = listener.asked.iter().map(|each| (each.lba.get(), each.blocks, each.hint));
-        let wanted = expected.map(|(lba, blocks, said)| (lba, blocks, hint(said)));
-        assert_eq!(asked.collect::<Vec<_>>(), wanted, "round and round up to the amount");
+        let mut device = RecordingDevice::default();
+        job(op).check(&device).unwrap();
+        run(&mut device, &job(op), &mut |_| ControlFlow::Continue(())).unwrap();
+        let expected_hint = |hint| if op == Op::Write { hint } else { Hint::None };
+        let requests = device.requests.iter().map(|each| (each.lba.get(), each.blocks, each.hint));
+        let wanted = expected.map(|(lba, blocks, hint)| (lba, blocks, expected_hint(hint)));
+        assert_eq!(requests.collect::<Vec<_>>(), wanted, "the list repeats up to the amount");
     }
     let long = Job { block_bytes: 4096, ..job(Op::Write) };
-    assert!(long.check(&Listener::default()).unwrap_err().to_string().contains("[0, 8192]"));
+    assert!(long.check(&RecordingDevice::default()).unwrap_err().to_string().contains("[0, 8192]"));
 }
 
 #[test]
-fn an_append_names_the_last_block_of_the_write_before_it_wherever_that_lies() {
+fn an_append_names_the_last_block_of_the_previous_write_anywhere() {
     let pattern = PatternKind::Extents {
         list: vec![(65536, 16384), (0, 8192), (131_072, 65536)],
         random: false,
     };
-    let asked = requests(HintKind::Append, Job { pattern, ..Job::new(Op::Write) });
-    assert_eq!(asked[0].hint, Hint::None, "the first has nothing before it");
-    let bytes: Vec<u64> = asked.iter().map(|request| request.lba.bytes()).collect();
+    let requests = requests_of(HintKind::Append, Job { pattern, ..Job::new(Op::Write) });
+    assert_eq!(requests[0].hint, Hint::None, "the first write has no previous one");
+    let bytes: Vec<u64> = requests.iter().map(|request| request.lba.bytes()).collect();
     assert_eq!(bytes[..4], [65536, 73728, 0, 131_072]);
-    for pair in asked.windows(2) {
+    for pair in requests.windows(2) {
         let last = Lba::new(pair[0].lba.get() + 15);
         assert_eq!(pair[1].hint, Hint::AppendAfter(last));
     }
 }
 
 #[test]
-fn a_read_between_two_appends_is_not_what_the_second_follows() {
+fn reads_between_appends_are_ignored() {
     let mixed = Job { read_share: 0.5, seed: 1, ..Job::new(Op::Write) };
-    let asked = requests(HintKind::Append, mixed);
-    let reads = asked.iter().filter(|request| request.op == Op::Read).count();
+    let requests = requests_of(HintKind::Append, mixed);
+    let reads = requests.iter().filter(|request| request.op == Op::Read).count();
     assert!((2..10).contains(&reads), "{reads} reads");
-    let writes: Vec<&Request> = asked.iter().filter(|each| each.op == Op::Write).collect();
+    let writes: Vec<&Request> = requests.iter().filter(|each| each.op == Op::Write).collect();
     for pair in writes.windows(2) {
         assert_eq!(pair[1].hint, Hint::AppendAfter(pair[0].lba.plus(15)));
     }

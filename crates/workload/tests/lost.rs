@@ -1,5 +1,6 @@
-//! A device that fails in the middle of a job: the job ends, and what was measured is kept.
+//! Devices that fail during a job: the job ends, and the measurements so far are kept.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::ControlFlow;
@@ -12,14 +13,15 @@ use ssdlab_time::Nanos;
 use ssdlab_uring::{NullDevice, OpenOptions, SyncDevice, UringDevice};
 use ssdlab_workload::{Job, Outcome, PatternKind, run, run_threads};
 
-/// A device that is gone after so many requests: it takes no more, or never answers again.
-struct Vanishing {
+/// A device that fails after a number of calls: it accepts no more requests, or returns no more
+/// completions.
+struct FailingDevice {
     device: NullDevice,
     submits_left: u32,
     reaps_left: u32,
 }
 
-impl Device for Vanishing {
+impl Device for FailingDevice {
     fn capacity_bytes(&self) -> u64 {
         self.device.capacity_bytes()
     }
@@ -48,7 +50,7 @@ impl Device for Vanishing {
 }
 
 fn gone() -> DeviceError {
-    DeviceError::System { what: "asking", source: std::io::ErrorKind::NotConnected.into() }
+    DeviceError::System { what: "submitting", source: std::io::ErrorKind::NotConnected.into() }
 }
 
 fn endless() -> Job {
@@ -62,43 +64,45 @@ fn endless() -> Job {
     }
 }
 
-fn vanish(submits_left: u32, reaps_left: u32) -> Result<Outcome, DeviceError> {
+fn run_and_fail(submits_left: u32, reaps_left: u32) -> Result<Outcome, DeviceError> {
     let device = NullDevice::new(32);
-    let mut device = Vanishing { device, submits_left, reaps_left };
+    let mut device = FailingDevice { device, submits_left, reaps_left };
     run(&mut device, &endless(), &mut |_| ControlFlow::Continue(()))
 }
 
 #[test]
-fn a_device_that_takes_no_more_still_answers_for_what_it_has() {
-    let outcome = vanish(100, u32::MAX).unwrap();
+fn requests_in_flight_complete_after_the_device_accepts_no_more() {
+    let outcome = run_and_fail(100, u32::MAX).unwrap();
     assert_eq!((outcome.record.requests, outcome.record.errors), (100, 0));
-    assert_eq!(outcome.latency(None).len(), 100);
+    assert_eq!(outcome.latency(None).count(), 100);
     let failure = outcome.failure.unwrap().to_string();
-    assert!(failure.starts_with("asking: ") && !failure.contains('\n'), "{failure}");
+    assert!(failure.starts_with("submitting: ") && !failure.contains('\n'), "{failure}");
 }
 
 #[test]
-fn a_device_that_answers_no_more_ends_the_job_with_what_was_measured() {
-    let outcome = vanish(u32::MAX, 100).unwrap();
+fn a_device_without_completions_ends_the_job_with_the_measurements_so_far() {
+    let outcome = run_and_fail(u32::MAX, 100).unwrap();
     assert_eq!(outcome.record.requests, 100);
     assert!(outcome.failure.is_some());
 }
 
 #[test]
-fn a_device_that_is_gone_at_once_is_an_error() {
-    assert!(vanish(0, u32::MAX).is_err());
-    assert!(vanish(u32::MAX, 0).is_err());
+fn a_device_that_fails_before_any_measurement_is_an_error() {
+    assert!(run_and_fail(0, u32::MAX).is_err());
+    assert!(run_and_fail(u32::MAX, 0).is_err());
 }
 
 /// A loop device on a file of 8 MiB.
 struct Loop {
     path: PathBuf,
     file: PathBuf,
+    /// Cleared by the first detach: a second one could detach the next user of the same path.
+    attached: Cell<bool>,
     _folder: tempfile::TempDir,
 }
 
 impl Loop {
-    /// `None`, and says so, where this process may attach none.
+    /// Prints a message and returns `None` if this process may not attach one.
     fn attach() -> Option<Self> {
         let root = std::fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0);
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -110,7 +114,7 @@ impl Loop {
         match attached {
             Ok(output) if root && output.status.success() => {
                 let path = String::from_utf8(output.stdout).unwrap().trim().into();
-                Some(Self { path, file, _folder: folder })
+                Some(Self { path, file, attached: Cell::new(true), _folder: folder })
             }
             _ => {
                 println!("skipped: no loop device can be attached here");
@@ -119,25 +123,25 @@ impl Loop {
         }
     }
 
-    /// Its medium is gone, and itself as soon as nobody has it open.
+    /// Truncates the file and detaches the device, which remains until it is closed.
     fn detach(&self) {
-        File::options().write(true).open(&self.file).unwrap().set_len(0).unwrap();
-        Command::new("losetup").arg("--detach").arg(&self.path).output().unwrap();
+        if self.attached.replace(false) {
+            File::options().write(true).open(&self.file).unwrap().set_len(0).unwrap();
+            Command::new("losetup").arg("--detach").arg(&self.path).output().unwrap();
+        }
     }
 }
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.path).output();
+        self.detach();
     }
 }
 
-/// Runs an endless job, and detaches the device when 2000 requests are done.
+/// Runs an endless job, and detaches the device after 2000 requests.
 fn lose<D: Device>(attached: &Loop, device: &mut D) -> Outcome {
-    let mut detached = false;
     run(device, &endless(), &mut |progress| {
-        if progress.done >= 2000 && !detached {
-            detached = true;
+        if progress.done >= 2000 {
             attached.detach();
         }
         ControlFlow::Continue(())
@@ -145,23 +149,23 @@ fn lose<D: Device>(attached: &Loop, device: &mut D) -> Outcome {
     .unwrap()
 }
 
-fn kept(outcome: &Outcome) {
+fn check_measurements(outcome: &Outcome) {
     let record = &outcome.record;
     assert!(record.errors > 0 || outcome.failure.is_some());
     assert_eq!(record.first_errno, Some(5), "EIO");
     assert!(record.requests - record.errors >= 2000);
-    assert_eq!(outcome.latency(None).len(), record.requests - record.errors);
+    assert_eq!(outcome.latency(None).count(), record.requests - record.errors);
     assert_eq!(record.intervals.iter().map(|i| i.errors).sum::<u64>(), record.errors);
 }
 
 #[test]
-fn a_loop_device_detached_in_a_job_ends_it_and_nothing_hangs() {
+fn detaching_a_loop_device_ends_the_job() {
     let Some(attached) = Loop::attach() else { return };
-    kept(&lose(&attached, &mut open(&attached.path)));
+    check_measurements(&lose(&attached, &mut open(&attached.path)));
     drop(attached);
     let Some(attached) = Loop::attach() else { return };
     let mut device = SyncDevice::open(&attached.path, &OpenOptions::default()).unwrap();
-    kept(&lose(&attached, &mut device));
+    check_measurements(&lose(&attached, &mut device));
 }
 
 fn open(path: &Path) -> UringDevice {
@@ -169,21 +173,19 @@ fn open(path: &Path) -> UringDevice {
 }
 
 #[test]
-fn what_one_thread_loses_ends_all_threads() {
+fn a_failure_in_one_thread_ends_all_threads() {
     let Some(attached) = Loop::attach() else { return };
     let first = open(&attached.path);
     let mut devices: Vec<UringDevice> =
         (0..3).map(|_| first.sibling(&OpenOptions::default()).unwrap()).collect();
     let job = Job { threads: 3, ..endless() };
-    let mut detached = false;
     let outcome = run_threads(&mut devices, &job, &mut |progress| {
-        if progress.done >= 2000 && !detached {
-            detached = true;
+        if progress.done >= 2000 {
             attached.detach();
         }
         ControlFlow::Continue(())
     })
     .unwrap();
-    kept(&outcome);
-    assert!(!outcome.stopped, "nobody broke it off");
+    check_measurements(&outcome);
+    assert!(!outcome.stopped, "the watcher did not stop it");
 }

@@ -1,4 +1,4 @@
-//! An open loop counts from when a request should have started, a closed one hides what waited.
+//! Latencies of an open loop count from the intended start; a closed loop hides waiting times.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +10,8 @@ use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, run};
 const SECOND: u64 = 1_000_000_000;
 const STALL: u64 = 100_000_000;
 
-/// A twin that answers nothing in the first 100 ms of each second: what would be done then is done
-/// at their end.
+/// A twin that completes nothing in the first 100 ms of each second, and delays completions in that
+/// time to its end.
 struct Stalling {
     twin: Ssd,
     held: Vec<Completion>,
@@ -117,7 +117,7 @@ fn outcome(device: &mut impl Device, job: &Job) -> Outcome {
 }
 
 #[test]
-fn a_stall_of_a_tenth_of_each_second_is_in_p99_of_all_intended_starts() {
+fn an_open_loop_shows_stalls_of_100_ms_per_second_in_p99() {
     for poisson in [false, true] {
         for queue_depth in [1, 32] {
             let arrival = Arrival::Rate { per_s: 2000.0, poisson };
@@ -125,9 +125,10 @@ fn a_stall_of_a_tenth_of_each_second_is_in_p99_of_all_intended_starts() {
             let outcome = outcome(&mut Stalling::new(), &job);
             let served = outcome.record.requests + outcome.record.unserved;
             assert!((19_500..20_500).contains(&served), "{served} in ten seconds");
-            // A tenth of all should start in a stall: their waits are even from 0 to 100 ms.
+            // A tenth of the requests arrive in a stall, and wait for 0 to 100 ms, uniformly.
             let latency = outcome.latency(None);
-            let [p90, p95, p99] = [0.905, 0.95, 0.99].map(|share| latency.at(share) / 1_000_000);
+            let [p90, p95, p99] =
+                [0.905, 0.95, 0.99].map(|share| latency.quantile(share) / 1_000_000);
             assert!((0..=8).contains(&p90), "p90.5 {p90} ms");
             assert!((44..=56).contains(&p95), "p95 {p95} ms, depth {queue_depth}");
             assert!((86..=94).contains(&p99), "p99 {p99} ms, depth {queue_depth}");
@@ -136,9 +137,9 @@ fn a_stall_of_a_tenth_of_each_second_is_in_p99_of_all_intended_starts() {
 }
 
 #[test]
-fn a_closed_loop_does_not_see_that_stall_in_p99() {
+fn a_closed_loop_does_not_show_these_stalls_in_p99() {
     let outcome = outcome(&mut Stalling::new(), &job(Arrival::Closed));
-    assert!(outcome.latency(None).at(0.99) < 1_000_000);
+    assert!(outcome.latency(None).quantile(0.99) < 1_000_000);
     assert!(outcome.latency(None).max() >= 99_000_000);
 }
 
@@ -147,11 +148,11 @@ fn a_steady_twin_serves_an_open_loop_as_fast_as_a_closed_one() {
     let open = outcome(&mut twin(), &job(Arrival::Rate { per_s: 1000.0, poisson: false }));
     let closed = outcome(&mut twin(), &job(Arrival::Closed));
     assert_eq!(open.record.requests, 10_000);
-    assert_eq!(open.latency(None).at(0.5), closed.latency(None).at(0.5));
+    assert_eq!(open.latency(None).quantile(0.5), closed.latency(None).quantile(0.5));
 }
 
 #[test]
-fn what_comes_faster_than_it_is_served_waits_and_what_never_started_is_counted() {
+fn arrivals_above_the_service_rate_wait_and_unserved_ones_are_counted() {
     let mut twin = twin();
     let closed = outcome(&mut twin, &job(Arrival::Closed));
     let served_per_s = closed.record.requests as f64 / 10.0;

@@ -1,4 +1,4 @@
-//! One job on several queues of one file: together they do what it says, on one time line.
+//! One job on several queues of one file.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -43,21 +43,21 @@ fn file() -> (tempfile::TempDir, std::path::PathBuf) {
 }
 
 #[test]
-fn four_threads_write_every_block_once_each_with_content_of_its_own() {
+fn four_threads_write_every_block_once_with_unique_content() {
     let (_folder, path) = file();
     for pattern in [PatternKind::Sequential, PatternKind::RandomOnce] {
         let outcome = outcome(&path, &job(Op::Write, pattern));
         let record = &outcome.record;
         assert_eq!((record.requests, record.bytes, record.errors), (SIZE / 4096, SIZE, 0));
-        assert_eq!(outcome.latency(Some(Op::Write)).len(), SIZE / 4096);
+        assert_eq!(outcome.latency(Some(Op::Write)).count(), SIZE / 4096);
         let bytes = std::fs::read(&path).unwrap();
         let blocks: BTreeSet<&[u8]> = bytes.chunks(4096).collect();
-        assert_eq!(blocks.len() as u64, SIZE / 4096, "no block was left, and none is a copy");
+        assert_eq!(blocks.len() as u64, SIZE / 4096, "every block was written, and none is a copy");
     }
 }
 
 #[test]
-fn intervals_of_all_threads_lie_on_one_grid() {
+fn all_threads_have_the_same_interval_boundaries() {
     let (_folder, path) = file();
     let outcome = outcome(&path, &job(Op::Read, PatternKind::Random));
     let record = &outcome.record;
@@ -71,7 +71,7 @@ fn intervals_of_all_threads_lie_on_one_grid() {
 }
 
 #[test]
-fn threads_share_a_rate_and_a_time() {
+fn threads_share_a_rate_and_a_time_limit() {
     let (_folder, path) = file();
     let arrival = Arrival::Rate { per_s: 2000.0, poisson: false };
     let job =

@@ -125,13 +125,17 @@ def longest_prefix(path: Path, mounts: tuple[Mount, ...], device: int | None) ->
 
 
 def _nearest_existing(path: Path) -> Path:
-    try:
-        resolved = path.resolve()
-        for candidate in (resolved, *resolved.parents):
-            if candidate.exists():
-                return candidate
-    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
-        raise TargetError(f"{path} cannot be reached ({error}): give an accessible path") from error
+    # Python 3.13's resolve() and exists() ignore a loop of symbolic links; stat() reports it.
+    resolved = Path(os.path.realpath(path))
+    for candidate in (resolved, *resolved.parents):
+        try:
+            candidate.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            message = f"{path} cannot be reached ({error}): give an accessible path"
+            raise TargetError(message) from error
+        return candidate
     raise TargetError(f"{path} and its parents do not exist: give an existing path")
 
 

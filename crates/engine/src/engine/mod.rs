@@ -1,325 +1,225 @@
-//! `Engine`: the drive and its bytes together; what each command of a client does to both.
+//! `Engine`: a served drive, which executes the commands of all its clients.
 
-mod admin;
+mod extents;
+mod power_control;
 
-use std::borrow::Cow;
 use std::io;
 use std::time::Instant;
 
-use ssdlab_time::Nanos;
-
-pub use admin::{BlockStatusFn, DriveStatus, ExtentQuery};
+pub use extents::{BlockStatusFn, ExtentQuery};
+pub use power_control::PowerControl;
 
 use crate::command::{Command, CommandResult, DriveParameters, Operation};
-use crate::drive::{Counter, Drive, PowerCutLoss};
-use crate::errno::EIO;
-use crate::fault::{WriteCorruption, placed};
-use crate::meter::WriteHintCounts;
-use crate::pacing::{Clock, ReplyLateness, wall};
-use crate::payload::Payload;
-use crate::power::{Epoch, PowerCutPlan, PowerStatus, State};
+use crate::content::{Content, Payload};
+use crate::drive::{Counter, Drive};
+use crate::fault::Faults;
+use crate::layer::Accepted;
+use crate::pacing::Clock;
+use crate::power::{Epoch, State};
 use crate::send_buffer::SendBuffer;
-use crate::state::{Accepted, DriveState};
-use crate::store::{Log, ReceiveMemory, Store};
+use crate::state::{DriveState, DriveStatus};
+use crate::store::{ReceiveMemory, Store};
 use crate::sync::{Mutex, MutexGuard, RwLock};
+use crate::write_log::WriteLog;
 
 /// A served drive, shared by all connections.
+///
+/// Its locks are taken in this order: `gate`, `state`, the write log. A command holds `state` while
+/// the layers and the drive see it, but not while the content is read or changed.
 pub struct Engine {
-    busy: Mutex<DriveState>,
-    store: Store,
-    clock: Clock,
-    shape: DriveParameters,
-    /// Held to read while commands run; to write by a power cut, which stands between them.
+    /// Read-locked by commands, and write-locked by what must run between two commands.
     gate: RwLock<()>,
-    log: Option<Mutex<Log>>,
+    state: Mutex<DriveState>,
+    content: Content,
+    clock: Clock,
+    parameters: DriveParameters,
 }
 
 impl Engine {
-    /// A drive with its bytes.
+    /// A drive and its content.
     pub fn new(drive: Box<dyn Drive>, store: Store, clock: Clock) -> Self {
-        let shape = DriveParameters::of(&*drive);
-        let (busy, gate) = (Mutex::new(DriveState::new(drive)), RwLock::new(()));
-        Self { busy, store, clock, shape, gate, log: None }
+        let parameters = DriveParameters::of(&*drive);
+        let content = Content::new(store, parameters);
+        Self::from_parts(DriveState::new(drive), content, clock, parameters)
+    }
+
+    fn from_parts(
+        state: DriveState,
+        content: Content,
+        clock: Clock,
+        parameters: DriveParameters,
+    ) -> Self {
+        Self { gate: RwLock::new(()), state: Mutex::new(state), content, clock, parameters }
+    }
+
+    /// Records every change of the content in a write log from now on.
+    #[must_use]
+    pub fn with_log(self, log: WriteLog) -> Self {
+        Self { content: self.content.with_log(log), ..self }
+    }
+
+    /// A clone of the drive and its content, taken between two commands. It has power, no faults
+    /// and no write log.
+    ///
+    /// # Errors
+    /// The content is in a file.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let _exclusive = self.gate.write().expect("no panic while locked");
+        let state = self.lock();
+        let off_since = match state.layers.power.state() {
+            State::Off(since) => Some(since),
+            State::On | State::Failing { .. } => None,
+        };
+        Ok(Self::from_parts(
+            state.clone_without_layers(),
+            self.content.try_clone()?,
+            self.clock.clone_resumed(off_since),
+            self.parameters,
+        ))
+    }
+
+    /// The drive's parameters.
+    pub fn parameters(&self) -> DriveParameters {
+        self.parameters
+    }
+
+    /// A drive whose data is kept in memory and whose replies are sent at once.
+    pub fn in_memory(drive: impl Drive + 'static) -> Self {
+        let (capacity, unit) = (drive.capacity_bytes(), drive.unit_bytes());
+        let store = Store::in_memory(capacity, unit, drive.volatile_units());
+        Self::new(Box::new(drive), store, Clock::unpaced())
     }
 
     /// Bytes of a mapping unit.
     pub fn unit_bytes(&self) -> u64 {
-        self.shape.unit_bytes
+        self.parameters.unit_bytes
     }
 
-    /// What the drive has counted, and writes by the form in which they said where they belong.
-    pub fn counters(&self) -> Vec<Counter> {
-        let busy = self.lock();
-        let mut counters = busy.drive.counters();
-        let WriteHintCounts { plain, stream, append, overwrite } = busy.meter.hinted();
-        counters.extend([
-            ("writes_plain", Some(plain as f64)),
-            ("writes_of_stream", Some(stream as f64)),
-            ("writes_append", Some(append as f64)),
-            ("writes_overwrite", Some(overwrite as f64)),
-        ]);
-        counters
-    }
-
-    /// How late answers left that were to wait for their time.
-    pub fn lag(&self) -> ReplyLateness {
-        self.clock.lag()
-    }
-
-    /// The drive's clock against the wall's.
+    /// The drive's clock and its relation to the wall clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Whether all that is not mapped reads as zeros. Not where trims keep old data, and not where
-    /// a file had content that the map lacks.
-    pub fn unmapped_is_zero(&self) -> bool {
-        self.shape.trims_to_zeros && self.store.is_mapped_whole()
+    /// The drive's content and its write log.
+    pub fn content(&self) -> &Content {
+        &self.content
     }
 
-    /// Whether a command can be done at all.
+    /// The drive's power.
+    pub fn power(&self) -> PowerControl<'_> {
+        PowerControl(self)
+    }
+
+    /// Reads the drive's state, with the drive locked.
+    pub fn inspect<R>(&self, read: impl FnOnce(&DriveState) -> R) -> R {
+        read(&self.lock())
+    }
+
+    /// Reads or changes the drive's faults, with the drive locked.
+    pub fn faults<R>(&self, change: impl FnOnce(&mut Faults) -> R) -> R {
+        change(&mut self.lock().layers.faults)
+    }
+
+    /// The drive's counters, and the number of writes by their hint.
+    pub fn counters(&self) -> Vec<Counter> {
+        self.inspect(DriveState::counters)
+    }
+
+    /// Health and statistics of the drive.
+    pub fn status(&self) -> DriveStatus {
+        self.inspect(DriveState::status)
+    }
+
+    /// Checks whether a command can be executed at all.
     pub fn check(&self, command: &Command) -> CommandResult {
-        command.check(self.shape.capacity)
+        command.check(self.parameters.capacity)
     }
 
-    /// Memory to receive a write's bytes in, that becomes the drive's without a copy; `None` where
-    /// its bytes are wanted in a row.
-    pub fn landing(&self, command: &Command) -> Option<ReceiveMemory> {
-        let whole = command.operation == Operation::Write && self.shape.keeps_units_whole(command);
-        if !whole || self.log.is_some() {
-            return None;
-        }
-        self.store.landing(command.offset, command.length.into())
-    }
-
-    /// Does commands that were put together: the drive has them in flight at once. `commands` have
-    /// passed `check`; `payload` gives a write's bytes, `into` gets a way to
-    /// add a read's to a reply.
+    /// Executes commands that arrived together; the drive has them in flight at once. Each has
+    /// passed `check`. `payload` returns the data of a write; `read_reply` gets a function that
+    /// appends the data of a read to a reply.
     ///
-    /// Returns those that were taken, from the first on: paced, a full queue takes no more until
-    /// `next_free`. `None` if the epoch is over, or ends with one of them: none is ever answered.
+    /// Returns the commands that were accepted, in order: with pacing, a full queue accepts no more
+    /// until `next_free`. Returns `None` if the epoch is over or ends during one of them: then none
+    /// of them may be answered.
     pub fn perform<'a, P: Into<Payload<'a>>>(
         &self,
         epoch: Epoch,
         commands: &[Command],
         payload: impl Fn(usize) -> P,
-        mut into: impl FnMut(usize, &Accepted, &dyn Fn(&mut SendBuffer) -> CommandResult),
+        mut read_reply: impl FnMut(usize, &Accepted, &dyn Fn(&mut SendBuffer) -> CommandResult),
     ) -> Option<Vec<Accepted>> {
         let _running = self.gate.read().expect("no panic while locked");
-        let (mut taken, now, has_power) = {
-            let mut busy = self.lock_in(epoch)?;
-            let taken = busy.take(commands, &self.shape, &self.clock);
-            (taken, busy.drive.now(), busy.power.epoch().is_some())
+        let (mut accepted, now, has_power) = {
+            let mut state = self.lock_in(epoch)?;
+            let accepted = state.submit_all(commands, &self.parameters, &self.clock);
+            (accepted, state.drive.now(), state.layers.power.epoch().is_some())
         };
-        for (number, command) in commands[..taken.len()].iter().enumerate() {
-            if taken[number].ended.is_err() {
+        for (number, command) in commands[..accepted.len()].iter().enumerate() {
+            if accepted[number].result.is_err() {
                 continue;
             }
             if command.operation == Operation::Read {
-                let (offset, length) = (command.offset, u64::from(command.length));
-                into(number, &taken[number], &|out| {
-                    self.store.append(offset, length, out).map_err(|_| EIO)
-                });
+                let read = |out: &mut SendBuffer| self.content.read(command, out);
+                read_reply(number, &accepted[number], &read);
             } else {
                 let payload = || payload(number).into();
-                taken[number].ended = self.change(command, payload, &taken[number]);
+                accepted[number].result = self.content.apply(command, payload, &accepted[number]);
             }
         }
-        self.store.forget_settled(now);
-        has_power.then_some(taken)
+        self.content.drop_durable(now);
+        has_power.then_some(accepted)
     }
 
-    /// When the drive's queue has room again, where it is full.
+    /// When the drive's queue has room again; `None` if nothing is in flight, or without pacing.
     pub fn next_free(&self) -> Option<Instant> {
         self.lock().drive.next_completion().and_then(|time| self.clock.due(time, 0))
     }
 
-    /// Plans a power cut, in place of an earlier plan.
+    /// Memory in which to receive a write's payload, so that the store can adopt it without a copy.
+    /// `None` if the payload must be contiguous.
+    pub fn receive_memory(&self, command: &Command) -> Option<ReceiveMemory> {
+        self.content.receive_memory(command)
+    }
+
+    /// Whether everything that the drive has not mapped reads as zeros.
+    pub fn unmapped_is_zero(&self) -> bool {
+        self.content.unmapped_is_zero()
+    }
+
+    /// Trims the whole drive; the content is zeros afterwards, also if the drive's trims keep the
+    /// old data. `None` if the epoch is over.
+    pub fn erase(&self, epoch: Epoch) -> Option<CommandResult> {
+        let _exclusive = self.gate.write().expect("no panic while locked");
+        let trimmed = self.lock_in(epoch)?.trim_all(&self.parameters, &self.clock);
+        Some(trimmed.and_then(|()| self.content.erase()))
+    }
+
+    /// Moves a stream to another superblock. Returns whether the old one was left before it was
+    /// full, or `None` if the epoch is over.
+    pub fn renew_stream(&self, epoch: Epoch, stream: u32) -> Option<bool> {
+        let _running = self.gate.read().expect("no panic while locked");
+        let mut state = self.lock_in(epoch)?;
+        let now = self.clock.drive_time(state.drive.now());
+        state.advance(now);
+        Some(state.drive.renew_stream(stream))
+    }
+
+    /// Writes out the write log, after the commands that are running.
     ///
-    /// # Panics
-    /// Where the plan is for a write before the next.
-    pub fn plan_cut(&self, plan: Option<PowerCutPlan>) {
-        assert!(plan.is_none_or(|plan| plan.after_writes > 0), "the past cannot be cut");
-        self.lock().power.plan(plan);
-    }
-
-    /// How its power is.
-    pub fn power(&self) -> PowerStatus {
-        self.lock().power.told()
-    }
-
-    /// The epoch that commands carry; `None` while the drive takes none.
-    pub fn epoch(&self) -> Option<Epoch> {
-        self.lock().power.epoch()
-    }
-
-    /// Begins a cut, as a planned one begins by itself: no command and no connection is taken until
-    /// `finish_cut`. Returns false, and does nothing, if the power is not on.
-    pub fn begin_cut(&self, then_on: bool) -> bool {
-        let mut busy = self.lock();
-        let is_on = busy.power.state == State::On;
-        if is_on {
-            busy.power.state = State::Failing { then_on };
-        }
-        is_on
-    }
-
-    /// Whether a cut has begun and is not finished.
-    pub fn is_failing(&self) -> bool {
-        matches!(self.lock().power.state, State::Failing { .. })
-    }
-
-    /// Finishes a cut that has begun: what was not in flash is as it was before, and the epoch is
-    /// over. `None` if none has begun.
-    ///
-    /// # Panics
-    /// Where the content's file cannot be written: a cut must not end half way.
-    pub fn finish_cut(&self) -> Option<PowerCutLoss> {
-        let _alone = self.gate.write().expect("no panic while locked");
-        let mut busy = self.lock();
-        let State::Failing { then_on } = busy.power.state else { return None };
-        // A reply may have left since the cut began: its command was done before the cut comes.
-        let now = self.clock.heard_time(busy.drive.now());
-        busy.advance(now);
-        let cut = busy.drive.power_cut();
-        busy.forget_flight();
-        self.store.bring_back(&cut.lost).expect("the content can be written");
-        self.log_cut(&cut).expect("the log can be written");
-        let state = if then_on { State::On } else { State::Off(wall()) };
-        busy.power.was_cut(state, cut.clone());
-        self.clock.begin_idle();
-        Some(cut)
-    }
-
-    /// Turns the power on again; false where it was on. Time without power is none for the drive.
-    pub fn power_on(&self) -> bool {
-        let mut busy = self.lock();
-        let State::Off(since) = busy.power.state else { return false };
-        self.clock.stand_still_since(since);
-        busy.power.state = State::On;
-        true
+    /// # Errors
+    /// Those of the log's file.
+    pub fn finish_log(&self) -> io::Result<()> {
+        let _exclusive = self.gate.write().expect("no panic while locked");
+        self.content.finish_log()
     }
 
     fn lock(&self) -> MutexGuard<'_, DriveState> {
-        self.busy.lock().expect("no panic while locked")
+        self.state.lock().expect("no panic while locked")
     }
 
-    /// The drive, for a command of an epoch; `None` if that is over.
+    /// Locks the drive for a command of an epoch; `None` if the epoch is over.
     fn lock_in(&self, epoch: Epoch) -> Option<MutexGuard<'_, DriveState>> {
-        Some(self.lock()).filter(|busy| busy.power.epoch() == Some(epoch))
-    }
-
-    fn lock_log(&self) -> Option<MutexGuard<'_, Log>> {
-        self.log.as_ref().map(|log| log.lock().expect("no panic while locked"))
-    }
-
-    /// Logs a cut by name, and what units hold after it.
-    fn log_cut(&self, cut: &PowerCutLoss) -> io::Result<()> {
-        let Some(mut log) = self.lock_log() else { return Ok(()) };
-        log.mark("power-cut")?;
-        for lost in &cut.lost {
-            let offset = lost.unit * self.shape.unit_bytes;
-            log.write(offset, &self.store.read(offset, self.shape.unit_bytes)?, false)?;
-        }
-        log.finish()
-    }
-
-    /// Does to the bytes what a command that succeeded did to the drive.
-    fn change<'a>(
-        &self,
-        command: &Command,
-        payload: impl FnOnce() -> Payload<'a>,
-        taken: &Accepted,
-    ) -> CommandResult {
-        let command = &placed(command, taken.corruption);
-        let (offset, end, done) = (command.offset, command.end(), taken.completed);
-        // Held meanwhile: the log has changes in the order in which they are made.
-        let log = self.lock_log();
-        let mut written: Cow<'a, [u8]> = Cow::Borrowed(b"");
-        let changed = match command.operation {
-            Operation::Read | Operation::Cache => return Ok(()),
-            Operation::Flush => self.store.sync(),
-            Operation::Write => match (payload(), taken.corruption) {
-                (Payload::Landed(landing), None) => {
-                    self.store.place(landing, done);
-                    Ok(())
-                }
-                (payload, corruption) => {
-                    self.twisted(offset, payload, corruption).and_then(|bytes| {
-                        written = bytes;
-                        self.write(offset, &written, done)
-                    })
-                }
-            },
-            Operation::Trim if !self.shape.trims_to_zeros => return Ok(()),
-            Operation::Trim => self.trim(offset, end),
-            Operation::Zero { may_trim } if may_trim && self.shape.trims_to_zeros => {
-                let (first, last) = self.shape.whole_units(offset, end);
-                if first < last {
-                    let head = self.zero(offset, first, done);
-                    let whole = self.trim(first, last);
-                    head.and(whole).and(self.zero(last, end, done))
-                } else {
-                    self.zero(offset, end, done)
-                }
-            }
-            Operation::Zero { .. } => self.zero(offset, end, done),
-        };
-        let logged = changed.and_then(|()| match log {
-            Some(log) => self.log(log, command, &written),
-            None => Ok(()),
-        });
-        logged.map_err(|_| EIO)
-    }
-
-    /// Notes in the log what a command has changed.
-    fn log(&self, mut log: MutexGuard<'_, Log>, command: &Command, bytes: &[u8]) -> io::Result<()> {
-        match command.operation {
-            Operation::Read | Operation::Cache => Ok(()),
-            Operation::Write => log.write(command.offset, bytes, command.durable),
-            Operation::Zero { .. } => log.zero(command.offset..command.end(), command.durable),
-            Operation::Trim => {
-                let (first, last) = self.shape.whole_units(command.offset, command.end());
-                if first < last { log.zero(first..last, command.durable) } else { Ok(()) }
-            }
-            Operation::Flush => log.flush(),
-        }
-    }
-
-    /// The bytes that a write really leaves.
-    fn twisted<'a>(
-        &self,
-        offset: u64,
-        payload: Payload<'a>,
-        corruption: Option<WriteCorruption>,
-    ) -> io::Result<Cow<'a, [u8]>> {
-        let bytes = payload.in_a_row();
-        let kept = match corruption {
-            None | Some(WriteCorruption::Elsewhere(_)) => return Ok(bytes),
-            Some(WriteCorruption::Torn(kept)) => kept as usize,
-            Some(WriteCorruption::Lost) => 0,
-        };
-        let mut left = self.store.read(offset, bytes.len() as u64)?;
-        left[..kept].copy_from_slice(&bytes[..kept]);
-        Ok(left.into())
-    }
-
-    fn write(&self, offset: u64, bytes: &[u8], done: Nanos) -> io::Result<()> {
-        self.shape.pieces(offset, offset + bytes.len() as u64).try_for_each(|piece| {
-            let here = (piece.start - offset) as usize..(piece.end - offset) as usize;
-            self.store.write(piece.start, &bytes[here], done)
-        })
-    }
-
-    fn zero(&self, start: u64, end: u64, done: Nanos) -> io::Result<()> {
-        self.shape.pieces(start, end).try_for_each(|piece| self.store.zero(piece, done))
-    }
-
-    fn trim(&self, start: u64, end: u64) -> io::Result<()> {
-        let (first, last) = self.shape.whole_units(start, end);
-        if first >= last {
-            return Ok(());
-        }
-        self.store.trim(first / self.shape.unit_bytes, (last - first) / self.shape.unit_bytes)
+        Some(self.lock()).filter(|state| state.layers.power.epoch() == Some(epoch))
     }
 }

@@ -1,7 +1,10 @@
-//! `Faults`: what goes wrong with commands; the same for the same seed and the same commands.
+//! `Faults`: the layer that refuses, delays and corrupts commands. The same seed and the same
+//! commands give the same faults.
 
-mod dead;
+mod dead_die;
 mod spec;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 use std::time::Instant;
@@ -12,54 +15,34 @@ use ssdlab_time::Random;
 use crate::command::{Command, DriveParameters};
 use crate::drive::Drive;
 use crate::errno::{EIO, EPERM};
-use crate::pacing::wall;
-use dead::Dead;
-pub use spec::{FaultSpec, Kind, OperationKind};
+use crate::layer::{Layer, Verdict, WriteCorruption, redirected};
+use crate::pacing::wall_clock_now;
+use dead_die::DeadDie;
+pub use spec::{FaultSpec, Kind};
 
-/// What a write does instead of what it says it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteCorruption {
-    /// Only so many of its first bytes are written.
-    Torn(u64),
-    /// It goes to this byte.
-    Elsewhere(u64),
-    /// Nothing is written.
-    Lost,
-}
-
-/// What becomes of a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
-    /// The errno that it fails with, unseen by the drive.
-    pub refused: Option<i32>,
-    /// Its answer does not leave before.
-    pub not_before: Option<Instant>,
-    pub corruption: Option<WriteCorruption>,
-}
-
-/// A fault that was asked for.
+/// A fault with its state.
 #[derive(Debug)]
 struct Fault {
     number: u64,
-    wish: FaultSpec,
-    from: Option<Instant>,
+    spec: FaultSpec,
+    not_before: Option<Instant>,
     random: Random,
-    /// Commands that were meant, and those that it befell.
-    met: u64,
-    befell: u64,
-    dead: Option<Dead>,
+    /// Commands that matched the spec, and those of them that the fault hit.
+    matched: u64,
+    hits: u64,
+    dead_die: Option<DeadDie>,
 }
 
-/// What is known of a fault.
+/// A fault and what it has done so far.
 #[derive(Debug)]
 pub struct FaultStatus {
-    /// By which it can be cleared.
+    /// Its number, for `Faults::clear`.
     pub number: u64,
-    /// The fault as it was requested.
-    pub wish: FaultSpec,
-    /// How many commands it befell.
-    pub befell: u64,
-    /// Units that cannot be read because of it.
+    /// Its specification.
+    pub spec: FaultSpec,
+    /// Commands that it hit.
+    pub hits: u64,
+    /// Units that cannot be read because of it, if it is a failed die.
     pub dead_units: Option<u64>,
 }
 
@@ -67,27 +50,71 @@ pub struct FaultStatus {
 #[derive(Debug, Default)]
 pub struct Faults {
     all: Vec<Fault>,
-    asked: u64,
+    /// Faults added so far, including cleared ones.
+    added: u64,
     stalled_until: Option<Instant>,
 }
 
+impl Layer for Faults {
+    fn before(
+        &mut self,
+        command: &Command,
+        drive: &dyn Drive,
+        parameters: &DriveParameters,
+        verdict: &mut Verdict,
+    ) {
+        if self.all.is_empty() {
+            return;
+        }
+        for fault in &mut self.all {
+            if !fault.triggers(command) {
+                continue;
+            }
+            match fault.spec.kind {
+                Kind::Eio => verdict.refused = Some(EIO),
+                Kind::ReadOnly => verdict.refused = Some(EPERM),
+                Kind::Delay(delay) => verdict.delay_until(wall_clock_now() + delay),
+                Kind::Stall(time) => self.stalled_until = Some(wall_clock_now() + time),
+                Kind::Die(die) => fault.dead_die = Some(DeadDie::new(drive, die)),
+                Kind::Torn => {
+                    verdict.corruption = Some(WriteCorruption::Torn(fault.torn_bytes(command)));
+                }
+                Kind::Misdirected => {
+                    let offset = fault.misdirected_offset(command, parameters);
+                    verdict.corruption = Some(WriteCorruption::Misdirected(offset));
+                }
+                Kind::Lost => verdict.corruption = Some(WriteCorruption::Lost),
+            }
+        }
+        if let Some(end) = self.stalled_until {
+            verdict.delay_until(end);
+        }
+        let redirected = redirected(command, verdict.corruption);
+        for dead_die in self.all.iter_mut().filter_map(|fault| fault.dead_die.as_mut()) {
+            if verdict.refused.is_none() {
+                verdict.refused = dead_die.check(&redirected, parameters).err();
+            }
+        }
+    }
+}
+
 impl Faults {
-    /// Whether nothing can go wrong.
-    pub fn are_none(&self) -> bool {
-        self.all.is_empty()
+    /// Adds a fault; returns its number.
+    pub fn add(&mut self, spec: FaultSpec) -> u64 {
+        self.added += 1;
+        self.all.push(Fault {
+            number: self.added,
+            not_before: spec.start_after.map(|after| wall_clock_now() + after),
+            random: Random::new(spec.seed, "faults"),
+            spec,
+            matched: 0,
+            hits: 0,
+            dead_die: None,
+        });
+        self.added
     }
 
-    /// Adds one; returns its number.
-    pub fn add(&mut self, wish: FaultSpec) -> u64 {
-        self.asked += 1;
-        let from = wish.after.map(|after| wall() + after);
-        let random = Random::new(wish.seed, "faults");
-        let number = self.asked;
-        self.all.push(Fault { number, wish, from, random, met: 0, befell: 0, dead: None });
-        number
-    }
-
-    /// Clears one, or all of them; returns how many there were.
+    /// Clears the fault with a number, or all faults; returns how many were cleared.
     pub fn clear(&mut self, number: Option<u64>) -> usize {
         let before = self.all.len();
         self.all.retain(|fault| number.is_some_and(|number| fault.number != number));
@@ -97,114 +124,70 @@ impl Faults {
         before - self.all.len()
     }
 
-    /// All of them, the oldest first.
-    pub fn told(&self) -> Vec<FaultStatus> {
-        let one = |fault: &Fault| FaultStatus {
+    /// All faults, the oldest first.
+    pub fn statuses(&self) -> Vec<FaultStatus> {
+        let status = |fault: &Fault| FaultStatus {
             number: fault.number,
-            wish: fault.wish.clone(),
-            befell: fault.befell,
-            dead_units: fault.dead.as_ref().map(Dead::count),
+            spec: fault.spec.clone(),
+            hits: fault.hits,
+            dead_units: fault.dead_die.as_ref().map(DeadDie::count),
         };
-        self.all.iter().map(one).collect()
+        self.all.iter().map(status).collect()
     }
 
-    /// Whether one of them lets reads of a unit fail; where `met`, one that has befallen a command.
-    pub fn spoil(&self, bytes: &Range<u64>, unit: u64, met: bool) -> bool {
+    /// Whether a fault makes reads of a unit fail; with `hit_only`, a fault that has already hit a
+    /// command.
+    pub fn fails_reads(&self, bytes: &Range<u64>, unit: u64, hit_only: bool) -> bool {
         self.all.iter().any(|fault| {
-            let is_over = fault.wish.times.is_some_and(|times| fault.befell >= times);
-            let is_due = !is_over && (!met || fault.befell > 0);
-            let is_dead = fault.dead.as_ref().is_some_and(|dead| dead.has(unit));
-            is_dead || is_due && fault.wish.spoils(bytes)
+            let is_active = !fault.is_over() && (!hit_only || fault.hits > 0);
+            let is_dead = fault.dead_die.as_ref().is_some_and(|die| die.has(unit));
+            is_dead || is_active && fault.spec.fails_reads(bytes)
         })
-    }
-
-    /// What becomes of a command that the drive is about to get. Each is asked about once.
-    pub fn judge(
-        &mut self,
-        command: &Command,
-        shape: &DriveParameters,
-        drive: &dyn Drive,
-    ) -> Verdict {
-        let mut verdict = Verdict::default();
-        for fault in &mut self.all {
-            if !fault.befalls(command) {
-                continue;
-            }
-            match fault.wish.kind {
-                Kind::Eio => verdict.refused = Some(EIO),
-                Kind::ReadOnly => verdict.refused = Some(EPERM),
-                Kind::Delay(delay) => verdict.wait(wall() + delay),
-                Kind::Stall(time) => self.stalled_until = Some(wall() + time),
-                Kind::Die(die) => fault.dead = Some(Dead::new(drive, die)),
-                Kind::Torn => {
-                    verdict.corruption = Some(WriteCorruption::Torn(fault.torn_after(command)));
-                }
-                Kind::Misdirected => {
-                    verdict.corruption =
-                        Some(WriteCorruption::Elsewhere(fault.elsewhere(command, shape)));
-                }
-                Kind::Lost => verdict.corruption = Some(WriteCorruption::Lost),
-            }
-        }
-        if let Some(end) = self.stalled_until {
-            verdict.wait(end);
-        }
-        let placed = placed(command, verdict.corruption);
-        for dead in self.all.iter_mut().filter_map(|fault| fault.dead.as_mut()) {
-            if verdict.refused.is_none() {
-                verdict.refused = dead.meet(&placed, shape).err();
-            }
-        }
-        verdict
     }
 }
 
 impl Verdict {
-    fn wait(&mut self, until: Instant) {
-        self.not_before = self.not_before.max(Some(until));
+    fn delay_until(&mut self, time: Instant) {
+        self.not_before = self.not_before.max(Some(time));
     }
 }
 
 impl Fault {
-    /// Whether it befalls a command.
-    fn befalls(&mut self, command: &Command) -> bool {
-        if !self.wish.means(command)
-            || self.wish.times.is_some_and(|times| self.befell >= times)
-            || self.from.is_some_and(|from| wall() < from)
+    fn is_over(&self) -> bool {
+        self.spec.max_hits.is_some_and(|max| self.hits >= max)
+    }
+
+    /// Decides whether it hits a command, and counts the command if it matches.
+    fn triggers(&mut self, command: &Command) -> bool {
+        if !self.spec.matches(command)
+            || self.is_over()
+            || self.not_before.is_some_and(|time| wall_clock_now() < time)
         {
             return false;
         }
-        self.met += 1;
-        let in_turn = self.wish.at.is_none_or(|at| self.met >= at);
-        // Chance is asked each time, or what it says would depend on the rest.
-        let by_chance = self.wish.probability.is_none_or(|share| self.random.unit() < share);
-        self.befell += u64::from(in_turn && by_chance);
-        in_turn && by_chance
+        self.matched += 1;
+        let is_nth = self.spec.nth.is_none_or(|nth| self.matched >= nth);
+        // Drawn for every matching command, so that the sequence does not depend on `nth`.
+        let by_chance = self.spec.probability.is_none_or(|share| self.random.unit() < share);
+        self.hits += u64::from(is_nth && by_chance);
+        is_nth && by_chance
     }
 
-    /// How much of a write is there: at least a sector less than all of it.
-    fn torn_after(&mut self, command: &Command) -> u64 {
+    /// How many bytes of a torn write are written: at least one sector less than all of them.
+    fn torn_bytes(&mut self, command: &Command) -> u64 {
         let sectors = u64::from(command.length) / LBA_BYTES;
         let kept = if sectors > 1 { 1 + self.random.below(sectors - 1) } else { 0 };
         kept * LBA_BYTES
     }
 
-    /// Where a write goes that goes wrong: the same place of another unit.
-    fn elsewhere(&mut self, command: &Command, shape: &DriveParameters) -> u64 {
-        let in_unit = command.offset % shape.unit_bytes;
-        let room = shape.capacity - in_unit - u64::from(command.length);
-        let places = room / shape.unit_bytes + 1;
-        let own = command.offset / shape.unit_bytes;
+    /// Where a misdirected write goes: to the same offset within another unit.
+    fn misdirected_offset(&mut self, command: &Command, parameters: &DriveParameters) -> u64 {
+        let in_unit = command.offset % parameters.unit_bytes;
+        let room = parameters.capacity - in_unit - u64::from(command.length);
+        let places = room / parameters.unit_bytes + 1;
+        let own = command.offset / parameters.unit_bytes;
         let unit = self.random.below(places);
         let unit = if unit == own { (unit + 1) % places } else { unit };
-        unit * shape.unit_bytes + in_unit
-    }
-}
-
-/// A command where it really goes.
-pub fn placed(command: &Command, corruption: Option<WriteCorruption>) -> Command {
-    match corruption {
-        Some(WriteCorruption::Elsewhere(offset)) => Command { offset, ..*command },
-        _ => *command,
+        unit * parameters.unit_bytes + in_unit
     }
 }

@@ -1,67 +1,54 @@
-//! `Wish`: what is to go wrong, with which commands, and when.
+//! `FaultSpec`: what goes wrong, with which commands, and when.
 
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::command::{Command, Operation};
+use crate::command::{Command, Operation, OperationKind};
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It fails as if the medium did.
+    /// The command fails with a medium error.
     Eio,
-    /// It fails as on a drive that takes no more writes.
+    /// The command fails as on a read-only drive.
     ReadOnly,
-    /// Its answer leaves so much later, by the wall's clock.
+    /// The reply is delayed by this wall clock time.
     Delay(Duration),
-    /// No answer leaves for so long, from it on.
+    /// No reply is sent for this wall clock time.
     Stall(Duration),
-    /// A die fails: what lay on it cannot be read; what is written later goes elsewhere.
+    /// A die fails: its content cannot be read; later writes go to other dies.
     Die(u32),
-    /// Some first sectors are written, and the rest is not.
+    /// Only the first sectors of a write are written.
     Torn,
-    /// It is written elsewhere, and not where it belongs.
+    /// A write goes to another place.
     Misdirected,
-    /// It is not written.
+    /// A write is not executed.
     Lost,
 }
 
-/// Which commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperationKind {
-    /// Reads.
-    Read,
-    /// Also of zeros.
-    Write,
-    /// Trims.
-    Trim,
-    /// Flushes.
-    Flush,
-}
-
-/// A fault as it is asked for; all that is given has to be met.
+/// Which commands a fault hits: those that meet all conditions.
 #[derive(Clone, Debug)]
 pub struct FaultSpec {
-    /// What fails.
+    /// What goes wrong.
     pub kind: Kind,
-    /// Commands that touch these bytes.
+    /// Only commands that touch these bytes.
     pub range: Option<Range<u64>>,
-    /// The kind of operation; `None` for all.
-    pub which: Option<OperationKind>,
-    /// The Nth of these commands from now on; 1 is the next.
-    pub at: Option<u64>,
-    /// Not before this time has passed, by the wall's clock.
-    pub after: Option<Duration>,
-    /// Each of them by chance.
+    /// Only this kind of operation.
+    pub operation_kind: Option<OperationKind>,
+    /// Only from the nth matching command on; 1 is the next.
+    pub nth: Option<u64>,
+    /// Only after this wall clock time.
+    pub start_after: Option<Duration>,
+    /// The probability with which it hits each matching command.
     pub probability: Option<f64>,
-    /// Decides what chance does.
+    /// Seed of the random draws.
     pub seed: u64,
-    /// So often; `None` for ever.
-    pub times: Option<u64>,
+    /// How many commands it hits at most.
+    pub max_hits: Option<u64>,
 }
 
 impl Kind {
-    /// Its name.
+    /// The name on the control socket.
     pub fn name(self) -> &'static str {
         match self {
             Self::Eio => "eio",
@@ -75,8 +62,8 @@ impl Kind {
         }
     }
 
-    /// Whether it can happen to a command at all.
-    fn concerns(self, operation: Operation) -> bool {
+    /// Whether it can hit an operation.
+    fn applies_to(self, operation: Operation) -> bool {
         match self {
             Self::Torn | Self::Misdirected | Self::Lost => operation == Operation::Write,
             Self::ReadOnly => {
@@ -87,46 +74,24 @@ impl Kind {
     }
 }
 
-impl OperationKind {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-            Self::Flush => "flush",
-        }
-    }
-
-    /// Which commands a client's is of.
-    pub fn of(operation: Operation) -> Self {
-        match operation {
-            Operation::Read | Operation::Cache => Self::Read,
-            Operation::Write | Operation::Zero { .. } => Self::Write,
-            Operation::Trim => Self::Trim,
-            Operation::Flush => Self::Flush,
-        }
-    }
-}
-
 impl FaultSpec {
-    /// Whether it lets reads of these bytes fail, be it sometimes.
-    pub fn spoils(&self, bytes: &Range<u64>) -> bool {
+    /// Whether it makes reads of these bytes fail, always or sometimes.
+    pub fn fails_reads(&self, bytes: &Range<u64>) -> bool {
         let touched = |range: &Range<u64>| bytes.start < range.end && bytes.end > range.start;
         self.kind == Kind::Eio
-            && self.which.is_none_or(|which| which == OperationKind::Read)
+            && self.operation_kind.is_none_or(|kind| kind == OperationKind::Read)
             && self.range.as_ref().is_none_or(touched)
     }
 
-    /// Whether a command is one of those that are meant; a flush touches no bytes.
-    pub fn means(&self, command: &Command) -> bool {
+    /// Whether a command meets the range and the operation; a flush touches no bytes.
+    pub fn matches(&self, command: &Command) -> bool {
         let touched = self.range.as_ref().is_none_or(|range| {
             command.operation != Operation::Flush
                 && command.offset < range.end
                 && command.end() > range.start
         });
         touched
-            && self.kind.concerns(command.operation)
-            && self.which.is_none_or(|which| which == OperationKind::of(command.operation))
+            && self.kind.applies_to(command.operation)
+            && self.operation_kind.is_none_or(|kind| kind == OperationKind::of(command.operation))
     }
 }

@@ -1,175 +1,184 @@
-//! `Stretch`: a slab's length of a drive, and what of it forks share.
+//! `Extent`: as many bytes of a drive as a pooled buffer has, shared with clones by copy on write.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::buffer_pool::{BufferPool, PooledBuffer};
 
-/// A stretch has no more units.
+/// Maximum number of units of an extent.
 pub const UNITS_MAX: u64 = u128::BITS as u64;
 
-/// A slab and which units of it count, a bit each.
+/// A buffer, and the units of it that are valid: one bit for each.
 #[derive(Clone, Debug)]
-struct Layer {
-    slab: Arc<PooledBuffer>,
-    held: u128,
+struct Image {
+    buffer: Arc<PooledBuffer>,
+    valid: u128,
 }
 
-/// A stretch of the drive: what a layer does not hold is as in the one under it, and zeros at last.
+/// The content of an extent. Units that are not valid in the top image are read from the backing
+/// image, as in qcow2; units that are valid in neither are zeros.
 #[derive(Clone, Debug, Default)]
-pub struct Stretch {
-    /// Written where nobody else holds it.
-    top: Option<Layer>,
-    /// Of the time before a fork: only read, for others hold it too.
-    under: Option<Layer>,
+pub struct Extent {
+    /// Written if no clone shares it.
+    top: Option<Image>,
+    /// Content from before a clone; shared with it, and only read.
+    backing: Option<Image>,
 }
 
-/// Where slabs come from, and how many bytes a unit has.
-type Allocation<'a> = (&'a Arc<BufferPool>, usize);
+/// Where an extent allocates buffers, and the bytes of a unit.
+#[derive(Clone, Copy)]
+pub struct Allocator<'a> {
+    pub pool: &'a Arc<BufferPool>,
+    pub unit_bytes: usize,
+}
 
-impl Stretch {
-    /// One that holds all of a slab.
-    pub fn of(slab: PooledBuffer, unit: usize) -> Self {
-        let held = bits(&(0..slab.len()), unit);
-        Self { top: Some(Layer { slab: slab.into(), held }), under: None }
+impl Extent {
+    /// An extent whose content is a whole buffer.
+    pub fn of(buffer: PooledBuffer, unit_bytes: usize) -> Self {
+        let valid = bits(&(0..buffer.len()), unit_bytes);
+        Self { top: Some(Image { buffer: buffer.into(), valid }), backing: None }
     }
 
-    /// Whether it holds nothing.
+    /// Whether it has no buffer, so that all of it is zeros.
     pub fn is_zeros(&self) -> bool {
-        self.top.is_none() && self.under.is_none()
+        self.top.is_none() && self.backing.is_none()
     }
 
-    /// Where a unit's bytes are; none for zeros.
-    pub fn slab_of(&self, unit: usize) -> Option<&Arc<PooledBuffer>> {
-        let layers = [&self.top, &self.under].into_iter().flatten();
-        layers.filter(|layer| layer.held >> unit & 1 != 0).map(|layer| &layer.slab).next()
+    /// The buffer with a unit's content; `None` for zeros.
+    pub fn buffer_of(&self, unit: usize) -> Option<&Arc<PooledBuffer>> {
+        let mut images = [&self.top, &self.backing].into_iter().flatten();
+        images.find(|image| image.valid >> unit & 1 != 0).map(|image| &image.buffer)
     }
 
-    /// A range by where its bytes are: which of a slab in a row, or how many zeros.
-    pub fn runs(
+    /// Splits a range where its buffer changes; a part without a buffer is zeros.
+    pub fn pieces(
         &self,
         range: Range<usize>,
-        unit: usize,
+        unit_bytes: usize,
     ) -> impl Iterator<Item = (Option<&Arc<PooledBuffer>>, Range<usize>)> {
-        let (top, under) = (held(self.top.as_ref()), held(self.under.as_ref()));
+        let (top, backing) = (valid(self.top.as_ref()), valid(self.backing.as_ref()));
         let mut at = range.start;
         std::iter::from_fn(move || {
             (at < range.end).then(|| {
-                let first = at / unit;
-                let slab = self.slab_of(first);
-                let same = [top, under & !top, !(top | under)];
+                let first = at / unit_bytes;
+                let buffer = self.buffer_of(first);
+                let same = [top, backing & !top, !(top | backing)];
                 let same = same.into_iter().find(|units| units >> first & 1 != 0);
                 let count = (same.unwrap_or(0) >> first).trailing_ones() as usize;
-                let run = at..range.end.min((first + count) * unit);
-                at = run.end;
-                (slab, run)
+                let piece = at..range.end.min((first + count) * unit_bytes);
+                at = piece.end;
+                (buffer, piece)
             })
         })
     }
 
-    /// Puts bytes into a range.
-    pub fn put(&mut self, range: Range<usize>, bytes: &[u8], making: Allocation<'_>) {
-        let unit = making.1;
-        if bytes.len() == making.0.slab_bytes() {
-            // What is replaced need not be copied.
-            self.under = None;
+    /// Writes a range.
+    pub fn write(&mut self, range: Range<usize>, bytes: &[u8], allocator: Allocator<'_>) {
+        let unit_bytes = allocator.unit_bytes;
+        if bytes.len() == allocator.pool.buffer_bytes() {
+            // Everything is replaced: nothing need be copied.
+            self.backing = None;
         }
-        self.own(making);
-        let (Some(top), under) = (&mut self.top, &mut self.under) else {
-            unreachable!("made above")
+        self.make_top_writable(allocator);
+        let (Some(top), backing) = (&mut self.top, &mut self.backing) else {
+            unreachable!("the top image was just made writable")
         };
-        let slab = Arc::get_mut(&mut top.slab).expect("nobody else holds it");
-        for edge in edges(&range, unit) {
-            let here = edge.start / unit * unit..edge.start / unit * unit + unit;
-            let bit = bits(&edge, unit);
-            if top.held & bit == 0 {
-                match under.as_ref().filter(|under| under.held & bit != 0) {
-                    Some(under) => slab[here.clone()].copy_from_slice(&under.slab[here]),
-                    None => slab[here].fill(0),
+        let buffer = Arc::get_mut(&mut top.buffer).expect("the top image is not shared");
+        for edge in edges(&range, unit_bytes) {
+            let start = edge.start / unit_bytes * unit_bytes;
+            let unit = start..start + unit_bytes;
+            let bit = bits(&edge, unit_bytes);
+            if top.valid & bit == 0 {
+                match backing.as_ref().filter(|backing| backing.valid & bit != 0) {
+                    Some(backing) => {
+                        buffer[unit.clone()].copy_from_slice(&backing.buffer[unit]);
+                    }
+                    None => buffer[unit].fill(0),
                 }
             }
         }
-        top.held |= bits(&range, unit);
-        slab[range].copy_from_slice(bytes);
-        let held = top.held;
-        *under = under.take().filter(|under| under.held & !held != 0);
+        top.valid |= bits(&range, unit_bytes);
+        buffer[range].copy_from_slice(bytes);
+        let valid = top.valid;
+        *backing = backing.take().filter(|backing| backing.valid & !valid != 0);
     }
 
     /// Zeros a range.
-    pub fn zero(&mut self, range: Range<usize>, zeros: &[u8], making: Allocation<'_>) {
-        let unit = making.1;
-        for edge in edges(&range, unit) {
-            if self.slab_of(edge.start / unit).is_some() {
+    pub fn zero(&mut self, range: Range<usize>, zeros: &[u8], allocator: Allocator<'_>) {
+        let unit_bytes = allocator.unit_bytes;
+        for edge in edges(&range, unit_bytes) {
+            if self.buffer_of(edge.start / unit_bytes).is_some() {
                 let length = edge.len();
-                self.put(edge, &zeros[..length], making);
+                self.write(edge, &zeros[..length], allocator);
             }
         }
-        let whole = range.start.next_multiple_of(unit)..range.end / unit * unit;
+        let whole = range.start.next_multiple_of(unit_bytes)..range.end / unit_bytes * unit_bytes;
         if whole.start < whole.end {
-            for layer in [&mut self.top, &mut self.under] {
-                *layer = layer.take().and_then(|Layer { slab, held }| {
-                    let held = held & !bits(&whole, unit);
-                    (held != 0).then_some(Layer { slab, held })
+            for image in [&mut self.top, &mut self.backing] {
+                *image = image.take().and_then(|Image { buffer, valid }| {
+                    let valid = valid & !bits(&whole, unit_bytes);
+                    (valid != 0).then_some(Image { buffer, valid })
                 });
             }
         }
     }
 
-    /// Makes the top layer one that nobody else holds. What others hold stays under it; where they
-    /// have let go of that, both become one.
-    fn own(&mut self, (pool, unit): Allocation<'_>) {
-        let unshared = self.under.take_if(|under| Arc::get_mut(&mut under.slab).is_some());
-        if let Some(mut under) = unshared {
-            let slab = Arc::get_mut(&mut under.slab).expect("nobody else holds it");
-            self.top.iter().for_each(|top| top.copy_to(slab, unit));
-            under.held |= held(self.top.as_ref());
-            self.top = Some(under);
+    /// Makes the top image one that is not shared. A shared top image becomes the backing image; a
+    /// backing image that is no longer shared is merged with the top image.
+    fn make_top_writable(&mut self, Allocator { pool, unit_bytes }: Allocator<'_>) {
+        let unshared = self.backing.take_if(|backing| Arc::get_mut(&mut backing.buffer).is_some());
+        if let Some(mut backing) = unshared {
+            let buffer = Arc::get_mut(&mut backing.buffer).expect("the image is not shared");
+            self.top.iter().for_each(|top| top.copy_to(buffer, unit_bytes));
+            backing.valid |= valid(self.top.as_ref());
+            self.top = Some(backing);
         }
-        let is_own = self.top.as_mut().is_some_and(|top| Arc::get_mut(&mut top.slab).is_some());
-        if is_own {
+        let is_writable =
+            self.top.as_mut().is_some_and(|top| Arc::get_mut(&mut top.buffer).is_some());
+        if is_writable {
             return;
         }
-        let mut slab = pool.take();
+        let mut buffer = pool.take();
         let shared = self.top.take();
-        let mut now_held = 0;
-        if self.under.is_none() {
-            self.under = shared;
+        let mut copied = 0;
+        if self.backing.is_none() {
+            self.backing = shared;
         } else if let Some(shared) = shared {
-            shared.copy_to(&mut slab, unit);
-            now_held = shared.held;
+            shared.copy_to(&mut buffer, unit_bytes);
+            copied = shared.valid;
         }
-        self.top = Some(Layer { slab: slab.into(), held: now_held });
+        self.top = Some(Image { buffer: buffer.into(), valid: copied });
     }
 }
 
-impl Layer {
-    /// Copies what it holds to its place in another slab.
-    fn copy_to(&self, slab: &mut PooledBuffer, unit: usize) {
-        let mut left = self.held;
+impl Image {
+    /// Copies its valid units to the same place in another buffer.
+    fn copy_to(&self, buffer: &mut PooledBuffer, unit_bytes: usize) {
+        let mut left = self.valid;
         while left != 0 {
             let first = left.trailing_zeros() as usize;
             let end = first + (left >> first).trailing_ones() as usize;
-            let run = first * unit..end * unit;
-            slab[run.clone()].copy_from_slice(&self.slab[run.clone()]);
-            left &= !bits(&run, unit);
+            let range = first * unit_bytes..end * unit_bytes;
+            buffer[range.clone()].copy_from_slice(&self.buffer[range.clone()]);
+            left &= !bits(&range, unit_bytes);
         }
     }
 }
 
-fn held(layer: Option<&Layer>) -> u128 {
-    layer.map_or(0, |layer| layer.held)
+fn valid(image: Option<&Image>) -> u128 {
+    image.map_or(0, |image| image.valid)
 }
 
 /// The bits of the units that a range touches.
-fn bits(range: &Range<usize>, unit: usize) -> u128 {
-    let (first, end) = (range.start / unit, range.end.div_ceil(unit));
+fn bits(range: &Range<usize>, unit_bytes: usize) -> u128 {
+    let (first, end) = (range.start / unit_bytes, range.end.div_ceil(unit_bytes));
     (u128::MAX >> (u128::BITS as usize - (end - first))) << first
 }
 
 /// The parts of a range that do not fill their unit.
-fn edges(range: &Range<usize>, unit: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+fn edges(range: &Range<usize>, unit_bytes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
     let Range { start, end } = range.clone();
-    let first = start..end.min(start.next_multiple_of(unit));
-    let last = first.end.max(end / unit * unit)..end;
+    let first = start..end.min(start.next_multiple_of(unit_bytes));
+    let last = first.end.max(end / unit_bytes * unit_bytes)..end;
     [first, last].into_iter().filter(|edge| !edge.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Bytes in a sparse file, which survive the server.
+//! `FileStore`: content in a sparse file, which outlives the server.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,17 +9,17 @@ use std::path::Path;
 use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom, fallocate, flock, seek};
 use rustix::io::Errno;
 
-/// The file; it is locked, for two servers would destroy each other's content.
+/// The file. It is locked, because two servers would destroy each other's content.
 pub struct FileStore {
     file: File,
     capacity: u64,
 }
 
 impl FileStore {
-    /// Opens or makes it, with exactly this size.
+    /// Opens or creates a file of exactly this size.
     ///
     /// # Errors
-    /// It cannot be had, another server has it, or it holds a drive of another size.
+    /// It cannot be opened, another server has it open, or it has another size.
     pub fn open(path: &Path, capacity: u64) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -40,13 +40,13 @@ impl FileStore {
         self.file.read_exact_at(into, offset)
     }
 
-    /// As `Store::put`.
+    /// As `Store::write`.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// As `Store::held`; where the file system knows no holes, all of it.
-    pub fn held(&self, unit_bytes: u64) -> impl Iterator<Item = io::Result<Range<u64>>> {
+    /// As `Store::allocated`; if the file system has no holes, the whole file.
+    pub fn allocated(&self, unit_bytes: u64) -> impl Iterator<Item = io::Result<Range<u64>>> {
         let mut at = 0;
         std::iter::from_fn(move || {
             let start = match seek(&self.file, SeekFrom::Data(at)) {
@@ -63,7 +63,7 @@ impl FileStore {
         })
     }
 
-    /// Makes a hole, or writes zeros where the file system has none.
+    /// Punches a hole, or writes zeros if the file system has no holes.
     pub fn zero(&self, offset: u64, length: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match fallocate(&self.file, flags, offset, length) {

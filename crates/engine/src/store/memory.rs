@@ -1,5 +1,6 @@
-//! Bytes in memory: slabs that are there once something was written to them, each a stretch of the
-//! drive, so that a long request finds its bytes in a row in whatever order they were written.
+//! `Memory`: content in memory, in buffers that are allocated when they are written. Each buffer is
+//! an extent of the drive, so that the bytes of a long request are contiguous in whatever order
+//! they were written.
 
 use std::io;
 use std::ops::Range;
@@ -7,64 +8,65 @@ use std::sync::{Arc, Mutex, RwLock, RwLockWriteGuard};
 
 use ssdlab_time::Nanos;
 
-use super::extent::{Stretch, UNITS_MAX};
+use super::extent::{Allocator, Extent, UNITS_MAX};
 use super::undo::Undo;
 use crate::buffer_pool::{BufferPart, BufferPool, PooledBuffer};
 use crate::failpoints::{self, Point};
 use crate::send_buffer::SendBuffer;
 
-/// A slab of more is hardly faster.
-const SLAB_BYTES: u64 = 64 << 10;
-/// Stretches under one lock.
+/// Bytes of an extent; larger ones are hardly faster.
+const EXTENT_BYTES: u64 = 64 << 10;
+/// Number of extents under one lock.
 const GROUP: u64 = 16;
 
-/// The bytes of a drive, zeros where nothing was written.
+/// The content of a drive; everything that was not written is zeros.
 pub struct Memory {
     groups: Vec<RwLock<Group>>,
     unit_bytes: usize,
-    slab_bytes: u64,
+    extent_bytes: u64,
     pool: Arc<BufferPool>,
     zeros: Arc<PooledBuffer>,
 }
 
-/// Its stretches; none where nothing was written.
-type Group = Option<Box<[Stretch]>>;
+/// The extents of a group; `None` if nothing was written there.
+type Group = Option<Box<[Extent]>>;
 
-/// Where what stood in a unit goes, before anybody reads what stands there now.
+/// Where to keep the old content of units that are about to be written.
 #[derive(Clone, Copy)]
 pub struct Keep<'a> {
     pub undo: &'a Mutex<Undo>,
-    /// Slabs of a unit each.
-    pub units: &'a Arc<BufferPool>,
-    /// When the drive answers what comes now.
-    pub done: Nanos,
+    /// Buffers of one unit each.
+    pub pool: &'a Arc<BufferPool>,
+    /// When the write completes on the drive's clock.
+    pub completed: Nanos,
 }
 
-/// Slabs to receive a write's bytes in, which then become the drive's; taken as bytes come.
+/// Buffers in which to receive the data of a write, and which the store then adopts. They are
+/// allocated as data arrives.
 #[derive(Debug)]
 pub struct ReceiveMemory {
     offset: u64,
     length: u64,
     pool: Arc<BufferPool>,
-    /// With what of each is written.
-    slabs: Vec<(PooledBuffer, Range<usize>)>,
-    received: u64,
+    /// Each with the range of it that is written.
+    buffers: Vec<(PooledBuffer, Range<usize>)>,
+    allocated: u64,
 }
 
 impl Memory {
-    /// All zeros; units are powers of two.
+    /// All zeros; `unit_bytes` is a power of two.
     pub fn new(capacity: u64, unit_bytes: u64) -> Self {
-        let slab_bytes = SLAB_BYTES.min(unit_bytes * UNITS_MAX).max(unit_bytes);
-        let groups = capacity.div_ceil(GROUP * slab_bytes);
+        let extent_bytes = EXTENT_BYTES.min(unit_bytes * UNITS_MAX).max(unit_bytes);
+        let groups = capacity.div_ceil(GROUP * extent_bytes);
         let groups = (0..groups).map(|_| RwLock::new(None)).collect();
-        let pool = BufferPool::new(slab_bytes as usize);
-        // The system has cleared it.
+        let pool = BufferPool::new(extent_bytes as usize);
+        // New memory is cleared by the system.
         let zeros = pool.take().into();
-        Self { groups, unit_bytes: unit_bytes as usize, slab_bytes, pool, zeros }
+        Self { groups, unit_bytes: unit_bytes as usize, extent_bytes, pool, zeros }
     }
 
-    /// The same bytes; their slabs are shared until they are written.
-    pub fn fork(&self) -> Self {
+    /// A copy-on-write clone.
+    pub fn cow_clone(&self) -> Self {
         let copy = |group: &RwLock<Group>| {
             RwLock::new(group.read().expect("no panic while locked").clone())
         };
@@ -73,18 +75,18 @@ impl Memory {
         Self { groups, pool, zeros, ..*self }
     }
 
-    /// Adds what stands at `offset` to `out`.
+    /// Appends a range to `out`.
     pub fn append(&self, offset: u64, length: u64, out: &mut SendBuffer) {
         for (number, range) in self.pieces(offset, length) {
             let group = self.groups[(number / GROUP) as usize].read();
             let group = group.expect("no panic while locked");
-            let Some(stretches) = group.as_ref() else {
+            let Some(extents) = group.as_ref() else {
                 out.add(&self.zeros, range, length as usize);
                 continue;
             };
-            let stretch = &stretches[(number % GROUP) as usize];
-            for (slab, run) in stretch.runs(range, self.unit_bytes) {
-                out.add(slab.unwrap_or(&self.zeros), run, length as usize);
+            let extent = &extents[(number % GROUP) as usize];
+            for (buffer, piece) in extent.pieces(range, self.unit_bytes) {
+                out.add(buffer.unwrap_or(&self.zeros), piece, length as usize);
             }
         }
     }
@@ -94,104 +96,108 @@ impl Memory {
         let mut left = bytes;
         for (number, range) in self.pieces(offset, left.len() as u64) {
             let (now, later) = left.split_at(range.len());
-            self.change(number, |stretch| {
-                self.keep(keep, number, stretch, &range);
-                stretch.put(range, now, (&self.pool, self.unit_bytes));
+            self.change(number, |extent| {
+                self.keep(keep, number, extent, &range);
+                extent.write(range, now, self.allocator());
             });
             left = later;
         }
     }
 
-    /// Zeros; a stretch of zeros gives its memory back.
+    /// Zeros a range; an extent that is all zeros frees its memory.
     pub fn zero(&self, offset: u64, length: u64, keep: Option<Keep<'_>>) {
         for (number, range) in self.pieces(offset, length) {
-            self.change(number, |stretch| {
-                self.keep(keep, number, stretch, &range);
-                stretch.zero(range, &self.zeros, (&self.pool, self.unit_bytes));
+            self.change(number, |extent| {
+                self.keep(keep, number, extent, &range);
+                extent.zero(range, &self.zeros, self.allocator());
             });
         }
     }
 
-    /// Slabs to receive a write in; `None` where it is too short for that to gain anything.
-    pub fn landing(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
-        let whole = offset.next_multiple_of(self.slab_bytes) + self.slab_bytes;
+    /// Buffers in which to receive a write; `None` if it does not fill an extent.
+    pub fn receive_memory(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
+        let whole = offset.next_multiple_of(self.extent_bytes) + self.extent_bytes;
         (whole <= offset + length).then(|| ReceiveMemory {
             offset,
             length,
             pool: Arc::clone(&self.pool),
-            slabs: Vec::new(),
-            received: 0,
+            buffers: Vec::new(),
+            allocated: 0,
         })
     }
 
-    /// Writes what has landed; what fills a slab is not copied.
-    pub fn place(&self, landing: ReceiveMemory, keep: Option<Keep<'_>>) {
-        let mut at = landing.offset;
-        for (slab, range) in landing.slabs {
+    /// Writes received data; buffers that fill an extent are not copied.
+    pub fn adopt(&self, received: ReceiveMemory, keep: Option<Keep<'_>>) {
+        let mut at = received.offset;
+        for (buffer, range) in received.buffers {
             let here = range.len() as u64;
-            if here == self.slab_bytes {
-                let number = at / self.slab_bytes;
-                self.change(number, |stretch| {
-                    self.keep(keep, number, stretch, &range);
-                    *stretch = Stretch::of(slab, self.unit_bytes);
+            if here == self.extent_bytes {
+                let number = at / self.extent_bytes;
+                self.change(number, |extent| {
+                    self.keep(keep, number, extent, &range);
+                    *extent = Extent::of(buffer, self.unit_bytes);
                 });
             } else {
-                self.write(at, &slab[range], keep);
+                self.write(at, &buffer[range], keep);
             }
             at += here;
         }
     }
 
-    /// Changes a stretch while nobody looks there.
-    fn change(&self, number: u64, change: impl FnOnce(&mut Stretch)) {
+    /// Changes an extent with its group locked.
+    fn change(&self, number: u64, change: impl FnOnce(&mut Extent)) {
         let mut group: RwLockWriteGuard<'_, Group> =
             self.groups[(number / GROUP) as usize].write().expect("no panic while locked");
-        let place = (number % GROUP) as usize;
-        if let Some(stretches) = group.as_mut() {
-            return change(&mut stretches[place]);
+        let index = (number % GROUP) as usize;
+        if let Some(extents) = group.as_mut() {
+            return change(&mut extents[index]);
         }
-        let mut stretch = Stretch::default();
-        change(&mut stretch);
-        if !stretch.is_zeros() {
-            let mut stretches = vec![Stretch::default(); GROUP as usize];
-            stretches[place] = stretch;
-            *group = Some(stretches.into());
+        let mut extent = Extent::default();
+        change(&mut extent);
+        if !extent.is_zeros() {
+            let mut extents = vec![Extent::default(); GROUP as usize];
+            extents[index] = extent;
+            *group = Some(extents.into());
         }
     }
 
-    /// Keeps what stands in the units of a range, which are about to be written: as it is where
-    /// all of the slab will be replaced, else as copies.
-    fn keep(&self, keep: Option<Keep<'_>>, number: u64, stretch: &Stretch, range: &Range<usize>) {
-        let Some(Keep { undo, units, done }) = keep else { return };
+    /// Keeps the old content of the units of a range that is about to be written: a copy, or the
+    /// buffer itself if all of it is replaced.
+    fn keep(&self, keep: Option<Keep<'_>>, number: u64, extent: &Extent, range: &Range<usize>) {
+        let Some(Keep { undo, pool, completed }) = keep else { return };
         let mut undo = undo.lock().expect("no panic while locked");
         let unit = self.unit_bytes;
-        let first = number * self.slab_bytes / unit as u64;
-        let is_replaced = range.len() as u64 == self.slab_bytes;
+        let first = number * self.extent_bytes / unit as u64;
+        let is_replaced = range.len() as u64 == self.extent_bytes;
         for number in range.start / unit..range.end.div_ceil(unit) {
             let here = number * unit..(number + 1) * unit;
-            let old = stretch.slab_of(number).map(|slab| {
+            let old = extent.buffer_of(number).map(|buffer| {
                 if is_replaced {
-                    BufferPart::of(slab, here)
+                    BufferPart::of(buffer, here)
                 } else {
-                    BufferPart::copied(&slab[here], units)
+                    BufferPart::copied(&buffer[here], pool)
                 }
             });
-            undo.note(first + number as u64, done, old);
+            undo.record(first + number as u64, completed, old);
         }
     }
 
-    /// The parts of a range by slab: the slab's number, and which bytes of it.
+    fn allocator(&self) -> Allocator<'_> {
+        Allocator { pool: &self.pool, unit_bytes: self.unit_bytes }
+    }
+
+    /// Splits a range by extent: the number of each extent, and the range within it.
     fn pieces(
         &self,
         offset: u64,
         length: u64,
     ) -> impl Iterator<Item = (u64, Range<usize>)> + use<> {
-        let (slab, end) = (self.slab_bytes, offset + length);
+        let (extent, end) = (self.extent_bytes, offset + length);
         let mut at = offset;
         std::iter::from_fn(move || {
             (at < end).then(|| {
-                let (number, start) = (at / slab, at % slab);
-                let stop = slab.min(start + end - at);
+                let (number, start) = (at / extent, at % extent);
+                let stop = extent.min(start + end - at);
                 at += stop - start;
                 (number, start as usize..stop as usize)
             })
@@ -200,34 +206,40 @@ impl Memory {
 }
 
 impl ReceiveMemory {
-    /// How many bytes have their place, and how many do not.
-    pub fn progress(&self) -> (usize, usize) {
-        (self.received as usize, (self.length - self.received) as usize)
+    /// Bytes of the payload for which memory is allocated.
+    pub fn allocated(&self) -> usize {
+        self.allocated as usize
     }
 
-    /// Where to put the next bytes, so many or somewhat more, one piece after the other.
+    /// Bytes of the payload for which `grow` must still allocate memory.
+    pub fn remaining(&self) -> usize {
+        (self.length - self.allocated) as usize
+    }
+
+    /// Allocates memory for at least this number of further bytes, or for all that remain, and
+    /// returns it in order.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// The memory cannot be allocated.
     pub fn grow(&mut self, bytes: usize) -> io::Result<Vec<&mut [u8]>> {
-        let (before, most) = (self.slabs.len(), self.received.saturating_add(bytes as u64));
-        while self.received < most.min(self.length) {
+        let (before, end) = (self.buffers.len(), self.allocated.saturating_add(bytes as u64));
+        while self.allocated < end.min(self.length) {
             failpoints::check(Point::Memory)?;
-            let slab = self.pool.try_take()?;
-            let start = ((self.offset + self.received) % slab.len() as u64) as usize;
-            let left = (self.length - self.received).min(slab.len() as u64) as usize;
-            let range = start..slab.len().min(start + left);
-            self.received += range.len() as u64;
-            self.slabs.push((slab, range));
+            let buffer = self.pool.try_take()?;
+            let start = ((self.offset + self.allocated) % buffer.len() as u64) as usize;
+            let left = (self.length - self.allocated).min(buffer.len() as u64) as usize;
+            let range = start..buffer.len().min(start + left);
+            self.allocated += range.len() as u64;
+            self.buffers.push((buffer, range));
         }
-        let new = self.slabs[before..].iter_mut();
-        Ok(new.map(|(slab, range)| &mut slab[range.clone()]).collect())
+        let new = self.buffers[before..].iter_mut();
+        Ok(new.map(|(buffer, range)| &mut buffer[range.clone()]).collect())
     }
 
-    /// The bytes, one after the other.
-    pub fn in_a_row(&self) -> Vec<u8> {
+    /// A contiguous copy of the data.
+    pub fn to_vec(&self) -> Vec<u8> {
         let pieces: Vec<&[u8]> =
-            self.slabs.iter().map(|(slab, range)| &slab[range.clone()]).collect();
+            self.buffers.iter().map(|(buffer, range)| &buffer[range.clone()]).collect();
         pieces.concat()
     }
 }

@@ -1,4 +1,5 @@
-//! The bytes of a served drive: in memory or in a file, with what a power cut may bring back.
+//! `Store`: the content of a served drive, in memory or in a file, and the old content that a power
+//! cut restores.
 
 mod extent;
 mod file;
@@ -6,7 +7,6 @@ mod memory;
 #[cfg(test)]
 mod tests;
 mod undo;
-mod write_log;
 
 use std::io;
 use std::ops::Range;
@@ -18,41 +18,38 @@ pub use memory::ReceiveMemory;
 use memory::{Keep, Memory};
 use ssdlab_time::Nanos;
 use undo::Undo;
-pub use write_log::{Log, MARK_MAX};
 
 use crate::buffer_pool::{BufferPart, BufferPool};
 use crate::drive::LostWrites;
 use crate::send_buffer::SendBuffer;
 
-/// Where bytes lie; concurrent requests for the same bytes come in any order.
-enum Place {
+/// Where the content is. Concurrent requests for the same bytes are executed in any order.
+enum Backend {
     Memory(Memory),
     File(FileStore),
 }
 
-/// The content of a drive.
-///
-/// What a drive may still lose is kept as it was before, unit by unit: the newest writes to it.
+/// The content of a drive. For writes that the drive may still lose, it keeps the old content of
+/// each unit.
 pub struct Store {
-    place: Place,
+    backend: Backend,
     undo: Option<Mutex<Undo>>,
-    /// For what stood in a unit.
-    units: Arc<BufferPool>,
+    /// Buffers for the old content of units.
+    undo_pool: Arc<BufferPool>,
     unit_bytes: u64,
-    is_mapped_whole: bool,
+    has_complete_map: bool,
 }
 
 impl Store {
-    /// Content in memory: nothing is used where nothing was written. `volatile_units` as in
-    /// `Drive`.
+    /// Content in memory, which is allocated when it is written. `volatile_units` as in `Drive`.
     pub fn in_memory(capacity: u64, unit_bytes: u64, volatile_units: u64) -> Self {
-        Self::new(Place::Memory(Memory::new(capacity, unit_bytes)), unit_bytes, volatile_units)
+        Self::new(Backend::Memory(Memory::new(capacity, unit_bytes)), unit_bytes, volatile_units)
     }
 
-    /// Content in a sparse file, made where there is none; it survives the server.
+    /// Content in a sparse file, which is created if it does not exist and outlives the server.
     ///
     /// # Errors
-    /// It cannot be made, read or written.
+    /// The file cannot be created, opened or locked, or has another size.
     pub fn in_file(
         path: &Path,
         capacity: u64,
@@ -60,214 +57,220 @@ impl Store {
         volatile_units: u64,
     ) -> io::Result<Self> {
         let file = FileStore::open(path, capacity)?;
-        Ok(Self::new(Place::File(file), unit_bytes, volatile_units))
+        Ok(Self::new(Backend::File(file), unit_bytes, volatile_units))
     }
 
-    fn new(place: Place, unit_bytes: u64, volatile_units: u64) -> Self {
+    fn new(backend: Backend, unit_bytes: u64, volatile_units: u64) -> Self {
         let undo = (volatile_units > 0).then(|| Mutex::new(Undo::new(volatile_units)));
-        let units = BufferPool::new(unit_bytes as usize);
-        Self { place, undo, units, unit_bytes, is_mapped_whole: true }
+        let undo_pool = BufferPool::new(unit_bytes as usize);
+        Self { backend, undo, undo_pool, unit_bytes, has_complete_map: true }
     }
 
-    /// Units that hold something already, in order, as ranges of bytes; what is between them is
-    /// zeros. None in memory.
-    pub fn held(&self) -> impl Iterator<Item = io::Result<Range<u64>>> {
-        let file = match &self.place {
-            Place::Memory(_) => None,
-            Place::File(file) => Some(file.held(self.unit_bytes)),
+    /// The ranges of whole units that the file has allocated, in bytes and in order; everything
+    /// else is zeros. None in memory.
+    pub fn allocated(&self) -> impl Iterator<Item = io::Result<Range<u64>>> {
+        let file = match &self.backend {
+            Backend::Memory(_) => None,
+            Backend::File(file) => Some(file.allocated(self.unit_bytes)),
         };
         file.into_iter().flatten()
     }
 
-    /// Says whether the drive's map has all that the content has.
+    /// Sets whether the drive has mapped all content.
     #[must_use]
-    pub fn mapped_whole(self, is_so: bool) -> Self {
-        Self { is_mapped_whole: is_so, ..self }
+    pub fn with_complete_map(self, is_complete: bool) -> Self {
+        Self { has_complete_map: is_complete, ..self }
     }
 
-    /// Whether the drive's map has all that the content has.
-    pub fn is_mapped_whole(&self) -> bool {
-        self.is_mapped_whole
+    /// Whether the drive has mapped all content.
+    pub fn has_complete_map(&self) -> bool {
+        self.has_complete_map
     }
 
-    /// The same content, to go its own way; memory is shared until it is written.
+    /// An independent clone; memory is shared until it is written.
     ///
     /// # Errors
-    /// It lies in a file.
-    pub fn fork(&self) -> io::Result<Self> {
-        let Place::Memory(memory) = &self.place else {
+    /// The content is in a file.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let Backend::Memory(memory) = &self.backend else {
             return Err(io::Error::other("only content in memory can be forked"));
         };
         let undo = self.undo.as_ref().map(|undo| Mutex::new(lock(undo).clone()));
-        let (place, units) = (Place::Memory(memory.fork()), Arc::clone(&self.units));
-        Ok(Self { place, undo, units, unit_bytes: self.unit_bytes, is_mapped_whole: true })
+        Ok(Self {
+            backend: Backend::Memory(memory.cow_clone()),
+            undo,
+            undo_pool: Arc::clone(&self.undo_pool),
+            unit_bytes: self.unit_bytes,
+            has_complete_map: true,
+        })
     }
 
-    /// What stands at a byte.
+    /// Reads a range.
     ///
     /// # Errors
-    /// The file's.
+    /// Those of the file, as for all methods.
     pub fn read(&self, offset: u64, length: u64) -> io::Result<Vec<u8>> {
-        let (mut message, mut bytes) = (SendBuffer::default(), Vec::with_capacity(length as usize));
-        self.append(offset, length, &mut message)?;
-        message.send(&mut bytes)?;
+        let (mut buffer, mut bytes) = (SendBuffer::default(), Vec::with_capacity(length as usize));
+        self.append(offset, length, &mut buffer)?;
+        buffer.send(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Adds what stands at a byte to `out`.
+    /// Appends a range to `out`.
     ///
     /// # Errors
-    /// The file's; `out` may have grown.
+    /// Those of the file; `out` may have grown.
     pub fn append(&self, offset: u64, length: u64, out: &mut SendBuffer) -> io::Result<()> {
-        match &self.place {
-            Place::Memory(memory) => {
+        match &self.backend {
+            Backend::Memory(memory) => {
                 memory.append(offset, length, out);
                 Ok(())
             }
-            Place::File(file) => {
+            Backend::File(file) => {
                 let bytes = out.bytes();
-                let place = bytes.len();
-                bytes.resize(place + length as usize, 0);
-                file.read(offset, &mut bytes[place..])
+                let start = bytes.len();
+                bytes.resize(start + length as usize, 0);
+                file.read(offset, &mut bytes[start..])
             }
         }
     }
 
-    /// Writes at a byte; what stood in the units that it touches can be brought back. The drive
-    /// answers the write at `done`.
+    /// Writes at `offset`, and keeps the old content of the units. The drive completes the write
+    /// at `completed`.
     ///
     /// # Errors
-    /// The file's.
-    pub fn write(&self, offset: u64, bytes: &[u8], done: Nanos) -> io::Result<()> {
-        match &self.place {
-            Place::Memory(memory) => {
-                memory.write(offset, bytes, self.keep(done));
+    /// Those of the file.
+    pub fn write(&self, offset: u64, bytes: &[u8], completed: Nanos) -> io::Result<()> {
+        match &self.backend {
+            Backend::Memory(memory) => {
+                memory.write(offset, bytes, self.keep(completed));
                 Ok(())
             }
-            Place::File(file) => {
-                let _noted = self.note_file(file, offset..offset + bytes.len() as u64, done)?;
+            Backend::File(file) => {
+                let _guard =
+                    self.keep_file(file, offset..offset + bytes.len() as u64, completed)?;
                 file.write(offset, bytes)
             }
         }
     }
 
-    /// Memory to receive a write's bytes in; none where they would be copied nevertheless.
-    pub fn landing(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
-        match &self.place {
-            Place::Memory(memory) => memory.landing(offset, length),
-            Place::File(_) => None,
+    /// Memory in which to receive the data of a write; `None` if it would be copied anyway.
+    pub fn receive_memory(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
+        match &self.backend {
+            Backend::Memory(memory) => memory.receive_memory(offset, length),
+            Backend::File(_) => None,
         }
     }
 
-    /// As `write`, of what was received in memory of `landing`.
+    /// As `write`, with data in memory from `receive_memory`, which becomes part of the store.
     ///
     /// # Panics
-    /// Where content lies in a file.
-    pub fn place(&self, landing: ReceiveMemory, done: Nanos) {
-        let Place::Memory(memory) = &self.place else { panic!("nothing lands in a file") };
-        memory.place(landing, self.keep(done));
+    /// If the content is in a file.
+    pub fn adopt(&self, received: ReceiveMemory, completed: Nanos) {
+        let Backend::Memory(memory) = &self.backend else { panic!("a file has no receive memory") };
+        memory.adopt(received, self.keep(completed));
     }
 
-    /// Writes zeros, as `write`.
+    /// As `write`, with zeros.
     ///
     /// # Errors
-    /// The file's.
-    pub fn zero(&self, range: Range<u64>, done: Nanos) -> io::Result<()> {
+    /// Those of the file.
+    pub fn zero(&self, range: Range<u64>, completed: Nanos) -> io::Result<()> {
         let (start, length) = (range.start, range.end - range.start);
-        match &self.place {
-            Place::Memory(memory) => {
-                memory.zero(start, length, self.keep(done));
+        match &self.backend {
+            Backend::Memory(memory) => {
+                memory.zero(start, length, self.keep(completed));
                 Ok(())
             }
-            Place::File(file) => {
-                let _noted = self.note_file(file, range, done)?;
+            Backend::File(file) => {
+                let _guard = self.keep_file(file, range, completed)?;
                 file.zero(start, length)
             }
         }
     }
 
-    /// Gives up what can no longer be lost at a time of the drive.
-    pub fn forget_settled(&self, now: Nanos) {
+    /// Drops the old content of writes that the drive cannot lose any more at time `now`.
+    pub fn drop_durable(&self, now: Nanos) {
         if let Some(undo) = &self.undo {
-            let settled = lock(undo).take_settled(now);
-            // Memory is given back when others can go on.
-            drop(settled);
+            let durable = lock(undo).take_durable(now);
+            // The memory is freed after the lock.
+            drop(durable);
         }
     }
 
-    /// Zeros whole units that were trimmed: what they lost does not come back.
+    /// Zeros whole units that were trimmed, and drops their old content.
     ///
     /// # Errors
-    /// The file's.
+    /// Those of the file.
     pub fn trim(&self, first_unit: u64, units: u64) -> io::Result<()> {
         if let Some(undo) = &self.undo {
-            lock(undo).forget(first_unit..first_unit + units);
+            lock(undo).drop_units(first_unit..first_unit + units);
         }
         let (start, length) = (first_unit * self.unit_bytes, units * self.unit_bytes);
-        match &self.place {
-            Place::Memory(memory) => {
+        match &self.backend {
+            Backend::Memory(memory) => {
                 memory.zero(start, length, None);
                 Ok(())
             }
-            Place::File(file) => file.zero(start, length),
+            Backend::File(file) => file.zero(start, length),
         }
     }
 
-    /// Makes the file's bytes survive a crash of the machine.
+    /// Syncs the file to disk.
     ///
     /// # Errors
-    /// The file's.
+    /// Those of the file.
     pub fn sync(&self) -> io::Result<()> {
-        match &self.place {
-            Place::Memory(_) => Ok(()),
-            Place::File(file) => file.sync(),
+        match &self.backend {
+            Backend::Memory(_) => Ok(()),
+            Backend::File(file) => file.sync(),
         }
     }
 
-    /// Brings back what units held before the writes that a power cut took.
+    /// Restores the content of units before the writes that a power cut took.
     ///
     /// # Errors
-    /// The file's.
+    /// Those of the file.
     ///
     /// # Panics
-    /// Where more was lost than the drive said it could lose.
-    pub fn bring_back(&self, lost: &[LostWrites]) -> io::Result<()> {
+    /// If more writes were lost than `volatile_units` allows.
+    pub fn roll_back(&self, lost: &[LostWrites]) -> io::Result<()> {
         let Some(undo) = &self.undo else {
-            assert!(lost.is_empty(), "a drive that loses nothing has lost {lost:?}");
+            assert!(lost.is_empty(), "a drive without volatile units has lost {lost:?}");
             return Ok(());
         };
         let before = lock(undo).take_before(lost);
         for (unit, old) in before {
             let at = unit * self.unit_bytes;
-            match (&self.place, old) {
-                (Place::Memory(memory), Some(old)) => memory.write(at, &old, None),
-                (Place::Memory(memory), None) => memory.zero(at, self.unit_bytes, None),
-                (Place::File(file), Some(old)) => file.write(at, &old)?,
-                (Place::File(file), None) => file.zero(at, self.unit_bytes)?,
+            match (&self.backend, old) {
+                (Backend::Memory(memory), Some(old)) => memory.write(at, &old, None),
+                (Backend::Memory(memory), None) => memory.zero(at, self.unit_bytes, None),
+                (Backend::File(file), Some(old)) => file.write(at, &old)?,
+                (Backend::File(file), None) => file.zero(at, self.unit_bytes)?,
             }
         }
         Ok(())
     }
 
-    /// Where what stood in units goes, if any of it can come back.
-    fn keep(&self, done: Nanos) -> Option<Keep<'_>> {
-        self.undo.as_ref().map(|undo| Keep { undo, units: &self.units, done })
+    /// Where to keep the old content of units; `None` if it is never restored.
+    fn keep(&self, completed: Nanos) -> Option<Keep<'_>> {
+        self.undo.as_ref().map(|undo| Keep { undo, pool: &self.undo_pool, completed })
     }
 
-    /// Notes what stands in the units of a range. What is returned is held until the new bytes are
-    /// there: a second write to a part of a unit notes what the first has made of it.
-    fn note_file(
+    /// Keeps the old content of the units of a range of the file. The caller holds the guard until
+    /// it has written the new content: the next write to a part of a unit must see that.
+    fn keep_file(
         &self,
         file: &FileStore,
         range: Range<u64>,
-        done: Nanos,
+        completed: Nanos,
     ) -> io::Result<Option<MutexGuard<'_, Undo>>> {
         let Some(undo) = &self.undo else { return Ok(None) };
         let mut undo = lock(undo);
         for unit in range.start / self.unit_bytes..range.end.div_ceil(self.unit_bytes) {
             let mut old = vec![0; self.unit_bytes as usize];
             file.read(unit * self.unit_bytes, &mut old)?;
-            undo.note(unit, done, Some(BufferPart::copied(&old, &self.units)));
+            undo.record(unit, completed, Some(BufferPart::copied(&old, &self.undo_pool)));
         }
         Ok(Some(undo))
     }

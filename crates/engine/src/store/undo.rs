@@ -1,4 +1,4 @@
-//! What units held before their newest writes, as far as a power cut may take those.
+//! `Undo`: the old content of units whose newest writes a power cut may take back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -8,17 +8,18 @@ use ssdlab_time::Nanos;
 use crate::buffer_pool::BufferPart;
 use crate::drive::LostWrites;
 
-/// One write to a unit, and what stood there before it.
+/// A write to a unit, and the content before it.
 #[derive(Clone)]
 struct Before {
-    /// `None` once a trim made it pointless.
+    /// `None` once the unit was trimmed, because then nothing is restored.
     unit: Option<u64>,
-    /// When the drive answers the write.
-    done: Nanos,
+    /// When the write completes on the drive's clock.
+    completed: Nanos,
+    /// `None` for zeros.
     old: Option<BufferPart>,
 }
 
-/// The newest writes in order; the oldest are forgotten, for they are in flash by then.
+/// The newest writes in order. The oldest are dropped: they are in flash by then.
 #[derive(Clone)]
 pub struct Undo {
     newest_last: VecDeque<Before>,
@@ -26,32 +27,32 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// For a drive that buffers so many units: twice as many are kept, for a write counts in the
-    /// drive's order and is noted in the server's.
+    /// For a drive that buffers this number of units. Twice as many writes are kept, because the
+    /// server may record writes in another order than the drive executes them.
     pub fn new(volatile_units: u64) -> Self {
         Self { newest_last: VecDeque::new(), limit: 2 * volatile_units as usize + 64 }
     }
 
-    /// Notes a write to a unit that the drive answers at `done`, and what stood there; none for
+    /// Records a write to a unit that completes at `completed`, and the old content; `None` for
     /// zeros.
-    pub fn note(&mut self, unit: u64, done: Nanos, old: Option<BufferPart>) {
-        self.newest_last.push_back(Before { unit: Some(unit), done, old });
+    pub fn record(&mut self, unit: u64, completed: Nanos, old: Option<BufferPart>) {
+        self.newest_last.push_back(Before { unit: Some(unit), completed, old });
     }
 
-    /// Forgets what is in flash by now: of the writes that were answered all but the newest.
-    /// Returns what stood there.
-    pub fn take_settled(&mut self, now: Nanos) -> Vec<Option<BufferPart>> {
-        let mut settled = Vec::new();
+    /// Removes the writes that must be in flash by now: all completed writes but the newest.
+    /// Returns their old content.
+    pub fn take_durable(&mut self, now: Nanos) -> Vec<Option<BufferPart>> {
+        let mut durable = Vec::new();
         while self.newest_last.len() > self.limit
-            && self.newest_last.front().is_some_and(|oldest| oldest.done <= now)
+            && self.newest_last.front().is_some_and(|oldest| oldest.completed <= now)
         {
-            settled.extend(self.newest_last.pop_front().map(|oldest| oldest.old));
+            durable.extend(self.newest_last.pop_front().map(|oldest| oldest.old));
         }
-        settled
+        durable
     }
 
-    /// Forgets units that were trimmed.
-    pub fn forget(&mut self, units: Range<u64>) {
+    /// Drops the old content of units that were trimmed.
+    pub fn drop_units(&mut self, units: Range<u64>) {
         for each in &mut self.newest_last {
             if each.unit.is_some_and(|unit| units.contains(&unit)) {
                 each.unit = None;
@@ -59,11 +60,11 @@ impl Undo {
         }
     }
 
-    /// What units held before the writes that they lost, each unit once; all else is forgotten,
-    /// for after a cut everything that is left is in flash.
+    /// The content of units before the writes that they lost. Drops everything else, because after
+    /// a power cut all remaining content is in flash.
     ///
     /// # Panics
-    /// Where fewer are kept than were lost.
+    /// If a unit lost more writes than are recorded.
     pub fn take_before(&mut self, lost: &[LostWrites]) -> Vec<(u64, Option<BufferPart>)> {
         let mut left: BTreeMap<u64, u32> =
             lost.iter().map(|each| (each.unit, each.writes)).collect();
@@ -89,11 +90,11 @@ mod tests {
     use super::{LostWrites, Undo};
     use crate::buffer_pool::{BufferPart, BufferPool};
 
-    /// An undo list after writes to units, and what stood there.
+    /// An undo list after writes to units with this old content.
     fn after(volatile_units: u64, writes: impl IntoIterator<Item = (u64, u8)>) -> Undo {
         let (mut undo, pool) = (Undo::new(volatile_units), BufferPool::new(1));
         for (number, (unit, old)) in writes.into_iter().enumerate() {
-            undo.note(unit, Nanos::new(number as u64), Some(BufferPart::copied(&[old], &pool)));
+            undo.record(unit, Nanos::new(number as u64), Some(BufferPart::copied(&[old], &pool)));
         }
         undo
     }
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_comes_back_as_it_was_before_its_newest_writes() {
+    fn a_unit_is_restored_to_its_content_before_its_newest_writes() {
         for (unit, writes, old) in [(7, 1, 3), (7, 3, 1), (8, 1, 9)] {
             let undo = after(4, [(7, 1), (8, 9), (7, 2), (7, 3)]);
             assert_eq!(before(undo, unit, writes), old);
@@ -113,19 +114,19 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_writes_that_were_answered_are_forgotten_at_the_limit() {
+    fn the_oldest_completed_writes_are_dropped_at_the_limit() {
         let mut undo = after(1, (0..70).map(|write| (5, write)));
-        assert_eq!(undo.take_settled(Nanos::new(2)).len(), 3);
+        assert_eq!(undo.take_durable(Nanos::new(2)).len(), 3);
         assert_eq!(undo.newest_last.len(), 67, "one in flight is kept beyond the limit");
-        assert_eq!(undo.take_settled(Nanos::new(70)).len(), 1);
+        assert_eq!(undo.take_durable(Nanos::new(70)).len(), 1);
         assert_eq!(before(undo, 5, 66), 4);
     }
 
     #[test]
     #[should_panic(expected = "more writes than are kept")]
-    fn what_was_trimmed_does_not_come_back() {
+    fn trimmed_units_are_not_restored() {
         let mut undo = after(4, [(5, 1)]);
-        undo.forget(5..6);
+        undo.drop_units(5..6);
         before(undo, 5, 1);
     }
 }

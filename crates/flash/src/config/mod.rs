@@ -44,8 +44,8 @@ pub struct Buffer {
 pub struct Portions {
     /// A portion's size in bytes; 0: all of a command.
     pub bytes: u64,
-    /// So many that do not lie in order are worked on at the same time.
-    pub room: u32,
+    /// The most portions with scattered units that are worked on at the same time.
+    pub limit: u32,
 }
 
 /// How many P/E cycles blocks survive: normally distributed.
@@ -281,7 +281,7 @@ impl Ftl {
             read_ahead: section.size("read_ahead")?.unwrap_or(0),
             portions: Portions {
                 bytes: section.size("read_portion")?.unwrap_or(0),
-                room: section.count("read_portions")?.unwrap_or(1),
+                limit: section.count("read_portions")?.unwrap_or(1),
             },
             map_cache: section.size("map_cache")?.unwrap_or(0),
             placement: PlacementRule::read(&mut section)?,

@@ -1,208 +1,292 @@
-//! When to collect: `Collector` keeps in step with the host, so that room never runs out.
+//! When to collect: `Collector` keeps pace with the host, so that free space never runs out.
 
 use ssdlab_time::{Nanos, Random};
 
-use super::Ftl;
-use super::slc::SlcCache;
+use super::store::{SlcCache, UnitStore};
 use super::victim::{self, Candidates};
 use crate::cause::Cause;
-use crate::config::{Collection, Relocation};
+use crate::config::{Collection, Profile, Relocation, WearLevelling};
 use crate::nand::Media;
 
 /// The host never takes the last free superblock: collection may need it to finish a victim.
 const FREE_KEPT: usize = 1;
 
-/// The victim in work and how far collection is behind the host.
+/// Static wear levelling examines all superblocks at every 16th choice of a victim.
+const WEAR_CHECK_INTERVAL: u64 = 16;
+
+/// Garbage collection: the victim, and how far collection is behind the host.
 ///
-/// A victim with V valid of N units gives N - V units of room for V moves. So that the host's
-/// writing of N - V units and the V moves end together, each host unit owes V / (N - V) moves.
+/// A victim with V of N units valid frees N - V units for V relocations. So that the host's writing
+/// of N - V units and the V relocations end together, each host unit owes V / (N - V) relocations.
 ///
-/// Modelled: a low watermark, moves in step with the host, all at once where that was not enough,
-/// collection in idle time. Not modelled: reads of the reverse map, moves from several victims at
-/// once.
+/// Modelled: a low watermark, relocations in pace with the host, all at once if that was not
+/// enough, collection in idle time. Not modelled: reads of the reverse map, relocations from
+/// several victims at once.
+///
+/// Wear levelling, modelled: *dynamic*, the free superblock erased least often is filled next;
+/// *static*, a superblock whose erase count is too far below the highest is collected early, so
+/// that cold data does not occupy the least worn flash. Not modelled: wear of single blocks in a
+/// superblock, slower or less reliable flash with age.
 #[derive(Clone, Debug)]
 pub struct Collector {
-    pub(super) rules: Collection,
+    rules: Collection,
     random: Random,
-    /// Choices made, for wear levelling's turn among them.
-    pub(super) choices: u64,
-    pub(super) victim: Option<Victim>,
-    /// Units of the host in pages that moves have filled: they owe moves as those of others do.
-    pub(super) host_units_filled: u32,
-    /// For each die: the page that collection sensed last, and when its data was there.
+    /// Choices of a victim, counted for static wear levelling.
+    choices: u64,
+    victim: Option<Victim>,
+    /// Host units in pages that relocations filled: they owe relocations like others.
+    host_units_filled: u32,
+    /// For each die: the page that collection sensed last.
     pub(super) sensed: Vec<Option<u32>>,
+    /// Units of a victim that are examined and relocated together.
+    pub(super) group_units: u32,
 }
 
 /// A superblock being emptied.
 #[derive(Clone, Debug)]
 pub struct Victim {
     pub(super) superblock: u32,
-    /// The stream of the host that filled it.
+    /// The host stream that filled it.
     pub(super) stream: u8,
-    /// Why its units are moved.
+    /// Why its units are relocated.
     pub(super) cause: Cause,
-    /// Where to look for the next valid unit.
+    /// The offset from which to look for the next valid unit.
     pub(super) next: u32,
-    /// How far its units were looked at ahead of time.
-    pub(super) seen: u32,
+    /// The offset up to which map entries were prefetched.
+    pub(super) prefetched: u32,
     /// Valid units when it was chosen.
     valid: u32,
-    /// Room that it gives: its other units.
+    /// Units that it frees: all others.
     gain: u32,
-    /// Moves owed, times `gain`.
+    /// Relocations owed, times `gain`.
     debt: i64,
-    /// Whether its erase gives room for any use: not where a static cache is folded.
-    pub(super) makes_room: bool,
+    /// Whether its erase makes room for any use: not if a static cache is folded.
+    makes_room: bool,
 }
 
 impl Collector {
-    /// No victim yet.
-    pub fn new(rules: Collection, dies: u32, seed: u64) -> Self {
-        let random = Random::new(seed, "victim");
-        let sensed = vec![None; dies as usize];
-        Self { rules, random, choices: 0, victim: None, host_units_filled: 0, sensed }
+    /// Garbage collection of an empty drive.
+    pub fn new(profile: &Profile, seed: u64) -> Self {
+        let geometry = &profile.geometry;
+        let run_units = geometry.multi_page_units().min(geometry.chunk_units);
+        // The largest part of a run that fits into a word of valid bits.
+        let fits = |units: &u32| run_units.is_multiple_of(*units);
+        Self {
+            rules: profile.collection,
+            random: Random::new(seed, "victim"),
+            choices: 0,
+            victim: None,
+            host_units_filled: 0,
+            sensed: vec![None; geometry.dies() as usize],
+            group_units: (1..=64).rev().find(fits).expect("1 divides all"),
+        }
     }
 
-    /// Forgets what is being done; returns the victim in work.
-    pub fn reset(&mut self) -> Option<u32> {
-        self.host_units_filled = 0;
-        self.sensed.fill(None);
-        self.victim.take().map(|victim| victim.superblock)
+    /// Adds host units in a page that relocations filled.
+    pub fn add_host_units(&mut self, units: u32) {
+        self.host_units_filled += units;
     }
-}
 
-impl Ftl {
-    /// Does the moves that a page with so many units of the host owes.
-    pub(super) fn collect_in_step(&mut self, host_units: u32, at: Nanos, array: &mut impl Media) {
-        let reserve = self.collector.rules.reserve as usize;
-        let host_units = host_units + std::mem::take(&mut self.collector.host_units_filled);
-        let at_work = self.collector.victim.as_ref().is_some_and(|victim| victim.makes_room);
-        if !at_work && self.free_count() > reserve {
+    /// Makes the relocations that a programmed page with `host_units` host units owes.
+    pub fn collect_in_step(
+        &mut self,
+        store: &mut UnitStore,
+        host_units: u32,
+        at: Nanos,
+        media: &mut impl Media,
+    ) {
+        let reserve = self.rules.reserve as usize;
+        let host_units = host_units + std::mem::take(&mut self.host_units_filled);
+        let has_victim = self.victim.as_ref().is_some_and(|victim| victim.makes_room);
+        if !has_victim && store.free_count() > reserve {
             return;
         }
-        self.choose_victim();
-        let mut victim = self.collector.victim.take().expect("a victim was chosen");
+        self.choose_victim(store);
+        let mut victim = self.victim.take().expect("a victim was chosen");
         victim.debt += i64::from(host_units) * i64::from(victim.valid);
-        while (victim.debt > 0 || self.must_finish())
-            && self.superblocks.valid(victim.superblock) > 0
+        while (victim.debt > 0 || self.must_finish(store))
+            && store.superblocks.valid(victim.superblock) > 0
         {
-            let (moved, _) = self.move_next(&mut victim, at, array);
+            let (moved, _) = self.relocate_next(store, &mut victim, at, media);
             victim.debt -= i64::from(moved) * i64::from(victim.gain);
         }
-        self.keep_or_erase(victim, at, array);
+        self.keep_or_release(store, victim, at, media);
     }
 
-    /// Where moves share the host's frontier they may have taken the last free superblock: the host
-    /// must not fill it before the victim is empty.
-    fn must_finish(&self) -> bool {
-        self.collector.rules.relocation == Relocation::Mixed && self.free_count() < FREE_KEPT
+    /// Relocations that share the host's frontier may have taken the last free superblock: then the
+    /// victim must be empty before the host fills that one.
+    fn must_finish(&self, store: &UnitStore) -> bool {
+        self.rules.relocation == Relocation::Mixed && store.free_count() < FREE_KEPT
     }
 
-    /// Uses the time from `from` to `until`, in which nobody asked for anything, but for its first
-    /// part, `ftl.idle_after`.
+    /// Collects and erases in the idle time from `from` to `until`, of which the first part,
+    /// `ftl.idle_after`, is not used.
     ///
-    /// One page after the other, until the SLC cache is empty and enough superblocks are free, or
-    /// nothing is left to gain.
-    pub fn collect_idle(&mut self, from: Nanos, until: Nanos, array: &mut impl Media) {
-        let mut at = from + self.collector.rules.idle_after;
-        while at < until && self.choose_idle_victim() {
-            let mut victim = self.collector.victim.take().expect("a victim was chosen");
-            let pays = victim.gain > 0;
-            while pays && at < until && self.superblocks.valid(victim.superblock) > 0 {
+    /// Relocates one page after the other, until the SLC cache is empty and enough superblocks are
+    /// free, or collection gains nothing.
+    pub fn collect_idle(
+        &mut self,
+        store: &mut UnitStore,
+        from: Nanos,
+        until: Nanos,
+        media: &mut impl Media,
+    ) {
+        let mut at = from + self.rules.idle_after;
+        while at < until && self.choose_idle_victim(store) {
+            let mut victim = self.victim.take().expect("a victim was chosen");
+            let gains = victim.gain > 0;
+            while gains && at < until && store.superblocks.valid(victim.superblock) > 0 {
                 let before = at;
-                at = self.move_next(&mut victim, at, array).1.max(before);
+                at = self.relocate_next(store, &mut victim, at, media).1.max(before);
             }
-            self.keep_or_erase(victim, at, array);
-            if !pays {
+            self.keep_or_release(store, victim, at, media);
+            if !gains {
                 break;
             }
         }
-        self.erase_idle(at, until, array);
+        store.erase_idle(at, until, media);
     }
 
-    /// Chooses what idle time is good for; false if for nothing. To fold the SLC cache takes room
-    /// first: where it has superblocks of its own, collection has to make it.
-    fn choose_idle_victim(&mut self) -> bool {
-        let rules = &self.collector.rules;
-        let (reserve, mut enough) = (rules.reserve as usize, rules.idle_reserve as usize);
-        if self.slc.as_ref().is_some_and(SlcCache::has_full) {
+    /// Chooses a victim for idle time; false if there is nothing to do. Folding the SLC cache needs
+    /// room first: if the cache has its own superblocks, collection must make that room.
+    fn choose_idle_victim(&mut self, store: &mut UnitStore) -> bool {
+        let (reserve, mut enough) = (self.rules.reserve as usize, self.rules.idle_reserve as usize);
+        if store.slc.as_ref().is_some_and(SlcCache::has_full) {
             enough = enough.max(reserve + 1);
         }
-        let room_wanted = self.free_count() < enough;
-        match &self.collector.victim {
+        let needs_room = store.free_count() < enough;
+        match &self.victim {
             Some(victim) if victim.makes_room => {
-                return room_wanted || victim.cause == Cause::Folding;
+                return needs_room || victim.cause == Cause::Folding;
             }
-            Some(_) if self.free_count() > reserve => return true,
+            Some(_) if store.free_count() > reserve => return true,
             _ => {}
         }
-        if self.free_count() > reserve && self.begin_folding() {
+        if store.free_count() > reserve && self.begin_folding(store) {
             return true;
         }
-        if room_wanted && self.superblocks.closed().count() > 0 {
-            self.choose_victim();
+        if needs_room && store.superblocks.closed().count() > 0 {
+            self.choose_victim(store);
         }
-        self.collector.victim.is_some()
+        self.victim.is_some()
     }
 
     /// Collects until the host may open another superblock.
-    pub(super) fn make_room(&mut self, at: Nanos, array: &mut impl Media) {
-        while self.free_count() <= FREE_KEPT {
-            self.choose_victim();
-            self.finish_victim(at, array);
+    pub fn make_room(&mut self, store: &mut UnitStore, at: Nanos, media: &mut impl Media) {
+        while store.free_count() <= FREE_KEPT {
+            self.choose_victim(store);
+            self.finish_victim(store, at, media);
         }
     }
 
-    /// Moves all that is left of the victim in work.
-    pub(super) fn finish_victim(&mut self, at: Nanos, array: &mut impl Media) {
-        let mut victim = self.collector.victim.take().expect("a victim was chosen");
-        while self.superblocks.valid(victim.superblock) > 0 {
-            self.move_next(&mut victim, at, array);
+    /// Recovers after a power cut: closes what was being emptied and has valid units again, and
+    /// collects until a superblock is free.
+    pub fn recover(&mut self, store: &mut UnitStore, now: Nanos, media: &mut impl Media) {
+        self.host_units_filled = 0;
+        self.sensed.fill(None);
+        let victim = self.victim.take().map(|victim| victim.superblock);
+        for superblock in store.take_emptied().chain(victim) {
+            if store.superblocks.valid(superblock) > 0 {
+                store.close(superblock);
+            } else {
+                store.release(superblock);
+            }
         }
-        self.keep_or_erase(victim, at, array);
+        store.erase_emptied(now, media);
+        while store.free_count() == 0 {
+            if !(store.slc_borrows() && self.begin_folding(store)) {
+                let emptiest = store.superblocks.closed().fewest_valid();
+                self.begin_victim(store, emptiest, Cause::Collection);
+            }
+            self.finish_victim(store, now, media);
+        }
     }
 
-    /// Chooses what makes room, unless such a victim is in work.
-    fn choose_victim(&mut self) {
-        self.put_folding_off();
-        if self.collector.victim.is_some() {
+    /// Relocates all that is left of the victim.
+    fn finish_victim(&mut self, store: &mut UnitStore, at: Nanos, media: &mut impl Media) {
+        let mut victim = self.victim.take().expect("a victim was chosen");
+        while store.superblocks.valid(victim.superblock) > 0 {
+            self.relocate_next(store, &mut victim, at, media);
+        }
+        self.keep_or_release(store, victim, at, media);
+    }
+
+    fn keep_or_release(
+        &mut self,
+        store: &mut UnitStore,
+        victim: Victim,
+        at: Nanos,
+        media: &mut impl Media,
+    ) {
+        if store.superblocks.valid(victim.superblock) > 0 {
+            self.victim = Some(victim);
             return;
         }
-        if self.slc.as_ref().is_some_and(SlcCache::borrows) && self.begin_folding() {
+        store.release(victim.superblock);
+        store.erase_emptied(at, media);
+    }
+
+    /// Chooses a victim that makes room, unless there is one already.
+    fn choose_victim(&mut self, store: &mut UnitStore) {
+        self.postpone_folding(store);
+        if self.victim.is_some() {
             return;
         }
-        let (superblock, cause) = match self.lagging() {
-            Some(lagging) => (lagging, Cause::Wear),
-            None => (self.choose_by_policy(), Cause::Collection),
+        if store.slc_borrows() && self.begin_folding(store) {
+            return;
+        }
+        let (superblock, cause) = match self.least_worn(store) {
+            Some(least_worn) => (least_worn, Cause::Wear),
+            None => (self.choose_by_policy(store), Cause::Collection),
         };
-        self.begin_victim(superblock, cause);
+        self.begin_victim(store, superblock, cause);
     }
 
-    pub(super) fn begin_victim(&mut self, superblock: u32, cause: Cause) {
-        self.superblocks.take_victim(superblock);
-        let valid = self.superblocks.valid(superblock);
-        let gain = self.superblock_units - valid;
-        let makes_room =
-            cause != Cause::Folding || self.slc.as_ref().is_some_and(SlcCache::borrows);
-        let stream = self.superblocks.stream(superblock);
-        let (next, seen, debt) = (0, 0, 0);
-        self.collector.victim =
-            Some(Victim { superblock, stream, cause, next, seen, valid, gain, debt, makes_room });
-        self.collector.sensed.fill(None);
-    }
-
-    fn choose_by_policy(&mut self) -> u32 {
-        let Collector { rules, random, .. } = &mut self.collector;
-        let now = self.counters.host_writes;
-        victim::choose(rules.victim, self.superblocks.closed(), now, random)
-    }
-
-    fn keep_or_erase(&mut self, victim: Victim, at: Nanos, array: &mut impl Media) {
-        if self.superblocks.valid(victim.superblock) > 0 {
-            self.collector.victim = Some(victim);
-            return;
+    /// The superblock that static wear levelling must collect, if any.
+    fn least_worn(&mut self, store: &UnitStore) -> Option<u32> {
+        let WearLevelling::Static { spread } = self.rules.wear else { return None };
+        self.choices += 1;
+        if !self.choices.is_multiple_of(WEAR_CHECK_INTERVAL) {
+            return None;
         }
-        self.emptied(victim.superblock);
-        self.erase_emptied(at, array);
+        let (superblock, erases) = store.superblocks.least_worn_closed()?;
+        (store.superblocks.erases_most() > erases + spread).then_some(superblock)
+    }
+
+    fn choose_by_policy(&mut self, store: &mut UnitStore) -> u32 {
+        let now = store.counters.host_writes;
+        victim::choose(self.rules.victim, store.superblocks.closed(), now, &mut self.random)
+    }
+
+    fn begin_victim(&mut self, store: &mut UnitStore, superblock: u32, cause: Cause) {
+        store.superblocks.take_victim(superblock);
+        let valid = store.superblocks.valid(superblock);
+        self.victim = Some(Victim {
+            superblock,
+            stream: store.superblocks.stream(superblock),
+            cause,
+            next: 0,
+            prefetched: 0,
+            valid,
+            gain: store.superblock_units - valid,
+            debt: 0,
+            makes_room: cause != Cause::Folding || store.slc_borrows(),
+        });
+        self.sensed.fill(None);
+    }
+
+    /// Makes the SLC cache's oldest superblock the victim, if there is one.
+    fn begin_folding(&mut self, store: &mut UnitStore) -> bool {
+        let oldest = store.slc.as_mut().and_then(SlcCache::take_oldest);
+        let Some(superblock) = oldest else { return false };
+        self.begin_victim(store, superblock, Cause::Folding);
+        true
+    }
+
+    /// Postpones the folding of a static cache, which uses up room, because room is needed.
+    fn postpone_folding(&mut self, store: &mut UnitStore) {
+        let Some(victim) = self.victim.take_if(|victim| !victim.makes_room) else { return };
+        store.superblocks.close_slc(victim.superblock);
+        store.slc.as_mut().expect("only an SLC cache is folded").put_back(victim.superblock);
     }
 }

@@ -1,89 +1,90 @@
-//! Reading: a command's portions, the pages that it senses, and what is fetched ahead.
+//! Reading: a command's portions, the pages that it senses, and the read-ahead.
 
 use ssdlab_time::Nanos;
 
-use super::Ssd;
-use crate::ahead::Course;
+use super::controller::{ByteRange, Controller};
 use crate::config::Portions;
 use crate::ftl::{Location, Lpn};
 use crate::nand::Place;
-use crate::plan::Sense;
+use crate::read_ahead::{AddressOrder, Fetched};
+use crate::read_plan::Sense;
 
-impl Ssd {
-    /// Reads a command, by portions where it is longer than one.
+impl Controller {
+    /// Executes a read command, in portions if it is longer than one.
     ///
-    /// Modelled: the controller works on a long read by portions of its own. One whose units go on
-    /// in flash, in order, from the portion before it is begun together with that; one that does
-    /// not (a single stray unit will do) has to be put together unit by unit. There is room for so
-    /// many of these (`ftl.read_portions`): with room for one it is begun when the portion before
-    /// it is with the host, with room for two when the one before that is, and so on. Its senses
-    /// are then no longer hidden by transfers: that is why few stray units cost so much.
+    /// Modelled: the controller works on a long read in portions. A portion whose units continue
+    /// the previous portion in flash, in order, begins together with that; any other (a single
+    /// scattered unit is enough) must be assembled unit by unit. At most `ftl.read_portions` of
+    /// these are worked on at once: with 1, such a portion begins when the previous portion has
+    /// reached the host, with 2, when the one before that has, and so on. Its senses are then no
+    /// longer hidden by transfers: that is why a few scattered units cost so much time.
     ///
-    /// Not modelled: the processors that do it; a portion that is begun early in part.
+    /// Not modelled: the processors that do it; a portion of which a part begins early.
     ///
-    /// Differs from hardware: a portion that waits has its dies from now on, so that of several
-    /// long commands in flight the later one waits for the earlier one's last portion.
-    pub(super) fn read_command(&mut self, start: u64, end: u64) -> Nanos {
-        let at = self.turn(self.link.read_command) + self.link.read_overhead;
-        let Portions { bytes, room } = self.portions;
-        if bytes == 0 || end - start <= bytes {
-            return self.read(at, start, end);
+    /// Differs from hardware: a waiting portion occupies its dies from now on, so that among
+    /// several long commands in flight, the later one waits for the earlier one's last portion.
+    pub(super) fn read(&mut self, now: Nanos, range: ByteRange) -> Nanos {
+        let at = self.begin_read(now);
+        if self.portions.bytes == 0 || range.length() <= self.portions.bytes {
+            return self.read_portion(at, range);
         }
-        self.read_portions(at, (start, end), (bytes, room as usize))
+        self.read_portions(now, at, range)
     }
 
-    /// Reads by portions of so many bytes, with room for so many that do not lie in order.
-    fn read_portions(
-        &mut self,
-        mut at: Nanos,
-        (start, end): (u64, u64),
-        (bytes, room): (u64, usize),
-    ) -> Nanos {
-        let mut course = Course::begin(self.superblock_units);
-        // When each portion and all before it are with the host.
+    /// Begins a read command; returns when its units are looked up.
+    #[inline]
+    fn begin_read(&mut self, now: Nanos) -> Nanos {
+        let begin = self.host.begin_command(now, self.host.link.read_command);
+        begin + self.host.link.read_overhead
+    }
+
+    fn read_portions(&mut self, now: Nanos, mut at: Nanos, range: ByteRange) -> Nanos {
+        let Portions { bytes, limit } = self.portions;
+        let mut order = AddressOrder::new(self.superblock_units);
+        // When each portion and all before it have reached the host.
         let mut done: Vec<Nanos> = Vec::new();
-        let (mut next, mut last) = (start, Nanos::ZERO);
-        while next < end {
-            let first = next;
-            next = end.min(first + bytes);
-            course = self.course_through(first, next, course.anew());
-            if !course.is_in_order()
-                && let Some(before) = done.len().checked_sub(room)
+        let (mut next, mut last) = (range.start, Nanos::ZERO);
+        while next < range.end {
+            let portion = ByteRange { start: next, end: range.end.min(next + bytes) };
+            next = portion.end;
+            order = self.portion_order(now, portion, order.restart());
+            if !order.is_in_order()
+                && let Some(before) = done.len().checked_sub(limit as usize)
             {
                 at = at.max(done[before]);
             }
-            last = last.max(self.read(at, first, next));
+            last = last.max(self.read_portion(at, portion));
             done.push(last);
         }
         last
     }
 
-    /// How the units of a portion lie after those before it.
-    fn course_through(&self, start: u64, end: u64, mut course: Course) -> Course {
-        let at = self.now + self.link.read_overhead;
-        for part in Self::parts(self.unit_shift, start, end) {
-            course.add(self.ftl.locate(part.lpn, at).ppn());
+    /// The order of a portion's units after those before it.
+    fn portion_order(&self, now: Nanos, range: ByteRange, mut order: AddressOrder) -> AddressOrder {
+        let at = now + self.host.link.read_overhead;
+        for part in range.parts(self.unit_shift) {
+            order.add(self.ftl.store().locate(part.lpn, at).ppn());
         }
-        course
+        order
     }
 
-    fn read(&mut self, at: Nanos, start: u64, end: u64) -> Nanos {
-        let mut course = Course::begin(self.superblock_units);
+    fn read_portion(&mut self, at: Nanos, range: ByteRange) -> Nanos {
+        let mut order = AddressOrder::new(self.superblock_units);
         let mut in_memory = Vec::new();
         let (mut units, mut mapped) = (0, at);
         self.plan.clear();
-        for part in Self::parts(self.unit_shift, start, end) {
+        for part in range.parts(self.unit_shift) {
             units += 1;
-            mapped = mapped.max(self.ftl.look_up(part.lpn, false, at, &mut self.array));
-            let location = self.ftl.locate(part.lpn, at);
+            mapped = mapped.max(self.ftl.lookup(part.lpn, false, at, &mut self.array));
+            let location = self.ftl.store().locate(part.lpn, at);
             let Location::Flash(ppn, place) = location else {
-                course.add(None);
-                gather(&mut in_memory, at, part.bytes);
+                order.add(None);
+                add_in_memory(&mut in_memory, at, part.bytes);
                 continue;
             };
-            course.add(Some(ppn));
-            match self.ahead.take(u64::from(part.lpn.0), place) {
-                Some(ready) => gather(&mut in_memory, ready.max(at), part.bytes),
+            order.add(Some(ppn));
+            match self.read_ahead.take(u64::from(part.lpn.0), place) {
+                Some(ready) => add_in_memory(&mut in_memory, ready.max(at), part.bytes),
                 None => self.plan.add(place, part.bytes),
             }
         }
@@ -91,27 +92,27 @@ impl Ssd {
         self.plan.sense_all(&mut self.array, mapped);
         let mut done = mapped;
         for (ready, bytes) in in_memory {
-            done = done.max(self.send(ready, bytes));
+            done = done.max(self.host.send(ready, bytes));
         }
         for index in 0..self.plan.len() {
             let Sense { place, units, bytes, ready, moved, .. } = self.plan[index];
             let moved = moved.unwrap_or_else(|| self.array.transfer_out(place.die, ready, units));
-            done = done.max(self.stream(moved, units, bytes));
+            done = done.max(self.host.stream(moved, units, bytes));
         }
-        self.read_ahead(at, (start, end), course);
+        self.fetch_ahead(at, range, order);
         done
     }
 
-    /// Reads one unit or a part of it, where no page is shared and nothing has to be put in order.
+    /// Reads one unit or a part of it: no pages are shared, and no transfers need to be sorted.
     #[inline]
-    pub(super) fn read_unit(&mut self, start: u64, end: u64) -> Nanos {
-        let at = self.turn(self.link.read_command) + self.link.read_overhead;
-        let lpn = Lpn((start >> self.unit_shift) as u32);
+    pub(super) fn read_unit(&mut self, now: Nanos, range: ByteRange) -> Nanos {
+        let at = self.begin_read(now);
+        let lpn = Lpn((range.start >> self.unit_shift) as u32);
         let (mut ready, mut senses) = (at, 0);
-        let mapped = self.ftl.look_up(lpn, false, at, &mut self.array);
-        let location = self.ftl.locate(lpn, at);
+        let mapped = self.ftl.lookup(lpn, false, at, &mut self.array);
+        let location = self.ftl.store().locate(lpn, at);
         if let Location::Flash(_, place) = location {
-            if let Some(fetched) = self.ahead.take(u64::from(lpn.0), place) {
+            if let Some(fetched) = self.read_ahead.take(u64::from(lpn.0), place) {
                 ready = ready.max(fetched);
             } else {
                 senses = 1;
@@ -120,54 +121,63 @@ impl Ssd {
             }
         }
         self.ftl.count_read(1, senses);
-        let done = mapped.max(self.send(ready, end - start));
-        if self.ahead.is_on() {
-            let mut course = Course::begin(self.superblock_units);
-            course.add(location.ppn());
-            self.read_ahead(at, (start, end), course);
+        let done = mapped.max(self.host.send(ready, range.length()));
+        if self.read_ahead.is_on() {
+            let mut order = AddressOrder::new(self.superblock_units);
+            order.add(location.ppn());
+            self.fetch_ahead(at, range, order);
         }
         done
     }
 
-    /// Fetches what follows a command that was in order.
-    fn read_ahead(&mut self, at: Nanos, (start, end): (u64, u64), course: Course) {
-        let (first, last) = (start >> self.unit_shift, (end - 1) >> self.unit_shift);
-        let (wanted, mut course) = self.ahead.plan(first, last + 1, course);
+    /// Fetches the units that follow a sequential command whose units were in order.
+    fn fetch_ahead(&mut self, at: Nanos, range: ByteRange, order: AddressOrder) {
+        let (wanted, mut order) = self.read_ahead.plan(range.units(self.unit_shift), order);
         if wanted.is_empty() {
             return;
         }
-        let mut page: Option<(u64, u64, Place)> = None;
-        for lpn in wanted.start..wanted.end.min(self.capacity >> self.unit_shift) {
-            let location = self.ftl.locate(Lpn(lpn as u32), at);
+        let mut page: Option<PageRun> = None;
+        for lpn in wanted.start..wanted.end.min(self.logical_units) {
+            let location = self.ftl.store().locate(Lpn(lpn as u32), at);
             let Location::Flash(ppn, place) = location else { break };
-            if !course.goes_on_at(ppn) {
+            if !order.continues_at(ppn) {
                 break;
             }
-            course.add(Some(ppn));
+            order.add(Some(ppn));
             match &mut page {
-                Some((_, units, open)) if open.same_page(place) => *units += 1,
+                Some(run) if run.place.same_page(place) => run.units += 1,
                 _ => {
-                    self.fetch_ahead(at, page.replace((lpn, 1, place)));
+                    if let Some(full) = page.replace(PageRun { first: lpn, units: 1, place }) {
+                        self.fetch_page(at, full);
+                    }
                 }
             }
         }
-        if page.is_some() {
-            self.fetch_ahead(at, page);
-            self.ahead.reached(course);
+        if let Some(last) = page {
+            self.fetch_page(at, last);
+            self.read_ahead.set_order(order);
         }
     }
 
-    fn fetch_ahead(&mut self, at: Nanos, page: Option<(u64, u64, Place)>) {
-        let Some((first, units, place)) = page else { return };
+    fn fetch_page(&mut self, at: Nanos, run: PageRun) {
+        let PageRun { first, units, place } = run;
         let sensed = self.array.sense(place, at);
         let ready = self.array.transfer_out(place.die, sensed, units as u32).end;
-        self.ahead.note(first, units, place, ready);
+        self.read_ahead.add(Fetched { first, units, place, ready });
         self.ftl.count_read(0, 1);
     }
 }
 
-/// Adds bytes that stand in memory at `ready` to a list of them by time.
-fn gather(in_memory: &mut Vec<(Nanos, u64)>, ready: Nanos, bytes: u64) {
+/// Consecutive units of one page.
+#[derive(Clone, Copy)]
+struct PageRun {
+    first: u64,
+    units: u64,
+    place: Place,
+}
+
+/// Adds bytes that are in memory at `ready` to a list of them by time.
+fn add_in_memory(in_memory: &mut Vec<(Nanos, u64)>, ready: Nanos, bytes: u64) {
     match in_memory.last_mut() {
         Some((last, sum)) if *last == ready => *sum += bytes,
         _ => in_memory.push((ready, bytes)),

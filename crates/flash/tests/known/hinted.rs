@@ -1,7 +1,7 @@
 //! Placement by hints in a drive that collects: what it costs, and that data stays on its die.
 
 use ssdlab_device::{Device, Hint, Lba, Op, Request, Wait};
-use ssdlab_flash::{Profile, Ssd, Whereabouts};
+use ssdlab_flash::{Profile, Ssd, UnitLocation};
 use ssdlab_time::Random;
 
 use crate::life::{Drive, Life, compare, uniform};
@@ -79,10 +79,10 @@ impl Host {
     /// The die of each unit for which `which` holds; none of what collection has in hand.
     fn dies(&mut self, which: fn(u64) -> bool) -> Vec<Option<u32>> {
         self.ask(Op::Flush, 0, 0, Hint::None);
-        let die = |unit| match self.drive.whereabouts(unit) {
-            Whereabouts::Flash { die, .. } => Some(die),
-            Whereabouts::Buffer => None,
-            Whereabouts::Nowhere => panic!("unit {unit} was written"),
+        let die = |unit| match self.drive.locate(unit) {
+            UnitLocation::Flash { die, .. } => Some(die),
+            UnitLocation::Buffer => None,
+            UnitLocation::Unmapped => panic!("unit {unit} was written"),
         };
         (0..self.units()).filter(|unit| which(*unit)).map(die).collect()
     }

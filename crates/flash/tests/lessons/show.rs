@@ -1,6 +1,6 @@
 //! What a lesson prints: a drive's state as small tables, times and counts in words.
 
-use ssdlab_flash::{Counters, Profile, Ssd, Superblock, SuperblockState, Whereabouts};
+use ssdlab_flash::{Counters, Profile, Ssd, Superblock, SuperblockState, UnitLocation};
 use ssdlab_time::Nanos;
 
 /// Units in a row of the map: two pages of the tiny drive.
@@ -50,10 +50,10 @@ pub fn senses(count: u64) -> String {
 
 /// Where each unit is: die/block/page, `buffer`, or `-` for nowhere.
 pub fn map(drive: &Ssd, units: std::ops::Range<u64>) -> Vec<String> {
-    let cell = |unit| match drive.whereabouts(unit) {
-        Whereabouts::Nowhere => "-".to_owned(),
-        Whereabouts::Buffer => "buffer".to_owned(),
-        Whereabouts::Flash { die, block, page } => format!("{die}/{block}/{page}"),
+    let cell = |unit| match drive.locate(unit) {
+        UnitLocation::Unmapped => "-".to_owned(),
+        UnitLocation::Buffer => "buffer".to_owned(),
+        UnitLocation::Flash { die, block, page } => format!("{die}/{block}/{page}"),
     };
     let row = |start: u64| {
         let cells = (start..units.end.min(start + ROW)).map(|unit| format!(" {:>6}", cell(unit)));

@@ -11,7 +11,7 @@ fn eliding() -> Twin {
 #[test]
 fn zeros_take_no_flash_where_the_controller_elides_them() {
     let mut twin = eliding();
-    twin.drive.let_write_zeros(true);
+    twin.drive.set_writes_zeros(true);
     twin.write_all();
     twin.flush();
     let counters = twin.drive.counters();
@@ -23,7 +23,7 @@ fn zeros_take_no_flash_where_the_controller_elides_them() {
 #[test]
 fn zeros_take_as_much_flash_as_any_content_where_it_does_not() {
     let mut twin = Twin::new(&profile());
-    twin.drive.let_write_zeros(true);
+    twin.drive.set_writes_zeros(true);
     twin.write_all();
     twin.flush();
     assert_eq!(twin.drive.counters().nand_host_writes, twin.units());
@@ -33,9 +33,9 @@ fn zeros_take_as_much_flash_as_any_content_where_it_does_not() {
 #[test]
 fn other_content_is_written_in_full_by_a_controller_that_elides_zeros() {
     let mut twin = eliding();
-    twin.drive.let_write_zeros(true);
+    twin.drive.set_writes_zeros(true);
     twin.write(0, PAGE_UNITS);
-    twin.drive.let_write_zeros(false);
+    twin.drive.set_writes_zeros(false);
     twin.write(0, PAGE_UNITS);
     twin.flush();
     assert_eq!(twin.drive.counters().nand_host_writes, PAGE_UNITS);
@@ -47,7 +47,7 @@ fn zeros_over_data_free_its_flash_and_are_read_without_a_sense() {
     let mut twin = eliding();
     twin.write(0, PAGE_UNITS);
     twin.flush();
-    twin.drive.let_write_zeros(true);
+    twin.drive.set_writes_zeros(true);
     twin.write(0, PAGE_UNITS);
     twin.read(0, PAGE_UNITS);
     assert_eq!(twin.drive.counters().host_senses, 0);
@@ -57,7 +57,7 @@ fn zeros_over_data_free_its_flash_and_are_read_without_a_sense() {
 #[test]
 fn a_write_of_a_part_of_a_unit_is_no_unit_of_zeros() {
     let mut twin = eliding();
-    twin.drive.let_write_zeros(true);
+    twin.drive.set_writes_zeros(true);
     twin.request(ssdlab_device::Op::Write, 0, 4);
     twin.flush();
     assert_eq!(twin.drive.counters().host_writes_elided, 0);

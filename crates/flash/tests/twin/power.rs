@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::small::{PROFILE, profile, profile_with};
 use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
-use ssdlab_flash::{PowerCut, Profile, Ssd, Whereabouts};
+use ssdlab_flash::{PowerCut, Profile, Ssd, UnitLocation};
 use ssdlab_time::{Nanos, Random};
 
 /// Sectors of a mapping unit.
@@ -111,7 +111,7 @@ impl Host {
     /// Cuts the power; checks every unit; forgets what was lost. Returns what the drive said.
     fn cut(&mut self, after: Nanos) -> PowerCut {
         let cut = self.drive.power_cut(self.drive.now() + after);
-        for completion in &cut.answered {
+        for completion in &cut.completed {
             self.answered(completion);
         }
         assert_eq!(cut.unanswered.len(), self.in_flight.len(), "answered or not, never both");
@@ -128,8 +128,8 @@ impl Host {
         }
         self.drive.assert_consistent();
         for (unit, history) in self.units.iter_mut().enumerate() {
-            let whereabouts = self.drive.whereabouts(unit as u64);
-            assert_eq!(whereabouts == Whereabouts::Nowhere, history.writes.is_empty());
+            let location = self.drive.locate(unit as u64);
+            assert_eq!(location == UnitLocation::Unmapped, history.writes.is_empty());
             history.safe = history.writes.len();
         }
         cut
@@ -209,7 +209,7 @@ fn just_what_is_in_the_buffer_is_lost() {
             host.write(random.below(2000), 1 + random.below(8));
             host.reap(Wait::One);
         }
-        let buffered = |unit: &u64| host.drive.whereabouts(*unit) == Whereabouts::Buffer;
+        let buffered = |unit: &u64| host.drive.locate(*unit) == UnitLocation::Buffer;
         let expected: Vec<u64> = (0..2100).filter(buffered).collect();
         let lost: Vec<u64> = host.cut(Nanos::ZERO).lost.iter().map(|each| each.unit).collect();
         assert_eq!(lost, expected, "no collection and no reads: one and the same");

@@ -181,7 +181,7 @@ impl Queue {
             }
             Step::CutPower(nanos) => {
                 let cut = self.drive.power_cut(self.drive.now() + Nanos::new(*nanos));
-                let mut ended: Vec<u64> = cut.answered.iter().map(|each| each.id).collect();
+                let mut ended: Vec<u64> = cut.completed.iter().map(|each| each.id).collect();
                 ended.extend(cut.unanswered);
                 ended.sort_unstable();
                 self.flying.sort_unstable();

@@ -1,9 +1,9 @@
-//! NBD: the negotiation as it comes, and requests after a negotiation that succeeds.
+//! NBD: arbitrary bytes from the negotiation on, and requests after a successful negotiation.
 
 mod replies;
 mod requests;
 
-use crate::bed::{Setup, check_alive, talk};
+use crate::harness::{Protocol, Setup, TestServer};
 use replies::check;
 use requests::{Request, repaired, sent_requests};
 
@@ -15,61 +15,62 @@ pub const OPT_STRUCTURED_REPLY: u32 = 8;
 const OPT_SET_META_CONTEXT: u32 = 10;
 const CONTEXTS: [&str; 3] = ["base:allocation", "x-ssdlab:valid", "x-ssdlab:wear"];
 
-/// What a client says from its first byte on.
+/// The bytes that a client sends, from the first on.
 pub fn negotiation(input: &[u8]) {
-    if let Some((setup, sent)) = Setup::of(input) {
-        serve(setup, sent);
+    if let Some((setup, sent)) = Setup::parse(input) {
+        exchange(setup, sent);
     }
 }
 
-/// Requests of a client that has negotiated. Bit 5 of the setup asks for structured replies and
-/// contexts; without bit 6, magic numbers and cookies are repaired and lengths are limited.
+/// Requests after a negotiation. With bit 5 of the setup the client negotiates structured replies
+/// and metadata contexts. Without bit 6, magic numbers and cookies are repaired and the lengths of
+/// reads are limited.
 pub fn session(input: &[u8]) {
-    let Some((setup, requests)) = Setup::of(input) else { return };
-    let mut sent = hello(setup.has(5));
+    let Some((setup, requests)) = Setup::parse(input) else { return };
+    let mut sent = negotiate(setup.has(5));
     if setup.has(6) {
         sent.extend(requests);
     } else {
         sent.extend(repaired(requests));
     }
-    serve(setup, &sent);
+    exchange(setup, &sent);
 }
 
-fn serve(setup: Setup, sent: &[u8]) {
+fn exchange(setup: Setup, sent: &[u8]) {
     let server = setup.server(false);
-    let heard = talk(|stream| server.nbd(stream), sent);
-    if heard.is_all {
-        check(setup, sent, &heard.bytes);
+    let replies = server.exchange(Protocol::Nbd, sent);
+    if replies.is_complete {
+        check(setup, sent, &replies.bytes);
     }
     check_alive(&server);
 }
 
-/// A negotiation that chooses the export.
-fn hello(structured: bool) -> Vec<u8> {
+/// The client's side of a negotiation that selects the default export.
+fn negotiate(structured: bool) -> Vec<u8> {
     let mut sent = 3_u32.to_be_bytes().to_vec();
     if structured {
         sent.extend(option(OPT_STRUCTURED_REPLY, &[]));
-        let mut asked = 0_u32.to_be_bytes().to_vec();
-        asked.extend((CONTEXTS.len() as u32).to_be_bytes());
+        let mut data = 0_u32.to_be_bytes().to_vec();
+        data.extend((CONTEXTS.len() as u32).to_be_bytes());
         for context in CONTEXTS {
-            asked.extend((context.len() as u32).to_be_bytes());
-            asked.extend(context.as_bytes());
+            data.extend((context.len() as u32).to_be_bytes());
+            data.extend(context.as_bytes());
         }
-        sent.extend(option(OPT_SET_META_CONTEXT, &asked));
+        sent.extend(option(OPT_SET_META_CONTEXT, &data));
     }
-    // No name, and nothing more is asked for.
+    // An empty name, and no information requests.
     sent.extend(option(OPT_GO, &[0; 6]));
     sent
 }
 
-fn option(number: u32, asked: &[u8]) -> Vec<u8> {
-    let length = asked.len() as u32;
-    [OPTION, &number.to_be_bytes()[..], &length.to_be_bytes(), asked].concat()
+fn option(number: u32, data: &[u8]) -> Vec<u8> {
+    let length = data.len() as u32;
+    [OPTION, &number.to_be_bytes()[..], &length.to_be_bytes(), data].concat()
 }
 
-/// What a client sends that asks for each kind of command twice.
+/// A client that sends each kind of command twice.
 pub fn every_kind() -> Vec<u8> {
-    let mut sent = hello(true);
+    let mut sent = negotiate(true);
     for cookie in 0..16 {
         let kind = cookie as u16 % 8;
         if kind == requests::DISCONNECT {
@@ -84,14 +85,11 @@ pub fn every_kind() -> Vec<u8> {
     sent
 }
 
-/// What a client sends that reads the first block.
-pub fn probe() -> Vec<u8> {
+/// Checks that the drive still serves a client, which reads the first block.
+pub fn check_alive(server: &TestServer) {
     let read = Request { kind: requests::READ, length: 512, ..Request::default() };
-    [hello(false), read.bytes()].concat()
-}
-
-/// Whether a reply to it has the block.
-pub fn probe_succeeded(heard: &[u8]) -> bool {
-    let reply = [&replies::SIMPLE.to_be_bytes()[..], &[0; 12]].concat();
-    heard.len() > 528 && heard[heard.len() - 528..][..16] == reply
+    let replies = server.exchange(Protocol::Nbd, &[negotiate(false), read.bytes()].concat()).bytes;
+    let header = [&replies::SIMPLE.to_be_bytes()[..], &[0; 12]].concat();
+    let is_read = replies.len() > 528 && replies[replies.len() - 528..][..16] == header;
+    assert!(is_read, "the drive no longer serves clients");
 }

@@ -1,10 +1,10 @@
-//! Replies: well formed, each to a request that was sent, and with the content that was written.
+//! Checks replies: well formed, each to a request that was sent, with the data that was written.
 
 use std::collections::BTreeMap;
 
 use super::requests::{BLOCK_STATUS, FLUSH, READ, Request, TRIM, WRITE, WRITE_ZEROES};
 use super::{OPT_ABORT, OPT_EXPORT_NAME, OPT_GO, OPT_STRUCTURED_REPLY, OPTION, sent_requests};
-use crate::bed::Setup;
+use crate::harness::Setup;
 use crate::toy::{CAPACITY, UNIT};
 
 pub const SIMPLE: u32 = 0x6744_6698;
@@ -15,11 +15,11 @@ const CHUNK_NONE: u16 = 0;
 const CHUNK_DATA: u16 = 1;
 const CHUNK_BLOCK_STATUS: u16 = 5;
 const CHUNK_ERROR: u16 = 0x8001;
-/// Options after which the server ends the negotiation.
+/// The server disconnects a client that sends more options, or a longer export name.
 const OPTIONS_MAX: usize = 1000;
 const OPTION_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes from the front on.
+/// A cursor over bytes.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -39,7 +39,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// A request's reply.
+/// The reply to a request.
 #[derive(Default)]
 struct Reply<'a> {
     errno: u32,
@@ -47,11 +47,11 @@ struct Reply<'a> {
     is_complete: bool,
 }
 
-/// Checks all that was heard against all that was sent.
-pub fn check(setup: Setup, sent: &[u8], heard: &[u8]) {
-    let (mut sent, mut heard) = (Bytes(sent), Bytes(heard));
-    let Some(structured) = negotiated(&mut sent, &mut heard) else {
-        assert!(heard.0.is_empty(), "replies after the end of the negotiation");
+/// Checks the bytes that a client received against those that it sent.
+pub fn check(setup: Setup, sent: &[u8], received: &[u8]) {
+    let (mut sent, mut received) = (Bytes(sent), Bytes(received));
+    let Some(structured) = negotiated(&mut sent, &mut received) else {
+        assert!(received.0.is_empty(), "replies after the end of the negotiation");
         return;
     };
     let (requests, in_order) = sent_requests(sent.0);
@@ -62,18 +62,18 @@ pub fn check(setup: Setup, sent: &[u8], heard: &[u8]) {
         return;
     }
     let mut replies: BTreeMap<u64, Reply<'_>> = BTreeMap::new();
-    while !heard.0.is_empty() {
-        reply(&mut heard, structured, &by_cookie, &mut replies).expect("a reply is cut short");
+    while !received.0.is_empty() {
+        reply(&mut received, structured, &by_cookie, &mut replies).expect("a reply is truncated");
     }
     assert!(!in_order || requests.len() == replies.len(), "a request without a reply");
     assert!(replies.values().all(|reply| reply.is_complete), "a reply without its last chunk");
     check_content(setup, &requests, &replies);
 }
 
-/// The negotiation; whether replies are structured, and `None` where it chooses no export.
-fn negotiated(sent: &mut Bytes<'_>, heard: &mut Bytes<'_>) -> Option<bool> {
-    assert_eq!(heard.take(16), Some(&b"NBDMAGICIHAVEOPT"[..]));
-    assert_eq!(heard.number(2), Some(3));
+/// Parses the negotiation. Returns whether replies are structured; `None` if it did not complete.
+fn negotiated(sent: &mut Bytes<'_>, received: &mut Bytes<'_>) -> Option<bool> {
+    assert_eq!(received.take(16), Some(&b"NBDMAGICIHAVEOPT"[..]));
+    assert_eq!(received.number(2), Some(3));
     let flags = sent.word()?;
     if flags & !3 != 0 || flags & 1 == 0 {
         return None;
@@ -87,17 +87,17 @@ fn negotiated(sent: &mut Bytes<'_>, heard: &mut Bytes<'_>) -> Option<bool> {
         if length > OPTION_BYTES_MAX && option == OPT_EXPORT_NAME {
             return None;
         }
-        let asked = sent.take(length)?;
+        let data = sent.take(length)?;
         if option == OPT_EXPORT_NAME {
-            if !asked.is_empty() && asked != b"toy" {
+            if !data.is_empty() && data != b"toy" {
                 return None;
             }
-            assert_eq!(heard.number(8), Some(CAPACITY));
+            assert_eq!(received.number(8), Some(CAPACITY));
             let zeros = if flags & 2 == 0 { 124 } else { 0 };
-            assert!(heard.take(2 + zeros).is_some());
+            assert!(received.take(2 + zeros).is_some());
             return Some(structured);
         }
-        let is_done = option_reply(heard, option).expect("an option's reply is cut short");
+        let is_done = option_reply(received, option).expect("an option reply is truncated");
         match option {
             OPT_ABORT => return None,
             OPT_GO if is_done => return Some(structured),
@@ -108,47 +108,50 @@ fn negotiated(sent: &mut Bytes<'_>, heard: &mut Bytes<'_>) -> Option<bool> {
     None
 }
 
-/// All replies to an option; whether the last acknowledges it.
-fn option_reply(heard: &mut Bytes<'_>, option: u32) -> Option<bool> {
+/// Parses all replies to an option. Returns whether the last one acknowledges it.
+fn option_reply(received: &mut Bytes<'_>, option: u32) -> Option<bool> {
     loop {
-        assert_eq!(heard.number(8)?, OPTION_REPLY);
-        assert_eq!(heard.word()?, option);
-        let (kind, length) = (heard.word()?, heard.word()?);
-        heard.take(length as usize)?;
+        assert_eq!(received.number(8)?, OPTION_REPLY);
+        assert_eq!(received.word()?, option);
+        let (kind, length) = (received.word()?, received.word()?);
+        received.take(length as usize)?;
         if kind == ACK || kind >> 31 == 1 {
             return Some(kind == ACK);
         }
     }
 }
 
-/// Takes one reply or one chunk of it; `None` where it is cut short.
+/// Parses a reply, or a chunk of one; `None` if it is truncated.
 fn reply<'a>(
-    heard: &mut Bytes<'a>,
+    received: &mut Bytes<'a>,
     structured: bool,
     requests: &BTreeMap<u64, Request>,
     replies: &mut BTreeMap<u64, Reply<'a>>,
 ) -> Option<()> {
-    let magic = heard.word()?;
+    let magic = received.word()?;
     let is_simple = magic == SIMPLE;
-    assert!(is_simple || magic == CHUNK && structured, "{magic:x} is no reply's magic number");
+    assert!(
+        is_simple || magic == CHUNK && structured,
+        "{magic:x} is not the magic number of a reply"
+    );
     let (first, second) = if is_simple {
-        (heard.word()?, 0)
+        (received.word()?, 0)
     } else {
-        (heard.number(2)? as u32, heard.number(2)? as u16)
+        (received.number(2)? as u32, received.number(2)? as u16)
     };
-    let cookie = heard.number(8)?;
-    let request = requests.get(&cookie).expect("a reply to no request");
+    let cookie = received.number(8)?;
+    let request = requests.get(&cookie).expect("a request has the cookie of the reply");
     let reply = replies.entry(cookie).or_default();
-    assert!(!reply.is_complete, "two replies to one request");
+    assert!(!reply.is_complete, "a request has two replies");
     if is_simple {
         let has_data = request.kind == READ && first == 0;
         assert!(!structured || !matches!(request.kind, READ | BLOCK_STATUS), "must be structured");
-        let data = heard.take(if has_data { request.length as usize } else { 0 })?;
+        let data = received.take(if has_data { request.length as usize } else { 0 })?;
         *reply = Reply { errno: first, data, is_complete: true };
         return Some(());
     }
-    let length = heard.word()? as usize;
-    let mut chunk = Bytes(heard.take(length)?);
+    let length = received.word()? as usize;
+    let mut chunk = Bytes(received.take(length)?);
     reply.is_complete = first & 1 == 1;
     match (second, request.kind) {
         (CHUNK_NONE, _) => {}
@@ -175,11 +178,11 @@ fn reply<'a>(
         }
         _ => panic!("a chunk of kind {second} to a request of kind {}", request.kind),
     }
-    assert!(chunk.0.is_empty(), "a chunk is longer than what it says");
+    assert!(chunk.0.is_empty(), "a chunk has trailing bytes");
     Some(())
 }
 
-/// What one connection reads is what it wrote before.
+/// Checks that reads return the data that the same connection wrote before.
 fn check_content(setup: Setup, requests: &[(Request, &[u8])], replies: &BTreeMap<u64, Reply<'_>>) {
     let mut content = vec![0; CAPACITY as usize];
     for (request, data) in requests {
@@ -196,7 +199,9 @@ fn check_content(setup: Setup, requests: &[(Request, &[u8])], replies: &BTreeMap
         };
         let Some(here) = content.get_mut(start as usize..end as usize) else { continue };
         match request.kind {
-            READ => assert!(here == reply.data, "not what was written: {request:?}"),
+            READ => {
+                assert!(here == reply.data, "not the written data: {request:?}");
+            }
             WRITE => here.copy_from_slice(data),
             TRIM | WRITE_ZEROES => here.fill(0),
             _ => {}

@@ -1,10 +1,10 @@
-//! Requests as they stand on the wire, numbers big-endian.
+//! Requests in the wire format; numbers are big-endian.
 
 const MAGIC: u32 = 0x2560_9513;
 const REQUEST_BYTES: usize = 28;
-/// Of a longer write the server does not wait for the payload.
+/// The server closes the connection at a write with a longer payload.
 const PAYLOAD_MAX: u32 = 64 << 20;
-/// What a repaired input reads in all: more is only slow.
+/// Total length of the reads of a repaired input: longer ones only take time.
 const READS_MAX: u32 = 4 << 20;
 
 pub const READ: u16 = 0;
@@ -42,7 +42,7 @@ impl Request {
         })
     }
 
-    /// As it is sent.
+    /// The wire format.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_be_bytes().to_vec();
         bytes.extend(self.flags.to_be_bytes());
@@ -57,13 +57,13 @@ impl Request {
         if self.kind == WRITE { self.length } else { 0 }
     }
 
-    /// The byte behind its last one.
+    /// The end of the range, exclusive.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length.into())
     }
 }
 
-/// The same requests, each with its magic number and with a cookie of its own.
+/// The requests of `input`, with correct magic numbers and unique cookies.
 pub fn repaired(input: &[u8]) -> Vec<u8> {
     let (mut rest, mut out, mut cookie, mut reads) = (input, Vec::new(), 0, READS_MAX);
     while let Some((_, mut request)) = Request::parse(rest) {
@@ -83,25 +83,25 @@ pub fn repaired(input: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What the server takes for requests, each with its payload, and whether they end in good order:
-/// with a disconnect, or behind the last byte of a request.
+/// The requests that the server parses, each with its payload, and whether the connection ends
+/// properly: with a disconnect, or after the last byte of a request.
 pub fn sent_requests(mut rest: &[u8]) -> (Vec<(Request, &[u8])>, bool) {
-    let mut found = Vec::new();
+    let mut requests = Vec::new();
     while let Some((magic, request)) = Request::parse(rest) {
         if magic != MAGIC {
-            return (found, false);
+            return (requests, false);
         }
         if request.kind == DISCONNECT {
-            return (found, true);
+            return (requests, true);
         }
         rest = &rest[REQUEST_BYTES..];
         let payload = request.payload();
         if payload > PAYLOAD_MAX || payload as usize > rest.len() {
-            return (found, false);
+            return (requests, false);
         }
         let (data, after) = rest.split_at(payload as usize);
-        found.push((request, data));
+        requests.push((request, data));
         rest = after;
     }
-    (found, rest.is_empty())
+    (requests, rest.is_empty())
 }

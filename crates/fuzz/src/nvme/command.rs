@@ -8,11 +8,11 @@ use ssdlab_nvme::{
     Completion, Controller, ControllerParameters, ControllerType, Identity, Subsystem,
 };
 
-use super::host::{CONFIGURATION, ENABLE};
+use super::host::{CC, CC_ENABLE};
 use super::memory::{self, Memory};
-use crate::bed::Setup;
+use crate::harness::Setup;
 
-const ENTRY_BYTES: usize = 64;
+const SQE_BYTES: usize = 64;
 const ADDRESS: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 4420);
 const IDENTIFY: u8 = 6;
 const IDENTIFY_BYTES: usize = 4096;
@@ -24,9 +24,9 @@ const PROPERTY: u8 = 2;
 /// data that it sends. Bit 5 of the setup makes the controller a discovery controller, and bit 6
 /// gives it an address.
 pub fn command(input: &[u8]) {
-    let Some((setup, mut rest)) = Setup::of(input) else { return };
+    let Some((setup, mut rest)) = Setup::parse(input) else { return };
     let engine = Arc::new(setup.engine());
-    let epoch = engine.epoch().expect("it has power");
+    let epoch = engine.power().epoch().expect("the power is on");
     let subsystem = Arc::new(Subsystem::new(engine, Identity::new("a toy", "fuzz")));
     let parameters = ControllerParameters {
         cntrltype: if setup.has(5) { ControllerType::Discovery } else { ControllerType::Io },
@@ -36,9 +36,9 @@ pub fn command(input: &[u8]) {
         epoch,
     };
     let controller = Controller::new(&subsystem, parameters).expect("a controller ID is free");
-    controller.set_property(CONFIGURATION, ENABLE).expect("it can be enabled");
+    controller.set_property(CC, CC_ENABLE).expect("the controller can be enabled");
     while let Some((queue, after)) = rest.split_first() {
-        let Some((entry, after)) = after.split_first_chunk::<ENTRY_BYTES>() else { break };
+        let Some((entry, after)) = after.split_first_chunk::<SQE_BYTES>() else { break };
         rest = submit(&controller, *queue, *entry, after);
         let _ = controller.next_event();
     }
@@ -49,7 +49,7 @@ pub fn command(input: &[u8]) {
 fn submit<'a>(
     controller: &Controller,
     queue: u8,
-    mut entry: [u8; ENTRY_BYTES],
+    mut entry: [u8; SQE_BYTES],
     rest: &'a [u8],
 ) -> &'a [u8] {
     let length = u32::from_le_bytes([entry[32], entry[33], entry[34], entry[35]]) as usize;
@@ -62,7 +62,7 @@ fn submit<'a>(
     }
     if queue & PROPERTY != 0 {
         let value = entry[48..56].try_into().expect("eight bytes");
-        let _ = controller.set_property(CONFIGURATION, u64::from_le_bytes(value));
+        let _ = controller.set_property(CC, u64::from_le_bytes(value));
         let _ = controller.property(u32::from(entry[44]));
     } else if queue & IO != 0 {
         memory::io(controller, entry, &mut data);
@@ -73,10 +73,10 @@ fn submit<'a>(
 }
 
 fn check_alive(controller: &Controller) {
-    for value in [0, ENABLE] {
-        controller.set_property(CONFIGURATION, value).expect("it can be reset");
+    for value in [0, CC_ENABLE] {
+        controller.set_property(CC, value).expect("the controller can be reset");
     }
-    let mut entry = [0; ENTRY_BYTES];
+    let mut entry = [0; SQE_BYTES];
     (entry[0], entry[40]) = (IDENTIFY, 1);
     let mut data = Memory::new(IDENTIFY_BYTES);
     let completion = memory::admin(controller, entry, &mut data);

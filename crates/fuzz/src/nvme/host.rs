@@ -1,94 +1,99 @@
-//! Units as a host sends them.
+//! PDUs of a host.
 
-pub const CONNECTION_BYTES: usize = 128;
-pub const COMMAND: u8 = 4;
-const HOST_TERMINATES: u8 = 2;
-const DATA_SENT: u8 = 6;
+/// Length of `ICReq` and `ICResp`.
+pub const ICRESP_BYTES: usize = 128;
+/// PDU types.
+pub const CAPSULE_CMD: u8 = 0x04;
+const H2C_TERM_REQ: u8 = 0x02;
+const H2C_DATA: u8 = 0x06;
+/// PDU flags of the digests: HDGSTF and DDGSTF.
+const HEADER_DIGEST: u8 = 1;
+const DATA_DIGEST: u8 = 2;
 const FABRICS: u8 = 0x7f;
-const SET_PROPERTY: u8 = 0;
-const CONNECT: u8 = 1;
+const PROPERTY_SET: u8 = 0x00;
+const CONNECT: u8 = 0x01;
 const CONNECT_BYTES: usize = 1024;
-/// The register CC, and the value that enables a controller.
-pub const CONFIGURATION: u32 = 0x14;
-pub const ENABLE: u64 = 0x0046_0001;
-/// The controller of the first host: numbers begin here.
-const FIRST: u16 = 1;
-const ANY: u16 = 0xffff;
+/// Offset of the register CC, and its value that enables a controller.
+pub const CC: u32 = 0x14;
+pub const CC_ENABLE: u64 = 0x0046_0001;
+/// Controller identifiers (CNTLID): the first that a target assigns, and the request for a new one.
+const FIRST_CONTROLLER: u16 = 1;
+const NEW_CONTROLLER: u16 = 0xffff;
 
-/// The first unit of a connection.
-pub fn greeting(digests: u8) -> Vec<u8> {
-    let mut unit = vec![0; CONNECTION_BYTES];
-    (unit[2], unit[4], unit[11]) = (CONNECTION_BYTES as u8, CONNECTION_BYTES as u8, digests);
-    unit
+/// The first PDU of a connection.
+pub fn icreq(digests: u8) -> Vec<u8> {
+    let mut pdu = vec![0; ICRESP_BYTES];
+    (pdu[2], pdu[4], pdu[11]) = (ICRESP_BYTES as u8, ICRESP_BYTES as u8, digests);
+    pdu
 }
 
-/// Makes the connection a queue: 0 of a new controller, another of the first controller.
-pub fn join(name: &str, queue: u16, digests: u8) -> Vec<u8> {
-    let mut entry = [0; 64];
-    (entry[0], entry[2], entry[4]) = (FABRICS, 0xff, CONNECT);
-    entry[32..36].copy_from_slice(&(CONNECT_BYTES as u32).to_le_bytes());
-    entry[39] = 1;
-    entry[42..44].copy_from_slice(&queue.to_le_bytes());
-    entry[44] = 127;
+/// A Connect command: queue 0 of a new controller, or an I/O queue of the first controller.
+pub fn connect(name: &str, queue: u16, digests: u8) -> Vec<u8> {
+    let mut sqe = [0; 64];
+    (sqe[0], sqe[2], sqe[4]) = (FABRICS, 0xff, CONNECT);
+    sqe[32..36].copy_from_slice(&(CONNECT_BYTES as u32).to_le_bytes());
+    sqe[39] = 1;
+    sqe[42..44].copy_from_slice(&queue.to_le_bytes());
+    sqe[44] = 127;
     let mut data = vec![0; CONNECT_BYTES];
-    let controller = if queue == 0 { ANY } else { FIRST };
+    let controller = if queue == 0 { NEW_CONTROLLER } else { FIRST_CONTROLLER };
     data[16..18].copy_from_slice(&controller.to_le_bytes());
     data[256..256 + name.len()].copy_from_slice(name.as_bytes());
     data[512..520].copy_from_slice(b"nqn.host");
-    unit((COMMAND, 0), &entry, &data, digests)
+    pdu(CAPSULE_CMD, 0, &sqe, &data, digests)
 }
 
-/// Enables the controller of an admin queue.
+/// A Property Set command that enables the controller of an admin queue.
 pub fn enable(digests: u8) -> Vec<u8> {
-    let mut entry = [0; 64];
-    (entry[0], entry[2], entry[4]) = (FABRICS, 0xfe, SET_PROPERTY);
-    entry[44..48].copy_from_slice(&CONFIGURATION.to_le_bytes());
-    entry[48..56].copy_from_slice(&ENABLE.to_le_bytes());
-    unit((COMMAND, 0), &entry, &[], digests)
+    let mut sqe = [0; 64];
+    (sqe[0], sqe[2], sqe[4]) = (FABRICS, 0xfe, PROPERTY_SET);
+    sqe[44..48].copy_from_slice(&CC.to_le_bytes());
+    sqe[48..56].copy_from_slice(&CC_ENABLE.to_le_bytes());
+    pdu(CAPSULE_CMD, 0, &sqe, &[], digests)
 }
 
-/// A unit: its kind and flags, its header behind the first eight bytes, its data.
-fn unit((kind, flags): (u8, u8), header: &[u8], data: &[u8], digests: u8) -> Vec<u8> {
+/// A PDU of a header (without its first eight bytes) and data, with digests.
+fn pdu(pdu_type: u8, flags: u8, header: &[u8], data: &[u8], digests: u8) -> Vec<u8> {
     let has_data = !data.is_empty();
-    let digests = match kind {
-        HOST_TERMINATES => 0,
+    let digests = match pdu_type {
+        H2C_TERM_REQ => 0,
         _ if has_data => digests,
-        _ => digests & 1,
+        _ => digests & HEADER_DIGEST,
     };
     let header_bytes = 8 + header.len();
-    let data_at = header_bytes + if digests & 1 == 0 { 0 } else { 4 };
-    let whole = data_at + data.len() + if digests & 2 == 0 { 0 } else { 4 };
-    let mut unit = vec![kind, flags | digests, header_bytes as u8];
-    unit.push(if has_data && kind != HOST_TERMINATES { data_at as u8 } else { 0 });
-    unit.extend((whole as u32).to_le_bytes());
-    unit.extend(header);
-    if digests & 1 != 0 {
-        unit.extend(crc32c::crc32c(&unit).to_le_bytes());
+    let data_offset = header_bytes + if digests & HEADER_DIGEST == 0 { 0 } else { 4 };
+    let length = data_offset + data.len() + if digests & DATA_DIGEST == 0 { 0 } else { 4 };
+    let mut pdu = vec![pdu_type, flags | digests, header_bytes as u8];
+    pdu.push(if has_data && pdu_type != H2C_TERM_REQ { data_offset as u8 } else { 0 });
+    pdu.extend((length as u32).to_le_bytes());
+    pdu.extend(header);
+    if digests & HEADER_DIGEST != 0 {
+        pdu.extend(crc32c::crc32c(&pdu).to_le_bytes());
     }
-    unit.extend(data);
-    if digests & 2 != 0 {
-        unit.extend(crc32c::crc32c(data).to_le_bytes());
+    pdu.extend(data);
+    if digests & DATA_DIGEST != 0 {
+        pdu.extend(crc32c::crc32c(data).to_le_bytes());
     }
-    unit
+    pdu
 }
 
-/// The same units with lengths and digests that fit. In `input` no unit has a digest.
+/// The PDUs of `input`, which have no digests, with correct lengths and digests.
 pub fn repaired(input: &[u8], digests: u8) -> Vec<u8> {
     let (mut rest, mut out) = (input, Vec::new());
     while let Some((head, after)) = rest.split_first_chunk::<8>() {
-        let (kind, header_bytes) = match head[0] {
-            HOST_TERMINATES | DATA_SENT => (head[0], 16),
-            _ => (COMMAND, 64),
+        let (pdu_type, header_bytes) = match head[0] {
+            H2C_TERM_REQ | H2C_DATA => (head[0], 16),
+            _ => (CAPSULE_CMD, 64),
         };
         let Some((header, after)) = after.split_at_checked(header_bytes) else { break };
-        let whole = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
-        let data_bytes = whole.saturating_sub(8 + header_bytes).min(after.len());
+        let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+        let data_bytes = length.saturating_sub(8 + header_bytes).min(after.len());
         let (data, after) = after.split_at(data_bytes);
         let mut header = header.to_vec();
-        if kind == DATA_SENT {
+        if pdu_type == H2C_DATA {
             header[8..12].copy_from_slice(&(data_bytes as u32).to_le_bytes());
         }
-        out.extend(unit((kind, head[1] & 0b1100), &header, data, digests));
+        out.extend(pdu(pdu_type, head[1] & 0b1100, &header, data, digests));
         rest = after;
     }
     out.extend(rest);

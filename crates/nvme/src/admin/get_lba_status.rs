@@ -26,8 +26,8 @@ pub fn get_lba_status(context: &mut Context<'_>) -> Result<Completion, Status> {
     }
     let query = match sqe.cdw(13) >> 24 {
         ALLOCATED => ExtentQuery::Mapped,
-        SCAN => ExtentQuery::Unreadable { met: false },
-        TRACKED => ExtentQuery::Unreadable { met: true },
+        SCAN => ExtentQuery::Unreadable { hit_only: false },
+        TRACKED => ExtentQuery::Unreadable { hit_only: true },
         _ => return Err(Status::INVALID_FIELD),
     };
     let (slba, range_length) = (sqe.cdw64(10), u64::from(sqe.cdw(13) as u16));
@@ -47,7 +47,7 @@ pub fn get_lba_status(context: &mut Context<'_>) -> Result<Completion, Status> {
     let room = (length as usize).saturating_sub(size_of::<LbaStatusDescriptorList>());
     let count = room / size_of::<LbaStatusDescriptor>();
     let bytes = slba << view.lbads..end << view.lbads;
-    let (extents, is_complete) = context.subsystem().engine.stretches(bytes, count, query);
+    let (extents, is_complete) = context.subsystem().engine.extents(bytes, count, query);
     let list = LbaStatusDescriptorList {
         nlsd: (extents.len() as u32).into(),
         cmpc: if is_complete { COMPLETE } else { INCOMPLETE },

@@ -169,7 +169,7 @@ fn io_controller(controller: &Controller) -> IdentifyController {
         frmw: FRMW,
         wctemp: WARNING_TEMPERATURE.into(),
         cctemp: CRITICAL_TEMPERATURE.into(),
-        tnvmcap: u128::from(subsystem.engine.shape().capacity).into(),
+        tnvmcap: u128::from(subsystem.engine.parameters().capacity).into(),
         unvmcap: u128::from(subsystem.unallocated_bytes()).into(),
         sanicap: SANICAP.into(),
         endgidmax: ENDGID.into(),
@@ -209,7 +209,7 @@ fn namespace(subsystem: &Subsystem, namespace: Option<Namespace>) -> Vec<u8> {
     let Some(namespace) = namespace else { return Vec::new() };
     let (engine, lbads, blocks) = (&subsystem.engine, namespace.lbads(), namespace.blocks());
     let unit = engine.unit_bytes();
-    let used = (engine.life().health.mapped_units * unit) >> lbads;
+    let used = (engine.status().health.mapped_units * unit) >> lbads;
     let zeroes_based = |bytes: u64| U16::new(((bytes >> lbads).clamp(1, 1 << 16) - 1) as u16);
     let copy_blocks = copy_range_blocks_max(4096 << subsystem.mdts(), lbads);
     let page = IdentifyNamespace {

@@ -1,5 +1,6 @@
 //! I/O Management Receive and I/O Management Send: reclaim unit handles.
 
+use ssdlab_engine::DriveState;
 use zerocopy::little_endian::U16;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
@@ -28,7 +29,7 @@ pub fn receive(context: &mut Context<'_>, view: &NamespaceView) -> Result<(), St
 
 /// The room in each handle's reclaim unit.
 fn reclaim_unit_handle_status(context: &Context<'_>, view: &NamespaceView) -> Vec<u8> {
-    let rooms = context.subsystem().engine.stream_rooms();
+    let rooms = context.subsystem().engine.inspect(DriveState::stream_rooms);
     let descriptors =
         rooms.iter().take(view.handles as usize).zip(0_u16..).map(|(room, handle)| {
             ReclaimUnitHandleStatusDescriptor {

@@ -257,9 +257,9 @@ fn section(name: &str, fill: impl FnOnce(&mut Transcript)) -> String {
 /// A drive whose health counters differ from each other and from zero.
 fn worn(percentage_used: f64, spare_percent: f64) -> Health {
     Health {
-        written: 0x0123_4567_89ab_cdef,
-        programmed: 0x0234_5678_9abc_def1,
-        erased: 0x0345_6789_abcd_ef12,
+        written_bytes: 0x0123_4567_89ab_cdef,
+        programmed_bytes: 0x0234_5678_9abc_def1,
+        erased_bytes: 0x0345_6789_abcd_ef12,
         percentage_used: Some(percentage_used),
         spare_percent,
         mapped_units: 0,

@@ -1,6 +1,6 @@
 //! A host in memory: it submits commands to a controller as the transport does.
 
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, Operation, SendBuffer};
 use ssdlab_nvme::io::Execution;
@@ -83,12 +83,12 @@ fn perform(controller: &Controller, command: Command, data: &mut Memory) -> Stat
             |_, _, read| read_result = read(&mut buffer),
         );
         let Some(accepted) = accepted.expect("it has power").first().copied() else {
-            let next = engine.next_free().unwrap_or_else(wall);
+            let next = engine.next_free().unwrap_or_else(wall_clock_now);
             wait_precisely(next, engine.clock().spin()).expect("the system waits");
             continue;
         };
         buffer.send(&mut data.received).expect("memory accepts all bytes");
-        let result = accepted.ended.and(read_result);
+        let result = accepted.result.and(read_result);
         return result.map_or_else(
             |errno| Status::from_errno(errno, command.operation),
             |()| Status::SUCCESS,

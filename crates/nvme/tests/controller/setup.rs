@@ -28,7 +28,7 @@ fn of_type(toy: Manner, cntrltype: ControllerType, address: Option<SocketAddr>) 
     let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
     let clock = Clock::start(Pace::None, LatencyCompensation::default());
     let engine = Engine::new(Box::new(toy), store, clock);
-    let epoch = engine.epoch().expect("it has power");
+    let epoch = engine.power().epoch().expect("it has power");
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
     let parameters =
         ControllerParameters { cntrltype, address, hostid: [7; 16], kato: Duration::ZERO, epoch };

@@ -1,43 +1,62 @@
-//! The control socket: lines of JSON, a request and its answer each; docs/serve.md has them all.
+//! The control socket: a JSON request per line, answered by a line; docs/serve.md lists them.
 
-mod ask;
-mod fault;
-mod fork;
-mod lead;
-mod meter;
+mod clones;
+mod counters;
+mod faults;
+mod latency_compensation;
 mod power;
+mod request;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::Arc;
+use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::server::Shared;
-use ask::ControlRequest;
+pub use clones::{NewClone, ended, list, refusal, served};
+pub use power::DelayedPowerCut;
+pub use request::ControlRequest;
+
+use crate::state::ServerState;
 use ssdlab_engine::MARK_MAX;
 use ssdlab_wire::Connection;
 
-/// The longest request.
+/// Maximum length of a request.
 const LINE_MAX: u64 = 64 << 10;
 
-/// What a request is answered with; an error in words.
-type Answer = Result<Value, String>;
+/// The answer to a request, or an error message.
+pub type Answer = Result<Value, String>;
 
-/// Answers requests until the other end goes.
+/// The result of a request.
+pub enum Outcome {
+    Answered(Answer),
+    /// The server acts, and then answers.
+    Action(Action),
+}
+
+/// What only the server can do, because it starts or ends something or knows what it started.
+pub enum Action {
+    CutPowerLater(DelayedPowerCut),
+    ServeClone(NewClone),
+    /// Stop serving the clone on this socket.
+    EndClone(PathBuf),
+    ListClones,
+}
+
+/// Answers the requests of a connection until the peer closes it.
 ///
 /// # Errors
-/// The connection's.
-pub fn converse(shared: &Arc<Shared>, link: Connection) -> io::Result<()> {
-    let mut output = link.clone();
-    let mut input = BufReader::new(link);
-    let mut asked = String::new();
+/// The connection fails.
+pub fn serve(connection: Connection, answer: impl Fn(ControlRequest) -> Answer) -> io::Result<()> {
+    let mut output = connection.clone();
+    let mut input = BufReader::new(connection);
+    let mut line = String::new();
     loop {
-        asked.clear();
-        if input.by_ref().take(LINE_MAX).read_line(&mut asked)? == 0 {
+        line.clear();
+        if input.by_ref().take(LINE_MAX).read_line(&mut line)? == 0 {
             return Ok(());
         }
-        let answer = match serde_json::from_str(&asked) {
-            Ok(ask) => obey(shared, ask),
+        let answer = match serde_json::from_str(&line) {
+            Ok(request) => answer(request),
             Err(error) => Err(error.to_string()),
         };
         let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
@@ -45,52 +64,36 @@ pub fn converse(shared: &Arc<Shared>, link: Connection) -> io::Result<()> {
     }
 }
 
-fn obey(shared: &Arc<Shared>, ask: ControlRequest) -> Answer {
-    match ask {
-        ControlRequest::Counters {} => Ok(counters(shared)),
-        ControlRequest::Power {} => Ok(power::told(&shared.engine.power())),
-        ControlRequest::PowerCut(wish) => power::cut(shared, &wish),
-        ControlRequest::PowerOn {} => power::on(shared),
-        ControlRequest::Meter {} => Ok(meter::told(shared)),
-        ControlRequest::LatencyCompensation(wish) => lead::lead(&shared.engine, &wish),
-        ControlRequest::Fault(wish) => fault::add(shared, wish),
-        ControlRequest::Faults {} => Ok(fault::all(shared)),
-        ControlRequest::FaultClear { fault } => fault::clear(shared, fault),
-        ControlRequest::Mark { name } => mark(shared, &name),
-        ControlRequest::Snapshot { name } => fork::snapshot(shared, &name),
-        ControlRequest::SnapshotDrop { name } => fork::drop_snapshot(shared, &name),
-        ControlRequest::Fork(wish) => fork::fork(shared, &wish),
-        ControlRequest::ForkEnd { unix } => fork::end(shared, &unix),
-        ControlRequest::Forks {} => Ok(fork::all(shared)),
-    }
+/// Answers a request, or returns the action that it needs.
+pub fn handle(state: &ServerState, request: ControlRequest) -> Outcome {
+    Outcome::Answered(match request {
+        ControlRequest::Counters {} => Ok(counters::counters(state)),
+        ControlRequest::Meter {} => Ok(counters::meter(&state.engine)),
+        ControlRequest::Power {} => Ok(power::status(&state.engine.power().status())),
+        ControlRequest::PowerCut(request) => return power::cut(state, &request),
+        ControlRequest::PowerOn {} => power::on(&state.engine),
+        ControlRequest::LatencyCompensation(request) => {
+            latency_compensation::set(&state.engine, &request)
+        }
+        ControlRequest::Fault(request) => faults::add(&state.engine, request),
+        ControlRequest::Faults {} => Ok(faults::list(&state.engine)),
+        ControlRequest::FaultClear { fault } => faults::clear(&state.engine, fault),
+        ControlRequest::Mark { name } => mark(state, &name),
+        ControlRequest::Snapshot { name } => clones::snapshot(state, &name),
+        ControlRequest::SnapshotDrop { name } => clones::drop_snapshot(state, &name),
+        ControlRequest::Fork(request) => return clones::prepare(state, request),
+        ControlRequest::ForkEnd { unix } => return Outcome::Action(Action::EndClone(unix)),
+        ControlRequest::Forks {} => return Outcome::Action(Action::ListClones),
+    })
 }
 
-fn mark(shared: &Shared, name: &str) -> Answer {
+fn mark(state: &ServerState, name: &str) -> Answer {
     if name.len() > MARK_MAX {
-        return Err(format!("a mark has at most {MARK_MAX} bytes"));
+        return Err(format!("name is too long: {MARK_MAX} bytes at most"));
     }
-    match shared.engine.mark(name) {
+    match state.engine.content().mark(name) {
         Ok(true) => Ok(json!({ "marked": name })),
-        Ok(false) => Err("there is no log; it is asked for when the server starts".into()),
+        Ok(false) => Err("the server writes no log; start it with --log".into()),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// What was counted, by name; null where it cannot be known yet.
-fn counters(shared: &Shared) -> Value {
-    let mut counted: Map<String, Value> = shared
-        .engine
-        .counters()
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), json!(value)))
-        .collect();
-    let lag = shared.engine.lag();
-    counted.insert("clients".into(), json!(shared.client_count()));
-    counted.insert("power_cuts".into(), json!(shared.engine.power().cuts));
-    counted.insert("paced_answers".into(), json!(lag.answers));
-    counted.insert("late_answers".into(), json!(lag.late));
-    counted.insert("latest_answer_us".into(), json!(lag.most.as_secs_f64() * 1e6));
-    let resources = shared.resources.counters().into_iter();
-    counted.extend(resources.map(|(name, count)| (name.to_owned(), json!(count))));
-    Value::Object(counted)
 }

@@ -1,97 +1,85 @@
-//! Power over the control socket.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! Requests about the power.
 
 use serde_json::{Value, json};
+use ssdlab_engine::{Engine, PowerCutLoss, PowerCutPlan, PowerStatus};
 use ssdlab_time::Random;
 
-use super::Answer;
-use super::ask::{Chance, CutWish};
-use crate::server::Shared;
-use ssdlab_engine::PowerCutLoss;
-use ssdlab_engine::pacing::wall;
-use ssdlab_engine::wait::sleep_until;
-use ssdlab_engine::{PowerCutPlan, PowerStatus};
-use ssdlab_wire::spawn;
+use super::request::{PowerCutRequest, RandomCut};
+use super::{Action, Answer, Outcome};
+use crate::state::ServerState;
 
-/// A cut that is longer off is a mistake.
+/// Longest delay of a power cut.
 const AFTER_S_MAX: f64 = 1e6;
 
-/// Cuts the power or plans to.
-pub fn cut(shared: &Arc<Shared>, wish: &CutWish) -> Answer {
-    let then_on = wish.on;
-    match (wish.after_writes, wish.after_s, &wish.random) {
-        (None, None, None) => match shared.power_cut(then_on) {
-            Some(cut) => Ok(json!({ "cut": cut_told(&cut) })),
-            None => Err("there is no power to cut".into()),
+/// A power cut after a delay in wall-clock time.
+#[derive(Clone, Copy, Debug)]
+pub struct DelayedPowerCut {
+    pub after_s: f64,
+    pub then_on: bool,
+}
+
+/// Cuts the power, or plans to.
+pub fn cut(state: &ServerState, request: &PowerCutRequest) -> Outcome {
+    let then_on = request.on;
+    Outcome::Answered(match (request.after_writes, request.after_s, &request.random) {
+        (None, None, None) => match state.clients.power_cut(then_on) {
+            Some(loss) => Ok(json!({ "cut": loss_to_json(&loss) })),
+            None => Err("the power is already off".into()),
         },
         (Some(after_writes), None, None) if after_writes > 0 => {
-            Ok(plan(shared, PowerCutPlan { after_writes, share: 0.5, then_on }))
+            Ok(plan(&state.engine, PowerCutPlan { after_writes, share: 0.5, then_on }))
         }
-        (None, None, Some(Chance { seed, writes })) if *writes > 0 => {
+        (None, None, Some(RandomCut { seed, writes })) if *writes > 0 => {
             let mut random = Random::new(*seed, "power cuts");
             let after_writes = 1 + random.below(*writes);
-            Ok(plan(shared, PowerCutPlan { after_writes, share: random.unit(), then_on }))
+            Ok(plan(&state.engine, PowerCutPlan { after_writes, share: random.unit(), then_on }))
         }
         (None, Some(after_s), None) if (0.0..AFTER_S_MAX).contains(&after_s) => {
-            cut_later(shared, after_s, then_on)
+            return Outcome::Action(Action::CutPowerLater(DelayedPowerCut { after_s, then_on }));
         }
-        _ => {
-            Err("a power cut has one of after_writes (1 or more), after_s (0 or more) and random \
-                  (a seed, and writes: 1 or more), or none of them"
-                .into())
-        }
-    }
-}
-
-/// Turns the power on.
-pub fn on(shared: &Shared) -> Answer {
-    if shared.engine.power_on() {
-        Ok(told(&shared.engine.power()))
-    } else {
-        Err("the power is on".into())
-    }
-}
-
-/// The power's state as JSON.
-pub fn told(power: &PowerStatus) -> Value {
-    json!({
-        "power": if power.is_on { "on" } else { "off" },
-        "cuts": power.cuts,
-        "planned": power.plan.as_ref().map(plan_told),
-        "last": power.last.as_ref().map(cut_told),
+        _ => Err("give at most one of after_writes (1 or more), after_s (0 to 1e6) and random \
+                  (seed, and writes: 1 or more)"
+            .into()),
     })
 }
 
-fn plan(shared: &Shared, plan: PowerCutPlan) -> Value {
-    shared.engine.plan_cut(Some(plan));
-    json!({ "planned": plan_told(&plan) })
-}
-
-fn cut_later(shared: &Arc<Shared>, after_s: f64, then_on: bool) -> Answer {
-    let when = wall() + Duration::from_secs_f64(after_s);
-    // A server that has ended meanwhile is none that is held up.
-    let weak = Arc::downgrade(shared);
-    let started = spawn("power cut", move || {
-        if sleep_until(when).is_ok()
-            && let Some(shared) = weak.upgrade()
-        {
-            shared.power_cut(then_on);
-        }
-    });
-    match started {
-        Ok(_) => Ok(json!({ "planned": { "after_s": after_s, "on": then_on } })),
-        Err(error) => Err(format!("no cut is planned: there is no thread to wait in ({error})")),
+/// Turns the power on.
+pub fn on(engine: &Engine) -> Answer {
+    if engine.power().turn_on() {
+        Ok(status(&engine.power().status()))
+    } else {
+        Err("the power is already on".into())
     }
 }
 
-fn plan_told(plan: &PowerCutPlan) -> Value {
+/// The state of the power.
+pub fn status(power: &PowerStatus) -> Value {
+    json!({
+        "power": if power.is_on { "on" } else { "off" },
+        "cuts": power.cuts,
+        "planned": power.plan.as_ref().map(plan_to_json),
+        "last": power.last.as_ref().map(loss_to_json),
+    })
+}
+
+/// The data that a power cut lost.
+pub fn loss_to_json(loss: &PowerCutLoss) -> Value {
+    let writes: u64 = loss.lost.iter().map(|unit| u64::from(unit.writes)).sum();
+    json!({ "lost_units": loss.lost.len(), "lost_writes": writes, "unanswered": loss.unanswered })
+}
+
+fn plan(engine: &Engine, plan: PowerCutPlan) -> Value {
+    engine.power().plan_cut(Some(plan));
+    json!({ "planned": plan_to_json(&plan) })
+}
+
+fn plan_to_json(plan: &PowerCutPlan) -> Value {
     json!({ "after_writes": plan.after_writes, "share": plan.share, "on": plan.then_on })
 }
 
-/// What a cut did, as JSON.
-pub fn cut_told(cut: &PowerCutLoss) -> Value {
-    let writes: u64 = cut.lost.iter().map(|each| u64::from(each.writes)).sum();
-    json!({ "lost_units": cut.lost.len(), "lost_writes": writes, "unanswered": cut.unanswered })
+impl DelayedPowerCut {
+    /// The answer once the cut is planned.
+    pub fn planned(self) -> Value {
+        json!({ "planned": { "after_s": self.after_s, "on": self.then_on } })
+    }
 }

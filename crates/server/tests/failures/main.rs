@@ -68,12 +68,12 @@ impl Served {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
         // Less memory than the longest write, so that it is waited for.
         let limits = Limits { payload_bytes: 256 << 10, ..Limits::default() };
-        let mut server = Server::limited(engine, export, limits);
+        let mut server = Server::with_limits(engine, export, limits);
         let (socket, control) = (folder.path().join("socket"), folder.path().join("control"));
-        server.listen(&Address::Unix(socket.clone())).unwrap();
-        server.listen_for_control(&control).unwrap();
+        server.listen_nbd(&Address::Unix(socket.clone())).unwrap();
+        server.listen_control(&control).unwrap();
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let (address, identity) = server.listen_for_nvme(&any, "test", None).unwrap();
+        let (address, identity) = server.listen_nvme_tcp(&any, "test", None).unwrap();
         let Address::Tcp(nvme) = address else { unreachable!("it listens on a port") };
         Self { server, socket, control, nvme, name: identity.subnqn, _folder: folder }
     }
@@ -212,10 +212,10 @@ fn a_server_without_a_thread_does_not_start() {
     let served = Served::new();
     let folder = tempfile::tempdir().unwrap();
     let socket = Address::Unix(folder.path().join("socket"));
-    let engine = served.server.engine().fork().unwrap();
+    let engine = served.server.engine().try_clone().unwrap();
     let mut second = Server::new(engine, Export::new("toy", "a toy", CAPACITY, UNIT));
     arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
-    assert!(second.listen(&socket).is_err());
+    assert!(second.listen_nbd(&socket).is_err());
     assert!(disarm());
-    assert!(second.listen(&socket).is_ok(), "and leaves no socket behind");
+    assert!(second.listen_nbd(&socket).is_ok(), "and leaves no socket behind");
 }

@@ -143,7 +143,7 @@ fn a_cut_after_a_time_comes_and_time_without_power_is_none_for_the_drive() {
     }
     assert_eq!(control.ask(&json!({ "do": "power" }))["last"]["unanswered"], 1);
     control.ask(&json!({ "do": "power-on" }));
-    assert_eq!(served.server.engine().power().cuts, 1);
+    assert_eq!(served.server.engine().power().status().cuts, 1);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn a_fork_has_what_a_cut_now_would_leave_and_goes_its_own_way() {
     assert_eq!(as_is.read(0, 8192), [[1; 4096], [2; 4096]].concat());
     after_cut.write(0, &[4; 4096]);
     assert_eq!(client.read(0, 8192), [[3; 4096], [2; 4096]].concat());
-    assert_eq!(served.server.engine().power().cuts, 0, "the drive itself had none");
+    assert_eq!(served.server.engine().power().status().cuts, 0, "the drive itself had none");
     let mut control = Control::to(&served);
     let forks = control.ask(&json!({ "do": "forks" }));
     assert_eq!(forks["forks"].as_array().unwrap().len(), 2);

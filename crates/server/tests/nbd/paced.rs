@@ -17,8 +17,8 @@ fn an_answer_does_not_leave_before_its_time() {
     for _ in 0..5 {
         client.read(0, 4096);
     }
-    let lag = served.server.engine().lag();
-    assert_eq!(lag.answers, 5);
+    let lag = served.server.engine().clock().reply_lateness();
+    assert_eq!(lag.replies, 5);
     // The toy's clock is the wall's: five answers of 30 ms, one after the other.
     let mut again = Client::go(&served.socket, false);
     again.read(0, 512);
@@ -35,7 +35,7 @@ fn ten_times_the_pace_answers_in_a_tenth_of_the_time_and_none_is_lost() {
     }
     let cookies: Vec<u64> = (0..32).map(|_| client.reply(4096).cookie).collect();
     assert_eq!(cookies, (0..32).collect::<Vec<_>>(), "equal latencies keep their order");
-    assert_eq!(served.server.engine().lag().answers, 32);
+    assert_eq!(served.server.engine().clock().reply_lateness().replies, 32);
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn a_lead_that_makes_no_sense_is_refused() {
     for (wish, word) in [
         (json!({ "through": "/does/not/exist" }), "/does/not/exist"),
         (json!({ "through": other }), "other"),
-        (json!({ "through": other, "transport_us": 1.0 }), "measured through"),
-        (json!({ "ns_per_byte": 1.0 }), "measured through"),
-        (json!({ "transport_us": -1.0 }), "measured through"),
-        (json!({ "transport_us": 1.0, "ns_per_byte": 1e7 }), "measured through"),
+        (json!({ "through": other, "transport_us": 1.0 }), "give through"),
+        (json!({ "ns_per_byte": 1.0 }), "give through"),
+        (json!({ "transport_us": -1.0 }), "give through"),
+        (json!({ "transport_us": 1.0, "ns_per_byte": 1e7 }), "give through"),
     ] {
         let mut asked = wish;
         asked["do"] = json!("lead");
@@ -102,5 +102,5 @@ fn a_lead_that_makes_no_sense_is_refused() {
     assert_eq!(control.ask(&json!({ "do": "lead" }))["transport_us"], 0.0);
     let unpaced = Served::new(HONEST, Pace::None);
     let told = Control::to(&unpaced).ask(&json!({ "do": "lead", "transport_us": 1.0 }));
-    assert!(told["error"].as_str().unwrap().contains("without a pace"));
+    assert!(told["error"].as_str().unwrap().contains("--pace"));
 }

@@ -227,7 +227,7 @@ fn only_what_reads_as_zeros_is_called_a_hole_of_zeros() {
     assert_eq!(allocation(&served()), 3);
     let keeps = Served::new(Manner { trims_to_zeros: false, ..HONEST }, Pace::None);
     assert_eq!(allocation(&keeps), 0, "its trims keep old data");
-    let store = Store::in_memory(CAPACITY, UNIT, 0).mapped_whole(false);
+    let store = Store::in_memory(CAPACITY, UNIT, 0).with_complete_map(false);
     let other = Served::with_toy(Toy::new(HONEST), Pace::None, store, None);
     assert_eq!(allocation(&other), 0, "it may have content that the map lacks");
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Log, Pace, Store, restore};
+use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store, WriteLog, restore};
 use ssdlab_nbd::Export;
 use ssdlab_server::{Address, Server};
 use ssdlab_wire::Limits;
@@ -36,7 +36,7 @@ impl Served {
         let clock = Clock::start(pace, LatencyCompensation::default());
         let mut engine = Engine::new(Box::new(toy), store, clock);
         if let Some(path) = log {
-            engine = engine.with_log(Log::create(path).unwrap());
+            engine = engine.with_log(WriteLog::create(path).unwrap());
         }
         Self::started(engine, Limits::default(), (folder, socket))
     }
@@ -53,10 +53,10 @@ impl Served {
 
     fn started(engine: Engine, limits: Limits, (folder, socket): (TempDir, PathBuf)) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
-        let mut server = Server::limited(engine, export, limits);
-        server.listen(&Address::Unix(socket.clone())).unwrap();
+        let mut server = Server::with_limits(engine, export, limits);
+        server.listen_nbd(&Address::Unix(socket.clone())).unwrap();
         let control = folder.path().join("control");
-        server.listen_for_control(&control).unwrap();
+        server.listen_control(&control).unwrap();
         Self { server, socket, control, _folder: folder }
     }
 
@@ -69,8 +69,8 @@ impl Served {
         });
         let store = tries.find_map(Result::ok).expect("the file is free at last");
         let mut toy = Toy::new(HONEST);
-        let whole = restore(&mut toy, store.held()).unwrap();
-        Self::with_toy(toy, Pace::None, store.mapped_whole(whole), None)
+        let whole = restore(&mut toy, store.allocated()).unwrap();
+        Self::with_toy(toy, Pace::None, store.with_complete_map(whole), None)
     }
 
     pub fn count(&self, name: &str) -> u64 {

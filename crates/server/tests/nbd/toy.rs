@@ -40,9 +40,9 @@ pub const HONEST: Manner = Manner {
     streams: 0,
     max_transfer: MAX_TRANSFER,
     health: Health {
-        written: 0,
-        programmed: 0,
-        erased: 0,
+        written_bytes: 0,
+        programmed_bytes: 0,
+        erased_bytes: 0,
         percentage_used: None,
         spare_percent: 100.0,
         mapped_units: 0,
@@ -181,7 +181,7 @@ impl Drive for Toy {
         self.is_mapped(unit).then_some((unit % 4) as u32)
     }
 
-    fn erases_of(&self, unit: u64) -> Option<u32> {
+    fn erase_count_of(&self, unit: u64) -> Option<u32> {
         self.is_mapped(unit).then_some(unit as u32)
     }
 
@@ -189,13 +189,18 @@ impl Drive for Toy {
         self.requests.get("writes").is_some_and(|writes| *writes >= self.manner.life)
     }
 
-    fn fork(&self) -> Box<dyn Drive> {
+    fn boxed_clone(&self) -> Box<dyn Drive> {
         Box::new(self.clone())
     }
 
     fn geometry(&self) -> Geometry {
         let streams = self.manner.streams;
-        Geometry { streams, superblock_bytes: 64 << 10, stripe_bytes: 32 << 10, moves_stay: false }
+        Geometry {
+            streams,
+            superblock_bytes: 64 << 10,
+            stripe_bytes: 32 << 10,
+            persistently_isolated: false,
+        }
     }
 
     fn health(&self) -> Health {

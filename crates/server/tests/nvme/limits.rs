@@ -62,7 +62,7 @@ fn no_command_moves_more_than_mdts_by_its_own_fields() {
 #[test]
 fn the_number_of_a_living_controller_is_not_given_again() {
     let engine = engine(HONEST, Pace::None);
-    let epoch = engine.epoch().unwrap();
+    let epoch = engine.power().epoch().unwrap();
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
     let parameters = ControllerParameters {
         cntrltype: ControllerType::Io,

@@ -2,7 +2,7 @@
 
 use ring::hmac::{HMAC_SHA256, Key, sign};
 use ssdlab_engine::Pace;
-use ssdlab_nvme_tcp::Secret;
+use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_time::Random;
 
 use crate::client::{
@@ -23,7 +23,7 @@ fn key() -> Vec<u8> {
 }
 
 fn target() -> Target {
-    Target::guarded(HONEST, Pace::None, Some(Secret::parse(TEXT).unwrap()))
+    Target::guarded(HONEST, Pace::None, Some(DhchapKey::parse(TEXT).unwrap()))
 }
 
 fn part(kind: u8, bytes: usize) -> Sqe {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nbd::Export;
-use ssdlab_nvme_tcp::Secret;
+use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_server::{Address, Server};
 use ssdlab_wire::Limits;
 use tempfile::TempDir;
@@ -34,19 +34,19 @@ impl Target {
     }
 
     /// One whose hosts have to know a secret.
-    pub fn guarded(manner: Manner, pace: Pace, secret: Option<Secret>) -> Self {
+    pub fn guarded(manner: Manner, pace: Pace, secret: Option<DhchapKey>) -> Self {
         Self::limited(manner, pace, secret, Limits::default())
     }
 
     /// One whose hosts may take so much.
-    pub fn limited(manner: Manner, pace: Pace, secret: Option<Secret>, limits: Limits) -> Self {
+    pub fn limited(manner: Manner, pace: Pace, secret: Option<DhchapKey>, limits: Limits) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
-        let mut server = Server::limited(engine(manner, pace), export, limits);
+        let mut server = Server::with_limits(engine(manner, pace), export, limits);
         let folder = tempfile::tempdir().unwrap();
         let control = folder.path().join("control");
-        server.listen_for_control(&control).unwrap();
+        server.listen_control(&control).unwrap();
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let (address, identity) = server.listen_for_nvme(&any, "test", secret).unwrap();
+        let (address, identity) = server.listen_nvme_tcp(&any, "test", secret).unwrap();
         let Address::Tcp(address) = address else { panic!("it listens on a port") };
         Self { server, address, name: identity.subnqn, control, _folder: folder }
     }

@@ -1,6 +1,6 @@
-//! Files on a real drive for the tests, and short ways to ask a device something.
+//! Files on a real drive for the tests, and helpers to run requests.
 
-#![allow(dead_code, reason = "each test program uses a part of this")]
+#![allow(dead_code, reason = "each test program uses a part of this module")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,20 @@ use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
 use ssdlab_uring::{OpenError, OpenOptions, UringDevice};
 use tempfile::TempDir;
 
-/// A file of zeros in a directory of its own; both go with it.
+/// A file of zeros in a temporary directory, both of which are removed on drop.
 pub struct Scratch {
     pub path: PathBuf,
     _directory: TempDir,
 }
 
 impl Scratch {
-    /// On the first file system that does direct I/O; `None`, and says so, where there is none.
+    /// A file on the first file system with direct I/O; prints a message and returns `None` if none
+    /// has it.
     pub fn zeros(bytes: usize) -> Option<Self> {
         for parent in [env!("CARGO_TARGET_TMPDIR"), "/var/tmp"] {
             let Ok(directory) = tempfile::tempdir_in(parent) else { continue };
             let path = directory.path().join("file");
-            fs::write(&path, vec![0_u8; bytes]).expect("a test file can be written");
+            fs::write(&path, vec![0_u8; bytes]).expect("writing a test file");
             fs::File::open(&path).unwrap().sync_all().unwrap();
             match UringDevice::open(&path, &OpenOptions::default()) {
                 Err(OpenError::NoDirectIo { .. }) => {}
@@ -29,7 +30,7 @@ impl Scratch {
                 Ok(_) => return Some(Self { path, _directory: directory }),
             }
         }
-        println!("skipped: no directory for tests does direct I/O");
+        println!("skipped: no directory for tests supports direct I/O");
         None
     }
 
@@ -37,7 +38,7 @@ impl Scratch {
         UringDevice::open(&self.path, options).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As `open`; `None`, and says so, where an ordinary user may lock too little memory.
+    /// As `open`; prints a message and returns `None` if the user may lock too little memory.
     pub fn open_locked(&self, options: &OpenOptions) -> Option<UringDevice> {
         match UringDevice::open(&self.path, options) {
             Ok(device) => Some(device),
@@ -59,7 +60,7 @@ pub fn writable(queue_depth: usize) -> OpenOptions {
     OpenOptions { writable: true, queue_depth, request_bytes_max: 1 << 16, ..Default::default() }
 }
 
-/// A request by bytes.
+/// A request with offset and length in bytes.
 pub fn request(id: u64, op: Op, offset: u64, bytes: u32) -> Request {
     Request::new(id, op, Lba::from_bytes(offset), bytes / 512)
 }
@@ -70,18 +71,21 @@ pub fn reap_all(device: &mut UringDevice, count: usize) -> Vec<Completion> {
     while done.len() < count {
         let before = done.len();
         device.reap(Wait::One, &mut done).unwrap();
-        assert!(done.len() > before, "{before} of {count} requests came back and no more");
+        assert!(
+            done.len() > before,
+            "{before} of {count} requests completed, then reap returned none"
+        );
     }
     done
 }
 
-/// Does one request by itself.
+/// Runs one request.
 pub fn run(device: &mut UringDevice, request: Request) -> Completion {
     device.submit(request).unwrap();
     reap_all(device, 1)[0]
 }
 
-/// Whether this process may mount and attach; says so where not.
+/// Whether this process may mount and attach devices; prints a message if not.
 pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     let root = fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0);
@@ -91,7 +95,7 @@ pub fn is_root() -> bool {
     root
 }
 
-/// Runs a program of the system; `None`, and says so, where it is missing or fails.
+/// Runs a program; prints a message and returns `None` if it is missing or fails.
 pub fn system(program: &str, arguments: &[&str]) -> Option<String> {
     let output = std::process::Command::new(program).args(arguments).output();
     match output {

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::connection::Connection;
-use crate::connections::Breakable;
-use ssdlab_engine::pacing::wall;
+use crate::connection::{Breakable, Connection};
+use ssdlab_engine::pacing::wall_clock_now;
 
 /// By when, and a number that tells two of the same time apart.
 type Key = (Instant, u64);
@@ -35,7 +34,7 @@ impl Deadlines {
     pub fn add(self: &Arc<Self>, link: &Connection, patience: Duration) -> Deadline {
         let mut state = self.lock();
         state.added += 1;
-        let key = (wall() + patience, state.added);
+        let key = (wall_clock_now() + patience, state.added);
         state.links.insert(key, link.clone());
         drop(state);
         Deadline { deadlines: Arc::clone(self), key }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::deadlines::{Deadline, Deadlines};
 use crate::connection::Connection;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 
 /// The first piece of a payload, and the longest.
 const PIECE: (usize, usize) = (256 << 10, 4 << 20);
@@ -70,7 +70,7 @@ impl PayloadMemory {
 
     /// Breaks off the connections whose time for a piece is over.
     pub fn break_off_expired(&self) {
-        self.deadlines.break_off_due_by(wall());
+        self.deadlines.break_off_due_by(wall_clock_now());
     }
 
     /// Takes so much if the limit allows it.
@@ -120,7 +120,7 @@ impl Payload {
             queue = waited.expect("no panic while locked").0;
             // Older pieces than that have less of their time left.
             let left = memory.patience.saturating_sub(CONTENDED);
-            memory.deadlines.break_off_due_by(wall() + left);
+            memory.deadlines.break_off_due_by(wall_clock_now() + left);
         }
         queue.waiting.retain(|each| *each != number);
         drop(queue);

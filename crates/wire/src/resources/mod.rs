@@ -20,7 +20,7 @@ pub use memory::{Payload, PayloadMemory, next_piece};
 pub use notices::{Notice, Notices};
 
 use crate::connection::Connection;
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 
 /// When the maximum is reached, a connection that is still in its handshake gives way to a new one.
 /// Until its thread has ended both count: so many may be beyond the maximum.
@@ -105,7 +105,7 @@ impl Resources {
 
     /// Breaks off the connections whose time is over.
     pub fn break_off_expired(&self) {
-        self.handshakes.break_off_due_by(wall());
+        self.handshakes.break_off_due_by(wall_clock_now());
         self.memory.break_off_expired();
     }
 

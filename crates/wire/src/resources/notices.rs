@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use ssdlab_engine::pacing::wall;
+use ssdlab_engine::pacing::wall_clock_now;
 
 /// Of each kind at most one line in this time.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub struct Notices {
 impl Notices {
     /// Prints a line, unless one of this kind was printed a moment ago.
     pub fn tell(&self, notice: Notice, what: impl Display) {
-        let now = wall();
+        let now = wall_clock_now();
         let mut printed = self.printed.lock().expect("no panic while locked");
         let omitted = match printed.get_mut(&notice) {
             Some((last, omitted)) if now.saturating_duration_since(*last) < PERIOD => {

@@ -1,6 +1,6 @@
-//! The drive under test: its profile, and the few jobs that it is given.
+//! The drive under test and its jobs.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use ssdlab_device::{Device, Op};
 use ssdlab_flash::{Profile, Ssd};
@@ -9,13 +9,13 @@ use ssdlab_workload::{Job, PatternKind, run};
 use crate::process::{cpu_nanos, resident_bytes};
 use crate::show::Row;
 
-/// The area that the published test wrote to, in bytes.
+/// The area of the random writes in the published test, in bytes.
 pub const AREA: u64 = 40_000_000_000;
 
-/// As deep as a SATA drive's queue.
+/// The queue depth of a SATA drive.
 const QUEUE_DEPTH: usize = 32;
 
-/// The shipped twin of the drive of the published test, with so many bytes visible.
+/// The shipped twin of the drive in the published test, with this visible capacity in bytes.
 pub fn profile(capacity: u64) -> Profile {
     let text = include_str!("../../../../python/ssdlab/profiles/samsung-840-pro.toml");
     let mut profile = Profile::from_toml(text).unwrap();
@@ -23,13 +23,13 @@ pub fn profile(capacity: u64) -> Profile {
     profile
 }
 
-/// A twin, and what the process was before it.
+/// A twin, and the memory of the process before it was created.
 pub struct Drive {
     ssd: Ssd,
     resident_before: u64,
-    /// Each job gets another seed.
+    /// Number of jobs so far, which is the seed of the next one.
     jobs: u64,
-    /// Bytes that were ever written in order, from the start of the drive.
+    /// Bytes written in order from the start of the drive, which are mapped.
     mapped: u64,
 }
 
@@ -39,24 +39,24 @@ impl Drive {
         Self { ssd: Ssd::new(profile, 1), resident_before, jobs: 0, mapped: 0 }
     }
 
-    /// Writes the first so many bytes in requests of 1 MiB, and the rest of the last one.
+    /// Writes the first `bytes` of the drive in requests of 1 MiB, and the remainder in 4 KiB.
     pub fn in_order(&mut self, bytes: u64) -> Row {
         self.mapped = self.mapped.max(bytes);
         let whole = bytes >> 20 << 20;
-        let row = self.write(PatternKind::Sequential, (0, whole), 1 << 20, whole);
+        let row = self.write(PatternKind::Sequential, 0..whole, 1 << 20, whole);
         if whole == bytes {
             return row;
         }
-        row + self.write(PatternKind::Sequential, (whole, bytes - whole), 4096, bytes - whole)
+        row + self.write(PatternKind::Sequential, whole..bytes, 4096, bytes - whole)
     }
 
-    /// Writes so many bytes in requests of 4 KiB, anywhere in the first `area` bytes.
+    /// Writes `bytes` in random requests of 4 KiB within the first `area` bytes.
     pub fn at_random(&mut self, area: u64, bytes: u64) -> Row {
-        self.write(PatternKind::Random, (0, area), 4096, bytes)
+        self.write(PatternKind::Random, 0..area, 4096, bytes)
     }
 
-    /// Writes at random all over until three rounds, of an eighth of the drive each, agree within a
-    /// hundredth; returns the last.
+    /// Writes at random over the whole drive until three rounds, of an eighth of the drive each,
+    /// agree within 1 %; returns the last round.
     pub fn until_steady(&mut self) -> Row {
         let capacity = self.ssd.capacity_bytes();
         let mut rates = Vec::new();
@@ -69,16 +69,16 @@ impl Drive {
             if rates.len() >= 10 && fastest < 1.01 * slowest {
                 return row;
             }
-            assert!(rates.len() < 100, "never steady: {rates:?}");
+            assert!(rates.len() < 100, "not steady: {rates:?}");
         }
     }
 
-    fn write(&mut self, pattern: PatternKind, part: (u64, u64), block: u64, bytes: u64) -> Row {
+    fn write(&mut self, pattern: PatternKind, range: Range<u64>, block: u64, bytes: u64) -> Row {
         self.jobs += 1;
         let job = Job {
             pattern,
-            offset_bytes: part.0,
-            length_bytes: part.1,
+            offset_bytes: range.start,
+            length_bytes: range.end - range.start,
             block_bytes: block,
             amount_bytes: bytes,
             queue_depth: QUEUE_DEPTH,
@@ -96,11 +96,11 @@ impl Drive {
             cpu_nanos: cpu,
             host_units: after.host_writes - before.host_writes,
             flash_units: after.nand_writes() - before.nand_writes(),
-            latency_p99: outcome.latency(None).at(0.99),
+            latency_p99: outcome.latency(None).quantile(0.99),
         }
     }
 
-    /// Prints what the twin holds of the host's memory.
+    /// Prints the memory of the twin.
     pub fn memory(&self, what: &str) {
         let held = resident_bytes().saturating_sub(self.resident_before) as f64;
         let units = (self.mapped / 4096) as f64;

@@ -1,9 +1,9 @@
-//! What spare and history do to a full-size drive, and what simulating it costs.
+//! The effect of spare area and history on a full-size drive, and the cost of simulating it.
 //!
-//! A Samsung 840 Pro of 512 GB, 125 million mapped units, with time. Parts, all by default:
-//! `cargo bench -p ssdlab-workload --bench provisioning -- [spare-6.85] [spare-27.24] [sizes]
-//! [large]`. Takes about ten minutes of one core and 1.3 GB of memory, `large` 10 GB. What came out
-//! stands in `docs/models/provisioning.md` and `docs/models/speed.md`.
+//! A Samsung 840 Pro of 512 GB, 125 million mapped units, with time. Parts, all by default: `cargo
+//! bench -p ssdlab-workload --bench provisioning -- [spare-6.85] [spare-27.24] [sizes] [large]`.
+//! Takes about ten minutes of one core and 1.3 GB of memory, `large` 10 GB. Results are in
+//! `docs/models/provisioning.md` and `docs/models/speed.md`.
 
 mod drive;
 mod process;
@@ -15,11 +15,11 @@ use show::Row;
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;
 
-/// Visible with the spare that the maker chose, and with a partition left out of use.
+/// Visible capacity with the maker's spare area, and with a part left unused.
 const SOLD: u64 = 1_000_215_216 * 512;
 const PROVISIONED: u64 = 400_000_000_000;
 
-/// A part's name, and what it does.
+/// Name and function of a part.
 type Part = (&'static str, fn());
 
 fn main() {
@@ -39,12 +39,12 @@ fn main() {
     }
 }
 
-/// A drive's life in one state: filled, a small area written, all of it written, and both again.
+/// One drive: filled, then random writes to a small area, to the whole drive, and both again.
 fn state(spare: &str, capacity: u64) {
     let name = |what: &str| format!("{spare}, {what}");
     let mut drive = Drive::new(&profile(capacity));
     drive.in_order(capacity).print(&name("fill in order"));
-    // What was measured in 1800 s; the last tenth is in steady state.
+    // The published test, 1800 s; the last tenth is in steady state.
     let area = drive.at_random(AREA, 441_000_000_000);
     let last = drive.at_random(AREA, 49_000_000_000);
     (area + last).print(&name("490 GB at random in 40 GB, fresh"));
@@ -58,7 +58,7 @@ fn state(spare: &str, capacity: u64) {
     drive.memory(&name("memory"));
 }
 
-/// What a host write costs where the maps of ever larger drives fit into no cache.
+/// CPU time of a host write on drives of increasing size, whose maps exceed the caches.
 fn sizes() {
     for capacity in [8 * GIB, 64 * GIB, 512_110_190_592] {
         let mut drive = Drive::new(&profile(SOLD).scaled_to(capacity).unwrap());
@@ -72,7 +72,7 @@ fn sizes() {
     }
 }
 
-/// 4 TiB, 1 Gi units: all of it filled, then random writes all over.
+/// 4 TiB, 1 Gi units: filled, then random writes over the whole drive.
 fn large() {
     let mut drive = Drive::new(&profile(SOLD).scaled_to(4 * TIB).unwrap());
     drive.in_order(4 * TIB).print("4 TiB, filled in order");

@@ -1,6 +1,6 @@
-//! What this process has used of its machine: processor time and memory, as Linux tells them.
+//! CPU time and memory of this process, from /proc.
 
-/// Processor time of the main thread, the only one, in nanoseconds.
+/// CPU time of the main thread, which is the only one, in nanoseconds.
 pub fn cpu_nanos() -> u64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap();
     text.split_whitespace().next().unwrap().parse().unwrap()

@@ -1,4 +1,4 @@
-//! `Row`: what came of a job, and how it is printed.
+//! `Row`: the results of a job as a row of a table.
 
 use std::ops::Add;
 
@@ -11,14 +11,14 @@ pub struct Row {
     pub bytes: u64,
     pub simulated: Nanos,
     pub cpu_nanos: u64,
-    /// Units that the host wrote, and that were programmed meanwhile.
+    /// Mapping units written by the host, and programmed to flash in that time.
     pub host_units: u64,
     pub flash_units: u64,
     pub latency_p99: u64,
 }
 
 impl Row {
-    /// The columns that `print` fills.
+    /// The header of the columns that `print` prints.
     pub const HEADER: &str = "| job | requests/s | MB/s | WAF | p99, ms | simulated, s | CPU, s | \
                               CPU, ns a unit |\n|---|---|---|---|---|---|---|---|";
 
@@ -26,7 +26,7 @@ impl Row {
         self.simulated.get() as f64 / 1e9
     }
 
-    /// Requests a simulated second.
+    /// Requests per simulated second.
     pub fn requests_per_s(&self) -> f64 {
         self.requests as f64 / self.seconds()
     }
@@ -45,7 +45,7 @@ impl Row {
     }
 }
 
-/// One job after the other; of the latencies the worse.
+/// Two jobs in sequence, with the higher of both p99 latencies.
 impl Add for Row {
     type Output = Self;
 

@@ -1,4 +1,4 @@
-//! `TraceError`: what is wrong with a trace, with its line, in one line.
+//! `TraceError`: why a trace cannot be read, in one line, with the number of the entry.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file, or what it is packed with.
+    /// The file cannot be read or decompressed.
     #[error("{}: {what}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What failed, and what to do.
+        /// What failed and what to do.
         what: String,
     },
-    /// It is none of the formats.
+    /// The format is unknown.
     #[error(
         "{}: no format known here ({}); name one with --format", path.display(),
         super::Format::NAMES
@@ -23,16 +23,16 @@ pub enum TraceError {
         /// The file.
         path: PathBuf,
     },
-    /// An entry that cannot be.
+    /// An entry is invalid.
     #[error("{}, {unit} {number}: {what}", path.display())]
     Entry {
         /// The file.
         path: PathBuf,
         /// `line`, or `record` of a binary trace.
         unit: &'static str,
-        /// From 1 on.
+        /// Counted from 1.
         number: u64,
-        /// What it says, and what it may.
+        /// The invalid field and the allowed values.
         what: String,
     },
 }
@@ -42,7 +42,7 @@ impl TraceError {
     pub fn file(path: impl Into<PathBuf>, error: &io::Error) -> Self {
         let path = path.into();
         let what = match error.kind() {
-            io::ErrorKind::UnexpectedEof => "it ends in the middle: copy it again".to_owned(),
+            io::ErrorKind::UnexpectedEof => "it is truncated: copy it again".to_owned(),
             io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => format!("it cannot be read: {error}"),
         };

@@ -1,33 +1,33 @@
-//! The fields of a line of text, and the numbers in them.
+//! Splits a line into fields and parses the numbers in them.
 
 use ssdlab_time::Nanos;
 
-/// What is wrong with a line, in words.
-pub type Wrong = String;
+/// An error message about a line.
+pub type Message = String;
 
-/// Nothing on a device lies beyond it.
+/// Limit of offsets and lengths.
 const BYTES_MAX: u64 = 1 << 56;
 
-/// A line's fields, one after the other.
+/// The fields of a line, in order.
 pub struct Fields<'a> {
     rest: Option<&'a [u8]>,
-    /// A comma, or a blank, which stands for any number of them.
+    /// A comma, or a blank that stands for one or more blanks.
     separator: u8,
 }
 
 impl<'a> Fields<'a> {
-    /// Of a line that separates by commas.
+    /// Fields separated by commas.
     pub fn by_commas(line: &'a [u8]) -> Self {
         Self { rest: Some(line), separator: b',' }
     }
 
-    /// Of a line that separates by blanks.
+    /// Fields separated by blanks.
     pub fn by_blanks(line: &'a [u8]) -> Self {
         let line = line.trim_ascii();
         Self { rest: (!line.is_empty()).then_some(line), separator: b' ' }
     }
 
-    /// The next field, without blanks around it.
+    /// The next field, trimmed.
     pub fn next(&mut self) -> Option<&'a [u8]> {
         let line = self.rest?;
         let is_end = |byte: &u8| {
@@ -41,32 +41,32 @@ impl<'a> Fields<'a> {
         Some(line[..end.unwrap_or(line.len())].trim_ascii())
     }
 
-    /// The next field, which must be there.
-    pub fn word(&mut self, name: &str) -> Result<&'a [u8], Wrong> {
+    /// The next field, or an error if there is none.
+    pub fn word(&mut self, name: &str) -> Result<&'a [u8], Message> {
         self.next().ok_or_else(|| format!("{name} is missing: the line is too short"))
     }
 
-    /// A whole number.
-    pub fn number(&mut self, name: &str) -> Result<u64, Wrong> {
+    /// The next field as a whole number.
+    pub fn number(&mut self, name: &str) -> Result<u64, Message> {
         let word = self.word(name)?;
-        number(word).ok_or_else(|| wrong(name, word, "a whole number, 0 or more"))
+        number(word).ok_or_else(|| invalid(name, word, "a whole number, 0 or more"))
     }
 
-    /// A number of bytes, given in units of `unit` bytes.
-    pub fn bytes(&mut self, name: &str, unit: u64) -> Result<u64, Wrong> {
+    /// The next field, a count of `unit` bytes, in bytes.
+    pub fn bytes(&mut self, name: &str, unit: u64) -> Result<u64, Message> {
         let given = self.number(name)?;
         let bytes = given.checked_mul(unit).filter(|bytes| *bytes <= BYTES_MAX);
-        bytes.ok_or_else(|| wrong(name, given.to_string().as_bytes(), "below 64 PiB"))
+        bytes.ok_or_else(|| invalid(name, given.to_string().as_bytes(), "below 64 PiB"))
     }
 
-    /// A decimal number of seconds.
-    pub fn seconds(&mut self, name: &str) -> Result<Nanos, Wrong> {
+    /// The next field as decimal seconds.
+    pub fn seconds(&mut self, name: &str) -> Result<Nanos, Message> {
         let word = self.word(name)?;
-        seconds(word).ok_or_else(|| wrong(name, word, "seconds, as 12.345"))
+        seconds(word).ok_or_else(|| invalid(name, word, "seconds, as 12.345"))
     }
 
-    /// That nothing follows.
-    pub fn end(&mut self) -> Result<(), Wrong> {
+    /// Checks that there are no more fields.
+    pub fn end(&mut self) -> Result<(), Message> {
         match self.next() {
             None => Ok(()),
             Some(word) => Err(format!("{:?} follows the last field", text(word))),
@@ -74,17 +74,17 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// That a field is not what it may be.
-pub fn wrong(name: &str, word: &[u8], allowed: &str) -> Wrong {
+/// The message for an invalid field.
+pub fn invalid(name: &str, word: &[u8], allowed: &str) -> Message {
     format!("{name} is {:?}; may be {allowed}", text(word))
 }
 
-/// At most 40 characters of what stands there.
+/// At most 40 characters of the field.
 fn text(word: &[u8]) -> String {
     String::from_utf8_lossy(&word[..word.len().min(40)]).into_owned()
 }
 
-/// A whole number in decimal digits.
+/// Parses a whole number of decimal digits.
 fn number(word: &[u8]) -> Option<u64> {
     if word.is_empty() || word.len() > 20 {
         return None;
@@ -95,7 +95,7 @@ fn number(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// Decimal seconds to the nanosecond: exact, as binary fractions are not.
+/// Parses decimal seconds exactly to the nanosecond, which floating point would not.
 fn seconds(word: &[u8]) -> Option<Nanos> {
     let point = word.iter().position(|byte| *byte == b'.').unwrap_or(word.len());
     let whole = number(&word[..point])?.checked_mul(1_000_000_000)?;

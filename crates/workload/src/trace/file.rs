@@ -1,4 +1,4 @@
-//! A trace's file, plain or packed by gzip or zstd: which of them, its first bytes tell.
+//! The file of a trace, plain or compressed with gzip or zstd, which its first bytes show.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Result};
@@ -7,16 +7,16 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 use zstd::stream::read::Decoder;
 
-/// How much is read at a time.
+/// Buffer size for reading.
 const CHUNK: usize = 1 << 17;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// What reads a trace's bytes.
+/// A reader of the decompressed bytes.
 pub type Bytes = BufReader<Box<dyn Read + Send>>;
 
-/// Opens a file; what is packed is unpacked as it is read.
+/// Opens a file and decompresses it while it is read.
 pub fn open(path: &Path) -> Result<Bytes> {
     let mut file = BufReader::with_capacity(CHUNK, File::open(path)?);
     let first = file.fill_buf()?;
@@ -30,8 +30,8 @@ pub fn open(path: &Path) -> Result<Bytes> {
     Ok(BufReader::with_capacity(CHUNK, unpacked))
 }
 
-/// What a file begins with: up to `bytes` of it.
-pub fn beginning(path: &Path, bytes: usize) -> Result<Vec<u8>> {
+/// The first `bytes` decompressed bytes of a file.
+pub fn read_prefix(path: &Path, bytes: usize) -> Result<Vec<u8>> {
     let mut first = Vec::with_capacity(bytes);
     open(path)?.take(bytes as u64).read_to_end(&mut first)?;
     Ok(first)

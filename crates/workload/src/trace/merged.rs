@@ -1,4 +1,4 @@
-//! `blktrace`'s files, one a processor, as one stream in the order of time.
+//! Merges the per-CPU files of `blktrace` in the order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,30 +10,30 @@ use super::file::{self, Bytes};
 use super::format::blktrace::{self, Record};
 use super::{Entry, TraceError};
 
-/// All processors' files of one trace.
+/// The per-CPU files of one trace.
 pub struct Merged {
-    files: Vec<Processor>,
-    /// The next entry of each file that has one more: its time, and which file.
+    files: Vec<CpuFile>,
+    /// Time and file of each file's next entry.
     next: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// The file of the entry that came last.
+    /// The file of the last entry returned.
     last: usize,
 }
 
-struct Processor {
+struct CpuFile {
     path: PathBuf,
     bytes: Bytes,
     /// Records read so far.
     number: u64,
-    head: Option<Entry>,
+    next: Option<Entry>,
 }
 
 impl Merged {
-    /// Opens the file, and those of the other processors beside it.
+    /// Opens the file and those of the other CPUs in the same folder.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let mut files = Vec::new();
-        for path in processors(path) {
+        for path in cpu_files(path) {
             let bytes = file::open(&path).map_err(|error| TraceError::file(&path, &error))?;
-            files.push(Processor { path, bytes, number: 0, head: None });
+            files.push(CpuFile { path, bytes, number: 0, next: None });
         }
         let mut merged = Self { files, next: BinaryHeap::new(), last: 0 };
         for index in 0..merged.files.len() {
@@ -42,21 +42,21 @@ impl Merged {
         Ok(merged)
     }
 
-    /// The next entry of all.
+    /// The next entry of all files.
     pub fn next(&mut self) -> Result<Option<Entry>, TraceError> {
         let Some(Reverse((_, index))) = self.next.pop() else { return Ok(None) };
         self.last = index;
-        let entry = self.files[index].head.take();
+        let entry = self.files[index].next.take();
         self.advance(index)?;
         Ok(entry)
     }
 
-    /// How many records of the last entry's file were read.
+    /// The number of records read from the file of the last entry.
     pub fn number(&self) -> u64 {
         self.files[self.last].number
     }
 
-    /// Reads on in a file up to its next entry.
+    /// Reads a file up to its next entry.
     fn advance(&mut self, index: usize) -> Result<(), TraceError> {
         let file = &mut self.files[index];
         loop {
@@ -72,7 +72,7 @@ impl Merged {
                 Record::Other => {}
                 Record::Entry(entry) => {
                     self.next.push(Reverse((entry.at, index)));
-                    file.head = Some(entry);
+                    file.next = Some(entry);
                     return Ok(());
                 }
             }
@@ -80,8 +80,8 @@ impl Merged {
     }
 }
 
-/// `NAME.blktrace.0`, `.1` ... where the path is one of them; else the path itself.
-fn processors(path: &Path) -> Vec<PathBuf> {
+/// `NAME.blktrace.0`, `.1` ... if the path is one of them; otherwise the path itself.
+fn cpu_files(path: &Path) -> Vec<PathBuf> {
     let name = path.to_string_lossy();
     let Some((stem, number)) = name.rsplit_once('.') else { return vec![path.to_owned()] };
     if !stem.ends_with(".blktrace") || number.parse::<u32>().is_err() {

@@ -1,7 +1,7 @@
-//! Traces: what some host once asked of its drive, read from a file entry by entry.
+//! Traces: recorded requests of a host to its drive, read from a file entry by entry.
 //!
-//! A trace is read twice and never kept: `Statistics::of` checks every entry and learns how far the
-//! volumes reach, then a job with a `Replay` asks a device for them. Memory does not grow with it.
+//! A trace is read twice and never kept in memory: `Statistics::collect` checks every entry and
+//! finds the ends of the volumes, then a job with a `Replay` submits the requests to a device.
 
 mod error;
 mod fields;
@@ -15,9 +15,9 @@ mod statistics;
 
 pub use error::TraceError;
 pub use format::Format;
-pub use reader::{Reading, Trace};
+pub use reader::{ReadOptions, Trace};
 pub use replay::Replay;
-pub(crate) use replay::{Ground as TraceGround, Replayed};
+pub(crate) use replay::{ReplayArea, TraceRequests};
 pub use statistics::Statistics;
 
 use ssdlab_device::Op;
@@ -26,27 +26,27 @@ use ssdlab_time::Nanos;
 /// One entry of a trace, in the trace's own addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When it was asked, on the trace's own clock; a reader counts from its first entry.
+    /// The time on the trace's clock; from a reader, relative to the first entry.
     pub at: Nanos,
-    /// What was asked.
+    /// The operation.
     pub op: Op,
-    /// Which of the host's volumes, where a trace has several.
+    /// The volume, if the trace has several.
     pub volume: u32,
-    /// First byte on the volume; 0 of a flush.
+    /// First byte on the volume; 0 for a flush.
     pub offset_bytes: u64,
-    /// How many bytes; 0 of a flush.
+    /// Length in bytes; 0 for a flush.
     pub length_bytes: u64,
-    /// A write that is durable when it is done (FUA).
+    /// Whether a write is durable on completion (FUA).
     pub durable: bool,
 }
 
 impl Entry {
-    /// An entry of which nothing more is said.
+    /// An entry of volume 0 that is not durable.
     pub const fn new(at: Nanos, op: Op, offset_bytes: u64, length_bytes: u64) -> Self {
         Self { at, op, volume: 0, offset_bytes, length_bytes, durable: false }
     }
 
-    /// The byte behind its last one.
+    /// The byte after the last one.
     pub const fn end_bytes(&self) -> u64 {
         self.offset_bytes + self.length_bytes
     }

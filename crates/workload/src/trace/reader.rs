@@ -1,4 +1,4 @@
-//! `Trace`: the entries of a trace in the order of their times, with their faults told by line.
+//! `Trace`: reads the entries of a trace in the order of time and reports errors by line.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -6,49 +6,50 @@ use std::path::{Path, PathBuf};
 use ssdlab_device::Op;
 use ssdlab_time::Nanos;
 
-use super::fields::Wrong;
+use super::fields::Message;
 use super::file::{self, Bytes};
 use super::format::{Format, Parse};
 use super::merged::Merged;
 use super::{Entry, TraceError};
 
-/// How much of a file tells its format.
-const BEGINNING: usize = 1 << 16;
+/// Bytes at the start of a file from which its format is detected.
+const DETECTION_BYTES: usize = 1 << 16;
 
-/// An entry may come so much before the one before it: hosts log what is done, not what is asked.
-const DISORDER: Nanos = Nanos::from_millis(1000);
+/// An entry may be this much earlier than the one before it: some hosts log completions, in which
+/// case the times of arrival are not in order.
+const DISORDER_MAX: Nanos = Nanos::from_millis(1000);
 
-/// No host asks for more at once: the kernel counts a request's bytes in 32 bits. The footprint is
-/// counted unit by unit, which for a longer entry would take hours.
+/// Maximum length of an entry: the kernel has 32 bits for the bytes of a request. The footprint is
+/// counted unit by unit, which would take hours for a longer entry.
 const LENGTH_BYTES_MAX: u64 = 1 << 32;
 
-/// No line of a trace is longer.
+/// Maximum length of a line.
 const LINE_MAX: u64 = 1 << 16;
 
-/// How a trace is read.
+/// Options for reading a trace.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reading {
-    /// Its format; known by its beginning where none is given.
+pub struct ReadOptions {
+    /// The format; `None` to detect it.
     pub format: Option<Format>,
     /// Only the entries of this volume.
     pub volume: Option<u32>,
-    /// Entries may come at any time before others: they count as of the time of the latest.
+    /// Accepts entries in any order; an entry out of order gets the latest time so far.
     pub any_order: bool,
 }
 
-/// A trace that is open: an iterator over its entries.
+/// An open trace: an iterator over its entries.
 ///
-/// Times count from the first entry on and never go back.
+/// Times are relative to the first entry and never decrease.
 pub struct Trace {
     path: PathBuf,
     format: Format,
     entries: Entries,
-    reading: Reading,
+    options: ReadOptions,
     first: Option<Nanos>,
     latest: Nanos,
-    /// Entries that came before the one before them, by at most a second.
-    pub early: u64,
-    /// Reads, writes and trims of no bytes: left out.
+    /// Number of entries with an earlier time than the entry before.
+    pub out_of_order: u64,
+    /// Number of reads, writes and trims of length 0, which are skipped.
     pub empty: u64,
 }
 
@@ -57,7 +58,7 @@ enum Entries {
     Records(Merged),
 }
 
-/// The lines of a text.
+/// The lines of a text trace.
 struct Lines {
     bytes: Bytes,
     parser: Box<dyn Parse>,
@@ -66,12 +67,12 @@ struct Lines {
 }
 
 impl Trace {
-    /// Opens a trace. Of `blktrace`'s files, any one stands for all of their processors.
+    /// Opens a trace. For `blktrace`, any one of its per-CPU files.
     ///
     /// # Errors
-    /// A file that cannot be read, or is of no format known here.
-    pub fn open(path: &Path, reading: Reading) -> Result<Self, TraceError> {
-        let format = reading.format.map_or_else(|| format_of(path), Ok)?;
+    /// The file cannot be read, or its format is unknown.
+    pub fn open(path: &Path, options: ReadOptions) -> Result<Self, TraceError> {
+        let format = options.format.map_or_else(|| format_of(path), Ok)?;
         let entries = match format.parser() {
             None => Entries::Records(Merged::open(path)?),
             Some(parser) => {
@@ -81,24 +82,24 @@ impl Trace {
         };
         let path = path.to_owned();
         let (first, latest) = (None, Nanos::ZERO);
-        Ok(Self { path, format, entries, reading, first, latest, early: 0, empty: 0 })
+        Ok(Self { path, format, entries, options, first, latest, out_of_order: 0, empty: 0 })
     }
 
-    /// The format that is read.
+    /// The format of the trace.
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// The next entry as it stands there.
-    fn raw(&mut self) -> Result<Option<Entry>, TraceError> {
+    /// The next entry, unchecked.
+    fn next_raw(&mut self) -> Result<Option<Entry>, TraceError> {
         match &mut self.entries {
             Entries::Records(merged) => merged.next(),
             Entries::Text(lines) => lines.next(&self.path),
         }
     }
 
-    /// Its time from the first entry on, not before that of any other.
-    fn in_order(&mut self, at: Nanos) -> Result<Nanos, Wrong> {
+    /// The entry's time relative to the first entry, at least the latest time so far.
+    fn ordered_time(&mut self, at: Nanos) -> Result<Nanos, Message> {
         let first = *self.first.get_or_insert(at);
         let time = at.saturating_sub(first);
         if time >= self.latest && at >= first {
@@ -106,18 +107,18 @@ impl Trace {
             return Ok(time);
         }
         let before = (first + self.latest) - at;
-        if before > DISORDER && !self.reading.any_order {
+        if before > DISORDER_MAX && !self.options.any_order {
             return Err(format!(
                 "its time is {:.3} s before that of an earlier entry; sort the trace, or give \
                  --any-order",
                 before.get() as f64 / 1e9
             ));
         }
-        self.early += 1;
+        self.out_of_order += 1;
         Ok(self.latest)
     }
 
-    fn wrong(&self, what: Wrong) -> TraceError {
+    fn entry_error(&self, what: Message) -> TraceError {
         let (unit, number) = match &self.entries {
             Entries::Text(lines) => ("line", lines.number),
             Entries::Records(merged) => ("record", merged.number()),
@@ -125,9 +126,9 @@ impl Trace {
         TraceError::Entry { path: self.path.clone(), unit, number, what }
     }
 
-    fn step(&mut self) -> Result<Option<Entry>, TraceError> {
-        while let Some(mut entry) = self.raw()? {
-            if self.reading.volume.is_some_and(|volume| volume != entry.volume) {
+    fn next_checked(&mut self) -> Result<Option<Entry>, TraceError> {
+        while let Some(mut entry) = self.next_raw()? {
+            if self.options.volume.is_some_and(|volume| volume != entry.volume) {
                 continue;
             }
             if entry.op != Op::Flush && entry.length_bytes == 0 {
@@ -137,9 +138,9 @@ impl Trace {
             if entry.length_bytes > LENGTH_BYTES_MAX {
                 let what =
                     format!("its length is {} bytes; may be up to 4 GiB", entry.length_bytes);
-                return Err(self.wrong(what));
+                return Err(self.entry_error(what));
             }
-            entry.at = self.in_order(entry.at).map_err(|what| self.wrong(what))?;
+            entry.at = self.ordered_time(entry.at).map_err(|what| self.entry_error(what))?;
             return Ok(Some(entry));
         }
         Ok(None)
@@ -150,19 +151,19 @@ impl Iterator for Trace {
     type Item = Result<Entry, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.step().transpose()
+        self.next_checked().transpose()
     }
 }
 
-/// The format of a file, by its beginning.
+/// Detects the format of a file.
 fn format_of(path: &Path) -> Result<Format, TraceError> {
-    let beginning = file::beginning(path, BEGINNING);
-    let beginning = beginning.map_err(|error| TraceError::file(path, &error))?;
-    if beginning.trim_ascii().is_empty() {
+    let prefix = file::read_prefix(path, DETECTION_BYTES);
+    let prefix = prefix.map_err(|error| TraceError::file(path, &error))?;
+    if prefix.trim_ascii().is_empty() {
         let what = "it is empty".to_owned();
         return Err(TraceError::File { path: path.to_owned(), what });
     }
-    Format::of(&beginning).ok_or_else(|| TraceError::Unknown { path: path.to_owned() })
+    Format::detect(&prefix).ok_or_else(|| TraceError::Unknown { path: path.to_owned() })
 }
 
 impl Lines {
@@ -180,7 +181,7 @@ impl Lines {
                 continue;
             }
             let parsed = if self.line.len() as u64 == LINE_MAX {
-                Err("it has no end within 64 KiB".to_owned())
+                Err("it is longer than 64 KiB".to_owned())
             } else {
                 self.parser.line(line)
             };

@@ -1,4 +1,4 @@
-//! `Statistics`: what a trace asks for, learnt in one pass in which every entry is checked.
+//! `Statistics`: counts of a trace, from one pass that also checks every entry.
 
 use std::collections::BTreeMap;
 
@@ -8,45 +8,45 @@ use ssdlab_time::Nanos;
 use super::sample::Sample;
 use super::{Entry, Format, Replay, TraceError};
 
-/// Units in which addresses are counted: a host's page, a drive's mapping unit.
+/// Units of 4 KiB for footprints: a host's page, a drive's mapping unit.
 const UNIT_SHIFT: u32 = 12;
 
-/// What one pass over a trace found.
+/// Counts over all entries of a trace.
 #[derive(Debug)]
 pub struct Statistics {
-    /// Its format.
+    /// The format of the trace.
     pub format: Format,
-    /// Requests by kind, as `Op::ALL` orders them.
+    /// Requests by `Op::index`.
     pub requests: [u64; 4],
-    /// Their bytes.
+    /// Bytes by `Op::index`.
     pub bytes: [u64; 4],
-    /// Sizes in bytes of reads and of writes, and how many have each.
+    /// Number of reads and of writes by their size in bytes.
     pub sizes: [BTreeMap<u64, u64>; 2],
-    /// Of each volume, the byte behind the last that is asked for.
-    pub ends_bytes: BTreeMap<u32, u64>,
-    /// Different units of 4 KiB that are read, written or trimmed, in bytes: exact up to 512 MiB,
-    /// beyond that estimated from a sample, with a standard error of at most 0.4 %.
+    /// For each volume, the byte after the last one accessed.
+    pub volume_ends: BTreeMap<u32, u64>,
+    /// Bytes of the distinct units of 4 KiB that are read, written or trimmed: exact up to 512 MiB,
+    /// above that estimated from a sample with a standard error of at most 0.4 %.
     pub footprint_bytes: u64,
-    /// Those that are written.
+    /// The same for units that are written.
     pub written_footprint_bytes: u64,
-    /// Units of 4 KiB written, each as often as it was.
+    /// Units of 4 KiB written, counting each write.
     pub unit_writes: u64,
-    /// The share of all accesses that the most accessed fifth of those units gets; a fifth where
-    /// all are alike.
+    /// The share of accesses that go to the most accessed fifth of the units; 0.2 if accesses are
+    /// uniform.
     pub hottest_fifth: f64,
     /// Requests whose first byte and length are multiples of 4 KiB.
     pub aligned: u64,
-    /// Requests that go on where the one before of their kind and volume ended.
-    pub continuing: u64,
-    /// From the first entry to the last.
+    /// Requests that start where the previous one of the same operation and volume ended.
+    pub sequential: u64,
+    /// Time from the first to the last entry.
     pub span: Nanos,
-    /// Entries that came before the one before them, by at most a second.
-    pub early: u64,
-    /// Entries of no bytes, left out.
+    /// Entries with an earlier time than the entry before.
+    pub out_of_order: u64,
+    /// Entries of length 0, which are skipped.
     pub empty: u64,
 }
 
-/// What is remembered between entries.
+/// State between entries.
 #[derive(Default)]
 struct Pass {
     units: Sample,
@@ -54,22 +54,22 @@ struct Pass {
 }
 
 impl Statistics {
-    /// Reads a trace from end to end.
+    /// Reads a whole trace.
     ///
     /// # Errors
-    /// The first entry that is wrong, or that there is none.
-    pub fn of(replay: &Replay) -> Result<Self, TraceError> {
+    /// The first invalid entry, or a trace without requests.
+    pub fn collect(replay: &Replay) -> Result<Self, TraceError> {
         let mut trace = replay.open()?;
-        let mut found = Self::nothing(trace.format());
+        let mut found = Self::empty(trace.format());
         let mut pass = Pass::default();
         for entry in trace.by_ref() {
             found.add(&entry?, &mut pass);
         }
-        (found.early, found.empty) = (trace.early, trace.empty);
+        (found.out_of_order, found.empty) = (trace.out_of_order, trace.empty);
         if found.requests.iter().sum::<u64>() == 0 {
             let what = match replay.volume {
-                Some(volume) => format!("it asks nothing of volume {volume}"),
-                None => "it holds no request".to_owned(),
+                Some(volume) => format!("it has no requests for volume {volume}"),
+                None => "it has no requests".to_owned(),
             };
             return Err(TraceError::File { path: replay.path.clone(), what });
         }
@@ -79,21 +79,21 @@ impl Statistics {
         Ok(found)
     }
 
-    fn nothing(format: Format) -> Self {
+    fn empty(format: Format) -> Self {
         Self {
             format,
             requests: [0; 4],
             bytes: [0; 4],
             sizes: [BTreeMap::new(), BTreeMap::new()],
-            ends_bytes: BTreeMap::new(),
+            volume_ends: BTreeMap::new(),
             footprint_bytes: 0,
             written_footprint_bytes: 0,
             unit_writes: 0,
             hottest_fifth: 0.0,
             aligned: 0,
-            continuing: 0,
+            sequential: 0,
             span: Nanos::ZERO,
-            early: 0,
+            out_of_order: 0,
             empty: 0,
         }
     }
@@ -109,20 +109,20 @@ impl Statistics {
         if let Some(sizes) = self.sizes.get_mut(kind) {
             *sizes.entry(entry.length_bytes).or_default() += 1;
         }
-        let end = self.ends_bytes.entry(entry.volume).or_default();
+        let end = self.volume_ends.entry(entry.volume).or_default();
         *end = (*end).max(entry.end_bytes());
         let unit = (1_u64 << UNIT_SHIFT) - 1;
         self.aligned += u64::from((entry.offset_bytes | entry.length_bytes) & unit == 0);
         let last = pass.ends.insert((entry.volume, kind), entry.end_bytes());
-        self.continuing += u64::from(last == Some(entry.offset_bytes));
+        self.sequential += u64::from(last == Some(entry.offset_bytes));
         let units = entry.offset_bytes >> UNIT_SHIFT..=(entry.end_bytes() - 1) >> UNIT_SHIFT;
         if entry.op == Op::Write {
             self.unit_writes += units.end() - units.start() + 1;
         }
-        pass.units.touch(entry.volume, units, entry.op == Op::Write);
+        pass.units.record(entry.volume, units, entry.op == Op::Write);
     }
 
-    /// The median size of reads (0) or writes (1) in bytes, where there are any.
+    /// The median size of reads (0) or writes (1) in bytes, if there are any.
     pub fn median_bytes(&self, kind: usize) -> Option<u64> {
         let (sizes, half) = (&self.sizes[kind], self.requests[kind].div_ceil(2));
         let mut seen = 0;

@@ -1,4 +1,4 @@
-//! One sample of each format, by hand: times, kinds, volumes and bytes of its entries.
+//! One sample of each format: times, operations, volumes and bytes of its entries.
 
 use std::fs;
 use std::io::Write;
@@ -7,9 +7,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use ssdlab_device::Op;
 use ssdlab_time::Nanos;
-use ssdlab_workload::trace::{Entry, Format, Reading, Replay, Statistics, Trace};
+use ssdlab_workload::trace::{Entry, Format, ReadOptions, Replay, Statistics, Trace};
 
-use crate::Kept;
+use crate::TraceFile;
 
 const MSR: &str = "\
 128166410318060999,wdev,1,Write,3165323264,4096,1189
@@ -72,13 +72,13 @@ fn entry(at: u64, op: Op, volume: u32, offset_bytes: u64, length_bytes: u64) -> 
 const DISK: u32 = (8 << 20) | 0x21;
 
 fn read_as(text: &str, format: Format, expected: &[Entry]) {
-    let trace = Kept::of(text);
-    assert_eq!(Trace::open(&trace.path, Reading::default()).unwrap().format(), format);
+    let trace = TraceFile::of(text);
+    assert_eq!(Trace::open(&trace.path, ReadOptions::default()).unwrap().format(), format);
     assert_eq!(trace.read().unwrap(), expected, "{}", format.name());
 }
 
 #[test]
-fn traces_of_servers_are_known_by_their_first_lines_and_read_exactly() {
+fn server_traces_are_detected_and_read() {
     let msr = [
         entry(0, Op::Write, 1, 3_165_323_264, 4096),
         entry(2400, Op::Read, 1, 3_154_124_800, 8192),
@@ -97,7 +97,7 @@ fn traces_of_servers_are_known_by_their_first_lines_and_read_exactly() {
 }
 
 #[test]
-fn traces_of_clouds_are_known_by_their_first_lines_and_read_exactly() {
+fn cloud_traces_are_detected_and_read() {
     let alibaba = [
         entry(0, Op::Write, 419, 8_792_731_648, 16384),
         entry(233_000, Op::Read, 725, 59_110_326_272, 360_448),
@@ -116,7 +116,7 @@ fn traces_of_clouds_are_known_by_their_first_lines_and_read_exactly() {
 }
 
 #[test]
-fn what_blkparse_prints_is_read_by_its_issues() {
+fn the_issue_events_of_blkparse_are_read() {
     let issues = [
         entry(0, Op::Read, DISK, 540_544 * 512, 4096),
         Entry { durable: true, ..entry(631_904, Op::Write, DISK, 16384 * 512, 8192) },
@@ -127,7 +127,7 @@ fn what_blkparse_prints_is_read_by_its_issues() {
 }
 
 #[test]
-fn iologs_of_fio_have_times_or_waits() {
+fn fio_iologs_have_times_or_waits() {
     let waits = [
         entry(0, Op::Write, 0, 1_011_712, 4096),
         entry(61_000, Op::Read, 1, 8192, 4096),
@@ -157,7 +157,7 @@ fn record(time: u64, sector: u64, bytes: u32, action: u32, more: &[u8]) -> Vec<u
 const ISSUE: u32 = 7 | (1 << 22);
 
 #[test]
-fn records_of_all_processors_are_merged_by_time() {
+fn per_cpu_records_are_merged_by_time() {
     let (read, write, discard) = (1 << 16, 2 << 16, (2 | 0x2000) << 16);
     let first = [
         record(1000, 8, 4096, ISSUE | write, b""),
@@ -170,7 +170,7 @@ fn records_of_all_processors_are_merged_by_time() {
         record(4000, 32, 4096, ISSUE | write | (1 << 31), b""),
         record(5000, 0, 0, ISSUE | (4 << 16), b""),
     ];
-    let trace = Kept::named("sda.blktrace.1", &second.concat());
+    let trace = TraceFile::named("sda.blktrace.1", &second.concat());
     fs::write(trace.folder.path().join("sda.blktrace.0"), first.concat()).unwrap();
     let disk = (8 << 20) | 1;
     assert_eq!(
@@ -186,35 +186,36 @@ fn records_of_all_processors_are_merged_by_time() {
 }
 
 #[test]
-fn what_gzip_or_zstd_packed_is_read_as_it_was() {
+fn gzip_and_zstd_are_decompressed() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(MSR.as_bytes()).unwrap();
     let zstd = zstd::encode_all(MSR.as_bytes(), 3).unwrap();
-    let plain = Kept::of(MSR).read().unwrap();
+    let plain = TraceFile::of(MSR).read().unwrap();
     for packed in [gzip.finish().unwrap(), zstd] {
-        assert_eq!(Kept::named("trace.packed", &packed).read().unwrap(), plain);
+        assert_eq!(TraceFile::named("trace.packed", &packed).read().unwrap(), plain);
     }
 }
 
 #[test]
-fn one_volume_of_several_is_read_alone() {
-    let trace = Kept::of(TENCENT);
-    let read = |volume| trace.read_by(Reading { volume: Some(volume), ..Reading::default() });
+fn one_volume_can_be_selected() {
+    let trace = TraceFile::of(TENCENT);
+    let read =
+        |volume| trace.read_with(ReadOptions { volume: Some(volume), ..ReadOptions::default() });
     assert_eq!(read(1627).unwrap(), [entry(0, Op::Write, 1627, 6_338_688 * 512, 4096)]);
-    let error = Statistics::of(&Replay { volume: Some(7), ..trace.replay(None) });
-    assert!(error.unwrap_err().to_string().ends_with("it asks nothing of volume 7"));
+    let error = Statistics::collect(&Replay { volume: Some(7), ..trace.replay(None) });
+    assert!(error.unwrap_err().to_string().ends_with("it has no requests for volume 7"));
 }
 
 #[test]
-fn statistics_count_what_is_asked_and_what_of_it_is_new() {
-    let trace = Kept::of("1,W,0,8192,0\n1,W,4096,4096,10\n1,W,8192,6144,30\n1,R,0,512,90\n");
-    let found = Statistics::of(&trace.replay(None)).unwrap();
+fn statistics_count_requests_and_distinct_units() {
+    let trace = TraceFile::of("1,W,0,8192,0\n1,W,4096,4096,10\n1,W,8192,6144,30\n1,R,0,512,90\n");
+    let found = Statistics::collect(&trace.replay(None)).unwrap();
     assert_eq!(found.requests, [1, 3, 0, 0]);
     assert_eq!(found.bytes, [512, 18_432, 0, 0]);
     assert_eq!(found.span, Nanos::new(90_000));
     assert_eq!((found.footprint_bytes, found.written_footprint_bytes), (16_384, 16_384));
     assert_eq!(found.unit_writes, 5, "two, one, two");
-    assert_eq!((found.aligned, found.continuing), (2, 1));
+    assert_eq!((found.aligned, found.sequential), (2, 1));
     assert_eq!(found.median_bytes(Op::Write.index()), Some(6144));
-    assert_eq!(found.ends_bytes.into_iter().collect::<Vec<_>>(), [(1, 14_336)]);
+    assert_eq!(found.volume_ends.into_iter().collect::<Vec<_>>(), [(1, 14_336)]);
 }

@@ -1,4 +1,4 @@
-//! Traces of every format, whole and damaged.
+//! Traces of every format, valid and damaged.
 
 mod damaged;
 mod formats;
@@ -7,16 +7,16 @@ mod replayed;
 use std::fs;
 use std::path::PathBuf;
 
-use ssdlab_workload::trace::{Entry, Reading, Replay, Trace, TraceError};
+use ssdlab_workload::trace::{Entry, ReadOptions, Replay, Trace, TraceError};
 use tempfile::TempDir;
 
-/// A trace in a file of its own.
-struct Kept {
+/// A trace in a temporary file.
+struct TraceFile {
     folder: TempDir,
     path: PathBuf,
 }
 
-impl Kept {
+impl TraceFile {
     fn named(name: &str, content: &[u8]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
@@ -29,14 +29,14 @@ impl Kept {
     }
 
     fn read(&self) -> Result<Vec<Entry>, TraceError> {
-        self.read_by(Reading::default())
+        self.read_with(ReadOptions::default())
     }
 
-    fn read_by(&self, reading: Reading) -> Result<Vec<Entry>, TraceError> {
+    fn read_with(&self, reading: ReadOptions) -> Result<Vec<Entry>, TraceError> {
         Trace::open(&self.path, reading)?.collect()
     }
 
-    /// How a job asks for it; by this name of a format, where it is not to be guessed.
+    /// A replay of the trace; `format` is `None` to detect it.
     fn replay(&self, format: Option<&str>) -> Replay {
         Replay {
             path: self.path.clone(),
@@ -49,8 +49,8 @@ impl Kept {
         }
     }
 
-    /// What is wrong with it, without its path.
-    fn wrong(&self) -> String {
+    /// The error of reading it, with `TRACE` for its path.
+    fn error_text(&self) -> String {
         let path = format!("{}", self.path.display());
         self.read().unwrap_err().to_string().replace(&path, "TRACE")
     }

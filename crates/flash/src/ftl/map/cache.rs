@@ -1,28 +1,39 @@
 //! `MapCache`: a drive that holds only a part of its map in memory pays flash reads for the rest.
 //!
-//! Modelled: the map is cut into pages of 4-byte entries; a read of a unit whose map page is not in
-//! memory first senses that page; a page that changed is programmed when it has to make room; which
-//! one makes room is decided by CLOCK (second chance). Not modelled: where map pages lie and how
-//! their own garbage is collected (they have an area of their own, a die by page number), and the
-//! journal that makes single entries durable.
+//! Modelled: the map consists of pages of 4-byte entries; a read of a unit whose map page is not in
+//! memory first senses that page; a dirty page is programmed when it is evicted; CLOCK (second
+//! chance) selects the page to evict. Not modelled: where map pages are stored and how their own
+//! garbage is collected (they have an area of their own, a die by page number), map updates by
+//! relocations, and the journal that makes single entries durable.
 //!
-//! Differs from hardware: a write, or a move by collection, is charged the flash operations of its
-//! map page but does not wait for them: drives update their maps behind the buffer. Source of the
-//! idea: Gupta, Kim, Urgaonkar, "DFTL", ASPLOS 2009.
+//! Differs from hardware: a write is charged the flash operations of its map page but does not wait
+//! for them: drives update their maps behind the buffer. Source of the idea: Gupta, Kim, Urgaonkar,
+//! "DFTL", ASPLOS 2009.
+
+use ssdlab_time::Nanos;
+
+use super::Lpn;
+use crate::config::Profile;
+use crate::counters::Counters;
+use crate::nand::{Geometry, Media, Place};
 
 const ABSENT: u32 = u32::MAX;
 
 /// Map pages in memory.
 #[derive(Clone, Debug)]
 pub struct MapCache {
-    /// Mapping units whose entries share a map page.
+    dies: u32,
+    /// Mapping units in a flash page.
     page_units: u32,
+    /// Mapping units whose entries share a map page.
+    map_page_entries: u32,
     slots: Vec<Slot>,
-    most: usize,
+    capacity: usize,
+    /// The next slot that CLOCK examines.
     hand: usize,
-    /// For each map page: its slot, or `ABSENT`.
+    /// The slot of each map page, or `ABSENT`.
     slot_of: Vec<u32>,
-    /// Whether flash has a version of it: one that was never written back need not be read.
+    /// Whether flash has a version of each map page: one that was never written back is not read.
     stored: Vec<bool>,
 }
 
@@ -33,33 +44,69 @@ struct Slot {
     dirty: bool,
 }
 
-/// What an access to the map costs.
+/// The flash operations that an access to the map needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MapAccess {
+struct MapAccess {
     /// The map page that must be read from flash first.
-    pub read: Option<u32>,
-    /// The map page that must be programmed to make room.
-    pub write_back: Option<u32>,
+    read: Option<u32>,
+    /// The dirty map page that is evicted.
+    write_back: Option<u32>,
 }
 
 impl MapCache {
-    /// An empty cache of `bytes` for the map of `logical_units`, in flash pages of `page_bytes`.
-    pub fn new(bytes: u64, page_bytes: u64, logical_units: u64) -> Self {
-        let page_units = page_bytes / 4;
-        let map_pages = logical_units.div_ceil(page_units) as usize;
+    /// The empty cache of a profile; `None` if the whole map is in memory.
+    pub fn of_profile(profile: &Profile) -> Option<Self> {
+        let is_needed = profile.map_cache > 0;
+        let new = || Self::new(profile.map_cache, &profile.geometry, profile.logical_units());
+        is_needed.then(new)
+    }
+
+    /// An empty cache of `bytes` for the map of `logical_units`.
+    fn new(bytes: u64, geometry: &Geometry, logical_units: u64) -> Self {
+        let page_bytes = u64::from(geometry.page_units) * geometry.unit_bytes();
+        let map_page_entries = page_bytes / 4;
+        let map_pages = logical_units.div_ceil(map_page_entries) as usize;
         Self {
-            page_units: page_units as u32,
+            dies: geometry.dies(),
+            page_units: geometry.page_units,
+            map_page_entries: map_page_entries as u32,
             slots: Vec::new(),
-            most: (bytes / page_bytes).max(1) as usize,
+            capacity: (bytes / page_bytes).max(1) as usize,
             hand: 0,
             slot_of: vec![ABSENT; map_pages],
             stored: vec![false; map_pages],
         }
     }
 
-    /// Looks up, or changes, the entry of a mapping unit.
-    pub fn access(&mut self, unit: u32, changes: bool) -> MapAccess {
-        let map_page = unit / self.page_units;
+    /// Brings the map entry of a unit into memory, and marks its page as dirty if it changes;
+    /// returns when it is there.
+    pub fn lookup(
+        &mut self,
+        lpn: Lpn,
+        changes: bool,
+        at: Nanos,
+        media: &mut impl Media,
+        counters: &mut Counters,
+    ) -> Nanos {
+        let access = self.access(lpn, changes);
+        if let Some(map_page) = access.write_back {
+            counters.nand_mapping_writes += u64::from(self.page_units);
+            media.program(self.place(map_page), at);
+        }
+        let Some(map_page) = access.read else { return at };
+        counters.mapping_senses += 1;
+        media.fetch(self.place(map_page), at, self.page_units)
+    }
+
+    /// The place of a map page: the die follows from its number, and it is in no superblock.
+    fn place(&self, map_page: u32) -> Place {
+        let die = map_page % self.dies;
+        Place { die, page: u32::MAX, page_in_block: 0, last_of_page: false, slc: false }
+    }
+
+    /// Reads, or changes, the entry of a mapping unit.
+    fn access(&mut self, lpn: Lpn, changes: bool) -> MapAccess {
+        let map_page = lpn.0 / self.map_page_entries;
         let slot = self.slot_of[map_page as usize];
         if slot != ABSENT {
             let slot = &mut self.slots[slot as usize];
@@ -67,14 +114,14 @@ impl MapCache {
             slot.dirty |= changes;
             return MapAccess::default();
         }
-        let write_back = self.bring_in(Slot { map_page, referenced: true, dirty: changes });
+        let write_back = self.insert(Slot { map_page, referenced: true, dirty: changes });
         let read = self.stored[map_page as usize].then_some(map_page);
         MapAccess { read, write_back }
     }
 
-    /// Puts a page into a slot; returns the page that has to be written back for it.
-    fn bring_in(&mut self, page: Slot) -> Option<u32> {
-        if self.slots.len() < self.most {
+    /// Puts a page into a slot; returns the page evicted from there if it is dirty.
+    fn insert(&mut self, page: Slot) -> Option<u32> {
+        if self.slots.len() < self.capacity {
             self.slot_of[page.map_page as usize] = self.slots.len() as u32;
             self.slots.push(page);
             return None;
@@ -94,38 +141,54 @@ impl MapCache {
 
 #[cfg(test)]
 mod tests {
-    use super::{MapAccess, MapCache};
+    use super::{Lpn, MapAccess, MapCache};
+    use crate::nand::Geometry;
 
     const HIT: MapAccess = MapAccess { read: None, write_back: None };
 
+    /// A cache for `pages` map pages of 1024 entries.
+    fn cache(pages: u64) -> MapCache {
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 1,
+            planes: 1,
+            page_units: 1,
+            pages_per_block: 64,
+            blocks_per_plane: 200,
+            unit_bytes: 4096,
+            chunk_units: 1,
+        };
+        MapCache::new(pages * 4096, &geometry, 10_000)
+    }
+
     #[test]
     fn a_page_in_memory_costs_nothing() {
-        let mut cache = MapCache::new(8192, 4096, 10_000);
-        assert_eq!(cache.access(0, false), HIT, "never written, so not read either");
-        assert_eq!(cache.access(1023, true), HIT);
-        assert_eq!(cache.access(1024, true), HIT, "room for two");
-        assert_eq!(cache.access(0, false), HIT);
+        let mut cache = cache(2);
+        assert_eq!(cache.access(Lpn(0), false), HIT, "never written, so not read either");
+        assert_eq!(cache.access(Lpn(1023), true), HIT);
+        assert_eq!(cache.access(Lpn(1024), true), HIT, "room for two");
+        assert_eq!(cache.access(Lpn(0), false), HIT);
     }
 
     #[test]
-    fn a_changed_page_is_written_back_once_and_read_when_it_is_needed_again() {
-        let mut cache = MapCache::new(4096, 4096, 10_000);
-        cache.access(0, true);
-        let moved_on = cache.access(1024, false);
-        assert_eq!(moved_on, MapAccess { read: None, write_back: Some(0) });
-        let back = cache.access(5, false);
+    fn a_dirty_page_is_written_back_once_and_read_when_it_is_needed_again() {
+        let mut cache = cache(1);
+        cache.access(Lpn(0), true);
+        let evicts = cache.access(Lpn(1024), false);
+        assert_eq!(evicts, MapAccess { read: None, write_back: Some(0) });
+        let back = cache.access(Lpn(5), false);
         assert_eq!(back, MapAccess { read: Some(0), write_back: None });
-        assert_eq!(cache.access(2048, false).write_back, None, "it did not change again");
+        assert_eq!(cache.access(Lpn(2048), false).write_back, None, "it did not change again");
     }
 
     #[test]
-    fn the_page_used_since_has_a_second_chance() {
-        let mut cache = MapCache::new(3 * 4096, 4096, 10_000);
+    fn a_page_used_again_has_a_second_chance() {
+        let mut cache = cache(3);
         for page in [0, 1, 2] {
-            cache.access(page * 1024, true);
+            cache.access(Lpn(page * 1024), true);
         }
-        assert_eq!(cache.access(3 * 1024, true).write_back, Some(0), "the hand clears all marks");
-        cache.access(1024, false);
-        assert_eq!(cache.access(4 * 1024, true).write_back, Some(2), "page 1 was used since");
+        assert_eq!(cache.access(Lpn(3 * 1024), true).write_back, Some(0), "the first in order");
+        cache.access(Lpn(1024), false);
+        assert_eq!(cache.access(Lpn(4 * 1024), true).write_back, Some(2), "page 1 was used since");
     }
 }

@@ -1,16 +1,16 @@
-//! `L2p`: the map from mapping units to flash, 4 bytes each.
+//! `L2p`: the map from mapping units to flash addresses, 4 bytes each.
 
 use super::table;
 use crate::nand::Ppn;
 
-/// The number of a mapping unit: what a page-mapped drive translates.
+/// The number of a mapping unit, counted over the host's address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lpn(pub u32);
 
-/// Where each mapping unit lies.
+/// The flash address of each mapping unit.
 ///
-/// An entry is the address plus one, and 0 where nothing is mapped: so a table that is all zeros
-/// is an empty drive, and memory is used only where something was written.
+/// An entry is the address plus one, or 0 if the unit is unmapped: the table of an empty drive is
+/// all zeros and uses memory only where something was written.
 #[derive(Clone, Debug)]
 pub struct L2p {
     entries: Vec<u32>,
@@ -22,32 +22,32 @@ impl L2p {
         Self { entries: table::zeros(logical_units as usize) }
     }
 
-    /// Where a unit lies.
+    /// The address of a unit.
     #[inline]
     pub fn get(&self, lpn: Lpn) -> Option<Ppn> {
         self.entries[lpn.0 as usize].checked_sub(1).map(Ppn)
     }
 
-    /// Fetches a unit's entry into the cache.
+    /// Prefetches a unit's entry.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         table::prefetch(&self.entries, lpn.0 as usize);
     }
 
-    /// Maps a unit; returns where it lay before.
+    /// Maps a unit; returns its previous address.
     #[inline]
     pub fn replace(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
         let entry = &mut self.entries[lpn.0 as usize];
         std::mem::replace(entry, ppn.0 + 1).checked_sub(1).map(Ppn)
     }
 
-    /// Maps a unit whose old place is known: nothing waits for the entry to be read.
+    /// Maps a unit without waiting for the old entry to be read.
     #[inline]
     pub fn set(&mut self, lpn: Lpn, ppn: Ppn) {
         self.entries[lpn.0 as usize] = ppn.0 + 1;
     }
 
-    /// Forgets a unit; returns where it lay.
+    /// Unmaps a unit; returns its previous address.
     pub fn clear(&mut self, lpn: Lpn) -> Option<Ppn> {
         std::mem::take(&mut self.entries[lpn.0 as usize]).checked_sub(1).map(Ppn)
     }

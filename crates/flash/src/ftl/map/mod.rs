@@ -1,8 +1,10 @@
-//! The map from units to flash, what part of it is in memory, and how large tables are kept.
+//! The maps between units and flash addresses, and the part of them that is in memory.
 
 mod cache;
 mod l2p;
-pub mod table;
+mod p2l;
+mod table;
 
 pub use cache::MapCache;
 pub use l2p::{L2p, Lpn};
+pub use p2l::P2l;

@@ -1,4 +1,4 @@
-//! `Frontier`: the open superblock, or one die's part of it, that writes fill run by run.
+//! `Frontier`: the open superblock, or one die's part of it, which writes fill run by run.
 
 use ssdlab_time::Nanos;
 
@@ -15,56 +15,57 @@ impl Lane {
     }
 }
 
-/// The dies that a frontier fills, of each of its superblocks.
+/// The dies of each superblock that a frontier fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// All of them, along the stripe.
     AllDies,
-    /// One: others fill the rest.
+    /// One: other frontiers fill the rest.
     OneDie(u32),
 }
 
-/// The next place to write, and the pages begun but not full.
+/// The next place to write, and the partly filled pages.
 ///
-/// A *run* is what follows each other on one page: a chunk, or a page where a chunk is longer. A
-/// *row* is what is filled together: a page, or one on each die where a chunk is shorter.
+/// A *run* is consecutive units on one page: a chunk, or a page if that is shorter. A *row* is the
+/// pages that are filled together: one page, or one on each die if a chunk is shorter than a page.
 #[derive(Clone, Debug)]
 pub struct Frontier {
     superblock: u32,
     span: Span,
     first_die: u32,
-    /// Units that it fills of each superblock.
+    /// Units of each superblock that it fills.
     superblock_units: u32,
-    /// Whether it fills them at one bit a cell.
+    /// Whether it fills them at one bit per cell.
     slc: bool,
     run_units: u32,
     row_units: u32,
-    /// How many of these it has taken, and how far behind that position the current run lies: what
-    /// other dies have of the superblock before it.
+    /// The number of units taken in the current superblock.
     next: u32,
+    /// Add this to `next` for the offset in the superblock: units of other dies before the run.
     skipped: u32,
     /// Units taken since the drive was new.
     taken: u64,
-    /// Where what its units replace is noted.
-    log: usize,
-    /// Units that the current run still takes, and where its last unit lies.
+    /// The undo log of the superblock.
+    undo_log: usize,
+    /// Free units of the current run, and the place of its last unit.
     run_left: u32,
     place: Place,
-    units_open: u32,
-    /// For each die of the span: the page that is being filled.
-    filling: Vec<Filling>,
+    /// Units in partly filled pages.
+    open_units: u32,
+    /// The page being filled on each die of the span.
+    open_pages: Vec<OpenPage>,
 }
 
-/// A page being filled: when its data is there, and why its units are written.
+/// A page being filled: when its data is complete, and why its units are written.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Filling {
-    /// When all of its data is with the controller.
+pub struct OpenPage {
+    /// When all of its data is in the controller.
     pub ready: Nanos,
     /// Units by cause.
     units: [u32; Cause::COUNT],
 }
 
-impl Filling {
+impl OpenPage {
     /// Units written for a cause.
     pub fn of(&self, cause: Cause) -> u32 {
         self.units[cause as usize]
@@ -80,30 +81,31 @@ impl Filling {
 /// Consecutive addresses on one page.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// The lane that took them.
+    /// Their lane.
     pub lane: Lane,
     /// The first address.
     pub ppn: Ppn,
-    /// The superblock that they lie in.
+    /// Their superblock.
     pub superblock: u32,
-    /// The first address's position in its superblock.
+    /// The offset of the first address in the superblock.
     pub offset: u32,
-    /// Where what these units replace is noted.
-    pub log: usize,
-    /// How many.
+    /// The undo log of the superblock.
+    pub undo_log: usize,
+    /// The number of addresses.
     pub units: u32,
-    /// The page they lie on.
+    /// Their page.
     pub place: Place,
-    /// Whether they are the last of their run, and whether they fill that page.
+    /// Whether they are the last of their run.
     pub ends_run: bool,
+    /// Whether the page is full with them.
     pub fills_page: bool,
 }
 
-/// No superblock has this number.
+/// The number of no superblock.
 const NONE: u32 = u32::MAX;
 
 impl Frontier {
-    /// A frontier that has no superblock yet; of each it will fill so many units.
+    /// A frontier without a superblock. It fills `superblock_units` units of each.
     pub fn new(geometry: &Geometry, span: Span, superblock_units: u32, slc: bool) -> Self {
         let (first_die, dies, row_units) = match span {
             Span::AllDies => (0, geometry.dies(), geometry.open_units() as u32),
@@ -120,27 +122,28 @@ impl Frontier {
             next: superblock_units,
             skipped: 0,
             taken: 0,
-            log: 0,
+            undo_log: 0,
             run_left: 0,
             place: Place { die: 0, page: 0, page_in_block: 0, last_of_page: false, slc },
-            units_open: 0,
-            filling: vec![Filling::default(); dies as usize],
+            open_units: 0,
+            open_pages: vec![OpenPage::default(); dies as usize],
         }
     }
 
-    /// Goes on in an erased superblock after the old one was filled.
-    pub fn open(&mut self, superblock: u32, log: usize) {
-        assert!(self.is_full() && self.units_open == 0, "the old superblock is filled");
+    /// Continues in an erased superblock after the old one was filled.
+    pub fn open(&mut self, superblock: u32, undo_log: usize) {
+        assert!(self.is_full() && self.open_units == 0, "the old superblock is filled");
         self.superblock = superblock;
-        self.log = log;
+        self.undo_log = undo_log;
         self.next = 0;
     }
 
-    /// Goes on in the superblock of another, no page of which is half full; that has none then.
+    /// Takes over the superblock of another frontier, which has no partly filled page.
     pub fn take_over(&mut self, other: &mut Self) {
-        assert!(self.is_full() && self.units_open == 0, "the old superblock is filled");
-        assert!(other.units_open == 0 && other.run_left == 0, "no page is half full");
-        (self.superblock, self.log, self.next) = (other.superblock, other.log, other.next);
+        assert!(self.is_full() && self.open_units == 0, "the old superblock is filled");
+        assert!(other.open_units == 0 && other.run_left == 0, "no page is partly filled");
+        (self.superblock, self.undo_log, self.next) =
+            (other.superblock, other.undo_log, other.next);
         other.superblock = NONE;
         other.next = other.superblock_units;
     }
@@ -150,9 +153,9 @@ impl Frontier {
         self.superblock
     }
 
-    /// Where what its units replace is noted.
-    pub fn log(&self) -> usize {
-        self.log
+    /// The undo log of the superblock.
+    pub fn undo_log(&self) -> usize {
+        self.undo_log
     }
 
     /// Whether its superblock has no room left.
@@ -161,14 +164,14 @@ impl Frontier {
         self.next == self.superblock_units
     }
 
-    /// Units that its superblock still takes.
+    /// Free units in its superblock.
     pub fn room(&self) -> u32 {
         self.superblock_units - self.next
     }
 
-    /// Units written to pages that are not full yet.
-    pub fn units_open(&self) -> u32 {
-        self.units_open
+    /// Units in partly filled pages.
+    pub fn open_units(&self) -> u32 {
+        self.open_units
     }
 
     /// Units taken since the drive was new.
@@ -176,32 +179,32 @@ impl Frontier {
         self.taken
     }
 
-    /// Units taken up to the last page that is full, and so being programmed or in flash.
+    /// Units taken up to the last full page: they are being programmed or in flash.
     pub fn programmed(&self) -> u64 {
-        if self.units_open == 0 {
+        if self.open_units == 0 {
             return self.taken;
         }
         self.taken - u64::from(self.next % self.row_units)
     }
 
-    /// Takes up to `most` consecutive addresses of the current run.
+    /// Takes up to `count` consecutive addresses of the current run.
     #[inline]
-    pub fn take(&mut self, lane: Lane, most: u32, splitter: &Splitter) -> Slot {
+    pub fn take(&mut self, lane: Lane, count: u32, splitter: &Splitter) -> Slot {
         if self.run_left == 0 {
             self.begin_run(splitter);
         }
-        let units = most.min(self.run_left);
+        let units = count.min(self.run_left);
         let offset = self.next + self.skipped;
         self.next += units;
         self.taken += u64::from(units);
         self.run_left -= units;
-        self.units_open += units;
+        self.open_units += units;
         Slot {
             lane,
             ppn: splitter.ppn(self.superblock, offset),
             superblock: self.superblock,
             offset,
-            log: self.log,
+            undo_log: self.undo_log,
             units,
             place: self.place,
             ends_run: self.run_left == 0,
@@ -218,29 +221,29 @@ impl Frontier {
         self.run_left = self.run_units;
     }
 
-    /// The page that a die of the span fills.
+    /// The page being filled on a die of the span.
     #[inline]
-    fn filling(&mut self, die: u32) -> &mut Filling {
-        &mut self.filling[(die - self.first_die) as usize]
+    fn open_page(&mut self, die: u32) -> &mut OpenPage {
+        &mut self.open_pages[(die - self.first_die) as usize]
     }
 
-    /// Adds a slot's units to the page that its die fills.
+    /// Adds a slot's units to the page being filled on its die.
     #[inline]
     pub fn fill(&mut self, slot: &Slot, cause: Cause, ready: Nanos) {
-        self.filling(slot.place.die).add(cause, slot.units, ready);
+        self.open_page(slot.place.die).add(cause, slot.units, ready);
     }
 
-    /// Takes a die's full page away: it is being programmed.
-    pub fn take_page(&mut self, die: u32) -> Filling {
-        let page = std::mem::take(self.filling(die));
-        self.units_open -= page.units.iter().sum::<u32>();
+    /// Takes a die's full page, to be programmed.
+    pub fn take_page(&mut self, die: u32) -> OpenPage {
+        let page = std::mem::take(self.open_page(die));
+        self.open_units -= page.units.iter().sum::<u32>();
         page
     }
 
-    /// Gives the rest of its superblock up, no page of which is half full; returns how many units.
-    /// Nothing where all of it is left.
+    /// Leaves the rest of its superblock empty, unless the superblock is unused; returns the number
+    /// of units left empty. No page may be partly filled.
     pub fn give_up(&mut self) -> u32 {
-        assert!(self.units_open == 0 && self.run_left == 0, "no page is half full");
+        assert!(self.open_units == 0 && self.run_left == 0, "no page is partly filled");
         if self.next == 0 {
             return 0;
         }
@@ -250,21 +253,21 @@ impl Frontier {
         rest
     }
 
-    /// Gives the pages that are not full up, after a power cut: goes on behind them.
+    /// Skips the partly filled pages after a power cut.
     pub fn skip_open_pages(&mut self) {
-        if self.units_open == 0 {
+        if self.open_units == 0 {
             return;
         }
         let end = self.next.next_multiple_of(self.row_units);
         self.taken += u64::from(end - self.next);
         self.next = end;
         self.run_left = 0;
-        self.units_open = 0;
-        self.filling.fill(Filling::default());
+        self.open_units = 0;
+        self.open_pages.fill(OpenPage::default());
     }
 
-    /// Units written for a cause that wait in pages that are not full.
+    /// Units written for a cause that are in partly filled pages.
     pub fn waiting(&self, cause: Cause) -> u32 {
-        self.filling.iter().map(|page| page.of(cause)).sum()
+        self.open_pages.iter().map(|page| page.of(cause)).sum()
     }
 }

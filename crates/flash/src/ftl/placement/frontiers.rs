@@ -1,7 +1,9 @@
-//! `Frontiers`: all frontiers of a drive, by lane: those of the host, those of what is moved, one
-//! of the SLC cache. Lanes that fill a die each share their superblocks: they are a group. The host
-//! has two groups where it packs: the second opens a superblock when it is written to, and hands it
-//! over to the first as soon as that has none, so that one that rests holds no room back.
+//! `Frontiers`: all frontiers of a drive, by lane: for host writes, for relocations, and for the
+//! SLC cache.
+//!
+//! Lanes that fill one die each share their superblocks: they are a group. With packed placement,
+//! the host has two groups. The second opens a superblock when it is first written, and hands it
+//! over to the first when that one's superblock is full, so that an unused group occupies no space.
 
 use std::ops::Range;
 
@@ -13,15 +15,15 @@ use crate::config::{PlacementRule, Profile, Relocation};
 #[derive(Clone, Debug)]
 pub struct Frontiers {
     all: Vec<Frontier>,
-    /// How many lanes share a superblock: one, or one for each die. That of the cache has its own.
+    /// The number of lanes that share a superblock: one, or one per die. The SLC lane shares none.
     group: u32,
-    /// How many the host has: the first ones.
+    /// The number of host lanes, which come first.
     host: u32,
-    /// Whether these are two groups, the second of which rests where nothing is packed.
+    /// Whether the host has two groups, the second for packed pages.
     packs: bool,
-    /// The first that takes what is moved; the host's first where it shares them.
-    moves: Lane,
-    /// The last, where there is an SLC cache.
+    /// The first lane for relocations; 0 if they share the host's.
+    relocations: Lane,
+    /// The last lane, if the drive has an SLC cache.
     slc: Option<Lane>,
 }
 
@@ -36,7 +38,7 @@ impl Frontiers {
             PlacementRule::Hinted | PlacementRule::Inferred => (geometry.dies(), geometry.dies()),
             PlacementRule::Packed => (2 * geometry.dies(), geometry.dies()),
         };
-        let apart = profile.collection.relocation == Relocation::Separate;
+        let separate = profile.collection.relocation == Relocation::Separate;
         let frontier = |lane: u32| match profile.placement {
             PlacementRule::Hinted | PlacementRule::Inferred | PlacementRule::Packed => {
                 let span = Span::OneDie(lane % group);
@@ -46,19 +48,19 @@ impl Frontiers {
                 Frontier::new(geometry, Span::AllDies, units, false)
             }
         };
-        let moves = if apart { group } else { 0 };
-        let mut all: Vec<Frontier> = (0..host + moves).map(frontier).collect();
+        let for_relocations = if separate { group } else { 0 };
+        let mut all: Vec<Frontier> = (0..host + for_relocations).map(frontier).collect();
         let slc = profile.slc.as_ref().map(|slc| {
             let units = slc.superblock_units(geometry);
             all.push(Frontier::new(geometry, Span::AllDies, units, true));
             Lane(all.len() as u32 - 1)
         });
-        let moves = Lane(if apart { host } else { 0 });
+        let relocations = Lane(if separate { host } else { 0 });
         let packs = profile.placement == PlacementRule::Packed;
-        Self { all, group, host, packs, moves, slc }
+        Self { all, group, host, packs, relocations, slc }
     }
 
-    /// The lanes that share their superblocks with this one, itself among them.
+    /// The lanes that share their superblocks with this one, including itself.
     fn group(&self, lane: Lane) -> Range<u32> {
         if self.group == 1 || Some(lane) == self.slc {
             return lane.0..lane.0 + 1;
@@ -72,14 +74,14 @@ impl Frontiers {
         &self.all[start as usize..end as usize]
     }
 
-    /// This lane if it has room; else the one of its group with the most, of equals the next one.
-    /// None where all of it is filled, and none is handed over.
+    /// This lane if it has room; else the lane of its group with the most room, the next one among
+    /// equals. `None` if the group's superblock is full and no other is handed over.
     pub fn with_room(&mut self, lane: Lane) -> Option<Lane> {
         self.roomiest(lane).or_else(|| self.take_over(lane).then(|| self.roomiest(lane))?)
     }
 
-    /// Hands the second group's superblock over to the first, if that is this lane's; false where
-    /// there is no such thing.
+    /// Hands the second group's superblock over to the first, if this is a lane of the first;
+    /// returns whether it did.
     fn take_over(&mut self, lane: Lane) -> bool {
         if !self.packs || lane.0 >= self.group {
             return false;
@@ -87,11 +89,11 @@ impl Frontiers {
         let (first, rest) = self.all.split_at_mut(self.group as usize);
         let second = &mut rest[..self.group as usize];
         let has_room = second.iter().any(|frontier| !frontier.is_full());
-        let may = has_room && second.iter().all(|frontier| frontier.units_open() == 0);
-        if may {
+        let can = has_room && second.iter().all(|frontier| frontier.open_units() == 0);
+        if can {
             first.iter_mut().zip(second).for_each(|(to, from)| to.take_over(from));
         }
-        may
+        can
     }
 
     fn roomiest(&self, lane: Lane) -> Option<Lane> {
@@ -111,22 +113,22 @@ impl Frontiers {
         most.map(|(lane, _)| lane)
     }
 
-    /// Whether a lane has a superblock from the start: others get theirs when they are written to.
+    /// Whether a lane has a superblock from the start: others open one when they are written.
     pub fn opens_at_once(&self, lane: Lane) -> bool {
-        let rests = self.packs && (self.group..self.host).contains(&lane.0);
-        Some(lane) != self.slc && !rests
+        let is_second = self.packs && (self.group..self.host).contains(&lane.0);
+        Some(lane) != self.slc && !is_second
     }
 
-    /// Whether the superblock of a lane has no room left on any die.
+    /// Whether the superblock of a lane is full on all dies.
     pub fn is_filled(&self, lane: Lane) -> bool {
         self.frontiers_with(lane).iter().all(Frontier::is_full)
     }
 
-    /// Goes on in an erased superblock after all of the old one was filled.
-    pub fn open(&mut self, lane: Lane, superblock: u32, log: usize) {
+    /// Continues in an erased superblock after all of the old one was filled.
+    pub fn open(&mut self, lane: Lane, superblock: u32, undo_log: usize) {
         let Range { start, end } = self.group(lane);
         for frontier in &mut self.all[start as usize..end as usize] {
-            frontier.open(superblock, log);
+            frontier.open(superblock, undo_log);
         }
     }
 
@@ -136,15 +138,15 @@ impl Frontiers {
         &mut self.all[lane.index()]
     }
 
-    /// Units that the superblock of a stream still takes, where each has one; else 0.
+    /// Free units in the open superblock of a stream; 0 if streams are not separated.
     pub fn room(&self, stream: u32) -> u32 {
         let has_one = self.group == 1 && stream < self.host;
         if has_one { self.all[stream as usize].room() } else { 0 }
     }
 
-    /// The lane of what is moved; 0 where it shares the host's.
-    pub fn moves(&self) -> Lane {
-        self.moves
+    /// The first lane for relocations; 0 if they share the host's.
+    pub fn relocations(&self) -> Lane {
+        self.relocations
     }
 
     /// The lane of the SLC cache.
@@ -158,38 +160,38 @@ impl Frontiers {
         (0..self.all.len() as u32).map(Lane)
     }
 
-    /// The lanes that take what the host writes, but for that of the SLC cache.
+    /// The lanes for host writes, except that of the SLC cache.
     pub fn host_lanes(&self) -> impl Iterator<Item = Lane> + use<> {
         (0..self.host).map(Lane)
     }
 
-    /// The stream of the host that fills a lane; 0 where that is no one's or all of them do.
+    /// The host stream that fills a lane; 0 if streams are not separated.
     pub fn stream(&self, lane: Lane) -> u8 {
         if self.group == 1 && lane.0 < self.host { lane.0 as u8 } else { 0 }
     }
 
-    /// Units written for a cause that wait in pages that are not full.
+    /// Units written for a cause that are in partly filled pages.
     pub fn waiting(&self, cause: Cause) -> u64 {
         self.all.iter().map(|frontier| u64::from(frontier.waiting(cause))).sum()
     }
 
-    /// How far each is filled, so that what was written up to now can be told from what follows.
+    /// How far each frontier is filled now.
     pub fn marks(&self) -> Marks {
         Marks(self.all.iter().map(Frontier::taken).collect())
     }
 
-    /// Lanes with something written up to the marks that waits in a page that is not full.
+    /// Lanes with units before the marks in partly filled pages.
     pub fn behind<'a>(&'a self, marks: &'a Marks) -> impl Iterator<Item = Lane> + 'a {
         let both = self.lanes().zip(self.all.iter().zip(&marks.0));
         both.filter(|(_, (frontier, mark))| frontier.programmed() < **mark).map(|(lane, _)| lane)
     }
 
-    /// Whether all that was written up to the marks is being programmed or in flash.
+    /// Whether all units before the marks are being programmed or in flash.
     pub fn programmed_up_to(&self, marks: &Marks) -> bool {
         self.behind(marks).next().is_none()
     }
 }
 
-/// How far each frontier was filled at some moment, in units taken since the drive was new.
+/// How far each frontier was filled at a point in time, in units taken since the drive was new.
 #[derive(Clone, Debug, Default)]
 pub struct Marks(Vec<u64>);

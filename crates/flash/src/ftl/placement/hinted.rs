@@ -1,35 +1,36 @@
-//! `Hinted`: an append goes to the die after that of what it follows, an overwrite to the die of
-//! what it replaces.
+//! `Hinted`: an append goes to the die after that of the preceding unit, an overwrite to the die of
+//! the unit that it replaces.
 //!
-//! Modelled: the published rules. Each die fills its own part of the open superblock. A hint speaks
-//! of a command's first unit; what has none goes where the last unit went, and to the next die when
-//! a chunk is full. What is moved stays on its die. Where a die has no room left in the open
-//! superblock the one with the most takes its place, and is counted: so dies are worn alike.
+//! Modelled: the published rules. Each die fills its own part of the open superblock. A hint is
+//! for a command's first unit; a unit without a hint goes where the last unit went, and to the next
+//! die when a chunk is full. Relocated units stay on their die. If a die has no room left in the
+//! open superblock, the die with the most room takes the unit, and this is counted: so dies wear
+//! evenly.
 //!
-//! Differs from hardware: the published drive has free blocks a die and no collection; here a
-//! superblock is opened, emptied and erased as a whole. A page that a flush closed counts as full.
+//! Differs from hardware: the published drive has free blocks per die and no collection; here a
+//! superblock is opened, emptied and erased as a whole. A page that a flush padded counts as full.
 //! Source: Jun, Park, Kang, Kim, Seo, "We Ain't Afraid of No File Fragmentation", FAST 2024.
 
-use super::{Frontiers, Hint, Lane, Origin, Placement, Sites, Slot};
+use super::{Frontiers, Hint, Lane, Origin, Placement, Slot, UnitLocator};
 use crate::ftl::map::Lpn;
 use crate::nand::Geometry;
 
-/// A lane for each die for the host, and perhaps as many for what is moved.
+/// One host lane per die, and possibly as many for relocations.
 #[derive(Clone, Debug)]
 pub struct Hinted {
     dies: u32,
     chunk_units: u32,
-    /// The lane of what is moved from die 0.
-    moves: u32,
-    /// The die that the next unit goes to, if nothing is said of it.
+    /// The lane for relocations from die 0.
+    relocations: u32,
+    /// The die that the next unit without a hint goes to.
     die: u32,
 }
 
 impl Hinted {
-    /// The rule for these frontiers.
+    /// The policy for these frontiers.
     pub fn new(geometry: &Geometry, frontiers: &Frontiers) -> Self {
         let (dies, chunk_units) = (geometry.dies(), geometry.chunk_units);
-        Self { dies, chunk_units, moves: frontiers.moves().0, die: 0 }
+        Self { dies, chunk_units, relocations: frontiers.relocations().0, die: 0 }
     }
 
     /// The die after this one.
@@ -37,28 +38,28 @@ impl Hinted {
         if die + 1 == self.dies { 0 } else { die + 1 }
     }
 
-    /// The lane of this die; of the one that the last unit went to, if none is wanted.
+    /// The lane of this die; without one, of the die that the last unit went to.
     #[inline]
-    pub fn at(&mut self, wanted: Option<u32>) -> Lane {
-        self.die = wanted.unwrap_or(self.die);
+    pub fn lane(&mut self, die: Option<u32>) -> Lane {
+        self.die = die.unwrap_or(self.die);
         Lane(self.die)
     }
 }
 
 impl Placement for Hinted {
     #[inline]
-    fn host(&mut self, lpn: Lpn, hint: Hint, sites: Sites<'_>) -> Lane {
-        let wanted = match hint {
-            Hint::After(prior) => sites.die(prior).map(|die| self.after(die)),
-            Hint::Overwrite => sites.die(lpn),
-            Hint::None | Hint::GoesOn | Hint::Stream(_) => None,
+    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
+        let die = match hint {
+            Hint::After(prior) => locator.die(prior).map(|die| self.after(die)),
+            Hint::Overwrite => locator.die(lpn),
+            Hint::None | Hint::Continues | Hint::Stream(_) => None,
         };
-        self.at(wanted)
+        self.lane(die)
     }
 
     #[inline]
-    fn moved(&self, from: Origin) -> Lane {
-        Lane(self.moves + from.die)
+    fn relocated(&self, from: Origin) -> Lane {
+        Lane(self.relocations + from.die)
     }
 
     fn displaced(&mut self, lane: Lane) {

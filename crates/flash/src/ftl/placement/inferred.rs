@@ -1,14 +1,14 @@
-//! `Inferred`: the rules of `hinted` by what the drive can know itself, for hosts that say nothing.
+//! `Inferred`: the rules of `hinted`, with hints that the drive guesses for hosts that give none.
 //!
-//! Modelled: a write that goes on where the last one ended goes where that would have gone on; of
-//! others one to a unit that is mapped is taken for an overwrite, and one to a unit that is not for
-//! an append to the unit before it by number. What the host says goes before what is guessed.
+//! Modelled: a sequential write goes where the previous one would have continued; any other write
+//! to a mapped unit counts as an overwrite, and one to an unmapped unit as an append to the unit
+//! with the previous number. Hints from the host take precedence.
 //!
-//! Differs from hardware: no drive is known to do this. A file whose pieces are not neighbours by
-//! number is not recognised: only the host knows that they belong together.
+//! Differs from hardware: no drive is known to do this. A file whose pieces do not have consecutive
+//! numbers is not recognised: only the host knows that they belong together.
 
 use super::hinted::Hinted;
-use super::{Hint, Lane, Origin, Placement, Sites, Slot};
+use super::{Hint, Lane, Origin, Placement, Slot, UnitLocator};
 use crate::ftl::map::Lpn;
 
 /// `Hinted`, and the unit that the host wrote last.
@@ -19,37 +19,37 @@ pub struct Inferred {
 }
 
 impl Inferred {
-    /// The rule for the frontiers of these.
+    /// The policy for the frontiers of `hinted`.
     pub fn new(hinted: Hinted) -> Self {
         Self { hinted, last: None }
     }
 
-    /// The die for a write that says nothing of itself.
+    /// The die for a write without a hint.
     #[inline]
-    fn guess(&self, lpn: Lpn, sites: Sites<'_>) -> Option<u32> {
+    fn guess(&self, lpn: Lpn, locator: UnitLocator<'_>) -> Option<u32> {
         let before = lpn.0.checked_sub(1).map(Lpn);
         if before.is_some() && self.last == before {
             return None;
         }
-        let after = || Some(self.hinted.after(sites.die(before?)?));
-        sites.die(lpn).or_else(after)
+        let after = || Some(self.hinted.after(locator.die(before?)?));
+        locator.die(lpn).or_else(after)
     }
 }
 
 impl Placement for Inferred {
     #[inline]
-    fn host(&mut self, lpn: Lpn, hint: Hint, sites: Sites<'_>) -> Lane {
-        let guessed = (hint == Hint::None).then(|| self.guess(lpn, sites));
+    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
+        let guessed = (hint == Hint::None).then(|| self.guess(lpn, locator));
         self.last = Some(lpn);
         match guessed {
-            Some(die) => self.hinted.at(die),
-            None => self.hinted.host(lpn, hint, sites),
+            Some(die) => self.hinted.lane(die),
+            None => self.hinted.host(lpn, hint, locator),
         }
     }
 
     #[inline]
-    fn moved(&self, from: Origin) -> Lane {
-        self.hinted.moved(from)
+    fn relocated(&self, from: Origin) -> Lane {
+        self.hinted.relocated(from)
     }
 
     fn displaced(&mut self, lane: Lane) {

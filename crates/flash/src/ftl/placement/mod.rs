@@ -1,4 +1,4 @@
-//! Where units go: a policy a file behind one trait, and the frontiers that they fill.
+//! Where units are written: one file per placement policy, and the frontiers that they fill.
 
 mod frontier;
 mod frontiers;
@@ -8,8 +8,7 @@ mod packed;
 mod streams;
 mod striped;
 
-pub use frontier::Lane;
-pub use frontier::{Filling, Slot};
+pub use frontier::{Lane, OpenPage, Slot};
 pub use frontiers::{Frontiers, Marks};
 
 use hinted::Hinted;
@@ -24,26 +23,26 @@ use super::map::{L2p, Lpn};
 use crate::config::{PlacementRule, Profile};
 use crate::nand::Splitter;
 
-/// What the host let the drive know of a unit: `ssdlab_device::Hint` in mapping units.
+/// A host hint for a unit: `ssdlab_device::Hint` in mapping units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing.
+    /// No hint.
     None,
-    /// It goes on where the last unit went, in one command with it.
-    GoesOn,
-    /// It goes on in a file after this unit.
+    /// It continues the previous unit of the same command.
+    Continues,
+    /// It is appended to a file after this unit.
     After(Lpn),
-    /// It replaces content of a file in its place.
+    /// It overwrites content of a file in place.
     Overwrite,
-    /// It belongs to the stream of this number.
+    /// It belongs to the stream with this number.
     Stream(u8),
 }
 
 impl Hint {
-    /// A request's hint, on a drive of so many units; what names a block beyond it says nothing.
+    /// A request's hint, on a drive of `units` units. A block beyond its end counts as no hint.
     #[inline]
-    pub fn of_request(said: ssdlab_device::Hint, unit_shift: u32, units: u64) -> Self {
-        match said {
+    pub fn of_request(hint: ssdlab_device::Hint, unit_shift: u32, units: u64) -> Self {
+        match hint {
             ssdlab_device::Hint::None => Self::None,
             ssdlab_device::Hint::Overwrite => Self::Overwrite,
             ssdlab_device::Hint::Stream(number) => Self::Stream(number),
@@ -54,53 +53,53 @@ impl Hint {
         }
     }
 
-    /// What is known of the next unit of the same command.
+    /// The hint for the next unit of the same command.
     #[inline]
     pub fn of_next(self) -> Self {
-        if let Self::Stream(_) = self { self } else { Self::GoesOn }
+        if let Self::Stream(_) = self { self } else { Self::Continues }
     }
 }
 
-/// Where units lie that a hint names.
+/// Finds the dies of units that hints refer to.
 #[derive(Clone, Copy)]
-pub struct Sites<'a> {
+pub struct UnitLocator<'a> {
     pub l2p: &'a L2p,
     pub splitter: &'a Splitter,
 }
 
-impl Sites<'_> {
-    /// The die of a unit's current content.
+impl UnitLocator<'_> {
+    /// The die of a unit's current content; `None` if the unit is unmapped.
     fn die(self, lpn: Lpn) -> Option<u32> {
         let (superblock, offset) = self.splitter.superblock(self.l2p.get(lpn)?);
         Some(self.splitter.place(superblock, offset).die)
     }
 }
 
-/// Where units that are moved come from.
+/// Where relocated units come from.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
-    /// The host's stream that filled their superblock.
+    /// The host stream that filled their superblock.
     pub stream: u8,
-    /// The die that they lie on.
+    /// The die that they are on.
     pub die: u32,
 }
 
-/// Which lane a unit takes. Whether that has room, and what then, is not its matter.
+/// Selects the lane for a unit. The caller finds another one if that lane has no room.
 pub trait Placement {
     /// The lane for a unit that the host writes.
-    fn host(&mut self, lpn: Lpn, hint: Hint, sites: Sites<'_>) -> Lane;
+    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane;
 
-    /// The lane for units that are moved.
-    fn moved(&self, from: Origin) -> Lane;
+    /// The lane for relocated units.
+    fn relocated(&self, from: Origin) -> Lane;
 
-    /// Hears that the lane for the host's unit has no room, and that this one takes it.
+    /// The selected lane has no room; this one takes the unit.
     fn displaced(&mut self, _lane: Lane) {}
 
-    /// Hears that a run is full.
+    /// A run is full.
     fn ended_run(&mut self, _slot: &Slot) {}
 }
 
-/// The policy of a drive: one of few, so that asking it for each unit is a jump and no call.
+/// The policy of a drive. An enum, because a virtual call per unit would be slow.
 #[derive(Clone, Debug)]
 pub enum Policy {
     Striped(Striped),
@@ -111,7 +110,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The policy that a profile names, for a drive with these frontiers.
+    /// The policy of a profile, for a drive with these frontiers.
     pub fn new(profile: &Profile, frontiers: &Frontiers) -> Self {
         match profile.placement {
             PlacementRule::Striped => Self::Striped(Striped::new(frontiers)),
@@ -124,55 +123,55 @@ impl Policy {
         }
     }
 
-    /// Hears that a command with so many units follows.
+    /// A command with `units` units follows.
     #[inline]
-    pub fn begins(&mut self, units: u32) {
+    pub fn begin_command(&mut self, units: u32) {
         if let Self::Packed(packed) = self {
-            packed.begins(units);
+            packed.begin_command(units);
         }
     }
 
-    /// Earlier units to be written together with the one that was asked for last, before it.
+    /// Takes earlier units that must be written to the same page before the unit placed last.
     #[inline]
-    pub fn along(&mut self) -> Option<Vec<Lpn>> {
-        if let Self::Packed(packed) = self { packed.along() } else { None }
+    pub fn take_pieces(&mut self) -> Option<Vec<Lpn>> {
+        if let Self::Packed(packed) = self { packed.take_pieces() } else { None }
     }
 
-    /// Hears that the pages that are not full are programmed.
+    /// All partly filled pages are programmed.
     pub fn flushed(&mut self) {
         if let Self::Packed(packed) = self {
             packed.flushed();
         }
     }
 
-    /// Forgets what was in memory: the power was cut.
-    pub fn forget(&mut self) {
+    /// Forgets what was in memory, because the power was cut.
+    pub fn power_cut(&mut self) {
         if let Self::Packed(packed) = self {
-            packed.forget();
+            packed.power_cut();
         }
     }
 }
 
 impl Placement for Policy {
     #[inline]
-    fn host(&mut self, lpn: Lpn, hint: Hint, sites: Sites<'_>) -> Lane {
+    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
         match self {
-            Self::Striped(striped) => striped.host(lpn, hint, sites),
-            Self::Streams(streams) => streams.host(lpn, hint, sites),
-            Self::Hinted(hinted) => hinted.host(lpn, hint, sites),
-            Self::Inferred(inferred) => inferred.host(lpn, hint, sites),
-            Self::Packed(packed) => packed.host(lpn, hint, sites),
+            Self::Striped(striped) => striped.host(lpn, hint, locator),
+            Self::Streams(streams) => streams.host(lpn, hint, locator),
+            Self::Hinted(hinted) => hinted.host(lpn, hint, locator),
+            Self::Inferred(inferred) => inferred.host(lpn, hint, locator),
+            Self::Packed(packed) => packed.host(lpn, hint, locator),
         }
     }
 
     #[inline]
-    fn moved(&self, from: Origin) -> Lane {
+    fn relocated(&self, from: Origin) -> Lane {
         match self {
-            Self::Striped(striped) => striped.moved(from),
-            Self::Streams(streams) => streams.moved(from),
-            Self::Hinted(hinted) => hinted.moved(from),
-            Self::Inferred(inferred) => inferred.moved(from),
-            Self::Packed(packed) => packed.moved(from),
+            Self::Striped(striped) => striped.relocated(from),
+            Self::Streams(streams) => streams.relocated(from),
+            Self::Hinted(hinted) => hinted.relocated(from),
+            Self::Inferred(inferred) => inferred.relocated(from),
+            Self::Packed(packed) => packed.relocated(from),
         }
     }
 

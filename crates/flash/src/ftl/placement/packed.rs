@@ -1,134 +1,134 @@
-//! `Packed`: what a file gets in pieces smaller than a page is put together on one page.
+//! `Packed`: gathers pieces of a file that are smaller than a page and rewrites them to one page.
 //!
-//! Modelled: two frontiers for the host, each with a lane a die. A command with a page of a file,
-//! or more, fills *whole* pages on one die after the other; what is smaller goes *loose*, wherever
-//! the next place is, and is remembered, by file. As soon as the pieces of a file and what a
-//! command adds to them make a page, they are written again together with that, to a whole page on
-//! the die after that of the file's last one. Which file that is the host says (an append after a
-//! block, a stream); where it says nothing it is guessed as `inferred` does. Pieces that came one
-//! after the other with nothing between lie in order as they are, and stay.
+//! Modelled: two frontiers for the host, each with a lane per die. A command with a page of a file
+//! or more fills *whole* pages on one die after the other; smaller pieces are written *loose*, to
+//! the next free place, and remembered by file. As soon as the pieces of a file and a new command
+//! make a page, they are rewritten with it to a whole page, on the die after that of the file's
+//! last one. The host's hint identifies the file (an append after a block, a stream); without a
+//! hint it is guessed as in `inferred`. Pieces written directly one after the other are already in
+//! order, and stay.
 //!
-//! What is written again is counted (`packing_moves`), and comes from the controller's memory, not
-//! from flash: beside the write buffer there is room for a page of each of 64 files. The file that
-//! rested longest gives up its place; its pieces stay where they are. A flush has nothing more to
-//! wait for than on other drives: loose pieces are programmed, padded where they must be, so that a
-//! power cut takes no more either; the copy in memory is lost with the power.
+//! Rewritten units are counted (`packing_moves`), and come from the controller's memory, not from
+//! flash: in addition to the write buffer there is room for one page of each of 64 files. The file
+//! that was inactive longest is evicted; its pieces stay where they are. A flush waits as on other
+//! drives: loose pieces are programmed, padded if necessary, so that a power cut loses no more
+//! either; the copy in memory is lost with the power.
 //!
-//! Differs from hardware: no drive is known to do this. Where capacitors protect the buffer, pieces
+//! Differs from hardware: no drive is known to do this. If capacitors protect the buffer, pieces
 //! could wait in it and be written once.
 
 use super::hinted::Hinted;
-use super::{Frontiers, Hint, Lane, Origin, Placement, Sites, Slot};
+use super::{Frontiers, Hint, Lane, Origin, Placement, Slot, UnitLocator};
 use crate::ftl::map::Lpn;
 use crate::nand::Geometry;
 
-/// Files whose pieces are remembered at a time, beside the one that is being written.
-const FILES_MOST: usize = 64;
+/// The number of files whose pieces are remembered, in addition to the current one.
+const FILES_MAX: usize = 64;
 
-/// How writes are known to belong together.
+/// How the drive knows that writes belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum File {
-    /// The host says so: the next append names this unit.
-    Told(Lpn),
-    /// The next unit by number is taken for its next one.
+    /// By the hint of an append: the next one must follow this unit.
+    Hinted(Lpn),
+    /// By number: the unit after this one continues the file.
     Guessed(Lpn),
-    /// All of a stream.
+    /// By stream.
     Stream(u8),
-    /// What is overwritten in place lies where it lay, and is not gathered.
+    /// Overwrites in place: these units stay on their die and are not gathered.
     InPlace,
 }
 
-/// The pieces of a file that do not make a page yet.
+/// The pieces of a file that do not fill a page yet.
 #[derive(Clone, Debug)]
-struct Gather {
+struct Pieces {
     file: File,
     units: Vec<Lpn>,
-    /// Where the file's next page goes.
+    /// The die for the file's next page.
     die: u32,
-    /// Whether something else was written since its first piece, so that they lie apart.
-    apart: bool,
+    /// Whether other data was written since the first piece, so that they are not adjacent.
+    scattered: bool,
 }
 
-impl Gather {
-    /// Notes the newest unit of the file.
-    fn goes_on_with(&mut self, lpn: Lpn) {
-        if let File::Told(last) | File::Guessed(last) = &mut self.file {
+impl Pieces {
+    /// Records the newest unit of the file.
+    fn continue_after(&mut self, lpn: Lpn) {
+        if let File::Hinted(last) | File::Guessed(last) = &mut self.file {
             *last = lpn;
         }
     }
 }
 
-/// Lanes for loose pieces, then as many for whole pages, then perhaps as many for what is moved.
+/// Lanes for loose pieces, then as many for whole pages, then possibly as many for relocations.
 #[derive(Clone, Debug)]
 pub struct Packed {
     loose: Hinted,
     dies: u32,
     page_units: usize,
-    /// Files that were written before the current one, the one that rested longest first.
-    resting: Vec<Gather>,
-    current: Gather,
-    /// Units of the command beyond the whole page that is being filled; whether the next one is
-    /// its first.
-    coming: usize,
+    /// Files that were written before the current one, the least recent first.
+    inactive: Vec<Pieces>,
+    current: Pieces,
+    /// Units of the command after the whole page that is being filled.
+    units_left: usize,
+    /// Whether the next unit is the first of a command.
     begins: bool,
     last: Option<Lpn>,
-    /// The die of the whole page that is being filled, and the units that it still takes: while
-    /// there are any nothing has to be thought about.
+    /// The die of the whole page that is being filled, and its free units. While there are any, no
+    /// decision is needed.
     page_die: u32,
     page_left: u32,
-    /// Earlier pieces that belong on that page.
-    along: Vec<Lpn>,
+    /// Earlier pieces to be rewritten to that page.
+    rewrites: Vec<Lpn>,
 }
 
 impl Packed {
-    /// The rule for these frontiers.
+    /// The policy for these frontiers.
     pub fn new(geometry: &Geometry, frontiers: &Frontiers) -> Self {
-        let current = Gather { file: File::InPlace, units: Vec::new(), die: 0, apart: false };
+        let current = Pieces { file: File::InPlace, units: Vec::new(), die: 0, scattered: false };
         Self {
             loose: Hinted::new(geometry, frontiers),
             dies: geometry.dies(),
             page_units: geometry.multi_page_units() as usize,
-            resting: Vec::new(),
+            inactive: Vec::new(),
             current,
-            coming: 0,
+            units_left: 0,
             begins: true,
             last: None,
             page_die: geometry.dies() - 1,
             page_left: 0,
-            along: Vec::new(),
+            rewrites: Vec::new(),
         }
     }
 
-    /// Hears that a command with so many units follows.
-    pub fn begins(&mut self, units: u32) {
-        self.coming = units as usize;
+    /// A command with `units` units follows.
+    pub fn begin_command(&mut self, units: u32) {
+        self.units_left = units as usize;
         self.begins = true;
         self.page_left = 0;
     }
 
-    /// Earlier pieces to be written before the unit that was asked for last.
+    /// Takes earlier pieces that must be rewritten before the unit placed last.
     #[inline]
-    pub fn along(&mut self) -> Option<Vec<Lpn>> {
-        if self.along.is_empty() { None } else { Some(std::mem::take(&mut self.along)) }
+    pub fn take_pieces(&mut self) -> Option<Vec<Lpn>> {
+        if self.rewrites.is_empty() { None } else { Some(std::mem::take(&mut self.rewrites)) }
     }
 
-    /// Hears that the pages that are not full are programmed: what comes next lies elsewhere.
+    /// All partly filled pages are programmed: the next piece is not adjacent.
     pub fn flushed(&mut self) {
-        self.current.apart |= !self.current.units.is_empty();
+        self.current.scattered |= !self.current.units.is_empty();
     }
 
-    /// Forgets what was in memory: the power was cut.
-    pub fn forget(&mut self) {
-        self.note_last();
-        self.resting.clear();
+    /// Forgets what was in memory, because the power was cut.
+    pub fn power_cut(&mut self) {
+        self.record_last();
+        self.inactive.clear();
         self.current.units.clear();
-        (self.coming, self.begins, self.last, self.page_left) = (0, true, None, 0);
+        (self.units_left, self.begins, self.last, self.page_left) = (0, true, None, 0);
     }
 
-    /// Notes the newest unit of the file: that is asked for only when the next command begins.
-    fn note_last(&mut self) {
+    /// Records the newest unit of the file. Done only when the next command begins, for speed.
+    fn record_last(&mut self) {
         if let Some(last) = self.last {
-            self.current.goes_on_with(last);
+            self.current.continue_after(last);
         }
     }
 
@@ -136,119 +136,119 @@ impl Packed {
         if die + 1 == self.dies { 0 } else { die + 1 }
     }
 
-    /// Finds out what the command that begins with this unit belongs to.
-    fn begin(&mut self, lpn: Lpn, hint: Hint, sites: Sites<'_>) {
-        self.note_last();
+    /// Determines the file of the command that begins with this unit.
+    fn identify_file(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) {
+        self.record_last();
         let before = lpn.0.checked_sub(1).map(Lpn);
         let (file, prior) = match hint {
-            Hint::After(prior) => (File::Told(prior), Some(prior)),
+            Hint::After(prior) => (File::Hinted(prior), Some(prior)),
             Hint::Stream(number) => (File::Stream(number), None),
-            Hint::Overwrite => return self.turn_to_place(sites.die(lpn)),
-            Hint::None | Hint::GoesOn => {
-                // After what the host spoke of, silence is another file, though it lies next to it.
-                let silent = matches!(self.current.file, File::Guessed(_) | File::InPlace);
-                if silent && before.is_some() && self.last == before {
+            Hint::Overwrite => return self.switch_to_overwrite(locator.die(lpn)),
+            Hint::None | Hint::Continues => {
+                // After hinted writes, a write without a hint is another file, even if adjacent.
+                let no_hint = matches!(self.current.file, File::Guessed(_) | File::InPlace);
+                if no_hint && before.is_some() && self.last == before {
                     return;
                 }
-                let die = sites.die(lpn);
+                let die = locator.die(lpn);
                 let Some(before) = before.filter(|_| die.is_none()) else {
-                    return self.turn_to_place(die);
+                    return self.switch_to_overwrite(die);
                 };
                 (File::Guessed(before), Some(before))
             }
         };
         if self.current.file != file {
-            let after = prior.and_then(|prior| sites.die(prior)).unwrap_or(self.page_die);
-            self.turn_to(file, after);
+            let after = prior.and_then(|prior| locator.die(prior)).unwrap_or(self.page_die);
+            self.switch_to(file, after);
         }
     }
 
-    /// Turns to what is overwritten in place.
-    fn turn_to_place(&mut self, die: Option<u32>) {
-        self.rest();
+    /// Switches to overwrites in place.
+    fn switch_to_overwrite(&mut self, die: Option<u32>) {
+        self.deactivate();
         self.current.file = File::InPlace;
         self.current.die = die.unwrap_or_else(|| self.after(self.page_die));
     }
 
-    /// Turns to a file, whose last page lies on this die if nothing else is known of it.
-    fn turn_to(&mut self, file: File, last_die: u32) {
-        self.rest();
-        if let Some(index) = self.resting.iter().position(|gather| gather.file == file) {
-            self.current = Gather { apart: true, ..self.resting.remove(index) };
+    /// Switches to a file. `last_die` has its last page if the file is not remembered.
+    fn switch_to(&mut self, file: File, last_die: u32) {
+        self.deactivate();
+        if let Some(index) = self.inactive.iter().position(|pieces| pieces.file == file) {
+            self.current = Pieces { scattered: true, ..self.inactive.remove(index) };
             return;
         }
         self.current.file = file;
         self.current.die = self.after(last_die);
     }
 
-    /// Puts the pieces of the current file aside.
-    fn rest(&mut self) {
-        self.current.apart = false;
+    /// Remembers the pieces of the current file.
+    fn deactivate(&mut self) {
+        self.current.scattered = false;
         if self.current.units.is_empty() {
             return;
         }
-        if self.resting.len() == FILES_MOST {
-            self.resting.remove(0);
+        if self.inactive.len() == FILES_MAX {
+            self.inactive.remove(0);
         }
         let units = std::mem::take(&mut self.current.units);
-        self.resting.push(Gather { units, ..self.current });
+        self.inactive.push(Pieces { units, ..self.current });
     }
 
-    /// Begins a whole page, if what was gathered and what is to come fill one.
-    fn begin_page(&mut self, coming: usize, sites: Sites<'_>) {
-        let gather = &mut self.current;
-        if gather.units.len() + coming < self.page_units {
+    /// Begins a whole page, if the gathered pieces and the `coming` units of the command fill one.
+    fn begin_page(&mut self, coming: usize, locator: UnitLocator<'_>) {
+        let pieces = &mut self.current;
+        if pieces.units.len() + coming < self.page_units {
             return;
         }
-        if !gather.units.is_empty() {
-            if !gather.apart {
+        if !pieces.units.is_empty() {
+            if !pieces.scattered {
                 return;
             }
-            // What was trimmed meanwhile is not there any more.
-            gather.units.retain(|lpn| sites.l2p.get(*lpn).is_some());
-            if gather.units.len() + coming < self.page_units {
+            // Pieces may have been trimmed since.
+            pieces.units.retain(|lpn| locator.l2p.get(*lpn).is_some());
+            if pieces.units.len() + coming < self.page_units {
                 return;
             }
         }
-        let left = self.page_units - gather.units.len();
-        self.along.append(&mut gather.units);
-        gather.apart = false;
-        self.page_die = gather.die;
+        let left = self.page_units - pieces.units.len();
+        self.rewrites.append(&mut pieces.units);
+        pieces.scattered = false;
+        self.page_die = pieces.die;
         self.page_left = left as u32;
-        self.coming = coming - left;
+        self.units_left = coming - left;
         self.current.die = self.after(self.page_die);
     }
 
-    /// The lane for a unit that begins a command, or follows what is not a whole page.
+    /// The lane for a unit that begins a command, or is not on a whole page being filled.
     #[inline(never)]
-    fn turn(&mut self, lpn: Lpn, hint: Hint, sites: Sites<'_>) -> Lane {
-        let coming = self.coming.max(1);
-        self.coming = coming - 1;
+    fn decide(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
+        let coming = self.units_left.max(1);
+        self.units_left = coming - 1;
         if std::mem::take(&mut self.begins) {
-            self.begin(lpn, hint, sites);
+            self.identify_file(lpn, hint, locator);
         }
         self.last = Some(lpn);
-        self.begin_page(coming, sites);
-        if self.page_left > 0 { self.on_page() } else { self.loosely(lpn, sites) }
+        self.begin_page(coming, locator);
+        if self.page_left > 0 { self.page_lane() } else { self.loose_lane(lpn, locator) }
     }
 
     /// The lane for a unit that goes to a whole page.
     #[inline]
-    fn on_page(&mut self) -> Lane {
+    fn page_lane(&mut self) -> Lane {
         self.page_left -= 1;
         Lane(self.dies + self.page_die)
     }
 
-    /// The lane for a unit that does not.
-    fn loosely(&mut self, lpn: Lpn, sites: Sites<'_>) -> Lane {
+    /// The lane for a unit that is written loose.
+    fn loose_lane(&mut self, lpn: Lpn, locator: UnitLocator<'_>) -> Lane {
         if self.current.file == File::InPlace {
-            return self.loose.host(lpn, Hint::Overwrite, sites);
+            return self.loose.host(lpn, Hint::Overwrite, locator);
         }
         self.current.units.push(lpn);
-        let Lane(die) = self.loose.host(lpn, Hint::GoesOn, sites);
+        let Lane(die) = self.loose.host(lpn, Hint::Continues, locator);
         if self.current.units.len() == self.page_units {
             self.current.units.clear();
-            self.current.apart = false;
+            self.current.scattered = false;
             self.current.die = self.after(die);
         }
         Lane(die)
@@ -257,17 +257,17 @@ impl Packed {
 
 impl Placement for Packed {
     #[inline]
-    fn host(&mut self, lpn: Lpn, hint: Hint, sites: Sites<'_>) -> Lane {
+    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
         if self.page_left == 0 {
-            return self.turn(lpn, hint, sites);
+            return self.decide(lpn, hint, locator);
         }
         self.last = Some(lpn);
-        self.on_page()
+        self.page_lane()
     }
 
     #[inline]
-    fn moved(&self, from: Origin) -> Lane {
-        self.loose.moved(from)
+    fn relocated(&self, from: Origin) -> Lane {
+        self.loose.relocated(from)
     }
 
     fn displaced(&mut self, lane: Lane) {

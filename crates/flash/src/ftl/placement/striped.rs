@@ -1,32 +1,32 @@
-//! `Striped`: what the host writes fills one superblock after the other, along the stripe.
+//! `Striped`: host writes fill one superblock after the other, along the stripe.
 //!
-//! Modelled: the rule of a drive without hints: whatever comes next goes to the next place of all
-//! dies in turn. So what was written together lies side by side, whosever it is.
+//! Modelled: the rule of a drive without hints: the next unit goes to the next place along the
+//! stripe. So units written one after the other are adjacent, even if they are of different files.
 
-use super::{Frontiers, Hint, Lane, Origin, Placement, Sites};
+use super::{Frontiers, Hint, Lane, Origin, Placement, UnitLocator};
 use crate::ftl::map::Lpn;
 
-/// One frontier over all dies for the host, one for what is moved.
+/// One frontier over all dies for the host, one for relocations.
 #[derive(Clone, Debug)]
 pub struct Striped {
-    moves: Lane,
+    relocations: Lane,
 }
 
 impl Striped {
-    /// The rule for these frontiers.
+    /// The policy for these frontiers.
     pub fn new(frontiers: &Frontiers) -> Self {
-        Self { moves: frontiers.moves() }
+        Self { relocations: frontiers.relocations() }
     }
 }
 
 impl Placement for Striped {
     #[inline]
-    fn host(&mut self, _lpn: Lpn, _hint: Hint, _sites: Sites<'_>) -> Lane {
+    fn host(&mut self, _lpn: Lpn, _hint: Hint, _locator: UnitLocator<'_>) -> Lane {
         Lane(0)
     }
 
     #[inline]
-    fn moved(&self, _from: Origin) -> Lane {
-        self.moves
+    fn relocated(&self, _from: Origin) -> Lane {
+        self.relocations
     }
 }

@@ -26,7 +26,8 @@ const ALL_VALID: u8 = 0b111;
 pub fn configurations(subsystem: &Subsystem) -> Vec<u8> {
     let geometry = &subsystem.geometry;
     let nruh = geometry.streams as u16;
-    let ruht = if geometry.moves_stay { PERSISTENTLY_ISOLATED } else { INITIALLY_ISOLATED };
+    let ruht =
+        if geometry.persistently_isolated { PERSISTENTLY_ISOLATED } else { INITIALLY_ISOLATED };
     let handles = vec![ReclaimUnitHandle { ruht, reserved_1: [0; 3] }; nruh.into()];
     let size = size_of::<FdpConfiguration>() + handles.as_bytes().len();
     let size = size.next_multiple_of(8);
@@ -61,11 +62,11 @@ pub fn reclaim_unit_handle_usage(subsystem: &Subsystem) -> Vec<u8> {
 }
 
 pub fn statistics(subsystem: &Subsystem) -> Vec<u8> {
-    let health = subsystem.engine.life().health;
+    let health = subsystem.engine.status().health;
     let page = FdpStatistics {
-        hbmw: u128::from(health.written).into(),
-        mbmw: u128::from(health.programmed).into(),
-        mbe: u128::from(health.erased).into(),
+        hbmw: u128::from(health.written_bytes).into(),
+        mbmw: u128::from(health.programmed_bytes).into(),
+        mbe: u128::from(health.erased_bytes).into(),
         reserved_48: [0; 16],
     };
     page.as_bytes().to_vec()

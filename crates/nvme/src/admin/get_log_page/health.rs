@@ -22,7 +22,7 @@ const NO_LOCATION: u16 = u16::MAX;
 
 pub fn smart(controller: &Controller) -> Vec<u8> {
     let subsystem = &controller.subsystem;
-    let status = subsystem.engine.life();
+    let status = subsystem.engine.status();
     let (errors, media_errors) = subsystem.error_counts();
     let (reads, bytes_read) = succeeded(&status, OperationKind::Read);
     let (writes, _) = succeeded(&status, OperationKind::Write);
@@ -34,7 +34,7 @@ pub fn smart(controller: &Controller) -> Vec<u8> {
         percentage_used: percentage_used(&status),
         endurance_group_critical_warning: endurance_group_warning(&status),
         data_units_read: wide(bytes_read.div_ceil(SMART_UNIT)),
-        data_units_written: wide(status.health.written.div_ceil(SMART_UNIT)),
+        data_units_written: wide(status.health.written_bytes.div_ceil(SMART_UNIT)),
         host_read_commands: wide(reads),
         host_write_commands: wide(writes),
         power_cycles: wide(1 + status.power_cuts),
@@ -49,7 +49,7 @@ pub fn smart(controller: &Controller) -> Vec<u8> {
 }
 
 pub fn endurance_group(subsystem: &Subsystem) -> Vec<u8> {
-    let status = subsystem.engine.life();
+    let status = subsystem.engine.status();
     let (errors, media_errors) = subsystem.error_counts();
     let (reads, bytes_read) = succeeded(&status, OperationKind::Read);
     let (writes, _) = succeeded(&status, OperationKind::Write);
@@ -59,13 +59,13 @@ pub fn endurance_group(subsystem: &Subsystem) -> Vec<u8> {
         available_spare_threshold: SPARE_THRESHOLD,
         percentage_used: percentage_used(&status),
         data_units_read: wide(bytes_read.div_ceil(ENDURANCE_GROUP_UNIT)),
-        data_units_written: wide(status.health.written.div_ceil(ENDURANCE_GROUP_UNIT)),
-        media_units_written: wide(status.health.programmed.div_ceil(ENDURANCE_GROUP_UNIT)),
+        data_units_written: wide(status.health.written_bytes.div_ceil(ENDURANCE_GROUP_UNIT)),
+        media_units_written: wide(status.health.programmed_bytes.div_ceil(ENDURANCE_GROUP_UNIT)),
         host_read_commands: wide(reads),
         host_write_commands: wide(writes),
         media_errors: wide(media_errors),
         error_log_entries: wide(errors),
-        tegcap: wide(subsystem.engine.shape().capacity),
+        tegcap: wide(subsystem.engine.parameters().capacity),
         uegcap: wide(subsystem.unallocated_bytes()),
         ..EnduranceGroup::new_zeroed()
     };
@@ -74,9 +74,9 @@ pub fn endurance_group(subsystem: &Subsystem) -> Vec<u8> {
 
 /// SMART / Health Information Extended of the Open Compute Project.
 pub fn ocp_smart(subsystem: &Subsystem) -> Vec<u8> {
-    let health = subsystem.engine.life().health;
+    let health = subsystem.engine.status().health;
     let page = OcpSmart {
-        physical_media_units_written: wide(health.programmed),
+        physical_media_units_written: wide(health.programmed_bytes),
         uncorrectable_read_error_count: subsystem.error_counts().1.into(),
         total_nuse: (health.mapped_units * subsystem.engine.unit_bytes() / 512).into(),
         log_page_version: 3.into(),
@@ -110,5 +110,5 @@ fn wide(count: u64) -> U128 {
 }
 
 fn hours(status: &DriveStatus) -> u64 {
-    (status.running.as_secs_f64() / 3600.0) as u64
+    (status.uptime.as_secs_f64() / 3600.0) as u64
 }

@@ -1,29 +1,30 @@
-//! What `blkparse` prints: `maj,min cpu sequence seconds pid action rwbs sector + sectors [name]`.
+//! `blkparse` output: `maj,min cpu sequence seconds pid action rwbs sector + sectors [name]`.
 //!
-//! Source: blkparse(1), its default format. Only issues to the driver (`D`) are requests that a
-//! drive sees; blocks of 512 bytes. What follows the events (counts by processor) is left out.
+//! Source: blkparse(1), the default format. Only events of action `D` (issued to the driver) are
+//! used, because these reach the drive. Sectors have 512 bytes. The summary after the events is
+//! skipped.
 
 use ssdlab_device::Op;
 
 use super::Parse;
 use crate::trace::Entry;
-use crate::trace::fields::{Fields, Wrong, wrong};
+use crate::trace::fields::{Fields, Message, invalid};
 
 #[derive(Default)]
 pub struct Blkparse {
-    /// The counts at the end have begun.
+    /// Whether the summary at the end was reached.
     is_summary: bool,
 }
 
 impl Parse for Blkparse {
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Wrong> {
+    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Message> {
         self.is_summary |= line.starts_with(b"CPU") || line.starts_with(b"Total");
         if self.is_summary {
             return Ok(None);
         }
         let mut fields = Fields::by_blanks(line);
         let device = fields.word("device")?;
-        let volume = device_number(device).ok_or_else(|| wrong("device", device, "8,0"))?;
+        let volume = device_number(device).ok_or_else(|| invalid("device", device, "8,0"))?;
         fields.number("cpu")?;
         fields.number("sequence")?;
         let at = fields.seconds("time")?;
@@ -39,17 +40,17 @@ impl Parse for Blkparse {
         let offset = fields.bytes("sector", 512)?;
         match fields.word("+")? {
             b"+" => {}
-            word => return Err(wrong("what follows the sector", word, "+")),
+            word => return Err(invalid("the field after the sector", word, "+")),
         }
         let length = fields.bytes("sectors", 512)?;
-        // After the kind, F is FUA.
+        // An F after the W is FUA.
         let durable =
             op == Op::Write && letters.iter().skip_while(|at| **at != b'W').any(|at| *at == b'F');
         Ok(Some(Entry { volume, durable, ..Entry::new(at, op, offset, length) }))
     }
 }
 
-/// `8,33` as the kernel numbers devices.
+/// Parses `major,minor` into the kernel's device number.
 fn device_number(word: &[u8]) -> Option<u32> {
     let mut parts = Fields::by_commas(word);
     let (major, minor) = (parts.number("").ok()?, parts.number("").ok()?);
@@ -57,7 +58,7 @@ fn device_number(word: &[u8]) -> Option<u32> {
     Some(((major as u32) << 20) | minor as u32)
 }
 
-/// What the letters say is done; commands that move no data and are no flush are left out.
+/// The operation of the letters in `rwbs`; `None` for commands without data other than a flush.
 fn op(letters: &[u8]) -> Option<Op> {
     let has = |letter: u8| letters.contains(&letter);
     if has(b'D') {

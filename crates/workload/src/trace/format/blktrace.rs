@@ -1,7 +1,7 @@
-//! `blktrace`'s binary records, one file a processor: 48 bytes each, then what else it says.
+//! The binary records of `blktrace`, one file per CPU: 48 bytes each, then a payload.
 //!
-//! Source: `linux/blktrace_api.h`, version 7, little-endian. Only issues to the driver are taken;
-//! blocks of 512 bytes.
+//! Source: `linux/blktrace_api.h`, version 7, little-endian. Only issue events are used. Sectors
+//! have 512 bytes.
 
 use std::io::{ErrorKind, Read};
 
@@ -9,13 +9,13 @@ use ssdlab_device::Op;
 use ssdlab_time::Nanos;
 
 use crate::trace::Entry;
-use crate::trace::fields::Wrong;
+use crate::trace::fields::Message;
 
-/// Of a record: magic and version.
+/// The magic number and version of a record.
 const MAGIC: u32 = 0x6561_7407;
 const RECORD: usize = 48;
 const ISSUE: u32 = 7;
-/// Categories, in the upper half of an action.
+// Categories, in the upper half of an action.
 const WRITE: u32 = 1 << 1;
 const FLUSH: u32 = 1 << 2;
 const PASS_THROUGH: u32 = 1 << 9;
@@ -23,26 +23,26 @@ const NOTIFY: u32 = 1 << 10;
 const DISCARD: u32 = 1 << 13;
 const FUA: u32 = 1 << 15;
 
-/// Whether a file begins with a record.
-pub fn is_one(beginning: &[u8]) -> bool {
-    beginning.starts_with(&MAGIC.to_le_bytes())
+/// Whether a file starts with a record.
+pub fn has_magic(prefix: &[u8]) -> bool {
+    prefix.starts_with(&MAGIC.to_le_bytes())
 }
 
-/// What stands next in a file.
+/// A record of a file.
 pub enum Record {
-    /// A request that was issued.
+    /// An issued request.
     Entry(Entry),
-    /// Something else.
+    /// Another event.
     Other,
-    /// Nothing more.
+    /// The end of the file.
     End,
 }
 
-/// The next record.
+/// Reads the next record.
 ///
 /// # Errors
-/// What is wrong with it, in words.
-pub fn next(bytes: &mut impl Read) -> Result<Record, Wrong> {
+/// Why the record is invalid.
+pub fn next(bytes: &mut impl Read) -> Result<Record, Message> {
     let mut record = [0; RECORD];
     match read(bytes, &mut record)? {
         0 => return Ok(Record::End),
@@ -76,13 +76,13 @@ pub fn next(bytes: &mut impl Read) -> Result<Record, Wrong> {
     };
     let offset = long(16).checked_mul(512).filter(|offset| *offset < 1 << 56);
     let offset = if op == Op::Flush { Some(0) } else { offset };
-    let offset = offset.ok_or_else(|| format!("its sector is {}: beyond any drive", long(16)))?;
+    let offset = offset.ok_or_else(|| format!("its sector is {}, beyond 64 PiB", long(16)))?;
     let durable = op == Op::Write && categories & FUA != 0;
     Ok(Record::Entry(Entry { volume, durable, ..Entry::new(at, op, offset, length) }))
 }
 
-/// Fills what it can; returns how much.
-fn read(bytes: &mut impl Read, into: &mut [u8]) -> Result<usize, Wrong> {
+/// Reads until the buffer is full or the file ends; returns the number of bytes.
+fn read(bytes: &mut impl Read, into: &mut [u8]) -> Result<usize, Message> {
     let mut filled = 0;
     while filled < into.len() {
         match bytes.read(&mut into[filled..]) {

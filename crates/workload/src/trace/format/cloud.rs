@@ -1,4 +1,4 @@
-//! Traces of clouds, all CSV: Alibaba 2020, Tencent CBS, SYSTOR '17.
+//! Cloud traces in CSV: Alibaba 2020, Tencent CBS, SYSTOR '17.
 //!
 //! Alibaba: `device_id,opcode,offset,length,timestamp`, bytes and microseconds. Tencent:
 //! `timestamp,offset,size,type,volume`, seconds and blocks of 512 bytes, 0 is a read.
@@ -9,12 +9,12 @@ use ssdlab_time::Nanos;
 
 use super::Parse;
 use crate::trace::Entry;
-use crate::trace::fields::{Fields, Wrong, wrong};
+use crate::trace::fields::{Fields, Message, invalid};
 
 pub struct Alibaba;
 
 impl Parse for Alibaba {
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Wrong> {
+    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Message> {
         if line.starts_with(b"device_id,") {
             return Ok(None);
         }
@@ -33,7 +33,7 @@ impl Parse for Alibaba {
 pub struct Tencent;
 
 impl Parse for Tencent {
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Wrong> {
+    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Message> {
         let mut fields = Fields::by_commas(line);
         let at = fields.seconds("timestamp")?;
         let offset = fields.bytes("offset", 512)?;
@@ -41,7 +41,7 @@ impl Parse for Tencent {
         let op = match fields.word("type")? {
             b"0" => Op::Read,
             b"1" => Op::Write,
-            word => return Err(wrong("type", word, "0 (read) or 1 (write)")),
+            word => return Err(invalid("type", word, "0 (read) or 1 (write)")),
         };
         let volume = fields.number("volume")? as u32;
         fields.end()?;
@@ -49,14 +49,14 @@ impl Parse for Tencent {
     }
 }
 
-/// A file has one header, and may be several files put together.
+/// The header may repeat, because files are often concatenated.
 #[derive(Default)]
 pub struct Systor {
     has_header: bool,
 }
 
 impl Parse for Systor {
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Wrong> {
+    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Message> {
         if line.starts_with(b"Timestamp,Response,IOType,LUN") {
             self.has_header = true;
             return Ok(None);
@@ -76,10 +76,10 @@ impl Parse for Systor {
     }
 }
 
-fn letter(word: &[u8], name: &str) -> Result<Op, Wrong> {
+fn letter(word: &[u8], name: &str) -> Result<Op, Message> {
     match word {
         b"R" | b"r" => Ok(Op::Read),
         b"W" | b"w" => Ok(Op::Write),
-        _ => Err(wrong(name, word, "R or W")),
+        _ => Err(invalid(name, word, "R or W")),
     }
 }

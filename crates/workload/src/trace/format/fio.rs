@@ -1,33 +1,38 @@
-//! fio's iolog, versions 2 and 3: `FILE action [offset length]`; version 3 has a time before it.
+//! fio's iolog, versions 2 and 3: `FILE action [offset length]`, in version 3 with a time in front.
 //!
-//! Source: fio's documentation, "Trace file format". Bytes; the times of version 3 are microseconds
-//! in fio 3.33, whatever its documentation says. Version 2 has waits instead, each in microseconds
-//! after the one before.
+//! Source: fio's documentation, "Trace file format". Offsets and lengths are in bytes. The times of
+//! version 3 are microseconds in fio 3.33, although the documentation differs. Version 2 has `wait`
+//! lines instead, in microseconds.
 
 use ssdlab_device::Op;
 use ssdlab_time::Nanos;
 
 use super::Parse;
 use crate::trace::Entry;
-use crate::trace::fields::{Fields, Wrong, wrong};
+use crate::trace::fields::{Fields, Message, invalid};
 
 #[derive(Default)]
 pub struct Iolog {
     /// 2 or 3; 0 before the header.
     version: u8,
-    /// Of version 2: how long was waited so far.
+    /// In version 2, the sum of the waits so far.
     waited: Nanos,
-    /// Each is a volume.
+    /// Names of the files, each of which is a volume.
     files: Vec<Vec<u8>>,
 }
 
 impl Parse for Iolog {
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Wrong> {
+    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Message> {
         if self.version == 0 {
             self.version = match line.trim_ascii() {
                 b"fio version 2 iolog" => 2,
                 b"fio version 3 iolog" => 3,
-                _ => return Err("the first line is no `fio version 2 iolog`, or 3".into()),
+                _ => {
+                    return Err(
+                        "the first line must be `fio version 2 iolog` or `fio version 3 iolog`"
+                            .into(),
+                    );
+                }
             };
             return Ok(None);
         }
@@ -49,7 +54,9 @@ impl Parse for Iolog {
                 self.waited += micros(offset)?;
                 return Ok(None);
             }
-            _ => return Err(wrong("action", action, "read, write, trim, sync, datasync or wait")),
+            _ => {
+                return Err(invalid("action", action, "read, write, trim, sync, datasync or wait"));
+            }
         };
         let volume = self.volume(file);
         let (offset, length) = if op == Op::Flush { (0, 0) } else { (offset, length) };
@@ -67,7 +74,7 @@ impl Iolog {
     }
 }
 
-fn micros(count: u64) -> Result<Nanos, Wrong> {
+fn micros(count: u64) -> Result<Nanos, Message> {
     let nanos = count.checked_mul(1000).filter(|nanos| *nanos <= u64::MAX / 4);
     nanos.map(Nanos::new).ok_or_else(|| "its time is too large for microseconds".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The formats of traces, and which of them a file has.
+//! The formats of traces, and their detection.
 
 mod ascii;
 mod blkparse;
@@ -9,9 +9,9 @@ mod msr;
 mod spc;
 
 use super::Entry;
-use super::fields::Wrong;
+use super::fields::Message;
 
-/// How a trace is written down. All but `Blktrace` are text.
+/// The format of a trace. All except `Blktrace` are text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// MSR Cambridge (SNIA IOTTA 388): CSV with times of 100 ns since 1601.
@@ -20,9 +20,9 @@ pub enum Format {
     Spc,
     /// `MQSim` and `SSDSim`: five whole numbers, 1 is a read; time in nanoseconds.
     Mqsim,
-    /// What `blkparse` prints; its issues (`D`) are taken.
+    /// The output of `blkparse`, of which the issue events (`D`) are used.
     Blkparse,
-    /// What `blktrace` writes, a file for each processor; its issues are taken.
+    /// The files of `blktrace`, one per CPU, of which the issue events are used.
     Blktrace,
     /// fio's iolog, version 2 or 3.
     Fio,
@@ -34,17 +34,17 @@ pub enum Format {
     Systor,
 }
 
-/// What turns lines into entries. A line may hold none: a header, a remark.
+/// Parses lines into entries.
 pub trait Parse: Send {
-    /// Reads a line without its end.
+    /// Parses a line without its end; `None` for a header or a comment.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Wrong>;
+    /// Why the line is invalid.
+    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Message>;
 }
 
 impl Format {
-    /// All of them, in the order in which they are tried.
+    /// All formats, in the order in which detection tries them.
     pub const ALL: [Self; 9] = [
         Self::Blktrace,
         Self::Fio,
@@ -57,10 +57,10 @@ impl Format {
         Self::Blkparse,
     ];
 
-    /// Their names.
+    /// The names of all formats.
     pub const NAMES: &str = "blktrace, fio, systor, msr, spc, alibaba, tencent, mqsim, blkparse";
 
-    /// Its name.
+    /// The name of the format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Msr => "msr",
@@ -75,39 +75,38 @@ impl Format {
         }
     }
 
-    /// The format of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    /// The format with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The format of a file that begins like this: the first that can read its first entries.
-    pub fn of(beginning: &[u8]) -> Option<Self> {
-        if blktrace::is_one(beginning) {
+    /// Detects the format from the first bytes of a file: the first format that can parse them.
+    pub fn detect(prefix: &[u8]) -> Option<Self> {
+        if blktrace::has_magic(prefix) {
             return Some(Self::Blktrace);
         }
         let text = Self::ALL.into_iter().filter(|format| *format != Self::Blktrace);
-        text.into_iter().find(|format| format.reads(beginning))
+        text.into_iter().find(|format| format.matches(prefix))
     }
 
-    /// Whether the first whole lines of a text are of this format, and at least one is an entry.
-    fn reads(self, beginning: &[u8]) -> bool {
+    /// Whether the first lines of a text are of this format, with at least one entry.
+    fn matches(self, prefix: &[u8]) -> bool {
         let Some(mut parser) = self.parser() else { return false };
-        let whole =
-            beginning.iter().rposition(|byte| *byte == b'\n').map_or(beginning.len(), |end| end);
-        let lines = beginning[..whole].split(|byte| *byte == b'\n').take(TRIED);
+        let whole = prefix.iter().rposition(|byte| *byte == b'\n').map_or(prefix.len(), |end| end);
+        let lines = prefix[..whole].split(|byte| *byte == b'\n').take(DETECTION_LINES);
         let mut entries = 0;
         for line in lines.map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()) {
             match parser.line(line) {
                 Ok(Some(_)) => entries += 1,
                 Ok(None) => {}
-                // The damage of a later line is told by its number, not as another format.
+                // An invalid later line is reported by its number, not as an unknown format.
                 Err(_) => break,
             }
         }
         entries > 0
     }
 
-    /// What reads its lines; none of a binary one.
+    /// The parser of a text format; `None` for a binary one.
     pub(super) fn parser(self) -> Option<Box<dyn Parse>> {
         Some(match self {
             Self::Msr => Box::new(msr::Msr),
@@ -123,5 +122,5 @@ impl Format {
     }
 }
 
-/// How many lines are tried to know a format.
-const TRIED: usize = 100;
+/// Maximum number of lines parsed to detect a format.
+const DETECTION_LINES: usize = 100;

@@ -1,0 +1,89 @@
+//! `WriteBuffer`: how long a write waits for space in the controller's memory.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ssdlab_time::Nanos;
+
+/// Space for mapping units on their way from host to flash.
+///
+/// A unit takes space when it is admitted and releases it when its page has been programmed.
+///
+/// Modelled: early completion, a size, waiting for the next release when it is full. Not modelled:
+/// merging of writes to one unit; space for reads or for relocated units. Differs from hardware:
+/// space is released when the program was first expected to end, even if a read delayed it.
+#[derive(Clone, Debug)]
+pub struct WriteBuffer {
+    capacity: u64,
+    held: u64,
+    /// Units to be released, soonest first.
+    releases: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// The time of the last release.
+    empty_at: Nanos,
+}
+
+impl WriteBuffer {
+    /// An empty buffer for `capacity` units.
+    pub fn new(capacity: u64) -> Self {
+        Self { capacity, held: 0, releases: BinaryHeap::new(), empty_at: Nanos::ZERO }
+    }
+
+    /// Admits a unit at `at` or as soon as there is space; returns when.
+    ///
+    /// # Panics
+    /// If it is full and no release is scheduled: the partly filled pages are larger than it.
+    pub fn admit(&mut self, at: Nanos) -> Nanos {
+        self.release_until(at);
+        let mut admitted = at;
+        while self.held >= self.capacity {
+            let Reverse((end, _)) = *self.releases.peek().expect("a full buffer drains");
+            admitted = end;
+            self.release_until(end);
+        }
+        self.held += 1;
+        admitted
+    }
+
+    /// Schedules the release of `units` units at `end`.
+    pub fn release_at(&mut self, end: Nanos, units: u32) {
+        self.releases.push(Reverse((end, units)));
+        self.empty_at = self.empty_at.max(end);
+    }
+
+    /// When the last release that has been scheduled happens.
+    pub fn empty_at(&self) -> Nanos {
+        self.empty_at
+    }
+
+    /// Empties it: the power was cut at `now`.
+    pub fn clear(&mut self, now: Nanos) {
+        self.held = 0;
+        self.releases.clear();
+        self.empty_at = now;
+    }
+
+    fn release_until(&mut self, time: Nanos) {
+        while let Some(Reverse((end, units))) = self.releases.peek().copied()
+            && end <= time
+        {
+            self.releases.pop();
+            self.held -= u64::from(units);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WriteBuffer;
+    use ssdlab_time::Nanos;
+
+    #[test]
+    fn a_full_buffer_admits_when_a_page_has_been_programmed() {
+        let mut buffer = WriteBuffer::new(2);
+        assert_eq!(buffer.admit(Nanos::new(1)), Nanos::new(1));
+        assert_eq!(buffer.admit(Nanos::new(2)), Nanos::new(2));
+        buffer.release_at(Nanos::new(50), 2);
+        assert_eq!(buffer.admit(Nanos::new(3)), Nanos::new(50));
+        assert_eq!(buffer.admit(Nanos::new(60)), Nanos::new(60));
+    }
+}

@@ -1,0 +1,222 @@
+//! `Superblocks`: the state, valid count and content of each superblock, and which are free.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::closed::Closed;
+use crate::config::{Profile, WearLevelling};
+use crate::ftl::map::{Lpn, P2l};
+use crate::ftl::victim::Candidates;
+use crate::inspect::{Superblock, SuperblockState as State};
+use crate::nand::{Place, Ppn, Splitter};
+
+/// All superblocks of a drive.
+#[derive(Clone, Debug)]
+pub struct Superblocks {
+    pub splitter: Splitter,
+    has_slc: bool,
+    table: Vec<Superblock>,
+    /// By erase count, if wear is levelled, then by how long they have been free.
+    free: BinaryHeap<Reverse<(u32, u64, u32)>>,
+    /// The number of times that a superblock became free.
+    frees: u64,
+    levels_wear: bool,
+    erases_most: u32,
+    closed: Closed,
+    p2l: P2l,
+}
+
+impl Superblocks {
+    /// All erased. The first ones may be set apart for an SLC cache: they are never free.
+    pub fn new(profile: &Profile) -> Self {
+        let geometry = &profile.geometry;
+        let erased = Superblock { state: State::Free, valid: 0, erases: 0, slc: false, stream: 0 };
+        let free = profile.superblocks_apart()..geometry.blocks_per_plane;
+        Self {
+            splitter: Splitter::new(geometry),
+            has_slc: profile.slc.is_some(),
+            table: vec![erased; geometry.blocks_per_plane as usize],
+            free: free.map(|i| Reverse((0, u64::from(i), i))).collect(),
+            frees: u64::from(geometry.blocks_per_plane),
+            levels_wear: profile.collection.wear != WearLevelling::None,
+            erases_most: 0,
+            closed: Closed::new(geometry.blocks_per_plane, geometry.superblock_units()),
+            p2l: P2l::new(geometry.units()),
+        }
+    }
+
+    /// The number of free superblocks.
+    pub fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Opens a free superblock: the one erased least often if wear is levelled; among equals, and
+    /// without wear levelling, the one that has been free for longest.
+    ///
+    /// # Panics
+    /// If none is free: collection must keep one in reserve.
+    pub fn take_free(&mut self) -> u32 {
+        let Reverse((_, _, superblock)) =
+            self.free.pop().expect("collection keeps a free superblock");
+        self.table[superblock as usize].state = State::Open;
+        superblock
+    }
+
+    /// Makes a full superblock a possible victim. `now` is the number of units that the host has
+    /// written.
+    pub fn close(&mut self, superblock: u32, now: u64) {
+        let entry = &mut self.table[superblock as usize];
+        entry.state = State::Closed;
+        self.closed.add(superblock, entry.valid, now);
+    }
+
+    /// The possible victims.
+    pub fn closed(&mut self) -> &mut Closed {
+        &mut self.closed
+    }
+
+    /// Marks a closed superblock as the victim.
+    pub fn take_victim(&mut self, superblock: u32) {
+        let entry = &mut self.table[superblock as usize];
+        entry.state = State::Victim;
+        if !entry.slc {
+            self.closed.remove(superblock);
+        }
+    }
+
+    /// Marks a superblock without valid units as emptied: it waits to be erased.
+    pub fn empty(&mut self, superblock: u32) {
+        assert_eq!(self.valid(superblock), 0, "superblock {superblock} still has valid units");
+        self.table[superblock as usize].state = State::Empty;
+    }
+
+    /// Erases an emptied superblock; returns its erase count. The caller frees or retires it.
+    pub fn erase(&mut self, superblock: u32) -> u32 {
+        let entry = &mut self.table[superblock as usize];
+        assert_eq!(entry.valid, 0, "superblock {superblock} is erased with valid units");
+        entry.state = State::Free;
+        entry.slc = false;
+        entry.stream = 0;
+        entry.erases += 1;
+        self.erases_most = self.erases_most.max(entry.erases);
+        entry.erases
+    }
+
+    /// Adds an erased superblock to the free ones.
+    pub fn set_free(&mut self, superblock: u32) {
+        let erases = self.table[superblock as usize].erases;
+        let wear = if self.levels_wear { erases } else { 0 };
+        self.free.push(Reverse((wear, self.frees, superblock)));
+        self.frees += 1;
+    }
+
+    /// Takes an erased superblock out of service.
+    pub fn retire(&mut self, superblock: u32) {
+        self.table[superblock as usize].state = State::Retired;
+    }
+
+    /// Records the host stream that fills a superblock.
+    pub fn set_stream(&mut self, superblock: u32, stream: u8) {
+        self.table[superblock as usize].stream = stream;
+    }
+
+    /// The host stream that filled a superblock.
+    pub fn stream(&self, superblock: u32) -> u8 {
+        self.table[superblock as usize].stream
+    }
+
+    /// Opens an erased superblock for the SLC cache.
+    pub fn open_slc(&mut self, superblock: u32) {
+        let entry = &mut self.table[superblock as usize];
+        entry.state = State::Open;
+        entry.slc = true;
+    }
+
+    /// Closes a superblock of the SLC cache: it is not a possible victim of collection.
+    pub fn close_slc(&mut self, superblock: u32) {
+        self.table[superblock as usize].state = State::Closed;
+    }
+
+    /// Whether it is in the SLC cache.
+    #[inline]
+    pub fn is_slc(&self, superblock: u32) -> bool {
+        self.table[superblock as usize].slc
+    }
+
+    /// The die and page of a superblock's unit.
+    #[inline]
+    pub fn place(&self, superblock: u32, offset: u32) -> Place {
+        let slc = self.has_slc && self.is_slc(superblock);
+        Place { slc, ..self.splitter.place(superblock, offset) }
+    }
+
+    /// The unit and validity of each address.
+    #[inline]
+    pub fn p2l(&self) -> &P2l {
+        &self.p2l
+    }
+
+    /// Records that a unit is written to an address.
+    #[inline]
+    pub fn assign(&mut self, superblock: u32, ppn: Ppn, lpn: Lpn) {
+        self.p2l.set(ppn, lpn);
+        self.table[superblock as usize].valid += 1;
+    }
+
+    /// Makes an address valid again, after a power cut.
+    pub fn restore(&mut self, superblock: u32, ppn: Ppn) {
+        assert!(!self.p2l.is_valid(ppn), "the restored address was invalid");
+        self.p2l.restore(ppn);
+        self.table[superblock as usize].valid += 1;
+        self.closed.gain_unit(superblock);
+    }
+
+    /// Makes an address invalid.
+    #[inline]
+    pub fn invalidate(&mut self, ppn: Ppn) {
+        let (superblock, _) = self.splitter.superblock(ppn);
+        self.p2l.invalidate(ppn);
+        self.table[superblock as usize].valid -= 1;
+        self.closed.lose_unit(superblock);
+    }
+
+    /// Makes addresses of the victim invalid: those of `mask`, counted from `first`.
+    #[inline]
+    pub fn invalidate_mask(&mut self, superblock: u32, first: Ppn, mask: u64) {
+        self.p2l.invalidate_mask(first, mask);
+        self.table[superblock as usize].valid -= mask.count_ones();
+    }
+
+    /// The number of valid units of a superblock.
+    pub fn valid(&self, superblock: u32) -> u32 {
+        self.table[superblock as usize].valid
+    }
+
+    /// The erase count of the most worn superblock.
+    pub fn erases_most(&self) -> u32 {
+        self.erases_most
+    }
+
+    /// The closed superblock erased least often, and its erase count.
+    pub fn least_worn_closed(&self) -> Option<(u32, u32)> {
+        let erases = |superblock: u32| self.table[superblock as usize].erases;
+        let all = (0..self.closed.count()).map(|index| self.closed.at(index));
+        all.map(|superblock| (superblock, erases(superblock)))
+            .min_by_key(|(superblock, erases)| (*erases, *superblock))
+    }
+
+    /// All superblocks by number.
+    pub fn all(&self) -> &[Superblock] {
+        &self.table
+    }
+
+    /// Whether it is erased.
+    pub fn is_free(&self, superblock: u32) -> bool {
+        self.table[superblock as usize].state == State::Free
+    }
+
+    /// The sum of all valid counts.
+    pub fn valid_sum(&self) -> u64 {
+        self.table.iter().map(|entry| u64::from(entry.valid)).sum()
+    }
+}

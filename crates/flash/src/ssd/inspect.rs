@@ -1,0 +1,91 @@
+//! The state of a twin, to read: counters, wear, superblocks, places of units.
+
+use ssdlab_time::Nanos;
+
+use super::Ssd;
+use crate::config::ReadsBack;
+use crate::counters::{Counters, Wear};
+use crate::ftl::{Location, Lpn, Service};
+use crate::inspect::{Superblock, UnitLocation};
+use crate::nand::Place;
+
+impl Ssd {
+    /// What the drive has counted since it was new.
+    pub fn counters(&self) -> &Counters {
+        &self.controller.ftl.store().counters
+    }
+
+    /// The wear of the flash.
+    pub fn wear(&self) -> Wear {
+        Wear::new(self.superblocks(), self.endurance)
+    }
+
+    /// Superblocks left to replace bad blocks, and whether the drive accepts writes.
+    pub fn service(&self) -> Service {
+        self.controller.ftl.store().retirement.service()
+    }
+
+    /// What reads of trimmed addresses return.
+    pub fn trim_reads_back(&self) -> ReadsBack {
+        self.controller.trim.reads_back
+    }
+
+    /// Bytes in a mapping unit.
+    pub fn unit_bytes(&self) -> u64 {
+        self.controller.unit_bytes
+    }
+
+    /// The longest command of the link, in bytes.
+    pub fn max_transfer(&self) -> u64 {
+        self.controller.host.link.max_transfer
+    }
+
+    /// The most units that a power cut can affect: those in the buffer, or none if capacitors
+    /// protect it.
+    pub fn volatile_units(&self) -> u64 {
+        let buffer = &self.controller.buffer;
+        if buffer.power_loss_protection { 0 } else { buffer.size / self.unit_bytes() }
+    }
+
+    /// When the next request in flight completes.
+    pub fn next_completion(&self) -> Option<Nanos> {
+        self.in_flight.next()
+    }
+
+    /// Where a mapping unit's current content is now.
+    ///
+    /// # Panics
+    /// If the drive has no such unit.
+    pub fn locate(&self, unit: u64) -> UnitLocation {
+        assert!(unit < self.controller.logical_units, "the drive has no unit {unit}");
+        match self.controller.ftl.store().locate(Lpn(unit as u32), self.now) {
+            Location::Unmapped => UnitLocation::Unmapped,
+            Location::Buffered => UnitLocation::Buffer,
+            Location::Flash(_, Place { die, page, page_in_block, .. }) => {
+                let block = (page - page_in_block) / self.controller.pages_per_block;
+                UnitLocation::Flash { die, block, page: page_in_block }
+            }
+        }
+    }
+
+    /// The number of mapping units that hold host data.
+    pub fn mapped_units(&self) -> u64 {
+        self.superblocks().iter().map(|each| u64::from(each.valid)).sum()
+    }
+
+    /// Free bytes in a stream's open superblock; 0 if streams are not separated.
+    pub fn stream_room(&self, stream: u32) -> u64 {
+        u64::from(self.controller.ftl.store().frontiers.room(stream)) * self.unit_bytes()
+    }
+
+    /// All superblocks by number.
+    pub fn superblocks(&self) -> &[Superblock] {
+        self.controller.ftl.store().superblocks.all()
+    }
+
+    /// Checks the maps and counts against each other; panics if they disagree. For tests: it
+    /// looks at every mapping unit.
+    pub fn assert_consistent(&self) {
+        self.controller.ftl.store().assert_consistent();
+    }
+}

@@ -1,0 +1,354 @@
+//! `serve`: the loop of one connection, the same for every protocol.
+//!
+//! The loop waits for requests until the next reply is due, parses the requests that have arrived
+//! into a batch, performs the batch on the engine in order, and sends the replies that are due. If
+//! the drive's queue is full, the rest of the batch waits until it has room.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+
+use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::wait::wait_precisely;
+use ssdlab_engine::{Command, CommandResult, Engine, Epoch, Operation, Payload, SendBuffer};
+
+use crate::busy_poll::BusyPoll;
+use crate::connection::Connection;
+use crate::receive_buffer::ReceiveBuffer;
+use crate::replies::Replies;
+use crate::resources::{Payload as PayloadMemory, Resources};
+
+/// Requests in a batch, at most.
+const BATCH_MAX: usize = 256;
+/// A batch also ends when its replies carry this many bytes of data: the client can read these
+/// while the next batch is performed.
+const BATCH_REPLY_BYTES: usize = 128 << 10;
+/// No request is read while more bytes of replies than this wait for their time.
+const DELAYED_BYTES_MAX: usize = 256 << 20;
+
+/// What differs between protocols.
+pub trait Protocol {
+    /// A request that has been received with its payload.
+    type Request;
+    /// Bytes of the header that starts each message; `parse` is called once they have arrived.
+    const HEADER_BYTES: usize;
+
+    /// Parses the next message. Where part of it is missing, waits for it if `may_wait`.
+    ///
+    /// # Errors
+    /// The stream's, and a client that breaks the protocol.
+    fn parse(
+        &mut self,
+        channel: &mut Channel<'_>,
+        may_wait: bool,
+    ) -> io::Result<Parsed<Self::Request>>;
+
+    /// How a request is performed.
+    fn action(&self, request: &Self::Request) -> Action;
+
+    /// The bytes that a write command writes. Called once for each.
+    fn payload<'p>(
+        &'p self,
+        input: &'p ReceiveBuffer<BusyPoll>,
+        request: &'p Self::Request,
+        command: &Command,
+    ) -> Payload<'p>;
+
+    /// Writes the reply to a read that the drive accepted; `read` appends the data. If it fails,
+    /// the reply is an error.
+    fn write_data(
+        &self,
+        out: &mut SendBuffer,
+        request: &Self::Request,
+        command: &Command,
+        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
+    );
+
+    /// Writes the reply to any other command, and to a read that the drive failed.
+    fn write_result(
+        &self,
+        out: &mut SendBuffer,
+        request: &Self::Request,
+        command: &Command,
+        result: CommandResult,
+    );
+
+    /// Replies to a request of `Action::Reply`.
+    fn reply(&self, channel: &mut Channel<'_>, request: &Self::Request);
+
+    /// Performs a request of `Action::Alone`.
+    ///
+    /// # Errors
+    /// The session ends.
+    fn perform_alone(
+        &mut self,
+        _channel: &mut Channel<'_>,
+        _request: Self::Request,
+    ) -> io::Result<()> {
+        unreachable!("a protocol with Action::Alone implements this")
+    }
+
+    /// Whether to busy-poll after a batch of several requests; after a single one it is always
+    /// worth it.
+    fn polls_after(&self, _batch: &VecDeque<Self::Request>) -> bool {
+        false
+    }
+
+    /// When to wake up while the client is silent, besides for a reply.
+    ///
+    /// # Errors
+    /// The client has been silent for too long.
+    fn wake_at(&self, _now: Instant) -> io::Result<Option<Instant>> {
+        Ok(None)
+    }
+
+    /// Whether a read timeout between two messages is harmless.
+    fn may_idle(&self) -> bool {
+        false
+    }
+
+    /// Called when messages have arrived, before they are parsed.
+    fn begin_batch(&mut self) {}
+
+    /// Adds replies that no request is waiting for, before each sending.
+    fn before_send(&mut self, _channel: &mut Channel<'_>) {}
+
+    /// Bytes of payload memory that outlive a batch.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The result of parsing a message.
+pub enum Parsed<R> {
+    /// A request, and the bytes of data that its reply will carry.
+    Request(R, usize),
+    /// A message that needs nothing further.
+    Consumed,
+    /// Part of it is missing, and the parser was not to wait.
+    Incomplete,
+    /// The client ends the session.
+    End,
+}
+
+/// How a request is performed.
+pub enum Action {
+    /// The engine performs this command, in one call with its neighbours.
+    Command(Command),
+    /// It only needs a reply, after the commands before it.
+    Reply,
+    /// After all requests before it and before all requests behind it.
+    Alone,
+}
+
+/// One client's connection with its buffers.
+pub struct Channel<'a> {
+    /// What the client sent.
+    pub input: ReceiveBuffer<BusyPoll>,
+    /// The connection, to write to.
+    pub output: Connection,
+    /// What will be sent.
+    pub replies: Replies,
+    /// Memory for payloads.
+    pub memory: PayloadMemory,
+    /// The drive.
+    pub engine: &'a Engine,
+    /// The epoch that the connection belongs to.
+    pub epoch: Epoch,
+    /// No more requests are read; the session ends when all replies have been sent.
+    pub leaving: bool,
+}
+
+impl<'a> Channel<'a> {
+    /// A channel over a connection; `input` reads from the same one as `output`.
+    pub fn new(
+        input: ReceiveBuffer<BusyPoll>,
+        output: Connection,
+        engine: &'a Engine,
+        epoch: Epoch,
+        resources: &Resources,
+    ) -> Self {
+        let memory = resources.memory.payload(&output);
+        let (replies, leaving) = (Replies::default(), false);
+        Self { input, output, replies, memory, engine, epoch, leaving }
+    }
+
+    /// Sends the replies that are due.
+    ///
+    /// # Errors
+    /// The stream's.
+    pub fn send(&mut self) -> io::Result<()> {
+        self.replies.send(&mut self.output, self.engine.clock())
+    }
+
+    fn spin(&self) -> Duration {
+        self.engine.clock().spin()
+    }
+
+    /// Waits until the drive's queue has room, or until a reply is due.
+    fn wait_for_room(&self) -> io::Result<()> {
+        let times = [self.engine.next_free(), self.replies.next_due()];
+        times.into_iter().flatten().min().map_or(Ok(()), |time| wait_precisely(time, self.spin()))
+    }
+}
+
+/// Serves a client until it leaves.
+///
+/// # Errors
+/// The stream's, a client that breaks the protocol or is silent for too long, and a power cut.
+pub fn serve<P: Protocol>(protocol: &mut P, channel: &mut Channel<'_>) -> io::Result<()> {
+    let mut batch = VecDeque::new();
+    loop {
+        if batch.is_empty() && !channel.leaving {
+            channel.input.release();
+            channel.memory.give_back_to(protocol.held_bytes());
+            let goes_on = receive(protocol, channel, &mut batch)?;
+            channel.leaving |= !goes_on;
+        }
+        perform(protocol, channel, &mut batch)?;
+        protocol.before_send(channel);
+        channel.send()?;
+        if !batch.is_empty() {
+            channel.wait_for_room()?;
+        } else if channel.leaving {
+            let Some(due) = channel.replies.next_due() else { return Ok(()) };
+            wait_precisely(due, channel.spin())?;
+        }
+    }
+}
+
+/// Waits for a message or until something is due, and parses all messages that have arrived; false
+/// if the client leaves.
+fn receive<P: Protocol>(
+    protocol: &mut P,
+    channel: &mut Channel<'_>,
+    batch: &mut VecDeque<P::Request>,
+) -> io::Result<bool> {
+    if channel.replies.waiting_bytes() > DELAYED_BYTES_MAX {
+        let due = channel.replies.next_due().expect("replies are waiting");
+        wait_precisely(due, channel.spin())?;
+        return Ok(true);
+    }
+    if channel.input.ready() < P::HEADER_BYTES && !wait_for_header(protocol, channel)? {
+        return Ok(true);
+    }
+    if channel.input.ready() == 0 {
+        return Ok(false);
+    }
+    protocol.begin_batch();
+    let mut bytes = 0;
+    while batch.len() < BATCH_MAX
+        && bytes < BATCH_REPLY_BYTES
+        && channel.input.ready() >= P::HEADER_BYTES
+    {
+        // Nothing that can be replied to now waits for the rest of a message.
+        let may_wait = batch.is_empty() && channel.replies.now().is_empty();
+        match protocol.parse(channel, may_wait)? {
+            Parsed::Request(request, reply_bytes) => {
+                batch.push_back(request);
+                bytes += reply_bytes;
+            }
+            Parsed::Consumed => {}
+            Parsed::Incomplete => return Ok(true),
+            Parsed::End => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Waits for the header of a message; false if something else is due first. At the end of the
+/// stream nothing is ready.
+fn wait_for_header<P: Protocol>(protocol: &P, channel: &mut Channel<'_>) -> io::Result<bool> {
+    let (since, spin) = (wall_clock_now(), channel.spin());
+    let wake_at = protocol.wake_at(since)?.into_iter().chain(channel.replies.next_due()).min();
+    if let Some(time) = wake_at
+        && !channel.input.stream().wait_until(time, spin)?
+    {
+        return Ok(false);
+    }
+    while let Err(error) = channel.input.wait_for(P::HEADER_BYTES) {
+        let is_timeout =
+            matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+        if !is_timeout || channel.input.ready() > 0 || !protocol.may_idle() {
+            return Err(error);
+        }
+    }
+    channel.input.stream().note_waited(since, channel.engine.clock());
+    Ok(true)
+}
+
+/// Performs the batch as far as the drive accepts it.
+fn perform<P: Protocol>(
+    protocol: &mut P,
+    channel: &mut Channel<'_>,
+    batch: &mut VecDeque<P::Request>,
+) -> io::Result<()> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    // A client with one request outstanding waits for the reply: its processor is free.
+    let polls = batch.len() == 1 || protocol.polls_after(batch);
+    channel.input.stream().linger_only_if(polls);
+    while let Some(first) = batch.front() {
+        if matches!(protocol.action(first), Action::Alone) {
+            let request = batch.pop_front().expect("the batch has a first request");
+            protocol.perform_alone(channel, request)?;
+        } else if !perform_together(protocol, channel, batch)? {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Performs the requests before the next `Action::Alone` in one call of the engine; false if the
+/// drive's queue is full.
+fn perform_together<P: Protocol>(
+    protocol: &P,
+    channel: &mut Channel<'_>,
+    batch: &mut VecDeque<P::Request>,
+) -> io::Result<bool> {
+    let mut commands = Vec::with_capacity(batch.len());
+    let mut requests = Vec::with_capacity(batch.len());
+    let mut count = 0;
+    for request in &*batch {
+        match protocol.action(request) {
+            Action::Command(command) => {
+                commands.push(command);
+                requests.push(request);
+            }
+            Action::Reply => {}
+            Action::Alone => break,
+        }
+        count += 1;
+    }
+    let (input, replies) = (&channel.input, &mut channel.replies);
+    let accepted = channel.engine.perform(
+        channel.epoch,
+        &commands,
+        |number| protocol.payload(input, requests[number], &commands[number]),
+        |number, accepted, read| {
+            replies.add(accepted.due, |out| {
+                protocol.write_data(out, requests[number], &commands[number], read);
+            });
+        },
+    );
+    let accepted = accepted.ok_or(io::ErrorKind::ConnectionAborted)?;
+    let mut accepted = accepted.into_iter();
+    let mut done = 0;
+    for request in batch.iter().take(count) {
+        if let Action::Command(command) = protocol.action(request) {
+            // A command that was not accepted waits, and so do the requests behind it.
+            let Some(accepted) = accepted.next() else { break };
+            if accepted.result.is_err() || command.operation != Operation::Read {
+                channel.replies.add(accepted.due, |out| {
+                    protocol.write_result(out, request, &command, accepted.result);
+                });
+            }
+        } else {
+            protocol.reply(channel, request);
+        }
+        done += 1;
+    }
+    batch.drain(..done);
+    Ok(done == count)
+}

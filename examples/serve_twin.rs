@@ -1,0 +1,29 @@
+//! Serves a twin over NBD: `cargo run --release --example serve_twin -- PROFILE SOCKET`.
+
+use std::error::Error;
+use std::{env, fs, io};
+
+use ssdlab_engine::Engine;
+use ssdlab_flash::Profile;
+use ssdlab_nbd::Export;
+use ssdlab_server::{Address, Server};
+use ssdlab_twin_drive::TwinDrive;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [profile, socket] = arguments.as_slice() else {
+        return Err("usage: serve_twin PROFILE SOCKET".into());
+    };
+    let profile = Profile::from_toml(&fs::read_to_string(profile)?)?;
+
+    let engine = Engine::in_memory(TwinDrive::new(&profile, 0));
+    let export = Export::new("twin", &profile.model, profile.capacity, engine.unit_bytes());
+    let server = Server::start(engine, export, &Address::Unix(socket.into()))?;
+
+    println!("{} at nbd+unix:///twin?socket={socket}; Enter stops the server", profile.model);
+    io::stdin().read_line(&mut String::new())?;
+    for (name, value) in server.engine().counters() {
+        println!("{name:26} {}", value.map_or("-".into(), |value| value.to_string()));
+    }
+    Ok(())
+}
