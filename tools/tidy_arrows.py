@@ -24,9 +24,10 @@ CRATES = {
     "nvme": CONTRACT | {"engine"},
     "nvme-tcp": SERVED | {"nvme"},
     "server": SERVED | PROTOCOLS,
+    "testing": CONTRACT | {"engine"},
     "twin-drive": CONTRACT | {"engine", "flash"},
     "python": SERVED | PROTOCOLS | {"flash", "server", "twin-drive", "uring", "workload"},
-    "fuzz": SERVED | PROTOCOLS | {"flash", "server", "twin-drive", "workload"},
+    "fuzz": SERVED | PROTOCOLS | {"flash", "server", "testing", "workload"},
 }
 PREFIX = "ssdlab-"
 

@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nbd::Export;
@@ -12,13 +13,15 @@ use ssdlab_nvme_tcp::{DhchapKey, Target};
 use ssdlab_server::Server;
 use ssdlab_wire::Connection;
 
-use crate::toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 /// Longest input that is run. It fits into a socket buffer, so that it can be sent as a whole
 /// before the replies are read.
 pub const INPUT_MAX: usize = 64 << 10;
 /// A client disconnects after this many bytes of replies.
 const REPLIES_MAX: usize = 8 << 20;
+/// A reply that takes longer is lost, and its loss is a finding.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Pace of a paced drive: its latency of 50 us becomes negligible, but replies are still queued.
 const FAST: f64 = 1e6;
 const SECRET: &str = "DHHC-1:00:ICUqLzQ5PkNITVJXXGFma3B1en+EiY6TmJ2ip6yxtrsWjykY:";
@@ -49,15 +52,15 @@ impl Setup {
         !self.has(2)
     }
 
-    fn drive(self) -> Toy {
-        Toy::new(Manner {
-            protected: self.has(0),
+    fn drive(self) -> FakeDrive {
+        FakeDrive::new(DriveOptions {
+            power_loss_protection: self.has(0),
             streams: if self.has(1) { 4 } else { 0 },
             trims_to_zeros: self.trims_to_zeros(),
-            max_transfer: if self.has(3) { 64 << 10 } else { HONEST.max_transfer },
-            life: if self.has(3) { 64 } else { u64::MAX },
-            queue_depth: if self.is_paced() { 4 } else { HONEST.queue_depth },
-            ..HONEST
+            max_transfer: if self.has(3) { 64 << 10 } else { DriveOptions::default().max_transfer },
+            endurance_writes: if self.has(3) { 64 } else { u64::MAX },
+            queue_depth: if self.is_paced() { 4 } else { DriveOptions::default().queue_depth },
+            ..DriveOptions::default()
         })
     }
 
@@ -126,6 +129,7 @@ impl Client {
     pub fn connect(server: &TestServer, protocol: Protocol) -> Self {
         let panics = panics();
         let (stream, of_server) = UnixStream::pair().expect("a socket pair");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a socket option");
         let connection = Connection::unix(of_server);
         match protocol {
             Protocol::Nbd => server.server.serve_nbd(connection),

@@ -10,7 +10,6 @@ mod harness;
 mod nbd;
 mod nvme;
 mod profile;
-mod toy;
 mod trace;
 
 pub use allocation::{ALLOCATION_MAX, LimitedAllocator};

@@ -1,4 +1,4 @@
-//! An outcome as columns: what Python stores and analyses.
+//! The outcome of a job as columns, which Python stores and analyses.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! `Drive`: a twin or a real file or block device, as Python holds it.
+//! `Drive`: a twin, a file or a block device, for Python.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,7 +23,7 @@ enum Kind {
     Null(Box<NullDevice>),
 }
 
-/// The same for each kind of device.
+/// Evaluates the same expression for each kind of device.
 macro_rules! each {
     ($kind:expr, $device:ident => $done:expr) => {
         match $kind {
@@ -35,13 +35,13 @@ macro_rules! each {
     };
 }
 
-/// An open drive. One job at a time: a second thread waits.
+/// An open drive. It runs one job at a time; other threads wait.
 #[pyclass(frozen, module = "ssdlab._native")]
 pub struct Drive {
     kind: Arc<Mutex<Kind>>,
-    /// Whether what is written by this handle of a twin is nothing but zeros.
+    /// Twins only: whether writes by this handle have only zeros as data.
     writes_zeros: bool,
-    /// By which way requests go: in every outcome, so that no result stands without it.
+    /// The I/O engine and its options; part of every outcome.
     #[pyo3(get)]
     engine: String,
     #[pyo3(get)]
@@ -56,7 +56,7 @@ pub struct Drive {
 
 #[pymethods]
 impl Drive {
-    /// A new twin of a profile's text, scaled to `capacity_bytes` where given.
+    /// A new twin of a profile's text, scaled to `capacity_bytes` if given.
     #[staticmethod]
     #[pyo3(signature = (profile, capacity_bytes=None, *, seed=0))]
     fn twin(profile: &str, capacity_bytes: Option<u64>, seed: u64) -> PyResult<Self> {
@@ -64,13 +64,13 @@ impl Drive {
         Ok(Self::new(Kind::Twin(Box::new(Ssd::new(&profile, seed)))))
     }
 
-    /// An existing file or block device. `options` is JSON text with the fields of `OpenOptions`;
-    /// `by` is `io_uring`, or `sync` for one pread or pwrite at a time.
+    /// Opens a file or block device. `options` is JSON text with the fields of `OpenOptions`; `by`
+    /// is `io_uring`, or `sync` for one pread or pwrite at a time.
     #[staticmethod]
     fn real(path: PathBuf, options: &str, by: &str) -> PyResult<Self> {
         let mut options: OpenOptions =
             serde_json::from_str(options).map_err(NativeError::OptionsText)?;
-        // A job runs on one thread, and ends with nothing in flight.
+        // A job runs on one thread, and ends with no request in flight.
         options.single_issuer = !options.batch;
         let kind = match by {
             "io_uring" => UringDevice::open(path, &options)
@@ -83,18 +83,18 @@ impl Drive {
         Ok(Self::new(kind.map_err(NativeError::from)?))
     }
 
-    /// A device that has done all at once: jobs on it cost what the engine costs.
+    /// A device that completes each request at once, to measure the cost of the engine itself.
     #[staticmethod]
     fn null(queue_depth: usize) -> Self {
         Self::new(Kind::Null(Box::new(NullDevice::new(queue_depth))))
     }
 
-    /// The same twin by a handle of its own: all that is written by it is zeros. The content of a
-    /// real drive's writes is an option of its opening.
+    /// Another handle of the same twin whose writes have only zeros as data. For a real drive, the
+    /// content of writes is an option of `real`.
     fn writing_zeros(&self) -> PyResult<Self> {
         if !self.is_virtual {
             let (field, given) = ("content", "zeros".to_owned());
-            let allowed = "what the drive was opened with".to_owned();
+            let allowed = "the content that the drive was opened with".to_owned();
             return Err(NativeError::from(JobError::Field { field, given, allowed }).into());
         }
         Ok(Self {
@@ -107,8 +107,8 @@ impl Drive {
 
     /// Runs a job (JSON text) and returns its outcome as scalars and columns.
     ///
-    /// `watch(done, total, now_ns)` is called a few times a second. Ctrl-C ends the job early:
-    /// the outcome then says `stopped`.
+    /// `watch(done, total, now_ns)` is called a few times per second. Ctrl-C ends the job early;
+    /// `stopped` of the outcome is then true.
     #[pyo3(signature = (job, watch=None))]
     fn run<'py>(
         &self,
@@ -123,7 +123,7 @@ impl Drive {
         columns::outcome(py, &outcome, &self.engine)
     }
 
-    /// Leaves the drive alone for some seconds of its own clock; false where Ctrl-C ended it.
+    /// Leaves the drive idle for some seconds of its own clock. Returns false if Ctrl-C ended it.
     #[pyo3(signature = (seconds, watch=None))]
     fn rest(&self, py: Python<'_>, seconds: f64, watch: Option<Py<PyAny>>) -> PyResult<bool> {
         let duration = Nanos::new((seconds * 1e9) as u64);
@@ -141,7 +141,7 @@ impl Drive {
         py.detach(|| each!(&*self.lock(), device => device.now().get()))
     }
 
-    /// What a twin has counted, by name; `None` for a real drive.
+    /// The counters of a twin, by name; `None` for a real drive.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let counters = py.detach(|| match &*self.lock() {
             Kind::Twin(ssd) => Some((*ssd.counters(), ssd.wear(), ssd.service())),
@@ -201,7 +201,7 @@ impl Drive {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kind> {
-        self.kind.lock().expect("a job that panicked leaves no drive to go on with")
+        self.kind.lock().expect("no job panicked")
     }
 
     fn run_detached(&self, job: &Job, watch: &mut PyWatch) -> Result<Outcome, NativeError> {
@@ -223,7 +223,7 @@ impl Drive {
             }
             Kind::Twin(_) | Kind::Null(_) => {
                 let (field, given) = ("threads", job.threads.to_string());
-                let allowed = "1 on what is no real drive".to_owned();
+                let allowed = "1 unless the target is a file or block device".to_owned();
                 Err(JobError::Field { field, given, allowed }.into())
             }
         }
@@ -250,7 +250,7 @@ impl Kind {
     }
 }
 
-/// A job on queues of its own, all on the file that the drive holds, each with content of its own.
+/// Runs a job's threads on one file, each with a queue of its own and with content of its own.
 fn side_by_side<D: Device + Send>(
     job: &Job,
     options: &OpenOptions,

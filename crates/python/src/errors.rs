@@ -1,4 +1,4 @@
-//! The one map from Rust's errors to the exception tree of `ssdlab.errors`.
+//! Maps errors of the Rust crates to the exceptions of `ssdlab.errors`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -10,16 +10,16 @@ use ssdlab_wire::LimitError;
 use ssdlab_workload::JobError;
 use ssdlab_workload::trace::TraceError;
 
-/// Whatever a drive can answer besides what was asked for.
+/// The errors that the native module raises.
 #[derive(Debug, thiserror::Error)]
 pub enum NativeError {
-    /// A profile that no twin can be made of.
+    /// An invalid profile.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A file or block device that cannot be measured.
+    /// A file or block device that cannot be opened, or not with these options.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A device that failed in operation.
+    /// A device that failed while it was used.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// A trace that cannot be read.
@@ -28,25 +28,25 @@ pub enum NativeError {
     /// A job that does not fit the device.
     #[error("job: {0}")]
     Job(#[from] JobError),
-    /// A job's text that is not a job.
+    /// The text of a job that is not valid JSON, or not a job.
     #[error("job: {0}")]
     JobText(#[from] serde_json::Error),
-    /// Options that are none.
+    /// Invalid options.
     #[error("options: {0}")]
     OptionsText(serde_json::Error),
-    /// A secret that is none.
+    /// An invalid DH-HMAC-CHAP key.
     #[error("the secret of NVMe's hosts: {0}")]
     DhchapKey(#[from] DhchapKeyError),
-    /// More connections than the system has descriptors for.
+    /// More connections than the limit of open files allows.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// A way to a drive that there is not.
+    /// An unknown I/O engine.
     #[error("engine is {given}; may be io_uring or sync")]
     Engine {
-        /// What was asked for.
+        /// The name that was given.
         given: String,
     },
-    /// Python raised, from a watcher.
+    /// An exception that a watcher raised.
     #[error(transparent)]
     Python(#[from] PyErr),
 }

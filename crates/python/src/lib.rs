@@ -1,4 +1,5 @@
-//! The native module: configuration text in, NumPy columns out, the interpreter free meanwhile.
+//! The native module: configuration text in, NumPy columns out. Long calls release the
+//! interpreter's lock.
 
 mod columns;
 mod drive;
@@ -11,7 +12,7 @@ mod watch;
 
 use pyo3::prelude::*;
 
-/// Drives that Python opens and runs jobs on. Only `ssdlab.device` imports this.
+/// Drives, jobs and servers. Only `ssdlab.device` imports this.
 #[pymodule(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;

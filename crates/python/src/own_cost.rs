@@ -1,4 +1,4 @@
-//! What stands beside a measurement: the ceiling of `io_uring`, and content read back.
+//! Checks of a measurement: the maximum rate of `io_uring`, and the written content.
 
 use std::path::PathBuf;
 
@@ -10,17 +10,18 @@ use ssdlab_uring::OpenOptions;
 
 use crate::errors::NativeError;
 
-/// Requests a second that `io_uring` does on this core where each does nothing.
+/// Requests per second of `io_uring` on this core if each request does nothing.
 #[pyfunction]
 pub fn nop_rate(py: Python<'_>, requests: u64) -> PyResult<f64> {
     py.detach(|| ssdlab_uring::nop_rate(requests))
         .map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
-/// Reads content back that a run wrote with stamps: `good_bytes`, and of the first mismatch
-/// `offset` and `found` (offset, run, count, or `None`); both `None` where all is as written.
+/// Reads back content that a run wrote with stamps. Returns `good_bytes`, and `offset` and `found`
+/// of the first mismatch: the stamp found there (offset, run, count), or `None`. Both are `None` if
+/// all content is as written.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands paths over by value")]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 passes paths by value")]
 #[pyo3(signature = (path, region, run, *, direct=true))]
 pub fn verify(
     py: Python<'_>,

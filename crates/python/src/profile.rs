@@ -1,4 +1,4 @@
-//! Profiles: text in, what its twin is made of out.
+//! Profiles: parses their text and describes their twins.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -6,7 +6,7 @@ use ssdlab_flash::{Interface, Profile};
 
 use crate::errors::NativeError;
 
-/// A profile of this text, scaled where a capacity is given.
+/// Parses a profile, and scales it if a capacity is given.
 pub fn load(text: &str, capacity_bytes: Option<u64>) -> Result<Profile, NativeError> {
     let profile = Profile::from_toml(text)?;
     match capacity_bytes {
@@ -15,7 +15,8 @@ pub fn load(text: &str, capacity_bytes: Option<u64>) -> Result<Profile, NativeEr
     }
 }
 
-/// What a profile's twin is made of, as a dict of numbers and names; refuses a wrong profile.
+/// The dimensions of a profile's twin as a dict of numbers and names. Raises if the profile is
+/// invalid.
 #[pyfunction]
 #[pyo3(signature = (profile, capacity_bytes=None))]
 pub fn describe_profile<'py>(

@@ -1,4 +1,4 @@
-//! `Server`: a twin on the wire, as Python holds it.
+//! `Server`: a served twin, for Python.
 
 use std::fmt::Display;
 use std::io;
@@ -13,6 +13,7 @@ use pyo3::types::PyDict;
 use serde::Deserialize;
 use ssdlab_device::Device;
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store, WriteLog, restore};
+use ssdlab_flash::Profile;
 use ssdlab_nbd::Export;
 use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_server::{Address, measure_transport};
@@ -22,59 +23,60 @@ use ssdlab_wire::{Limits, Tls};
 use crate::errors::NativeError;
 use crate::profile::load;
 
-/// A running server; it stops when it is dropped or told to.
+/// A running server; dropping it stops it.
 #[pyclass(frozen, module = "ssdlab._native")]
 pub struct Server {
     running: Mutex<ssdlab_server::Server>,
     #[pyo3(get)]
     capacity_bytes: u64,
-    /// Where NBD's clients come: the socket's path, or `host:port`; none where they do not.
+    /// The address for NBD clients, if any: the socket's path, or `host:port`.
     #[pyo3(get)]
     address: Option<String>,
-    /// Where hosts of `NVMe` come, as `host:port`, and what the drive is called there.
+    /// The address for `NVMe` hosts, if any, as `host:port`, and the subsystem's qualified name.
     #[pyo3(get)]
     nvme: Option<(String, String)>,
-    /// What a request and its answer cost on their way, in microseconds; 0 where nothing is paced.
+    /// Measured latency of the transport in microseconds; 0 if replies are not paced.
     #[pyo3(get)]
     transport_us: f64,
 }
 
-/// How a twin is served.
+/// How to serve a twin.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServeOptions {
     name: String,
     kind: Kind,
-    /// A socket's path, or `host:port`; none where NBD's clients do not come.
+    /// The address for NBD clients: a socket's path, or `host:port`. None: no NBD clients.
     address: Option<String>,
-    /// `host:port` for hosts of `NVMe`.
+    /// `host:port` for `NVMe` hosts.
     #[serde(default)]
     nvme_tcp: Option<String>,
-    /// What those hosts have to know, as text; none where everybody may come.
+    /// The DH-HMAC-CHAP key of `NVMe` hosts. None: hosts need not authenticate.
     #[serde(default)]
     dhchap_secret: Option<String>,
     #[serde(default)]
     capacity_bytes: Option<u64>,
-    /// The control socket's path.
+    /// Path of the control socket.
     #[serde(default)]
     control: Option<PathBuf>,
+    /// The file with the drive's data. None: data is kept in memory.
     #[serde(default)]
     data: Option<PathBuf>,
-    /// Where every change of the content is logged.
+    /// The file to which every change of the data is logged.
     #[serde(default)]
     log: Option<PathBuf>,
-    /// Seconds of the drive in a second; none for as fast as can be.
+    /// Seconds of the drive in a second. None: replies are sent at once.
     #[serde(default)]
     pace: Option<f64>,
     #[serde(default)]
     seed: u64,
-    /// The folder of certificates, for clients that encrypt and no others.
+    /// The folder of certificates. If given, clients must encrypt.
     #[serde(default)]
     tls: Option<PathBuf>,
-    /// Whether they have to show a certificate too.
+    /// Whether clients must present a certificate.
     #[serde(default)]
     tls_verify_peer: bool,
-    /// Connections at a time; none for as many as usual and as the system has descriptors for.
+    /// Maximum number of connections. None: the default, or what the limit of open files allows.
     #[serde(default)]
     max_connections: Option<usize>,
     /// Memory for payloads that are being received.
@@ -92,43 +94,67 @@ enum Kind {
 }
 
 impl ServeOptions {
-    fn address(&self) -> PyResult<Option<Address>> {
-        let Some(given) = &self.address else { return Ok(None) };
+    fn nbd_address(&self) -> PyResult<Option<Address>> {
+        let Some(address) = &self.address else { return Ok(None) };
         Ok(Some(match self.kind {
-            Kind::Unix => Address::Unix(given.into()),
-            Kind::Tcp => resolved(given)?,
+            Kind::Unix => Address::Unix(address.into()),
+            Kind::Tcp => resolve(address)?,
         }))
     }
 
-    fn secret(&self) -> Result<Option<DhchapKey>, NativeError> {
+    fn nvme_address(&self) -> PyResult<Option<Address>> {
+        self.nvme_tcp.as_deref().map(resolve).transpose()
+    }
+
+    fn dhchap_key(&self) -> Result<Option<DhchapKey>, NativeError> {
         Ok(self.dhchap_secret.as_deref().map(DhchapKey::parse).transpose()?)
     }
 
     fn limits(&self) -> Result<Limits, NativeError> {
-        let usual = Limits::default();
-        let payload_bytes = self.payload_memory_bytes.unwrap_or(usual.payload_bytes);
-        let handshake = self.handshake_timeout_s.map_or(usual.handshake, Duration::from_secs_f64);
-        let limits = Limits { payload_bytes, handshake, ..usual };
+        let default = Limits::default();
+        let payload_bytes = self.payload_memory_bytes.unwrap_or(default.payload_bytes);
+        let handshake = self.handshake_timeout_s.map_or(default.handshake, Duration::from_secs_f64);
+        let limits = Limits { payload_bytes, handshake, ..default };
         Ok(limits.with_connections(self.max_connections, self.tls.is_some())?)
     }
 
-    fn nvme_address(&self) -> PyResult<Option<Address>> {
-        self.nvme_tcp.as_deref().map(resolved).transpose()
+    /// The drive and its data. A drive whose data is in a file gets the mapping of that data.
+    fn drive(&self, profile: &Profile) -> PyResult<(TwinDrive, Store)> {
+        let mut drive = TwinDrive::new(profile, self.seed);
+        let (capacity, unit) = (drive.capacity_bytes(), drive.unit_bytes());
+        let volatile_units = drive.volatile_units();
+        let store = match &self.data {
+            None => Store::in_memory(capacity, unit, volatile_units),
+            Some(path) => Store::in_file(path, capacity, unit, volatile_units)
+                .map_err(|error| os_error(path.display(), &error))?,
+        };
+        let is_complete = restore(&mut drive, store.allocated())?;
+        Ok((drive, store.with_complete_map(is_complete)))
+    }
+
+    fn export(&self, profile: &Profile, engine: &Engine) -> io::Result<Export> {
+        let (capacity, unit) = (profile.capacity, engine.unit_bytes());
+        let export = Export::new(&self.name, &profile.model, capacity, unit);
+        Ok(match &self.tls {
+            Some(folder) => export.encrypted(Tls::from_folder(folder, self.tls_verify_peer)?),
+            None => export,
+        })
     }
 }
 
-fn resolved(given: &str) -> PyResult<Address> {
+/// The first address of `host:port`.
+fn resolve(address: &str) -> PyResult<Address> {
     let none = || PyOSError::new_err("no such address");
-    Ok(Address::Tcp(given.to_socket_addrs()?.next().ok_or_else(none)?))
+    Ok(Address::Tcp(address.to_socket_addrs()?.next().ok_or_else(none)?))
 }
 
-/// The system's refusal, with the path or address that it is about.
-fn at(place: impl Display, error: &io::Error) -> PyErr {
+/// An error of the system, with the path or address that it is about.
+fn os_error(place: impl Display, error: &io::Error) -> PyErr {
     let number = error.raw_os_error().unwrap_or_default();
     PyOSError::new_err((number, error.to_string(), place.to_string()))
 }
 
-fn told(address: &Address) -> String {
+fn format_address(address: &Address) -> String {
     match address {
         Address::Unix(path) => path.display().to_string(),
         Address::Tcp(address) => address.to_string(),
@@ -137,69 +163,56 @@ fn told(address: &Address) -> String {
 
 #[pymethods]
 impl Server {
-    /// Serves the twin of a profile's text as the options' JSON says.
+    /// Serves the twin of a profile's text. `options` is JSON text.
     #[staticmethod]
     fn start(profile: &str, options: &str) -> PyResult<Self> {
         let options: ServeOptions =
             serde_json::from_str(options).map_err(NativeError::OptionsText)?;
         let profile = load(profile, options.capacity_bytes)?;
-        let mut twin = TwinDrive::new(&profile, options.seed);
-        let (capacity, unit) = (twin.capacity_bytes(), twin.unit_bytes());
-        let volatile = twin.volatile_units();
-        let store = match &options.data {
-            None => Store::in_memory(capacity, unit, volatile),
-            Some(path) => Store::in_file(path, capacity, unit, volatile)
-                .map_err(|error| at(path.display(), &error))?,
-        };
-        let whole = restore(&mut twin, store.allocated())?;
-        let store = store.with_complete_map(whole);
-        let (address, nvme) = (options.address()?, options.nvme_address()?);
-        let (secret, limits) = (options.secret()?, options.limits()?);
-        let pace = options.pace.map_or(Pace::None, Pace::Times);
-        let lead = match address.as_ref().or(nvme.as_ref()) {
+        let (drive, store) = options.drive(&profile)?;
+        let (address, nvme) = (options.nbd_address()?, options.nvme_address()?);
+        let (key, limits) = (options.dhchap_key()?, options.limits()?);
+        let compensation = match address.as_ref().or(nvme.as_ref()) {
             Some(address) if options.pace.is_some() => measure_transport(address)?,
             _ => LatencyCompensation::default(),
         };
-        let mut export = Export::new(&options.name, &profile.model, capacity, unit);
-        if let Some(folder) = &options.tls {
-            export = export.encrypted(Tls::from_folder(folder, options.tls_verify_peer)?);
-        }
-        let shown = twin.now();
-        let mut engine =
-            Engine::new(Box::new(twin), store, Clock::start(pace, lead).starting_at(shown));
+        let pace = options.pace.map_or(Pace::None, Pace::Times);
+        let clock = Clock::start(pace, compensation).starting_at(drive.now());
+        let mut engine = Engine::new(Box::new(drive), store, clock);
+        let export = options.export(&profile, &engine)?;
         if let Some(path) = &options.log {
-            engine = engine
-                .with_log(WriteLog::create(path).map_err(|error| at(path.display(), &error))?);
+            let log = WriteLog::create(path).map_err(|error| os_error(path.display(), &error))?;
+            engine = engine.with_log(log);
         }
         let mut server = ssdlab_server::Server::with_limits(engine, export, limits);
-        let address = address
-            .map(|wanted| server.listen_nbd(&wanted).map_err(|error| at(told(&wanted), &error)))
-            .transpose()?;
+        let at = |address: &Address| {
+            let address = format_address(address);
+            move |error: io::Error| os_error(address, &error)
+        };
+        let address =
+            address.map(|address| server.listen_nbd(&address).map_err(at(&address))).transpose()?;
         let origin = format!("{} {}", options.name, options.seed);
         let nvme = nvme
-            .map(|wanted| {
-                let opened = server.listen_nvme_tcp(&wanted, &origin, secret);
-                opened.map_err(|error| at(told(&wanted), &error))
-            })
+            .map(|address| server.listen_nvme_tcp(&address, &origin, key).map_err(at(&address)))
             .transpose()?;
         if let Some(socket) = &options.control {
-            server.listen_control(socket).map_err(|error| at(socket.display(), &error))?;
+            server.listen_control(socket).map_err(|error| os_error(socket.display(), &error))?;
         }
         Ok(Self {
             running: Mutex::new(server),
-            capacity_bytes: capacity,
-            address: address.as_ref().map(told),
-            nvme: nvme.map(|(address, identity)| (told(&address), identity.subnqn)),
-            transport_us: lead.round_trip.as_secs_f64() * 1e6,
+            capacity_bytes: profile.capacity,
+            address: address.as_ref().map(format_address),
+            nvme: nvme.map(|(address, identity)| (format_address(&address), identity.subnqn)),
+            transport_us: compensation.round_trip.as_secs_f64() * 1e6,
         })
     }
 
-    /// How many clients are connected.
+    /// The number of connected clients.
     fn connections(&self) -> usize {
         self.lock().connections()
     }
 
-    /// What the drive has counted, by name.
+    /// The counters of drive and server, by name.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         let (counters, lag) = py.detach(|| {
@@ -215,13 +228,13 @@ impl Server {
         Ok(dict)
     }
 
-    /// Cuts the power and turns it on again: connections break off, what was not in flash is lost.
-    /// Returns how many units lost writes.
+    /// Cuts the power and turns it on again: connections break, and volatile data is lost. Returns
+    /// the number of units that lost data.
     fn power_cut(&self, py: Python<'_>) -> usize {
         py.detach(|| self.lock().power_cut(true).map_or(0, |cut| cut.lost.len()))
     }
 
-    /// Ends all connections, stops, and completes the log; an error is the log's.
+    /// Stops the server and completes the log. Raises if the log cannot be written.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             let mut server = self.lock();

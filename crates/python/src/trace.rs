@@ -1,4 +1,4 @@
-//! What a trace asks for: one pass over it, with the interpreter free meanwhile.
+//! Statistics of a trace, from one pass over it without the interpreter's lock.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -7,8 +7,8 @@ use ssdlab_workload::trace::{Replay, Statistics};
 
 use crate::errors::NativeError;
 
-/// Reads a trace from end to end and tells what it found. `replay` is JSON text with the fields of
-/// `Replay`, of which only those that say what is read are heeded.
+/// Reads a whole trace and returns its statistics. `replay` is JSON text with the fields of
+/// `Replay`; those that matter only for the replay itself are ignored.
 #[pyfunction]
 pub fn trace_statistics<'py>(py: Python<'py>, replay: &str) -> PyResult<Bound<'py, PyDict>> {
     let replay: Replay = serde_json::from_str(replay).map_err(NativeError::from)?;

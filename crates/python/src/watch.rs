@@ -1,4 +1,4 @@
-//! The watcher of a job: lets Python see signals and progress a few times a second.
+//! The watcher of a job: checks for signals and reports progress a few times per second.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -8,21 +8,21 @@ use pyo3::prelude::*;
 use ssdlab_time::Nanos;
 use ssdlab_workload::Progress;
 
-/// How often Python is told; often enough for a smooth bar and a prompt Ctrl-C.
+/// Time between two reports: short enough for a smooth progress bar and a prompt Ctrl-C.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Calls Python's watcher `(done, total, now_ns)` now and then, and checks for signals.
+/// Calls Python's watcher `(done, total, now_ns)` at intervals, and checks for signals.
 pub struct PyWatch {
     callable: Option<Py<PyAny>>,
-    /// Calls of the loop between two looks at the clock: a twin's requests cost less than a look.
+    /// Calls between two reads of the clock: a twin's request takes less time than such a read.
     stride: u32,
     skipped: u32,
-    /// When Python was told last.
+    /// Time of the last report.
     last: Instant,
-    /// Of a real device: when it is told next by that device's clock, which costs nothing.
+    /// Real devices only: when the next report is due, by the device's clock.
     next_now: Nanos,
     is_virtual: bool,
-    /// What a signal handler or the watcher raised.
+    /// The exception of a signal handler or of the watcher.
     pub raised: Option<PyErr>,
 }
 
@@ -41,17 +41,17 @@ impl PyWatch {
         }
     }
 
-    /// Tells Python, if it is time to.
+    /// Reports progress if a report is due.
     #[inline]
     pub fn look(&mut self, progress: Progress) -> ControlFlow<()> {
         let ends = progress.done >= progress.total;
         if !ends && (progress.now < self.next_now || self.skips()) {
             return ControlFlow::Continue(());
         }
-        self.tell(progress, ends)
+        self.report(progress, ends)
     }
 
-    /// Whether a twin's watcher is not to look at the clock yet.
+    /// Whether this call must not read the clock yet.
     #[inline]
     fn skips(&mut self) -> bool {
         self.skipped += 1;
@@ -59,7 +59,7 @@ impl PyWatch {
     }
 
     #[cold]
-    fn tell(&mut self, progress: Progress, ends: bool) -> ControlFlow<()> {
+    fn report(&mut self, progress: Progress, ends: bool) -> ControlFlow<()> {
         self.skipped = 0;
         if self.is_virtual && !ends && self.last.elapsed() < PERIOD {
             return ControlFlow::Continue(());
@@ -69,14 +69,14 @@ impl PyWatch {
         }
         self.last = now();
         let Progress { done, total, now } = progress;
-        let told = Python::attach(|py| {
+        let reported = Python::attach(|py| {
             py.check_signals()?;
             if let Some(callable) = &self.callable {
                 callable.call1(py, (done, total, now.get()))?;
             }
             Ok(())
         });
-        match told {
+        match reported {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.raised = Some(error);
@@ -85,7 +85,7 @@ impl PyWatch {
         }
     }
 
-    /// Raises what stopped the job, unless it was Ctrl-C: then what was measured is kept.
+    /// Raises the exception that stopped the job, except for Ctrl-C, which keeps the measurement.
     pub fn finish(self) -> PyResult<()> {
         match self.raised {
             Some(error) if !is_interrupt(&error) => Err(error),

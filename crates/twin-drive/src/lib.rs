@@ -1,12 +1,11 @@
-//! `TwinDrive`: the flash model behind the engine's `Drive`: what makes a served twin possible
-//! without Python.
+//! `TwinDrive`: the flash model as a drive that the engine can serve.
 
 use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
 use ssdlab_engine::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
 use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation};
 use ssdlab_time::Nanos;
 
-/// A twin in virtual time, as the engine drives it.
+/// A twin, whose time is virtual.
 pub struct TwinDrive {
     ssd: Ssd,
     geometry: Geometry,
@@ -145,7 +144,7 @@ impl Drive for TwinDrive {
 }
 
 impl TwinDrive {
-    /// A new twin of a profile.
+    /// A new, empty twin of a profile. Equal seeds give equal twins.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let geometry = &profile.geometry;
         let erase_bytes = geometry.superblock_bytes() / u64::from(geometry.dies());
@@ -153,7 +152,7 @@ impl TwinDrive {
     }
 }
 
-/// The geometry of a profile that hosts can read.
+/// The part of a profile's geometry that hosts can read.
 fn drive_geometry(profile: &Profile) -> Geometry {
     let geometry = &profile.geometry;
     Geometry {

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::{check_random, thread};
 
-use self::toy::{CAPACITY, HONEST, Toy, UNIT};
 use crate::attachments::Attachments;
-use crate::connection::Breakable;
+use crate::connection::Disconnect;
 use crate::connections::Registration;
 use ssdlab_engine::LatencyCompensation;
 use ssdlab_engine::SendBuffer;
@@ -21,10 +20,7 @@ use ssdlab_engine::Store;
 use ssdlab_engine::pacing::{Clock, Pace};
 use ssdlab_engine::{Command, Engine, Operation};
 use ssdlab_engine::{Epoch, PowerCutPlan};
-
-#[path = "../../server/tests/nbd/toy.rs"]
-#[allow(dead_code)]
-mod toy;
+use ssdlab_testing::{CAPACITY, FakeDrive, UNIT};
 
 /// Schedules tried of the shipped code; a planted fault needs far fewer.
 const SCHEDULES: usize = 3_000;
@@ -71,8 +67,8 @@ enum Reply {
     Flushed,
 }
 
-impl Breakable for Line {
-    fn break_off(&self) {
+impl Disconnect for Line {
+    fn disconnect(&self) {
         self.change(|state| state.broken = true);
     }
 }
@@ -103,7 +99,7 @@ struct Server {
 
 impl Server {
     fn new(variant: Variant) -> Self {
-        let toy = Box::new(Toy::new(HONEST));
+        let toy = Box::new(FakeDrive::default());
         let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
         let engine =
             Engine::new(toy, store, Clock::start(Pace::None, LatencyCompensation::default()));
@@ -113,7 +109,7 @@ impl Server {
 
     fn attach(&self, line: &Line) -> Option<(Registration<Line>, Epoch)> {
         if self.variant == Variant::ReadsEpochOnce {
-            let listed = self.attachments.connections().add(line);
+            let registration = self.attachments.connections().add(line);
             return Some((listed, self.engine.power().epoch()?));
         }
         self.attachments.attach(line)
@@ -129,7 +125,7 @@ impl Server {
 
     fn power_cut(&self) {
         if self.variant == Variant::BreaksBeforeClosing {
-            self.attachments.connections().break_off();
+            self.attachments.connections().disconnect_all();
             self.engine.power().begin_cut(true);
             self.engine.power().finish_cut();
         } else {
@@ -141,7 +137,7 @@ impl Server {
         if self.variant != Variant::EachCuts {
             self.attachments.finish_planned_cut();
         } else if self.engine.power().is_failing() {
-            self.attachments.connections().break_off();
+            self.attachments.connections().disconnect_all();
             self.engine.power().begin_cut(true);
             self.engine.power().finish_cut();
         }
@@ -191,7 +187,7 @@ impl Server {
     }
 }
 
-/// A client's life: what it may read after each reconnection.
+/// A client's endurance_writes: what it may read after each reconnection.
 fn client(server: &Arc<Server>, unit: u64) {
     let (mut issued, mut safe) = (0, 0);
     for _ in 0..CONNECTIONS {

@@ -6,11 +6,12 @@ use crate::drive::Drive;
 use crate::errno::EIO;
 use crate::layer::{Layer, Verdict, WriteCorruption};
 
-#[path = "../../../server/tests/nbd/toy.rs"]
+// The crate itself would bring its own copy of the engine's types.
+#[path = "../../../testing/src/drive.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod toy;
+mod testing;
 
-use toy::{HONEST, Toy, UNIT};
+use testing::{FakeDrive, UNIT};
 
 const SPEC: FaultSpec = FaultSpec {
     kind: Kind::Eio,
@@ -23,7 +24,7 @@ const SPEC: FaultSpec = FaultSpec {
     max_hits: None,
 };
 
-fn verdict(faults: &mut Faults, drive: &Toy, operation: Operation, unit: u64) -> Verdict {
+fn verdict(faults: &mut Faults, drive: &FakeDrive, operation: Operation, unit: u64) -> Verdict {
     let command = Command::new(operation, unit * UNIT, UNIT as u32);
     let mut verdict = Verdict::default();
     faults.before(&command, drive, &DriveParameters::of(drive), &mut verdict);
@@ -32,7 +33,7 @@ fn verdict(faults: &mut Faults, drive: &Toy, operation: Operation, unit: u64) ->
 
 #[test]
 fn a_fault_hits_matching_commands_from_the_nth_on_until_its_maximum() {
-    let (mut faults, drive) = (Faults::default(), Toy::new(HONEST));
+    let (mut faults, drive) = (Faults::default(), FakeDrive::default());
     let operation_kind = Some(OperationKind::Read);
     let number = faults.add(FaultSpec { operation_kind, nth: Some(2), max_hits: Some(2), ..SPEC });
     let operations = [Operation::Read, Operation::Write, Operation::Read, Operation::Read];
@@ -46,7 +47,7 @@ fn a_fault_hits_matching_commands_from_the_nth_on_until_its_maximum() {
 #[test]
 fn chance_is_drawn_for_every_matching_command() {
     let hits = |nth| {
-        let (mut faults, drive) = (Faults::default(), Toy::new(HONEST));
+        let (mut faults, drive) = (Faults::default(), FakeDrive::default());
         faults.add(FaultSpec { probability: Some(0.5), nth, ..SPEC });
         let mut refused = || verdict(&mut faults, &drive, Operation::Write, 0).refused.is_some();
         (0..40).map(|_| refused()).collect::<Vec<_>>()
@@ -57,7 +58,7 @@ fn chance_is_drawn_for_every_matching_command() {
 
 #[test]
 fn a_misdirected_write_goes_to_another_unit() {
-    let (mut faults, drive) = (Faults::default(), Toy::new(HONEST));
+    let (mut faults, drive) = (Faults::default(), FakeDrive::default());
     faults.add(FaultSpec { kind: Kind::Misdirected, ..SPEC });
     for unit in 0..20 {
         let corruption = verdict(&mut faults, &drive, Operation::Write, unit).corruption;
@@ -70,7 +71,7 @@ fn a_misdirected_write_goes_to_another_unit() {
 
 #[test]
 fn units_of_a_failed_die_cannot_be_read_until_they_are_written() {
-    let (mut faults, mut drive) = (Faults::default(), Toy::new(HONEST));
+    let (mut faults, mut drive) = (Faults::default(), FakeDrive::default());
     for unit in 0..8 {
         let write = Command::new(Operation::Write, unit * UNIT, UNIT as u32);
         write.requests(&DriveParameters::of(&drive)).for_each(|request| {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::requests::{BLOCK_STATUS, FLUSH, READ, Request, TRIM, WRITE, WRITE_ZEROES};
-use super::{OPT_ABORT, OPT_EXPORT_NAME, OPT_GO, OPT_STRUCTURED_REPLY, OPTION, sent_requests};
+use super::requests::sent_requests;
 use crate::harness::Setup;
-use crate::toy::{CAPACITY, UNIT};
+use ssdlab_testing::nbd::{
+    CMD_BLOCK_STATUS, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES, OPT_ABORT,
+    OPT_EXPORT_NAME, OPT_GO, OPT_STRUCTURED_REPLY, OPTION_MAGIC, OPTION_REPLY_MAGIC, REP_ACK,
+    Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, number,
+};
+use ssdlab_testing::{CAPACITY, UNIT};
 
-pub const SIMPLE: u32 = 0x6744_6698;
-const CHUNK: u32 = 0x668e_33ef;
-const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
-const ACK: u32 = 1;
 const CHUNK_NONE: u16 = 0;
 const CHUNK_DATA: u16 = 1;
 const CHUNK_BLOCK_STATUS: u16 = 5;
@@ -30,8 +30,7 @@ impl<'a> Bytes<'a> {
     }
 
     fn number(&mut self, count: usize) -> Option<u64> {
-        let bytes = self.take(count)?;
-        Some(bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+        self.take(count).map(number)
     }
 
     fn word(&mut self) -> Option<u32> {
@@ -80,7 +79,7 @@ fn negotiated(sent: &mut Bytes<'_>, received: &mut Bytes<'_>) -> Option<bool> {
     }
     let mut structured = false;
     for _ in 0..OPTIONS_MAX {
-        if sent.take(8)? != OPTION {
+        if sent.take(8)? != OPTION_MAGIC {
             return None;
         }
         let (option, length) = (sent.word()?, sent.word()? as usize);
@@ -111,12 +110,12 @@ fn negotiated(sent: &mut Bytes<'_>, received: &mut Bytes<'_>) -> Option<bool> {
 /// Parses all replies to an option. Returns whether the last one acknowledges it.
 fn option_reply(received: &mut Bytes<'_>, option: u32) -> Option<bool> {
     loop {
-        assert_eq!(received.number(8)?, OPTION_REPLY);
+        assert_eq!(received.number(8)?, OPTION_REPLY_MAGIC);
         assert_eq!(received.word()?, option);
         let (kind, length) = (received.word()?, received.word()?);
         received.take(length as usize)?;
-        if kind == ACK || kind >> 31 == 1 {
-            return Some(kind == ACK);
+        if kind == REP_ACK || kind >> 31 == 1 {
+            return Some(kind == REP_ACK);
         }
     }
 }
@@ -129,9 +128,9 @@ fn reply<'a>(
     replies: &mut BTreeMap<u64, Reply<'a>>,
 ) -> Option<()> {
     let magic = received.word()?;
-    let is_simple = magic == SIMPLE;
+    let is_simple = magic == SIMPLE_REPLY_MAGIC;
     assert!(
-        is_simple || magic == CHUNK && structured,
+        is_simple || magic == STRUCTURED_REPLY_MAGIC && structured,
         "{magic:x} is not the magic number of a reply"
     );
     let (first, second) = if is_simple {
@@ -144,8 +143,11 @@ fn reply<'a>(
     let reply = replies.entry(cookie).or_default();
     assert!(!reply.is_complete, "a request has two replies");
     if is_simple {
-        let has_data = request.kind == READ && first == 0;
-        assert!(!structured || !matches!(request.kind, READ | BLOCK_STATUS), "must be structured");
+        let has_data = request.kind == CMD_READ && first == 0;
+        assert!(
+            !structured || !matches!(request.kind, CMD_READ | CMD_BLOCK_STATUS),
+            "must be structured"
+        );
         let data = received.take(if has_data { request.length as usize } else { 0 })?;
         *reply = Reply { errno: first, data, is_complete: true };
         return Some(());
@@ -155,12 +157,12 @@ fn reply<'a>(
     reply.is_complete = first & 1 == 1;
     match (second, request.kind) {
         (CHUNK_NONE, _) => {}
-        (CHUNK_DATA, READ) => {
+        (CHUNK_DATA, CMD_READ) => {
             assert_eq!(chunk.number(8)?, request.offset);
             assert_eq!(chunk.0.len(), request.length as usize);
             reply.data = chunk.take(request.length as usize)?;
         }
-        (CHUNK_BLOCK_STATUS, BLOCK_STATUS) => {
+        (CHUNK_BLOCK_STATUS, CMD_BLOCK_STATUS) => {
             chunk.word()?;
             let (mut described, mut extents) = (0, 0);
             while !chunk.0.is_empty() {
@@ -182,28 +184,33 @@ fn reply<'a>(
     Some(())
 }
 
+/// The end of the range of a request, exclusive.
+fn end(request: &Request) -> u64 {
+    request.offset.saturating_add(request.length.into())
+}
+
 /// Checks that reads return the data that the same connection wrote before.
 fn check_content(setup: Setup, requests: &[(Request, &[u8])], replies: &BTreeMap<u64, Reply<'_>>) {
     let mut content = vec![0; CAPACITY as usize];
     for (request, data) in requests {
         // A flush has no range.
-        let has_range = request.kind != FLUSH;
+        let has_range = request.kind != CMD_FLUSH;
         let reply = replies.get(&request.cookie).filter(|reply| has_range && reply.errno == 0);
         let Some(reply) = reply else { continue };
-        assert!(request.length == 0 || request.end() <= CAPACITY, "beyond the end: {request:?}");
-        let units = (request.offset.next_multiple_of(UNIT), request.end() / UNIT * UNIT);
-        let (start, end) = if request.kind == TRIM {
+        assert!(request.length == 0 || end(request) <= CAPACITY, "beyond the end: {request:?}");
+        let units = (request.offset.next_multiple_of(UNIT), end(request) / UNIT * UNIT);
+        let (start, end) = if request.kind == CMD_TRIM {
             (units.0, if setup.trims_to_zeros() { units.1.max(units.0) } else { units.0 })
         } else {
-            (request.offset, request.end())
+            (request.offset, end(request))
         };
         let Some(here) = content.get_mut(start as usize..end as usize) else { continue };
         match request.kind {
-            READ => {
+            CMD_READ => {
                 assert!(here == reply.data, "not the written data: {request:?}");
             }
-            WRITE => here.copy_from_slice(data),
-            TRIM | WRITE_ZEROES => here.fill(0),
+            CMD_WRITE => here.copy_from_slice(data),
+            CMD_TRIM | CMD_WRITE_ZEROES => here.fill(0),
             _ => {}
         }
     }

@@ -8,13 +8,12 @@ use ssdlab_nvme::{
     Completion, Controller, ControllerParameters, ControllerType, Identity, Subsystem,
 };
 
-use super::host::{CC, CC_ENABLE};
 use super::memory::{self, Memory};
 use crate::harness::Setup;
+use ssdlab_testing::nvme::{CC, CC_ENABLE, Entry, IDENTIFY, u32_at};
 
 const SQE_BYTES: usize = 64;
 const ADDRESS: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 4420);
-const IDENTIFY: u8 = 6;
 const IDENTIFY_BYTES: usize = 4096;
 /// Bits of the byte before an entry: it goes to the I/O queue; it sets a property.
 const IO: u8 = 1;
@@ -52,7 +51,7 @@ fn submit<'a>(
     mut entry: [u8; SQE_BYTES],
     rest: &'a [u8],
 ) -> &'a [u8] {
-    let length = u32::from_le_bytes([entry[32], entry[33], entry[34], entry[35]]) as usize;
+    let length = u32_at(&entry, 32) as usize;
     let sends = entry[0] & 3 == 1;
     // A transport submits a command when all of its data has arrived.
     let (sent, after) = rest.split_at(if sends { length.min(rest.len()) } else { 0 });
@@ -65,9 +64,9 @@ fn submit<'a>(
         let _ = controller.set_property(CC, u64::from_le_bytes(value));
         let _ = controller.property(u32::from(entry[44]));
     } else if queue & IO != 0 {
-        memory::io(controller, entry, &mut data);
+        memory::io(controller, Entry(entry), &mut data);
     } else {
-        memory::admin(controller, entry, &mut data);
+        memory::admin(controller, Entry(entry), &mut data);
     }
     after
 }
@@ -76,8 +75,7 @@ fn check_alive(controller: &Controller) {
     for value in [0, CC_ENABLE] {
         controller.set_property(CC, value).expect("the controller can be reset");
     }
-    let mut entry = [0; SQE_BYTES];
-    (entry[0], entry[40]) = (IDENTIFY, 1);
+    let entry = Entry::new(IDENTIFY).cdw(10, 1);
     let mut data = Memory::new(IDENTIFY_BYTES);
     let completion = memory::admin(controller, entry, &mut data);
     assert_eq!(completion, Some(Completion::SUCCESS));

@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 
 use crate::harness::{Client, Protocol, Setup};
 use crate::nbd::check_alive;
-use host::{ICRESP_BYTES, connect, enable, icreq, repaired};
+use host::{connect, enable, repaired};
 use replies::check;
+use ssdlab_testing::nvme::{CAPSULE_CMD, ICREQ_BYTES, icreq, u16_at, u32_at};
 
 /// PDUs of a connection. The first byte after the setup selects the digests. With bit 5 of the
 /// setup the connection is an I/O queue; with bit 7 the host must authenticate, which it never
@@ -31,7 +32,7 @@ pub fn pdu(input: &[u8]) {
     } else if is_io {
         let client = admin.insert(Client::connect(&server, Protocol::NvmeTcp));
         client.send(&[icreq(0), connect(name, 0, 0), enable(0)].concat());
-        client.receive(ICRESP_BYTES + 2 * 24);
+        client.receive(ICREQ_BYTES + 2 * 24);
         [icreq(digests), connect(name, 1, digests), repaired(rest, digests)].concat()
     } else {
         let opening = [icreq(digests), connect(name, 0, digests), enable(digests)].concat();
@@ -48,13 +49,13 @@ pub fn pdu(input: &[u8]) {
 /// Counts the command capsules of a host by command identifier (CID).
 fn count_commands(mut sent: &[u8]) -> BTreeMap<u16, usize> {
     let mut counts = BTreeMap::new();
-    while let Some(head) = sent.first_chunk::<8>() {
-        let length = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
+    while sent.len() >= 8 {
+        let length = u32_at(sent, 4) as usize;
         if length < 8 || length > sent.len() {
             break;
         }
-        if head[0] == host::CAPSULE_CMD && length >= 72 {
-            *counts.entry(u16::from_le_bytes([sent[10], sent[11]])).or_default() += 1;
+        if sent[0] == CAPSULE_CMD && length >= 72 {
+            *counts.entry(u16_at(sent, 10)).or_default() += 1;
         }
         sent = &sent[length..];
     }

@@ -3,18 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::host::ICRESP_BYTES;
+use ssdlab_testing::nvme::{
+    C2H_DATA, C2H_TERM_REQ, CAPSULE_RESP, DATA_DIGEST, HEADER_DIGEST, ICREQ_BYTES, ICRESP, R2T,
+    SUCCESS, u16_at, u32_at,
+};
 
-/// PDU types.
-const ICRESP: u8 = 0x01;
-const C2H_TERM_REQ: u8 = 0x03;
-const CAPSULE_RESP: u8 = 0x05;
-const C2H_DATA: u8 = 0x07;
-const R2T: u8 = 0x09;
-/// PDU flags: HDGSTF, DDGSTF, and SUCCESS of `C2HData`.
-const HEADER_DIGEST: u8 = 1;
-const DATA_DIGEST: u8 = 2;
-const SUCCESS: u8 = 8;
+/// Length of the header of all PDUs that are checked.
 const HEADER_BYTES: usize = 24;
 
 /// Checks all PDUs. `commands` counts the commands that were sent, by command identifier.
@@ -29,7 +23,7 @@ pub fn check(commands: &BTreeMap<u16, usize>, mut received: &[u8]) {
         let (pdu_type, flags) = (pdu[0], pdu[1]);
         match pdu_type {
             ICRESP => {
-                assert_eq!((usize::from(pdu[2]), length), (ICRESP_BYTES, ICRESP_BYTES));
+                assert_eq!((usize::from(pdu[2]), length), (ICREQ_BYTES, ICREQ_BYTES));
                 agreed = pdu[11];
                 continue;
             }
@@ -71,13 +65,4 @@ fn check_digests(pdu: &[u8], agreed: u8) {
     } else {
         assert!(!has_data && pdu.len() == HEADER_BYTES + if digests == 0 { 0 } else { 4 });
     }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let word = bytes.get(at..at + 4).expect("a PDU is truncated");
-    u32::from_le_bytes(word.try_into().expect("four bytes"))
 }

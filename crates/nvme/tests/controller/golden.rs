@@ -1,4 +1,4 @@
-//! Every page, log page and feature of a few toy drives, bit for bit as in `golden.txt`.
+//! Every page, log page and feature of a few fake drives, bit for bit as in `golden.txt`.
 //!
 //! After an intended change of what hosts see, run with `SSDLAB_GOLDEN=write` to store it.
 
@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use ssdlab_engine::Health;
 use ssdlab_nvme::{Completion, Controller};
 
-use crate::entry::{
-    ASYNC_EVENT_REQUEST, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_FEATURES,
+use crate::memory::{Memory, admin, io};
+use crate::mutations;
+use crate::setup::{controller, discovery_controller};
+use ssdlab_testing::DriveOptions;
+use ssdlab_testing::nvme::{
+    ASYNC_EVENT_REQUEST, CC, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_FEATURES,
     GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND, KEEP_ALIVE,
     NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES, VERIFY, WRITE,
     WRITE_ZEROES,
 };
-use crate::memory::{Memory, admin, io};
-use crate::mutations;
-use crate::setup::{CC, controller, discovery_controller};
-use crate::toy::{HONEST, Manner};
 
 const ALL_NAMESPACES: u32 = u32::MAX;
 /// Log page identifier.
@@ -47,7 +47,7 @@ impl Transcript {
     }
 
     fn admin(&mut self, controller: &Controller, entry: Entry, mut data: Memory) {
-        let completion = admin(controller, entry.0, &mut data);
+        let completion = admin(controller, entry, &mut data);
         if entry.0[0] == GET_LOG_PAGE && entry.0[40] == FDP_EVENTS {
             // Event timestamps follow the wall clock.
             data.received.chunks_exact_mut(64).for_each(|event| event[4..10].fill(0));
@@ -56,7 +56,7 @@ impl Transcript {
     }
 
     fn io(&mut self, controller: &Controller, entry: Entry, mut data: Memory) {
-        let completion = io(controller, entry.0, &mut data);
+        let completion = io(controller, entry, &mut data);
         self.note(&format!("io {}", dwords(&entry)), Some(completion), &data.received);
     }
 
@@ -267,16 +267,21 @@ fn worn(percentage_used: f64, spare_percent: f64) -> Health {
 }
 
 fn all_sections() -> String {
-    let plain = HONEST;
-    let streams = Manner {
+    let plain = DriveOptions::default();
+    let streams = DriveOptions {
         streams: 4,
-        protected: true,
+        power_loss_protection: true,
         max_transfer: 64 << 10,
         health: worn(12.9, 87.3),
-        ..HONEST
+        ..DriveOptions::default()
     };
-    let at_its_end =
-        Manner { streams: 3, trims_to_zeros: false, life: 12, health: worn(1e3, 7.0), ..HONEST };
+    let at_its_end = DriveOptions {
+        streams: 3,
+        trims_to_zeros: false,
+        endurance_writes: 12,
+        health: worn(1e3, 7.0),
+        ..DriveOptions::default()
+    };
     let mut sections = String::new();
     for (name, toy) in [("plain", plain), ("streams", streams), ("at its end", at_its_end)] {
         sections += &section(name, |transcript| {

@@ -5,6 +5,7 @@ use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, Operation, SendBuffer};
 use ssdlab_nvme::io::Execution;
 use ssdlab_nvme::{Completion, Context, Controller, HostData, Sqe, Status, admin, io};
+use ssdlab_testing::nvme::Entry;
 
 /// A host's data buffer.
 pub struct Memory {
@@ -41,21 +42,21 @@ impl HostData for Memory {
 }
 
 /// Executes an admin command; `None` if it stays outstanding.
-pub fn admin(controller: &Controller, entry: [u8; 64], data: &mut Memory) -> Option<Completion> {
-    let sqe = Sqe::new(entry);
-    match admin::dispatch(&mut Context { controller, sqe: &sqe, data }).expect("it has power") {
+pub fn admin(controller: &Controller, entry: Entry, data: &mut Memory) -> Option<Completion> {
+    let sqe = Sqe::new(entry.0);
+    match admin::dispatch(&mut Context { controller, sqe: &sqe, data }).expect("the power is on") {
         admin::Outcome::Completed(completion) => Some(completion),
         admin::Outcome::Outstanding => None,
     }
 }
 
 /// Executes an I/O command of queue 1: by the drive or by the controller, as `io::prepare` says.
-pub fn io(controller: &Controller, entry: [u8; 64], data: &mut Memory) -> Completion {
-    let sqe = Sqe::new(entry);
+pub fn io(controller: &Controller, entry: Entry, data: &mut Memory) -> Completion {
+    let sqe = Sqe::new(entry.0);
     let status = match io::prepare(controller, &controller.view(), &sqe, data.length) {
         Ok(Execution::Controller) => {
             let outcome = io::dispatch(1, &mut Context { controller, sqe: &sqe, data });
-            return outcome.expect("it has power").completion;
+            return outcome.expect("the power is on").completion;
         }
         Ok(Execution::Drive(command)) => perform(controller, command, data),
         Err(status) => status,
@@ -82,7 +83,7 @@ fn perform(controller: &Controller, command: Command, data: &mut Memory) -> Stat
             |_| &data.sent[..length],
             |_, _, read| read_result = read(&mut buffer),
         );
-        let Some(accepted) = accepted.expect("it has power").first().copied() else {
+        let Some(accepted) = accepted.expect("the power is on").first().copied() else {
             let next = engine.next_free().unwrap_or_else(wall_clock_now);
             wait_precisely(next, engine.clock().spin()).expect("the system waits");
             continue;

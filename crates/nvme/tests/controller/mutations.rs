@@ -3,15 +3,15 @@
 use ssdlab_nvme::{Completion, Controller};
 use ssdlab_time::Random;
 
-use crate::entry::{
-    ABORT, ASYNC_EVENT_REQUEST, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FLUSH, FORMAT_NVM,
-    GET_FEATURES, GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE,
+use crate::memory::{Memory, admin, io};
+use crate::setup::controller;
+use ssdlab_testing::nvme::{
+    ABORT, ASYNC_EVENT_REQUEST, CC, CC_ENABLE, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FLUSH,
+    FORMAT_NVM, GET_FEATURES, GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE,
     IO_MANAGEMENT_SEND, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES,
     VERIFY, WRITE, WRITE_ZEROES,
 };
-use crate::memory::{Memory, admin, io};
-use crate::setup::{CC, ENABLE, controller};
-use crate::toy::{CAPACITY, HONEST, Manner};
+use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const MUTATIONS: u64 = 100_000;
 
@@ -60,9 +60,9 @@ fn recreate_namespace(controller: &Controller) {
     for at in [0, 8] {
         data.sent[at..at + 8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
     }
-    admin(controller, Entry::new(NAMESPACE_MANAGEMENT).0, &mut data).unwrap();
+    admin(controller, Entry::new(NAMESPACE_MANAGEMENT), &mut data).unwrap();
     data.sent[..4].copy_from_slice(&[1, 0, controller.cntlid as u8, 0]);
-    admin(controller, Entry::new(NAMESPACE_ATTACHMENT).nsid(1).0, &mut data).unwrap();
+    admin(controller, Entry::new(NAMESPACE_ATTACHMENT).nsid(1), &mut data).unwrap();
 }
 
 /// Replaces some bytes by random or extreme ones.
@@ -94,9 +94,9 @@ pub fn run(
         let length = [0, 512, 4096, 1 << 16, 1 << 20][random.below(5) as usize];
         let mut data = Memory { length, ..Memory::with(sent) };
         let completion = if is_io {
-            Some(io(controller, entry.0, &mut data))
+            Some(io(controller, entry, &mut data))
         } else {
-            admin(controller, entry.0, &mut data)
+            admin(controller, entry, &mut data)
         };
         each(&entry, &data, completion);
         let succeeded = completion.is_some_and(|completion| completion.status.is_success());
@@ -111,7 +111,7 @@ pub fn run(
 
 #[test]
 fn a_hundred_thousand_mutated_commands_complete_and_the_drive_still_works() {
-    let controller = controller(Manner { streams: 4, ..HONEST });
+    let controller = controller(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut succeeded, mut refused) = (0, 0);
     run(&controller, MUTATIONS, |_, _, completion| {
         if let Some(completion) = completion {
@@ -123,22 +123,22 @@ fn a_hundred_thousand_mutated_commands_complete_and_the_drive_still_works() {
     let enough = MUTATIONS / 20;
     assert!(succeeded > enough && refused > enough, "{succeeded} succeeded, {refused} refused");
     controller.set_property(CC, 0).unwrap();
-    controller.set_property(CC, ENABLE).unwrap();
-    admin(&controller, Entry::new(FORMAT_NVM).nsid(1).0, &mut Memory::new(0)).unwrap();
+    controller.set_property(CC, CC_ENABLE).unwrap();
+    admin(&controller, Entry::new(FORMAT_NVM).nsid(1), &mut Memory::new(0)).unwrap();
     let mut written = Memory::with(vec![5; 4096]);
-    assert_eq!(io(&controller, Entry::on(WRITE, 0, 8).0, &mut written), Completion::SUCCESS);
+    assert_eq!(io(&controller, Entry::on(WRITE, 0, 8), &mut written), Completion::SUCCESS);
     let mut read = Memory::new(4096);
-    assert_eq!(io(&controller, Entry::on(READ, 0, 8).0, &mut read), Completion::SUCCESS);
+    assert_eq!(io(&controller, Entry::on(READ, 0, 8), &mut read), Completion::SUCCESS);
     assert_eq!(read.received, [5; 4096]);
 }
 
 #[test]
 fn a_write_or_compare_with_less_data_than_its_blocks_is_refused() {
     const DATA_SGL_LENGTH_INVALID: u16 = 0x0f;
-    let controller = controller(HONEST);
+    let controller = controller(DriveOptions::default());
     for opcode in [WRITE, COMPARE] {
         let mut data = Memory { length: 4096, ..Memory::with(vec![1; 512]) };
-        let completion = io(&controller, Entry::on(opcode, 0, 8).0, &mut data);
+        let completion = io(&controller, Entry::on(opcode, 0, 8), &mut data);
         assert_eq!(completion.status.code(), DATA_SGL_LENGTH_INVALID);
     }
 }

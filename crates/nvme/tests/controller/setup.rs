@@ -1,4 +1,4 @@
-//! Controllers of toy drives.
+//! Controllers of fake drives.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,33 +6,33 @@ use std::time::Duration;
 
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nvme::{Controller, ControllerParameters, ControllerType, Identity, Subsystem};
+use ssdlab_testing::nvme::{CC, CC_ENABLE};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
-use crate::toy::{CAPACITY, Manner, Toy, UNIT};
-
-/// The property CC, and the value that enables a controller.
-pub const CC: u32 = 0x14;
-pub const ENABLE: u64 = 0x0046_0001;
-
-/// An enabled controller of a toy drive.
-pub fn controller(toy: Manner) -> Controller {
-    of_type(toy, ControllerType::Io, None)
+/// An enabled I/O controller.
+pub fn controller(options: DriveOptions) -> Controller {
+    of_type(options, ControllerType::Io, None)
 }
 
 /// An enabled discovery controller.
 pub fn discovery_controller(address: Option<SocketAddr>) -> Controller {
-    of_type(crate::toy::HONEST, ControllerType::Discovery, address)
+    of_type(DriveOptions::default(), ControllerType::Discovery, address)
 }
 
-fn of_type(toy: Manner, cntrltype: ControllerType, address: Option<SocketAddr>) -> Controller {
-    let toy = Toy::new(toy);
-    let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
+fn of_type(
+    options: DriveOptions,
+    cntrltype: ControllerType,
+    address: Option<SocketAddr>,
+) -> Controller {
+    let drive = FakeDrive::new(options);
+    let store = Store::in_memory(CAPACITY, UNIT, drive.volatile_units());
     let clock = Clock::start(Pace::None, LatencyCompensation::default());
-    let engine = Engine::new(Box::new(toy), store, clock);
-    let epoch = engine.power().epoch().expect("it has power");
+    let engine = Engine::new(Box::new(drive), store, clock);
+    let epoch = engine.power().epoch().expect("the power is on");
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
     let parameters =
         ControllerParameters { cntrltype, address, hostid: [7; 16], kato: Duration::ZERO, epoch };
     let controller = Controller::new(&subsystem, parameters).unwrap();
-    controller.set_property(CC, ENABLE).unwrap();
+    controller.set_property(CC, CC_ENABLE).unwrap();
     controller
 }

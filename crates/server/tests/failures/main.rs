@@ -5,9 +5,6 @@ mod history;
 mod nbd;
 mod nvme;
 #[allow(dead_code, reason = "other tests use the rest of it")]
-#[path = "../nbd/toy.rs"]
-mod toy;
-
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -22,7 +19,7 @@ use ssdlab_wire::Limits;
 use tempfile::TempDir;
 
 use history::History;
-use toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 /// How each kind of call can fail.
 const FAILURES: [(Point, &[i32]); 6] = [
@@ -61,7 +58,8 @@ struct Served {
 impl Served {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let toy = Toy::new(Manner { max_transfer: 512 << 10, ..HONEST });
+        let toy =
+            FakeDrive::new(DriveOptions { max_transfer: 512 << 10, ..DriveOptions::default() });
         let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
         let clock = Clock::start(Pace::None, LatencyCompensation::default());
         let engine = Engine::new(Box::new(toy), store, clock);

@@ -10,7 +10,7 @@ use ssdlab_engine::Pace;
 
 use crate::client::{Client, READ, WRITE, command, go};
 use crate::served::Served;
-use crate::toy::HONEST;
+use ssdlab_testing::DriveOptions;
 
 /// What a well-behaved client sends, to be mutated.
 fn handshake() -> Vec<u8> {
@@ -40,7 +40,7 @@ fn talks() -> u32 {
 
 #[test]
 fn a_mutated_talk_harms_no_other_client() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let witness = RefCell::new(Client::go(&served.socket, false));
     let talk = whole_talk();
     let mutations = vec((0..talk.len(), any::<u8>()), 1..6);
@@ -62,7 +62,7 @@ fn a_mutated_talk_harms_no_other_client() {
 
 #[test]
 fn noise_is_hung_up_on() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     for noise in [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0xff; 64], &[0; 64]] {
         let mut client = UnixStream::connect(&served.socket).unwrap();
         let _ = client.write_all(noise);
@@ -74,7 +74,7 @@ fn noise_is_hung_up_on() {
 
 #[test]
 fn half_a_request_and_a_vanished_client_leave_the_others_served() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut half = Client::go(&served.socket, false);
     let asked = command((WRITE, 0), 1, (0, 1 << 20), &[1; 100]);
     half.stream.write_all(&asked).unwrap();
@@ -86,7 +86,7 @@ fn half_a_request_and_a_vanished_client_leave_the_others_served() {
 
 #[test]
 fn sixty_four_clients_at_once_are_all_served() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     std::thread::scope(|scope| {
         for number in 0..64_u64 {
             let socket = &served.socket;
@@ -105,7 +105,7 @@ fn sixty_four_clients_at_once_are_all_served() {
 
 #[test]
 fn a_write_without_end_is_hung_up_on_and_a_long_one_refused() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut client = Client::go(&served.socket, false);
     client.send((WRITE, 0), 1, (0, 33 << 20), &vec![1; 33 << 20]);
     assert_eq!(client.reply(0).errno, 75);
@@ -116,7 +116,7 @@ fn a_write_without_end_is_hung_up_on_and_a_long_one_refused() {
 
 #[test]
 fn a_server_that_stops_breaks_off_its_clients_and_removes_its_socket() {
-    let mut served = Served::new(HONEST, Pace::None);
+    let mut served = Served::new(DriveOptions::default(), Pace::None);
     let mut client = Client::go(&served.socket, false);
     served.server.stop();
     assert!(client.is_closed());

@@ -10,7 +10,7 @@ use ssdlab_time::Nanos;
 
 use crate::client::{Client, WRITE, command};
 use crate::served::Served;
-use crate::toy::{HONEST, Manner, UNIT};
+use ssdlab_testing::{DriveOptions, UNIT};
 
 /// A control connection.
 pub struct Control(BufReader<UnixStream>);
@@ -48,7 +48,7 @@ fn is_served(socket: &Path) -> bool {
 
 #[test]
 fn between_a_cut_and_power_on_nobody_is_served() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut control = Control::to(&served);
     let mut client = Client::go(&served.socket, false);
     client.write(0, &[1; 4096]);
@@ -68,7 +68,7 @@ fn between_a_cut_and_power_on_nobody_is_served() {
 #[test]
 fn a_planned_cut_comes_while_that_write_is_on_its_way() {
     for most_at_once in [1, 5] {
-        let served = Served::new(HONEST, Pace::None);
+        let served = Served::new(DriveOptions::default(), Pace::None);
         let mut control = Control::to(&served);
         let asked = json!({ "do": "power-cut", "after_writes": 7 });
         assert_eq!(control.ask(&asked)["planned"]["after_writes"], 7);
@@ -102,7 +102,7 @@ fn a_planned_cut_comes_while_that_write_is_on_its_way() {
 #[test]
 fn a_cut_by_chance_is_the_same_for_the_same_seed_and_may_turn_on_at_once() {
     let writes_until_cut = |seed: u64| {
-        let served = Served::new(HONEST, Pace::None);
+        let served = Served::new(DriveOptions::default(), Pace::None);
         let mut control = Control::to(&served);
         let random = json!({ "seed": seed, "writes": 50 });
         control.ask(&json!({ "do": "power-cut", "random": random, "on": true }));
@@ -128,7 +128,7 @@ fn a_cut_by_chance_is_the_same_for_the_same_seed_and_may_turn_on_at_once() {
 
 #[test]
 fn a_cut_after_a_time_comes_and_time_without_power_is_none_for_the_drive() {
-    let slow = Manner { latency: Nanos::from_secs(3600), ..HONEST };
+    let slow = DriveOptions { latency: Nanos::from_secs(3600), ..DriveOptions::default() };
     let served = Served::new(slow, Pace::Times(1.0));
     let mut control = Control::to(&served);
     let mut client = Client::go(&served.socket, false);
@@ -148,7 +148,7 @@ fn a_cut_after_a_time_comes_and_time_without_power_is_none_for_the_drive() {
 
 #[test]
 fn what_is_no_request_is_answered_with_an_error() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut control = Control::to(&served);
     for line in ["", "{", "[]", "{}", "{\"do\":\"dance\"}", "{\"do\":\"power\",\"x\":1}"] {
         assert!(control.say(line)["error"].is_string(), "{line}");

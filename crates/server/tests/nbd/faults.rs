@@ -6,13 +6,13 @@ use ssdlab_engine::Pace;
 use crate::client::{Client, FLUSH, READ, TRIM, WRITE};
 use crate::control::Control;
 use crate::served::Served;
-use crate::toy::{HONEST, Manner, UNIT};
+use ssdlab_testing::{DriveOptions, UNIT};
 
 const EPERM: u32 = 1;
 const EIO: u32 = 5;
 
 fn served() -> (Served, Control, Client) {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let (control, client) = (Control::to(&served), Client::go(&served.socket, false));
     (served, control, client)
 }
@@ -136,7 +136,8 @@ fn a_late_answer_is_overtaken_and_one_of_a_stalled_drive_does_not_come() {
 
 #[test]
 fn a_drive_whose_life_is_over_is_read_and_refuses_writes() {
-    let served = Served::new(Manner { life: 3, ..HONEST }, Pace::None);
+    let served =
+        Served::new(DriveOptions { endurance_writes: 3, ..DriveOptions::default() }, Pace::None);
     let mut client = Client::go(&served.socket, false);
     assert_eq!(errnos(&mut client, WRITE, 5), [0, 0, 0, EPERM, EPERM]);
     assert_eq!(errnos(&mut client, READ, 5), [0; 5]);

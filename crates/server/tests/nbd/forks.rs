@@ -6,7 +6,7 @@ use ssdlab_engine::Pace;
 use crate::client::Client;
 use crate::control::Control;
 use crate::served::Served;
-use crate::toy::HONEST;
+use ssdlab_testing::DriveOptions;
 
 /// Forks a drive as is asked; what the first 4096 bytes of each of its first units begin with.
 fn fork(served: &Served, name: &str, more: &Value) -> Client {
@@ -22,7 +22,7 @@ fn fork(served: &Served, name: &str, more: &Value) -> Client {
 
 #[test]
 fn a_fork_has_what_a_cut_now_would_leave_and_goes_its_own_way() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut client = Client::go(&served.socket, false);
     client.write(0, &[1; 8192]);
     client.flush();
@@ -45,7 +45,7 @@ fn a_fork_has_what_a_cut_now_would_leave_and_goes_its_own_way() {
 
 #[test]
 fn a_fork_of_a_fork_loses_at_a_cut_what_the_first_one_had_not_flushed() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     Client::go(&served.socket, false).write(0, &[1; 4096]);
     let mut first = fork(&served, "first", &json!({ "as_is": true }));
     first.write(0, &[2; 4096]);
@@ -58,7 +58,7 @@ fn a_fork_of_a_fork_loses_at_a_cut_what_the_first_one_had_not_flushed() {
 
 #[test]
 fn a_snapshot_keeps_its_moment_until_it_is_dropped() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let (mut client, mut control) = (Client::go(&served.socket, false), Control::to(&served));
     for moment in 1..=3_u8 {
         client.write(0, &[moment; 4096]);

@@ -10,7 +10,7 @@ use ssdlab_wire::Limits;
 use crate::client::{Client, READ, WRITE, command};
 use crate::control::Control;
 use crate::served::Served;
-use crate::toy::{CAPACITY, UNIT};
+use ssdlab_testing::{CAPACITY, UNIT};
 
 fn counter(served: &Served, name: &str) -> u64 {
     Control::to(served).ask(&json!({ "do": "counters" }))[name].as_u64().unwrap()

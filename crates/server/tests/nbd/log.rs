@@ -10,7 +10,7 @@ use ssdlab_time::Random;
 use crate::client::{Client, FUA, NO_HOLE, TRIM, WRITE, WRITE_ZEROES};
 use crate::control::Control;
 use crate::served::Served;
-use crate::toy::{CAPACITY, HONEST, Toy, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 const SECTOR: usize = 512;
 
@@ -79,7 +79,7 @@ fn who_replays_the_log_gets_the_content_also_at_a_mark_and_after_a_cut() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
-    let served = Served::with_toy(Toy::new(HONEST), Pace::None, store, Some(&path));
+    let served = Served::with_toy(FakeDrive::default(), Pace::None, store, Some(&path));
     let mut control = Control::to(&served);
     let mut random = Random::new(1, "log");
     let mut client = Client::go(&served.socket, false);
@@ -110,13 +110,13 @@ fn a_mark_that_is_too_long_or_has_no_log_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
     let path = folder.path().join("log");
-    let logged = Served::with_toy(Toy::new(HONEST), Pace::None, store, Some(&path));
+    let logged = Served::with_toy(FakeDrive::default(), Pace::None, store, Some(&path));
     let mark = |served: &Served, length: usize| {
         let name = "x".repeat(length);
         Control::to(served).ask(&json!({ "do": "mark", "name": name }))["error"].is_string()
     };
     assert!(!mark(&logged, 480));
     assert!(mark(&logged, 481));
-    assert!(mark(&Served::new(HONEST, Pace::None), 1));
+    assert!(mark(&Served::new(DriveOptions::default(), Pace::None), 1));
     assert!(replay(&path).marks.contains_key(&"x".repeat(480)));
 }

@@ -8,7 +8,7 @@ use ssdlab_engine::Pace;
 use crate::client::{Client, WRITE, command};
 use crate::control::Control;
 use crate::served::Served;
-use crate::toy::HONEST;
+use ssdlab_testing::DriveOptions;
 
 const LONG: u64 = 1 << 20;
 
@@ -20,7 +20,7 @@ fn content(of: u64) -> Vec<u8> {
 #[test]
 fn long_writes_that_come_in_pieces_with_others_between_are_whole() {
     for piece in [7, 10_007, 300_000] {
-        let served = Served::new(HONEST, Pace::None);
+        let served = Served::new(DriveOptions::default(), Pace::None);
         let mut client = Client::go(&served.socket, true);
         let mut sent = Vec::new();
         for number in 0..3 {
@@ -49,7 +49,7 @@ fn long_writes_that_come_in_pieces_with_others_between_are_whole() {
 
 #[test]
 fn half_a_long_write_is_none() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut half = Client::go(&served.socket, false);
     let asked = command((WRITE, 0), 1, (0, LONG as u32), &content(1));
     half.stream.write_all(&asked[..asked.len() / 2]).unwrap();
@@ -64,7 +64,7 @@ fn half_a_long_write_is_none() {
 
 #[test]
 fn what_a_long_write_replaced_is_back_after_a_cut() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut client = Client::go(&served.socket, false);
     client.write(0, &content(1));
     client.flush();
@@ -83,7 +83,7 @@ fn what_a_long_write_replaced_is_back_after_a_cut() {
 #[test]
 fn a_long_write_is_lost_or_torn_or_goes_astray_as_a_short_one_does() {
     for kind in ["lost", "torn", "misdirected"] {
-        let served = Served::new(HONEST, Pace::None);
+        let served = Served::new(DriveOptions::default(), Pace::None);
         let mut control = Control::to(&served);
         let mut client = Client::go(&served.socket, false);
         control.ask(&json!({ "do": "fault", "kind": kind, "at": 1, "seed": 3 }));

@@ -12,4 +12,3 @@ mod paced;
 mod power;
 mod protocol;
 mod served;
-mod toy;

@@ -7,11 +7,11 @@ use ssdlab_time::Nanos;
 use crate::client::{Client, FUA, READ, WRITE_ZEROES};
 use crate::control::Control;
 use crate::served::Served;
-use crate::toy::{HONEST, Manner};
+use ssdlab_testing::DriveOptions;
 
 #[test]
 fn an_answer_does_not_leave_before_its_time() {
-    let slow = Manner { latency: Nanos::from_millis(30), ..HONEST };
+    let slow = DriveOptions { latency: Nanos::from_millis(30), ..DriveOptions::default() };
     let served = Served::new(slow, Pace::Times(1.0));
     let mut client = Client::go(&served.socket, false);
     for _ in 0..5 {
@@ -27,7 +27,11 @@ fn an_answer_does_not_leave_before_its_time() {
 
 #[test]
 fn ten_times_the_pace_answers_in_a_tenth_of_the_time_and_none_is_lost() {
-    let slow = Manner { latency: Nanos::from_millis(100), queue_depth: 4, ..HONEST };
+    let slow = DriveOptions {
+        latency: Nanos::from_millis(100),
+        queue_depth: 4,
+        ..DriveOptions::default()
+    };
     let served = Served::new(slow, Pace::Times(10.0));
     let mut client = Client::go(&served.socket, true);
     for cookie in 0..32 {
@@ -40,7 +44,8 @@ fn ten_times_the_pace_answers_in_a_tenth_of_the_time_and_none_is_lost() {
 
 #[test]
 fn a_request_of_more_parts_than_the_queue_holds_is_answered() {
-    let served = Served::new(Manner { queue_depth: 2, ..HONEST }, Pace::Times(10.0));
+    let served =
+        Served::new(DriveOptions { queue_depth: 2, ..DriveOptions::default() }, Pace::Times(10.0));
     let mut client = Client::go(&served.socket, false);
     client.write(0, &[7; 4 * 4096]);
     // Zeros for two edges, a trim between them, and a flush.
@@ -52,7 +57,7 @@ fn a_request_of_more_parts_than_the_queue_holds_is_answered() {
 
 #[test]
 fn a_power_cut_leaves_waiting_requests_without_an_answer() {
-    let slow = Manner { latency: Nanos::from_secs(3600), ..HONEST };
+    let slow = DriveOptions { latency: Nanos::from_secs(3600), ..DriveOptions::default() };
     let served = Served::new(slow, Pace::Times(1.0));
     let mut client = Client::go(&served.socket, false);
     client.send((READ, 0), 1, (0, 4096), b"");
@@ -65,7 +70,7 @@ fn a_power_cut_leaves_waiting_requests_without_an_answer() {
 
 #[test]
 fn an_answer_leaves_earlier_by_the_way_that_a_control_connection_tells() {
-    let slow = Manner { latency: Nanos::from_secs(20), ..HONEST };
+    let slow = DriveOptions { latency: Nanos::from_secs(20), ..DriveOptions::default() };
     let served = Served::new(slow, Pace::Times(1.0));
     let mut control = Control::to(&served);
     let told = control.ask(&json!({ "do": "lead", "transport_us": 7.5, "ns_per_byte": 1e6 }));
@@ -81,7 +86,7 @@ fn an_answer_leaves_earlier_by_the_way_that_a_control_connection_tells() {
 
 #[test]
 fn a_lead_that_makes_no_sense_is_refused() {
-    let served = Served::new(HONEST, Pace::Times(1.0));
+    let served = Served::new(DriveOptions::default(), Pace::Times(1.0));
     let mut control = Control::to(&served);
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other");
@@ -100,7 +105,7 @@ fn a_lead_that_makes_no_sense_is_refused() {
         assert!(told["error"].as_str().unwrap().contains(word), "{asked}: {told}");
     }
     assert_eq!(control.ask(&json!({ "do": "lead" }))["transport_us"], 0.0);
-    let unpaced = Served::new(HONEST, Pace::None);
+    let unpaced = Served::new(DriveOptions::default(), Pace::None);
     let told = Control::to(&unpaced).ask(&json!({ "do": "lead", "transport_us": 1.0 }));
     assert!(told["error"].as_str().unwrap().contains("--pace"));
 }

@@ -5,7 +5,7 @@ use ssdlab_time::Random;
 
 use crate::client::{Client, FUA, TRIM, WRITE};
 use crate::served::Served;
-use crate::toy::{CAPACITY, HONEST, Manner, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, UNIT};
 
 fn cut(served: &Served) -> usize {
     served.server.power_cut(true).unwrap().lost.len()
@@ -13,7 +13,7 @@ fn cut(served: &Served) -> usize {
 
 #[test]
 fn what_was_flushed_stays_and_the_rest_is_as_before() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut client = Client::go(&served.socket, false);
     client.write(0, &[1; 8192]);
     client.flush();
@@ -37,8 +37,8 @@ fn what_was_flushed_stays_and_the_rest_is_as_before() {
 #[test]
 fn a_liar_loses_what_it_called_safe_and_a_protected_drive_nothing() {
     for (manner, lost, kept) in [
-        (Manner { honours_flush: false, ..HONEST }, 1, 0),
-        (Manner { protected: true, ..HONEST }, 0, 9),
+        (DriveOptions { honours_flush: false, ..DriveOptions::default() }, 1, 0),
+        (DriveOptions { power_loss_protection: true, ..DriveOptions::default() }, 0, 9),
     ] {
         let served = Served::new(manner, Pace::None);
         let mut client = Client::go(&served.socket, false);
@@ -51,7 +51,7 @@ fn a_liar_loses_what_it_called_safe_and_a_protected_drive_nothing() {
 
 #[test]
 fn what_was_trimmed_before_the_cut_does_not_come_back() {
-    let served = Served::new(HONEST, Pace::None);
+    let served = Served::new(DriveOptions::default(), Pace::None);
     let mut client = Client::go(&served.socket, false);
     client.write(0, &[1; 4096]);
     client.flush();
@@ -65,7 +65,7 @@ fn what_was_trimmed_before_the_cut_does_not_come_back() {
 #[test]
 fn random_lives_with_cuts_are_as_a_plain_list_of_bytes_says() {
     for seed in 0..20 {
-        let served = Served::new(HONEST, Pace::None);
+        let served = Served::new(DriveOptions::default(), Pace::None);
         let mut random = Random::new(seed, "cuts");
         let mut safe = vec![0_u8; CAPACITY as usize];
         let mut seen = safe.clone();

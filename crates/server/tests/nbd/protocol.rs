@@ -9,7 +9,7 @@ use crate::client::{
     WRITE_ZEROES, command, contexts, go, number,
 };
 use crate::served::Served;
-use crate::toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 const EINVAL: u32 = 22;
 const ENOSPC: u32 = 28;
@@ -18,7 +18,7 @@ const UNKNOWN: u32 = 1 << 31 | 6;
 const INVALID: u32 = 1 << 31 | 3;
 
 fn served() -> Served {
-    Served::new(HONEST, Pace::None)
+    Served::new(DriveOptions::default(), Pace::None)
 }
 
 #[test]
@@ -141,7 +141,8 @@ fn a_trim_and_zeros_unmap_whole_units_and_keep_what_is_beside_them() {
 
 #[test]
 fn a_drive_whose_trims_keep_old_data_shows_it_and_zeros_are_written_to_it() {
-    let served = Served::new(Manner { trims_to_zeros: false, ..HONEST }, Pace::None);
+    let served =
+        Served::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() }, Pace::None);
     let mut client = Client::go(&served.socket, false);
     client.write(0, &[7; 8192]);
     assert_eq!(client.ask((TRIM, 0), (0, 4096), b"").errno, 0);
@@ -225,10 +226,11 @@ fn the_map_of_a_file_is_there_again_after_a_restart() {
 #[test]
 fn only_what_reads_as_zeros_is_called_a_hole_of_zeros() {
     assert_eq!(allocation(&served()), 3);
-    let keeps = Served::new(Manner { trims_to_zeros: false, ..HONEST }, Pace::None);
+    let keeps =
+        Served::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() }, Pace::None);
     assert_eq!(allocation(&keeps), 0, "its trims keep old data");
     let store = Store::in_memory(CAPACITY, UNIT, 0).with_complete_map(false);
-    let other = Served::with_toy(Toy::new(HONEST), Pace::None, store, None);
+    let other = Served::with_toy(FakeDrive::default(), Pace::None, store, None);
     assert_eq!(allocation(&other), 0, "it may have content that the map lacks");
 }
 

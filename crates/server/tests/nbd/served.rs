@@ -9,7 +9,7 @@ use ssdlab_server::{Address, Server};
 use ssdlab_wire::Limits;
 use tempfile::TempDir;
 
-use crate::toy::{CAPACITY, HONEST, Manner, Toy, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 /// A running server with a toy; its socket is gone when it is dropped.
 pub struct Served {
@@ -20,17 +20,22 @@ pub struct Served {
 }
 
 impl Served {
-    pub fn new(manner: Manner, pace: Pace) -> Self {
-        let volatile = Toy::new(manner).volatile_units();
+    pub fn new(manner: DriveOptions, pace: Pace) -> Self {
+        let volatile = FakeDrive::new(manner).volatile_units();
         Self::with_store(manner, pace, Store::in_memory(CAPACITY, UNIT, volatile))
     }
 
-    fn with_store(manner: Manner, pace: Pace, store: Store) -> Self {
-        Self::with_toy(Toy::new(manner), pace, store, None)
+    fn with_store(manner: DriveOptions, pace: Pace, store: Store) -> Self {
+        Self::with_toy(FakeDrive::new(manner), pace, store, None)
     }
 
     /// A server of a toy; with a log where there is a path for one.
-    pub fn with_toy(toy: Toy, pace: Pace, store: Store, log: Option<&std::path::Path>) -> Self {
+    pub fn with_toy(
+        toy: FakeDrive,
+        pace: Pace,
+        store: Store,
+        log: Option<&std::path::Path>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("socket");
         let clock = Clock::start(pace, LatencyCompensation::default());
@@ -45,7 +50,7 @@ impl Served {
     pub fn limited(limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("socket");
-        let toy = Toy::new(HONEST);
+        let toy = FakeDrive::default();
         let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
         let clock = Clock::start(Pace::None, LatencyCompensation::default());
         Self::started(Engine::new(Box::new(toy), store, clock), limits, (folder, socket))
@@ -62,13 +67,13 @@ impl Served {
 
     /// A server whose content lies in a file, once an earlier one's last connection is gone.
     pub fn in_file(file: &std::path::Path) -> Self {
-        let volatile = Toy::new(HONEST).volatile_units();
+        let volatile = FakeDrive::default().volatile_units();
         let mut tries = (0..60_000).map(|_| {
             std::thread::park_timeout(Duration::from_millis(10));
             Store::in_file(file, CAPACITY, UNIT, volatile)
         });
         let store = tries.find_map(Result::ok).expect("the file is free at last");
-        let mut toy = Toy::new(HONEST);
+        let mut toy = FakeDrive::default();
         let whole = restore(&mut toy, store.allocated()).unwrap();
         Self::with_toy(toy, Pace::None, store.with_complete_map(whole), None)
     }

@@ -1,7 +1,7 @@
 //! The status of blocks: what the drive's map has, told in as many pieces as a host has room for.
 
 use crate::client::{BLOCKS, DATASET, FORMAT, Host, Sqe, Target};
-use crate::toy::{CAPACITY, HONEST};
+use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const ALL_BLOCKS: u64 = CAPACITY / 512;
 const MAPPED: u32 = 0x02;
@@ -41,7 +41,7 @@ fn written(target: &Target) -> (Host, Host) {
 
 #[test]
 fn mapped_blocks_are_told_in_runs_of_whole_units() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = written(&target);
     let whole = vec![(0, 16), (80, 8), (ALL_BLOCKS - 8, 8)];
     assert_eq!(mapped(&mut admin, 0, 0, 64), (whole, COMPLETE));
@@ -55,7 +55,7 @@ fn mapped_blocks_are_told_in_runs_of_whole_units() {
 
 #[test]
 fn a_range_cuts_the_runs_at_its_ends() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = written(&target);
     assert_eq!(mapped(&mut admin, 3, 80, 64), (vec![(3, 13), (80, 3)], COMPLETE));
     assert_eq!(mapped(&mut admin, 15, 1, 64), (vec![(15, 1)], COMPLETE));
@@ -66,7 +66,7 @@ fn a_range_cuts_the_runs_at_its_ends() {
 
 #[test]
 fn a_list_that_has_no_room_for_more_says_so_and_goes_on_where_it_ended() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = written(&target);
     assert_eq!(mapped(&mut admin, 0, 0, 2), (vec![], FULL), "a header alone");
     assert_eq!(mapped(&mut admin, 0, 0, 9), (vec![(0, 16)], FULL));
@@ -79,7 +79,7 @@ fn a_list_that_has_no_room_for_more_says_so_and_goes_on_where_it_ended() {
 
 #[test]
 fn runs_are_in_blocks_of_the_format() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = target.host(0);
     assert_eq!(admin.ask(Sqe::new(FORMAT).namespace(1).word(10, 1)).code, 0);
     let sqe = Sqe::on(crate::client::WRITE, 5, 2);
@@ -90,7 +90,7 @@ fn runs_are_in_blocks_of_the_format() {
 
 #[test]
 fn what_cannot_be_told_of_blocks_is_refused() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     for (sqe, code) in [
         (status(ALL_BLOCKS, 0, 64), 0x80),

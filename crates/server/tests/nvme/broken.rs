@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use ssdlab_time::Random;
 
 use crate::client::{ENABLE, FLUSH, Host, IDENTIFY, READ, Sqe, Target, WRITE};
-use crate::toy::HONEST;
+use ssdlab_testing::DriveOptions;
 
 /// By hand: as many as the environment says.
 fn mutations() -> u64 {
@@ -95,7 +95,7 @@ fn mutate(script: &mut Vec<Vec<u8>>, random: &mut Random) {
 
 #[test]
 fn mutated_units_are_answered_or_end_their_connection_and_no_other() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, controller) = Host::admin(target.address, &target.name, 0);
     let mut honest = Host::io(target.address, &target.name, 64, controller, 0);
     let mut random = Random::new(11, "units");
@@ -135,7 +135,7 @@ fn reason(host: &mut Host) -> (u16, u32) {
 
 #[test]
 fn a_unit_that_is_wrong_ends_its_connection_with_the_reason() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let read = command(Sqe::on(READ, 0, 1).data(512, 0x5a));
     let changed = |at: usize, to: u8| {
         let mut unit = read.clone();
@@ -166,7 +166,7 @@ fn a_unit_that_is_wrong_ends_its_connection_with_the_reason() {
 
 #[test]
 fn data_beyond_what_was_asked_for_ends_the_connection() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     for (offset, length, told) in [(4, 16384, (4, 12)), (0, 16388, (4, 12))] {
         let (_admin, mut io) = target.host(0);
         let id = io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
@@ -193,7 +193,7 @@ fn part((id, tag): (u16, u16), (offset, length): (u32, u32), data: &[u8], flags:
 
 #[test]
 fn a_part_of_data_that_contradicts_itself_ends_the_connection() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (half, last) = (8192, 4);
     for (other, at, length, flags, told) in [
         (1, 0, half, 0, (1, 10)),
@@ -213,7 +213,7 @@ fn a_part_of_data_that_contradicts_itself_ends_the_connection() {
 
 #[test]
 fn one_part_whose_digest_is_wrong_spoils_all_of_a_commands_data() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     for broken in [0, 1] {
         let (_admin, mut io) = target.host(2);
         let id = io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
@@ -235,7 +235,7 @@ fn one_part_whose_digest_is_wrong_spoils_all_of_a_commands_data() {
 
 #[test]
 fn data_is_asked_for_within_bounds_alone() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut io) = target.host(0);
     let too_long = io.submit(Sqe::on(WRITE, 0, 64).data(32768, 0x5a), &[]);
     let answer = io.answer(&[]).unwrap();
@@ -260,7 +260,7 @@ fn greeted(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
 
 #[test]
 fn a_greeting_that_cannot_be_met_is_answered_with_the_reason() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     for (at, value, told) in [(8, 1, [6, 0, 8, 0]), (10, 32, [1, 0, 10, 0]), (2, 120, [1, 0, 2, 0])]
     {
         let mut answer = Vec::new();
@@ -271,7 +271,7 @@ fn a_greeting_that_cannot_be_met_is_answered_with_the_reason() {
 
 #[test]
 fn data_begins_where_the_host_wants_it_aligned() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let mut stream = greeted(&target, 10, 15);
     stream.read_exact(&mut [0; 128]).unwrap();
     let enable = command(Sqe::fabrics(0).word(11, 0x14).long(12, ENABLE));
@@ -287,7 +287,7 @@ fn data_begins_where_the_host_wants_it_aligned() {
 
 #[test]
 fn data_whose_digest_is_wrong_is_not_written_and_may_be_sent_again() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut io) = target.host(2);
     let sqe = Sqe::on(WRITE, 0, 1).data(512, 1);
     let mut wrong = unit(4, &sqe.0, &[6; 512]);
@@ -302,7 +302,7 @@ fn data_whose_digest_is_wrong_is_not_written_and_may_be_sent_again() {
 
 #[test]
 fn a_command_is_refused_whose_data_is_described_wrongly_or_whose_id_is_taken() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut io) = target.host(0);
     for (kind, offset, code) in [(0x00, 0, 0x11), (0x01, 4, 0x16), (0x01, u64::MAX, 0x16)] {
         let sqe = Sqe::on(WRITE, 0, 1).data(512, kind).long(6, offset);

@@ -7,7 +7,7 @@ use crate::client::{
     COMPARE, COPY, DATASET, FLUSH, FORMAT, Host, READ, SET_FEATURES, Sqe, Target, VERIFY, WRITE,
     WRITE_ZEROES,
 };
-use crate::toy::{CAPACITY, HONEST, MAX_TRANSFER, Manner};
+use ssdlab_testing::{CAPACITY, DriveOptions, MAX_TRANSFER};
 
 const BLOCKS: u64 = CAPACITY / 512;
 const FUA: u32 = 1 << 30;
@@ -38,7 +38,7 @@ fn copied(first: u64, blocks: u16) -> Vec<u8> {
 #[test]
 fn what_is_written_is_read_back_in_capsules_on_demand_and_with_every_digest() {
     for digests in 0..4 {
-        let target = Target::new(HONEST);
+        let target = Target::new(DriveOptions::default());
         let (_admin, mut host) = target.host(digests);
         for (first, bytes) in [(0, 512), (7, 4096), (64, 8192), (100, MAX_TRANSFER as usize)] {
             let written: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 512) as u8).collect();
@@ -51,7 +51,7 @@ fn what_is_written_is_read_back_in_capsules_on_demand_and_with_every_digest() {
 
 #[test]
 fn a_durable_write_and_a_flush_survive_a_cut_and_the_rest_does_not() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut host) = target.host(0);
     host.write(0, &[1; 512]);
     assert_eq!(host.send_with(Sqe::on(WRITE, 8, 1).word(12, FUA), &[2; 512]).code, 0);
@@ -67,7 +67,7 @@ fn a_durable_write_and_a_flush_survive_a_cut_and_the_rest_does_not() {
 
 #[test]
 fn what_is_durable_is_so_at_once_and_what_comes_after_it_is_not() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut host) = target.host(0);
     host.write(0, &[1; 512]);
     assert_eq!(host.send_with(Sqe::on(WRITE, 8, 1).word(12, FUA), &[2; 512]).code, 0);
@@ -88,7 +88,7 @@ fn what_is_durable_is_so_at_once_and_what_comes_after_it_is_not() {
 
 #[test]
 fn without_its_write_cache_the_drive_keeps_every_write() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, mut host) = target.host(0);
     assert_eq!(admin.ask(Sqe::new(SET_FEATURES).word(10, 6)).code, 0);
     host.write(0, &[9; 512]);
@@ -98,7 +98,7 @@ fn without_its_write_cache_the_drive_keeps_every_write() {
 
 #[test]
 fn ranges_are_deallocated_in_one_command_and_none_where_one_is_wrong() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut host) = target.host(0);
     for first in [0, 8, 16, 24] {
         host.write(first, &[5; 4096]);
@@ -118,7 +118,7 @@ fn ranges_are_deallocated_in_one_command_and_none_where_one_is_wrong() {
 
 #[test]
 fn zeros_are_written_or_deallocated_as_the_host_says() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut host) = target.host(0);
     host.write(0, &[6; 16384]);
     let writes = target.count("writes");
@@ -132,7 +132,7 @@ fn zeros_are_written_or_deallocated_as_the_host_says() {
 
 #[test]
 fn compare_and_verify_look_at_what_is_there() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut host) = target.host(0);
     host.write(3, &[7; 1024]);
     assert_eq!(host.send_with(Sqe::on(COMPARE, 3, 2), &[7; 1024]).code, 0);
@@ -147,7 +147,7 @@ fn compare_and_verify_look_at_what_is_there() {
 
 #[test]
 fn a_copy_puts_ranges_together_in_a_new_place() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut host) = target.host(0);
     host.write(0, &[1; 1024]);
     host.write(100, &[2; 512]);
@@ -164,7 +164,7 @@ fn a_range_of_a_copy_is_as_long_as_the_drive_says_and_no_longer() {
     for (max_transfer, format, most) in
         [(MAX_TRANSFER, 0, 32), (MAX_TRANSFER, 1, 4), (4 << 20, 0, 1024), (2 << 20, 1, 512)]
     {
-        let target = Target::new(Manner { max_transfer, ..HONEST });
+        let target = Target::new(DriveOptions { max_transfer, ..DriveOptions::default() });
         let (mut admin, mut host) = target.host(0);
         assert_eq!(admin.ask(Sqe::new(FORMAT).namespace(1).word(10, format)).code, 0);
         let page = admin.identify(0, 1);
@@ -179,7 +179,7 @@ fn a_range_of_a_copy_is_as_long_as_the_drive_says_and_no_longer() {
 
 #[test]
 fn what_cannot_be_done_is_refused_with_its_reason() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut host) = target.host(0);
     let room = 1 << 20;
     let longest = MAX_TRANSFER as u32 / 512;
@@ -207,7 +207,7 @@ fn what_cannot_be_done_is_refused_with_its_reason() {
 
 #[test]
 fn a_read_of_what_is_not_there_fails_where_the_host_wants_that() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, mut host) = target.host(0);
     host.write(0, &[1; 8192]);
     assert_eq!(host.read(16, 1), [0; 512]);
@@ -222,7 +222,7 @@ fn a_read_of_what_is_not_there_fails_where_the_host_wants_that() {
 
 #[test]
 fn a_drive_at_the_end_of_its_life_takes_no_writes_and_is_read() {
-    let target = Target::new(Manner { life: 1, ..HONEST });
+    let target = Target::new(DriveOptions { endurance_writes: 1, ..DriveOptions::default() });
     let (_admin, mut host) = target.host(0);
     host.write(0, &[1; 512]);
     assert_eq!(host.send_with(Sqe::on(WRITE, 0, 1), &[2; 512]).code, 0x182);
@@ -232,7 +232,7 @@ fn a_drive_at_the_end_of_its_life_takes_no_writes_and_is_read() {
 #[test]
 fn a_paced_drive_with_a_short_queue_answers_all_in_the_end() {
     let latency = Nanos::from_micros(200);
-    let manner = Manner { queue_depth: 2, latency, ..HONEST };
+    let manner = DriveOptions { queue_depth: 2, latency, ..DriveOptions::default() };
     let target = Target::paced(manner, Pace::Times(1.0));
     let (_admin, mut host) = target.host(0);
     let mut ids: Vec<u16> = (0..32)

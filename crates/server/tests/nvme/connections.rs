@@ -8,11 +8,11 @@ use crate::client::{
     ENABLE, FLUSH, GET_FEATURES, Host, KEEP_ALIVE, READ, SET_FEATURES, Sqe, Target, WRITE,
     introduction,
 };
-use crate::toy::{HONEST, Manner};
+use ssdlab_testing::DriveOptions;
 
 #[test]
 fn only_who_asks_rightly_gets_a_queue() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let mut early = Host::connect(target.address, 0);
     assert_eq!(early.ask(Sqe::new(FLUSH).namespace(1)).code, 0x0c, "first it connects");
     assert_eq!(early.ask(Sqe::fabrics(4).word(11, 8)).code, 0x0c);
@@ -37,7 +37,7 @@ fn only_who_asks_rightly_gets_a_queue() {
 
 #[test]
 fn a_queue_is_no_longer_than_the_drive_says_and_its_hosts_alone() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, controller) = Host::admin(target.address, &target.name, 0);
     let mut io = Host::connect(target.address, 0);
     let long = Sqe::fabrics(1).word(10, 1 << 16).word(11, 128);
@@ -55,7 +55,7 @@ fn a_queue_is_no_longer_than_the_drive_says_and_its_hosts_alone() {
 
 #[test]
 fn a_response_says_how_far_its_queue_was_read() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let mut host = Host::connect(target.address, 0);
     let data = introduction(&target.name, 0xffff);
     let sqe = Sqe::fabrics(1).word(11, 3);
@@ -72,7 +72,7 @@ fn a_response_says_how_far_its_queue_was_read() {
 
 #[test]
 fn a_result_beside_data_has_a_response_also_without_flow_control() {
-    let target = Target::new(Manner { streams: 4, ..HONEST });
+    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let mut host = Host::connect(target.address, 0);
     let data = introduction(&target.name, 0xffff);
     assert_eq!(host.send_with(Sqe::fabrics(1).word(11, 31 | 1 << 18), &data).code, 0);
@@ -88,7 +88,7 @@ fn a_result_beside_data_has_a_response_also_without_flow_control() {
 
 #[test]
 fn registers_are_as_a_host_expects_them() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _) = Host::admin(target.address, &target.name, 0);
     let capabilities = admin.property(0);
     assert_eq!(capabilities & 0xffff, 127);
@@ -109,7 +109,7 @@ fn registers_are_as_a_host_expects_them() {
 
 #[test]
 fn a_normal_shutdown_loses_nothing() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = target.host(0);
     io.write(0, &[1; 512]);
     admin.set_property(0x14, ENABLE | 1 << 14);
@@ -120,7 +120,7 @@ fn a_normal_shutdown_loses_nothing() {
 
 #[test]
 fn thirty_two_connections_read_back_what_each_wrote() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, controller) = Host::admin(target.address, &target.name, 0);
     thread::scope(|scope| {
         for queue in 1..=32_u16 {
@@ -141,7 +141,7 @@ fn thirty_two_connections_read_back_what_each_wrote() {
 
 #[test]
 fn a_reset_in_the_middle_of_much_ends_its_queues_and_the_next_host_is_served() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     for round in 0..10 {
         let (mut admin, mut io) = target.host(round % 4);
         for first in 0..64 {
@@ -163,7 +163,7 @@ fn a_reset_in_the_middle_of_much_ends_its_queues_and_the_next_host_is_served() {
 
 #[test]
 fn a_host_that_is_not_heard_of_loses_its_queues() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, controller) = Host::admin(target.address, &target.name, 0);
     let mut io = Host::io(target.address, &target.name, 1, controller, 0);
     let patience = Sqe::new(SET_FEATURES).word(10, 15).word(11, 50);
@@ -176,7 +176,7 @@ fn a_host_that_is_not_heard_of_loses_its_queues() {
 
 #[test]
 fn a_host_says_when_it_connects_how_long_it_may_be_silent() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let mut host = Host::connect(target.address, 0);
     assert_eq!(host.join(&target.name, 0, 0xffff, 50).code, 0);
     assert!(host.is_closed());
@@ -185,7 +185,7 @@ fn a_host_says_when_it_connects_how_long_it_may_be_silent() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a stalled machine is told from a silent host")]
 fn traffic_on_any_queue_keeps_a_host_alive() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let patience = Duration::from_millis(400);
     let silent = Sqe::new(SET_FEATURES).word(10, 15).word(11, patience.as_millis() as u32);
     // Whether its connections lasted; `None` where the machine stalled, and was silent with that.
@@ -213,7 +213,7 @@ fn traffic_on_any_queue_keeps_a_host_alive() {
 
 #[test]
 fn an_admin_queue_that_ends_takes_its_others_along() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (admin, mut io) = target.host(0);
     drop(admin);
     assert!(io.is_closed());
@@ -221,7 +221,7 @@ fn an_admin_queue_that_ends_takes_its_others_along() {
 
 #[test]
 fn a_host_that_vanishes_in_the_middle_of_a_unit_harms_nobody() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut io) = target.host(0);
     for length in [1, 8, 40, 100] {
         let (_other, mut vanishing) = target.host(0);

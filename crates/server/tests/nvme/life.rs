@@ -1,7 +1,7 @@
 //! Placement in both forms, and what the health log counts.
 
 use crate::client::{GET_LOG, READ, Sqe, Target, WRITE};
-use crate::toy::{CAPACITY, HONEST, Manner};
+use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const APPENDS: u32 = 1 << 24;
 const OVERWRITES: u32 = 1 << 25;
@@ -18,7 +18,7 @@ fn placed(handle: u32) -> Sqe {
 
 #[test]
 fn handles_are_streams_and_one_that_there_is_not_is_the_first() {
-    let target = Target::new(Manner { streams: 4, ..HONEST });
+    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     for handle in [0, 3, 1, 4, 0xffff] {
         assert_eq!(io.send_with(placed(handle), &[1; 512]).code, 0);
@@ -38,7 +38,7 @@ fn handles_are_streams_and_one_that_there_is_not_is_the_first() {
 
 #[test]
 fn the_drive_tells_how_it_is_divided_and_what_its_handles_still_take() {
-    let target = Target::new(Manner { streams: 4, ..HONEST });
+    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     let log = admin.log(0x20, 16 + 80);
     assert_eq!(number(&log, 4, 4), 16 + 80);
@@ -58,7 +58,7 @@ fn the_drive_tells_how_it_is_divided_and_what_its_handles_still_take() {
 
 #[test]
 fn appends_and_overwrites_of_files_reach_the_drive() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (_admin, mut io) = target.host(0);
     let last = CAPACITY / 512;
     for (words, prior) in [(APPENDS, 7), (APPENDS, last), (OVERWRITES, 0), (OVERWRITES, 9)] {
@@ -73,7 +73,7 @@ fn appends_and_overwrites_of_files_reach_the_drive() {
 
 #[test]
 fn data_units_are_begun_thousands_of_sectors() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = target.host(0);
     assert_eq!(number(&admin.log(2, 512), 32, 8), 0);
     io.read(0, 1);
@@ -86,7 +86,7 @@ fn data_units_are_begun_thousands_of_sectors() {
 
 #[test]
 fn the_health_log_counts_commands_cuts_and_failures() {
-    let target = Target::new(Manner { life: 3, ..HONEST });
+    let target = Target::new(DriveOptions { endurance_writes: 3, ..DriveOptions::default() });
     let (_admin, mut io) = target.host(0);
     for _ in 0..3 {
         io.write(0, &[1; 4096]);

@@ -11,7 +11,7 @@ use crate::client::{
     ATTACH, BLOCKS, COMPARE, COPY, DATASET, ENABLE, FLUSH, GET_LOG, Host, KEEP_ALIVE, MANAGE, READ,
     SET_FEATURES, Sqe, Target, WRITE, engine,
 };
-use crate::toy::{HONEST, Manner};
+use ssdlab_testing::DriveOptions;
 
 /// The toy's longest transfer.
 const MDTS: usize = 16 << 10;
@@ -21,7 +21,7 @@ const INVALID_FIELD: u16 = 0x02;
 
 #[test]
 fn no_command_takes_more_than_mdts_from_its_host() {
-    let target = Target::new(Manner { streams: 4, ..HONEST });
+    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     let of_io = [WRITE, COMPARE, DATASET, COPY, MANAGEMENT_SEND];
     let of_admin = [SET_FEATURES, MANAGE, ATTACH];
@@ -42,7 +42,7 @@ fn no_command_takes_more_than_mdts_from_its_host() {
 
 #[test]
 fn no_command_moves_more_than_mdts_by_its_own_fields() {
-    let target = Target::new(Manner { streams: 4, ..HONEST });
+    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     let words = (MDTS / 4) as u32;
     let handles = Sqe::new(MANAGEMENT_RECEIVE).namespace(1).word(10, 1);
@@ -61,7 +61,7 @@ fn no_command_moves_more_than_mdts_by_its_own_fields() {
 
 #[test]
 fn the_number_of_a_living_controller_is_not_given_again() {
-    let engine = engine(HONEST, Pace::None);
+    let engine = engine(DriveOptions::default(), Pace::None);
     let epoch = engine.power().epoch().unwrap();
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
     let parameters = ControllerParameters {
@@ -86,7 +86,7 @@ fn the_number_of_a_living_controller_is_not_given_again() {
 #[test]
 fn a_host_that_does_not_connect_in_time_is_left_and_one_that_did_may_rest() {
     let limits = Limits { handshake: Duration::from_millis(100), ..Limits::default() };
-    let target = Target::limited(HONEST, Pace::None, None, limits);
+    let target = Target::limited(DriveOptions::default(), Pace::None, None, limits);
     let (mut admin, mut io) = target.host(0);
     let mut silent = std::net::TcpStream::connect(target.address).unwrap();
     assert_eq!(
@@ -104,7 +104,7 @@ fn a_host_that_does_not_connect_in_time_is_left_and_one_that_did_may_rest() {
 #[test]
 fn beyond_the_maximum_hosts_are_refused_until_others_have_left() {
     let limits = Limits { connections: 2, ..Limits::default() };
-    let target = Target::limited(HONEST, Pace::None, None, limits);
+    let target = Target::limited(DriveOptions::default(), Pace::None, None, limits);
     let (admin, mut io) = target.host(0);
     let mut third = std::net::TcpStream::connect(target.address).unwrap();
     assert_eq!(std::io::Read::read(&mut third, &mut [0; 1]).unwrap_or(0), 0, "it is refused");
@@ -120,7 +120,7 @@ fn beyond_the_maximum_hosts_are_refused_until_others_have_left() {
 #[test]
 fn who_does_not_send_the_data_it_was_asked_for_is_left() {
     let limits = Limits { handshake: Duration::from_millis(200), ..Limits::default() };
-    let target = Target::limited(HONEST, Pace::None, None, limits);
+    let target = Target::limited(DriveOptions::default(), Pace::None, None, limits);
     let (_admin, controller) = Host::admin(target.address, &target.name, 0);
     let mut silent = Host::io(target.address, &target.name, 1, controller, 0);
     let mut other = Host::io(target.address, &target.name, 2, controller, 0);
@@ -134,7 +134,7 @@ fn who_does_not_send_the_data_it_was_asked_for_is_left() {
 #[test]
 fn hosts_share_less_memory_than_their_data_needs() {
     let limits = Limits { payload_bytes: 8 << 10, ..Limits::default() };
-    let target = Target::limited(HONEST, Pace::None, None, limits);
+    let target = Target::limited(DriveOptions::default(), Pace::None, None, limits);
     let (_admin, controller) = Host::admin(target.address, &target.name, 0);
     std::thread::scope(|scope| {
         for queue in 1..=8 {

@@ -12,5 +12,3 @@ mod namespaces;
 mod placement;
 mod secrets;
 mod target;
-#[path = "../nbd/toy.rs"]
-mod toy;

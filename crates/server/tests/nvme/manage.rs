@@ -4,7 +4,7 @@ use crate::client::{
     ABORT, COMPARE, DISCOVERY, ENABLE, EVENT, FORMAT, GET_FEATURES, GET_LOG, Host, IDENTIFY,
     KEEP_ALIVE, READ, SANITIZE, SET_FEATURES, Sqe, Target,
 };
-use crate::toy::{CAPACITY, HONEST, Manner};
+use ssdlab_testing::{CAPACITY, DriveOptions};
 
 fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
@@ -24,7 +24,7 @@ fn setting(number: u32, value: u32) -> Sqe {
 
 #[test]
 fn the_drive_says_what_it_is() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     let drive = admin.identify(1, 0);
     assert_eq!(&drive[24..30], b"a toy ");
@@ -41,7 +41,11 @@ fn the_drive_says_what_it_is() {
         assert_eq!(short(&namespace, preferred), 7, "units of 4 KiB");
     }
     assert_eq!((namespace[130], namespace[134]), (9, 12));
-    let protected = Target::new(Manner { protected: true, trims_to_zeros: false, ..HONEST });
+    let protected = Target::new(DriveOptions {
+        power_loss_protection: true,
+        trims_to_zeros: false,
+        ..DriveOptions::default()
+    });
     let (mut admin, _io) = protected.host(0);
     assert_eq!(admin.identify(1, 0)[525] & 1, 0);
     assert_eq!(admin.identify(0, 1)[33], 0);
@@ -50,7 +54,7 @@ fn the_drive_says_what_it_is() {
 
 #[test]
 fn lists_and_names_agree_with_each_other() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     for list in [0x02, 0x07, 0x10] {
         assert_eq!(long(&admin.identify(list, 0), 0), 1, "{list:x}");
@@ -74,7 +78,7 @@ fn lists_and_names_agree_with_each_other() {
 
 #[test]
 fn used_blocks_follow_writes_and_trims() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = target.host(0);
     io.write(0, &[1; 8192]);
     io.write(100, &[1; 512]);
@@ -86,7 +90,7 @@ fn used_blocks_follow_writes_and_trims() {
 
 #[test]
 fn a_feature_that_is_set_is_told_until_the_controller_is_reset() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     for (number, value, first) in
         [(1, 7, 0), (5, 1 << 16 | 9, 0), (6, 0, 1), (10, 1, 0), (4, 300, 343)]
@@ -115,7 +119,7 @@ fn a_feature_that_is_set_is_told_until_the_controller_is_reset() {
 
 #[test]
 fn logs_are_given_in_parts_and_filled_with_zeros() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     let whole = admin.log(5, 4096);
     assert_eq!(whole[4 * usize::from(FORMAT)] & 3, 3, "a format changes content");
@@ -148,7 +152,7 @@ fn logs_are_given_in_parts_and_filled_with_zeros() {
 
 #[test]
 fn what_failed_stands_in_the_log_the_newest_first() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = target.host(0);
     assert_eq!(io.receive(Sqe::on(READ, 1 << 40, 1), 512).code, 0x80);
     assert_eq!(admin.ask(feature(0x77)).code, 2);
@@ -162,7 +166,7 @@ fn what_failed_stands_in_the_log_the_newest_first() {
 
 #[test]
 fn an_event_is_told_once_until_its_log_is_read() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     assert_eq!(admin.ask(setting(11, 0x1ff)).code, 0);
     let asked: Vec<u16> =
@@ -183,7 +187,7 @@ fn an_event_is_told_once_until_its_log_is_read() {
 
 #[test]
 fn an_event_comes_again_when_its_log_was_read_and_it_was_not_to_be_kept() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     assert_eq!(admin.ask(setting(11, 0x1ff)).code, 0);
     let events: Vec<u16> =
@@ -211,7 +215,7 @@ fn an_event_comes_again_when_its_log_was_read_and_it_was_not_to_be_kept() {
 
 #[test]
 fn each_threshold_of_temperature_is_its_own() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     let low = 1 << 20;
     assert_eq!(admin.ask(setting(4, low + 300)).code, 0);
@@ -225,7 +229,7 @@ fn each_threshold_of_temperature_is_its_own() {
 
 #[test]
 fn what_is_no_admin_command_of_this_drive_is_refused() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     let identify = Sqe::new(IDENTIFY).namespace(1).word(10, 5);
     for (sqe, code) in [
@@ -243,7 +247,7 @@ fn what_is_no_admin_command_of_this_drive_is_refused() {
 #[test]
 fn a_format_erases_all_and_changes_the_blocks() {
     for trims_to_zeros in [true, false] {
-        let target = Target::new(Manner { trims_to_zeros, ..HONEST });
+        let target = Target::new(DriveOptions { trims_to_zeros, ..DriveOptions::default() });
         let (mut admin, mut io) = target.host(0);
         io.write(0, &[3; 16384]);
         let format = |number: u32| Sqe::new(FORMAT).namespace(1).word(10, number);
@@ -263,7 +267,7 @@ fn a_format_erases_all_and_changes_the_blocks() {
 
 #[test]
 fn a_sanitize_erases_all_and_its_log_says_so() {
-    let target = Target::new(Manner { trims_to_zeros: false, ..HONEST });
+    let target = Target::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     io.write(0, &[3; 512]);
     assert_eq!(short(&admin.log(0x81, 512), 2), 0);
@@ -276,7 +280,7 @@ fn a_sanitize_erases_all_and_its_log_says_so() {
 
 #[test]
 fn discovery_tells_where_the_drive_is_and_nothing_else() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, number) = Host::admin(target.address, DISCOVERY, 0);
     assert_eq!(admin.identify(1, 0)[111], 2);
     let log = admin.log(0x70, 2048);

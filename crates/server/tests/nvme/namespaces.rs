@@ -3,7 +3,7 @@
 use crate::client::{
     ATTACH, EVENT, FLUSH, FORMAT, Host, IDENTIFY, MANAGE, READ, SET_FEATURES, Sqe, Target, WRITE,
 };
-use crate::toy::{CAPACITY, HONEST, Manner};
+use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const ALL: u32 = u32::MAX;
 const HALF: u64 = CAPACITY / 1024;
@@ -57,7 +57,7 @@ fn host(target: &Target) -> (Host, u16, Host) {
 
 #[test]
 fn a_smaller_namespace_takes_the_place_of_the_whole_one_and_is_empty() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, controller, mut io) = host(&target);
     io.write(0, &[1; 4096]);
     io.write(2 * HALF - 8, &[2; 4096]);
@@ -81,7 +81,7 @@ fn a_smaller_namespace_takes_the_place_of_the_whole_one_and_is_empty() {
 
 #[test]
 fn a_namespace_outlives_cuts_and_connections_and_stays_where_it_cannot_be_deleted() {
-    let target = Target::new(Manner { life: 1, ..HONEST });
+    let target = Target::new(DriveOptions { endurance_writes: 1, ..DriveOptions::default() });
     let (mut admin, controller, _io) = host(&target);
     assert_eq!((delete(&mut admin, 1), create(&mut admin, HALF)), (0, 0));
     assert_eq!(attach(&mut admin, 0, &[controller]), 0);
@@ -96,7 +96,7 @@ fn a_namespace_outlives_cuts_and_connections_and_stays_where_it_cannot_be_delete
 
 #[test]
 fn a_format_keeps_what_is_set_aside() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, controller, mut io) = host(&target);
     let format = |which: u32| Sqe::new(FORMAT).namespace(which).word(10, 1);
     assert_eq!((delete(&mut admin, 1), create(&mut admin, HALF)), (0, 0));
@@ -116,7 +116,7 @@ fn a_format_keeps_what_is_set_aside() {
 
 #[test]
 fn what_cannot_be_created_is_refused_with_its_reason() {
-    let target = Target::new(Manner { streams: 4, ..HONEST });
+    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, _, _io) = host(&target);
     assert_eq!(create(&mut admin, HALF), 0x116, "there is one already");
     assert_eq!(delete(&mut admin, 7), 0x0b);
@@ -159,7 +159,7 @@ fn what_cannot_be_created_is_refused_with_its_reason() {
 
 #[test]
 fn who_is_attached_is_said_by_controllers_that_there_are() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, controller, mut io) = host(&target);
     let gone = Host::admin(target.address, &target.name, 0).1;
     let mut second = Host::admin(target.address, &target.name, 0);
@@ -201,7 +201,7 @@ fn who_is_attached_is_said_by_controllers_that_there_are() {
 
 #[test]
 fn a_namespace_that_is_not_attached_is_allocated_and_takes_no_commands() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, controller, mut io) = host(&target);
     let all_lists = [0x02, 0x07, 0x10];
     let lists = |admin: &mut Host| all_lists.map(|list| number(&admin.identify(list, 0), 0, 4));
@@ -230,7 +230,7 @@ fn a_namespace_that_is_not_attached_is_allocated_and_takes_no_commands() {
 
 #[test]
 fn every_host_hears_that_the_namespace_came_or_went() {
-    let target = Target::new(HONEST);
+    let target = Target::new(DriveOptions::default());
     let (mut admin, controller, _io) = host(&target);
     let (mut other, _) = Host::admin(target.address, &target.name, 0);
     let setting = Sqe::new(SET_FEATURES).word(10, 11).word(11, 1 << 8);

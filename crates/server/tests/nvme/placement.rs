@@ -3,7 +3,7 @@
 use crate::client::{
     ATTACH, GET_FEATURES, GET_LOG, Host, MANAGE, SET_FEATURES, Sqe, Target, WRITE,
 };
-use crate::toy::{CAPACITY, HONEST, Manner};
+use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const MANAGEMENT_SEND: u8 = 0x1d;
 const PLACEMENT: u32 = 0x1d;
@@ -16,7 +16,7 @@ fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
 }
 
 fn target() -> Target {
-    Target::new(Manner { streams: 4, ..HONEST })
+    Target::new(DriveOptions { streams: 4, ..DriveOptions::default() })
 }
 
 /// A write with a handle.

@@ -9,7 +9,7 @@ use crate::client::{
     Answer, DISCOVERY, ENABLE, FLUSH, Host, IDENTIFY, KEEP_ALIVE, READ, SET_FEATURES, Sqe, Target,
     WRITE,
 };
-use crate::toy::HONEST;
+use ssdlab_testing::DriveOptions;
 
 /// A key of 32 bytes that is used as it is, and one that is not the drive's.
 const TEXT: &str = "DHHC-1:00:ICUqLzQ5PkNITVJXXGFma3B1en+EiY6TmJ2ip6yxtrsWjykY:";
@@ -23,7 +23,7 @@ fn key() -> Vec<u8> {
 }
 
 fn target() -> Target {
-    Target::guarded(HONEST, Pace::None, Some(DhchapKey::parse(TEXT).unwrap()))
+    Target::guarded(DriveOptions::default(), Pace::None, Some(DhchapKey::parse(TEXT).unwrap()))
 }
 
 fn part(kind: u8, bytes: usize) -> Sqe {
@@ -327,7 +327,7 @@ fn who_asks_where_the_drive_is_proves_nothing_and_where_there_is_no_secret_nobod
     assert_eq!(host.join(DISCOVERY, 0, 0xffff, 0).result >> 16, 0);
     assert_eq!(host.set_property(0x14, ENABLE).code, 0);
     assert_eq!(say(&mut host, &usual()), 2);
-    let open = Target::new(HONEST);
+    let open = Target::new(DriveOptions::default());
     let (mut host, _) = Host::admin(open.address, &open.name, 0);
     assert_eq!(say(&mut host, &usual()), 2);
     assert_eq!(hear(&mut host).code, 2);

@@ -13,7 +13,7 @@ use ssdlab_wire::Limits;
 use tempfile::TempDir;
 
 use crate::client::Host;
-use crate::toy::{CAPACITY, Manner, Toy, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 /// A toy as an `NVMe` drive.
 pub struct Target {
@@ -25,21 +25,26 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn new(manner: Manner) -> Self {
+    pub fn new(manner: DriveOptions) -> Self {
         Self::paced(manner, Pace::None)
     }
 
-    pub fn paced(manner: Manner, pace: Pace) -> Self {
+    pub fn paced(manner: DriveOptions, pace: Pace) -> Self {
         Self::guarded(manner, pace, None)
     }
 
     /// One whose hosts have to know a secret.
-    pub fn guarded(manner: Manner, pace: Pace, secret: Option<DhchapKey>) -> Self {
+    pub fn guarded(manner: DriveOptions, pace: Pace, secret: Option<DhchapKey>) -> Self {
         Self::limited(manner, pace, secret, Limits::default())
     }
 
     /// One whose hosts may take so much.
-    pub fn limited(manner: Manner, pace: Pace, secret: Option<DhchapKey>, limits: Limits) -> Self {
+    pub fn limited(
+        manner: DriveOptions,
+        pace: Pace,
+        secret: Option<DhchapKey>,
+        limits: Limits,
+    ) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
         let mut server = Server::with_limits(engine(manner, pace), export, limits);
         let folder = tempfile::tempdir().unwrap();
@@ -75,8 +80,8 @@ impl Target {
 }
 
 /// A toy and its bytes.
-pub fn engine(manner: Manner, pace: Pace) -> Engine {
-    let toy = Toy::new(manner);
+pub fn engine(manner: DriveOptions, pace: Pace) -> Engine {
+    let toy = FakeDrive::new(manner);
     let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
     Engine::new(Box::new(toy), store, Clock::start(pace, LatencyCompensation::default()))
 }

@@ -1,4 +1,4 @@
-//! A drive whose behaviour is plain: 4 KiB units, each write volatile until a flush or FUA.
+//! `FakeDrive`: fixed latency, and each write is volatile until a flush or FUA.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,53 +6,57 @@ use ssdlab_device::{Completion, Device, DeviceError, Hint, LBA_BYTES, Op, Reques
 use ssdlab_engine::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
 use ssdlab_time::Nanos;
 
+/// Bytes of a mapping unit.
 pub const UNIT: u64 = 4096;
+/// Capacity in bytes.
 pub const CAPACITY: u64 = 8 << 20;
-/// Bytes that an honest toy moves at a time.
+/// Maximum transfer in bytes by default.
 pub const MAX_TRANSFER: u64 = 16 << 10;
 
-/// How the toy behaves.
+/// The behaviour of a fake drive.
 #[derive(Clone, Copy)]
-pub struct Manner {
-    /// What each request takes.
+pub struct DriveOptions {
+    /// Latency of each request.
     pub latency: Nanos,
-    pub protected: bool,
+    /// Whether a power cut loses nothing.
+    pub power_loss_protection: bool,
+    /// Whether a flush makes data durable.
     pub honours_flush: bool,
+    /// Whether trimmed units read as zeros.
     pub trims_to_zeros: bool,
+    /// Requests in flight at most.
     pub queue_depth: usize,
-    /// It takes no more writes after so many.
-    pub life: u64,
-    /// It keeps so many streams apart, in superblocks of 64 KiB.
+    /// The drive becomes read-only after this number of writes.
+    pub endurance_writes: u64,
+    /// Number of streams, in superblocks of 64 KiB.
     pub streams: u32,
-    /// It splits longer requests, as drives do: a unit at a split is written twice.
+    /// Longer requests are split; a unit at a split is written twice.
     pub max_transfer: u64,
-    /// Its health; `mapped_units` is counted by the toy itself.
+    /// The health of the drive; `mapped_units` is ignored.
     pub health: Health,
 }
 
-pub const HONEST: Manner = Manner {
-    latency: Nanos::from_micros(50),
-    protected: false,
-    honours_flush: true,
-    trims_to_zeros: true,
-    queue_depth: 64,
-    life: u64::MAX,
-    streams: 0,
-    max_transfer: MAX_TRANSFER,
-    health: Health {
-        written_bytes: 0,
-        programmed_bytes: 0,
-        erased_bytes: 0,
-        percentage_used: None,
-        spare_percent: 100.0,
-        mapped_units: 0,
-    },
-};
+impl Default for DriveOptions {
+    fn default() -> Self {
+        Self {
+            latency: Nanos::from_micros(50),
+            power_loss_protection: false,
+            honours_flush: true,
+            trims_to_zeros: true,
+            queue_depth: 64,
+            endurance_writes: u64::MAX,
+            streams: 0,
+            max_transfer: MAX_TRANSFER,
+            health: Health { spare_percent: 100.0, ..Health::default() },
+        }
+    }
+}
 
-/// It forgets at a cut what was not flushed. Unit n lies on die n % 4, and was erased n times.
+/// A drive that loses in a power cut what was not flushed. Unit n is on die n % 4, and its block
+/// was erased n times.
 #[derive(Clone)]
-pub struct Toy {
-    manner: Manner,
+pub struct FakeDrive {
+    options: DriveOptions,
     now: Nanos,
     in_flight: Vec<Completion>,
     /// Writes to each unit since the last flush.
@@ -61,10 +65,17 @@ pub struct Toy {
     requests: BTreeMap<&'static str, u64>,
 }
 
-impl Toy {
-    pub fn new(manner: Manner) -> Self {
+impl Default for FakeDrive {
+    fn default() -> Self {
+        Self::new(DriveOptions::default())
+    }
+}
+
+impl FakeDrive {
+    /// An empty drive.
+    pub fn new(options: DriveOptions) -> Self {
         Self {
-            manner,
+            options,
             now: Nanos::ZERO,
             in_flight: Vec::new(),
             volatile: BTreeMap::new(),
@@ -73,7 +84,7 @@ impl Toy {
         }
     }
 
-    fn note(&mut self, request: &Request) {
+    fn count(&mut self, request: &Request) {
         let name = match request.op {
             Op::Read => "reads",
             Op::Write => "writes",
@@ -93,14 +104,14 @@ impl Toy {
         match request.op {
             Op::Read => {}
             Op::Write => {
-                for from in (start..end).step_by(self.manner.max_transfer as usize) {
-                    let to = end.min(from + self.manner.max_transfer);
+                for from in (start..end).step_by(self.options.max_transfer as usize) {
+                    let to = end.min(from + self.options.max_transfer);
                     for unit in from / UNIT..to.div_ceil(UNIT) {
                         self.mapped.insert(unit);
                         *self.volatile.entry(unit).or_default() += 1;
                     }
                 }
-                if request.durable && self.manner.honours_flush {
+                if request.durable && self.options.honours_flush {
                     self.volatile.clear();
                 }
             }
@@ -111,7 +122,7 @@ impl Toy {
                 }
             }
             Op::Flush => {
-                if self.manner.honours_flush {
+                if self.options.honours_flush {
                     self.volatile.clear();
                 }
             }
@@ -119,7 +130,7 @@ impl Toy {
     }
 }
 
-impl Device for Toy {
+impl Device for FakeDrive {
     fn capacity_bytes(&self) -> u64 {
         CAPACITY
     }
@@ -129,7 +140,7 @@ impl Device for Toy {
     }
 
     fn queue_depth(&self) -> usize {
-        self.manner.queue_depth
+        self.options.queue_depth
     }
 
     fn now(&self) -> Nanos {
@@ -156,21 +167,21 @@ impl Device for Toy {
     }
 }
 
-impl Drive for Toy {
+impl Drive for FakeDrive {
     fn unit_bytes(&self) -> u64 {
         UNIT
     }
 
     fn max_transfer(&self) -> u64 {
-        self.manner.max_transfer
+        self.options.max_transfer
     }
 
     fn volatile_units(&self) -> u64 {
-        if self.manner.protected { 0 } else { CAPACITY / UNIT * 4 }
+        if self.options.power_loss_protection { 0 } else { CAPACITY / UNIT * 4 }
     }
 
     fn trims_to_zeros(&self) -> bool {
-        self.manner.trims_to_zeros
+        self.options.trims_to_zeros
     }
 
     fn is_mapped(&self, unit: u64) -> bool {
@@ -186,7 +197,7 @@ impl Drive for Toy {
     }
 
     fn is_read_only(&self) -> bool {
-        self.requests.get("writes").is_some_and(|writes| *writes >= self.manner.life)
+        self.requests.get("writes").is_some_and(|writes| *writes >= self.options.endurance_writes)
     }
 
     fn boxed_clone(&self) -> Box<dyn Drive> {
@@ -194,7 +205,7 @@ impl Drive for Toy {
     }
 
     fn geometry(&self) -> Geometry {
-        let streams = self.manner.streams;
+        let streams = self.options.streams;
         Geometry {
             streams,
             superblock_bytes: 64 << 10,
@@ -204,26 +215,26 @@ impl Drive for Toy {
     }
 
     fn health(&self) -> Health {
-        Health { mapped_units: self.mapped.len() as u64, ..self.manner.health }
+        Health { mapped_units: self.mapped.len() as u64, ..self.options.health }
     }
 
     fn stream_room(&self, stream: u32) -> u64 {
         u64::from(stream + 1) * UNIT
     }
 
-    /// An even stream's superblock is in use.
+    /// The open superblocks of even streams are in use.
     fn renew_stream(&mut self, stream: u32) -> bool {
         *self.requests.entry("renewals").or_default() += 1;
         stream.is_multiple_of(2)
     }
 
     fn submit_timed(&mut self, request: Request) -> Completion {
-        assert!(self.in_flight.len() < self.manner.queue_depth, "more than the queue holds");
-        self.note(&request);
+        assert!(self.in_flight.len() < self.options.queue_depth, "the queue is full");
+        self.count(&request);
         let completion = Completion {
             id: request.id,
             submitted: self.now,
-            completed: self.now + self.manner.latency,
+            completed: self.now + self.options.latency,
             outcome: Ok(()),
         };
         self.in_flight.push(completion);
@@ -239,7 +250,7 @@ impl Drive for Toy {
         self.in_flight.clear();
         let volatile = std::mem::take(&mut self.volatile);
         let lost = volatile.into_iter().map(|(unit, writes)| LostWrites { unit, writes });
-        let lost = if self.manner.protected { Vec::new() } else { lost.collect() };
+        let lost = if self.options.power_loss_protection { Vec::new() } else { lost.collect() };
         PowerCutLoss { lost, unanswered }
     }
 
