@@ -1,18 +1,18 @@
-//! What each unit of a drive may hold, by what was written, acknowledged and flushed.
+//! The values that each unit may hold after writes, acknowledgements, flushes and power cuts.
 
 use std::ops::Range;
 
 /// The values that a unit may hold.
 #[derive(Clone, Debug)]
 struct Unit {
-    /// What the last flush covers.
+    /// Values that the last flush may have made durable.
     durable: Vec<u8>,
-    /// What was written since, or may have been; the last that was acknowledged first.
+    /// Values that were written since, or may have been; the last acknowledged value is the first.
     since: Vec<u8>,
     is_acknowledged: bool,
 }
 
-/// All units; each is written with one value at a time.
+/// All units. Each write fills its units with one value.
 pub struct History {
     units: Vec<Unit>,
     unit_bytes: u64,
@@ -30,17 +30,17 @@ impl History {
         self.last
     }
 
-    /// A write is sent: it may be done, whatever comes of it.
-    pub fn tries(&mut self, range: &Range<u64>, value: u8) {
-        for unit in self.of(range) {
+    /// A write is sent; from now on it may take effect.
+    pub fn write_sent(&mut self, range: &Range<u64>, value: u8) {
+        for unit in self.units(range) {
             unit.since.push(value);
         }
     }
 
-    /// A write was acknowledged: what it replaced is read no more.
-    pub fn wrote(&mut self, range: &Range<u64>, value: u8) {
-        for unit in self.of(range) {
-            // After a power cut it may be there again, unless it is flushed.
+    /// A write was acknowledged; the data that it replaced is no longer readable.
+    pub fn write_acknowledged(&mut self, range: &Range<u64>, value: u8) {
+        for unit in self.units(range) {
+            // A power cut may bring it back, unless the write is flushed.
             unit.durable.append(&mut unit.since);
             unit.since = vec![value];
             unit.is_acknowledged = true;
@@ -48,20 +48,20 @@ impl History {
     }
 
     /// A flush was acknowledged.
-    pub fn flushed(&mut self) {
+    pub fn flush_acknowledged(&mut self) {
         for unit in self.units.iter_mut().filter(|unit| unit.is_acknowledged) {
             unit.durable = vec![unit.since[0]];
         }
     }
 
-    /// The power was cut: what was not flushed may be gone.
+    /// The power was cut; writes that were not flushed may be lost.
     pub fn power_cut(&mut self) {
         for unit in &mut self.units {
             unit.is_acknowledged = false;
         }
     }
 
-    /// Checks what was read.
+    /// Checks data that was read.
     pub fn check(&self, offset: u64, bytes: &[u8]) {
         let units = self.units[(offset / self.unit_bytes) as usize..].iter();
         for (number, (unit, bytes)) in units.zip(bytes.chunks(self.unit_bytes as usize)).enumerate()
@@ -73,7 +73,7 @@ impl History {
         }
     }
 
-    fn of(&mut self, range: &Range<u64>) -> impl Iterator<Item = &mut Unit> {
+    fn units(&mut self, range: &Range<u64>) -> impl Iterator<Item = &mut Unit> {
         let unit = self.unit_bytes;
         self.units[(range.start / unit) as usize..(range.end / unit) as usize].iter_mut()
     }

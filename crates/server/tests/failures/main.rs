@@ -1,5 +1,5 @@
 //! Each thread start, allocation, accept, receive, send and wait of the server fails once, in turn,
-//! while a client writes, flushes and reads: what it flushed stays, and the server goes on.
+//! while a client writes, flushes and reads. Flushed data is kept, and the server keeps running.
 
 mod history;
 mod nbd;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use history::History;
 use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
-/// How each kind of call can fail.
+/// The errors of each kind of call.
 const FAILURES: [(Point, &[i32]); 6] = [
     (Point::Accept, &[EMFILE, EINTR, ECONNABORTED, ENOMEM]),
     (Point::Thread, &[EAGAIN, ENOMEM]),
@@ -40,13 +40,13 @@ const EPIPE: i32 = 32;
 const ECONNABORTED: i32 = 103;
 const ECONNRESET: i32 = 104;
 
-/// A hang is a failure, not a wait.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-/// No workload has as many calls of one kind.
+/// A server that hangs fails the test.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// More than any workload has calls of one kind.
 const CALLS_MAX: u64 = 10_000;
 
-/// A served toy.
-struct Served {
+/// A server with a fake drive, NBD and `NVMe`.
+struct TestServer {
     server: Server,
     socket: PathBuf,
     control: PathBuf,
@@ -55,7 +55,7 @@ struct Served {
     _folder: TempDir,
 }
 
-impl Served {
+impl TestServer {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let toy =
@@ -64,7 +64,7 @@ impl Served {
         let clock = Clock::start(Pace::None, LatencyCompensation::default());
         let engine = Engine::new(Box::new(toy), store, clock);
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
-        // Less memory than the longest write, so that it is waited for.
+        // Less memory than the longest write needs, so that writes wait for memory.
         let limits = Limits { payload_bytes: 256 << 10, ..Limits::default() };
         let mut server = Server::with_limits(engine, export, limits);
         let (socket, control) = (folder.path().join("socket"), folder.path().join("control"));
@@ -72,12 +72,12 @@ impl Served {
         server.listen_control(&control).unwrap();
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
         let (address, identity) = server.listen_nvme_tcp(&any, "test", None).unwrap();
-        let Address::Tcp(nvme) = address else { unreachable!("it listens on a port") };
+        let Address::Tcp(nvme) = address else { unreachable!("the address has a port") };
         Self { server, socket, control, nvme, name: identity.subnqn, _folder: folder }
     }
 }
 
-/// What a workload does with a connection.
+/// A connection of any protocol.
 trait Connection {
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     fn flush(&mut self) -> io::Result<()>;
@@ -86,27 +86,28 @@ trait Connection {
 
 type Connect<'a> = &'a dyn Fn() -> io::Result<Box<dyn Connection>>;
 
-/// Asks over the control socket.
-fn asks(control: &Path, what: &str) -> io::Result<String> {
+/// Sends a request to the control socket; returns the answer.
+fn control_request(control: &Path, verb: &str) -> io::Result<String> {
     let stream = UnixStream::connect(control)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    (&stream).write_all(format!("{{\"do\": \"{what}\"}}\n").as_bytes())?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    (&stream).write_all(format!("{{\"do\": \"{verb}\"}}\n").as_bytes())?;
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer)?;
     if answer.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(answer) }
 }
 
-/// Does something again until it succeeds: one call fails, so that the second try may be needed.
-fn insist<T>(what: &str, mut once: impl FnMut() -> io::Result<T>) -> T {
-    let mut tries = (0..3).map(|_| once());
-    tries.find_map(Result::ok).unwrap_or_else(|| panic!("{what} fails again and again"))
+/// Retries an operation: as one call fails, the second attempt must succeed at the latest.
+fn retry<T>(what: &str, mut once: impl FnMut() -> io::Result<T>) -> T {
+    let mut attempts = (0..3).map(|_| once());
+    attempts.find_map(Result::ok).unwrap_or_else(|| panic!("{what} fails repeatedly"))
 }
 
-/// Writes of 4 KiB to 1 MiB with a flush after every second; connects again where a call failed.
-fn work(connect: Connect<'_>, history: &mut History, at: u64) {
+/// Writes of 4 KiB to 1 MiB, each read back, with a flush after every second one. Reconnects after a
+/// failed call.
+fn run_workload(connect: Connect<'_>, history: &mut History, at: u64) {
     let mut connection = None;
     let mut with = |each: &mut dyn FnMut(&mut dyn Connection) -> io::Result<()>| {
-        insist("the workload", || {
+        retry("the workload", || {
             if connection.is_none() {
                 connection = Some(connect()?);
             }
@@ -121,15 +122,15 @@ fn work(connect: Connect<'_>, history: &mut History, at: u64) {
         let range = at..at + length;
         let value = history.next_value();
         with(&mut |connection| {
-            history.tries(&range, value);
+            history.write_sent(&range, value);
             connection.write(at, &vec![value; length as usize])?;
-            history.wrote(&range, value);
+            history.write_acknowledged(&range, value);
             Ok(())
         });
         if number % 2 == 1 {
             with(&mut |connection| {
                 connection.flush()?;
-                history.flushed();
+                history.flush_acknowledged();
                 Ok(())
             });
         }
@@ -140,32 +141,32 @@ fn work(connect: Connect<'_>, history: &mut History, at: u64) {
     }
 }
 
-/// The workload over one protocol with one failure; whether it came to that.
-fn run(which: &str, plan: Plan) -> bool {
-    let served = Served::new();
+/// Runs the workload over one protocol with one failure; returns whether the failure happened.
+fn run(protocol: &str, plan: Plan) -> bool {
+    let served = TestServer::new();
     let nbd = || nbd::connect(&served.socket);
     let nvme = || nvme::connect(served.nvme, &served.name);
-    let connect: Connect<'_> = if which == "nbd" { &nbd } else { &nvme };
+    let connect: Connect<'_> = if protocol == "nbd" { &nbd } else { &nvme };
     let mut history = History::new(CAPACITY, UNIT);
     arm(plan);
-    work(connect, &mut history, UNIT);
-    let told = insist("the control socket", || asks(&served.control, "power"));
-    assert!(told.contains("\"on\""), "{told}");
+    run_workload(connect, &mut history, UNIT);
+    let status = retry("the control socket", || control_request(&served.control, "power"));
+    assert!(status.contains("\"on\""), "{status}");
     let has_failed = disarm();
     for other in [&nbd as Connect<'_>, &nvme] {
         let read = other().and_then(|mut other| other.read(0, 2 << 20));
-        history.check(0, &read.expect("the server serves others"));
+        history.check(0, &read.expect("the server serves other clients"));
     }
-    served.server.power_cut(true).expect("it has power");
+    served.server.power_cut(true).expect("the power is on");
     history.power_cut();
     let read = nbd().and_then(|mut after| after.read(0, 2 << 20));
-    history.check(0, &read.expect("the server goes on after a cut"));
-    assert!(asks(&served.control, "counters").is_ok());
+    history.check(0, &read.expect("the server keeps running after a power cut"));
+    assert!(control_request(&served.control, "counters").is_ok());
     has_failed
 }
 
 #[test]
-fn each_call_of_the_server_fails_once_and_nothing_that_was_flushed_is_lost() {
+fn no_flushed_data_is_lost_if_any_call_of_the_server_fails() {
     let (mut calls, mut injected) = (0, 0);
     for which in ["nbd", "nvme"] {
         for (point, errors) in FAILURES {
@@ -177,21 +178,21 @@ fn each_call_of_the_server_fails_once_and_nothing_that_was_flushed_is_lost() {
                 injected += fired;
             }
             println!("{which}: {most} calls of {point:?}, {} errors each", errors.len());
-            // What lies in the server's buffer already is not waited for.
+            // Data that is already in the server's buffer needs no further call.
             assert!(most > 0, "{which} has no call of {point:?}");
             calls += most;
         }
     }
     println!("{calls} calls, {injected} failures injected");
-    a_cut_that_no_thread_can_wait_for_is_refused();
+    a_delayed_cut_is_refused_without_a_thread();
     a_server_without_a_thread_does_not_start();
 }
 
-/// Of the same test: failures are planned for the whole process.
-fn a_cut_that_no_thread_can_wait_for_is_refused() {
-    let served = Served::new();
+/// Part of the test above, because failpoints are global to the process.
+fn a_delayed_cut_is_refused_without_a_thread() {
+    let served = TestServer::new();
     let mut control = UnixStream::connect(&served.control).unwrap();
-    control.set_read_timeout(Some(PATIENCE)).unwrap();
+    control.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut ask = |line: &str| {
         control.write_all(format!("{line}\n").as_bytes()).unwrap();
         let mut answer = String::new();
@@ -203,11 +204,11 @@ fn a_cut_that_no_thread_can_wait_for_is_refused() {
     let refused = ask("{\"do\": \"power-cut\", \"after_s\": 100}");
     assert!(refused.contains("no cut is planned"), "{refused}");
     assert!(disarm());
-    assert!(ask("{\"do\": \"power\"}").contains("on"), "the connection goes on");
+    assert!(ask("{\"do\": \"power\"}").contains("on"), "the connection stays open");
 }
 
 fn a_server_without_a_thread_does_not_start() {
-    let served = Served::new();
+    let served = TestServer::new();
     let folder = tempfile::tempdir().unwrap();
     let socket = Address::Unix(folder.path().join("socket"));
     let engine = served.server.engine().try_clone().unwrap();
@@ -215,5 +216,5 @@ fn a_server_without_a_thread_does_not_start() {
     arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
     assert!(second.listen_nbd(&socket).is_err());
     assert!(disarm());
-    assert!(second.listen_nbd(&socket).is_ok(), "and leaves no socket behind");
+    assert!(second.listen_nbd(&socket).is_ok(), "the failed attempt left no socket");
 }

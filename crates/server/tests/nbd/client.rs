@@ -1,29 +1,31 @@
-//! A client that says exactly what a test wants it to say.
+//! An NBD client for tests, which can also send invalid messages.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-pub const READ: u16 = 0;
-pub const WRITE: u16 = 1;
-pub const DISCONNECT: u16 = 2;
-pub const FLUSH: u16 = 3;
-pub const TRIM: u16 = 4;
-pub const WRITE_ZEROES: u16 = 6;
-pub const BLOCK_STATUS: u16 = 7;
+pub use ssdlab_testing::nbd::{
+    CMD_BLOCK_STATUS, CMD_DISC, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES,
+    go_data, meta_context_data, number,
+};
+use ssdlab_testing::nbd::{
+    OPT_GO, OPT_STRUCTURED_REPLY, OPTION_REPLY_MAGIC, REP_ACK, Request, SIMPLE_REPLY_MAGIC,
+    STRUCTURED_REPLY_MAGIC, option as option_message,
+};
 
+/// Command flags.
 pub const FUA: u16 = 1;
 pub const NO_HOLE: u16 = 2;
 pub const REQ_ONE: u16 = 8;
 
-/// A hang is a failure, not a wait.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// A server that hangs fails the test.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// An answer to an option: its kind and its data.
-pub type BlockStatusFn = (u32, Vec<u8>);
+/// A reply to an option: its type and its data.
+pub type OptionReply = (u32, Vec<u8>);
 
-/// A reply to a command: what it was for, how it ended, its data.
+/// A reply to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reply {
     pub cookie: u64,
@@ -38,101 +40,97 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and exchanges greetings.
+    /// Connects and completes the handshake, up to the options.
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
         let mut client = Self::over(stream);
-        let hello = client.take(18);
+        let hello = client.receive(18);
         assert_eq!(&hello[..16], b"NBDMAGICIHAVEOPT");
         client.stream.write_all(&3_u32.to_be_bytes()).unwrap();
         client
     }
 
-    /// A client of a stream, which has said nothing yet.
+    /// A client that has sent nothing yet.
     pub fn over(stream: UnixStream) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Self { stream, structured: false }
     }
 
-    /// Connects and chooses the export, with simple or structured replies.
+    /// Connects and selects the export (`NBD_OPT_GO`), with simple or structured replies.
     pub fn go(socket: &Path, structured: bool) -> Self {
         let mut client = Self::connect(socket);
         if structured {
-            assert_eq!(client.option(8, b"").last().unwrap().0, 1);
+            assert_eq!(client.option(OPT_STRUCTURED_REPLY, b"").last().unwrap().0, REP_ACK);
             client.structured = true;
         }
-        assert_eq!(client.option(7, &go(b"toy")).last().unwrap().0, 1);
+        assert_eq!(client.option(OPT_GO, &go_data(b"toy")).last().unwrap().0, REP_ACK);
         client
     }
 
-    /// Asks an option; all answers, up to the last.
-    pub fn option(&mut self, option: u32, data: &[u8]) -> Vec<BlockStatusFn> {
-        let mut asked = b"IHAVEOPT".to_vec();
-        asked.extend(option.to_be_bytes());
-        asked.extend((data.len() as u32).to_be_bytes());
-        asked.extend(data);
-        self.stream.write_all(&asked).unwrap();
-        let mut answers = Vec::new();
+    /// Sends an option and receives all replies.
+    pub fn option(&mut self, option: u32, data: &[u8]) -> Vec<OptionReply> {
+        self.stream.write_all(&option_message(option, data)).unwrap();
+        let mut replies = Vec::new();
         loop {
-            let head = self.take(20);
-            assert_eq!(number(&head[..8]), 0x0003_e889_0455_65a9);
+            let head = self.receive(20);
+            assert_eq!(number(&head[..8]), OPTION_REPLY_MAGIC);
             assert_eq!(number(&head[8..12]), u64::from(option));
             let (kind, length) = (number(&head[12..16]) as u32, number(&head[16..]) as usize);
-            let data = self.take(length);
-            answers.push((kind, data));
-            if kind == 1 || kind >> 31 == 1 {
-                return answers;
+            let data = self.receive(length);
+            replies.push((kind, data));
+            if kind == REP_ACK || kind >> 31 == 1 {
+                return replies;
             }
         }
     }
 
-    /// Sends a command without waiting.
+    /// Sends a request without waiting for the reply.
     pub fn send(&mut self, kind: (u16, u16), cookie: u64, range: (u64, u32), data: &[u8]) {
-        self.stream.write_all(&command(kind, cookie, range, data)).unwrap();
+        self.stream.write_all(&request(kind, cookie, range, data)).unwrap();
     }
 
-    /// Sends a command and takes its reply.
-    pub fn ask(&mut self, kind: (u16, u16), range: (u64, u32), data: &[u8]) -> Reply {
+    /// Sends a request and receives its reply.
+    pub fn request(&mut self, kind: (u16, u16), range: (u64, u32), data: &[u8]) -> Reply {
         self.send(kind, 7, range, data);
-        let expected = if kind.0 == READ { range.1 as usize } else { 0 };
+        let expected = if kind.0 == CMD_READ { range.1 as usize } else { 0 };
         let reply = self.reply(expected);
         assert_eq!(reply.cookie, 7);
         reply
     }
 
     pub fn write(&mut self, offset: u64, data: &[u8]) {
-        assert_eq!(self.ask((WRITE, 0), (offset, data.len() as u32), data).errno, 0);
+        assert_eq!(self.request((CMD_WRITE, 0), (offset, data.len() as u32), data).errno, 0);
     }
 
     pub fn read(&mut self, offset: u64, length: u32) -> Vec<u8> {
-        let reply = self.ask((READ, 0), (offset, length), b"");
+        let reply = self.request((CMD_READ, 0), (offset, length), b"");
         assert_eq!(reply.errno, 0);
         reply.data
     }
 
     pub fn flush(&mut self) {
-        assert_eq!(self.ask((FLUSH, 0), (0, 0), b"").errno, 0);
+        assert_eq!(self.request((CMD_FLUSH, 0), (0, 0), b"").errno, 0);
     }
 
-    /// Takes a reply, which has `data` bytes where it is simple and no error. Where structured
-    /// replies were agreed on, a simple one has none.
+    /// Receives a reply. A simple reply without error has `data` bytes, unless structured replies
+    /// were negotiated.
     pub fn reply(&mut self, data: usize) -> Reply {
         self.try_reply(data).unwrap()
     }
 
     pub fn try_reply(&mut self, data: usize) -> io::Result<Reply> {
-        let magic = number(&self.try_take(4)?);
-        if magic == 0x6744_6698 {
-            let (errno, cookie) = (number(&self.try_take(4)?), number(&self.try_take(8)?));
+        let magic = number(&self.try_receive(4)?);
+        if magic == u64::from(SIMPLE_REPLY_MAGIC) {
+            let (errno, cookie) = (number(&self.try_receive(4)?), number(&self.try_receive(8)?));
             let has_data = errno == 0 && !self.structured;
-            let data = self.try_take(if has_data { data } else { 0 })?;
+            let data = self.try_receive(if has_data { data } else { 0 })?;
             return Ok(Reply { cookie, errno: errno as u32, data });
         }
-        assert_eq!((magic, self.structured), (0x668e_33ef, true));
-        let head = self.try_take(16)?;
+        assert_eq!((magic, self.structured), (STRUCTURED_REPLY_MAGIC.into(), true));
+        let head = self.try_receive(16)?;
         let (flags, kind, cookie) = (number(&head[..2]), number(&head[2..4]), number(&head[4..12]));
-        let body = self.try_take(number(&head[12..]) as usize)?;
-        assert_eq!(flags, 1, "one chunk a reply");
+        let body = self.try_receive(number(&head[12..]) as usize)?;
+        assert_eq!(flags, 1, "each reply has one chunk");
         let (errno, data) = match kind {
             0 => (0, Vec::new()),
             1 => (0, body[8..].to_vec()),
@@ -147,45 +145,19 @@ impl Client {
         matches!(self.stream.read(&mut [0; 1]), Ok(0) | Err(_))
     }
 
-    pub fn take(&mut self, count: usize) -> Vec<u8> {
-        self.try_take(count).unwrap()
+    pub fn receive(&mut self, count: usize) -> Vec<u8> {
+        self.try_receive(count).unwrap()
     }
 
-    fn try_take(&mut self, count: usize) -> io::Result<Vec<u8>> {
+    fn try_receive(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; count];
         self.stream.read_exact(&mut bytes)?;
         Ok(bytes)
     }
 }
 
-/// A command's bytes.
-pub fn command(kind: (u16, u16), cookie: u64, range: (u64, u32), data: &[u8]) -> Vec<u8> {
-    let mut bytes = 0x2560_9513_u32.to_be_bytes().to_vec();
-    bytes.extend(kind.1.to_be_bytes());
-    bytes.extend(kind.0.to_be_bytes());
-    bytes.extend(cookie.to_be_bytes());
-    bytes.extend(range.0.to_be_bytes());
-    bytes.extend(range.1.to_be_bytes());
-    bytes.extend(data);
-    bytes
-}
-
-/// The data of a GO or INFO for an export, with no further wishes.
-pub fn go(name: &[u8]) -> Vec<u8> {
-    [&(name.len() as u32).to_be_bytes(), name, &0_u16.to_be_bytes()].concat()
-}
-
-/// The data of a query of contexts.
-pub fn contexts(name: &[u8], queries: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = [&(name.len() as u32).to_be_bytes(), name].concat();
-    bytes.extend((queries.len() as u32).to_be_bytes());
-    for query in queries {
-        bytes.extend((query.len() as u32).to_be_bytes());
-        bytes.extend(*query);
-    }
-    bytes
-}
-
-pub fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+/// The wire format of a request. `kind` is the command with its flags.
+pub fn request(kind: (u16, u16), cookie: u64, range: (u64, u32), data: &[u8]) -> Vec<u8> {
+    let ((kind, flags), (offset, length)) = (kind, range);
+    [&Request { flags, kind, cookie, offset, length }.bytes()[..], data].concat()
 }

@@ -1,4 +1,4 @@
-//! The control socket: the power is cut and comes back as asked, and every mistake is answered.
+//! The control socket: power cuts and their triggers, and errors for invalid requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 use ssdlab_engine::Pace;
 use ssdlab_time::Nanos;
 
-use crate::client::{Client, WRITE, command};
-use crate::served::Served;
+use crate::client::{CMD_WRITE, Client, request};
+use crate::test_server::TestServer;
 use ssdlab_testing::{DriveOptions, UNIT};
 
-/// A control connection.
+/// A connection to the control socket.
 pub struct Control(BufReader<UnixStream>);
 
 impl Control {
-    pub fn to(served: &Served) -> Self {
-        Self::at(&served.control)
+    pub fn to(server: &TestServer) -> Self {
+        Self::at(&server.control)
     }
 
     pub fn at(socket: &Path) -> Self {
         Self(BufReader::new(UnixStream::connect(socket).unwrap()))
     }
 
-    pub fn ask(&mut self, asked: &Value) -> Value {
-        self.say(&asked.to_string())
+    pub fn request(&mut self, request: &Value) -> Value {
+        self.send_line(&request.to_string())
     }
 
-    fn say(&mut self, line: &str) -> Value {
+    fn send_line(&mut self, line: &str) -> Value {
         self.0.get_mut().write_all(format!("{line}\n").as_bytes()).unwrap();
         let mut answer = String::new();
         self.0.read_line(&mut answer).unwrap();
@@ -36,48 +36,48 @@ impl Control {
     }
 
     fn is_on(&mut self) -> bool {
-        self.ask(&json!({ "do": "power" }))["power"] == "on"
+        self.request(&json!({ "do": "power" }))["power"] == "on"
     }
 }
 
-/// Whether a client gets as far as a greeting.
+/// Whether the server greets a new client.
 fn is_served(socket: &Path) -> bool {
     let mut client = Client::over(UnixStream::connect(socket).unwrap());
     !client.is_closed()
 }
 
 #[test]
-fn between_a_cut_and_power_on_nobody_is_served() {
-    let served = Served::new(DriveOptions::default(), Pace::None);
-    let mut control = Control::to(&served);
-    let mut client = Client::go(&served.socket, false);
+fn no_client_is_served_between_a_power_cut_and_power_on() {
+    let server = TestServer::new(DriveOptions::default(), Pace::None);
+    let mut control = Control::to(&server);
+    let mut client = Client::go(&server.socket, false);
     client.write(0, &[1; 4096]);
     client.flush();
     client.write(0, &[2; 4096]);
     client.write(0, &[3; 4096]);
-    let told = control.ask(&json!({ "do": "power-cut" }));
-    assert_eq!(told["cut"], json!({ "lost_units": 1, "lost_writes": 2, "unanswered": 0 }));
+    let reply = control.request(&json!({ "do": "power-cut" }));
+    assert_eq!(reply["cut"], json!({ "lost_units": 1, "lost_writes": 2, "unanswered": 0 }));
     assert!(client.is_closed());
-    assert!(!is_served(&served.socket));
-    assert!(control.ask(&json!({ "do": "power-cut" }))["error"].is_string());
-    assert_eq!(control.ask(&json!({ "do": "power-on" }))["cuts"], 1);
-    assert!(control.ask(&json!({ "do": "power-on" }))["error"].is_string());
-    assert_eq!(Client::go(&served.socket, false).read(0, 4096), [1; 4096]);
+    assert!(!is_served(&server.socket));
+    assert!(control.request(&json!({ "do": "power-cut" }))["error"].is_string());
+    assert_eq!(control.request(&json!({ "do": "power-on" }))["cuts"], 1);
+    assert!(control.request(&json!({ "do": "power-on" }))["error"].is_string());
+    assert_eq!(Client::go(&server.socket, false).read(0, 4096), [1; 4096]);
 }
 
 #[test]
-fn a_planned_cut_comes_while_that_write_is_on_its_way() {
+fn a_planned_cut_comes_in_the_middle_of_the_nth_write() {
     for most_at_once in [1, 5] {
-        let served = Served::new(DriveOptions::default(), Pace::None);
-        let mut control = Control::to(&served);
-        let asked = json!({ "do": "power-cut", "after_writes": 7 });
-        assert_eq!(control.ask(&asked)["planned"]["after_writes"], 7);
-        let mut client = Client::go(&served.socket, false);
+        let server = TestServer::new(DriveOptions::default(), Pace::None);
+        let mut control = Control::to(&server);
+        let plan = json!({ "do": "power-cut", "after_writes": 7 });
+        assert_eq!(control.request(&plan)["planned"]["after_writes"], 7);
+        let mut client = Client::go(&server.socket, false);
         let mut answered = 0;
         'writes: for first in (0_u64..).step_by(most_at_once) {
             let numbers = first..first + most_at_once as u64;
             let all = numbers.flat_map(|number| {
-                command((WRITE, 0), number, (number * UNIT, 4096), &[number as u8 + 1; 4096])
+                request((CMD_WRITE, 0), number, (number * UNIT, 4096), &[number as u8 + 1; 4096])
             });
             client.stream.write_all(&all.collect::<Vec<_>>()).unwrap();
             for _ in 0..most_at_once {
@@ -87,37 +87,37 @@ fn a_planned_cut_comes_while_that_write_is_on_its_way() {
                 answered += 1;
             }
         }
-        // Those that the drive got together with the last are not answered either.
+        // Writes of the same batch as the last one are not acknowledged either.
         assert!((7 - most_at_once..7).contains(&answered), "{answered} answered");
         while control.is_on() {
             std::thread::yield_now();
         }
-        assert_eq!(served.count("writes"), 7, "and none after it");
-        let last = &control.ask(&json!({ "do": "power" }))["last"];
+        assert_eq!(server.count("writes"), 7, "no write follows the seventh");
+        let last = &control.request(&json!({ "do": "power" }))["last"];
         assert_eq!(last["lost_writes"], 7, "nothing was flushed");
         assert_eq!(last["unanswered"], 7 - answered);
     }
 }
 
 #[test]
-fn a_cut_by_chance_is_the_same_for_the_same_seed_and_may_turn_on_at_once() {
+fn a_random_cut_is_the_same_for_the_same_seed_and_power_can_return_at_once() {
     let writes_until_cut = |seed: u64| {
-        let served = Served::new(DriveOptions::default(), Pace::None);
-        let mut control = Control::to(&served);
+        let server = TestServer::new(DriveOptions::default(), Pace::None);
+        let mut control = Control::to(&server);
         let random = json!({ "seed": seed, "writes": 50 });
-        control.ask(&json!({ "do": "power-cut", "random": random, "on": true }));
-        let mut client = Client::go(&served.socket, false);
+        control.request(&json!({ "do": "power-cut", "random": random, "on": true }));
+        let mut client = Client::go(&server.socket, false);
         loop {
-            client.send((WRITE, 0), 1, (0, 4096), &[1; 4096]);
+            client.send((CMD_WRITE, 0), 1, (0, 4096), &[1; 4096]);
             if client.try_reply(0).is_err() {
                 break;
             }
         }
-        let writes = served.count("writes");
-        while control.ask(&json!({ "do": "power" }))["cuts"] == 0 {
+        let writes = server.count("writes");
+        while control.request(&json!({ "do": "power" }))["cuts"] == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(Client::go(&served.socket, false).read(0, 512), [0; 512]);
+        assert_eq!(Client::go(&server.socket, false).read(0, 512), [0; 512]);
         assert!((1..=50).contains(&writes));
         writes
     };
@@ -127,42 +127,42 @@ fn a_cut_by_chance_is_the_same_for_the_same_seed_and_may_turn_on_at_once() {
 }
 
 #[test]
-fn a_cut_after_a_time_comes_and_time_without_power_is_none_for_the_drive() {
+fn a_delayed_cut_comes_and_the_drive_clock_stops_without_power() {
     let slow = DriveOptions { latency: Nanos::from_secs(3600), ..DriveOptions::default() };
-    let served = Served::new(slow, Pace::Times(1.0));
-    let mut control = Control::to(&served);
-    let mut client = Client::go(&served.socket, false);
-    client.send((WRITE, 0), 1, (0, 4096), &[1; 4096]);
-    while served.count("writes") == 0 {
+    let server = TestServer::new(slow, Pace::Times(1.0));
+    let mut control = Control::to(&server);
+    let mut client = Client::go(&server.socket, false);
+    client.send((CMD_WRITE, 0), 1, (0, 4096), &[1; 4096]);
+    while server.count("writes") == 0 {
         std::thread::yield_now();
     }
-    control.ask(&json!({ "do": "power-cut", "after_s": 0.05 }));
-    assert!(client.is_closed(), "it is waited for");
+    control.request(&json!({ "do": "power-cut", "after_s": 0.05 }));
+    assert!(client.is_closed(), "the cut ends the connection");
     while control.is_on() {
         std::thread::yield_now();
     }
-    assert_eq!(control.ask(&json!({ "do": "power" }))["last"]["unanswered"], 1);
-    control.ask(&json!({ "do": "power-on" }));
-    assert_eq!(served.server.engine().power().status().cuts, 1);
+    assert_eq!(control.request(&json!({ "do": "power" }))["last"]["unanswered"], 1);
+    control.request(&json!({ "do": "power-on" }));
+    assert_eq!(server.server.engine().power().status().cuts, 1);
 }
 
 #[test]
-fn what_is_no_request_is_answered_with_an_error() {
-    let served = Served::new(DriveOptions::default(), Pace::None);
-    let mut control = Control::to(&served);
+fn invalid_requests_get_an_error() {
+    let server = TestServer::new(DriveOptions::default(), Pace::None);
+    let mut control = Control::to(&server);
     for line in ["", "{", "[]", "{}", "{\"do\":\"dance\"}", "{\"do\":\"power\",\"x\":1}"] {
-        assert!(control.say(line)["error"].is_string(), "{line}");
+        assert!(control.send_line(line)["error"].is_string(), "{line}");
     }
-    for wish in [
+    for arguments in [
         json!({ "after_writes": 0 }),
         json!({ "after_s": -1.0 }),
         json!({ "after_writes": 1, "after_s": 1.0 }),
         json!({ "random": { "seed": 1, "writes": 0 } }),
     ] {
-        let mut asked = wish;
-        asked["do"] = json!("power-cut");
-        assert!(control.ask(&asked)["error"].as_str().unwrap().contains("after_writes"));
+        let mut request = arguments;
+        request["do"] = json!("power-cut");
+        assert!(control.request(&request)["error"].as_str().unwrap().contains("after_writes"));
     }
-    assert_eq!(control.ask(&json!({ "do": "counters" }))["clients"], 0);
+    assert_eq!(control.request(&json!({ "do": "counters" }))["clients"], 0);
     assert!(control.is_on());
 }

@@ -1,4 +1,4 @@
-//! What clients may take of the machine: connections, time for a handshake, memory for payloads.
+//! Limits on clients: connections, time for the handshake, memory for payloads.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,81 +7,82 @@ use std::time::Duration;
 use serde_json::json;
 use ssdlab_wire::Limits;
 
-use crate::client::{Client, READ, WRITE, command};
+use crate::client::{CMD_READ, CMD_WRITE, Client, request};
 use crate::control::Control;
-use crate::served::Served;
+use crate::test_server::TestServer;
 use ssdlab_testing::{CAPACITY, UNIT};
 
-fn counter(served: &Served, name: &str) -> u64 {
-    Control::to(served).ask(&json!({ "do": "counters" }))[name].as_u64().unwrap()
+fn counter(server: &TestServer, name: &str) -> u64 {
+    Control::to(server).request(&json!({ "do": "counters" }))[name].as_u64().unwrap()
 }
 
 #[test]
-fn beyond_the_maximum_clients_are_refused_until_others_have_left() {
-    let served = Served::limited(Limits { connections: 3, ..Limits::default() });
-    let mut clients: Vec<Client> = (0..3).map(|_| Client::go(&served.socket, false)).collect();
-    let mut refused = UnixStream::connect(&served.socket).unwrap();
+fn clients_beyond_the_maximum_are_refused_until_others_leave() {
+    let server = TestServer::with_limits(Limits { connections: 3, ..Limits::default() });
+    let mut clients: Vec<Client> = (0..3).map(|_| Client::go(&server.socket, false)).collect();
+    let mut refused = UnixStream::connect(&server.socket).unwrap();
     assert_eq!(refused.read(&mut [0; 1]).unwrap_or(0), 0);
-    assert_eq!(counter(&served, "refused_connections"), 1, "the control socket is not counted");
-    assert_eq!(clients[0].read(0, 512), [0; 512], "the others go on");
+    assert_eq!(counter(&server, "refused_connections"), 1, "the control socket is not counted");
+    assert_eq!(clients[0].read(0, 512), [0; 512], "other clients are still served");
     clients.pop();
-    while served.server.connections() == 3 {
+    while server.server.connections() == 3 {
         std::thread::yield_now();
     }
-    assert_eq!(Client::go(&served.socket, false).read(0, 512), [0; 512]);
+    assert_eq!(Client::go(&server.socket, false).read(0, 512), [0; 512]);
 }
 
 #[test]
-fn a_silent_stranger_gives_way_to_a_client_where_no_place_is_left() {
-    let served = Served::limited(Limits { connections: 3, ..Limits::default() });
-    let mut client = Client::go(&served.socket, false);
-    let mut first = UnixStream::connect(&served.socket).unwrap();
+fn at_the_maximum_the_oldest_connection_in_its_handshake_is_replaced() {
+    let server = TestServer::with_limits(Limits { connections: 3, ..Limits::default() });
+    let mut client = Client::go(&server.socket, false);
+    let mut first = UnixStream::connect(&server.socket).unwrap();
     first.read_exact(&mut [0; 18]).unwrap();
-    let mut second = Client::connect(&served.socket);
-    let mut third = Client::go(&served.socket, false);
-    assert_eq!(first.read(&mut [0; 1]).unwrap_or(0), 0, "the oldest that has not negotiated");
+    let mut second = Client::connect(&server.socket);
+    let mut third = Client::go(&server.socket, false);
+    assert_eq!(first.read(&mut [0; 1]).unwrap_or(0), 0, "the oldest in its handshake is closed");
     let _ = second.option(3, b"");
     assert_eq!([client.read(0, 512), third.read(0, 512)].concat(), [0; 1024]);
 }
 
 #[test]
-fn who_does_not_negotiate_in_time_is_left_and_who_did_may_rest() {
+fn a_slow_handshake_is_closed_and_an_idle_client_is_not() {
     let handshake = Duration::from_millis(100);
-    let served = Served::limited(Limits { handshake, ..Limits::default() });
-    let mut client = Client::go(&served.socket, false);
-    let mut silent = UnixStream::connect(&served.socket).unwrap();
+    let server = TestServer::with_limits(Limits { handshake, ..Limits::default() });
+    let mut client = Client::go(&server.socket, false);
+    let mut silent = UnixStream::connect(&server.socket).unwrap();
     silent.read_exact(&mut [0; 18]).unwrap();
     assert_eq!(silent.read(&mut [0; 1]).unwrap_or(0), 0);
-    let mut slow = Client::connect(&served.socket);
-    assert!(slow.is_closed(), "it said hello and chose nothing");
+    let mut slow = Client::connect(&server.socket);
+    assert!(slow.is_closed(), "the client selected no export in time");
     assert_eq!(client.read(0, 512), [0; 512]);
 }
 
-/// What this process has in memory, the server among it.
+/// Resident memory of this process, which includes the server.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// Clients that announce a write of so many bytes each and send a part of it.
-fn announcers(served: &Served, count: usize, bytes: u32, sent: usize) -> Vec<Client> {
+/// Clients that each send the header of a write of `bytes` bytes and the first `sent` bytes of its
+/// data.
+fn announcers(server: &TestServer, count: usize, bytes: u32, sent: usize) -> Vec<Client> {
     let announce = |_| {
-        let mut client = Client::go(&served.socket, false);
-        client.stream.write_all(&command((WRITE, 0), 1, (0, bytes), &vec![1; sent])).unwrap();
+        let mut client = Client::go(&server.socket, false);
+        client.stream.write_all(&request((CMD_WRITE, 0), 1, (0, bytes), &vec![1; sent])).unwrap();
         client
     };
     (0..count).map(announce).collect()
 }
 
 #[test]
-fn a_write_that_is_too_long_takes_no_memory_and_neither_does_one_that_does_not_come() {
-    let served = Served::limited(Limits::default());
+fn write_headers_alone_take_no_memory() {
+    let server = TestServer::with_limits(Limits::default());
     let before = resident_bytes();
-    let _too_long = announcers(&served, 24, 64 << 20, 0);
-    let _silent = announcers(&served, 24, CAPACITY as u32, 0);
-    let mut other = Client::go(&served.socket, false);
-    // By then all headers were read.
+    let _too_long = announcers(&server, 24, 64 << 20, 0);
+    let _silent = announcers(&server, 24, CAPACITY as u32, 0);
+    let mut other = Client::go(&server.socket, false);
+    // The server has read all headers by then.
     for _ in 0..100 {
         other.write(0, &vec![2; CAPACITY as usize]);
     }
@@ -90,12 +91,12 @@ fn a_write_that_is_too_long_takes_no_memory_and_neither_does_one_that_does_not_c
 }
 
 #[test]
-fn who_does_not_send_what_it_announced_is_left_and_who_sends_slowly_is_not() {
+fn a_client_that_stops_sending_is_closed_and_a_slow_one_is_not() {
     let handshake = Duration::from_secs(4);
-    let served = Served::limited(Limits { handshake, ..Limits::default() });
-    let mut slow = announcers(&served, 1, 4 << 20, 0).pop().unwrap();
-    let mut silent = announcers(&served, 1, 4 << 20, 300 << 10).pop().unwrap();
-    // Pieces of 256 KiB and more, each in time; all of it takes longer than one may.
+    let server = TestServer::with_limits(Limits { handshake, ..Limits::default() });
+    let mut slow = announcers(&server, 1, 4 << 20, 0).pop().unwrap();
+    let mut silent = announcers(&server, 1, 4 << 20, 300 << 10).pop().unwrap();
+    // Each piece of 256 KiB or more is in time; all pieces together exceed the limit of one.
     for _ in 0..8 {
         std::thread::park_timeout(handshake / 8);
         slow.stream.write_all(&vec![3; 512 << 10]).unwrap();
@@ -106,11 +107,15 @@ fn who_does_not_send_what_it_announced_is_left_and_who_sends_slowly_is_not() {
 }
 
 #[test]
-fn where_the_memory_is_used_up_a_client_is_served_although_others_send_no_more() {
-    let served = Served::limited(Limits { payload_bytes: 1 << 20, ..Limits::default() });
-    let stalled = announcers(&served, 8, 4 << 20, 512 << 10);
-    let mut other = Client::go(&served.socket, false);
-    assert_eq!(other.ask((READ, 0), (0, 512), b"").errno, 0, "what needs none does not wait");
+fn when_memory_is_used_up_a_client_is_served_although_others_stop_sending() {
+    let server = TestServer::with_limits(Limits { payload_bytes: 1 << 20, ..Limits::default() });
+    let stalled = announcers(&server, 8, 4 << 20, 512 << 10);
+    let mut other = Client::go(&server.socket, false);
+    assert_eq!(
+        other.request((CMD_READ, 0), (0, 512), b"").errno,
+        0,
+        "a read needs no memory and does not wait"
+    );
     for round in 0..20 {
         other.write(0, &vec![round; 1 << 20]);
     }
@@ -119,11 +124,11 @@ fn where_the_memory_is_used_up_a_client_is_served_although_others_send_no_more()
 }
 
 #[test]
-fn many_clients_with_long_writes_share_less_memory_than_one_of_them_needs() {
-    let served = Served::limited(Limits { payload_bytes: 1 << 20, ..Limits::default() });
+fn many_long_writes_complete_with_less_memory_than_one_needs() {
+    let server = TestServer::with_limits(Limits { payload_bytes: 1 << 20, ..Limits::default() });
     std::thread::scope(|scope| {
         for number in 1..=8_u8 {
-            let socket = &served.socket;
+            let socket = &server.socket;
             scope.spawn(move || {
                 let mut client = Client::go(socket, false);
                 for _ in 0..5 {
@@ -134,5 +139,5 @@ fn many_clients_with_long_writes_share_less_memory_than_one_of_them_needs() {
             });
         }
     });
-    assert_eq!(served.count("writes"), 8 * 5 * 3);
+    assert_eq!(server.count("writes"), 8 * 5 * 3);
 }

@@ -1,14 +1,14 @@
-//! The NBD server from outside: by a small client of our own, over a unix socket.
+//! The NBD server, tested by a small client over a Unix socket.
 
-mod broken;
 mod client;
+mod clones;
 mod control;
 mod faults;
-mod forks;
 mod limits;
-mod log;
-mod long;
-mod paced;
-mod power;
+mod long_writes;
+mod pacing;
+mod power_cuts;
 mod protocol;
-mod served;
+mod protocol_errors;
+mod test_server;
+mod write_log;

@@ -1,14 +1,14 @@
-//! The `NVMe` drive from outside: by a small host of our own, over TCP.
+//! The `NVMe` drive, tested by a small host over TCP.
 
-mod blocks;
-mod broken;
+mod admin;
+mod authentication;
 mod client;
 mod commands;
 mod connections;
-mod life;
+mod health;
+mod lba_status;
 mod limits;
-mod manage;
 mod namespaces;
 mod placement;
-mod secrets;
+mod protocol_errors;
 mod target;

@@ -1,4 +1,4 @@
-//! The write log: who replays it gets the content, at each mark and at the end.
+//! The write log: its replay gives the data at each mark and at the end.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,9 +7,9 @@ use serde_json::json;
 use ssdlab_engine::{Pace, Store};
 use ssdlab_time::Random;
 
-use crate::client::{Client, FUA, NO_HOLE, TRIM, WRITE, WRITE_ZEROES};
+use crate::client::{CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES, Client, FUA, NO_HOLE};
 use crate::control::Control;
-use crate::served::Served;
+use crate::test_server::TestServer;
 use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
 const SECTOR: usize = 512;
@@ -18,7 +18,7 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
-/// The content after all entries, what it was at each mark, and how many entries had which flags.
+/// The data after all entries, the data at each mark, and the number of entries by flags.
 struct Replayed {
     content: Vec<u8>,
     marks: BTreeMap<String, Vec<u8>>,
@@ -53,11 +53,11 @@ fn replay(path: &Path) -> Replayed {
             at += length;
         }
     }
-    assert_eq!(at, log.len(), "nothing follows the last entry");
+    assert_eq!(at, log.len(), "no bytes after the last entry");
     replayed
 }
 
-/// Any change of any range.
+/// Makes a random change of a random range.
 fn change(client: &mut Client, random: &mut Random) {
     let sectors = 1 + random.below(40);
     let offset = random.below(CAPACITY / 512 - sectors) * 512;
@@ -66,36 +66,36 @@ fn change(client: &mut Client, random: &mut Random) {
     let mut data = vec![0; sectors as usize * 512];
     random.fill(&mut data);
     let (kind, data): (_, &[u8]) = match random.below(5) {
-        0 => ((TRIM, flags), b""),
-        1 => ((WRITE_ZEROES, flags), b""),
-        2 => ((WRITE_ZEROES, flags | NO_HOLE), b""),
-        _ => ((WRITE, flags), &data),
+        0 => ((CMD_TRIM, flags), b""),
+        1 => ((CMD_WRITE_ZEROES, flags), b""),
+        2 => ((CMD_WRITE_ZEROES, flags | NO_HOLE), b""),
+        _ => ((CMD_WRITE, flags), &data),
     };
-    assert_eq!(client.ask(kind, range, data).errno, 0);
+    assert_eq!(client.request(kind, range, data).errno, 0);
 }
 
 #[test]
-fn who_replays_the_log_gets_the_content_also_at_a_mark_and_after_a_cut() {
+fn a_replay_gives_the_data_at_the_end_at_a_mark_and_after_a_cut() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
-    let served = Served::with_toy(FakeDrive::default(), Pace::None, store, Some(&path));
-    let mut control = Control::to(&served);
+    let server = TestServer::with_store(FakeDrive::default(), Pace::None, store, Some(&path));
+    let mut control = Control::to(&server);
     let mut random = Random::new(1, "log");
-    let mut client = Client::go(&served.socket, false);
+    let mut client = Client::go(&server.socket, false);
     (0..200).for_each(|_| change(&mut client, &mut random));
     client.flush();
-    control.ask(&json!({ "do": "mark", "name": "half" }));
+    control.request(&json!({ "do": "mark", "name": "half" }));
     let half = client.read(0, CAPACITY as u32);
-    control.ask(&json!({ "do": "fault", "kind": "torn", "at": 5 }));
-    control.ask(&json!({ "do": "fault", "kind": "misdirected", "at": 9 }));
+    control.request(&json!({ "do": "fault", "kind": "torn", "at": 5 }));
+    control.request(&json!({ "do": "fault", "kind": "misdirected", "at": 9 }));
     (0..100).for_each(|_| change(&mut client, &mut random));
-    let cut = control.ask(&json!({ "do": "power-cut", "on": true }));
+    let cut = control.request(&json!({ "do": "power-cut", "on": true }));
     assert!(cut["cut"]["lost_units"].as_u64().unwrap() > 0);
-    let mut client = Client::go(&served.socket, false);
+    let mut client = Client::go(&server.socket, false);
     (0..50).for_each(|_| change(&mut client, &mut random));
     let content = client.read(0, CAPACITY as u32);
-    control.ask(&json!({ "do": "mark", "name": "end" }));
+    control.request(&json!({ "do": "mark", "name": "end" }));
     let replayed = replay(&path);
     assert!(replayed.marks["half"] == half, "at the mark");
     assert!(replayed.content == content, "at the end");
@@ -106,17 +106,17 @@ fn who_replays_the_log_gets_the_content_also_at_a_mark_and_after_a_cut() {
 }
 
 #[test]
-fn a_mark_that_is_too_long_or_has_no_log_is_refused() {
+fn a_mark_that_is_too_long_or_without_a_log_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
     let path = folder.path().join("log");
-    let logged = Served::with_toy(FakeDrive::default(), Pace::None, store, Some(&path));
-    let mark = |served: &Served, length: usize| {
+    let logged = TestServer::with_store(FakeDrive::default(), Pace::None, store, Some(&path));
+    let mark = |server: &TestServer, length: usize| {
         let name = "x".repeat(length);
-        Control::to(served).ask(&json!({ "do": "mark", "name": name }))["error"].is_string()
+        Control::to(server).request(&json!({ "do": "mark", "name": name }))["error"].is_string()
     };
     assert!(!mark(&logged, 480));
     assert!(mark(&logged, 481));
-    assert!(mark(&Served::new(DriveOptions::default(), Pace::None), 1));
+    assert!(mark(&TestServer::new(DriveOptions::default(), Pace::None), 1));
     assert!(replay(&path).marks.contains_key(&"x".repeat(480)));
 }

@@ -1,32 +1,32 @@
-//! Power cuts: what was flushed stays, what was not comes back as it was before.
+//! Power cuts: flushed data is kept, and other writes are rolled back.
 
 use ssdlab_engine::Pace;
 use ssdlab_time::Random;
 
-use crate::client::{Client, FUA, TRIM, WRITE};
-use crate::served::Served;
+use crate::client::{CMD_TRIM, CMD_WRITE, Client, FUA};
+use crate::test_server::TestServer;
 use ssdlab_testing::{CAPACITY, DriveOptions, UNIT};
 
-fn cut(served: &Served) -> usize {
-    served.server.power_cut(true).unwrap().lost.len()
+fn cut(server: &TestServer) -> usize {
+    server.server.power_cut(true).unwrap().lost.len()
 }
 
 #[test]
-fn what_was_flushed_stays_and_the_rest_is_as_before() {
-    let served = Served::new(DriveOptions::default(), Pace::None);
-    let mut client = Client::go(&served.socket, false);
+fn flushed_data_is_kept_and_the_rest_is_rolled_back() {
+    let server = TestServer::new(DriveOptions::default(), Pace::None);
+    let mut client = Client::go(&server.socket, false);
     client.write(0, &[1; 8192]);
     client.flush();
     client.write(0, &[2; 4096]);
     client.write(0, &[3; 512]);
     client.write(4096, &[4; 512]);
-    assert_eq!(client.ask((WRITE, FUA), (8192, 512), &[5; 512]).errno, 0);
+    assert_eq!(client.request((CMD_WRITE, FUA), (8192, 512), &[5; 512]).errno, 0);
     client.write(8192, &[6; 512]);
-    assert_eq!(cut(&served), 1);
+    assert_eq!(cut(&server), 1);
     assert!(client.is_closed());
-    let mut after = Client::go(&served.socket, false);
+    let mut after = Client::go(&server.socket, false);
     let read = after.read(0, 3 * 4096);
-    // The toy's durable write flushes all that came before it.
+    // A durable write of the fake drive flushes all earlier writes.
     assert!(read[..512].iter().all(|byte| *byte == 3));
     assert!(read[512..4096].iter().all(|byte| *byte == 2));
     assert_eq!(read[4096], 4);
@@ -35,41 +35,41 @@ fn what_was_flushed_stays_and_the_rest_is_as_before() {
 }
 
 #[test]
-fn a_liar_loses_what_it_called_safe_and_a_protected_drive_nothing() {
+fn a_drive_that_ignores_flushes_loses_data_and_a_protected_one_does_not() {
     for (manner, lost, kept) in [
         (DriveOptions { honours_flush: false, ..DriveOptions::default() }, 1, 0),
         (DriveOptions { power_loss_protection: true, ..DriveOptions::default() }, 0, 9),
     ] {
-        let served = Served::new(manner, Pace::None);
-        let mut client = Client::go(&served.socket, false);
+        let server = TestServer::new(manner, Pace::None);
+        let mut client = Client::go(&server.socket, false);
         client.write(0, &[9; 4096]);
         client.flush();
-        assert_eq!(cut(&served), lost);
-        assert_eq!(Client::go(&served.socket, false).read(0, 512), [kept; 512]);
+        assert_eq!(cut(&server), lost);
+        assert_eq!(Client::go(&server.socket, false).read(0, 512), [kept; 512]);
     }
 }
 
 #[test]
-fn what_was_trimmed_before_the_cut_does_not_come_back() {
-    let served = Served::new(DriveOptions::default(), Pace::None);
-    let mut client = Client::go(&served.socket, false);
+fn trimmed_data_does_not_come_back() {
+    let server = TestServer::new(DriveOptions::default(), Pace::None);
+    let mut client = Client::go(&server.socket, false);
     client.write(0, &[1; 4096]);
     client.flush();
     client.write(0, &[2; 4096]);
-    assert_eq!(client.ask((TRIM, 0), (0, 4096), b"").errno, 0);
+    assert_eq!(client.request((CMD_TRIM, 0), (0, 4096), b"").errno, 0);
     client.write(0, &[3; 4096]);
-    assert_eq!(cut(&served), 1);
-    assert_eq!(Client::go(&served.socket, false).read(0, 4096), [0; 4096]);
+    assert_eq!(cut(&server), 1);
+    assert_eq!(Client::go(&server.socket, false).read(0, 4096), [0; 4096]);
 }
 
 #[test]
-fn random_lives_with_cuts_are_as_a_plain_list_of_bytes_says() {
+fn random_commands_with_cuts_match_a_model_of_bytes() {
     for seed in 0..20 {
-        let served = Served::new(DriveOptions::default(), Pace::None);
+        let server = TestServer::new(DriveOptions::default(), Pace::None);
         let mut random = Random::new(seed, "cuts");
         let mut safe = vec![0_u8; CAPACITY as usize];
         let mut seen = safe.clone();
-        let mut client = Client::go(&served.socket, seed % 2 == 0);
+        let mut client = Client::go(&server.socket, seed % 2 == 0);
         for step in 0..200_u64 {
             let offset = random.below(CAPACITY / 512 - 64) * 512;
             let length = (1 + random.below(64)) * 512;
@@ -80,7 +80,10 @@ fn random_lives_with_cuts_are_as_a_plain_list_of_bytes_says() {
                     safe.copy_from_slice(&seen);
                 }
                 1 => {
-                    assert_eq!(client.ask((TRIM, 0), (offset, length as u32), b"").errno, 0);
+                    assert_eq!(
+                        client.request((CMD_TRIM, 0), (offset, length as u32), b"").errno,
+                        0
+                    );
                     let whole = offset.next_multiple_of(UNIT)..(offset + length) / UNIT * UNIT;
                     if !whole.is_empty() {
                         let whole = whole.start as usize..whole.end as usize;
@@ -89,9 +92,9 @@ fn random_lives_with_cuts_are_as_a_plain_list_of_bytes_says() {
                     }
                 }
                 2 if step % 4 == 0 => {
-                    cut(&served);
+                    cut(&server);
                     seen.copy_from_slice(&safe);
-                    client = Client::go(&served.socket, seed % 2 == 0);
+                    client = Client::go(&server.socket, seed % 2 == 0);
                 }
                 3 | 4 => assert_eq!(client.read(offset, length as u32), seen[range]),
                 _ => {
