@@ -104,11 +104,7 @@ impl Responder {
     pub fn response(self, out: &mut SendBuffer, cid: u16, completion: Completion) {
         let pdu = CapsuleResp {
             ch: self.format.ch::<CapsuleResp>(CAPSULE_RESP, 0, 0, 0),
-            result: completion.result.into(),
-            sqhd: self.sqhd.into(),
-            reserved: 0.into(),
-            cid: cid.into(),
-            status: completion.status.field().into(),
+            cqe: completion.cqe(self.sqhd, cid),
         };
         self.format.put(out.bytes(), &pdu);
     }
@@ -119,14 +115,14 @@ impl Responder {
         self.format.c2h_data(out.bytes(), cid, length, self.may_omit_response);
         let start = out.position();
         if let Err(errno) = read(out) {
-            let status = Status::of_errno(errno, Operation::Read);
+            let status = Status::from_errno(errno, Operation::Read);
             out.truncate(before);
             self.response(out, cid, status.into());
             return status;
         }
         self.format.data_digest(out, start);
         if !self.may_omit_response {
-            self.response(out, cid, Completion::DONE);
+            self.response(out, cid, Completion::SUCCESS);
         }
         Status::SUCCESS
     }
@@ -137,7 +133,7 @@ impl Responder {
             self.response(out, cid, completion);
             return;
         }
-        let omits_response = self.may_omit_response && completion == Completion::DONE;
+        let omits_response = self.may_omit_response && completion == Completion::SUCCESS;
         self.format.c2h_data(out.bytes(), cid, data.len() as u32, omits_response);
         let start = out.position();
         out.bytes().extend(data);

@@ -10,7 +10,9 @@ use super::receive::{HostBytes, Pdu, PduReader, locate};
 use super::respond::{PduFormat, Responder};
 use super::target::Target;
 use ssdlab_engine::{Command, CommandResult, Epoch, Operation, Payload, SendBuffer};
-use ssdlab_nvme::{Completion, FABRICS, Plan, Status, Submission, View};
+use ssdlab_nvme::io::Execution;
+use ssdlab_nvme::opcode::FABRICS;
+use ssdlab_nvme::{Completion, NamespaceView, Sqe, Status};
 use ssdlab_wire::{
     Action, BusyPoll, Channel, Connection, Input, Parsed, Protocol, ReadFn, ReceiveBuffer, Timeout,
 };
@@ -34,21 +36,23 @@ pub(super) struct Session<'a> {
     pub queue: Option<Queue>,
     reader: PduReader,
     /// The state of the controller when the PDUs arrived that are being parsed.
-    view: Option<View>,
+    view: Option<NamespaceView>,
     pub failed_authentication: bool,
 }
 
 /// A command whose data has arrived.
 pub(super) struct Request {
-    pub command: Submission,
+    pub command: Sqe,
     pub data: HostBytes,
-    plan: Result<Plan, Status>,
+    execution: Result<Execution, Status>,
 }
 
 impl Request {
     /// The command for the drive, of a request that has one.
     fn drive_command(&self) -> Command {
-        let Ok(Plan::Drive(command)) = self.plan else { unreachable!("the drive accepted it") };
+        let Ok(Execution::Drive(command)) = self.execution else {
+            unreachable!("the drive accepted it")
+        };
         command
     }
 }
@@ -78,7 +82,7 @@ pub fn serve(
     let mut session = Session { target, handshake, queue, reader, view, failed_authentication };
     let served = ssdlab_wire::serve(&mut session, &mut channel);
     if let Some(queue) = session.queue.take_if(|queue| queue.qid == 0) {
-        target.remove(queue.association.controller.number);
+        target.remove(queue.association.controller.cntlid);
     }
     served
 }
@@ -140,9 +144,9 @@ impl Protocol for Session<'_> {
     }
 
     fn action(&self, request: &Request) -> Action {
-        match request.plan {
-            Ok(Plan::Drive(command)) => Action::Command(command),
-            Ok(Plan::Steps) => Action::Alone,
+        match request.execution {
+            Ok(Execution::Drive(command)) => Action::Command(command),
+            Ok(Execution::Controller) => Action::Alone,
             Err(_) => Action::Reply,
         }
     }
@@ -153,7 +157,7 @@ impl Protocol for Session<'_> {
     }
 
     fn write_data(&self, out: &mut SendBuffer, request: &Request, read: &ReadFn<'_>) {
-        let (cid, length) = (request.command.id(), request.drive_command().length);
+        let (cid, length) = (request.command.cid(), request.drive_command().length);
         let status = self.responder().read(out, cid, length, read);
         self.log_error(request, status);
     }
@@ -161,16 +165,16 @@ impl Protocol for Session<'_> {
     fn write_result(&self, out: &mut SendBuffer, request: &Request, result: CommandResult) {
         let status = match result {
             Ok(()) => Status::SUCCESS,
-            Err(errno) => Status::of_errno(errno, request.drive_command().operation),
+            Err(errno) => Status::from_errno(errno, request.drive_command().operation),
         };
         self.log_error(request, status);
-        self.responder().response(out, request.command.id(), status.into());
+        self.responder().response(out, request.command.cid(), status.into());
     }
 
     fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
-        let status = request.plan.expect_err("only refused commands need nothing but a reply");
+        let status = request.execution.expect_err("only refused commands need nothing but a reply");
         self.log_error(request, status);
-        self.respond(channel, request.command.id(), status.into());
+        self.respond(channel, request.command.cid(), status.into());
     }
 
     fn perform_alone(&mut self, channel: &mut Channel<'_>, request: Request) -> io::Result<()> {
@@ -183,7 +187,7 @@ impl Protocol for Session<'_> {
         if expires.is_some_and(|expires| expires <= now) {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let has_event_request = queue.association.controller.awaits_event();
+        let has_event_request = queue.association.controller.has_event_requests();
         let look = has_event_request.then_some(now + EVENT_PERIOD);
         Ok(look.into_iter().chain(expires).min())
     }
@@ -204,7 +208,7 @@ impl Protocol for Session<'_> {
     fn before_send(&mut self, channel: &mut Channel<'_>) {
         self.reader.request_data(channel);
         let Some(queue) = self.admin_queue() else { return };
-        while let Some((cid, completion)) = queue.association.controller.event() {
+        while let Some((cid, completion)) = queue.association.controller.next_event() {
             self.respond(channel, cid, completion);
         }
     }
@@ -219,7 +223,7 @@ impl Session<'_> {
     fn capsule(
         &mut self,
         channel: &mut Channel<'_>,
-        command: Submission,
+        command: Sqe,
         in_capsule: HostBytes,
     ) -> io::Result<Parsed<Self>> {
         if let Some(queue) = &mut self.queue {
@@ -230,7 +234,7 @@ impl Session<'_> {
         }
         match self.check(&command).and_then(|()| locate(&command, in_capsule)) {
             Err(status) => {
-                self.respond(channel, command.id(), status.into());
+                self.respond(channel, command.cid(), status.into());
                 Ok(Parsed::Consumed)
             }
             Ok(Some(data)) => Ok(self.request(channel, command, data)),
@@ -246,47 +250,44 @@ impl Session<'_> {
     }
 
     /// Checks what has to hold before data is received for a command.
-    fn check(&self, command: &Submission) -> Result<(), Status> {
-        if self.reader.is_pending(command.id()) {
-            return Err(Status::ID_CONFLICT);
+    fn check(&self, command: &Sqe) -> Result<(), Status> {
+        if self.reader.is_pending(command.cid()) {
+            return Err(Status::COMMAND_ID_CONFLICT);
         }
         let is_authentication = is_authentication(command);
         if !is_authentication && self.queue.as_ref().is_some_and(|queue| !queue.is_authenticated())
         {
-            return Err(Status::PROOF_REQUIRED);
+            return Err(Status::AUTHENTICATION_REQUIRED);
         }
         let is_admin = self.queue.as_ref().is_none_or(|queue| queue.qid == 0);
         let transfer = match &self.view {
-            Some(view) => view.check_transfer(is_admin, command),
-            None => self.target.subsystem.view().check_transfer(is_admin, command),
+            Some(view) => view.check_mdts(is_admin, command),
+            None => self.target.subsystem.view().check_mdts(is_admin, command),
         };
-        let is_too_long = is_authentication && command.data_bytes() > AUTHENTICATION_BYTES_MAX;
+        let is_too_long = is_authentication && command.sgl_length() > AUTHENTICATION_BYTES_MAX;
         if transfer.is_err() || is_too_long { Err(Status::INVALID_FIELD) } else { Ok(()) }
     }
 
     /// Plans a command whose data has arrived.
-    fn request(
-        &self,
-        channel: &mut Channel<'_>,
-        command: Submission,
-        data: HostBytes,
-    ) -> Parsed<Self> {
+    fn request(&self, channel: &mut Channel<'_>, command: Sqe, data: HostBytes) -> Parsed<Self> {
         if data == HostBytes::DigestError {
-            self.respond(channel, command.id(), Status::BROKEN_DATA.into());
+            self.respond(channel, command.cid(), Status::TRANSIENT_TRANSPORT_ERROR.into());
             return Parsed::Consumed;
         }
-        let plan = match (&self.queue, &self.view) {
+        let execution = match (&self.queue, &self.view) {
             (Some(queue), Some(view)) if queue.qid > 0 && command.opcode() != FABRICS => {
-                let room = command.data_bytes() as usize;
-                queue.association.controller.plan(view, &command, room)
+                let length = command.sgl_length() as usize;
+                ssdlab_nvme::io::prepare(&queue.association.controller, view, &command, length)
             }
-            _ => Ok(Plan::Steps),
+            _ => Ok(Execution::Controller),
         };
-        let reply_bytes = match plan {
-            Ok(Plan::Drive(Command { operation: Operation::Read, length, .. })) => length as usize,
+        let reply_bytes = match execution {
+            Ok(Execution::Drive(Command { operation: Operation::Read, length, .. })) => {
+                length as usize
+            }
             _ => 0,
         };
-        Parsed::Request(Request { command, data, plan }, reply_bytes)
+        Parsed::Request(Request { command, data, execution }, reply_bytes)
     }
 
     fn admin_queue(&self) -> Option<&Queue> {
@@ -302,7 +303,7 @@ impl Session<'_> {
     fn log_error(&self, request: &Request, status: Status) {
         if !status.is_success() {
             let qid = self.queue.as_ref().map_or(0, |queue| queue.qid);
-            self.target.subsystem.note_failed(qid, &request.command, status);
+            self.target.subsystem.record_error(qid, &request.command, status);
         }
     }
 

@@ -53,7 +53,7 @@ impl Target {
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
         let (address, identity) = server.listen_nvme_tcp(&any, "test", secret).unwrap();
         let Address::Tcp(address) = address else { panic!("it listens on a port") };
-        Self { server, address, name: identity.name, control, _folder: folder }
+        Self { server, address, name: identity.subnqn, control, _folder: folder }
     }
 
     /// An admin queue and an I/O queue of one controller.
