@@ -115,8 +115,8 @@ impl RequestHeader {
         if self.command == NBD_CMD_READ { self.length as usize } else { 0 }
     }
 
-    /// Whether the reply carries data. All others are simple replies, which the protocol allows even
-    /// after `NBD_OPT_STRUCTURED_REPLY`: a client needs only one read call for them.
+    /// Whether the reply carries data. All others are simple replies, which are allowed even after
+    /// `NBD_OPT_STRUCTURED_REPLY`: a client needs only one read call for them.
     pub fn reply_has_data(&self) -> bool {
         matches!(self.command, NBD_CMD_READ | NBD_CMD_BLOCK_STATUS)
     }
