@@ -54,7 +54,7 @@ impl BufferPool {
     }
 
     /// Bytes of each buffer.
-    pub fn buffer_bytes(&self) -> usize {
+    pub(crate) fn buffer_bytes(&self) -> usize {
         self.buffer_bytes
     }
 

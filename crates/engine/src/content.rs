@@ -17,7 +17,7 @@ use crate::write_log::WriteLog;
 
 /// The content of a drive.
 pub struct Content {
-    store: Store,
+    pub(crate) store: Store,
     parameters: DriveParameters,
     /// Locked while the store is changed, so that the log has all changes in order.
     log: Option<Mutex<WriteLog>>,
@@ -58,18 +58,9 @@ impl Content {
         Self { log: Some(Mutex::new(log)), ..self }
     }
 
-    /// The same content without a write log.
-    ///
-    /// # Errors
-    /// The content is in a file.
+    /// The same content without a write log; an error if it is in a file.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self::new(self.store.try_clone()?, self.parameters))
-    }
-
-    /// Whether everything that the drive has not mapped reads as zeros. This is not the case if
-    /// trimmed units keep their data, or if the content's file had data that the map lacks.
-    pub(crate) fn unmapped_is_zero(&self) -> bool {
-        self.parameters.trims_to_zeros && self.store.has_complete_map()
     }
 
     /// Memory in which to receive a write's payload, so that the store can adopt it without a copy.
@@ -158,15 +149,7 @@ impl Content {
         logged.map_err(|_| EIO)
     }
 
-    /// Frees the old content of writes that a power cut can no longer take back.
-    pub(crate) fn drop_durable(&self, now: Nanos) {
-        self.store.drop_durable(now);
-    }
-
-    /// Restores what units held before the writes that a power cut took, and logs it after a mark.
-    ///
-    /// # Errors
-    /// Those of the content's file and of the log.
+    /// Restores the content before the writes that a power cut took, and logs it after a mark.
     pub(crate) fn roll_back(&self, cut: &PowerCutLoss) -> io::Result<()> {
         self.store.roll_back(&cut.lost)?;
         let Some(mut log) = self.lock_log() else { return Ok(()) };

@@ -7,6 +7,9 @@ use crate::command::{Command, Operation, OperationKind};
 use crate::drive::Counter;
 use crate::layer::{Accepted, Layer};
 
+const HINT_COUNTERS: [&str; 4] =
+    ["writes_plain", "writes_of_stream", "writes_append", "writes_overwrite"];
+
 /// Statistics of one kind of operation.
 #[derive(Clone, Debug)]
 pub struct OperationStats {
@@ -24,27 +27,19 @@ pub struct OperationStats {
     latencies: Histogram<2>,
 }
 
-/// Writes by their placement hint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct WriteHintCounts {
-    plain: u64,
-    stream: u64,
-    append: u64,
-    overwrite: u64,
-}
-
 /// Statistics of the commands since the server started.
 #[derive(Debug)]
 pub struct Meter {
     by_kind: [OperationStats; 4],
-    hints: WriteHintCounts,
+    /// Writes by their placement hint, in the order of `HINT_COUNTERS`.
+    hints: [u64; 4],
 }
 
 impl Default for Meter {
     fn default() -> Self {
         let kinds =
             [OperationKind::Read, OperationKind::Write, OperationKind::Trim, OperationKind::Flush];
-        Self { by_kind: kinds.map(OperationStats::new), hints: WriteHintCounts::default() }
+        Self { by_kind: kinds.map(OperationStats::new), hints: [0; 4] }
     }
 }
 
@@ -58,12 +53,13 @@ impl Layer for Meter {
         stats.latency += latency;
         stats.latencies.record(latency.get());
         if command.operation == Operation::Write {
-            *match command.hint {
-                Hint::None => &mut self.hints.plain,
-                Hint::Stream(_) => &mut self.hints.stream,
-                Hint::AppendAfter(_) => &mut self.hints.append,
-                Hint::Overwrite => &mut self.hints.overwrite,
-            } += 1;
+            let hint = match command.hint {
+                Hint::None => 0,
+                Hint::Stream(_) => 1,
+                Hint::AppendAfter(_) => 2,
+                Hint::Overwrite => 3,
+            };
+            self.hints[hint] += 1;
         }
         None
     }
@@ -71,14 +67,8 @@ impl Layer for Meter {
 
 impl Meter {
     /// The number of writes by their hint, as counters.
-    pub fn hint_counters(&self) -> [Counter; 4] {
-        let WriteHintCounts { plain, stream, append, overwrite } = self.hints;
-        [
-            ("writes_plain", Some(plain as f64)),
-            ("writes_of_stream", Some(stream as f64)),
-            ("writes_append", Some(append as f64)),
-            ("writes_overwrite", Some(overwrite as f64)),
-        ]
+    pub fn hint_counters(&self) -> impl Iterator<Item = Counter> {
+        HINT_COUNTERS.into_iter().zip(self.hints).map(|(name, count)| (name, Some(count as f64)))
     }
 
     /// The statistics of one kind of operation.
@@ -140,7 +130,7 @@ mod tests {
         let stats = meter.of(Operation::Zero { may_trim: true });
         let counts = (stats.commands, stats.failed, stats.bytes, stats.latency);
         assert_eq!(counts, (2, 1, 1024, Nanos::new(200)));
-        let counters = meter.hint_counters().map(|(_, value)| value);
+        let counters: Vec<_> = meter.hint_counters().map(|(_, value)| value).collect();
         assert_eq!(counters, [Some(1.0), Some(1.0), Some(0.0), Some(0.0)]);
     }
 }

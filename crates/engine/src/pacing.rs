@@ -78,7 +78,7 @@ impl Clock {
     /// The clock of a clone of the drive; if this drive has no power since `paused_since`, the
     /// clone gets power now.
     #[must_use]
-    pub fn clone_resumed(&self, paused_since: Option<Instant>) -> Self {
+    pub(crate) fn clone_resumed(&self, paused_since: Option<Instant>) -> Self {
         let load = |value: &AtomicU64| AtomicU64::new(value.load(Ordering::Relaxed));
         let clock = Self {
             pace: self.pace,
@@ -101,8 +101,8 @@ impl Clock {
         self.pace != Pace::None
     }
 
-    /// The time that the drive's clock should show now; it shows `shown`.
-    pub fn drive_time(&self, shown: Nanos) -> Nanos {
+    /// The time that the drive's clock, which shows `shown`, should show now.
+    pub(crate) fn drive_time(&self, shown: Nanos) -> Nanos {
         match self.pace {
             Pace::None => {
                 let since = *lock(&self.idle_since);
@@ -116,16 +116,16 @@ impl Clock {
         }
     }
 
-    /// Drive time by which every acknowledged request has completed; the drive's clock shows
+    /// Drive time by which every acknowledged request has completed, if the drive's clock shows
     /// `shown`.
-    pub fn acknowledged_time(&self, shown: Nanos) -> Nanos {
+    pub(crate) fn acknowledged_time(&self, shown: Nanos) -> Nanos {
         let Pace::Times(factor) = self.pace else { return shown };
         let earliest = Duration::from_nanos(self.max_compensation_ns.load(Ordering::Relaxed));
         self.drive_time(shown) + nanos(earliest.mul_f64(factor))
     }
 
     /// Resumes the drive's clock, which stood still since `time`.
-    pub fn resume_after(&self, time: Instant) {
+    pub(crate) fn resume_after(&self, time: Instant) {
         let pause = wall_clock_now().saturating_duration_since(time).as_nanos() as u64;
         self.paused_ns.fetch_add(pause, Ordering::Relaxed);
         self.begin_idle();
@@ -135,9 +135,9 @@ impl Clock {
         Duration::from_nanos(self.paused_ns.load(Ordering::Relaxed))
     }
 
-    /// When to send the reply of a request that completes at `completed` on the drive's clock;
-    /// `bytes` of data are transferred with one of them. `None` without pacing: at once.
-    pub fn due(&self, completed: Nanos, bytes: u64) -> Option<Instant> {
+    /// When to send the reply of a request that completes at `completed` on the drive's clock and
+    /// transfers `bytes` of data; `None` to send it at once, without pacing.
+    pub(crate) fn due(&self, completed: Nanos, bytes: u64) -> Option<Instant> {
         let Pace::Times(factor) = self.pace else { return None };
         let compensation = self.compensation().for_bytes(bytes);
         self.max_compensation_ns.fetch_max(compensation.as_nanos() as u64, Ordering::Relaxed);
@@ -170,7 +170,7 @@ impl Clock {
     }
 
     /// Records that nothing is in flight from now on.
-    pub fn begin_idle(&self) {
+    pub(crate) fn begin_idle(&self) {
         *lock(&self.idle_since) = wall_clock_now();
     }
 

@@ -48,6 +48,7 @@ impl Layer for Layers {
 pub struct DriveState {
     pub(crate) drive: Box<dyn Drive>,
     pub(crate) layers: Layers,
+    parameters: DriveParameters,
     in_flight: usize,
     /// Reused by every reap.
     completions: Vec<Completion>,
@@ -71,7 +72,9 @@ pub struct DriveStatus {
 impl DriveState {
     /// A drive with nothing in flight.
     pub(crate) fn new(drive: Box<dyn Drive>) -> Self {
-        Self { drive, layers: Layers::default(), in_flight: 0, completions: Vec::new() }
+        let parameters = DriveParameters::of(&*drive);
+        let (layers, completions) = (Layers::default(), Vec::new());
+        Self { drive, layers, parameters, in_flight: 0, completions }
     }
 
     /// The same drive with the same requests in flight; it has power, and no faults.
@@ -120,22 +123,18 @@ impl DriveState {
 
     /// Submits commands that arrived together, in order. With pacing it stops at the first command
     /// for which the queue has no room. It also stops after a write during which the power fails.
-    pub(crate) fn submit_all(
-        &mut self,
-        commands: &[Command],
-        parameters: &DriveParameters,
-        clock: &Clock,
-    ) -> Vec<Accepted> {
+    pub(crate) fn submit_all(&mut self, commands: &[Command], clock: &Clock) -> Vec<Accepted> {
         self.advance(clock.drive_time(self.drive.now()));
         let mut accepted = Vec::with_capacity(commands.len());
         for command in commands {
-            let room = parameters.queue_depth - self.in_flight;
+            let room = self.parameters.queue_depth - self.in_flight;
             // A command of more requests than the queue holds needs the whole queue.
-            let wanted = command.requests(parameters).count().min(parameters.queue_depth);
+            let wanted =
+                command.requests(&self.parameters).count().min(self.parameters.queue_depth);
             if clock.is_paced() && wanted > room {
                 break;
             }
-            let (result, power_fails) = self.submit(command, parameters, clock);
+            let (result, power_fails) = self.submit(command, clock);
             accepted.push(result);
             if let Some(time) = power_fails {
                 self.advance(time);
@@ -147,17 +146,13 @@ impl DriveState {
     }
 
     /// Trims the whole drive.
-    pub(crate) fn trim_all(
-        &mut self,
-        parameters: &DriveParameters,
-        clock: &Clock,
-    ) -> CommandResult {
+    pub(crate) fn trim_all(&mut self, clock: &Clock) -> CommandResult {
         self.advance(clock.drive_time(self.drive.now()));
         let mut result = Ok(());
-        for from in (0..parameters.capacity).step_by(1 << 30) {
-            let length = (parameters.capacity - from).min(1 << 30) as u32;
+        for from in (0..self.parameters.capacity).step_by(1 << 30) {
+            let length = (self.parameters.capacity - from).min(1 << 30) as u32;
             let trim = Command::new(Operation::Trim, from, length);
-            result = result.and(self.submit(&trim, parameters, clock).0.result);
+            result = result.and(self.submit(&trim, clock).0.result);
         }
         self.finish_batch(clock);
         result
@@ -178,14 +173,9 @@ impl DriveState {
 
     /// Passes a command through the layers to the drive. Also returns the time at which the power
     /// fails, if it fails during this command.
-    fn submit(
-        &mut self,
-        command: &Command,
-        parameters: &DriveParameters,
-        clock: &Clock,
-    ) -> (Accepted, Option<Nanos>) {
+    fn submit(&mut self, command: &Command, clock: &Clock) -> (Accepted, Option<Nanos>) {
         let mut verdict = Verdict::default();
-        self.layers.before(command, &*self.drive, parameters, &mut verdict);
+        self.layers.before(command, &*self.drive, &self.parameters, &mut verdict);
         let Verdict { mut refused, not_before, corruption } = verdict;
         if command.changes() && self.drive.is_read_only() {
             refused = Some(EPERM);
@@ -196,22 +186,17 @@ impl DriveState {
             Accepted { result: Err(errno), completed, due, corruption: None }
         } else {
             let command = redirected(command, corruption);
-            Accepted { corruption, ..self.submit_to_drive(&command, parameters, clock) }
+            Accepted { corruption, ..self.submit_to_drive(&command, clock) }
         };
         accepted.due = accepted.due.max(not_before);
         let power_fails = self.layers.after(command, &accepted, self.drive.now());
         (accepted, power_fails)
     }
 
-    fn submit_to_drive(
-        &mut self,
-        command: &Command,
-        parameters: &DriveParameters,
-        clock: &Clock,
-    ) -> Accepted {
+    fn submit_to_drive(&mut self, command: &Command, clock: &Clock) -> Accepted {
         let (mut result, mut completed) = (Ok(()), Nanos::ZERO);
-        for request in command.requests(parameters) {
-            while self.in_flight == parameters.queue_depth {
+        for request in command.requests(&self.parameters) {
+            while self.in_flight == self.parameters.queue_depth {
                 self.reap(Wait::One);
             }
             let completion = self.drive.submit_timed(request);

@@ -47,10 +47,7 @@ impl WriteLog {
     }
 
     /// Appends a change; `durable` sets its FUA flag.
-    ///
-    /// # Errors
-    /// Those of the file, as for all methods.
-    pub fn record(&mut self, change: &Change<'_>, durable: bool) -> io::Result<()> {
+    pub(crate) fn record(&mut self, change: &Change<'_>, durable: bool) -> io::Result<()> {
         let fua = if durable { FUA } else { 0 };
         match change {
             Change::Write(offset, bytes) => {
@@ -70,13 +67,13 @@ impl WriteLog {
     ///
     /// # Panics
     /// If the name is longer than `MARK_MAX`.
-    pub fn mark(&mut self, name: &str) -> io::Result<()> {
+    pub(crate) fn mark(&mut self, name: &str) -> io::Result<()> {
         self.entry(0..0, MARK, name.as_bytes())?;
         self.finish()
     }
 
     /// Writes out buffered entries and the count of entries.
-    pub fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.file.flush()?;
         self.file.get_ref().write_all_at(&self.super_block(), 0)
     }

@@ -10,7 +10,9 @@ mod session;
 use std::io::{self, Write};
 
 use ssdlab_engine::Epoch;
-use ssdlab_wire::{Attachments, BusyPoll, Channel, Connection, Deadline, ReceiveBuffer, Resources};
+use ssdlab_wire::{
+    Attachments, BusyPoll, Channel, ClientLimits, Connection, ReceiveBuffer, Timeout,
+};
 
 pub use export::Export;
 use negotiation::{Outcome, exchange_flags, negotiate};
@@ -24,9 +26,9 @@ pub fn serve(
     connection: Connection,
     export: &Export,
     clients: &Attachments<Connection>,
-    resources: &Resources,
+    client_limits: &ClientLimits,
     epoch: Epoch,
-    handshake: Deadline,
+    handshake: Timeout,
 ) -> io::Result<()> {
     let mut output = connection.clone();
     let mut input = ReceiveBuffer::new(BusyPoll::new(connection));
@@ -40,12 +42,13 @@ pub fn serve(
                 drop(handshake);
                 output.write_all(&reply)?;
                 let mut session = Session { negotiated, connections: clients.connections() };
-                let mut channel = Channel::new(input, output, clients.engine(), epoch, resources);
+                let mut channel =
+                    Channel::new(input, output, clients.engine(), epoch, client_limits);
                 return ssdlab_wire::serve(&mut session, &mut channel);
             }
             Outcome::StartTls => {
                 let tls = tls.take().expect("TLS starts once");
-                let encrypted = tls.wrap(input.into_stream()?.into_link())?;
+                let encrypted = tls.wrap(input.into_stream()?.into_connection())?;
                 output = encrypted.clone();
                 input = ReceiveBuffer::new(BusyPoll::new(encrypted));
             }

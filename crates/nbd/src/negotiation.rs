@@ -53,7 +53,7 @@ pub fn exchange_flags<R: Read, W: Write>(
     handshake.extend(IHAVEOPT.to_be_bytes());
     handshake.extend(known.to_be_bytes());
     output.write_all(&handshake)?;
-    let flags = u32::from_be_bytes(input.array()?);
+    let flags = u32::from_be_bytes(input.read_array()?);
     if flags & !u32::from(known) != 0 || flags & u32::from(NBD_FLAG_FIXED_NEWSTYLE) == 0 {
         return Err(invalid("the client does not support fixed newstyle negotiation"));
     }
@@ -112,24 +112,24 @@ struct Negotiation<'a> {
 impl Negotiation<'_> {
     /// Receives an option and replies to it.
     fn option<R: Read>(&mut self, input: &mut ReceiveBuffer<R>) -> io::Result<Next> {
-        if u64::from_be_bytes(input.array()?) != IHAVEOPT {
+        if u64::from_be_bytes(input.read_array()?) != IHAVEOPT {
             return Err(invalid("the option does not start with IHAVEOPT"));
         }
-        let option = u32::from_be_bytes(input.array()?);
-        let length = u32::from_be_bytes(input.array()?);
+        let option = u32::from_be_bytes(input.read_array()?);
+        let length = u32::from_be_bytes(input.read_array()?);
         if length > OPTION_BYTES_MAX {
             if option == NBD_OPT_EXPORT_NAME {
                 return Err(invalid("the name of the export is too long"));
             }
-            input.skip(length as usize)?;
+            input.discard(length as usize)?;
             self.reply(option, NBD_REP_ERR_TOO_BIG, b"");
             return Ok(Next::Option);
         }
         if length > 0 && !input.wait_for(length as usize)? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let place = input.take(length as usize);
-        let data = input.at(place, length as usize).to_vec();
+        let place = input.consume(length as usize);
+        let data = input.consumed(place, length as usize).to_vec();
         input.release();
         self.perform(option, &data)
     }

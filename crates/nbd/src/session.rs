@@ -15,7 +15,8 @@ use ssdlab_engine::{
     Command, CommandResult, Engine, Operation, Payload, ReceiveMemory, SendBuffer, TRANSFER_MAX,
 };
 use ssdlab_wire::{
-    Action, BusyPoll, Channel, Connections, KEPT_MAX, Parsed, Protocol, ReceiveBuffer, next_piece,
+    Action, BusyPoll, Channel, Connections, Parsed, Protocol, RETAINED_BYTES_MAX, ReceiveBuffer,
+    next_part,
 };
 
 /// A client that announces a longer write is disconnected.
@@ -66,7 +67,7 @@ impl Protocol for Session<'_> {
         if header.payload_bytes() > PAYLOAD_MAX {
             return Err(invalid("the payload of the write is too long"));
         }
-        if channel.input.ready() < REQUEST_BYTES + header.payload_bytes() && !may_wait {
+        if channel.input.available() < REQUEST_BYTES + header.payload_bytes() && !may_wait {
             return Ok(Parsed::Incomplete);
         }
         let command = self.command(channel.engine, &header);
@@ -92,7 +93,7 @@ impl Protocol for Session<'_> {
         match &request.payload {
             RequestPayload::Discarded => unreachable!("the engine gets no refused request"),
             RequestPayload::Buffered(at) => {
-                Payload::Slice(input.at(*at, request.header.payload_bytes()))
+                Payload::Slice(input.consumed(*at, request.header.payload_bytes()))
             }
             RequestPayload::Placed(memory) => {
                 Payload::Received(memory.take().expect("the payload is taken once"))
@@ -132,7 +133,7 @@ impl Protocol for Session<'_> {
             Err(errno) => {
                 let structured =
                     self.negotiated.structured_replies && request.header.reply_has_data();
-                let out = channel.replies.now().bytes();
+                let out = channel.replies.immediate().bytes();
                 protocol::reply(out, structured, request.header.cookie, Err(errno));
             }
             Ok(_) => self.block_status(channel, &request.header),
@@ -143,7 +144,7 @@ impl Protocol for Session<'_> {
     /// the client has a processor of its own. Reads are better received several at a time.
     fn polls_after(&self, batch: &VecDeque<Request>) -> bool {
         batch.iter().any(|request| request.header.command == NBD_CMD_WRITE)
-            && self.connections.have_room()
+            && self.connections.fit_processors()
     }
 }
 
@@ -192,7 +193,7 @@ impl Session<'_> {
                 extents.push(((stop - at) as u32, flags));
                 at = stop;
             }
-            let (out, last) = (channel.replies.now().bytes(), number + 1 == count);
+            let (out, last) = (channel.replies.immediate().bytes(), number + 1 == count);
             protocol::block_status(out, header.cookie, number as u32, &extents, last);
         }
     }
@@ -207,12 +208,12 @@ fn receive_payload(
 ) -> io::Result<RequestPayload> {
     let (input, memory) = (&mut channel.input, &mut channel.memory);
     let whole = REQUEST_BYTES + header.payload_bytes();
-    let has_arrived = input.ready() >= whole;
+    let has_arrived = input.available() >= whole;
     let Ok(command) = command else {
         if has_arrived {
-            input.take(whole);
+            input.consume(whole);
         } else {
-            input.skip(whole)?;
+            input.discard(whole)?;
         }
         return Ok(RequestPayload::Discarded);
     };
@@ -220,7 +221,7 @@ fn receive_payload(
         && !has_arrived
         && let Some(mut place) = channel.engine.receive_memory(&command)
     {
-        input.take(REQUEST_BYTES);
+        input.consume(REQUEST_BYTES);
         // The next payload is probably placed too.
         input.set_read_ahead(false);
         loop {
@@ -228,21 +229,21 @@ fn receive_payload(
             if missing == 0 {
                 return Ok(RequestPayload::Placed(Some(place).into()));
             }
-            let next = next_piece(received, missing);
-            let _deadline = memory.next(next);
+            let next = next_part(received, missing);
+            let _timeout = memory.reserve(next);
             let beyond = if next == missing { REQUEST_BYTES } else { 0 };
             input.fill(place.grow(next)?, beyond)?;
         }
     }
     input.set_read_ahead(true);
-    while input.ready() < whole {
-        let received = input.ready();
+    while input.available() < whole {
+        let received = input.available();
         let missing = whole - received;
-        let next = if whole <= KEPT_MAX { missing } else { next_piece(received, missing) };
+        let next = if whole <= RETAINED_BYTES_MAX { missing } else { next_part(received, missing) };
         // The buffer that each connection keeps does not count.
-        let counts = received + next > KEPT_MAX;
-        let _deadline = counts.then(|| memory.next(next));
+        let counts = received + next > RETAINED_BYTES_MAX;
+        let _timeout = counts.then(|| memory.reserve(next));
         input.wait_for(received + next)?;
     }
-    Ok(RequestPayload::Buffered(input.take(whole) + REQUEST_BYTES))
+    Ok(RequestPayload::Buffered(input.consume(whole) + REQUEST_BYTES))
 }

@@ -132,7 +132,7 @@ impl Session<'_> {
         };
         channel.leaving |= is_last;
         message.resize(room, 0);
-        self.responder().data(channel.replies.now(), cid, &message, Completion::DONE);
+        self.responder().data(channel.replies.immediate(), cid, &message, Completion::DONE);
         Ok(())
     }
 
@@ -155,9 +155,10 @@ impl Session<'_> {
             Progress::Failed => {
                 self.failed_authentication = true;
                 queue.unregister();
-                let resources = &self.target.resources;
-                resources.note_failed_authentication(&channel.output);
-                self.handshake = Some(resources.deadline(&channel.output, FAILURE_TIMEOUT));
+                let client_limits = &self.target.client_limits;
+                client_limits.note_failed_authentication(&channel.output);
+                self.handshake =
+                    Some(client_limits.start_timeout(&channel.output, FAILURE_TIMEOUT));
                 Ok(())
             }
         }

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 
 use ssdlab_engine::failpoints::{self, Point};
 use ssdlab_nvme::{Direction, Status, Submission};
-use ssdlab_wire::{BusyPoll, Channel, Deadline, ReceiveBuffer};
+use ssdlab_wire::{BusyPoll, Channel, ReceiveBuffer, Timeout};
 use zerocopy::FromBytes;
 
 use super::pdu::{
@@ -43,7 +43,7 @@ impl HostBytes {
     pub fn bytes<'a>(&'a self, input: &'a Input) -> &'a [u8] {
         match self {
             Self::None | Self::DigestError => &[],
-            Self::InCapsule(at, length) => input.at(*at, *length),
+            Self::InCapsule(at, length) => input.consumed(*at, *length),
             Self::Transferred(bytes) => bytes,
         }
     }
@@ -77,14 +77,14 @@ pub struct PduReader {
     /// Commands that wait for earlier transfers before their data is requested.
     deferred: VecDeque<Submission>,
     /// When the next data has to arrive.
-    deadline: Option<Deadline>,
+    timeout: Option<Timeout>,
 }
 
 impl PduReader {
     /// A reader for a connection that has been initialized.
     pub fn new(format: PduFormat) -> Self {
         let (transfers, deferred) = Default::default();
-        Self { format, transfers, deferred, deadline: None }
+        Self { format, transfers, deferred, timeout: None }
     }
 
     /// Checks the header of the next PDU, before the rest has arrived.
@@ -110,7 +110,7 @@ impl PduReader {
             CAPSULE_CMD => {
                 let (pdu, _) = CapsuleCmd::ref_from_prefix(bytes).expect("HLEN was checked");
                 let submission = Submission::new(pdu.sqe);
-                let start = channel.input.take(ch.plen());
+                let start = channel.input.consume(ch.plen());
                 let data = if has_digest_error {
                     HostBytes::DigestError
                 } else {
@@ -146,8 +146,8 @@ impl PduReader {
             return Err(FatalError::DataTransferOutOfRange(offset_of!(Data, datao)));
         }
         // The timeout does not run while the server itself waits for memory.
-        self.deadline = None;
-        self.deadline = Some(channel.memory.next(length));
+        self.timeout = None;
+        self.timeout = Some(channel.memory.reserve(length));
         let has_memory = failpoints::check(Point::Memory).is_ok();
         if !has_memory || transfer.bytes.try_reserve(length).is_err() {
             return Err(FatalError::DataTransferLimitExceeded);
@@ -158,13 +158,13 @@ impl PduReader {
         if is_complete != (ch.flags & LAST_PDU != 0) {
             return Err(invalid(offset_of!(CommonHeader, flags)));
         }
-        channel.input.take(ch.plen());
+        channel.input.consume(ch.plen());
         if !is_complete {
             return Ok(Pdu::H2CData);
         }
         let transfer = self.transfers.remove(&ttag).expect("the transfer was found");
         if self.transfers.is_empty() {
-            self.deadline = None;
+            self.timeout = None;
         }
         let data = if transfer.has_digest_error {
             HostBytes::DigestError
@@ -199,11 +199,11 @@ impl PduReader {
                 return;
             }
             let submission = self.deferred.pop_front().expect("a command waits");
-            let (cid, out) = (submission.id(), channel.replies.now().bytes());
+            let (cid, out) = (submission.id(), channel.replies.immediate().bytes());
             self.format.r2t(out, cid, submission.data_bytes());
             let (bytes, has_digest_error) = (Vec::new(), false);
             self.transfers.insert(cid, Transfer { submission, bytes, length, has_digest_error });
-            self.deadline.get_or_insert_with(|| channel.memory.deadline());
+            self.timeout.get_or_insert_with(|| channel.memory.start_timeout());
         }
     }
 

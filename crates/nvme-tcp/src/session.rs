@@ -12,7 +12,7 @@ use super::target::Target;
 use ssdlab_engine::{Command, CommandResult, Epoch, Operation, Payload, SendBuffer};
 use ssdlab_nvme::{Completion, FABRICS, Plan, Status, Submission, View};
 use ssdlab_wire::{
-    Action, BusyPoll, Channel, Connection, Deadline, Parsed, Protocol, ReceiveBuffer,
+    Action, BusyPoll, Channel, Connection, Parsed, Protocol, ReceiveBuffer, Timeout,
 };
 use zerocopy::FromBytes;
 
@@ -29,7 +29,7 @@ const AUTHENTICATION_BYTES_MAX: u32 = 8 + 255 * 64;
 pub(super) struct Session<'a> {
     pub target: &'a Target,
     /// The timeout until Connect has succeeded and the host has authenticated, if it has to.
-    pub handshake: Option<Deadline>,
+    pub handshake: Option<Timeout>,
     /// `None` until Connect has succeeded.
     pub queue: Option<Queue>,
     reader: PduReader,
@@ -53,17 +53,17 @@ pub fn serve(
     connection: Connection,
     target: &Target,
     epoch: Epoch,
-    handshake: Deadline,
+    handshake: Timeout,
 ) -> io::Result<()> {
-    connection.limit_reads(PDU_TIMEOUT)?;
+    connection.set_read_timeout(PDU_TIMEOUT)?;
     let input = ReceiveBuffer::new(BusyPoll::new(connection.clone()));
-    let (engine, resources) = (&target.subsystem.engine, &target.resources);
-    let mut channel = Channel::new(input, connection, engine, epoch, resources);
+    let (engine, client_limits) = (&target.subsystem.engine, &target.client_limits);
+    let mut channel = Channel::new(input, connection, engine, epoch, client_limits);
     if !channel.input.wait_for(size_of::<ICReq>())? {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let format = take_ic_req(&mut channel.input).map_err(|error| terminate(&mut channel, error))?;
-    format.ic_resp(channel.replies.now().bytes());
+    format.ic_resp(channel.replies.immediate().bytes());
     channel.send()?;
     let (handshake, queue, view) = (Some(handshake), None, None);
     let (reader, failed_authentication) = (PduReader::new(format), false);
@@ -94,7 +94,7 @@ fn take_ic_req(input: &mut Input) -> Result<PduFormat, FatalError> {
     if pdu.hpda > 31 {
         return invalid(offset_of!(ICReq, hpda));
     }
-    input.take(size_of::<ICReq>());
+    input.consume(size_of::<ICReq>());
     let data_alignment = 4 * (usize::from(pdu.hpda) + 1);
     Ok(PduFormat { dgst: pdu.dgst & (HDGST | DDGST), data_alignment })
 }
@@ -103,7 +103,7 @@ fn take_ic_req(input: &mut Input) -> Result<PduFormat, FatalError> {
 fn terminate(channel: &mut Channel<'_>, error: FatalError) -> io::Error {
     let received = channel.input.peek();
     let received = &received[..received.len().min(size_of::<CommonHeader>())];
-    PduFormat::c2h_term_req(channel.replies.now().bytes(), error, received);
+    PduFormat::c2h_term_req(channel.replies.immediate().bytes(), error, received);
     // The host may have left already.
     let _ = channel.send();
     io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}"))
@@ -116,7 +116,7 @@ impl Protocol for Session<'_> {
     fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Request>> {
         let header = self.reader.header(&channel.input);
         let header = header.map_err(|error| terminate(channel, error))?;
-        if channel.input.ready() < header.plen() {
+        if channel.input.available() < header.plen() {
             if !may_wait {
                 return Ok(Parsed::Incomplete);
             }
@@ -302,7 +302,7 @@ impl Session<'_> {
 
     /// Sends a response as soon as possible.
     pub fn respond(&self, channel: &mut Channel<'_>, cid: u16, completion: Completion) {
-        self.responder().response(channel.replies.now(), cid, completion);
+        self.responder().response(channel.replies.immediate(), cid, completion);
     }
 
     /// Adds a failed command to the Error Information log.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::key::DhchapKey;
 use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_nvme::{Controller, Subsystem};
-use ssdlab_wire::{Connection, Connections, Registration, Resources};
+use ssdlab_wire::{ClientLimits, Connection, Connections, Registration};
 
 /// The subsystem, as hosts reach it over TCP.
 pub struct Target {
@@ -16,7 +16,7 @@ pub struct Target {
     /// The key that hosts authenticate with; without one any host may connect.
     pub key: Option<DhchapKey>,
     /// Limits on clients.
-    pub resources: Arc<Resources>,
+    pub client_limits: Arc<ClientLimits>,
     associations: Mutex<BTreeMap<u16, Arc<Association>>>,
 }
 
@@ -45,8 +45,12 @@ pub struct QueueRegistration {
 
 impl Target {
     /// A target without controllers.
-    pub fn new(subsystem: Subsystem, key: Option<DhchapKey>, resources: Arc<Resources>) -> Self {
-        Self { subsystem: subsystem.into(), key, resources, associations: Mutex::default() }
+    pub fn new(
+        subsystem: Subsystem,
+        key: Option<DhchapKey>,
+        client_limits: Arc<ClientLimits>,
+    ) -> Self {
+        Self { subsystem: subsystem.into(), key, client_limits, associations: Mutex::default() }
     }
 
     /// Adds a controller.
@@ -97,7 +101,7 @@ impl Association {
 
     /// Breaks the connections of the I/O queues.
     pub fn break_io_queues(&self) {
-        self.connections.break_off();
+        self.connections.disconnect_all();
     }
 
     /// Restarts the keep-alive timer.

@@ -53,7 +53,7 @@ pub fn measure_transport(address: &Address) -> io::Result<LatencyCompensation> {
     let (mut client, mut server) = connected_pair(address)?;
     let replying = std::thread::Builder::new().spawn(move || -> io::Result<Duration> {
         use_precise_timers();
-        server.widen(true)?;
+        server.set_send_buffer(true)?;
         let waking = wake_up_latency()?.clamp(SPIN_MIN, SPIN_MAX);
         reply(&mut server, SHORT_READS, waking)?;
         reply(&mut server, LONG_READS, waking)?;

@@ -17,7 +17,7 @@ use rustix::net::Shutdown;
 use ssdlab_engine::failpoints::{self, Point};
 use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::sleep_until;
-use ssdlab_wire::{Accepted, Connection, Exhausted, Notice, Resources, spawn};
+use ssdlab_wire::{AcceptOutcome, ClientLimits, Connection, Notice, OnExhaustion, spawn};
 
 /// Pause after accept(2) fails for lack of resources.
 const BACK_OFF: Duration = Duration::from_millis(50);
@@ -70,19 +70,19 @@ impl Listener {
     pub fn start(
         &mut self,
         name: &'static str,
-        exhausted: Exhausted,
-        resources: &Arc<Resources>,
+        exhausted: OnExhaustion,
+        client_limits: &Arc<ClientLimits>,
         serve: impl Fn(Connection) + Send + 'static,
     ) -> io::Result<()> {
         let (socket, closing) = (Arc::clone(&self.socket), Arc::clone(&self.closing));
-        let resources = Arc::clone(resources);
+        let client_limits = Arc::clone(client_limits);
         let accept = move || {
             while !closing.load(Ordering::SeqCst) {
-                resources.break_off_expired();
-                match socket.next(exhausted, &resources) {
+                client_limits.disconnect_expired();
+                match socket.next(exhausted, &client_limits) {
                     Ok(Some(connection)) => serve(connection),
                     Err(error) if !closing.load(Ordering::SeqCst) => {
-                        resources.notices.tell(
+                        client_limits.notices.print(
                             Notice::Descriptors,
                             format_args!("no connection can be accepted: {error}"),
                         );
@@ -135,8 +135,12 @@ impl Socket {
     }
 
     /// The next connection, if one arrives within a tick.
-    fn next(&self, exhausted: Exhausted, resources: &Resources) -> io::Result<Option<Connection>> {
-        let tick = resources.tick();
+    fn next(
+        &self,
+        exhausted: OnExhaustion,
+        client_limits: &ClientLimits,
+    ) -> io::Result<Option<Connection>> {
+        let tick = client_limits.check_period();
         let timeout =
             Timespec { tv_sec: tick.as_secs().cast_signed(), tv_nsec: tick.subsec_nanos().into() };
         failpoints::check(Point::Wait)?;
@@ -145,10 +149,10 @@ impl Socket {
             Ok(0) | Err(Errno::INTR) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        match resources.descriptors.accept(exhausted, || self.accept()) {
-            Ok(Accepted::Connection(connection)) => Ok(Some(connection)),
-            Ok(Accepted::Refused) => {
-                resources.refuse(Notice::Descriptors, "no file descriptor is left");
+        match client_limits.descriptors.accept(exhausted, || self.accept()) {
+            Ok(AcceptOutcome::Connection(connection)) => Ok(Some(connection)),
+            Ok(AcceptOutcome::Refused) => {
+                client_limits.refuse(Notice::Descriptors, "no file descriptor is left");
                 Ok(None)
             }
             Err(error) if IGNORED.contains(&error.kind()) => Ok(None),

@@ -17,7 +17,7 @@ use ssdlab_engine::{Engine, Epoch, PowerCutLoss};
 use ssdlab_nbd::Export;
 use ssdlab_nvme::{Identity, Subsystem};
 use ssdlab_nvme_tcp::{DhchapKey, Target};
-use ssdlab_wire::{Connection, Deadline, Exhausted, Limits, Notice, Resources, spawn};
+use ssdlab_wire::{ClientLimits, Connection, Limits, Notice, OnExhaustion, Timeout, spawn};
 
 /// Read timeout of a control connection that is served without a thread of its own.
 const WITHOUT_THREAD: Duration = Duration::from_secs(1);
@@ -46,11 +46,15 @@ impl Server {
 
     /// A server without listeners.
     pub fn with_limits(engine: Engine, export: Export, limits: Limits) -> Self {
-        Self::with_resources(engine, export, Resources::new(limits))
+        Self::with_client_limits(engine, export, ClientLimits::new(limits))
     }
 
-    fn with_resources(engine: Engine, export: Export, resources: Arc<Resources>) -> Self {
-        let state = ServerState::new(engine, export, resources);
+    fn with_client_limits(
+        engine: Engine,
+        export: Export,
+        client_limits: Arc<ClientLimits>,
+    ) -> Self {
+        let state = ServerState::new(engine, export, client_limits);
         let shared = Arc::new(Shared { state, clones: Mutex::default() });
         Self { shared, nbd: None, nvme: None, control: None }
     }
@@ -71,8 +75,8 @@ impl Server {
     /// The address is not available.
     pub fn listen_nbd(&mut self, address: &Address) -> io::Result<Address> {
         let (mut listener, shared) = (Listener::bind(address)?, Arc::clone(&self.shared));
-        let resources = &self.shared.resources;
-        listener.start("listener", Exhausted::Refuse, resources, move |connection| {
+        let client_limits = &self.shared.client_limits;
+        listener.start("listener", OnExhaustion::Refuse, client_limits, move |connection| {
             shared.serve_nbd(connection);
         })?;
         Ok(self.nbd.insert(listener).address().clone())
@@ -94,8 +98,8 @@ impl Server {
         let address = listener.address().clone();
         let target = Arc::new(self.nvme_target(&format!("{origin} {address:?}"), secret));
         let identity = target.subsystem.identity.clone();
-        let resources = &self.shared.resources;
-        listener.start("nvme", Exhausted::Refuse, resources, move |connection| {
+        let client_limits = &self.shared.client_limits;
+        listener.start("nvme", OnExhaustion::Refuse, client_limits, move |connection| {
             shared.serve_nvme_tcp(connection, Arc::clone(&target));
         })?;
         self.nvme = Some(listener);
@@ -108,8 +112,8 @@ impl Server {
     /// The path is not available.
     pub fn listen_control(&mut self, socket: &Path) -> io::Result<()> {
         let mut listener = Listener::bind(&Address::Unix(socket.into()))?;
-        let (shared, resources) = (Arc::clone(&self.shared), &self.shared.resources);
-        listener.start("control", Exhausted::Serve, resources, move |connection| {
+        let (shared, client_limits) = (Arc::clone(&self.shared), &self.shared.client_limits);
+        listener.start("control", OnExhaustion::Serve, client_limits, move |connection| {
             shared.serve_control(connection);
         })?;
         self.control = Some(listener);
@@ -135,7 +139,7 @@ impl Server {
     pub fn nvme_target(&self, origin: &str, secret: Option<DhchapKey>) -> Target {
         let identity = Identity::new(self.shared.export.description(), origin);
         let subsystem = Subsystem::new(Arc::clone(&self.shared.engine), identity);
-        Target::new(subsystem, secret, Arc::clone(&self.shared.resources))
+        Target::new(subsystem, secret, Arc::clone(&self.shared.client_limits))
     }
 
     /// The drive.
@@ -159,8 +163,8 @@ impl Server {
     /// Stops listening, breaks all connections, and drops snapshots and clones.
     pub fn stop(&mut self) {
         (self.nbd, self.nvme, self.control) = (None, None, None);
-        self.shared.clients.connections().break_off();
-        self.shared.controllers.break_off();
+        self.shared.clients.connections().disconnect_all();
+        self.shared.controllers.disconnect_all();
         let clones = std::mem::take(&mut *self.shared.clones());
         drop(clones);
         self.shared.snapshots.clear();
@@ -184,8 +188,8 @@ impl Deref for Shared {
 impl Shared {
     fn serve_nbd(self: &Arc<Self>, connection: Connection) {
         self.serve_client(connection, |state, connection, epoch, handshake| {
-            let (clients, resources) = (&state.clients, &state.resources);
-            ssdlab_nbd::serve(connection, &state.export, clients, resources, epoch, handshake)
+            let (clients, client_limits) = (&state.clients, &state.client_limits);
+            ssdlab_nbd::serve(connection, &state.export, clients, client_limits, epoch, handshake)
         });
     }
 
@@ -199,25 +203,25 @@ impl Shared {
     fn serve_client(
         self: &Arc<Self>,
         connection: Connection,
-        session: impl FnOnce(&ServerState, Connection, Epoch, Deadline) -> io::Result<()>
+        session: impl FnOnce(&ServerState, Connection, Epoch, Timeout) -> io::Result<()>
         + Send
         + 'static,
     ) {
         let Some((attached, epoch)) = self.clients.attach(&connection) else { return };
-        let Some((admitted, handshake)) = self.resources.admit(&connection) else { return };
+        let Some((admitted, handshake)) = self.client_limits.admit(&connection) else { return };
         let shared = Arc::clone(self);
         let started = spawn("connection", move || {
             use_precise_timers();
             let is_paced = shared.engine.clock().is_paced();
             // An error ends this connection only: the client has left, or broke the protocol.
             let _ = connection
-                .widen(is_paced)
+                .set_send_buffer(is_paced)
                 .and_then(|()| session(&shared, connection, epoch, handshake));
             shared.clients.finish_planned_cut();
             drop((attached, admitted));
         });
         if let Err(error) = started {
-            self.resources.refuse(Notice::Threads, format_args!("no thread for it: {error}"));
+            self.client_limits.refuse(Notice::Threads, format_args!("no thread for it: {error}"));
         }
     }
 
@@ -226,7 +230,7 @@ impl Shared {
     fn serve_control(self: &Arc<Self>, connection: Connection) {
         if self.controllers.count() >= CONTROLLERS_MAX {
             let reason = format_args!("{CONTROLLERS_MAX} control connections are open");
-            self.resources.refuse(Notice::TooMany, reason);
+            self.client_limits.refuse(Notice::TooMany, reason);
             return;
         }
         let registered = self.controllers.add(&connection);
@@ -235,15 +239,15 @@ impl Shared {
             // An error means that the peer has left.
             let _ = control::serve(of_thread, |request| shared.answer(request));
             drop(registered);
-            shared.resources.descriptors.refill();
+            shared.client_limits.descriptors.refill();
         });
         if let Err(error) = started {
             let reason = format_args!("no thread for a control connection: {error}");
-            self.resources.notices.tell(Notice::Threads, reason);
-            let limited = connection.limit_reads(WITHOUT_THREAD);
+            self.client_limits.notices.print(Notice::Threads, reason);
+            let limited = connection.set_read_timeout(WITHOUT_THREAD);
             let _ =
                 limited.and_then(|()| control::serve(connection, |request| self.answer(request)));
-            self.resources.descriptors.refill();
+            self.client_limits.descriptors.refill();
         }
     }
 
@@ -293,8 +297,8 @@ impl Shared {
 
     /// Serves a clone, which shares the limits on clients. Returns the path of its control socket.
     fn serve_clone(&self, engine: Engine, socket: &Path) -> io::Result<PathBuf> {
-        let resources = Arc::clone(&self.resources);
-        let mut server = Server::with_resources(engine, self.export.clone(), resources);
+        let client_limits = Arc::clone(&self.client_limits);
+        let mut server = Server::with_client_limits(engine, self.export.clone(), client_limits);
         let control = PathBuf::from(format!("{}.control", socket.display()));
         server.listen_nbd(&Address::Unix(socket.into()))?;
         server.listen_control(&control)?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use ssdlab_engine::Engine;
 use ssdlab_nbd::Export;
-use ssdlab_wire::{Attachments, Connection, Connections, Resources};
+use ssdlab_wire::{Attachments, ClientLimits, Connection, Connections};
 
 /// The state that the connections of a server share.
 pub struct ServerState {
@@ -14,7 +14,7 @@ pub struct ServerState {
     pub export: Export,
     pub snapshots: Snapshots,
     /// Limits on clients, shared with clones.
-    pub resources: Arc<Resources>,
+    pub client_limits: Arc<ClientLimits>,
     /// NBD and `NVMe` connections.
     pub clients: Attachments<Connection>,
     /// Connections to the control socket.
@@ -23,11 +23,11 @@ pub struct ServerState {
 
 impl ServerState {
     /// The state of a server without clients.
-    pub fn new(engine: Engine, export: Export, resources: Arc<Resources>) -> Self {
+    pub fn new(engine: Engine, export: Export, client_limits: Arc<ClientLimits>) -> Self {
         let engine = Arc::new(engine);
         let clients = Attachments::new(Arc::clone(&engine));
         let (snapshots, controllers) = Default::default();
-        Self { engine, export, snapshots, resources, clients, controllers }
+        Self { engine, export, snapshots, client_limits, clients, controllers }
     }
 
     /// The number of NBD and `NVMe` connections.

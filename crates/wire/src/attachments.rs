@@ -1,26 +1,24 @@
 //! `Attachments`: the connections that use a drive, and the power cuts that end them.
 //!
-//! What a power cut means: every cut ends an epoch of the drive. A connection belongs to the epoch
-//! in which it was attached; the drive refuses its commands in any other. So no connection lives
-//! through a cut, no command that was received before a cut is executed after it, and a client that
-//! gets a reply to FLUSH knows that no cut came between its writes and that flush.
+//! Every power cut ends an epoch of the drive. A connection belongs to the epoch in which it was
+//! attached; the drive refuses its commands in any other. So no connection survives a cut, no
+//! command that was received before a cut is executed after it, and a client that gets a reply to
+//! FLUSH knows that no cut happened between its writes and that flush.
 //!
 //! Three rules make this true; `model.rs` breaks each of them to show that it matters:
-//! 1. A cut first stops the drive from taking commands and connections, then breaks the
+//! 1. A cut first stops the drive from accepting commands and connections, then disconnects the
 //!    connections, then changes the epoch. A connection reads the epoch before and after it is
-//!    listed: if both agree, no cut has broken it, and the next one will.
+//!    registered: if both agree, no cut has disconnected it, and the next one will.
 //! 2. The engine compares the epoch of each batch of commands under the lock that guards the drive.
-//! 3. One cut runs at a time, and finishes only what has begun: two connections that both see a
-//!    planned cut begin cut the power once.
+//! 3. One cut runs at a time, and finishes only a cut that has begun: if two connections see a
+//!    planned cut begin, the power is cut once.
 
 use std::sync::Arc;
 
-use crate::connection::Breakable;
+use crate::connection::Disconnect;
 use crate::connections::{Connections, Registration};
-use ssdlab_engine::Engine;
-use ssdlab_engine::Epoch;
-use ssdlab_engine::PowerCutLoss;
 use ssdlab_engine::sync::{Mutex, MutexGuard};
+use ssdlab_engine::{Engine, Epoch, PowerCutLoss};
 
 /// The connections of a drive.
 pub struct Attachments<C> {
@@ -30,7 +28,7 @@ pub struct Attachments<C> {
     cutting: Mutex<()>,
 }
 
-impl<C: Breakable> Attachments<C> {
+impl<C: Disconnect> Attachments<C> {
     /// A drive without connections.
     pub fn new(engine: Arc<Engine>) -> Self {
         Self { engine, connections: Arc::default(), cutting: Mutex::new(()) }
@@ -46,39 +44,39 @@ impl<C: Breakable> Attachments<C> {
         &self.connections
     }
 
-    /// Attaches a connection, until the entry that is returned is dropped. Each of its commands
-    /// carries the epoch. `None` while the drive has no power.
+    /// Attaches a connection until the registration is dropped. Its commands carry the epoch.
+    /// `None` while the drive has no power.
     pub fn attach(&self, connection: &C) -> Option<(Registration<C>, Epoch)> {
         let epoch = self.engine.power().epoch()?;
-        let listed = self.connections.add(connection);
-        (self.engine.power().epoch() == Some(epoch)).then_some((listed, epoch))
+        let registration = self.connections.add(connection);
+        (self.engine.power().epoch() == Some(epoch)).then_some((registration, epoch))
     }
 
     /// Cuts the power under all connections, and turns it on again if `then_on`. A planned cut that
     /// has begun is finished first, as a cut of its own. `None` if the power is off.
     pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
-        let _alone = self.alone();
+        let _guard = self.lock();
         self.finish();
         if self.engine.power().begin_cut(then_on) { self.finish() } else { None }
     }
 
     /// Finishes a planned cut, if one has begun.
     pub fn finish_planned_cut(&self) {
-        let _alone = self.alone();
+        let _guard = self.lock();
         self.finish();
     }
 
-    fn alone(&self) -> MutexGuard<'_, ()> {
+    fn lock(&self) -> MutexGuard<'_, ()> {
         self.cutting.lock().expect("no panic while locked")
     }
 
-    /// Finishes the cut that has begun. Replies that left before the connections were broken are
-    /// of commands that are done when the cut comes; no reply leaves after that.
+    /// Finishes the cut that has begun. The commands whose replies were sent before the
+    /// connections were disconnected complete before the cut; no reply is sent after that.
     fn finish(&self) -> Option<PowerCutLoss> {
         if !self.engine.power().is_failing() {
             return None;
         }
-        self.connections.break_off();
+        self.connections.disconnect_all();
         self.engine.power().finish_cut()
     }
 }

@@ -1,7 +1,8 @@
-//! `BusyPoll`: a client's connection whose next bytes are waited for awake, where they come soon.
+//! `BusyPoll`: a connection that is polled without sleeping while its client sends at short
+//! intervals.
 //!
-//! To be woken on an idle processor takes longer than to answer, and to wake somebody there costs
-//! the client as much: it is that which bounds a client in turn with its server.
+//! To wake up a thread on an idle processor takes longer than to answer a request, and costs the
+//! client time too. This limits a client that sends one request at a time.
 
 use std::io::{self, IoSliceMut, Read};
 use std::time::{Duration, Instant};
@@ -9,45 +10,45 @@ use std::time::{Duration, Instant};
 use crate::connection::Connection;
 use ssdlab_engine::pacing::{Clock, wall_clock_now};
 
-/// So long something is waited for awake.
-const LINGER: Duration = Duration::from_micros(200);
+/// How long to poll before sleeping.
+const POLL_TIME: Duration = Duration::from_micros(200);
 
-/// A connection to receive from; it waits asleep until told otherwise.
+/// A connection to receive from. At first it sleeps until bytes arrive.
 #[derive(Debug)]
 pub struct BusyPoll {
-    link: Connection,
-    lingers: bool,
+    connection: Connection,
+    is_polling: bool,
 }
 
 impl BusyPoll {
-    /// A connection that is waited for asleep.
-    pub fn new(link: Connection) -> Self {
-        Self { link, lingers: false }
+    /// Receives from a connection.
+    pub fn new(connection: Connection) -> Self {
+        Self { connection, is_polling: false }
     }
 
     /// The connection.
-    pub fn into_link(self) -> Connection {
-        self.link
+    pub fn into_connection(self) -> Connection {
+        self.connection
     }
 
-    /// What was waited for since then has come: the next bytes are waited for awake if it came
-    /// soon; if none come soon, asleep from then on. A pace reckons with what it costs to be woken.
-    pub fn note_waited(&mut self, since: Instant, clock: &Clock) {
-        self.lingers =
-            wall_clock_now().saturating_duration_since(since) < LINGER && !clock.is_paced();
+    /// Bytes have arrived after a wait that began at `since`. After a short wait the next one
+    /// polls, unless replies are paced: the pacing accounts for wake-up latency.
+    pub fn note_wait(&mut self, since: Instant, clock: &Clock) {
+        let waited = wall_clock_now().saturating_duration_since(since);
+        self.is_polling = waited < POLL_TIME && !clock.is_paced();
     }
 
-    /// Waits asleep where this is not so.
-    pub fn linger_only_if(&mut self, worth_it: bool) {
-        self.lingers &= worth_it;
+    /// Stops polling unless it pays.
+    pub fn keep_polling_if(&mut self, pays: bool) {
+        self.is_polling &= pays;
     }
 
-    /// As `Connection::wait_until`.
+    /// As `Connection::wait_readable`.
     ///
     /// # Errors
     /// The system's.
-    pub fn wait_until(&self, time: Instant, spin: Duration) -> io::Result<bool> {
-        self.link.wait_until(time, spin)
+    pub fn wait_readable(&self, until: Instant, spin: Duration) -> io::Result<bool> {
+        self.connection.wait_readable(until, spin)
     }
 }
 
@@ -56,18 +57,18 @@ impl Read for BusyPoll {
         self.read_vectored(&mut [IoSliceMut::new(into)])
     }
 
-    fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        if self.lingers {
-            let until = wall_clock_now() + LINGER;
+    fn read_vectored(&mut self, slices: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        if self.is_polling {
+            let until = wall_clock_now() + POLL_TIME;
             while wall_clock_now() < until {
-                if let Some(received) = self.link.read_at_once(pieces)? {
+                if let Some(received) = self.connection.try_read(slices)? {
                     return Ok(received);
                 }
-                // A client on the same processor goes on meanwhile.
+                // A client on the same processor can run.
                 std::thread::yield_now();
             }
-            self.lingers = false;
+            self.is_polling = false;
         }
-        self.link.read_vectored(pieces)
+        self.connection.read_vectored(slices)
     }
 }

@@ -16,24 +16,24 @@ use ssdlab_engine::wait::wait;
 
 use ssdlab_engine::failpoints::{self, Point};
 
-/// Room for answers that have left and nobody has read; the system may give less. Where answers
-/// leave at their time they wait for nobody.
+/// Bytes of the socket's send buffer if replies are paced: sending must not wait for a slow client.
+/// The system may allow less.
 const SEND_BUFFER_PACED: usize = 4 << 20;
-/// Where they leave at once, more than a processor's own cache holds would be read from memory.
+/// Without pacing, a send buffer that fits into a processor's cache is faster.
 const SEND_BUFFER: usize = 256 << 10;
 
-/// A connection that can be broken off from another thread.
-pub trait Breakable: Clone {
-    /// Ends it in both directions: no reply is sent after this returns.
-    fn break_off(&self);
+/// A connection that can be disconnected from another thread.
+pub trait Disconnect: Clone {
+    /// Shuts it down in both directions: no reply is sent after this returns.
+    fn disconnect(&self);
 }
 
-/// One end of a connection; a clone is the same connection and takes no further descriptor.
+/// A connection; a clone shares the file descriptor.
 #[derive(Clone, Debug)]
 pub enum Connection {
-    /// Within this machine, by a socket in the file system.
+    /// Over a unix socket.
     Unix(Arc<UnixStream>),
-    /// By an address and a port.
+    /// Over TCP.
     Tcp(Arc<TcpStream>),
 }
 
@@ -49,8 +49,8 @@ impl Connection {
     }
 }
 
-impl Breakable for Connection {
-    fn break_off(&self) {
+impl Disconnect for Connection {
+    fn disconnect(&self) {
         // An error means that the peer has closed the connection already.
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
@@ -60,27 +60,27 @@ impl Breakable for Connection {
 }
 
 impl Connection {
-    /// Lets a whole batch of answers be sent without waiting for who reads them.
+    /// Sets the size of the send buffer, so that sending a batch of replies seldom blocks.
     ///
     /// # Errors
     /// The system's.
-    pub fn widen(&self, is_paced: bool) -> io::Result<()> {
-        let room = if is_paced { SEND_BUFFER_PACED } else { SEND_BUFFER };
-        Ok(set_socket_send_buffer_size(self, room)?)
+    pub fn set_send_buffer(&self, is_paced: bool) -> io::Result<()> {
+        let bytes = if is_paced { SEND_BUFFER_PACED } else { SEND_BUFFER };
+        Ok(set_socket_send_buffer_size(self, bytes)?)
     }
 
-    /// Lets a read that nothing comes for end with `WouldBlock` after a while.
+    /// Sets a timeout after which a read fails with `WouldBlock`.
     ///
     /// # Errors
     /// The system's.
-    pub fn limit_reads(&self, patience: Duration) -> io::Result<()> {
+    pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
         match self {
-            Self::Unix(stream) => stream.set_read_timeout(Some(patience)),
-            Self::Tcp(stream) => stream.set_read_timeout(Some(patience)),
+            Self::Unix(stream) => stream.set_read_timeout(Some(timeout)),
+            Self::Tcp(stream) => stream.set_read_timeout(Some(timeout)),
         }
     }
 
-    /// The address on this side, where it has a port.
+    /// The local address of a TCP connection.
     pub fn local_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Unix(_) => None,
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Who is on the other side, for messages.
+    /// The peer, for messages.
     pub fn peer(&self) -> String {
         match self {
             Self::Unix(_) => "a unix socket".into(),
@@ -98,20 +98,20 @@ impl Connection {
         }
     }
 
-    /// Reads what is there, without waiting: `None` where nothing is.
+    /// Reads what has arrived, without waiting: `None` if nothing has.
     ///
     /// # Errors
     /// The system's.
-    pub fn read_at_once(&self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
-        let mut nothing_beside = RecvAncillaryBuffer::default();
-        let most = pieces.len().min(PIECES_MAX);
+    pub fn try_read(&self, slices: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
+        let mut ancillary = RecvAncillaryBuffer::default();
+        let count = slices.len().min(PIECES_MAX);
         loop {
             match failpoints::check(Point::Read) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
-            match recvmsg(self, &mut pieces[..most], &mut nothing_beside, RecvFlags::DONTWAIT) {
+            match recvmsg(self, &mut slices[..count], &mut ancillary, RecvFlags::DONTWAIT) {
                 Ok(received) => return Ok(Some(received.bytes)),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
@@ -120,13 +120,13 @@ impl Connection {
         }
     }
 
-    /// Waits until something can be read, or until a time; returns whether it can. `spin` as in
-    /// `pause_sharply`.
+    /// Waits until bytes can be read or a time is reached; returns whether bytes can be read.
+    /// `spin` as in `wait_precisely`.
     ///
     /// # Errors
     /// The system's.
-    pub fn wait_until(&self, time: Instant, spin: Duration) -> io::Result<bool> {
-        wait(&mut [PollFd::new(self, PollFlags::IN)], time, spin)
+    pub fn wait_readable(&self, until: Instant, spin: Duration) -> io::Result<bool> {
+        wait(&mut [PollFd::new(self, PollFlags::IN)], until, spin)
     }
 }
 
@@ -189,13 +189,13 @@ mod tests {
     use super::Connection;
 
     #[test]
-    fn what_is_there_is_read_into_however_many_pieces_and_nothing_is_waited_for() {
+    fn try_read_fills_any_number_of_slices_and_does_not_wait() {
         let (mut client, server) = UnixStream::pair().unwrap();
         let server = Connection::unix(server);
         let mut bytes = [0; PIECES_MAX + 100];
         let read = |into: &mut [u8]| {
             let mut pieces: Vec<_> = into.chunks_mut(1).map(IoSliceMut::new).collect();
-            server.read_at_once(&mut pieces).unwrap()
+            server.try_read(&mut pieces).unwrap()
         };
         assert_eq!(read(&mut bytes), None);
         client.write_all(&[7; PIECES_MAX + 10]).unwrap();

@@ -12,7 +12,7 @@ use shuttle::sync::{Condvar, Mutex};
 use shuttle::{check_random, thread};
 
 use crate::attachments::Attachments;
-use crate::connection::Breakable;
+use crate::connection::Disconnect;
 use crate::connections::Registration;
 use ssdlab_engine::LatencyCompensation;
 use ssdlab_engine::SendBuffer;
@@ -67,8 +67,8 @@ enum Reply {
     Flushed,
 }
 
-impl Breakable for Line {
-    fn break_off(&self) {
+impl Disconnect for Line {
+    fn disconnect(&self) {
         self.change(|state| state.broken = true);
     }
 }
@@ -109,7 +109,7 @@ impl Server {
 
     fn attach(&self, line: &Line) -> Option<(Registration<Line>, Epoch)> {
         if self.variant == Variant::ReadsEpochOnce {
-            let listed = self.attachments.connections().add(line);
+            let registration = self.attachments.connections().add(line);
             return Some((listed, self.engine.power().epoch()?));
         }
         self.attachments.attach(line)
@@ -125,7 +125,7 @@ impl Server {
 
     fn power_cut(&self) {
         if self.variant == Variant::BreaksBeforeClosing {
-            self.attachments.connections().break_off();
+            self.attachments.connections().disconnect_all();
             self.engine.power().begin_cut(true);
             self.engine.power().finish_cut();
         } else {
@@ -137,7 +137,7 @@ impl Server {
         if self.variant != Variant::EachCuts {
             self.attachments.finish_planned_cut();
         } else if self.engine.power().is_failing() {
-            self.attachments.connections().break_off();
+            self.attachments.connections().disconnect_all();
             self.engine.power().begin_cut(true);
             self.engine.power().finish_cut();
         }

@@ -1,31 +1,31 @@
-//! `ReceiveBuffer`: what a client sent, as far as it was received: many small requests in one call.
+//! `ReceiveBuffer`: bytes that a client has sent; one read call receives many small requests.
 
 use std::io::{self, IoSliceMut, Read};
 
 use ssdlab_engine::failpoints::{self, Point};
 
-/// Received at once, if so much is there: what a processor's own cache holds besides the content.
-const ROOM: usize = 256 << 10;
-/// The room of a connection on which less comes.
-const ROOM_MIN: usize = 16 << 10;
+/// Size of the buffer of a busy connection: a processor's cache holds it, together with the content
+/// that is read and written.
+const CAPACITY: usize = 256 << 10;
+/// Size of the buffer at first.
+const CAPACITY_MIN: usize = 16 << 10;
 
-/// A longer buffer is given up when what is in it was taken.
-pub const KEPT_MAX: usize = 2 * ROOM;
+/// A longer buffer is freed once its bytes have been consumed.
+pub const RETAINED_BYTES_MAX: usize = 2 * CAPACITY;
 
-/// A buffer before a stream. Bytes that were taken stay where they are until the next `wait_for`
-/// after `release`.
+/// A buffer before a stream. Consumed bytes stay in place until bytes are received after `release`.
 pub struct ReceiveBuffer<R> {
     stream: R,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// As much came as there was room for: there may be more.
+    /// The last read filled the buffer: more bytes may have arrived.
     was_full: bool,
     reads_ahead: bool,
 }
 
 impl<R: Read> ReceiveBuffer<R> {
-    /// Nothing received yet.
+    /// An empty buffer.
     pub fn new(stream: R) -> Self {
         Self { stream, buffer: Vec::new(), start: 0, end: 0, was_full: false, reads_ahead: true }
     }
@@ -33,42 +33,42 @@ impl<R: Read> ReceiveBuffer<R> {
     /// The stream.
     ///
     /// # Errors
-    /// More was received of it than was taken.
+    /// The buffer has bytes that were not consumed.
     pub fn into_stream(self) -> io::Result<R> {
-        if self.ready() > 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it was not waited for"));
+        if self.available() > 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected bytes before TLS"));
         }
         Ok(self.stream)
     }
 
-    /// How many bytes are there.
-    pub fn ready(&self) -> usize {
+    /// The number of bytes that can be consumed.
+    pub fn available(&self) -> usize {
         self.end - self.start
     }
 
-    /// The stream itself, to wait on.
+    /// The stream.
     pub fn stream(&mut self) -> &mut R {
         &mut self.stream
     }
 
-    /// The bytes that are there, from the next on.
+    /// The bytes that can be consumed.
     pub fn peek(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Whether a read for `wait_for` also takes what follows, as it does at first. Off where the
+    /// Whether a read for `wait_for` also receives what follows, as it does at first. Off if the
     /// following bytes are better received elsewhere.
     pub fn set_read_ahead(&mut self, reads_ahead: bool) {
         self.reads_ahead = reads_ahead;
     }
 
-    /// Waits until `count` bytes are there; false at the end of the stream.
+    /// Waits until `count` bytes are available; false at the end of the stream.
     ///
     /// # Errors
-    /// The stream's, and an end in the middle of what was waited for.
+    /// The stream's, an end of the stream after some of the bytes, and too little memory.
     pub fn wait_for(&mut self, count: usize) -> io::Result<bool> {
         let most = if self.reads_ahead { usize::MAX } else { count };
-        while self.ready() < count {
+        while self.available() < count {
             if !self.receive(count, most)? {
                 return Ok(false);
             }
@@ -76,14 +76,14 @@ impl<R: Read> ReceiveBuffer<R> {
         Ok(true)
     }
 
-    /// Receives what comes next, with room for `count` bytes and no more than `most` of them; false
-    /// at the end of the stream.
+    /// Reads once, with space for `count` available bytes and up to `most` of them; false at the
+    /// end of the stream.
     fn receive(&mut self, count: usize, most: usize) -> io::Result<bool> {
-        self.make_room(count)?;
+        self.make_space(count)?;
         let end = self.buffer.len().min(self.start.saturating_add(most));
         loop {
             match self.stream.read(&mut self.buffer[self.end..end]) {
-                Ok(0) if self.ready() == 0 => return Ok(false),
+                Ok(0) if self.available() == 0 => return Ok(false),
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(received) => {
                     self.end += received;
@@ -96,39 +96,37 @@ impl<R: Read> ReceiveBuffer<R> {
         }
     }
 
-    /// Takes bytes into pieces: those that are there, then from the stream, waiting for them. With
-    /// the last of them up to `beyond` bytes are received of what follows, if they are there.
-    ///
-    /// Bytes that were taken before do not stay where they are.
+    /// Consumes bytes into `slices`, and waits for those that have not arrived. The same reads also
+    /// receive up to `ahead` bytes of what follows. Invalidates the bytes consumed before.
     ///
     /// # Errors
     /// The stream's, and its end.
-    pub fn fill(&mut self, pieces: Vec<&mut [u8]>, beyond: usize) -> io::Result<()> {
-        let mut left = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            let here = piece.len().min(self.ready());
-            let (now, later) = piece.split_at_mut(here);
-            let place = self.take(here);
-            now.copy_from_slice(self.at(place, here));
+    pub fn fill(&mut self, slices: Vec<&mut [u8]>, ahead: usize) -> io::Result<()> {
+        let mut unfilled = Vec::with_capacity(slices.len());
+        for slice in slices {
+            let count = slice.len().min(self.available());
+            let (now, later) = slice.split_at_mut(count);
+            let position = self.consume(count);
+            now.copy_from_slice(self.consumed(position, count));
             if !later.is_empty() {
-                left.push(later);
+                unfilled.push(later);
             }
         }
-        if self.ready() > 0 {
+        if self.available() > 0 {
             return Ok(());
         }
         (self.start, self.end) = (0, 0);
-        let mut missing: usize = left.iter().map(|piece| piece.len()).sum();
-        left.push(&mut self.buffer[..beyond]);
-        let mut left: Vec<IoSliceMut<'_>> = left.into_iter().map(IoSliceMut::new).collect();
-        let mut left = &mut left[..];
+        let mut missing: usize = unfilled.iter().map(|slice| slice.len()).sum();
+        unfilled.push(&mut self.buffer[..ahead]);
+        let mut unfilled: Vec<_> = unfilled.into_iter().map(IoSliceMut::new).collect();
+        let mut unfilled = &mut unfilled[..];
         while missing > 0 {
-            match self.stream.read_vectored(left) {
+            match self.stream.read_vectored(unfilled) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(received) => {
                     self.end = received.saturating_sub(missing);
                     missing = missing.saturating_sub(received);
-                    IoSliceMut::advance_slices(&mut left, received);
+                    IoSliceMut::advance_slices(&mut unfilled, received);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -137,70 +135,70 @@ impl<R: Read> ReceiveBuffer<R> {
         Ok(())
     }
 
-    /// Moves what is there to the front, or makes the buffer longer, where `count` bytes from the
-    /// next on have no room.
-    fn make_room(&mut self, count: usize) -> io::Result<()> {
+    /// Makes space for `count` available bytes: moves those that have arrived to the front, and
+    /// enlarges the buffer.
+    fn make_space(&mut self, count: usize) -> io::Result<()> {
         if self.start + count > self.buffer.len() || self.end == self.buffer.len() {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
         }
-        let least = if self.was_full { ROOM } else { ROOM_MIN };
-        let wanted = count.next_multiple_of(ROOM_MIN).max(least);
-        if wanted > self.buffer.len() {
+        let least = if self.was_full { CAPACITY } else { CAPACITY_MIN };
+        let capacity = count.next_multiple_of(CAPACITY_MIN).max(least);
+        if capacity > self.buffer.len() {
             failpoints::check(Point::Memory)?;
-            self.buffer.try_reserve_exact(wanted - self.buffer.len())?;
-            self.buffer.resize(wanted, 0);
+            self.buffer.try_reserve_exact(capacity - self.buffer.len())?;
+            self.buffer.resize(capacity, 0);
         }
         Ok(())
     }
 
-    /// Takes bytes that are there; returns their place for `at`.
-    pub fn take(&mut self, count: usize) -> usize {
-        assert!(count <= self.ready(), "only what is there can be taken");
-        let place = self.start;
+    /// Consumes available bytes; returns their position for `consumed`.
+    pub fn consume(&mut self, count: usize) -> usize {
+        assert!(count <= self.available(), "only available bytes can be consumed");
+        let position = self.start;
         self.start += count;
-        place
+        position
     }
 
-    /// Bytes that were taken, while nothing was waited for since.
-    pub fn at(&self, place: usize, count: usize) -> &[u8] {
-        &self.buffer[place..place + count]
+    /// Consumed bytes; valid until more bytes are received.
+    pub fn consumed(&self, position: usize, count: usize) -> &[u8] {
+        &self.buffer[position..position + count]
     }
 
-    /// Gives up the bytes that were taken.
+    /// Gives up the consumed bytes.
     pub fn release(&mut self) {
         if self.start == self.end {
             self.start = 0;
             self.end = 0;
-            if self.buffer.len() > KEPT_MAX {
+            if self.buffer.len() > RETAINED_BYTES_MAX {
                 self.buffer = Vec::new();
             }
         }
     }
 
-    /// Takes `N` bytes, waiting for them.
+    /// Waits for `N` bytes and consumes them.
     ///
     /// # Errors
-    /// As `wait_for`; an end of the stream is one too.
-    pub fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+    /// As `wait_for`, and the end of the stream.
+    pub fn read_array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         if !self.wait_for(N)? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let place = self.take(N);
-        Ok(self.at(place, N).try_into().expect("so many were taken"))
+        let position = self.consume(N);
+        Ok(self.consumed(position, N).try_into().expect("N bytes were consumed"))
     }
 
-    /// Takes bytes and throws them away.
+    /// Waits for bytes and discards them.
     ///
     /// # Errors
-    /// As `array`.
-    pub fn skip(&mut self, mut count: usize) -> io::Result<()> {
+    /// As `read_array`.
+    pub fn discard(&mut self, mut count: usize) -> io::Result<()> {
         loop {
-            let here = count.min(self.ready());
-            self.take(here);
+            let now = count.min(self.available());
+            self.consume(now);
             self.release();
-            count -= here;
+            count -= now;
             if count == 0 {
                 return Ok(());
             }
@@ -217,7 +215,7 @@ mod tests {
 
     use super::ReceiveBuffer;
 
-    /// Gives a few bytes at a time.
+    /// Reads a few bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {
@@ -228,24 +226,24 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_filled_from_what_is_there_and_from_the_stream_and_the_rest_stays() {
+    fn fill_takes_bytes_from_the_buffer_and_then_from_the_stream() {
         let bytes: Vec<u8> = (0..100).collect();
         for at_once in [1, 7, 60, 100] {
-            for there in [10, 30, 100] {
+            for arrived in [10, 30, 100] {
                 let mut input = ReceiveBuffer::new(Slow(&bytes, at_once));
-                assert!(input.wait_for(there).unwrap());
-                input.take(5);
+                assert!(input.wait_for(arrived).unwrap());
+                input.consume(5);
                 let (mut first, mut second) = ([0; 20], [0; 40]);
                 input.fill(vec![&mut first, &mut second], 4).unwrap();
                 assert_eq!([&first[..], &second].concat(), bytes[5..65]);
                 assert!(input.wait_for(35).unwrap());
                 assert_eq!(input.peek()[..35], bytes[65..]);
-                assert!(input.fill(vec![&mut [0; 36][..]], 4).is_err(), "it ends");
+                assert!(input.fill(vec![&mut [0; 36][..]], 4).is_err(), "the stream ends");
             }
         }
     }
 
-    /// Fills the first thousand pieces at most, as the system does.
+    /// Fills the first 1000 slices at most; the system has such a limit.
     struct Fills<'a>(&'a [u8]);
 
     impl Read for Fills<'_> {
@@ -253,18 +251,18 @@ mod tests {
             self.0.read(into)
         }
 
-        fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> std::io::Result<usize> {
-            let most = pieces.len().min(1000);
-            self.0.read_vectored(&mut pieces[..most])
+        fn read_vectored(&mut self, slices: &mut [IoSliceMut<'_>]) -> std::io::Result<usize> {
+            let count = slices.len().min(1000);
+            self.0.read_vectored(&mut slices[..count])
         }
     }
 
     #[test]
-    fn more_pieces_than_the_system_takes_are_filled_also_where_most_bytes_are_there() {
+    fn fill_fills_more_slices_than_one_call_can() {
         let bytes: Vec<u8> = (0..=255).cycle().take(5000).collect();
-        for there in [1, 1500, 2999] {
+        for arrived in [1, 1500, 2999] {
             let mut input = ReceiveBuffer::new(Fills(&bytes));
-            input.receive(there, there).unwrap();
+            input.receive(arrived, arrived).unwrap();
             let mut into = vec![0; 3000];
             input.fill(into.iter_mut().map(std::slice::from_mut).collect(), 4).unwrap();
             assert_eq!(into, bytes[..3000]);
@@ -272,13 +270,13 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_received_than_is_wanted() {
+    fn a_read_receives_no_more_than_its_limit() {
         let mut input = ReceiveBuffer::new(&[1; 100][..]);
         assert!(input.receive(28, 28).unwrap());
-        assert_eq!(input.ready(), 28);
+        assert_eq!(input.available(), 28);
         assert!(input.receive(30, 30).unwrap());
-        assert_eq!(input.ready(), 30);
+        assert_eq!(input.available(), 30);
         assert!(input.receive(1, usize::MAX).unwrap());
-        assert_eq!(input.ready(), 100);
+        assert_eq!(input.available(), 100);
     }
 }

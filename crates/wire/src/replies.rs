@@ -1,4 +1,4 @@
-//! `Replies`: what a client is to hear, at once or at its time.
+//! `Replies`: what a connection will send, at once or at a later time.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,56 +7,56 @@ use std::time::Instant;
 use ssdlab_engine::SendBuffer;
 use ssdlab_engine::pacing::{Clock, wall_clock_now};
 
-/// The replies of one connection.
+/// The unsent replies of one connection.
 #[derive(Default)]
 pub struct Replies {
-    now: SendBuffer,
-    /// By when they leave; of two for the same time the older one first.
-    waiting: BTreeMap<(Instant, u64), SendBuffer>,
-    waiting_bytes: usize,
+    immediate: SendBuffer,
+    /// By due time, then in the order in which they were added.
+    delayed: BTreeMap<(Instant, u64), SendBuffer>,
+    delayed_bytes: usize,
     added: u64,
 }
 
 impl Replies {
-    /// What leaves with the next sending.
-    pub fn now(&mut self) -> &mut SendBuffer {
-        &mut self.now
+    /// What the next `send` sends in any case.
+    pub fn immediate(&mut self) -> &mut SendBuffer {
+        &mut self.immediate
     }
 
-    /// Adds a reply that leaves at a time, at once where there is none; `make` writes it.
-    pub fn add(&mut self, due: Option<Instant>, make: impl FnOnce(&mut SendBuffer)) {
+    /// Adds a reply, which `write` writes. It is sent when it is due; without due time, at once.
+    pub fn add(&mut self, due: Option<Instant>, write: impl FnOnce(&mut SendBuffer)) {
         let Some(due) = due else {
-            make(&mut self.now);
+            write(&mut self.immediate);
             return;
         };
-        let mut message = SendBuffer::default();
-        make(&mut message);
+        let mut reply = SendBuffer::default();
+        write(&mut reply);
         self.added += 1;
-        self.waiting_bytes += message.len();
-        self.waiting.insert((due, self.added), message);
+        self.delayed_bytes += reply.len();
+        self.delayed.insert((due, self.added), reply);
     }
 
-    /// How much waits for its time.
-    pub fn waiting_bytes(&self) -> usize {
-        self.waiting_bytes
+    /// Bytes of the delayed replies.
+    pub fn delayed_bytes(&self) -> usize {
+        self.delayed_bytes
     }
 
-    /// When the next waiting reply is due.
+    /// When the next delayed reply is due.
     pub fn next_due(&self) -> Option<Instant> {
-        self.waiting.first_key_value().map(|((due, _), _)| *due)
+        self.delayed.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// Sends what leaves at once and what is due by now.
+    /// Sends all replies that are due.
     ///
     /// # Errors
     /// The stream's.
     pub fn send(&mut self, stream: &mut impl Write, clock: &Clock) -> io::Result<()> {
         while self.next_due().is_some_and(|due| due <= wall_clock_now()) {
-            let ((due, _), next) = self.waiting.pop_first().expect("one is due");
+            let ((due, _), reply) = self.delayed.pop_first().expect("a reply is due");
             clock.note_sent(due);
-            self.waiting_bytes -= next.len();
-            self.now.append(next);
+            self.delayed_bytes -= reply.len();
+            self.immediate.append(reply);
         }
-        if self.now.is_empty() { Ok(()) } else { self.now.send(stream) }
+        if self.immediate.is_empty() { Ok(()) } else { self.immediate.send(stream) }
     }
 }

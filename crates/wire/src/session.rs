@@ -14,9 +14,9 @@ use ssdlab_engine::{Command, CommandResult, Engine, Epoch, Operation, Payload, S
 
 use crate::busy_poll::BusyPoll;
 use crate::connection::Connection;
+use crate::limits::{ClientLimits, PayloadReservation};
 use crate::receive_buffer::ReceiveBuffer;
 use crate::replies::Replies;
-use crate::resources::{Payload as PayloadMemory, Resources};
 
 /// Requests in a batch, at most.
 const BATCH_MAX: usize = 256;
@@ -150,7 +150,7 @@ pub struct Channel<'a> {
     /// What will be sent.
     pub replies: Replies,
     /// Memory for payloads.
-    pub memory: PayloadMemory,
+    pub memory: PayloadReservation,
     /// The drive.
     pub engine: &'a Engine,
     /// The epoch that the connection belongs to.
@@ -166,9 +166,9 @@ impl<'a> Channel<'a> {
         output: Connection,
         engine: &'a Engine,
         epoch: Epoch,
-        resources: &Resources,
+        limits: &ClientLimits,
     ) -> Self {
-        let memory = resources.memory.payload(&output);
+        let memory = limits.memory.reservation(&output);
         let (replies, leaving) = (Replies::default(), false);
         Self { input, output, replies, memory, engine, epoch, leaving }
     }
@@ -201,7 +201,7 @@ pub fn serve<P: Protocol>(protocol: &mut P, channel: &mut Channel<'_>) -> io::Re
     loop {
         if batch.is_empty() && !channel.leaving {
             channel.input.release();
-            channel.memory.give_back_to(protocol.held_bytes());
+            channel.memory.release_to(protocol.held_bytes());
             let goes_on = receive(protocol, channel, &mut batch)?;
             channel.leaving |= !goes_on;
         }
@@ -224,25 +224,25 @@ fn receive<P: Protocol>(
     channel: &mut Channel<'_>,
     batch: &mut VecDeque<P::Request>,
 ) -> io::Result<bool> {
-    if channel.replies.waiting_bytes() > DELAYED_BYTES_MAX {
-        let due = channel.replies.next_due().expect("replies are waiting");
+    if channel.replies.delayed_bytes() > DELAYED_BYTES_MAX {
+        let due = channel.replies.next_due().expect("replies are delayed");
         wait_precisely(due, channel.spin())?;
         return Ok(true);
     }
-    if channel.input.ready() < P::HEADER_BYTES && !wait_for_header(protocol, channel)? {
+    if channel.input.available() < P::HEADER_BYTES && !wait_for_header(protocol, channel)? {
         return Ok(true);
     }
-    if channel.input.ready() == 0 {
+    if channel.input.available() == 0 {
         return Ok(false);
     }
     protocol.begin_batch();
     let mut bytes = 0;
     while batch.len() < BATCH_MAX
         && bytes < BATCH_REPLY_BYTES
-        && channel.input.ready() >= P::HEADER_BYTES
+        && channel.input.available() >= P::HEADER_BYTES
     {
         // Nothing that can be replied to now waits for the rest of a message.
-        let may_wait = batch.is_empty() && channel.replies.now().is_empty();
+        let may_wait = batch.is_empty() && channel.replies.immediate().is_empty();
         match protocol.parse(channel, may_wait)? {
             Parsed::Request(request, reply_bytes) => {
                 batch.push_back(request);
@@ -262,18 +262,18 @@ fn wait_for_header<P: Protocol>(protocol: &P, channel: &mut Channel<'_>) -> io::
     let (since, spin) = (wall_clock_now(), channel.spin());
     let wake_at = protocol.wake_at(since)?.into_iter().chain(channel.replies.next_due()).min();
     if let Some(time) = wake_at
-        && !channel.input.stream().wait_until(time, spin)?
+        && !channel.input.stream().wait_readable(time, spin)?
     {
         return Ok(false);
     }
     while let Err(error) = channel.input.wait_for(P::HEADER_BYTES) {
         let is_timeout =
             matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-        if !is_timeout || channel.input.ready() > 0 || !protocol.may_idle() {
+        if !is_timeout || channel.input.available() > 0 || !protocol.may_idle() {
             return Err(error);
         }
     }
-    channel.input.stream().note_waited(since, channel.engine.clock());
+    channel.input.stream().note_wait(since, channel.engine.clock());
     Ok(true)
 }
 
@@ -288,7 +288,7 @@ fn perform<P: Protocol>(
     }
     // A client with one request outstanding waits for the reply: its processor is free.
     let polls = batch.len() == 1 || protocol.polls_after(batch);
-    channel.input.stream().linger_only_if(polls);
+    channel.input.stream().keep_polling_if(polls);
     while let Some(first) = batch.front() {
         if matches!(protocol.action(first), Action::Alone) {
             let request = batch.pop_front().expect("the batch has a first request");

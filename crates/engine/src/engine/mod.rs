@@ -152,7 +152,7 @@ impl Engine {
         let _running = self.gate.read().expect("no panic while locked");
         let (mut accepted, now, has_power) = {
             let mut state = self.lock_in(epoch)?;
-            let accepted = state.submit_all(commands, &self.parameters, &self.clock);
+            let accepted = state.submit_all(commands, &self.clock);
             (accepted, state.drive.now(), state.layers.power.epoch().is_some())
         };
         for (number, command) in commands[..accepted.len()].iter().enumerate() {
@@ -167,7 +167,7 @@ impl Engine {
                 accepted[number].result = self.content.apply(command, payload, &accepted[number]);
             }
         }
-        self.content.drop_durable(now);
+        self.content.store.drop_durable(now);
         has_power.then_some(accepted)
     }
 
@@ -182,16 +182,17 @@ impl Engine {
         self.content.receive_memory(command)
     }
 
-    /// Whether everything that the drive has not mapped reads as zeros.
+    /// Whether everything that the drive has not mapped reads as zeros. This is not the case if
+    /// trimmed units keep their data, or if the content's file had data that the map lacks.
     pub fn unmapped_is_zero(&self) -> bool {
-        self.content.unmapped_is_zero()
+        self.parameters.trims_to_zeros && self.content.store.has_complete_map()
     }
 
     /// Trims the whole drive; the content is zeros afterwards, also if the drive's trims keep the
     /// old data. `None` if the epoch is over.
     pub fn erase(&self, epoch: Epoch) -> Option<CommandResult> {
         let _exclusive = self.gate.write().expect("no panic while locked");
-        let trimmed = self.lock_in(epoch)?.trim_all(&self.parameters, &self.clock);
+        let trimmed = self.lock_in(epoch)?.trim_all(&self.clock);
         Some(trimmed.and_then(|()| self.content.erase()))
     }
 

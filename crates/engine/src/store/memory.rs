@@ -237,7 +237,7 @@ impl ReceiveMemory {
     }
 
     /// A contiguous copy of the data.
-    pub fn to_vec(&self) -> Vec<u8> {
+    pub(crate) fn to_vec(&self) -> Vec<u8> {
         let pieces: Vec<&[u8]> =
             self.buffers.iter().map(|(buffer, range)| &buffer[range.clone()]).collect();
         pieces.concat()

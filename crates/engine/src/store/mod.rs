@@ -83,15 +83,12 @@ impl Store {
     }
 
     /// Whether the drive has mapped all content.
-    pub fn has_complete_map(&self) -> bool {
+    pub(crate) fn has_complete_map(&self) -> bool {
         self.has_complete_map
     }
 
     /// An independent clone; memory is shared until it is written.
-    ///
-    /// # Errors
-    /// The content is in a file.
-    pub fn try_clone(&self) -> io::Result<Self> {
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
         let Backend::Memory(memory) = &self.backend else {
             return Err(io::Error::other("only content in memory can be forked"));
         };
@@ -106,10 +103,7 @@ impl Store {
     }
 
     /// Reads a range.
-    ///
-    /// # Errors
-    /// Those of the file, as for all methods.
-    pub fn read(&self, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    pub(crate) fn read(&self, offset: u64, length: u64) -> io::Result<Vec<u8>> {
         let (mut buffer, mut bytes) = (SendBuffer::default(), Vec::with_capacity(length as usize));
         self.append(offset, length, &mut buffer)?;
         buffer.send(&mut bytes)?;
@@ -117,10 +111,7 @@ impl Store {
     }
 
     /// Appends a range to `out`.
-    ///
-    /// # Errors
-    /// Those of the file; `out` may have grown.
-    pub fn append(&self, offset: u64, length: u64, out: &mut SendBuffer) -> io::Result<()> {
+    pub(crate) fn append(&self, offset: u64, length: u64, out: &mut SendBuffer) -> io::Result<()> {
         match &self.backend {
             Backend::Memory(memory) => {
                 memory.append(offset, length, out);
@@ -137,10 +128,7 @@ impl Store {
 
     /// Writes at `offset`, and keeps the old content of the units. The drive completes the write
     /// at `completed`.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn write(&self, offset: u64, bytes: &[u8], completed: Nanos) -> io::Result<()> {
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8], completed: Nanos) -> io::Result<()> {
         match &self.backend {
             Backend::Memory(memory) => {
                 memory.write(offset, bytes, self.keep(completed));
@@ -155,7 +143,7 @@ impl Store {
     }
 
     /// Memory in which to receive the data of a write; `None` if it would be copied anyway.
-    pub fn receive_memory(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
+    pub(crate) fn receive_memory(&self, offset: u64, length: u64) -> Option<ReceiveMemory> {
         match &self.backend {
             Backend::Memory(memory) => memory.receive_memory(offset, length),
             Backend::File(_) => None,
@@ -166,16 +154,13 @@ impl Store {
     ///
     /// # Panics
     /// If the content is in a file.
-    pub fn adopt(&self, received: ReceiveMemory, completed: Nanos) {
+    pub(crate) fn adopt(&self, received: ReceiveMemory, completed: Nanos) {
         let Backend::Memory(memory) = &self.backend else { panic!("a file has no receive memory") };
         memory.adopt(received, self.keep(completed));
     }
 
     /// As `write`, with zeros.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn zero(&self, range: Range<u64>, completed: Nanos) -> io::Result<()> {
+    pub(crate) fn zero(&self, range: Range<u64>, completed: Nanos) -> io::Result<()> {
         let (start, length) = (range.start, range.end - range.start);
         match &self.backend {
             Backend::Memory(memory) => {
@@ -190,7 +175,7 @@ impl Store {
     }
 
     /// Drops the old content of writes that the drive cannot lose any more at time `now`.
-    pub fn drop_durable(&self, now: Nanos) {
+    pub(crate) fn drop_durable(&self, now: Nanos) {
         if let Some(undo) = &self.undo {
             let durable = lock(undo).take_durable(now);
             // The memory is freed after the lock.
@@ -199,10 +184,7 @@ impl Store {
     }
 
     /// Zeros whole units that were trimmed, and drops their old content.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn trim(&self, first_unit: u64, units: u64) -> io::Result<()> {
+    pub(crate) fn trim(&self, first_unit: u64, units: u64) -> io::Result<()> {
         if let Some(undo) = &self.undo {
             lock(undo).drop_units(first_unit..first_unit + units);
         }
@@ -217,10 +199,7 @@ impl Store {
     }
 
     /// Syncs the file to disk.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         match &self.backend {
             Backend::Memory(_) => Ok(()),
             Backend::File(file) => file.sync(),
@@ -229,12 +208,9 @@ impl Store {
 
     /// Restores the content of units before the writes that a power cut took.
     ///
-    /// # Errors
-    /// Those of the file.
-    ///
     /// # Panics
     /// If more writes were lost than `volatile_units` allows.
-    pub fn roll_back(&self, lost: &[LostWrites]) -> io::Result<()> {
+    pub(crate) fn roll_back(&self, lost: &[LostWrites]) -> io::Result<()> {
         let Some(undo) = &self.undo else {
             assert!(lost.is_empty(), "a drive without volatile units has lost {lost:?}");
             return Ok(());

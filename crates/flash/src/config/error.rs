@@ -1,6 +1,6 @@
-//! What can be wrong with a profile: one line that names the key and what it may be.
+//! Errors in a profile: one line that names the key and its allowed values.
 
-/// A profile that no twin can be made of.
+/// Why a profile is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The text is not TOML.
@@ -8,33 +8,33 @@ pub enum ConfigError {
     Syntax {
         /// Counted from 1.
         line: usize,
-        /// The parser's words, in one line.
+        /// The parser's message, in one line.
         what: String,
     },
-    /// A key that no twin knows.
+    /// A key that does not exist.
     #[error("{key}: no such key{}; known are {known}", suggestion(*.near))]
     UnknownKey {
         /// Its table and name.
         key: String,
-        /// The known key that looks most like it.
+        /// The most similar known key.
         near: Option<&'static str>,
-        /// All keys that its table may have.
+        /// All known keys of its table.
         known: String,
     },
-    /// A key that must be there.
+    /// A required key is missing.
     #[error("{key}: is missing")]
     Missing {
         /// Its table and name.
         key: &'static str,
     },
-    /// A value of the wrong kind or out of range.
+    /// A value of the wrong type or out of range.
     #[error("{key}: is {given}; may be {allowed}")]
     Value {
         /// Its table and name.
         key: String,
-        /// What the profile says.
+        /// The value in the profile.
         given: String,
-        /// What it may say.
+        /// The allowed values.
         allowed: String,
     },
 }

@@ -1,11 +1,11 @@
-//! `Link`: the way between host and controller, and what the controller's processor takes.
+//! `Link`: the link between host and controller, and the latency of commands.
 
 use ssdlab_time::Nanos;
 
 use super::ConfigError;
 use super::reader::Section;
 
-/// Whether both directions of the link move data at the same time.
+/// Whether the link transfers in both directions at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// PCI Express: full duplex.
@@ -14,18 +14,18 @@ pub enum Interface {
     Sata,
 }
 
-/// The way between host and controller.
+/// The link between host and controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Full or half duplex.
     pub interface: Interface,
     /// Bytes per second.
     pub bandwidth: u64,
-    /// Time that a read command spends outside flash, channel and link.
+    /// Latency of a read command outside flash, channel and link.
     pub read_overhead: Nanos,
     /// The same for a write, a trim or a flush.
     pub write_overhead: Nanos,
-    /// Of the overhead, what the controller's processor has to itself: the next command waits.
+    /// The part of the overhead that occupies the controller's processor: the next command waits.
     pub read_command: Nanos,
     /// The same for a write.
     pub write_command: Nanos,
@@ -37,11 +37,11 @@ impl Link {
     pub(super) const KEYS: &[&str] = &[
         // Of each direction.
         "bandwidth",
-        // What a read command spends outside flash, channel and link.
+        // Latency of a read command outside flash, channel and link.
         "read_overhead",
         // The same for a write, a trim or a flush.
         "write_overhead",
-        // Of it, what the controller's one processor has to itself: the next command waits.
+        // The part of it that occupies the controller's single processor: the next command waits.
         "read_command",
         // The same for a write.
         "write_command",
@@ -66,7 +66,7 @@ impl Link {
     }
 }
 
-/// What the processor takes is a part of the overhead.
+/// Checks that the processor time is a part of the overhead.
 fn check_part(key: &str, part: Nanos, whole: Nanos) -> Result<(), ConfigError> {
     if part <= whole {
         return Ok(());

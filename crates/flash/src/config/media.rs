@@ -1,10 +1,10 @@
-//! `Media`: the flash itself, as a profile describes it.
+//! `Media`: the section `[flash]` of a profile.
 
 use super::reader::Section;
 use super::{ConfigError, Failure};
 use crate::nand::Timing;
 
-/// Geometry and times as they stand in the section, before they are checked.
+/// Geometry and times as given in the section, not checked yet.
 pub(super) struct Media {
     pub(super) channels: u32,
     pub(super) dies_per_channel: u32,
@@ -23,19 +23,19 @@ impl Media {
         "channels",
         // Dies on each, which work independently.
         "dies_per_channel",
-        // Of a die; they work together.
+        // Planes of a die, which work together.
         "planes",
-        // What one plane programs and senses at once.
+        // The size that one plane programs and senses at once.
         "page",
         // Pages of an erase block.
         "pages_per_block",
         // Follows from capacity and spare if left out; given all three, they must agree.
         "blocks_per_plane",
-        // P/E cycles that a block is sold for: what wear is told against.
+        // Rated P/E cycles of a block: wear is reported in percent of them.
         "endurance",
         // P/E cycles after which blocks fail, on average; left out: never.
         "failure_cycles",
-        // Standard deviation of that, as a share of it.
+        // Standard deviation of failure_cycles, as a share of it.
         "failure_spread",
         // tR, one for each page type in the order of the pages of a block.
         "read",
@@ -43,13 +43,13 @@ impl Media {
         "program",
         // tBERS of a (multi-plane) block.
         "erase",
-        // What suspending a program or an erase for a read takes; left out: reads wait.
+        // Time to suspend a program or an erase for a read; left out: reads wait.
         "suspend",
-        // Of one channel.
+        // Bandwidth of one channel.
         "channel_bandwidth",
-        // A die senses its next page while the data of the last one leaves.
+        // A die senses its next page while the data of the last one is transferred.
         "cache_register",
-        // The page sensed last stays in its register: the next command to it senses nothing.
+        // The page sensed last stays in its register: the next read of it needs no sense.
         "keeps_page",
     ];
 

@@ -1,4 +1,4 @@
-//! `Profile`: a drive as its TOML describes it, read strictly; `error` names the key that is wrong.
+//! `Profile`: the description of a drive in TOML, parsed strictly; errors name the key.
 
 mod error;
 mod link;
@@ -26,55 +26,55 @@ use crate::nand::{Geometry, SlcTiming, Timing};
 /// The controller's memory for writes on their way to flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Capacitors keep it over a power cut, so that a flush has nothing to wait for.
+    /// Capacitors save it at a power cut, so that a flush does not wait for programs.
     pub power_loss_protection: bool,
-    /// A drive that lies answers a flush at once although its buffer is volatile.
+    /// If false, a flush completes at once although the buffer is volatile.
     pub honours_flush: bool,
-    /// What a flush takes beyond a command's overhead and the programs that it waits for: the
-    /// drive writes down what changed in its map, and a SATA drive's queue comes to rest.
+    /// Latency of a flush in addition to a command's overhead and the programs that it waits for:
+    /// the drive saves changes to its map, and a SATA drive drains its queue.
     pub flush_overhead: Nanos,
-    /// A unit of nothing but zeros goes no farther: the map knows of it, the flash does not.
+    /// A unit of zeros is recorded in the map only, and not written to flash.
     pub elides_zeros: bool,
 }
 
-/// How the controller divides long reads into portions that it works on together.
+/// How the controller divides long reads into portions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Portions {
-    /// A portion's size in bytes; 0: all of a command.
+    /// Size of a portion in bytes; 0: the whole command.
     pub bytes: u64,
     /// The most portions with scattered units that are worked on at the same time.
     pub limit: u32,
 }
 
-/// How many P/E cycles blocks survive: normally distributed.
+/// The number of P/E cycles after which blocks fail: normally distributed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Failure {
-    /// On average.
+    /// The mean.
     pub cycles: u32,
-    /// Standard deviation, as a share of that.
+    /// The standard deviation as a share of the mean.
     pub spread: f64,
 }
 
-/// One drive, complete and checked: everything that a twin is made of.
+/// The complete, validated description of a drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// As on its label.
+    /// The name on the label.
     pub model: String,
-    /// Bytes that the host sees: whole mapping units.
+    /// Bytes that the host sees, a multiple of the mapping unit.
     pub capacity: u64,
-    /// The way to the host.
+    /// The link to the host.
     pub link: Link,
-    /// The flash and how addresses spread over it.
+    /// The flash, and how addresses are striped over it.
     pub geometry: Geometry,
-    /// What flash operations and channel transfers cost.
+    /// Durations of flash operations and channel transfers.
     pub timing: Timing,
-    /// P/E cycles that a block is sold for; `None`: not said.
+    /// Rated P/E cycles of a block; `None`: not given.
     pub endurance: Option<u32>,
     /// When blocks fail; `None`: never.
     pub failure: Option<Failure>,
-    /// Where the host's units go.
+    /// Where host units are written.
     pub placement: PlacementRule,
     /// How space is reclaimed.
     pub collection: Collection,
@@ -82,9 +82,9 @@ pub struct Profile {
     pub buffer: Buffer,
     /// The SLC cache, if there is one.
     pub slc: Option<Slc>,
-    /// How it trims.
+    /// Trims.
     pub trim: Trim,
-    /// Memory for the map, in bytes; 0: all of it is in memory.
+    /// Memory for the map, in bytes; 0: the whole map is in memory.
     pub map_cache: u64,
     /// How far the controller reads ahead of a sequential reader, in bytes; 0: not at all.
     pub read_ahead: u64,
@@ -94,8 +94,8 @@ pub struct Profile {
 
 /// The tables of a profile and their keys.
 ///
-/// The comment above a key in its list says what it means: the reference of profiles is made of
-/// these comments, and of what each key is read as (`tools/pages/profile_keys.py`).
+/// The comment above a key in its list is its documentation: `tools/pages/profile_keys.py` builds
+/// the reference of profiles from these comments and from how each key is read.
 const SECTIONS: [(&str, &[&str]); 7] = [
     ("drive", Drive::KEYS),
     ("link", Link::KEYS),
@@ -107,11 +107,11 @@ const SECTIONS: [(&str, &[&str]); 7] = [
 ];
 
 impl Profile {
-    /// Reads a profile's text.
+    /// Parses a profile.
     ///
     /// # Errors
-    /// The first key that is unknown, missing, of the wrong kind, out of range, or at odds with
-    /// the others, with what it may be.
+    /// The first key that is unknown, missing, of the wrong type, out of range, or inconsistent
+    /// with others, and its allowed values.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
         let mut table: Table = text.parse().map_err(|e| ConfigError::syntax(text, &e))?;
         let sections: Result<Vec<Section>, ConfigError> =
@@ -136,20 +136,20 @@ impl Profile {
         self.capacity / self.geometry.unit_bytes()
     }
 
-    /// Hidden flash as a share of ALL flash, by the geometry as built; without what is set apart
-    /// for a static SLC cache.
+    /// Hidden flash / ALL flash, computed from the geometry; without the superblocks of a static
+    /// SLC cache.
     pub fn spare(&self) -> f64 {
         let superblocks = self.geometry.blocks_per_plane - self.superblocks_apart();
         let flash = u64::from(superblocks) * self.geometry.superblock_bytes();
         1.0 - self.capacity as f64 / flash as f64
     }
 
-    /// Superblocks that are set apart for a static SLC cache.
+    /// Superblocks of a static SLC cache.
     pub fn superblocks_apart(&self) -> u32 {
         self.slc.as_ref().map_or(0, |slc| slc.superblocks_apart(&self.geometry))
     }
 
-    /// Superblocks that never hold all the data they could: frontiers, and collection's reserve.
+    /// Superblocks that are never full of data: frontiers, and collection's reserve.
     pub fn superblocks_held(&self) -> u32 {
         let dynamic = |slc: &Slc| slc.mode == SlcMode::Dynamic;
         self.placement.superblocks_open()
@@ -176,9 +176,9 @@ struct Drive {
 
 impl Drive {
     const KEYS: &[&str] = &[
-        // As on its label.
+        // The name on the label.
         "model",
-        // What the host sees; follows from spare and blocks if left out.
+        // The size that the host sees; follows from spare and blocks if left out.
         "capacity",
         // nvme: both directions at once (PCI Express); sata: one at a time.
         "interface",
@@ -200,15 +200,15 @@ impl Drive {
 
 impl Buffer {
     const KEYS: &[&str] = &[
-        // The controller's memory for writes on their way to flash.
+        // Size of the controller's memory for writes on their way to flash.
         "size",
-        // Capacitors keep it over a power cut: a flush has nothing to wait for.
+        // Capacitors save it at a power cut: a flush does not wait for programs.
         "power_loss_protection",
-        // false: a drive that lies answers a flush at once, its buffer being volatile.
+        // false: a flush completes at once although the buffer is volatile.
         "honours_flush",
-        // What a flush takes beyond overhead and programs.
+        // Latency of a flush in addition to overhead and programs.
         "flush_overhead",
-        // A unit of nothing but zeros is kept in the map alone.
+        // A unit of zeros is recorded in the map only.
         "elides_zeros",
     ];
 
@@ -237,39 +237,39 @@ struct Ftl {
 
 impl Ftl {
     const KEYS: &[&str] = &[
-        // What the map knows as one.
+        // The smallest amount of data that the map translates.
         "mapping_unit",
         // Consecutive bytes on one die; left out: a multi-plane page.
         "chunk",
         // Hidden flash / ALL flash; follows from capacity and blocks if left out.
         "spare",
-        // Where the units of the host go (docs/models/placement.md).
+        // Where host units are written (docs/models/placement.md).
         "placement",
-        // Streams with superblocks of their own, up to 128; required by "streams".
+        // Number of streams with superblocks of their own, up to 128; required by "streams".
         "streams",
         // How far the controller reads ahead of a sequential reader; left out: not at all.
         "read_ahead",
-        // The portions that a long read is divided into; left out: all of a command.
+        // Size of the portions that a long read is divided into; left out: the whole command.
         "read_portion",
-        // So many portions that do not lie in order are worked on at the same time.
+        // The most portions with scattered units that are worked on at the same time.
         "read_portions",
-        // Memory for the map; left out: all of it is in memory.
+        // Memory for the map; left out: the whole map is in memory.
         "map_cache",
-        // Which superblock is collected (docs/models/collection.md).
+        // The superblock to collect (docs/models/collection.md).
         "victim",
         // Superblocks that "d-choices" picks at random, 1000 at most.
         "choices",
-        // Moved units go to superblocks of their own, or where the host writes.
+        // Relocated units go to superblocks of their own, or where the host writes.
         "relocation",
-        // Collection starts when no more superblocks than this are free.
+        // Collection starts when at most this many superblocks are free.
         "reserve",
-        // While the drive is idle it goes on until so many are free; left out: it does not.
+        // Collection continues in idle time until this many are free; left out: it does not.
         "idle_reserve",
-        // How long the drive must have been idle for that.
+        // Idle time before collection in idle time starts.
         "idle_after",
         // none: free superblocks in turn; dynamic: least erased first; static: cold data moves too.
         "wear_levelling",
-        // Erases behind the most worn superblock at which "static" collects one.
+        // Difference to the highest erase count at which "static" collects a superblock.
         "wear_spread",
     ];
 

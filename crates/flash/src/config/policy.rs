@@ -1,4 +1,4 @@
-//! `PlacementRule` and `Collection`: how a profile says where units go and how space is reclaimed.
+//! `PlacementRule` and `Collection`: where a profile has units written, and how it reclaims space.
 
 use ssdlab_time::Nanos;
 
@@ -6,43 +6,43 @@ use super::ConfigError;
 use super::reader::Section;
 use crate::nand::Geometry;
 
-/// Which superblock is collected.
+/// How the superblock to collect is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VictimPolicy {
     /// The one with the fewest valid units.
     Greedy,
-    /// The one that was filled first.
+    /// The one that was closed first.
     Fifo,
-    /// Any.
+    /// A random one.
     Random,
-    /// The emptiest of so many picked at random.
+    /// The emptiest of this many picked at random.
     DChoices(u32),
-    /// The one that gains most for its cost, an old one rather than a young one.
+    /// The one with the best ratio of benefit to cost, which prefers old ones.
     CostBenefit,
 }
 
-/// Where the host's units go.
+/// Where host units are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementRule {
-    /// All of them along the stripe, one superblock after the other.
+    /// Along the stripe, one superblock after the other.
     Striped,
-    /// Each of so many streams to superblocks of its own.
+    /// Each of this many streams to superblocks of its own.
     Streams(u32),
-    /// To the die that an append's or an overwrite's hint implies.
+    /// To the die that follows from the hint of an append or an overwrite.
     Hinted,
-    /// The same, where the host says nothing: by what the drive makes of the units' numbers.
+    /// As hinted; for writes without a hint, the drive guesses from the units' numbers.
     Inferred,
-    /// The same, and a file's pieces that are smaller than a page together on one.
+    /// As inferred; pieces of a file that are smaller than a page are gathered on one.
     Packed,
 }
 
 impl PlacementRule {
-    /// A drive has no more streams than this: as many as `NVMe` allows reclaim unit handles.
+    /// The most streams of a drive: the limit of `NVMe` for reclaim unit handles.
     const STREAMS_MAX: u32 = 128;
 
     const WORDS: [&str; 5] = ["striped", "streams", "hinted", "inferred", "packed"];
 
-    /// Superblocks that the host fills at a time.
+    /// Superblocks that the host fills at the same time.
     pub fn superblocks_open(self) -> u32 {
         match self {
             Self::Striped | Self::Hinted | Self::Inferred => 1,
@@ -51,7 +51,7 @@ impl PlacementRule {
         }
     }
 
-    /// Units of the host that may be in pages that are begun but not full.
+    /// The most host units in partly filled pages.
     pub fn units_open(self, geometry: &Geometry) -> u64 {
         match self {
             Self::Striped => geometry.open_units(),
@@ -85,48 +85,48 @@ impl PlacementRule {
     }
 }
 
-/// Where collection writes what it moves.
+/// Where collection writes relocated units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relocation {
-    /// To a frontier of its own: what survived once is kept apart from what is new.
+    /// To a frontier of its own, separate from new data.
     Separate,
-    /// To the host's frontier; of several, to that of the stream which wrote it.
+    /// To the host's frontier; with streams, to that of the unit's stream.
     Mixed,
 }
 
-/// How erases are spread.
+/// How erases are levelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WearLevelling {
     /// Free superblocks are used in the order in which they became free.
     None,
     /// The free superblock erased least often is used next.
     Dynamic,
-    /// That, and a superblock that lags so many erases behind is collected before its turn.
+    /// As dynamic; in addition, a superblock with too few erases is collected early.
     Static {
-        /// Erases behind the most worn superblock.
+        /// The difference to the highest erase count at which it is collected.
         spread: u32,
     },
 }
 
-/// When, which and how.
+/// The rules of garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collection {
-    /// Which superblock.
+    /// How the superblock is chosen.
     pub victim: VictimPolicy,
-    /// Where to.
+    /// Where its units go.
     pub relocation: Relocation,
-    /// Collection starts when no more superblocks than this are free.
+    /// Collection starts when at most this many superblocks are free.
     pub reserve: u32,
-    /// While the drive is idle, collection goes on until so many are free; 0: it does not.
+    /// Collection continues in idle time until this many are free; 0: it does not.
     pub idle_reserve: u32,
-    /// How long the drive must have been idle before it uses the time.
+    /// Idle time before collection in idle time starts.
     pub idle_after: Nanos,
-    /// How erases are spread.
+    /// How erases are levelled.
     pub wear: WearLevelling,
 }
 
 impl Collection {
-    /// Superblocks that never hold all the data they could: its own frontier, and the reserve.
+    /// Superblocks that are never full of data: its own frontier, and the reserve.
     pub fn superblocks_held(&self) -> u32 {
         self.reserve + u32::from(self.relocation == Relocation::Separate)
     }

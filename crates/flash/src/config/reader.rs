@@ -1,4 +1,4 @@
-//! Reads typed keys out of a TOML table, and names the key and what it may be when one is wrong.
+//! Reads typed keys from a TOML table; errors name the key and its allowed values.
 
 use ssdlab_time::Nanos;
 use toml::{Table, Value};
@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use super::units;
 use crate::ConfigError;
 
-/// One table of a profile, from which keys are taken until none may be left.
+/// One table of a profile. Reading a key takes it out of the table.
 pub struct Section {
     name: &'static str,
     table: Table,
@@ -15,8 +15,8 @@ pub struct Section {
 }
 
 impl Section {
-    /// The table `name` of the profile; an absent one is empty. Keys that are not in `known` are
-    /// refused before anything is read: a misspelt key is better named than missed.
+    /// The table `name` of the profile; empty if it is absent. Rejects keys that are not in `known`
+    /// before reading any, so that a misspelt key is reported rather than a missing one.
     pub fn take(
         profile: &mut Table,
         name: &'static str,
@@ -27,7 +27,11 @@ impl Section {
             None => Table::new(),
             Some(Value::Table(table)) => table,
             Some(other) => {
-                return Err(ConfigError::new(name, shown(&other), format!("a table: [{name}]")));
+                return Err(ConfigError::new(
+                    name,
+                    format_value(&other),
+                    format!("a table: [{name}]"),
+                ));
             }
         };
         if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
@@ -41,12 +45,12 @@ impl Section {
         Ok(Self { name, table, absent, known })
     }
 
-    /// Whether the profile does not have this table.
+    /// Whether the profile lacks this table.
     pub fn is_absent(&self) -> bool {
         self.absent
     }
 
-    /// A text.
+    /// A string.
     pub fn text(&mut self, key: &'static str) -> Result<Option<String>, ConfigError> {
         self.read(key, "a text in quotes", |v| v.as_str().map(str::to_owned))
     }
@@ -128,19 +132,19 @@ impl Section {
         allowed: &str,
         parse: impl Fn(&Value) -> Option<T>,
     ) -> Result<Option<T>, ConfigError> {
-        assert!(self.known.contains(&key), "{key} is read, so [{}] knows it", self.name);
+        assert!(self.known.contains(&key), "{key} is a known key of [{}]", self.name);
         let Some(raw) = self.table.remove(key) else { return Ok(None) };
         if let Some(parsed) = unsourced(&raw).and_then(parse) {
             return Ok(Some(parsed));
         }
         let path = format!("{}.{key}", self.name);
-        Err(ConfigError::new(&path, shown(&raw), allowed.to_owned()))
+        Err(ConfigError::new(&path, format_value(&raw), allowed.to_owned()))
     }
 }
 
-/// Keys of a value with its source.
+/// The keys of a value with its source.
 const SOURCED: [&str; 3] = ["value", "source", "kind"];
-/// What a number's kind may be.
+/// The kinds of a number.
 const KINDS: [&str; 4] = ["datasheet", "measured", "fitted", "guessed"];
 
 /// A value itself, or the `value` of `{ value, source, kind }`; `None` for any other table.
@@ -160,19 +164,19 @@ fn check_source(section: &str, key: &str, raw: &Value) -> Result<(), ConfigError
             known: SOURCED.join(", "),
         });
     }
-    let refuse = |part: &str, given: &Value, allowed: String| {
-        Err(ConfigError::new(&format!("{path}.{part}"), shown(given), allowed))
+    let reject = |part: &str, given: &Value, allowed: String| {
+        Err(ConfigError::new(&format!("{path}.{part}"), format_value(given), allowed))
     };
     match (table.get("source"), table.get("kind")) {
-        (Some(source), _) if !source.is_str() => refuse("source", source, "a text".to_owned()),
+        (Some(source), _) if !source.is_str() => reject("source", source, "a text".to_owned()),
         (_, Some(kind)) if !kind.as_str().is_some_and(|kind| KINDS.contains(&kind)) => {
-            refuse("kind", kind, format!("one of {}", quoted(&KINDS)))
+            reject("kind", kind, format!("one of {}", quoted(&KINDS)))
         }
         _ => Ok(()),
     }
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     value.to_string().replace('\n', " ")
 }
 
@@ -180,13 +184,13 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
 }
 
-/// The known key that shares the most letters with this one, if most of them.
+/// The most similar known key, if it is similar enough.
 pub fn nearest(given: &str, known: &[&'static str]) -> Option<&'static str> {
     let close = |key: &&&'static str| distance(given, key) <= 1 + given.len() / 3;
     known.iter().filter(close).min_by_key(|key| distance(given, key)).copied()
 }
 
-/// Levenshtein's edit distance.
+/// The Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

@@ -1,17 +1,17 @@
-//! How capacity, spare and blocks determine each other, and what geometry collection needs to work.
+//! How capacity, spare and blocks determine each other, and the geometry that collection needs.
 
 use super::{ConfigError, Ftl, Media, PlacementRule, Profile, Slc};
 use crate::nand::Geometry;
 
-/// Below this many superblocks a scaled twin gets smaller blocks instead of fewer: so few
-/// victims to choose from would make collection unlike that of the full drive.
+/// With fewer superblocks than this, a scaled twin gets smaller blocks instead: with so few
+/// victims to choose from, collection would differ from that of the full drive.
 const SUPERBLOCKS_SCALED_MIN: u64 = 128;
 
-/// A geometry without its number of blocks.
+/// A geometry whose number of blocks is not known yet.
 pub(super) struct Shape(Geometry);
 
 impl Shape {
-    /// Checks that pages, units and chunks fit into each other.
+    /// Checks that units, pages, chunks and blocks are multiples of each other.
     pub(super) fn check(media: &Media, ftl: &Ftl, slc: Option<&Slc>) -> Result<Self, ConfigError> {
         let unit = ftl.mapping_unit;
         if !unit.is_power_of_two() || unit < 512 {
@@ -48,10 +48,10 @@ impl Shape {
         Ok(Self(geometry))
     }
 
-    /// Finds what is left out of capacity, spare and blocks; given all three, they must agree.
+    /// Computes which of capacity, spare and blocks is left out; if all are given, they must agree.
     ///
-    /// What is set apart for a static SLC cache is counted in the blocks and not in the spare.
-    /// Returns the capacity in bytes, cut to whole mapping units, and the geometry.
+    /// The superblocks of a static SLC cache count as blocks but not as spare. Returns the capacity
+    /// in bytes, rounded down to whole mapping units, and the geometry.
     pub(super) fn size(
         &self,
         capacity: Option<u64>,
@@ -120,7 +120,7 @@ fn check_addresses(geometry: &Geometry) -> Result<(), ConfigError> {
 
 fn check_agreement(capacity: u64, spare: f64, geometry: &Geometry) -> Result<(), ConfigError> {
     let built = 1.0 - capacity as f64 / geometry.bytes() as f64;
-    // Blocks come in whole superblocks only; a hundredth is lost in rounded figures.
+    // Blocks come in whole superblocks only; 0.01 allows for rounded numbers.
     let tolerance = 0.01 + geometry.superblock_bytes() as f64 / geometry.bytes() as f64;
     if (built - spare).abs() <= tolerance {
         return Ok(());
@@ -133,7 +133,7 @@ fn check_agreement(capacity: u64, spare: f64, geometry: &Geometry) -> Result<(),
     Err(ConfigError::new("ftl.spare", format!("{spare}"), allowed))
 }
 
-/// Collection needs free superblocks beside all that the host may fill.
+/// Checks that collection has free superblocks in addition to those that the host may fill.
 pub(super) fn check_room(profile: &Profile) -> Result<(), ConfigError> {
     let Profile { capacity, geometry, .. } = profile;
     let held = u64::from(profile.superblocks_held());
@@ -150,7 +150,7 @@ pub(super) fn check_room(profile: &Profile) -> Result<(), ConfigError> {
     Err(ConfigError::new("ftl.spare", format!("{:.4}", profile.spare()), allowed))
 }
 
-/// The buffer must hold every page that is being filled, and one more to go on with.
+/// Checks that the buffer holds every page that is being filled, and one more.
 pub(super) fn check_buffer(
     size: u64,
     geometry: &Geometry,
@@ -166,11 +166,11 @@ pub(super) fn check_buffer(
 }
 
 impl Profile {
-    /// The same drive with another capacity: spare, dies, pages and times stay.
+    /// The same drive with another capacity, and the same spare, dies, pages and times.
     ///
-    /// Fewer blocks a plane, and a smaller SLC cache. Where fewer than 128 superblocks would be
-    /// left, blocks get smaller instead, and their erase time with them, so that erasing a byte
-    /// costs what it did.
+    /// It has fewer blocks per plane and a smaller SLC cache. If fewer than 128 superblocks would
+    /// be left, blocks get smaller instead, and their erase time in proportion, so that the erase
+    /// time per byte stays.
     ///
     /// # Errors
     /// A capacity that leaves too little flash for collection, or needs more than 32-bit addresses.

@@ -1,4 +1,4 @@
-//! `Slc`: flash that holds one bit a cell for a while, as a profile describes it.
+//! `Slc`: the section `[slc]` of a profile.
 
 use ssdlab_time::Nanos;
 
@@ -9,9 +9,9 @@ use crate::nand::{Geometry, SlcTiming};
 /// Where the superblocks of the cache come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlcMode {
-    /// They are set apart: on top of the spare, and nothing else is ever written to them.
+    /// It has its own, in addition to the spare; they are used for nothing else.
     Static,
-    /// They are borrowed while superblocks are free, so that a full drive has little of it.
+    /// It borrows free superblocks, so that the cache of a full drive is small.
     Dynamic,
 }
 
@@ -20,27 +20,27 @@ pub enum SlcMode {
 pub struct Slc {
     /// Where its superblocks come from.
     pub mode: SlcMode,
-    /// Bytes that it holds at most.
+    /// Its largest size in bytes.
     pub size: u64,
-    /// Bits a cell of the same flash otherwise: what one superblock of data costs in the cache.
+    /// Bits per cell of the other flash: a superblock holds that many times less in the cache.
     pub bits_per_cell: u32,
 }
 
 impl Slc {
     pub(super) const KEYS: &[&str] = &[
-        // What the cache holds at most; without it there is none.
+        // Largest size of the cache; left out: the drive has no cache.
         "size",
-        // static: its superblocks are set apart; dynamic: borrowed while superblocks are free.
+        // static: the cache has its own superblocks; dynamic: it borrows free ones.
         "mode",
-        // Of the same flash otherwise: what a superblock costs in the cache.
+        // Of the other flash: a superblock holds that many times less in the cache.
         "bits_per_cell",
-        // tPROG at one bit a cell.
+        // tPROG at one bit per cell.
         "program",
-        // tR at one bit a cell; left out: the fastest of flash.read.
+        // tR at one bit per cell; left out: the fastest of flash.read.
         "read",
     ];
 
-    /// Reads the section `[slc]`; none where it has no size.
+    /// Reads the section `[slc]`; `None` if it is absent.
     pub(super) fn read(mut section: Section) -> Result<Option<(Self, SlcTiming)>, ConfigError> {
         let size = section.size("size")?;
         let mode = match section.word("mode", &["static", "dynamic"])?.unwrap_or("static") {
@@ -63,20 +63,20 @@ impl Slc {
         Ok(Some((Self { mode, size, bits_per_cell }, timing)))
     }
 
-    /// Mapping units that a superblock holds in the cache: whole pages, whole chunks.
+    /// Mapping units in a superblock of the cache: whole pages, whole chunks.
     pub fn superblock_units(&self, geometry: &Geometry) -> u32 {
         let chunk_pages = (geometry.chunk_units / geometry.multi_page_units()).max(1);
         let pages = geometry.pages_per_block / self.bits_per_cell / chunk_pages * chunk_pages;
         geometry.dies() * geometry.multi_page_units() * pages
     }
 
-    /// Superblocks that it takes for its size, at most.
+    /// The most superblocks that it has.
     pub fn superblocks(&self, geometry: &Geometry) -> u32 {
         let bytes = u64::from(self.superblock_units(geometry)) * geometry.unit_bytes();
         u32::try_from(self.size.div_ceil(bytes)).unwrap_or(u32::MAX)
     }
 
-    /// Superblocks that are set apart for it.
+    /// Superblocks of its own.
     pub fn superblocks_apart(&self, geometry: &Geometry) -> u32 {
         if self.mode == SlcMode::Static { self.superblocks(geometry) } else { 0 }
     }

@@ -1,37 +1,37 @@
-//! `Trim`: what a trim costs, and what a trimmed address reads as.
+//! `Trim`: the latency of trims, and what reads of trimmed addresses return.
 
 use ssdlab_time::Nanos;
 
 use super::ConfigError;
 use super::reader::Section;
 
-/// What a host reads where it trimmed.
+/// What reads of trimmed addresses return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsBack {
-    /// Zeros: deterministic, and what most drives promise.
+    /// Zeros, as most drives guarantee.
     Zeros,
-    /// What stood there before: the drive dropped its duty to keep it, not the content.
+    /// The old data: the drive need not keep it, but has not removed it.
     OldData,
 }
 
-/// How a drive trims.
+/// The trims of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
-    /// Time that each trim takes beside the command's own overhead.
+    /// Latency of each trim in addition to the command's overhead.
     pub time: Nanos,
-    /// Time a GiB that it covers, for the map.
+    /// Additional latency per GiB that it covers, for the map.
     pub time_per_gib: Nanos,
-    /// What is read back. The twin holds no bytes: whoever serves it does as this says.
+    /// What reads return. The twin stores no data, so the server must implement this.
     pub reads_back: ReadsBack,
 }
 
 impl Trim {
     pub(super) const KEYS: &[&str] = &[
-        // What each trim takes beside the command's own overhead.
+        // Latency of each trim in addition to the command's overhead.
         "time",
-        // What it takes for each GiB that it covers.
+        // Additional latency for each GiB that it covers.
         "time_per_gib",
-        // What a trimmed address reads as.
+        // What reads of trimmed addresses return.
         "reads_back",
     ];
 
@@ -47,7 +47,7 @@ impl Trim {
         })
     }
 
-    /// What a trim of so many bytes takes.
+    /// The latency of a trim of `bytes` bytes.
     pub fn time_of(&self, bytes: u64) -> Nanos {
         let per_gib = (u128::from(self.time_per_gib.get()) * u128::from(bytes)) >> 30;
         self.time + Nanos::new(per_gib as u64)

@@ -1,8 +1,8 @@
-//! Numbers with units, as profiles write them: sizes, times, rates.
+//! Numbers with units: sizes, times, rates.
 
 use ssdlab_time::Nanos;
 
-/// What a text with a unit was read as, or what it should have been.
+/// A parsed value, or a description of the allowed ones.
 pub type Parsed<T> = Result<T, &'static str>;
 
 const SIZE_UNITS: [(&str, f64); 9] = [
@@ -48,7 +48,7 @@ fn scaled<'a>(text: &str, mut units: impl Iterator<Item = &'a (&'a str, f64)>) -
     Some(number.parse::<f64>().ok()? * factor)
 }
 
-/// Rounds to a whole number that a u64 and an f64 both hold exactly.
+/// Rounds to an integer that a u64 and an f64 both represent exactly.
 fn whole(number: f64) -> Option<u64> {
     (number.is_finite() && number < 9e15).then(|| number.round() as u64)
 }
@@ -59,7 +59,7 @@ mod tests {
     use ssdlab_time::Nanos;
 
     #[test]
-    fn decimal_and_binary_units_are_told_apart() {
+    fn decimal_and_binary_units_differ() {
         assert_eq!(size("512 GB"), Ok(512_000_000_000));
         assert_eq!(size("512GiB"), Ok(549_755_813_888));
         assert_eq!(size("1 TiB"), Ok(1 << 40));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_known_unit_is_refused() {
+    fn a_number_without_a_known_unit_is_rejected() {
         for text in ["16", "16 kib", "KiB", "-1 KiB", "1.2.3 MB", "99999999 TiB", "", "1e3 MB"] {
             assert!(size(text).is_err(), "{text}");
         }

@@ -1,31 +1,31 @@
-//! `Ppn`: where a mapping unit lies, and the arithmetic from there to die and page.
+//! `Ppn`: the flash address of a mapping unit, and its conversion to die and page.
 
 use super::Geometry;
 
 /// The physical address of one mapping unit.
 ///
-/// Numbered in the order in which a superblock is written: superblock by superblock, and inside
-/// one along the stripe. So units written one after the other have addresses one after the other.
+/// Addresses count superblock by superblock, and inside one along the stripe. So units that are
+/// written one after the other have consecutive addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ppn(pub u32);
 
-/// The die and page that a unit lies on.
+/// The die and page of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Die, from 0; its channel is `die % channels`.
     pub die: u32,
-    /// Multi-plane page of that die, counted over all its blocks: block x pages a block + page.
+    /// Multi-plane page of that die, counted over all blocks: block x pages per block + page.
     pub page: u32,
-    /// Page number in its block, which decides its type.
+    /// Page number in its block, which determines its type.
     pub page_in_block: u32,
-    /// Whether this unit is the last to be written of its multi-plane page.
+    /// Whether this unit is the last of its multi-plane page to be written.
     pub last_of_page: bool,
-    /// Whether it holds one bit a cell. Set by who knows the superblock: no address tells.
+    /// Whether it holds one bit per cell. Depends on the superblock, not on the address.
     pub slc: bool,
 }
 
 impl Place {
-    /// Whether one sense brings both units.
+    /// Whether one sense reads both units.
     pub fn same_page(self, other: Self) -> bool {
         (self.die, self.page) == (other.die, other.page)
     }
@@ -53,7 +53,7 @@ impl Splitter {
         }
     }
 
-    /// The superblock of a unit and the unit's position in it.
+    /// The superblock of a unit, and the unit's offset in it.
     #[inline]
     pub fn superblock(&self, ppn: Ppn) -> (u32, u32) {
         self.superblock_units.split(ppn.0)
@@ -65,14 +65,14 @@ impl Splitter {
         Ppn(superblock * self.superblock_units.by + offset)
     }
 
-    /// The position in a superblock of the unit that a die takes after so many others.
+    /// The offset in a superblock of unit `on_die` of a die.
     #[inline]
     pub fn offset_on(&self, die: u32, on_die: u32) -> u32 {
         let (stripe, in_chunk) = self.chunk_units.split(on_die);
         stripe * self.stripe_units.by + die * self.chunk_units.by + in_chunk
     }
 
-    /// Where a superblock's unit lies.
+    /// The die and page of a superblock's unit, as if it were not in the SLC cache.
     #[inline]
     pub fn place(&self, superblock: u32, offset: u32) -> Place {
         let (stripe, in_stripe) = self.stripe_units.split(offset);
@@ -89,7 +89,7 @@ impl Splitter {
     }
 }
 
-/// Division of 32-bit numbers by a constant: a shift by a power of two, else one multiplication.
+/// Division of 32-bit numbers by a constant: a shift for powers of two, else one multiplication.
 ///
 /// With m = floor((2^64 - 1) / d) the quotient is floor((n + 1) m / 2^64), exact for all n and d
 /// below 2^32 (Robison, 2005).
@@ -97,13 +97,13 @@ impl Splitter {
 struct Divisor {
     by: u32,
     reciprocal: u64,
-    /// Of a power of two: four divisions in a row wait for each other.
+    /// Set for powers of two. Faster, because four dependent divisions follow each other.
     shift: Option<u32>,
 }
 
 impl Divisor {
     fn new(divisor: u32) -> Self {
-        assert!(divisor > 0, "nothing can be divided by zero");
+        assert!(divisor > 0, "the divisor is not zero");
         let shift = divisor.is_power_of_two().then_some(divisor.trailing_zeros());
         Self { by: divisor, reciprocal: u64::MAX / u64::from(divisor), shift }
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stripe_puts_a_chunk_on_each_die_in_turn() {
+    fn a_stripe_has_one_chunk_on_each_die() {
         let splitter = Splitter::new(&geometry(8));
         let dies: Vec<u32> = (0..60).step_by(8).map(|o| splitter.place(0, o).die).collect();
         assert_eq!(dies, [0, 1, 2, 3, 4, 5, 0, 1]);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_page_gets_its_units_once_and_is_closed_by_the_last() {
+    fn each_page_gets_its_units_once_and_the_last_completes_it() {
         for chunk in [1, 2, 4, 8, 16] {
             let geometry = geometry(chunk);
             let splitter = Splitter::new(&geometry);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_die_takes_its_units_page_by_page_and_each_position_belongs_to_one_die() {
+    fn a_die_takes_its_units_page_by_page_and_each_offset_belongs_to_one_die() {
         for chunk in [1, 2, 4, 8, 16] {
             let geometry = geometry(chunk);
             let splitter = Splitter::new(&geometry);

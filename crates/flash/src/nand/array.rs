@@ -1,4 +1,4 @@
-//! `Array`: all dies and channels, and the four operations that take their time.
+//! `Array`: all dies and channels, and the operations that occupy them.
 
 use ssdlab_time::{Calendar, Nanos, Span};
 
@@ -7,21 +7,22 @@ use super::{Geometry, Place, Timing};
 
 /// The dies and channels of a drive.
 ///
-/// Modelled: a die senses, programs or erases all its planes at once; a channel moves one transfer
-/// at a time, in the order in which dies become ready; a program's data is moved just before it
-/// starts; a die without a cache register does nothing until its data is out. Not modelled: planes
-/// that work independently, command and address cycles, copy-back. Differs from hardware: moving a
-/// unit holds a die without a cache register while its data goes out, but not while that waits for
-/// the channel.
+/// Modelled: a die senses, programs or erases all its planes at once; a channel makes one transfer
+/// at a time, in the order in which dies become ready; a program's data is transferred just before
+/// it starts; a die without a cache register is busy until its data has been transferred. Not
+/// modelled: planes that work independently, command and address cycles, copy-back. Differs from
+/// hardware: a relocation keeps a die without a cache register busy during the transfer, but not
+/// while the transfer waits for the channel.
 #[derive(Clone, Debug)]
 pub struct Array {
     dies: Vec<Die>,
     channels: Vec<Calendar>,
-    /// The channel of each die, and tR of each page of a block: a division for each read is slow.
+    /// The channel of each die; a table, because a division per read is slow.
     channel_of_die: Vec<usize>,
+    /// tR of each page of a block; a table for the same reason.
     read_of_page: Vec<Nanos>,
     timing: Timing,
-    /// For each die: the page that stands in its register, and since when.
+    /// For each die: the page in its register, and since when.
     registers: Vec<Option<(u32, Nanos)>>,
     unit_transfer: Nanos,
     multi_page_transfer: Nanos,
@@ -48,7 +49,7 @@ impl Array {
         }
     }
 
-    /// Senses a page for the host; returns when its data stands in the die's register.
+    /// Senses a page for the host; returns when its data is in the die's register.
     #[inline]
     pub fn sense(&mut self, place: Place, at: Nanos) -> Nanos {
         if let Some((page, since)) = self.registers[place.die as usize]
@@ -62,21 +63,21 @@ impl Array {
         let die = self.die(place.die);
         let end = die.sense(at, duration, suspend).end;
         if keeps {
-            // What waits behind the read takes the register as soon as it begins.
+            // A queued operation uses the register as soon as it begins.
             let stays = die.queue_end() == end;
             self.registers[place.die as usize] = stays.then_some((place.page, end));
         }
         end
     }
 
-    /// Whether a die senses its next page only when the data of the last one has left it.
+    /// Whether a die is busy until its data has been transferred: it has no cache register.
     #[inline]
     pub fn holds_dies(&self) -> bool {
         !self.timing.cache_register
     }
 
-    /// Moves units of the page that a die sensed last for the host from its register to the
-    /// controller; returns when the channel does so.
+    /// Transfers units of the page that a die sensed last for the host from its register to the
+    /// controller; returns the time span of the transfer.
     #[inline]
     pub fn transfer_out(&mut self, die: u32, ready: Nanos, units: u32) -> Span {
         let moved = self.transfer(die, ready, units);
@@ -92,22 +93,23 @@ impl Array {
         self.channel(die).book(ready, duration)
     }
 
-    /// Senses a page for collection and moves its units to the controller.
+    /// Senses a page for collection and transfers its units to the controller; returns when it is
+    /// done.
     pub fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
         let duration = self.read_of(place);
         self.registers[place.die as usize] = None;
         let sensed = self.die(place.die).fetch(at, duration);
         let moved = self.transfer(place.die, sensed.end, units).end;
         if self.holds_dies() {
-            // Held for the transfer, not for the wait before it: a channel that is booked far ahead
-            // would hold the die, and so the programs behind it be booked still farther ahead.
+            // Busy for the transfer, but not while it waits: if the channel is booked far ahead,
+            // the programs that follow on this die would be booked even further ahead.
             let out = sensed.end + self.unit_transfer * u64::from(units);
             self.die(place.die).lengthen(sensed, out.min(moved));
         }
         moved
     }
 
-    /// Moves a multi-plane page to its die and programs it; returns when it is done.
+    /// Transfers a multi-plane page to its die and programs it; returns when it is done.
     pub fn program(&mut self, place: Place, ready: Nanos) -> Nanos {
         let transfer = self.multi_page_transfer;
         self.registers[place.die as usize] = None;
@@ -125,13 +127,13 @@ impl Array {
         self.die(die).queue(at, erase, Task::Erase).end
     }
 
-    /// Says that nothing will be asked for a time before `now`.
+    /// Sets the clock: no later operation starts before `now`.
     #[inline]
     pub fn advance(&mut self, now: Nanos) {
         self.now = now;
     }
 
-    /// Breaks everything off: the power is gone.
+    /// Aborts all operations, because the power was cut.
     pub fn power_cut(&mut self) {
         self.dies.fill(Die::default());
         self.channels.fill(Calendar::default());

@@ -1,49 +1,49 @@
-//! `Die`: one at a time, reads before what waits, everything else in order of arrival.
+//! `Die`: the operations of a die, one at a time: reads first, all others in order of arrival.
 
 use std::collections::VecDeque;
 
 use ssdlab_time::{Nanos, Span};
 
-/// A die's time.
+/// The schedule of a die.
 ///
 /// Modelled: one operation at a time; programs and erases run in order of arrival; a read waits for
-/// the operation in progress and then goes before programs and erases that have not begun, which
-/// start later by its time; a host read goes before collection's reads too and suspends a program
-/// or erase where the drive can; reads of a kind run in order of arrival.
+/// the operation in progress and then runs before programs and erases that have not begun, and
+/// delays them by its duration; a host read also runs before collection's reads, and suspends a
+/// program or erase if the drive supports that; reads of a kind run in order of arrival.
 ///
-/// Not modelled: a bound on how often one operation may be suspended; cache reads that overlap the
+/// Not modelled: a limit on how often one operation may be suspended; cache reads that overlap the
 /// next sense with a transfer's setup.
 ///
-/// Differs from hardware: an operation that a read pushes back ends later for the die, but who was
-/// told its end before (the write buffer, which frees a place then) is not told again.
+/// Differs from hardware: an operation that a read delays ends later on the die, but its end as
+/// reported before (to the write buffer, which releases space then) is not corrected.
 ///
-/// What waits has no times of its own: it starts when what is before it has ended, so that a read
-/// that goes first costs nothing for each of hundreds that it pushes back.
+/// Queued operations have no start times: each starts when the one before it has ended, so that a
+/// read costs the simulation nothing for each of the hundreds of operations that it delays.
 #[derive(Clone, Debug, Default)]
 pub struct Die {
     /// Operations that may not have ended yet, in their order.
     queued: VecDeque<Queued>,
     /// When the die is free for the first of them.
     free: Nanos,
-    /// What all of them take.
+    /// The sum of their durations.
     work: Nanos,
-    /// When the last of them ends at the soonest, since some must wait before they start.
+    /// The earliest time at which the last of them can end, given their earliest starts.
     ends_after: Nanos,
     /// When the last host read ends.
     read_end: Nanos,
-    /// Until when a suspended operation rests: a read that follows at once need not suspend again.
+    /// Until when an operation is suspended: a read that follows at once need not suspend it again.
     suspended_until: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Queued {
-    /// Not to start before, though the die may be free.
+    /// The earliest time at which it may start.
     earliest: Nanos,
     duration: Nanos,
     task: Task,
 }
 
-/// What is queued on a die.
+/// The kind of a queued operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// A program of a multi-plane page.
@@ -54,18 +54,18 @@ pub enum Task {
     Fetch,
 }
 
-/// A place in a die's queue.
+/// A position in a die's queue.
 #[derive(Clone, Copy, Debug)]
-struct Turn {
+struct Position {
     index: usize,
     /// When the operation before it ends.
     free: Nanos,
-    /// What those from it on take.
+    /// The sum of the durations from it on.
     work_left: Nanos,
 }
 
 impl Die {
-    /// When an operation that is queued now could start.
+    /// When an operation that is queued now can start.
     pub fn queue_end(&self) -> Nanos {
         (self.free + self.work).max(self.ends_after).max(self.read_end)
     }
@@ -80,22 +80,22 @@ impl Die {
         Span { start: end - duration, end }
     }
 
-    /// Senses a page for collection: what it brings is waited for, and no program is.
+    /// Senses a page for collection, before queued programs: relocations wait for its data.
     pub fn fetch(&mut self, earliest: Nanos, duration: Nanos) -> Span {
         let mut start = earliest.max(self.read_end);
-        let turn = self.walk(|queued, begins, free| {
+        let position = self.walk(|queued, begins, free| {
             start = start.max(free);
             begins < start || queued.task == Task::Fetch
         });
-        start = start.max(turn.free);
-        self.queued.insert(turn.index, Queued { earliest: start, duration, task: Task::Fetch });
+        start = start.max(position.free);
+        self.queued.insert(position.index, Queued { earliest: start, duration, task: Task::Fetch });
         self.work += duration;
-        self.ends_after = self.ends_after.max(start + duration + turn.work_left);
+        self.ends_after = self.ends_after.max(start + duration + position.work_left);
         Span { start, end: start + duration }
     }
 
-    /// Senses a page for the host; `suspend` is what suspending a program or erase takes, if the
-    /// drive can.
+    /// Senses a page for the host. `suspend` is the time to suspend a program or erase; `None` if
+    /// the drive does not support that.
     #[inline]
     pub fn sense(&mut self, earliest: Nanos, duration: Nanos, suspend: Option<Nanos>) -> Span {
         let start = earliest.max(self.read_end);
@@ -112,76 +112,75 @@ impl Die {
         duration: Nanos,
         suspend: Option<Nanos>,
     ) -> Span {
-        let mut turn = self.walk(|_, begins, _| begins <= start);
-        if turn.free > start {
+        let mut position = self.walk(|_, begins, _| begins <= start);
+        if position.free > start {
             match suspend {
-                Some(cost) if self.queued[turn.index - 1].task != Task::Fetch => {
+                Some(cost) if self.queued[position.index - 1].task != Task::Fetch => {
                     let cost = if start <= self.suspended_until { Nanos::ZERO } else { cost };
                     start += cost;
                     self.suspended_until = start + duration;
-                    self.queued[turn.index - 1].duration += cost + duration;
+                    self.queued[position.index - 1].duration += cost + duration;
                     self.work += cost + duration;
-                    turn.free += cost + duration;
+                    position.free += cost + duration;
                 }
-                _ => start = turn.free,
+                _ => start = position.free,
             }
         }
         self.read_end = start + duration;
-        // What follows waits for the read, or for the operation that it made longer.
-        let free = turn.free.max(self.read_end);
-        if let Some(next) = self.queued.get_mut(turn.index) {
+        // The next operation waits for the read, or for the operation that the read prolonged.
+        let free = position.free.max(self.read_end);
+        if let Some(next) = self.queued.get_mut(position.index) {
             next.earliest = next.earliest.max(free);
         }
-        self.ends_after = self.ends_after.max(free + turn.work_left);
+        self.ends_after = self.ends_after.max(free + position.work_left);
         Span { start, end: self.read_end }
     }
 
-    /// Keeps the die from doing anything else until then, because the data of the last host read
-    /// has not left it.
+    /// Keeps the die busy after the last host read, until its data has been transferred.
     pub fn hold(&mut self, until: Nanos) {
         let (from, held) = (self.read_end, until.saturating_sub(self.read_end));
-        let mut turn = self.walk(|_, begins, _| begins < from);
-        if turn.free > from {
-            // It was suspended for the read, and is still.
+        let mut position = self.walk(|_, begins, _| begins < from);
+        if position.free > from {
+            // The operation that was suspended for the read remains suspended.
             self.suspended_until = self.suspended_until.max(until);
-            self.queued[turn.index - 1].duration += held;
+            self.queued[position.index - 1].duration += held;
             self.work += held;
-            turn.free += held;
+            position.free += held;
         }
         self.read_end = from + held;
-        let free = turn.free.max(self.read_end);
-        if let Some(next) = self.queued.get_mut(turn.index) {
+        let free = position.free.max(self.read_end);
+        if let Some(next) = self.queued.get_mut(position.index) {
             next.earliest = next.earliest.max(free);
         }
-        self.ends_after = self.ends_after.max(free + turn.work_left);
+        self.ends_after = self.ends_after.max(free + position.work_left);
     }
 
-    /// Keeps the die at a read for collection until then, because its data has not left it.
+    /// Prolongs a read for collection, until its data has been transferred.
     pub fn lengthen(&mut self, read: Span, until: Nanos) {
         let held = until.saturating_sub(read.end);
-        let turn = self.walk(|_, begins, _| begins < read.start);
-        self.queued[turn.index].duration += held;
+        let position = self.walk(|_, begins, _| begins < read.start);
+        self.queued[position.index].duration += held;
         self.work += held;
-        self.ends_after = self.ends_after.max(read.start + turn.work_left + held);
+        self.ends_after = self.ends_after.max(read.start + position.work_left + held);
     }
 
-    /// Goes along the queue past those for which `passes`, given when each begins and when the die
-    /// is free for it.
-    fn walk(&self, mut passes: impl FnMut(&Queued, Nanos, Nanos) -> bool) -> Turn {
-        let mut turn = Turn { index: 0, free: self.free, work_left: self.work };
-        while let Some(queued) = self.queued.get(turn.index) {
-            let begins = turn.free.max(queued.earliest);
-            if !passes(queued, begins, turn.free) {
+    /// The position after the operations for which `passes`, given when each begins and when the
+    /// die is free for it.
+    fn walk(&self, mut passes: impl FnMut(&Queued, Nanos, Nanos) -> bool) -> Position {
+        let mut position = Position { index: 0, free: self.free, work_left: self.work };
+        while let Some(queued) = self.queued.get(position.index) {
+            let begins = position.free.max(queued.earliest);
+            if !passes(queued, begins, position.free) {
                 break;
             }
-            turn.free = begins + queued.duration;
-            turn.work_left = turn.work_left - queued.duration;
-            turn.index += 1;
+            position.free = begins + queued.duration;
+            position.work_left = position.work_left - queued.duration;
+            position.index += 1;
         }
-        turn
+        position
     }
 
-    /// Forgets operations that ended by `now`: no read will come before it.
+    /// Removes operations that ended by `now`: no read starts earlier.
     #[inline]
     pub fn forget_before(&mut self, now: Nanos) {
         while let Some(first) = self.queued.front() {
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_waits_for_the_program_in_progress_and_no_other() {
+    fn a_read_waits_only_for_the_program_in_progress() {
         let mut die = Die::default();
         die.queue(Nanos::ZERO, PROGRAM, Task::Program);
         die.queue(Nanos::ZERO, PROGRAM, Task::Program);
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suspended_program_lets_reads_in_and_ends_later_by_their_time() {
+    fn a_suspended_program_ends_later_by_the_time_of_the_reads() {
         let (mut die, cost) = (Die::default(), Nanos::from_micros(20));
         die.queue(Nanos::ZERO, PROGRAM, Task::Program);
         die.queue(Nanos::ZERO, PROGRAM, Task::Program);
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_for_collection_goes_before_programs_that_wait_and_behind_its_like() {
+    fn a_read_for_collection_runs_before_queued_programs_and_after_earlier_reads() {
         let mut die = Die::default();
         die.queue(Nanos::ZERO, PROGRAM, Task::Program);
         die.queue(Nanos::ZERO, PROGRAM, Task::Program);
@@ -248,7 +247,7 @@ mod tests {
         assert_eq!(die.fetch(arrival, READ).start, PROGRAM);
         assert_eq!(die.fetch(arrival, READ).start, PROGRAM + READ);
         assert_eq!(die.fetch(PROGRAM * 3, READ).start, PROGRAM * 3, "the die waits for data then");
-        assert_eq!(die.queue_end(), PROGRAM * 5, "the last one has not been held up");
+        assert_eq!(die.queue_end(), PROGRAM * 5, "the last one was not delayed");
     }
 
     #[test]
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_queue_up_behind_each_other() {
+    fn reads_run_in_order_of_arrival() {
         let mut die = Die::default();
         assert_eq!(die.sense(Nanos::ZERO, READ, None).end, READ);
         assert_eq!(die.sense(Nanos::ZERO, READ, None).end, READ * 2);
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_die_that_is_held_begins_nothing_and_what_it_suspended_goes_on_later() {
+    fn a_die_busy_with_a_transfer_starts_nothing_and_resumes_a_suspended_program_later() {
         let (mut die, cost) = (Die::default(), Nanos::from_micros(20));
         die.queue(Nanos::ZERO, PROGRAM, Task::Program);
         die.queue(Nanos::ZERO, PROGRAM, Task::Program);
@@ -283,13 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_overlaps_on_one_die() {
+    fn operations_of_one_die_never_overlap() {
         for holds in [false, true] {
-            lives_without_overlap(holds);
+            check_no_overlap(holds);
         }
     }
 
-    fn lives_without_overlap(holds: bool) {
+    fn check_no_overlap(holds: bool) {
         let mut die = Die::default();
         let mut random = ssdlab_time::Random::new(5, "die");
         let (mut now, mut reads) = (Nanos::ZERO, Vec::new());
@@ -317,7 +316,11 @@ mod tests {
             let queued = spans(&die);
             assert!(queued.windows(2).all(|pair| pair[0].end <= pair[1].start));
             let end = queued.last().map_or(Nanos::ZERO, |last| last.end).max(die.read_end);
-            assert_eq!(die.queue_end(), end.max(die.free), "the end is known without a walk");
+            assert_eq!(
+                die.queue_end(),
+                end.max(die.free),
+                "the end agrees with that of the last operation"
+            );
             let clash =
                 |span: &&Span| queued.iter().any(|q| q.start < span.end && span.start < q.end);
             assert!(reads.iter().rev().take(50).find(clash).is_none());

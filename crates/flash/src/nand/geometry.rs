@@ -1,11 +1,12 @@
-//! `Geometry`: channels, dies, planes, blocks, pages, mapping units, and how they multiply.
+//! `Geometry`: the numbers and sizes of channels, dies, planes, blocks, pages and mapping units.
 
-/// The shape of the flash and of the stripe over it.
+/// The geometry of the flash and of the stripe over it.
 ///
-/// A *multi-plane page* is the page of one number in all planes of a die: programmed and sensed
-/// in one operation. A *superblock* is the block of one number in all planes of all dies.
+/// A *multi-plane page* is the pages with the same number in all planes of a die: programmed and
+/// sensed in one operation. A *superblock* is the blocks with the same number in all planes of all
+/// dies.
 ///
-/// Modelled: all blocks are good, all dies alike. Not modelled: bad blocks and their substitutes,
+/// Modelled: all blocks are good, all dies equal. Not modelled: bad blocks and their replacements,
 /// string and layer structure, parity across dies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -23,12 +24,12 @@ pub struct Geometry {
     pub blocks_per_plane: u32,
     /// Bytes in a mapping unit.
     pub unit_bytes: u32,
-    /// Consecutive units on one die before the stripe goes on to the next.
+    /// Consecutive units on one die before the stripe continues on the next.
     pub chunk_units: u32,
 }
 
 impl Geometry {
-    /// More units than this have no address (0 is kept for "not mapped").
+    /// The most units that have addresses (0 is reserved for "unmapped").
     pub const UNITS_MAX: u64 = u32::MAX as u64 - 1;
 
     /// All dies.
@@ -51,7 +52,7 @@ impl Geometry {
         self.dies() * self.multi_page_units() * self.pages_per_block
     }
 
-    /// Units in a superblock, or `None` where they pass 2^31.
+    /// Units in a superblock, or `None` if they are 2^31 or more.
     pub fn superblock_units_checked(&self) -> Option<u32> {
         let factors = [
             self.channels,
@@ -83,9 +84,9 @@ impl Geometry {
         self.dies() * self.chunk_units
     }
 
-    /// Units that may be in pages of one frontier that are begun but not full.
+    /// The most units in partly filled pages of one frontier.
     ///
-    /// One multi-plane page, or one on each die where a chunk is smaller than it.
+    /// One multi-plane page, or one on each die if a chunk is smaller than that.
     pub fn open_units(&self) -> u64 {
         let pages = if self.chunk_units >= self.multi_page_units() { 1 } else { self.dies() };
         u64::from(pages) * u64::from(self.multi_page_units())

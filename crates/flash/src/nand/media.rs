@@ -1,18 +1,19 @@
-//! `Media`: what the policy asks of flash; `Untimed` answers at once, for studies of counts alone.
+//! `Media`: the flash operations of the translation layer; `Untimed` has no timing, for studies of
+//! counts.
 
 use ssdlab_time::Nanos;
 
 use super::{Array, Place};
 
-/// Flash operations as the translation layer orders them. Times are when an operation is done.
+/// The flash operations of the translation layer. Each returns the time at which it is done.
 pub trait Media {
-    /// Senses a page for collection and moves its units to the controller.
+    /// Senses a page for collection and transfers its units to the controller.
     fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos;
 
-    /// Moves units of a page that was sensed before from the die's register to the controller.
+    /// Transfers units of a page that is already in the die's register to the controller.
     fn fetch_again(&mut self, die: u32, at: Nanos, units: u32) -> Nanos;
 
-    /// Moves a multi-plane page to its die and programs it.
+    /// Transfers a multi-plane page to its die and programs it.
     fn program(&mut self, place: Place, ready: Nanos) -> Nanos;
 
     /// Erases one block of each plane of a die.
@@ -37,7 +38,7 @@ impl Media for Array {
     }
 }
 
-/// Flash on which nothing takes time.
+/// Flash whose operations take no time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Untimed;
 

@@ -1,4 +1,4 @@
-//! The media: how flash is laid out, what its operations cost, and when each part of it is free.
+//! The media: geometry, durations of operations, and when each die and channel is busy.
 
 mod address;
 mod array;

@@ -1,14 +1,14 @@
-//! `Timing`: what a flash operation and a channel transfer cost.
+//! `Timing`: durations of flash operations and channel transfers.
 
 use ssdlab_time::Nanos;
 
 use super::Place;
 
-/// Times of the flash.
+/// Durations of flash operations.
 ///
 /// Modelled: page types with their own tR, one tPROG, one tBERS; tR and tPROG of an SLC cache. Not
-/// modelled: a tPROG by page type, retries, times that grow with wear or heat. Source: each profile
-/// says where its figures are from.
+/// modelled: tPROG by page type, read retries, times that increase with wear or temperature.
+/// Source: each profile has the sources of its numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// tR for each page type, in order of the pages of a block (LSB, CSB, MSB, LSB, ...).
@@ -17,22 +17,21 @@ pub struct Timing {
     pub program: Nanos,
     /// tBERS of a (multi-plane) block.
     pub erase: Nanos,
-    /// What it takes to suspend a program or an erase for a read; `None`: reads wait for its end.
+    /// Time to suspend a program or an erase for a read; `None`: reads wait for its end.
     pub suspend: Option<Nanos>,
-    /// Bytes per second of one channel.
+    /// Bandwidth of one channel in bytes per second.
     pub channel_bandwidth: u64,
-    /// Whether a die can sense its next page while the last one's data waits to leave or leaves: it
-    /// has a cache register. Without one it does nothing until its data is out.
+    /// Whether a die can sense its next page before the data of the last one has been transferred.
+    /// Without a cache register it is busy until then.
     pub cache_register: bool,
-    /// Whether the page that a die sensed last for the host stays in its register until the die has
-    /// something else to do, so that another command to it senses nothing. A drive that packs does
-    /// that.
+    /// Whether the page that a die sensed last for the host stays in its register until the die's
+    /// next operation, so that another read of it needs no sense. Packed placement implies it.
     pub keeps_page: bool,
-    /// Times at one bit a cell, where the drive has an SLC cache.
+    /// Durations at one bit per cell, if the drive has an SLC cache.
     pub slc: Option<SlcTiming>,
 }
 
-/// Times of a page that holds one bit a cell.
+/// Durations for a page that holds one bit per cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlcTiming {
     /// tPROG of a (multi-plane) page.
@@ -42,7 +41,7 @@ pub struct SlcTiming {
 }
 
 impl Timing {
-    /// tR of the page with this number in its block, at more than one bit a cell.
+    /// tR of the page with this number in its block, outside the SLC cache.
     pub fn read_of(&self, page_in_block: u32) -> Nanos {
         self.read[page_in_block as usize % self.read.len()]
     }

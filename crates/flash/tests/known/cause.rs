@@ -1,9 +1,9 @@
 //! Cause before effect: no operation starts before the event that decided it.
 //!
-//! On a drive of one die everything stands in one line. If it was idle when a stretch of its life
-//! began, all operations that were decided since must fit between that moment and the end of a
-//! flush that waits for the last of them. One that was booked into the past would not show in that
-//! time: the flush would come back too early.
+//! A drive with one die executes everything in sequence. If it was idle at the start of a period,
+//! all operations that were queued since must fit between the start and the end of a flush that
+//! waits for the last of them. With an operation booked into the past, the flush would complete too
+//! early.
 
 use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
 use ssdlab_flash::{Counters, Profile, Ssd};
@@ -74,7 +74,7 @@ impl Host {
         }
     }
 
-    /// Waits for what is in flight.
+    /// Waits for all requests in flight.
     fn settle(&mut self) {
         while self.in_flight > 0 {
             self.reap(Wait::One);
@@ -88,7 +88,7 @@ impl Host {
     }
 }
 
-/// How long the die has worked on what was counted between two moments.
+/// The time that the die needs for the operations counted between two points.
 fn work(before: &Counters, after: &Counters) -> Nanos {
     let programs = (after.nand_writes() - before.nand_writes()) / 2;
     let senses = after.host_senses + after.collection_senses;
@@ -97,8 +97,8 @@ fn work(before: &Counters, after: &Counters) -> Nanos {
         + SENSE * (senses - before.host_senses - before.collection_senses)
 }
 
-/// Lives a stretch from idleness on, then writes a unit more and flushes it: its page comes after
-/// all that was ordered before. Returns the time up to there, and the work.
+/// Runs a period that starts idle, then writes one more unit and flushes it: its page is programmed
+/// after everything queued before. Returns the time up to there, and the work.
 fn stretch(host: &mut Host, live: impl Fn(&mut Host)) -> (Nanos, Nanos) {
     let (start, before) = (host.drive.now(), *host.drive.counters());
     live(host);
@@ -109,13 +109,13 @@ fn stretch(host: &mut Host, live: impl Fn(&mut Host)) -> (Nanos, Nanos) {
     (host.drive.now() - start, work(&before, &ordered) + PROGRAM)
 }
 
-/// Many stretches of one life, each after a rest in which the drive has nothing to do.
+/// Many periods on one drive, each after an idle time.
 fn many_stretches(rules: &str, live: impl Fn(&mut Host) + Copy) {
     let mut host = Host::new(rules);
     let moved = host.drive.counters().collection_moves;
     for _ in 0..300 {
         host.flush();
-        // Long enough for what was ordered, and for as much idle work as the drive wants to do.
+        // Long enough for everything queued, and for all collection in idle time.
         host.rest(Nanos::from_secs(20));
         host.ask(Op::Read, 0);
         host.settle();
@@ -135,7 +135,7 @@ const RULES: [&str; 5] = [
 ];
 
 #[test]
-fn what_writes_decide_is_done_after_them() {
+fn operations_caused_by_writes_start_after_them() {
     for rules in RULES {
         many_stretches(rules, |host| {
             for _ in 0..=host.random.below(40) {
@@ -146,7 +146,7 @@ fn what_writes_decide_is_done_after_them() {
 }
 
 #[test]
-fn what_is_decided_between_reads_and_rests_is_done_after_that() {
+fn operations_caused_by_reads_and_idle_time_start_after_them() {
     for rules in RULES {
         let rules = format!("{rules}\nidle_reserve = 6");
         many_stretches(&rules, |host| {
@@ -154,7 +154,7 @@ fn what_is_decided_between_reads_and_rests_is_done_after_that() {
                 match host.random.below(4) {
                     0 => host.ask_anywhere(Op::Read),
                     1 => {
-                        // Shorter than a program: what was begun is still under way after it.
+                        // Shorter than a program, which is therefore still in progress after it.
                         let short = Nanos::from_micros(host.random.below(300));
                         host.settle();
                         host.rest(short);

@@ -1,15 +1,15 @@
-//! `Life`: a drive without time, the traffic on it, and what it costs in steady state.
+//! `Life`: an untimed drive, its traffic, and the write amplification in steady state.
 
 use ssdlab_device::Hint;
 use ssdlab_flash::{Profile, Study};
 use ssdlab_time::Random;
 
-/// A drive whose spare is counted as theory counts it.
+/// A drive whose spare is defined as in theory.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive {
     /// Units of a superblock.
     pub units: u32,
-    /// Superblocks, with those that collection holds.
+    /// Superblocks, including those that collection holds.
     pub superblocks: u32,
     /// Hidden share of the superblocks that hold data.
     pub spare: f64,
@@ -21,8 +21,9 @@ pub struct Drive {
 pub const RESERVE: u32 = 2;
 
 impl Drive {
-    /// Superblocks' worth of flash that holds data, current or not: all but the reserve and one,
-    /// which is what the open superblocks lack and the victim has lost (`docs/models/collection`).
+    /// Flash that holds data, valid or not, in superblocks: all except the reserve and one, which
+    /// is the free part of the open superblocks and the emptied part of the victim
+    /// (`docs/models/collection`).
     pub fn superblocks_in_use(&self) -> u32 {
         self.superblocks - RESERVE - 1
     }
@@ -33,7 +34,7 @@ impl Drive {
         self.profile_on(flash, self.units)
     }
 
-    /// The same on another geometry whose superblocks have as many units.
+    /// The same on another geometry with superblocks of the same size.
     pub fn profile_on(&self, flash: &str, pages_per_block: u32) -> Profile {
         let Self { units, superblocks, spare, rules } = *self;
         let in_use = f64::from(self.superblocks_in_use()) * f64::from(units);
@@ -57,17 +58,17 @@ impl Drive {
 /// What a host does: the next unit to write.
 pub type Pattern<'a> = &'a mut dyn FnMut(&mut Random) -> u32;
 
-/// A drive at work.
+/// A drive with its traffic.
 pub struct Life {
     pub study: Study,
     pub random: Random,
-    /// What is said of a unit when it is written.
+    /// The hint for writes of a unit.
     pub hint_of: fn(u32) -> Hint,
     flash_units: u64,
     superblock_units: u32,
     dies: u32,
-    /// Erases up to the last look, and the samples of flash in use taken after erases.
-    erases_seen: u64,
+    /// The erase count at the last sample of flash in use; samples are taken after erases.
+    erases_sampled: u64,
     in_use_sum: f64,
     in_use_samples: u32,
 }
@@ -82,20 +83,20 @@ impl Life {
             flash_units: profile.geometry.units(),
             superblock_units: profile.geometry.superblock_units(),
             dies: profile.geometry.dies(),
-            erases_seen: 0,
+            erases_sampled: 0,
             in_use_sum: 0.0,
             in_use_samples: 0,
         }
     }
 
-    /// A drive that was written once from end to end.
+    /// A drive that was written once sequentially.
     pub fn filled(profile: &Profile, seed: u64) -> Self {
         let mut life = Self::new(profile, seed);
         (0..life.study.logical_units()).for_each(|unit| life.study.write(unit));
         life
     }
 
-    /// Host writes that are so many times the drive's size.
+    /// The number of host writes that is `times` the drive's size.
     pub fn writes(&self, times: f64) -> u64 {
         (f64::from(self.study.logical_units()) * times) as u64
     }
@@ -104,15 +105,15 @@ impl Life {
     #[inline]
     pub fn write_unit(&mut self, unit: u32) {
         self.study.write_hinted(unit, (self.hint_of)(unit));
-        if self.study.counters().erases != self.erases_seen {
-            self.look_at_use();
+        if self.study.counters().erases != self.erases_sampled {
+            self.sample_use();
         }
     }
 
-    /// After an erase nothing is half collected: what was written and not erased is in use.
-    fn look_at_use(&mut self) {
+    /// Samples the flash in use: after an erase, no victim is partly collected.
+    fn sample_use(&mut self) {
         let counters = self.study.counters();
-        self.erases_seen = counters.erases;
+        self.erases_sampled = counters.erases;
         let moves = counters.collection_moves + counters.wear_moves;
         let written = (counters.host_writes + moves) as f64;
         let erased = counters.erases as f64 / f64::from(self.dies);
@@ -120,7 +121,7 @@ impl Life {
         self.in_use_samples += 1;
     }
 
-    /// Writes so many units.
+    /// Writes `writes` units.
     pub fn write(&mut self, writes: u64, pattern: Pattern) {
         let mut ahead = [0; 4].map(|_: u32| pattern(&mut self.random));
         for index in 4..writes + 4 {
@@ -133,7 +134,7 @@ impl Life {
         }
     }
 
-    /// Does something and returns what was counted meanwhile.
+    /// Runs `act` and returns what was counted during it.
     pub fn count(&mut self, act: impl FnOnce(&mut Self)) -> Count {
         let before = *self.study.counters();
         (self.in_use_sum, self.in_use_samples) = (0.0, 0);
@@ -148,7 +149,7 @@ impl Life {
         }
     }
 
-    /// Writes until so many times all flash has been programmed.
+    /// Writes until all flash has been programmed `times` times.
     pub fn turn_over(&mut self, times: f64, pattern: Pattern) {
         let programs = |life: &Self| life.study.counters().nand_writes();
         let until = programs(self) + (self.flash_units as f64 * times) as u64;
@@ -157,21 +158,21 @@ impl Life {
         }
     }
 
-    /// Counts while all flash is programmed so many times, after others that are not counted.
+    /// Counts while all flash is programmed `counted` times, after `skipped` times.
     pub fn steady(&mut self, skipped: f64, counted: f64, pattern: Pattern) -> Count {
         self.turn_over(skipped, pattern);
         self.count(|life| life.turn_over(counted, pattern))
     }
 }
 
-/// Counts over a stretch of a life.
+/// Counts over a period.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
     pub host: u64,
     pub programs: u64,
     pub moves: u64,
     pub erases: u64,
-    /// The mean of what was written and not erased; not a number where nothing was erased.
+    /// The mean of units written and not erased; NaN if nothing was erased.
     pub superblocks_in_use: f64,
 }
 
@@ -181,26 +182,26 @@ impl Count {
         self.programs as f64 / self.host as f64
     }
 
-    /// Physical over logical capacity, the physical as it was in use.
+    /// Physical over logical capacity, counting the flash in use.
     pub fn alpha(&self, superblock_units: u32, mapped: f64) -> f64 {
         self.superblocks_in_use * f64::from(superblock_units) / mapped
     }
 }
 
-/// Prints a row of the table in `docs/models/collection.md`, then holds model against theory.
+/// Prints a row of the table in `docs/models/collection.md`, then compares model and theory.
 pub fn compare(what: &str, theory: f64, model: f64, tolerance: f64) {
     let off = model / theory - 1.0;
     println!("| {what} | {theory:.3} | {model:.3} | {:+.2} % |", off * 100.0);
     assert!(off.abs() <= tolerance, "{what}: theory {theory:.4}, model {model:.4}");
 }
 
-/// Uniform traffic over the first so many units.
+/// Uniform traffic over the first `units` units.
 pub fn uniform(units: u32) -> impl FnMut(&mut Random) -> u32 {
     move |random| random.below(u64::from(units)) as u32
 }
 
-/// One unit in `stride` is hot, and those take a share of the writes. They lie between cold ones,
-/// so that a drive filled in order is as mixed at the start as in steady state.
+/// One unit in `stride` is hot, and these get a share of the writes. They are between cold ones, so
+/// that a sequentially filled drive is as mixed at the start as in steady state.
 pub fn hot_and_cold_units(units: u32, stride: u32, writes: f64) -> impl FnMut(&mut Random) -> u32 {
     let groups = u64::from(units / stride);
     move |random| {

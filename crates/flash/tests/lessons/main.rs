@@ -1,4 +1,4 @@
-//! Lessons on flash translation layers: scripts whose every number the twin has just shown.
+//! Lessons on flash translation layers: scripts whose output is checked against the twin.
 //!
 //! How to read, run and update them: `docs/lessons.md`.
 
@@ -15,7 +15,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lessons")
 }
 
-/// Plays a lesson; with UPDATE=1 in the environment the lesson then says what was seen.
+/// Runs a lesson; with UPDATE=1 in the environment it is updated to the actual output.
 fn play(name: &str) {
     let path = folder().join(name);
     let text = std::fs::read_to_string(&path).unwrap();

@@ -1,11 +1,11 @@
-//! `Script`: a lesson's text as blocks of commands and what they print, and how the two compare.
+//! `Script`: a lesson as blocks of commands with their expected output.
 
 use std::fmt::Write as _;
 
-/// What parts commands from what they print.
+/// The separator between commands and output.
 const RULE: &str = "----";
 
-/// A lesson: words for the reader, and blocks that are played.
+/// A lesson: text for the reader, and blocks of commands.
 #[derive(Debug)]
 pub struct Script {
     parts: Vec<Part>,
@@ -13,12 +13,12 @@ pub struct Script {
 
 #[derive(Debug)]
 enum Part {
-    /// Comments and empty lines, kept as they are.
+    /// Comments and empty lines.
     Words(String),
     Block(Block),
 }
 
-/// Commands, a rule, what they print, an empty line.
+/// Commands, a separator, their output, an empty line.
 #[derive(Debug)]
 struct Block {
     /// The line of the first command, from 1.
@@ -35,7 +35,7 @@ impl Block {
 }
 
 impl Script {
-    /// Reads a lesson; an error begins with the number of its line.
+    /// Parses a lesson; an error begins with its line number.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut lines = text.lines().enumerate().peekable();
@@ -67,8 +67,8 @@ impl Script {
         Ok(script)
     }
 
-    /// Runs all commands in order; returns what each block printed. An error begins with the number
-    /// of the command's line.
+    /// Runs all commands in order; returns the output of each block. An error begins with the line
+    /// number of the command.
     pub fn play(
         &self,
         mut run: impl FnMut(&str) -> Result<Vec<String>, String>,
@@ -87,7 +87,7 @@ impl Script {
             .collect()
     }
 
-    /// The lesson's text with what was seen in place of what was expected.
+    /// The lesson's text with the actual output in place of the expected one.
     pub fn with(&self, seen: &[Vec<String>]) -> String {
         let mut seen = seen.iter();
         let mut text = String::new();
@@ -95,7 +95,7 @@ impl Script {
             match part {
                 Part::Words(line) => writeln!(text, "{line}").unwrap(),
                 Part::Block(block) => {
-                    let output = seen.next().expect("each block was played");
+                    let output = seen.next().expect("each block was run");
                     for line in block.commands.iter().chain([&RULE.to_owned()]).chain(output) {
                         writeln!(text, "{line}").unwrap();
                     }
@@ -105,7 +105,7 @@ impl Script {
         text
     }
 
-    /// Where what was seen is not what is expected: file, line, both texts.
+    /// The differences between actual and expected output: file, line, both texts.
     pub fn differences(&self, name: &str, seen: &[Vec<String>]) -> String {
         let mut text = String::new();
         for (block, seen) in self.blocks().zip(seen) {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_is_right_is_rewritten_as_it_was() {
+    fn a_correct_script_is_rewritten_unchanged() {
         let (script, seen) = play(TEXT);
         assert_eq!(script.differences("sum.txt", &seen), "");
         assert_eq!(script.with(&seen), TEXT);

@@ -1,9 +1,9 @@
-//! What a lesson prints: a drive's state as small tables, times and counts in words.
+//! The output of lessons: a drive's state as small tables, times, counts.
 
 use ssdlab_flash::{Counters, Profile, Ssd, Superblock, SuperblockState, UnitLocation};
 use ssdlab_time::Nanos;
 
-/// Units in a row of the map: two pages of the tiny drive.
+/// Units per row of the map: two pages of the tiny drive.
 const ROW: u64 = 8;
 
 /// The drive's size in one line.
@@ -48,7 +48,7 @@ pub fn senses(count: u64) -> String {
     }
 }
 
-/// Where each unit is: die/block/page, `buffer`, or `-` for nowhere.
+/// The location of each unit: die/block/page, `buffer`, or `-` if unmapped.
 pub fn map(drive: &Ssd, units: std::ops::Range<u64>) -> Vec<String> {
     let cell = |unit| match drive.locate(unit) {
         UnitLocation::Unmapped => "-".to_owned(),
@@ -62,7 +62,7 @@ pub fn map(drive: &Ssd, units: std::ops::Range<u64>) -> Vec<String> {
     units.clone().step_by(ROW as usize).map(row).collect()
 }
 
-/// State, valid units and erases of each superblock.
+/// State, valid count and erase count of each superblock.
 pub fn superblocks(drive: &Ssd) -> Vec<String> {
     let all = drive.superblocks();
     let state = |superblock: &Superblock| match superblock.state {

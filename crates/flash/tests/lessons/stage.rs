@@ -1,4 +1,4 @@
-//! `Stage`: the twin that a lesson plays with, and the commands that it understands.
+//! `Stage`: the twin of a lesson, and the commands of lessons.
 
 use ssdlab_device::{Device, Hint, Lba, Op, Request, Wait};
 use ssdlab_flash::{LostUnit, Profile, Ssd};
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use crate::show;
 
-/// A drive so small that all of it can be shown, with times that add up in the head.
+/// A drive small enough to show as a whole, with times that are easy to add.
 ///
 /// Two dies, each on its own channel; a superblock is 4 pages x 2 dies x 4 units = 32 units, and
 /// there are 12, for 192 visible units. A sense takes 50 us, a unit 10 us on its channel and 4 us
@@ -40,20 +40,20 @@ size = "64 KiB"
 "#;
 const UNIT_SECTORS: u64 = 8;
 
-/// What a command prints, or what is wrong with it.
+/// The output of a command, or an error.
 pub type Said = Result<Vec<String>, String>;
 
-/// Mapping units from one up to, not including, another.
+/// A range of mapping units; the end is exclusive.
 type Units = std::ops::Range<u64>;
 
-/// The twin, once a lesson has taken one.
+/// The twin, once the lesson has created one.
 #[derive(Debug, Default)]
 pub struct Stage {
     drive: Option<(Ssd, Profile)>,
 }
 
 impl Stage {
-    /// Does what a line of a lesson says.
+    /// Runs one line of a lesson.
     pub fn run(&mut self, line: &str) -> Said {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         if verb == "drive" {
@@ -85,8 +85,8 @@ impl Stage {
     }
 }
 
-/// A new twin of the tiny profile with `key = value, ...` in place of its own; a key is written
-/// `table.name`. The key `seed` is of no table: what chance does.
+/// A new twin of the tiny profile, with keys replaced by `key = value, ...`. A key is written
+/// `table.name`, except `seed`, the seed of random choices.
 fn make(overrides: &str) -> Result<(Ssd, Profile), String> {
     let mut table: Table = TINY.parse().expect("the tiny profile is TOML");
     let mut seed = 1;
@@ -107,14 +107,14 @@ fn make(overrides: &str) -> Result<(Ssd, Profile), String> {
     Ok((Ssd::new(&profile, seed), profile))
 }
 
-/// A number or a flag as such, all else as text.
+/// A number or a flag as such, all else as a string.
 fn parsed(value: &str) -> Value {
     let number = value.parse().map(Value::Integer).ok();
     let flag = || value.parse().map(Value::Boolean).ok();
     number.or_else(flag).unwrap_or_else(|| Value::String(value.to_owned()))
 }
 
-/// Parts the hint at the end of a line from the rest: ` for stream N`, ` after UNIT`, ` in place`.
+/// Splits the hint off the end of a line: ` for stream N`, ` after UNIT`, ` in place`.
 fn hint(rest: &str, units: u64) -> Result<(&str, Hint), String> {
     if let Some((among, stream)) = rest.split_once(" for stream ") {
         let number = u8::try_from(number(stream)?).map_err(|_| "a stream is 0 to 255")?;
@@ -134,7 +134,7 @@ fn write(drive: &mut Ssd, ranges: &[Units], hint: Hint) -> Vec<String> {
     vec![format!("{} written in {}", show::units(units), show::time(time))]
 }
 
-/// `COUNT at random seed S in A..B`, and perhaps a hint.
+/// `COUNT at random seed S in A..B`, with an optional hint.
 fn overwrite(drive: &mut Ssd, rest: &str, units: u64) -> Said {
     let form = "say: overwrite COUNT at random seed S in A..B";
     let (rest, hint) = hint(rest, units)?;
@@ -168,7 +168,7 @@ fn trim(drive: &mut Ssd, units: Units) -> Vec<String> {
     vec![format!("{trimmed} trimmed in {}", show::time(ask(drive, Op::Trim, units)))]
 }
 
-/// `10 ms`, in which nobody asks for anything.
+/// An idle time, such as `10 ms`.
 fn pause(drive: &mut Ssd, rest: &str) -> Said {
     let form = "say how long: rest 10 ms";
     let (count, unit) = rest.split_once(' ').ok_or(form)?;
@@ -205,7 +205,7 @@ fn show_part(drive: &Ssd, rest: &str, units: u64) -> Said {
     }
 }
 
-/// One request, alone, until it is done; returns how long it took.
+/// Runs one request alone; returns its latency.
 fn ask(drive: &mut Ssd, op: Op, units: Units) -> Nanos {
     ask_with(drive, op, units, Hint::None)
 }
@@ -221,7 +221,7 @@ fn ask_with(drive: &mut Ssd, op: Op, units: Units, hint: Hint) -> Nanos {
     done[0].completed - done[0].submitted
 }
 
-/// Units and ranges of them, parted by blanks.
+/// Units and ranges of units, separated by blanks.
 fn list(text: &str, units: u64) -> Result<Vec<Units>, String> {
     text.split(' ').map(|each| range(each, units)).collect()
 }
@@ -247,7 +247,7 @@ mod tests {
     use super::Stage;
 
     #[test]
-    fn a_command_that_means_nothing_is_refused_with_what_would() {
+    fn an_unknown_command_is_rejected_with_the_known_ones() {
         for (line, words) in [
             ("wipe 3", "no such command"),
             ("write 3..3", "3..3 is not in 0..192, or empty"),

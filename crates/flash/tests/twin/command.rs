@@ -1,10 +1,10 @@
-//! What a command takes of the controller itself: its processor's time, and a flush's own.
+//! Latency in the controller: its processor's time, and the overhead of a flush.
 
 use crate::small::{Twin, profile, profile_with};
 use ssdlab_device::{Device, Lba, Op, Request, Wait};
 use ssdlab_time::{Nanos, Random};
 
-/// Requests of one unit a second, 64 in flight, somewhere on a drive that is written.
+/// Requests of one unit per second, 64 in flight, at random addresses of a written drive.
 fn per_second(twin: &mut Twin, op: Op) -> f64 {
     let (mut random, mut done, mut submitted) = (Random::new(3, "place"), Vec::new(), 0);
     let start = twin.drive.now();
@@ -28,7 +28,7 @@ fn with_command(line: &str) -> Twin {
 }
 
 #[test]
-fn commands_a_second_are_bounded_by_the_processor_and_one_alone_is_as_fast_as_ever() {
+fn the_processor_limits_commands_per_second_but_not_the_latency_of_one() {
     let mut free = with_command("");
     let mut bound = with_command("read_command = \"20 us\"");
     assert_eq!(free.read(7, 1), bound.read(7, 1));
@@ -38,8 +38,8 @@ fn commands_a_second_are_bounded_by_the_processor_and_one_alone_is_as_fast_as_ev
 }
 
 #[test]
-fn writes_take_the_processor_for_a_time_of_their_own() {
-    // Four dies program 8 units in 700 us: 46,000 writes a second without it.
+fn writes_have_their_own_processor_time() {
+    // Without it: four dies program 8 units in 700 us, 46,000 writes per second.
     let mut bound = with_command("write_command = \"5 us\"");
     let mut slow = Twin::new(&profile_with(
         "write_overhead = \"5 us\"",
@@ -51,7 +51,7 @@ fn writes_take_the_processor_for_a_time_of_their_own() {
 }
 
 #[test]
-fn a_flush_takes_its_own_time_after_the_programs_and_a_durable_write_with_it() {
+fn the_flush_overhead_follows_the_programs_for_flushes_and_durable_writes() {
     let own = Nanos::from_micros(900);
     let line = "power_loss_protection = false";
     let (mut quick, mut slow) = (
@@ -73,7 +73,7 @@ fn a_flush_takes_its_own_time_after_the_programs_and_a_durable_write_with_it() {
 }
 
 #[test]
-fn a_protected_drive_pays_it_too_and_one_that_lies_does_not() {
+fn a_protected_drive_has_the_flush_overhead_and_one_that_ignores_flushes_has_not() {
     for (setting, taken) in [("power_loss_protection = true", 205), ("honours_flush = false", 5)] {
         let with = format!("{setting}\nflush_overhead = \"200 us\"");
         let mut twin = Twin::new(&profile_with("power_loss_protection = false", &with));

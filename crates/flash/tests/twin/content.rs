@@ -1,4 +1,4 @@
-//! What zeros cost a twin: nothing where its controller elides them, as much as any where not.
+//! Writes of zeros: free if the controller elides them, else like any other data.
 
 use crate::small::{Twin, profile, profile_with};
 
@@ -9,7 +9,7 @@ fn eliding() -> Twin {
 }
 
 #[test]
-fn zeros_take_no_flash_where_the_controller_elides_them() {
+fn elided_zeros_use_no_flash() {
     let mut twin = eliding();
     twin.drive.set_writes_zeros(true);
     twin.write_all();
@@ -21,7 +21,7 @@ fn zeros_take_no_flash_where_the_controller_elides_them() {
 }
 
 #[test]
-fn zeros_take_as_much_flash_as_any_content_where_it_does_not() {
+fn zeros_that_are_not_elided_use_as_much_flash_as_other_data() {
     let mut twin = Twin::new(&profile());
     twin.drive.set_writes_zeros(true);
     twin.write_all();
@@ -31,7 +31,7 @@ fn zeros_take_as_much_flash_as_any_content_where_it_does_not() {
 }
 
 #[test]
-fn other_content_is_written_in_full_by_a_controller_that_elides_zeros() {
+fn a_controller_that_elides_zeros_writes_other_data() {
     let mut twin = eliding();
     twin.drive.set_writes_zeros(true);
     twin.write(0, PAGE_UNITS);
@@ -43,7 +43,7 @@ fn other_content_is_written_in_full_by_a_controller_that_elides_zeros() {
 }
 
 #[test]
-fn zeros_over_data_free_its_flash_and_are_read_without_a_sense() {
+fn zeros_over_data_invalidate_it_and_are_read_without_a_sense() {
     let mut twin = eliding();
     twin.write(0, PAGE_UNITS);
     twin.flush();
@@ -55,7 +55,7 @@ fn zeros_over_data_free_its_flash_and_are_read_without_a_sense() {
 }
 
 #[test]
-fn a_write_of_a_part_of_a_unit_is_no_unit_of_zeros() {
+fn zeros_in_a_part_of_a_unit_are_not_elided() {
     let mut twin = eliding();
     twin.drive.set_writes_zeros(true);
     twin.request(ssdlab_device::Op::Write, 0, 4);

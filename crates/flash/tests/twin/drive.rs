@@ -1,4 +1,4 @@
-//! What must be true of a twin, whatever is asked of it.
+//! Properties of a twin that hold for any sequence of requests.
 
 use crate::small::{Twin, profile, profile_with};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use ssdlab_time::{Nanos, Random};
 const UNIT: u64 = 4096;
 
 #[test]
-fn sequential_writing_round_and_round_costs_one_flash_write_each() {
+fn repeated_sequential_writes_have_a_write_amplification_of_one() {
     let mut twin = Twin::new(&profile());
     for _ in 0..4 {
         twin.write_all();
@@ -20,7 +20,7 @@ fn sequential_writing_round_and_round_costs_one_flash_write_each() {
 }
 
 #[test]
-fn a_full_drive_takes_random_writes_for_ever() {
+fn a_full_drive_keeps_accepting_random_writes() {
     let mut twin = Twin::new(&profile());
     twin.write_all();
     twin.write_random(4 * twin.units(), 3);
@@ -44,7 +44,7 @@ fn trimming_everything_makes_collection_free() {
 }
 
 #[test]
-fn a_rewritten_file_reads_as_a_fresh_one() {
+fn a_rewritten_file_reads_as_fast_as_a_fresh_one() {
     let mut twin = Twin::new(&profile());
     twin.write_all();
     twin.flush();
@@ -78,7 +78,7 @@ fn units_of_one_page_cost_one_sense_and_scattered_ones_one_each() {
 }
 
 #[test]
-fn a_read_of_what_is_in_the_buffer_costs_no_sense() {
+fn a_read_from_the_buffer_needs_no_sense() {
     let mut twin = Twin::new(&profile());
     twin.write(5, 1);
     twin.read(5, 1);
@@ -89,7 +89,7 @@ fn a_read_of_what_is_in_the_buffer_costs_no_sense() {
 }
 
 #[test]
-fn a_flush_pads_a_volatile_drive_and_costs_a_protected_one_nothing() {
+fn a_flush_pads_pages_of_a_volatile_drive_and_is_free_on_a_protected_one() {
     let mut volatile = Twin::new(&profile());
     volatile.write(0, 1);
     let waited = volatile.flush();
@@ -105,7 +105,7 @@ fn a_flush_pads_a_volatile_drive_and_costs_a_protected_one_nothing() {
 }
 
 #[test]
-fn writing_faster_than_flash_fills_the_buffer_and_then_waits() {
+fn writes_faster_than_flash_fill_the_buffer_and_then_wait() {
     let mut twin = Twin::new(&profile());
     let first = twin.write(0, 8);
     for start in 1..400 {
@@ -117,7 +117,7 @@ fn writing_faster_than_flash_fills_the_buffer_and_then_waits() {
 }
 
 #[test]
-fn a_part_of_a_mapping_unit_is_read_before_it_is_written() {
+fn a_partial_write_of_a_mapping_unit_reads_it_first() {
     let mut twin = Twin::new(&profile());
     twin.write(0, 8);
     twin.flush();
@@ -142,7 +142,7 @@ fn two_drives_in_one_process_do_not_disturb_each_other() {
     assert_eq!(run(false), run(true));
 }
 
-/// One step of a random life.
+/// One step of a random sequence.
 #[derive(Clone, Debug)]
 enum Step {
     Submit { op: Op, lba: u64, blocks: u32 },
@@ -171,13 +171,13 @@ proptest! {
     #[test]
     fn after_every_step_the_maps_agree_and_no_request_is_lost(steps in steps(), seed in 0..8_u64) {
         let mut drive = Ssd::new(&profile(), 0);
-        // Start full, so that collection is at work from the first write on.
+        // Start full, so that the first write already requires collection.
         let mut twin = Twin { drive };
         twin.write_all();
         twin.write_random(20_000, seed);
         drive = twin.drive;
         let capacity = drive.capacity_bytes() / 512;
-        let (mut flying, mut submitted, mut returned) = (Vec::new(), 0_u64, 0_u64);
+        let (mut in_flight, mut submitted, mut returned) = (Vec::new(), 0_u64, 0_u64);
         let mut last = Nanos::ZERO;
         for step in steps {
             match step {
@@ -186,7 +186,7 @@ proptest! {
                     let lba = Lba::new(lba);
                     let request = Request::new(submitted, op, lba, blocks);
                     drive.submit(request).unwrap();
-                    flying.push(submitted);
+                    in_flight.push(submitted);
                     submitted += 1;
                 }
                 Step::Submit { .. } => {}
@@ -202,26 +202,26 @@ proptest! {
                         prop_assert!(last <= completion.completed, "completions in order of time");
                         prop_assert!(completion.completed <= drive.now());
                         last = completion.completed;
-                        let place = flying.iter().position(|id| *id == completion.id);
-                        flying.swap_remove(place.expect("each comes back once"));
+                        let place = in_flight.iter().position(|id| *id == completion.id);
+                        in_flight.swap_remove(place.expect("each request completes once"));
                         returned += 1;
                     }
                 }
             }
             drive.assert_consistent();
         }
-        while !flying.is_empty() {
+        while !in_flight.is_empty() {
             let mut done = Vec::new();
             drive.reap(Wait::One, &mut done).unwrap();
             returned += done.len() as u64;
-            flying.retain(|id| done.iter().all(|completion| completion.id != *id));
+            in_flight.retain(|id| done.iter().all(|completion| completion.id != *id));
         }
         prop_assert_eq!(submitted, returned);
     }
 }
 
 #[test]
-fn the_same_requests_take_the_same_time_twice() {
+fn the_same_requests_take_the_same_time_again() {
     let run = || {
         let mut twin = Twin::new(&profile());
         let mut random = Random::new(4, "test");
@@ -236,7 +236,7 @@ fn the_same_requests_take_the_same_time_twice() {
 }
 
 #[test]
-fn reads_of_a_fresh_drive_take_what_the_geometry_implies() {
+fn the_latency_of_reads_follows_from_the_geometry() {
     let mut twin = Twin::new(&profile());
     twin.write_all();
     twin.flush();
@@ -247,7 +247,7 @@ fn reads_of_a_fresh_drive_take_what_the_geometry_implies() {
     // a unit.
     let by_hand = Nanos::new(20_000 + 50_000 + 8 * 10_240 + UNIT);
     assert_eq!(twin.read(80, 8), by_hand);
-    // Four pages on four dies of two channels: senses in parallel, two transfers a channel. The
+    // Four pages on four dies of two channels: senses in parallel, two transfers per channel. The
     // link follows the first channel closely; the second one's last page waits for it.
     let channel = 8 * 10_240;
     let by_hand = Nanos::new(20_000 + 50_000 + 2 * channel + UNIT + 8 * UNIT);
@@ -255,7 +255,7 @@ fn reads_of_a_fresh_drive_take_what_the_geometry_implies() {
 }
 
 #[test]
-fn a_stream_goes_on_in_other_superblocks_as_often_as_it_is_asked_to() {
+fn a_stream_can_be_renewed_any_number_of_times() {
     let line = "[buffer]";
     let streams = "placement = \"streams\"\nstreams = 2\n[buffer]";
     let mut twin = Twin::new(&profile_with(line, streams));

@@ -1,4 +1,4 @@
-//! Tests of the twin as its users see it: through profiles and the `Device` contract.
+//! Tests of the twin through profiles and the `Device` contract.
 
 mod command;
 mod content;

@@ -1,4 +1,4 @@
-//! What a power cut takes: held against a host that remembers all its writes and flushes.
+//! What a power cut loses: compared with a host that records all its writes and flushes.
 
 use std::collections::BTreeMap;
 
@@ -14,25 +14,25 @@ const SECTORS: u64 = 8;
 #[derive(Clone, Debug, Default)]
 struct History {
     writes: Vec<u64>,
-    /// How many of them must survive any cut: they were flushed, or seen in flash.
+    /// The number of them that must survive any cut: they were flushed, or found in flash.
     safe: usize,
 }
 
-/// A host that knows what the drive owes it.
+/// A host that knows which writes the drive must keep.
 struct Host {
     drive: Ssd,
     units: Vec<History>,
-    /// Writes that were answered and not flushed yet: unit and how many writes it then had.
-    answered: BTreeMap<u64, usize>,
-    in_flight: BTreeMap<u64, Asked>,
+    /// Units with completed writes that were not flushed yet, and the number of writes to each.
+    completed: BTreeMap<u64, usize>,
+    in_flight: BTreeMap<u64, Pending>,
     next: u64,
 }
 
-/// A request on its way, with what its answer will mean.
+/// A request in flight, with the effect of its completion.
 #[derive(Debug)]
-enum Asked {
+enum Pending {
     Write(Vec<(u64, usize)>),
-    /// What was answered before the flush was asked for.
+    /// The writes that completed before the flush was submitted.
     Flush(BTreeMap<u64, usize>),
 }
 
@@ -40,8 +40,8 @@ impl Host {
     fn new(profile: &Profile) -> Self {
         let drive = Ssd::new(profile, 0);
         let units = vec![History::default(); (drive.capacity_bytes() / 4096) as usize];
-        let (answered, in_flight) = (BTreeMap::new(), BTreeMap::new());
-        Self { drive, units, answered, in_flight, next: 0 }
+        let (completed, in_flight) = (BTreeMap::new(), BTreeMap::new());
+        Self { drive, units, completed, in_flight, next: 0 }
     }
 
     fn submit(&mut self, op: Op, unit: u64, units: u64) {
@@ -53,36 +53,36 @@ impl Host {
     }
 
     fn write(&mut self, unit: u64, units: u64) {
-        let asked = (unit..unit + units).map(|each| {
+        let pending = (unit..unit + units).map(|each| {
             let history = &mut self.units[each as usize];
             history.writes.push(self.next);
             (each, history.writes.len())
         });
-        let asked = Asked::Write(asked.collect());
-        self.in_flight.insert(self.next, asked);
+        let pending = Pending::Write(pending.collect());
+        self.in_flight.insert(self.next, pending);
         self.submit(Op::Write, unit, units);
     }
 
     fn flush(&mut self) {
-        self.in_flight.insert(self.next, Asked::Flush(self.answered.clone()));
+        self.in_flight.insert(self.next, Pending::Flush(self.completed.clone()));
         self.submit(Op::Flush, 0, 0);
     }
 
-    /// Trims, with nothing in flight.
+    /// Trims while nothing is in flight.
     fn trim(&mut self, unit: u64, units: u64) {
         self.reap_all();
         for each in unit..unit + units {
             self.units[each as usize] = History::default();
-            self.answered.remove(&each);
+            self.completed.remove(&each);
         }
         self.submit(Op::Trim, unit, units);
         self.reap_all();
     }
 
-    fn answered(&mut self, completion: &Completion) {
+    fn complete(&mut self, completion: &Completion) {
         match self.in_flight.remove(&completion.id) {
-            Some(Asked::Write(units)) => self.answered.extend(units),
-            Some(Asked::Flush(safe)) => {
+            Some(Pending::Write(units)) => self.completed.extend(units),
+            Some(Pending::Flush(safe)) => {
                 for (unit, writes) in safe {
                     let history = &mut self.units[unit as usize];
                     history.safe = history.safe.max(writes.min(history.writes.len()));
@@ -96,7 +96,7 @@ impl Host {
         let mut done = Vec::new();
         self.drive.reap(wait, &mut done).unwrap();
         for completion in &done {
-            self.answered(completion);
+            self.complete(completion);
         }
     }
 
@@ -108,21 +108,25 @@ impl Host {
         self.reap(Wait::Until(now + Nanos::from_micros(100)));
     }
 
-    /// Cuts the power; checks every unit; forgets what was lost. Returns what the drive said.
+    /// Cuts the power, checks every unit and removes lost writes. Returns what the drive reported.
     fn cut(&mut self, after: Nanos) -> PowerCut {
         let cut = self.drive.power_cut(self.drive.now() + after);
         for completion in &cut.completed {
-            self.answered(completion);
+            self.complete(completion);
         }
-        assert_eq!(cut.unanswered.len(), self.in_flight.len(), "answered or not, never both");
+        assert_eq!(
+            cut.unanswered.len(),
+            self.in_flight.len(),
+            "each request completes or is unanswered"
+        );
         assert!(cut.unanswered.iter().all(|id| self.in_flight.contains_key(id)));
         self.in_flight.clear();
-        self.answered.clear();
+        self.completed.clear();
         for lost in &cut.lost {
             let history = &mut self.units[lost.unit as usize];
             let kept = history.writes.len().checked_sub(lost.writes as usize);
             let kept = kept.expect("no more writes are lost than there were");
-            assert!(kept >= history.safe, "unit {}: what was safe is lost", lost.unit);
+            assert!(kept >= history.safe, "unit {}: a safe write is lost", lost.unit);
             assert_eq!(lost.has_older, kept > 0, "unit {}", lost.unit);
             history.writes.truncate(kept);
         }
@@ -149,7 +153,7 @@ impl Host {
     }
 }
 
-/// How many requests were lost in part.
+/// The number of requests that were partly lost.
 fn torn(lost: &PowerCut, before: &[History]) -> usize {
     let mut lost_units = BTreeMap::<u64, usize>::new();
     for each in &lost.lost {
@@ -179,7 +183,7 @@ fn full(profile: &Profile) -> Host {
 }
 
 #[test]
-fn what_was_flushed_survives_any_power_cut_and_what_is_lost_is_told() {
+fn flushed_writes_survive_any_power_cut_and_lost_ones_are_reported() {
     for (ftl, depth) in
         [("", 1), ("", 16), ("relocation = \"mixed\"", 16), ("chunk = \"8 KiB\"", 8)]
     {
@@ -201,7 +205,7 @@ fn what_was_flushed_survives_any_power_cut_and_what_is_lost_is_told() {
 }
 
 #[test]
-fn just_what_is_in_the_buffer_is_lost() {
+fn exactly_the_buffered_units_are_lost() {
     let mut host = Host::new(&profile());
     let mut random = Random::new(3, "cut");
     for _ in 0..40 {
@@ -231,7 +235,7 @@ fn a_long_write_may_be_torn() {
 }
 
 #[test]
-fn a_protected_drive_loses_nothing_that_it_answered() {
+fn a_protected_drive_keeps_all_completed_writes() {
     let mut host =
         full(&profile_with("power_loss_protection = false", "power_loss_protection = true"));
     let mut random = Random::new(7, "cuts");
@@ -245,7 +249,7 @@ fn a_protected_drive_loses_nothing_that_it_answered() {
 }
 
 #[test]
-fn a_drive_that_lies_loses_what_it_called_safe() {
+fn a_drive_that_ignores_flushes_loses_flushed_writes() {
     let text = PROFILE.replace("[buffer]", "[buffer]\nhonours_flush = false");
     let mut drive = Ssd::new(&Profile::from_toml(&text).unwrap(), 0);
     for (id, op) in [(0, Op::Write), (1, Op::Flush)] {
@@ -258,7 +262,7 @@ fn a_drive_that_lies_loses_what_it_called_safe() {
 }
 
 #[test]
-fn a_cut_leaves_a_drive_that_goes_on_as_before() {
+fn a_drive_works_as_before_after_a_power_cut() {
     let mut host = full(&profile());
     let mut random = Random::new(7, "cuts");
     for _ in 0..300 {

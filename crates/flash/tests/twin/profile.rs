@@ -1,4 +1,4 @@
-//! Profiles: what is refused, with which words, and that no text whatever makes the loader panic.
+//! Profiles: error messages, and that the parser never panics.
 
 use crate::small::PROFILE;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn refused(line: &str, other: &str) -> String {
 }
 
 #[test]
-fn a_wrong_key_is_named_with_what_it_may_be() {
+fn an_error_names_the_key_and_its_allowed_values() {
     for (line, other, words) in [
         ("chunk = ", "chnk = ", "ftl.chnk: no such key, did you mean chunk?"),
         ("[ftl]", "[flt]", "flt (a table at the top): no such key, did you mean ftl?"),
@@ -73,7 +73,7 @@ fn a_wrong_key_is_named_with_what_it_may_be() {
 }
 
 #[test]
-fn a_placement_that_is_unknown_or_has_no_room_is_refused() {
+fn an_unknown_placement_or_one_without_room_is_rejected() {
     for (line, other, words) in [
         ("[buffer]", "placement = \"random\"\n[buffer]", "\"inferred\", \"packed\""),
         ("[buffer]", "placement = \"streams\"\n[buffer]", "ftl.streams: is missing"),
@@ -105,7 +105,7 @@ fn a_placement_that_is_unknown_or_has_no_room_is_refused() {
 }
 
 #[test]
-fn a_number_may_carry_its_source_and_kind() {
+fn a_number_may_have_a_source_and_a_kind() {
     let sourced = "channels = { value = 2, source = \"its label\", kind = \"datasheet\" }";
     let profile = Profile::from_toml(&PROFILE.replace("channels = 2", sourced)).unwrap();
     assert_eq!(profile.geometry.channels, 2);
@@ -154,7 +154,7 @@ fn a_scaled_twin_keeps_its_ratios() {
     assert!(full.scaled_to(1 << 20).is_err(), "a capacity without room for collection");
 }
 
-/// What the small profile leaves out.
+/// Keys that the small profile leaves out.
 const MORE: &str = r#"
 [slc]
 size = "8 MiB"
@@ -167,13 +167,13 @@ time = "10 us"
 time_per_gib = "1 ms"
 "#;
 
-/// The small profile with everything that a profile may say of flash, cache and trims.
+/// The small profile with all keys of flash, SLC cache and trims.
 fn whole() -> String {
     let failing = "erase = \"3 ms\"\nfailure_cycles = 300\nfailure_spread = 0.1";
     PROFILE.replace("erase = \"3 ms\"", failing) + MORE
 }
 
-/// Mutates a profile's text as an editor's slip would, and worse.
+/// Mutates a profile's text at random.
 fn mutated() -> impl Strategy<Value = String> {
     let values = prop_oneof![
         "[0-9]{1,20}",
@@ -206,7 +206,7 @@ proptest! {
     fn no_mutated_profile_makes_the_loader_panic(text in mutated()) {
         match Profile::from_toml(&text) {
             Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
-            // What was accepted must work; a huge map would only test the machine's memory.
+            // A valid profile must work; a huge map would only test the machine's memory.
             Ok(profile) if profile.geometry.bytes() < 4 << 30 => {
                 let mut twin = crate::small::Twin { drive: Ssd::new(&profile, 0) };
                 twin.request(ssdlab_device::Op::Write, 0, 1);

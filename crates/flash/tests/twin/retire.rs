@@ -1,4 +1,4 @@
-//! The end of a drive: blocks fail, spare shrinks, and at last writes are refused and nothing else.
+//! The end of a drive: blocks fail, spare shrinks, and finally the drive is read-only.
 
 use crate::small::{PROFILE, Twin};
 use ssdlab_device::{Device, IoError, Lba, Op, Request, Wait};
@@ -24,7 +24,7 @@ fn try_write(drive: &mut Ssd, unit: u64) -> Result<(), IoError> {
 }
 
 #[test]
-fn a_worn_drive_loses_its_spare_and_then_takes_no_more_writes_but_keeps_its_data() {
+fn a_worn_drive_loses_its_spare_then_is_read_only_and_keeps_its_data() {
     let mut twin = Twin::new(&mortal(40));
     twin.write_all();
     let units = twin.units();
@@ -55,7 +55,7 @@ fn a_worn_drive_loses_its_spare_and_then_takes_no_more_writes_but_keeps_its_data
 }
 
 #[test]
-fn more_cycles_last_longer_in_proportion() {
+fn lifetime_is_proportional_to_cycles() {
     let writes = |cycles| {
         let mut twin = Twin::new(&mortal(cycles));
         let units = twin.units();
@@ -71,7 +71,7 @@ fn more_cycles_last_longer_in_proportion() {
 }
 
 #[test]
-fn without_failures_nothing_ever_retires() {
+fn without_failures_no_superblock_retires() {
     let mut twin = Twin::new(&Profile::from_toml(PROFILE).unwrap());
     twin.write_all();
     twin.write_random(3 * twin.units(), 1);

@@ -1,7 +1,7 @@
-//! Ten thousand short random lives of a tiny drive: after every step its maps and counts agree.
+//! Ten thousand short random sequences on a tiny drive: after every step, maps and counts agree.
 //!
-//! `drive.rs` has longer lives of a larger drive; here the drive is so small that a few requests
-//! make it collect, and each life draws its own rules.
+//! `drive.rs` has longer sequences on a larger drive; here the drive is so small that a few
+//! requests cause collection, and each sequence has random rules.
 
 use proptest::prelude::*;
 use ssdlab_device::{Completion, Device, Hint, Lba, Op, Request, Wait};
@@ -51,7 +51,7 @@ enum Step {
     CutPower(u64),
 }
 
-/// What a write may say, also of a stream that is not there or a block beyond the drive.
+/// Hints of writes, including streams that do not exist and blocks beyond the end of the drive.
 fn hint() -> impl Strategy<Value = Hint> {
     prop_oneof![
         2 => Just(Hint::None),
@@ -126,7 +126,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
     (rules(), caches(), flags).prop_map(|(rules, cache, (protected, suspends, mortal))| {
         let mortal = if mortal { "failure_cycles = 4\nfailure_spread = 0.3" } else { "" };
         let of_streams = |count: &u32| rules.contains(&format!("streams = {count}"));
-        // A drive that packs fills two superblocks at a time, as one with two streams does.
+        // A drive with packed placement fills two superblocks at once, like one with two streams.
         let lone = if rules.contains("packed") { 2 } else { 1 };
         let streams = [2, 4].into_iter().find(of_streams).unwrap_or(lone);
         let suspend = if suspends { "suspend = \"20 us\"" } else { "" };
@@ -142,10 +142,10 @@ fn profiles() -> impl Strategy<Value = Profile> {
     })
 }
 
-/// A drive and the ids of what is in flight.
+/// A drive and the ids of the requests in flight.
 struct Queue {
     drive: Ssd,
-    flying: Vec<u64>,
+    in_flight: Vec<u64>,
     submitted: u64,
     last: Nanos,
 }
@@ -155,7 +155,7 @@ impl Queue {
         let plain = Request::new(self.submitted, op, Lba::new(lba), blocks);
         let request = Request { hint, ..plain };
         self.drive.submit(request).unwrap();
-        self.flying.push(self.submitted);
+        self.in_flight.push(self.submitted);
         self.submitted += 1;
     }
 
@@ -166,8 +166,8 @@ impl Queue {
             assert!(each.submitted <= each.completed && each.completed <= self.drive.now());
             assert!(self.last <= each.completed, "completions in order of time");
             self.last = each.completed;
-            let place = self.flying.iter().position(|id| *id == each.id);
-            self.flying.swap_remove(place.expect("each comes back once"));
+            let place = self.in_flight.iter().position(|id| *id == each.id);
+            self.in_flight.swap_remove(place.expect("each request completes once"));
         }
     }
 
@@ -184,9 +184,9 @@ impl Queue {
                 let mut ended: Vec<u64> = cut.completed.iter().map(|each| each.id).collect();
                 ended.extend(cut.unanswered);
                 ended.sort_unstable();
-                self.flying.sort_unstable();
-                assert_eq!(ended, self.flying, "each was answered or never will be");
-                self.flying.clear();
+                self.in_flight.sort_unstable();
+                assert_eq!(ended, self.in_flight, "each was answered or never will be");
+                self.in_flight.clear();
                 self.last = self.drive.now();
             }
         }
@@ -203,7 +203,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..24),
     ) {
         let drive = Ssd::new(&profile, 0);
-        let mut queue = Queue { drive, flying: Vec::new(), submitted: 0, last: Nanos::ZERO };
+        let mut queue = Queue { drive, in_flight: Vec::new(), submitted: 0, last: Nanos::ZERO };
         if full {
             queue.submit(Op::Write, 0, (UNITS * 8) as u32, Hint::None);
         }
@@ -211,7 +211,7 @@ proptest! {
             queue.take(step);
             queue.drive.assert_consistent();
         }
-        while !queue.flying.is_empty() {
+        while !queue.in_flight.is_empty() {
             queue.reap(Wait::One);
         }
         queue.drive.assert_consistent();

@@ -1,4 +1,4 @@
-//! The SLC cache: fast until it is full, folded in idle time, and nothing is lost on the way.
+//! The SLC cache: fast until it is full, folded in idle time, without losing data.
 
 use crate::small::{PROFILE, Twin};
 use ssdlab_device::{Device, Wait};
@@ -16,7 +16,7 @@ fn rest(twin: &mut Twin, seconds: u64) {
     twin.drive.reap(Wait::Until(until), &mut Vec::new()).unwrap();
 }
 
-/// MiB/s of each MiB written in order from a unit on.
+/// The MiB/s of each MiB of sequential writes that start at a unit.
 fn rates(twin: &mut Twin, from: u64, mib: u64) -> Vec<f64> {
     let rate = |mib| {
         let start = twin.drive.now();
@@ -35,11 +35,11 @@ fn median(rates: &[f64]) -> f64 {
 }
 
 #[test]
-fn writing_is_fast_until_the_cache_is_full_and_fast_again_after_a_rest() {
+fn writes_are_fast_until_the_cache_is_full_and_again_after_idle_time() {
     for mode in ["static", "dynamic"] {
         let mut twin = Twin::new(&profile(&format!("mode = \"{mode}\"")));
         let first = rates(&mut twin, 0, 24);
-        // Buffer of 1 MiB; then what the cache takes, then what the other flash does.
+        // First the buffer of 1 MiB, then the cache, then the other flash.
         let (fast, slow) = (median(&first[2..6]), median(&first[14..]));
         assert!(fast > 3.0 * slow, "{mode}: {fast} and then {slow} MiB/s");
         assert_eq!(twin.drive.counters().folding_moves, 0, "{mode}: nothing is folded under load");
@@ -72,7 +72,7 @@ fn a_folded_drive_programs_each_unit_twice_and_counts_why() {
 }
 
 #[test]
-fn reads_of_the_cache_take_its_own_time() {
+fn reads_from_the_cache_have_its_tr() {
     let mut twin = Twin::new(&profile("read = \"20 us\""));
     twin.write(0, 64);
     twin.flush();
@@ -113,7 +113,7 @@ fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_does_not() {
 }
 
 #[test]
-fn a_full_drive_with_a_cache_goes_on_for_ever_in_either_mode() {
+fn a_full_drive_with_a_cache_keeps_accepting_writes_in_either_mode() {
     for mode in ["static", "dynamic"] {
         for relocation in ["separate", "mixed"] {
             let text = PROFILE.replace("spare = 0.28", "spare = 0.28\nRELOCATION");
@@ -146,12 +146,12 @@ fn a_full_drive_with_a_cache_goes_on_for_ever_in_either_mode() {
 }
 
 #[test]
-fn a_static_cache_stays_out_of_the_spare() {
+fn a_static_cache_does_not_count_as_spare() {
     let with = profile("");
     let without = Profile::from_toml(PROFILE).unwrap();
     assert!((with.spare() - without.spare()).abs() < 1e-9);
     let apart = with.geometry.blocks_per_plane - without.geometry.blocks_per_plane;
-    // Blocks of 16 pages hold 5 at one bit a cell: 4 dies x 32 KiB x 5 = 640 KiB a superblock.
+    // Blocks of 16 pages hold 5 at one bit per cell: 4 dies x 32 KiB x 5 = 640 KiB per superblock.
     assert_eq!(apart, 13, "8 MiB in superblocks of 640 KiB");
     let twin = Twin::new(&with);
     let free = |each: &&ssdlab_flash::Superblock| each.state == SuperblockState::Free;

@@ -1,4 +1,4 @@
-//! A small twin for tests, and short words to drive it.
+//! A small twin for tests, and helpers to submit requests to it.
 
 use ssdlab_device::{Device, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Ssd};
@@ -39,7 +39,7 @@ pub fn profile() -> Profile {
     Profile::from_toml(PROFILE).unwrap()
 }
 
-/// The same with one line replaced.
+/// The small profile with one line replaced.
 pub fn profile_with(line: &str, other: &str) -> Profile {
     assert!(PROFILE.contains(line), "the profile says {line:?}");
     Profile::from_toml(&PROFILE.replace(line, other)).unwrap()
@@ -59,7 +59,7 @@ impl Twin {
         self.drive.capacity_bytes() / 4096
     }
 
-    /// Submits a request of 512-byte blocks and waits; returns how long it took.
+    /// Submits a request of 512-byte blocks and waits; returns its latency.
     pub fn request(&mut self, op: Op, lba: u64, blocks: u32) -> Nanos {
         self.drive.submit(Request::new(7, op, Lba::new(lba), blocks)).unwrap();
         let mut done = Vec::new();

@@ -1,4 +1,4 @@
-//! What a drive does on its own account: collection policies, idle time, wear levelling, suspends.
+//! Background work: collection policies, idle time, wear levelling, suspends.
 
 use crate::small::{PROFILE, Twin, profile_with};
 use ssdlab_device::{Device, Lba, Op, Request, Wait};
@@ -15,7 +15,7 @@ fn rest(twin: &mut Twin, duration: Nanos) {
 }
 
 #[test]
-fn every_policy_keeps_a_full_drive_going_and_its_maps_right() {
+fn a_full_drive_works_and_is_consistent_with_every_policy() {
     for victim in ["greedy", "fifo", "random", "d-choices", "cost-benefit"] {
         for relocation in ["separate", "mixed"] {
             let lines = format!("victim = \"{victim}\"\nrelocation = \"{relocation}\"");
@@ -32,7 +32,7 @@ fn every_policy_keeps_a_full_drive_going_and_its_maps_right() {
 }
 
 #[test]
-fn greedy_moves_less_than_a_blind_choice() {
+fn greedy_relocates_less_than_a_random_choice() {
     let moves = |victim: &str| {
         let mut study = Study::new(&with_ftl(&format!("victim = \"{victim}\"")), 5);
         let units = study.logical_units();
@@ -47,7 +47,7 @@ fn greedy_moves_less_than_a_blind_choice() {
 }
 
 #[test]
-fn idle_time_is_used_to_make_room_and_then_left_alone() {
+fn idle_time_is_used_until_there_is_enough_room() {
     let mut eager = Twin::new(&with_ftl("idle_reserve = 5"));
     let mut lazy = Twin::new(&with_ftl(""));
     for twin in [&mut eager, &mut lazy] {
@@ -70,7 +70,7 @@ fn idle_time_is_used_to_make_room_and_then_left_alone() {
 }
 
 #[test]
-fn a_burst_after_idle_time_is_faster_where_room_was_made() {
+fn a_burst_is_faster_after_collection_in_idle_time() {
     let burst = |lines: &str| {
         let mut twin = Twin::new(&with_ftl(lines));
         twin.write_all();
@@ -84,7 +84,7 @@ fn a_burst_after_idle_time_is_faster_where_room_was_made() {
     assert!(prepared * 10 < unprepared * 9, "prepared {prepared}, unprepared {unprepared}");
 }
 
-/// Erases of the most and the least worn superblock after a tenth of the drive took all writes.
+/// The highest and lowest erase count after all writes went to a tenth of the drive.
 fn spread(lines: &str) -> (u32, u32) {
     let mut study = Study::new(&with_ftl(lines), 1);
     let units = study.logical_units();
@@ -98,7 +98,7 @@ fn spread(lines: &str) -> (u32, u32) {
 }
 
 #[test]
-fn static_wear_levelling_keeps_erases_together_and_dynamic_alone_does_not() {
+fn static_wear_levelling_evens_out_erases_and_dynamic_alone_does_not() {
     let (most, least) = spread("wear_levelling = \"dynamic\"");
     assert!(least == 0 && most > 100, "cold blocks stay young: {least} to {most}");
     let (most, least) = spread("wear_levelling = \"static\"\nwear_spread = 16");
@@ -106,7 +106,7 @@ fn static_wear_levelling_keeps_erases_together_and_dynamic_alone_does_not() {
 }
 
 #[test]
-fn wear_levelling_counts_its_own_writes() {
+fn wear_levelling_counts_its_writes() {
     let lines = "wear_levelling = \"static\"\nwear_spread = 4";
     let mut study = Study::new(&with_ftl(lines), 1);
     let units = study.logical_units();
@@ -123,7 +123,7 @@ fn wear_levelling_counts_its_own_writes() {
 }
 
 #[test]
-fn a_drive_that_suspends_answers_reads_while_it_programs() {
+fn a_drive_that_suspends_programs_reads_sooner() {
     let slowest = |line: &str| {
         let text = PROFILE.replace("erase = \"3 ms\"", &format!("erase = \"3 ms\"\n{line}"));
         let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
@@ -171,7 +171,7 @@ fn a_drive_with_little_memory_for_its_map_reads_it_from_flash() {
 }
 
 #[test]
-fn percentage_used_is_the_mean_of_erases_over_what_the_flash_is_sold_for() {
+fn percentage_used_is_the_mean_erase_count_over_the_endurance() {
     let text = PROFILE.replace("erase = \"3 ms\"", "erase = \"3 ms\"\nendurance = 50");
     let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
     assert_eq!(twin.drive.wear().percentage_used, Some(0.0));
@@ -185,7 +185,7 @@ fn percentage_used_is_the_mean_of_erases_over_what_the_flash_is_sold_for() {
 }
 
 #[test]
-fn flushing_after_each_write_does_not_put_moves_off_until_they_all_come_at_once() {
+fn flushes_after_each_write_do_not_delay_relocations_until_they_come_all_at_once() {
     let mut twin = Twin::new(&with_ftl(""));
     twin.write_all();
     twin.write_random(2 * twin.units(), 3);
@@ -205,10 +205,10 @@ fn flushing_after_each_write_does_not_put_moves_off_until_they_all_come_at_once(
 }
 
 #[test]
-fn reading_ahead_goes_on_where_a_file_goes_on_in_another_superblock() {
+fn read_ahead_continues_across_superblocks() {
     let text = PROFILE.replace("spare = 0.28", "spare = 0.28\nread_ahead = \"128 KiB\"");
     let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
-    // A drive with a past does not fill its superblocks in order of their numbers.
+    // After random writes a drive does not fill its superblocks in order of their numbers.
     twin.write_all();
     twin.write_random(2 * twin.units(), 3);
     (0..3).for_each(|_| twin.write_all());
@@ -216,7 +216,7 @@ fn reading_ahead_goes_on_where_a_file_goes_on_in_another_superblock() {
     rest(&mut twin, Nanos::from_secs(1));
     let (mut slow, mut commands) = (0, 0);
     for unit in (64..twin.units()).step_by(32) {
-        // A command that was fetched ahead waits for no sense of 50 us, only for the link.
+        // A command that was read ahead does not wait for a sense of 50 us, only for the link.
         slow += u32::from(twin.read(unit, 32) > Nanos::from_micros(20 + 134 + 25));
         commands += 1;
     }
@@ -225,10 +225,10 @@ fn reading_ahead_goes_on_where_a_file_goes_on_in_another_superblock() {
 }
 
 #[test]
-fn a_trim_takes_its_time_by_command_and_by_length_one_after_the_other() {
+fn trims_take_time_by_command_and_length_one_after_the_other() {
     let trim = "[trim]\ntime = \"100 us\"\ntime_per_gib = \"16 ms\"\n[buffer]";
     let mut twin = Twin::new(&Profile::from_toml(&PROFILE.replace("[buffer]", trim)).unwrap());
-    // 5 us for the command, 100 us, and 16 ms / 1024 a MiB.
+    // 5 us for the command, 100 us, and 16 ms / 1024 per MiB.
     let (small, large) = (twin.request(Op::Trim, 0, 8), twin.request(Op::Trim, 0, 64 << 11));
     assert_eq!(small, Nanos::new(5_000 + 100_000 + 16_000_000 / 262_144));
     assert_eq!(large, Nanos::new(5_000 + 100_000 + 1_000_000));

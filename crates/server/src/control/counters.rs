@@ -20,8 +20,8 @@ pub fn counters(state: &ServerState) -> Value {
     counters.insert("paced_answers".into(), json!(lateness.replies));
     counters.insert("late_answers".into(), json!(lateness.late));
     counters.insert("latest_answer_us".into(), json!(lateness.max.as_secs_f64() * 1e6));
-    let resources = state.resources.counters().into_iter();
-    counters.extend(resources.map(|(name, count)| (name.to_owned(), json!(count))));
+    let client_limits = state.client_limits.counters().into_iter();
+    counters.extend(client_limits.map(|(name, count)| (name.to_owned(), json!(count))));
     Value::Object(counters)
 }
 

@@ -1,5 +1,5 @@
-//! `Descriptors`: file descriptors that are kept back, so that connections can be accepted where
-//! none is left: the control socket's are served, all others are closed.
+//! `Descriptors`: spare file descriptors, so that connections can be accepted when the process has
+//! no other left: those of the control socket are served, all others are closed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,31 +10,31 @@ use rustix::io::Errno;
 
 use crate::connection::Connection;
 
-/// So many are kept back.
+/// Number of spare descriptors.
 const SPARE: usize = 8;
 
-/// What becomes of a connection for which a descriptor had to be spared.
+/// What to do with a connection that took a spare descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exhausted {
-    /// It is closed.
+pub enum OnExhaustion {
+    /// Close it.
     Refuse,
-    /// It is served.
+    /// Serve it.
     Serve,
 }
 
-/// What became of one.
+/// The result of accepting a connection.
 #[derive(Debug)]
-pub enum Accepted {
+pub enum AcceptOutcome {
     /// It was accepted.
     Connection(Connection),
     /// It was closed.
     Refused,
 }
 
-/// Descriptors that are kept back.
+/// Spare file descriptors.
 #[derive(Debug)]
 pub struct Descriptors {
-    /// Held while a connection is accepted: nobody else takes what is spared for it.
+    /// Locked while a connection is accepted, so that no other thread takes the freed descriptor.
     spare: Mutex<Vec<OwnedFd>>,
 }
 
@@ -47,33 +47,33 @@ impl Default for Descriptors {
 }
 
 impl Descriptors {
-    /// Accepts a connection, with a spare descriptor where no other is left.
+    /// Accepts a connection; if the process has no descriptor left, with a spare one.
     ///
     /// # Errors
-    /// As `accept` has it.
+    /// That of `accept`.
     pub fn accept(
         &self,
-        exhausted: Exhausted,
+        exhausted: OnExhaustion,
         accept: impl Fn() -> io::Result<Connection>,
-    ) -> io::Result<Accepted> {
+    ) -> io::Result<AcceptOutcome> {
         let mut spare = self.lock();
         refill(&mut spare);
         let error = match accept() {
             Err(error) if is_exhausted(&error) => error,
-            other => return other.map(Accepted::Connection),
+            other => return other.map(AcceptOutcome::Connection),
         };
-        // One is left, so that others can be refused.
-        let least = if exhausted == Exhausted::Serve { 2 } else { 1 };
-        if spare.len() < least {
+        // One spare descriptor stays, so that further connections can be refused.
+        let needed = if exhausted == OnExhaustion::Serve { 2 } else { 1 };
+        if spare.len() < needed {
             return Err(error);
         }
         drop(spare.pop());
         match (accept(), exhausted) {
-            (Ok(link), Exhausted::Serve) => Ok(Accepted::Connection(link)),
-            (Ok(link), Exhausted::Refuse) => {
-                drop(link);
+            (Ok(connection), OnExhaustion::Serve) => Ok(AcceptOutcome::Connection(connection)),
+            (Ok(connection), OnExhaustion::Refuse) => {
+                drop(connection);
                 refill(&mut spare);
-                Ok(Accepted::Refused)
+                Ok(AcceptOutcome::Refused)
             }
             (Err(error), _) => {
                 refill(&mut spare);
@@ -82,7 +82,7 @@ impl Descriptors {
         }
     }
 
-    /// Keeps back as many as should be, as far as there are any.
+    /// Opens spare descriptors again, if the system allows it.
     pub fn refill(&self) {
         refill(&mut self.lock());
     }

@@ -1,4 +1,4 @@
-//! `Notices`: lines on stderr about clients, few however many clients there are.
+//! `Notices`: rate-limited lines on stderr about clients.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ssdlab_engine::pacing::wall_clock_now;
 
-/// Of each kind at most one line in this time.
+/// At most one line of each kind is printed in this time.
 const PERIOD: Duration = Duration::from_secs(5);
 
 /// What a line is about.
@@ -16,23 +16,23 @@ const PERIOD: Duration = Duration::from_secs(5);
 pub enum Notice {
     /// A host failed to authenticate.
     Authentication,
-    /// The system has no file descriptor, or no memory for a connection.
+    /// The system has no file descriptor or no memory for a connection.
     Descriptors,
-    /// The system has no thread.
+    /// The system cannot create a thread.
     Threads,
-    /// The maximum of connections is reached.
+    /// The maximum number of connections is reached.
     TooMany,
 }
 
-/// When a line of each kind was last printed, and how many were not printed since.
+/// When a line of each kind was last printed, and how many were omitted since.
 #[derive(Debug, Default)]
 pub struct Notices {
     printed: Mutex<BTreeMap<Notice, (Instant, u64)>>,
 }
 
 impl Notices {
-    /// Prints a line, unless one of this kind was printed a moment ago.
-    pub fn tell(&self, notice: Notice, what: impl Display) {
+    /// Prints a line, unless one of the same kind was printed recently.
+    pub fn print(&self, notice: Notice, text: impl Display) {
         let now = wall_clock_now();
         let mut printed = self.printed.lock().expect("no panic while locked");
         let omitted = match printed.get_mut(&notice) {
@@ -49,7 +49,7 @@ impl Notices {
         } else {
             String::new()
         };
-        // Where stderr is closed there is nobody to tell.
-        let _ = writeln!(std::io::stderr(), "ssdlab serve: {what}{omitted}");
+        // Without stderr the line is lost.
+        let _ = writeln!(std::io::stderr(), "ssdlab serve: {text}{omitted}");
     }
 }
