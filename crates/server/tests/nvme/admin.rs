@@ -1,8 +1,9 @@
 //! Admin commands: Identify, features, log pages, events, format and sanitize.
 
 use crate::client::{
-    ABORT, ASYNC_EVENT_REQUEST, CC, CC_ENABLE, COMPARE, DISCOVERY, Entry, FORMAT_NVM, GET_FEATURES,
-    GET_LOG_PAGE, Host, IDENTIFY, KEEP_ALIVE, READ, SANITIZE, SET_FEATURES, SGL_TRANSPORT, Target,
+    ABORT, ASYNC_EVENT_REQUEST, CC, CC_ENABLE, COMMAND_SEQUENCE_ERROR, COMPARE, DISCOVERY, Entry,
+    FORMAT_NVM, GET_FEATURES, GET_LOG_PAGE, Host, IDENTIFY, INVALID_FIELD, KEEP_ALIVE, READ,
+    SANITIZE, SET_FEATURES, SGL_TRANSPORT, Target,
 };
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
@@ -49,7 +50,11 @@ fn identify_describes_the_drive() {
     let (mut admin, _io) = protected.host(0);
     assert_eq!(admin.identify(1, 0)[525] & 1, 0);
     assert_eq!(admin.identify(0, 1)[33], 0);
-    assert_eq!(admin.command(feature(6)).status, 0x02, "the drive has no volatile write cache");
+    assert_eq!(
+        admin.command(feature(6)).status,
+        INVALID_FIELD,
+        "the drive has no volatile write cache"
+    );
 }
 
 #[test]
@@ -112,7 +117,7 @@ fn a_feature_keeps_its_value_until_the_controller_is_reset() {
     }
     admin.set_property(CC, CC_ENABLE - 1);
     assert_eq!(admin.property(0x1c), 0);
-    assert_eq!(admin.command(feature(5)).status, 0x0c);
+    assert_eq!(admin.command(feature(5)).status, COMMAND_SEQUENCE_ERROR);
     admin.set_property(CC, CC_ENABLE);
     assert_eq!(admin.command(feature(5)).result, 0);
     assert_eq!(admin.command(setting(7, 0x0003_0003)).result, 0x0003_0003);
@@ -163,7 +168,7 @@ fn the_error_log_has_the_newest_error_first() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = target.host(0);
     assert_eq!(io.command_in(Entry::on(READ, 1 << 40, 1), 512).status, 0x80);
-    assert_eq!(admin.command(feature(0x77)).status, 2);
+    assert_eq!(admin.command(feature(0x77)).status, INVALID_FIELD);
     let log = admin.log(1, 4096);
     assert_eq!((long(&log, 0), long(&log, 64), long(&log, 128)), (2, 1, 0));
     assert_eq!((short(&log, 8), short(&log, 64 + 8)), (0, 1), "by queue");
@@ -238,7 +243,7 @@ fn temperature_thresholds_are_independent() {
     assert_eq!(admin.log(2, 512)[0], 0, "the temperature is 308 K");
     assert_eq!(admin.command(setting(4, low + 308)).status, 0);
     assert_eq!(admin.log(2, 512)[0], 2, "too cold");
-    assert_eq!(admin.command(setting(4, 2 * low + 300)).status, 2);
+    assert_eq!(admin.command(setting(4, 2 * low + 300)).status, INVALID_FIELD);
 }
 
 #[test]
@@ -266,7 +271,7 @@ fn format_erases_all_data_and_changes_the_block_size() {
         io.write(0, &[3; 16384]);
         let format = |number: u32| Entry::new(FORMAT_NVM).nsid(1).cdw(10, number);
         assert_eq!(admin.command(format(2)).status, 0x10a);
-        assert_eq!(admin.command(format(1 | 3 << 9)).status, 0x02);
+        assert_eq!(admin.command(format(1 | 3 << 9)).status, INVALID_FIELD);
         assert_eq!(admin.command(format(1 | 1 << 9)).status, 0);
         let namespace = admin.identify(0, 1);
         assert_eq!((long(&namespace, 0), long(&namespace, 16)), (CAPACITY / 4096, 0));
@@ -287,7 +292,7 @@ fn sanitize_erases_all_data_and_its_log_page_reports_it() {
     assert_eq!(short(&admin.log(0x81, 512), 2), 0);
     assert_eq!(
         admin.command(Entry::new(SANITIZE).cdw(10, 3)).status,
-        0x02,
+        INVALID_FIELD,
         "overwrite is not supported"
     );
     assert_eq!(admin.command(Entry::new(SANITIZE).cdw(10, 2)).status, 0);
@@ -309,7 +314,7 @@ fn a_discovery_controller_reports_the_address_of_the_drive_only() {
         target.address.port().to_string().as_bytes()
     );
     assert_eq!(&log[1280..1280 + target.name.len()], target.name.as_bytes());
-    assert_eq!(admin.command_in(Entry::new(IDENTIFY).nsid(1), 4096).status, 2);
+    assert_eq!(admin.command_in(Entry::new(IDENTIFY).nsid(1), 4096).status, INVALID_FIELD);
     let mut io = Host::connect(target.address, 0);
     assert_ne!(io.connect_queue(DISCOVERY, 1, number, 0).status, 0);
     assert_ne!(io.connect_queue(&target.name, 1, number, 0).status, 0);

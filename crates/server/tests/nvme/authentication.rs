@@ -6,8 +6,9 @@ use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_time::Random;
 
 use crate::client::{
-    CC, CC_ENABLE, Completion, DISCOVERY, Entry, FLUSH, Host, IDENTIFY, KEEP_ALIVE, NEW_CONTROLLER,
-    PROPERTY_GET, READ, SET_FEATURES, SGL_TRANSPORT, Target, WRITE,
+    CC, CC_ENABLE, COMMAND_SEQUENCE_ERROR, CONNECT_INVALID_PARAMETERS, Completion, DISCOVERY,
+    Entry, FLUSH, Host, IDENTIFY, INVALID_FIELD, KEEP_ALIVE, NEW_CONTROLLER, PROPERTY_GET, READ,
+    SET_FEATURES, SGL_TRANSPORT, Target, WRITE,
 };
 use ssdlab_testing::DriveOptions;
 
@@ -160,7 +161,7 @@ fn no_command_is_executed_before_authentication() {
     let mut io = Host::connect(target.address, 0);
     assert_eq!(
         io.connect_queue(&target.name, 1, controller, 0).status,
-        0x0c,
+        COMMAND_SEQUENCE_ERROR,
         "the controller is not enabled"
     );
     assert_eq!(io.connect_queue(&target.name, 1, number, 0).status, 0);
@@ -238,7 +239,7 @@ fn an_unauthenticated_host_does_not_occupy_a_queue() {
     let mut second = Host::connect(target.address, 0);
     assert_eq!(
         second.connect_queue(&target.name, 1, controller, 0).status,
-        0x182,
+        CONNECT_INVALID_PARAMETERS,
         "the queue is in use"
     );
     let challenge = start(&mut intruder);
@@ -338,23 +339,27 @@ fn a_malformed_reply_gets_the_reason() {
 fn malformed_authentication_commands_are_refused() {
     let target = target();
     let (mut host, _) = unauthenticated(&target);
-    assert_eq!(receive(&mut host).status, 0x0c, "the drive has no message");
+    assert_eq!(receive(&mut host).status, COMMAND_SEQUENCE_ERROR, "the drive has no message");
     let message = default_negotiate();
     for entry in [
         authentication_send(71),
         Entry::fabrics(5).cdw(10, 0xe901_0200).cdw(11, 72),
         Entry::fabrics(5).cdw(11, 72),
     ] {
-        assert_eq!(host.command_out(entry, &message).status, 2);
+        assert_eq!(host.command_out(entry, &message).status, INVALID_FIELD);
     }
     assert_eq!(send(&mut host, &message), 0);
     for room in [0, 47, 4097, 1 << 20] {
-        assert_eq!(host.command_in(authentication_receive(room), room).status, 2, "{room}");
+        assert_eq!(
+            host.command_in(authentication_receive(room), room).status,
+            INVALID_FIELD,
+            "{room}"
+        );
     }
-    assert_eq!(host.command_in(authentication_receive(47), 48).status, 2);
+    assert_eq!(host.command_in(authentication_receive(47), 48).status, INVALID_FIELD);
     assert_eq!(host.command_in(authentication_receive(48), 48).data[..2], [1, 1]);
     assert_eq!(send(&mut host, &[0, 0xf0, 0, 0, 3, 0, 1, 4]), 0, "AUTH_Failure2");
-    assert_eq!(receive(&mut host).status, 0x0c);
+    assert_eq!(receive(&mut host).status, COMMAND_SEQUENCE_ERROR);
     authenticate(&mut host, &target);
 }
 
@@ -368,7 +373,7 @@ fn discovery_and_a_drive_without_a_key_require_no_authentication() {
     let open = Target::new(DriveOptions::default());
     let (mut host, _) = Host::admin(open.address, &open.name, 0);
     assert_eq!(send(&mut host, &default_negotiate()), 2);
-    assert_eq!(receive(&mut host).status, 2);
+    assert_eq!(receive(&mut host).status, INVALID_FIELD);
     assert_eq!(host.identify(1, 0).len(), 4096);
 }
 

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::client::{
-    CAPSULE_RESP, CC, CC_ENABLE, CONNECT, Entry, FLUSH, GET_FEATURES, Host, KEEP_ALIVE,
-    NEW_CONTROLLER, PROPERTY_GET, READ, SET_FEATURES, SGL_IN_CAPSULE, SGL_TRANSPORT, Target, WRITE,
-    host_data,
+    CAPSULE_RESP, CC, CC_ENABLE, COMMAND_SEQUENCE_ERROR, CONNECT, CONNECT_INVALID_PARAMETERS,
+    Entry, FLUSH, GET_FEATURES, Host, INVALID_FIELD, KEEP_ALIVE, NEW_CONTROLLER, PROPERTY_GET,
+    READ, SET_FEATURES, SGL_IN_CAPSULE, SGL_TRANSPORT, Target, WRITE, host_data,
 };
 use ssdlab_testing::DriveOptions;
 
@@ -17,10 +17,13 @@ fn invalid_connect_commands_are_refused() {
     let mut early = Host::connect(target.address, 0);
     assert_eq!(
         early.command(Entry::new(FLUSH).nsid(1)).status,
-        0x0c,
+        COMMAND_SEQUENCE_ERROR,
         "no command is allowed before Connect"
     );
-    assert_eq!(early.command(Entry::fabrics(PROPERTY_GET).cdw(11, 8)).status, 0x0c);
+    assert_eq!(
+        early.command(Entry::fabrics(PROPERTY_GET).cdw(11, 8)).status,
+        COMMAND_SEQUENCE_ERROR
+    );
     let mut host = Host::connect(target.address, 0);
     let wrong = host.connect_queue("nqn.other", 0, NEW_CONTROLLER, 0);
     assert_eq!(
@@ -30,40 +33,40 @@ fn invalid_connect_commands_are_refused() {
     );
     assert_eq!(
         host.connect_queue(&target.name, 0, 3, 0).status,
-        0x182,
+        CONNECT_INVALID_PARAMETERS,
         "a host cannot select its controller"
     );
     assert_eq!(
         host.connect_queue(&target.name, 1, 99, 0).status,
-        0x182,
+        CONNECT_INVALID_PARAMETERS,
         "the controller does not exist"
     );
     let connected = host.connect_queue(&target.name, 0, NEW_CONTROLLER, 0);
     assert_eq!(connected.status, 0);
     assert_eq!(
         host.connect_queue(&target.name, 0, NEW_CONTROLLER, 0).status,
-        0x0c,
+        COMMAND_SEQUENCE_ERROR,
         "the connection is already a queue"
     );
     let number = connected.result as u16;
     let mut io = Host::connect(target.address, 0);
     assert_eq!(
         io.connect_queue(&target.name, 1, number, 0).status,
-        0x0c,
+        COMMAND_SEQUENCE_ERROR,
         "the controller is not enabled"
     );
     host.set_property(CC, CC_ENABLE);
-    assert_eq!(io.connect_queue(&target.name, 65, number, 0).status, 0x182);
+    assert_eq!(io.connect_queue(&target.name, 65, number, 0).status, CONNECT_INVALID_PARAMETERS);
     assert_eq!(io.connect_queue(&target.name, 1, number, 0).status, 0);
     let mut second = Host::connect(target.address, 0);
     assert_eq!(
         second.connect_queue(&target.name, 1, number, 0).status,
-        0x182,
+        CONNECT_INVALID_PARAMETERS,
         "the queue is already connected"
     );
     assert_eq!(
         io.command(Entry::fabrics(PROPERTY_GET).cdw(11, 8)).status,
-        0x0c,
+        COMMAND_SEQUENCE_ERROR,
         "properties are for the admin queue only"
     );
 }
@@ -76,14 +79,22 @@ fn queue_sizes_and_host_identifiers_are_checked() {
     let long = Entry::fabrics(CONNECT).cdw(10, 1 << 16).cdw(11, 128);
     let data = host_data(&target.name, controller);
     let refused = io.command_out(long, &data);
-    assert_eq!((refused.status, refused.result), (0x182, 44));
+    assert_eq!((refused.status, refused.result), (CONNECT_INVALID_PARAMETERS, 44));
     let short = Entry::fabrics(CONNECT).cdw(10, 1 << 16);
-    assert_eq!(io.command_out(short, &data).status, 0x182, "a queue has two entries or more");
+    assert_eq!(
+        io.command_out(short, &data).status,
+        CONNECT_INVALID_PARAMETERS,
+        "a queue has two entries or more"
+    );
     let mut other_host = data.clone();
     other_host[..16].fill(8);
     let refused =
         io.command_out(Entry::fabrics(CONNECT).cdw(10, 1 << 16).cdw(11, 127), &other_host);
-    assert_eq!((refused.status, refused.result), (0x182, 1 << 16), "HOSTID in the data is invalid");
+    assert_eq!(
+        (refused.status, refused.result),
+        (CONNECT_INVALID_PARAMETERS, 1 << 16),
+        "HOSTID in the data is invalid"
+    );
     assert_eq!(io.connect_queue(&target.name, 1, controller, 0).status, 0);
 }
 
@@ -137,9 +148,9 @@ fn properties_have_the_values_of_the_specification() {
     assert_eq!(admin.property(0x1c) >> 2 & 3, 2, "shutdown is complete");
     for (offset, wide) in [(0x30, 0), (0, 0), (8, 1)] {
         let entry = Entry::fabrics(PROPERTY_GET).cdw(10, wide).cdw(11, offset);
-        assert_eq!(admin.command(entry).status, 2, "{offset:x}");
+        assert_eq!(admin.command(entry).status, INVALID_FIELD, "{offset:x}");
     }
-    assert_eq!(admin.set_property(0x1c, 0).status, 2);
+    assert_eq!(admin.set_property(0x1c, 0).status, INVALID_FIELD);
     admin.set_property(CC, 0);
     admin.set_property(CC, CC_ENABLE | 1 << 20);
     assert_eq!(admin.property(0x1c) & 3, 2, "entries of 32 bytes are not supported");
@@ -209,7 +220,10 @@ fn a_host_loses_its_queues_after_the_keep_alive_timeout() {
     assert!(admin.is_closed(), "the host sent nothing");
     assert!(io.is_closed());
     let mut late = Host::connect(target.address, 0);
-    assert_eq!(late.connect_queue(&target.name, 1, controller, 0).status, 0x182);
+    assert_eq!(
+        late.connect_queue(&target.name, 1, controller, 0).status,
+        CONNECT_INVALID_PARAMETERS
+    );
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Placement hints of both kinds, and the health log.
 
-use crate::client::{Entry, GET_LOG_PAGE, READ, Target, WRITE};
+use crate::client::{
+    COMMAND_SEQUENCE_ERROR, Entry, GET_LOG_PAGE, INVALID_FIELD, READ, Target, WRITE,
+};
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const APPENDS: u32 = 1 << 24;
@@ -33,7 +35,7 @@ fn placement_handles_are_streams_and_an_unknown_one_is_the_first() {
     let feature = Entry::new(crate::client::GET_FEATURES).cdw(10, 0x1d).cdw(11, 1);
     assert_eq!(admin.command(feature).result, 1);
     let refused = Entry::new(crate::client::SET_FEATURES).cdw(10, 0x1d).cdw(11, 1).cdw(12, 0);
-    assert_eq!(admin.command(refused).status, 0x0c, "a namespace exists");
+    assert_eq!(admin.command(refused).status, COMMAND_SEQUENCE_ERROR, "a namespace exists");
 }
 
 #[test]
@@ -53,7 +55,7 @@ fn the_drive_reports_its_placement_configuration_and_the_room_of_its_handles() {
     assert_eq!(number(&status.data, 14, 2), 4);
     assert_eq!((number(&status.data, 16 + 96, 2), number(&status.data, 16 + 104, 8)), (3, 32));
     let wrong_group = Entry::new(GET_LOG_PAGE).cdw(10, 0x20 | 3 << 16).cdw(11, 2 << 16);
-    assert_eq!(admin.command_in(wrong_group, 16).status, 2);
+    assert_eq!(admin.command_in(wrong_group, 16).status, INVALID_FIELD);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Get LBA Status: the mapped blocks, in as many descriptors as the host has room for.
 
-use crate::client::{DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_LBA_STATUS, Host, Target};
+use crate::client::{
+    DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_LBA_STATUS, Host, INVALID_FIELD, Target,
+};
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const ALL_BLOCKS: u64 = CAPACITY / 512;
@@ -103,7 +105,7 @@ fn invalid_commands_are_refused() {
         assert_eq!(admin.command_in(entry, 256).status, code, "{:?}", &entry.0[40..56]);
     }
     let long = status(0, 0, 4 << 10 | 1);
-    assert_eq!(admin.command_in(long, 4 * (4 << 10 | 1)).status, 0x02, "beyond MDTS");
+    assert_eq!(admin.command_in(long, 4 * (4 << 10 | 1)).status, INVALID_FIELD, "beyond MDTS");
     let read_fails =
         |action: u32| Entry::new(GET_LBA_STATUS).nsid(1).cdw(12, 1).cdw(13, action << 24);
     for action in [0x10, 0x11] {

@@ -89,8 +89,8 @@ fn a_slow_handshake_is_closed_and_an_idle_host_is_not() {
     let (mut admin, mut io) = target.host(0);
     let mut silent = std::net::TcpStream::connect(target.address).unwrap();
     assert_eq!(std::io::Read::read(&mut silent, &mut [0; 1]).unwrap_or(0), 0, "before ICReq");
-    let mut greeted = Host::connect(target.address, 0);
-    assert!(greeted.is_closed(), "before Connect");
+    let mut silent = Host::connect(target.address, 0);
+    assert!(silent.is_closed(), "before Connect");
     assert_eq!(admin.set_property(CC, CC_ENABLE).status, 0);
     assert_eq!(admin.command(Entry::new(KEEP_ALIVE)).status, 0);
     assert_eq!(io.read(0, 1), [0; 512]);

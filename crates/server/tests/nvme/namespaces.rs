@@ -1,8 +1,8 @@
 //! Namespace management and attachment, and the events that they cause.
 
 use crate::client::{
-    ASYNC_EVENT_REQUEST, Entry, FLUSH, FORMAT_NVM, Host, IDENTIFY, NAMESPACE_ATTACHMENT,
-    NAMESPACE_MANAGEMENT, READ, SET_FEATURES, SGL_TRANSPORT, Target, WRITE,
+    ASYNC_EVENT_REQUEST, Entry, FLUSH, FORMAT_NVM, Host, IDENTIFY, INVALID_FIELD,
+    NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SET_FEATURES, SGL_TRANSPORT, Target, WRITE,
 };
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
@@ -205,7 +205,7 @@ fn attachment_checks_the_controller_list() {
     assert_eq!(attach(&mut admin, 0, &[controller]), 0);
     assert_eq!(io.read(0, 1), [5; 512], "detaching keeps the data");
     let unknown = Entry::new(IDENTIFY).nsid(ALL).cdw(10, 0x12);
-    assert_eq!(admin.command_in(unknown, 4096).status, 0x02);
+    assert_eq!(admin.command_in(unknown, 4096).status, INVALID_FIELD);
     assert_eq!((delete(&mut admin, 1), attach(&mut admin, 0, &[controller])), (0, 0x0b));
 }
 

@@ -1,8 +1,8 @@
 //! Flexible data placement: reclaim unit handle updates, events, enabling and disabling.
 
 use crate::client::{
-    Entry, GET_FEATURES, GET_LOG_PAGE, Host, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT,
-    SET_FEATURES, Target, WRITE,
+    COMMAND_SEQUENCE_ERROR, Entry, GET_FEATURES, GET_LOG_PAGE, Host, INVALID_FIELD,
+    NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, SET_FEATURES, Target, WRITE,
 };
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
@@ -100,7 +100,7 @@ fn updated_handles_continue_in_other_reclaim_units() {
     let short = Entry::new(MANAGEMENT_SEND).nsid(1).cdw(10, 1 | 3 << 16);
     assert_eq!(io.command_out(short, &[0; 4]).status, 0x0f);
     assert_eq!(io.command(Entry::new(MANAGEMENT_SEND).nsid(1)).status, 0, "no operation");
-    assert_eq!(io.command(Entry::new(MANAGEMENT_SEND).nsid(1).cdw(10, 2)).status, 0x02);
+    assert_eq!(io.command(Entry::new(MANAGEMENT_SEND).nsid(1).cdw(10, 2)).status, INVALID_FIELD);
     assert_eq!(target.count("renewals"), 5, "an invalid list changes no handle");
 }
 
@@ -133,12 +133,16 @@ fn supported_and_enabled_events_can_be_read() {
         Entry::new(GET_FEATURES).nsid(1).cdw(10, EVENTS).cdw(11, handle | count << 16)
     };
     assert_eq!(note(&mut admin, 1, &[NO_HANDLE], 1), 0);
-    let told = admin.command_in(request(1, 4), 8);
-    assert_eq!((told.status, told.data), (0, vec![NOT_FULL, 0, NO_HANDLE, 1, 0, 0, 0, 0]));
+    let events = admin.command_in(request(1, 4), 8);
+    assert_eq!((events.status, events.data), (0, vec![NOT_FULL, 0, NO_HANDLE, 1, 0, 0, 0, 0]));
     assert_eq!(admin.command_in(request(1, 1), 2).data, [NOT_FULL, 0]);
     assert_eq!(admin.command_in(request(0, 2), 4).data, [NOT_FULL, 0, NO_HANDLE, 0]);
     assert_eq!(admin.command_in(request(0, 0), 0).status, 0);
-    assert_eq!(admin.command_in(request(4, 1), 2).status, 0x02, "the handle does not exist");
+    assert_eq!(
+        admin.command_in(request(4, 1), 2).status,
+        INVALID_FIELD,
+        "the handle does not exist"
+    );
     assert_eq!(admin.command_in(request(0, 4), 4).status, 0x0f);
     assert_eq!(note(&mut admin, 4, &[NOT_FULL], 1), 0x02);
     assert_eq!(note(&mut admin, 0, &[0x80], 1), 0x02, "events of moved data are not supported");
@@ -155,9 +159,9 @@ fn placement_is_enabled_and_disabled_only_without_a_namespace() {
     let turn = |on: u32| Entry::new(SET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1).cdw(12, on);
     let again = |admin: &mut Host| make(admin, controller, 0);
     let delete = Entry::new(NAMESPACE_MANAGEMENT).nsid(1).cdw(10, 1);
-    assert_eq!(admin.command(turn(0)).status, 0x0c, "a namespace exists");
+    assert_eq!(admin.command(turn(0)).status, COMMAND_SEQUENCE_ERROR, "a namespace exists");
     assert_eq!(admin.command(delete).status, 0);
-    assert_eq!(admin.command(turn(1 << 8)).status, 0x02, "only one configuration exists");
+    assert_eq!(admin.command(turn(1 << 8)).status, INVALID_FIELD, "only one configuration exists");
     assert_eq!(admin.command(turn(0)).status, 0);
     assert_eq!(admin.command(is_on).result, 0);
     again(&mut admin);

@@ -7,7 +7,8 @@ use ssdlab_time::Random;
 
 use crate::client::{
     C2H_TERM_REQ, CC, CC_ENABLE, Entry, FLUSH, H2C_DATA, Host, IDENTIFY, LAST_PDU, PROPERTY_GET,
-    R2T, READ, SGL_IN_CAPSULE, SGL_TRANSPORT, Target, WRITE, capsule, host_data, icreq, pdu,
+    R2T, READ, SGL_IN_CAPSULE, SGL_TRANSPORT, TRANSIENT_TRANSPORT_ERROR, Target, WRITE, capsule,
+    host_data, icreq, pdu,
 };
 use ssdlab_testing::DriveOptions;
 
@@ -37,7 +38,8 @@ fn admin_script(name: &str) -> Vec<Vec<u8>> {
     ]
 }
 
-/// The first PDUs of an I/O queue: data in a capsule, and data for an R2T of the command with CID 0.
+/// The first PDUs of an I/O queue: data in a capsule, and data for an R2T of the command with
+/// CID 0.
 fn io_script(name: &str, queue: u16, controller: u16) -> Vec<Vec<u8>> {
     let mut part = vec![0; 16];
     part[8..12].copy_from_slice(&16384_u32.to_le_bytes());
@@ -213,7 +215,7 @@ fn a_wrong_data_digest_of_one_pdu_fails_the_command() {
             sent.extend(digest.to_le_bytes());
             io.stream.write_all(&sent).unwrap();
         }
-        assert_eq!(io.complete(&[]).unwrap().status, 0x22, "part {broken}");
+        assert_eq!(io.complete(&[]).unwrap().status, TRANSIENT_TRANSPORT_ERROR, "part {broken}");
         assert_eq!(io.read(0, 32), [0; 16384]);
     }
 }
@@ -284,7 +286,7 @@ fn data_with_a_wrong_digest_is_not_written_and_can_be_sent_again() {
     (wrong[1], wrong[4]) = (2, wrong[4] + 4);
     wrong.extend([0; 4]);
     io.stream.write_all(&wrong).unwrap();
-    assert_eq!(io.complete(&[]).unwrap().status, 0x22);
+    assert_eq!(io.complete(&[]).unwrap().status, TRANSIENT_TRANSPORT_ERROR);
     assert_eq!(io.read(0, 1), [0; 512]);
     io.write(0, &[6; 512]);
     assert_eq!(io.read(0, 1), [6; 512]);
