@@ -175,9 +175,6 @@ impl CommonHeader {
     }
 
     /// Checks a received header; `dgst` are the enabled digests.
-    ///
-    /// # Errors
-    /// The field that is wrong.
     pub fn check(self, dgst: u8) -> Result<(), FatalError> {
         let invalid = |field| Err(FatalError::InvalidPduHeaderField(field));
         let hlen = match self.pdu_type {

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 
 use ssdlab_engine::failpoints::{self, Point};
 use ssdlab_nvme::{Direction, Sqe, Status};
-use ssdlab_wire::{BusyPoll, Channel, ReceiveBuffer, Timeout};
+use ssdlab_wire::{Channel, Input, Timeout};
 use zerocopy::FromBytes;
 
 use super::pdu::{
@@ -14,9 +14,6 @@ use super::pdu::{
     H2C_TERM_REQ, HDGST, LAST_PDU,
 };
 use super::respond::PduFormat;
-
-/// The receive buffer of a connection.
-pub type Input = ReceiveBuffer<BusyPoll>;
 
 /// R2Ts are outstanding for this many bytes of a connection, or for one command.
 const R2T_BYTES_MAX: usize = 32 << 20;
@@ -63,7 +60,7 @@ pub enum Pdu {
 
 /// A command whose data was requested.
 struct Transfer {
-    submission: Sqe,
+    command: Sqe,
     bytes: Vec<u8>,
     length: usize,
     has_digest_error: bool,
@@ -109,14 +106,14 @@ impl PduReader {
         match ch.pdu_type {
             CAPSULE_CMD => {
                 let (pdu, _) = CapsuleCmd::ref_from_prefix(bytes).expect("HLEN was checked");
-                let submission = pdu.sqe;
+                let command = pdu.sqe;
                 let start = channel.input.consume(ch.plen());
                 let data = if has_digest_error {
                     HostBytes::DigestError
                 } else {
                     HostBytes::InCapsule(start + pdo, length)
                 };
-                Ok(Pdu::CapsuleCmd(submission, data))
+                Ok(Pdu::CapsuleCmd(command, data))
             }
             H2C_DATA => self.add(channel, ch, has_digest_error),
             H2C_TERM_REQ => Ok(Pdu::H2CTermReq),
@@ -136,7 +133,7 @@ impl PduReader {
         let ((pdo, length), ttag) = (ch.data(), pdu.ttag.get());
         let invalid = FatalError::InvalidPduHeaderField;
         let transfer = self.transfers.get_mut(&ttag);
-        let transfer = transfer.filter(|transfer| transfer.submission.cid() == pdu.cccid.get());
+        let transfer = transfer.filter(|transfer| transfer.command.cid() == pdu.cccid.get());
         let transfer = transfer.ok_or(invalid(offset_of!(Data, ttag)))?;
         if pdu.datal.get() as usize != length || length == 0 {
             return Err(invalid(offset_of!(Data, datal)));
@@ -171,12 +168,12 @@ impl PduReader {
         } else {
             HostBytes::Transferred(transfer.bytes)
         };
-        Ok(Pdu::LastH2CData(transfer.submission, data))
+        Ok(Pdu::LastH2CData(transfer.command, data))
     }
 
     /// Whether the command with this CID waits for its data.
     pub fn is_pending(&self, cid: u16) -> bool {
-        let is_deferred = self.deferred.iter().any(|submission| submission.cid() == cid);
+        let is_deferred = self.deferred.iter().any(|command| command.cid() == cid);
         is_deferred || self.transfers.contains_key(&cid)
     }
 
@@ -186,23 +183,23 @@ impl PduReader {
     }
 
     /// Requests the data of a command, now or later.
-    pub fn defer(&mut self, submission: Sqe) {
-        self.deferred.push_back(submission);
+    pub fn defer(&mut self, command: Sqe) {
+        self.deferred.push_back(command);
     }
 
     /// Sends R2Ts for commands that wait, within `R2T_BYTES_MAX`.
     pub fn request_data(&mut self, channel: &mut Channel<'_>) {
-        while let Some(submission) = self.deferred.front() {
-            let length = submission.sgl_length() as usize;
+        while let Some(command) = self.deferred.front() {
+            let length = command.sgl_length() as usize;
             let outstanding: usize = self.transfers.values().map(|transfer| transfer.length).sum();
             if outstanding > 0 && outstanding + length > R2T_BYTES_MAX {
                 return;
             }
-            let submission = self.deferred.pop_front().expect("a command waits");
-            let (cid, out) = (submission.cid(), channel.replies.immediate().bytes());
-            self.format.r2t(out, cid, submission.sgl_length());
+            let command = self.deferred.pop_front().expect("a command waits");
+            let (cid, out) = (command.cid(), channel.replies.immediate().bytes());
+            self.format.r2t(out, cid, command.sgl_length());
             let (bytes, has_digest_error) = (Vec::new(), false);
-            self.transfers.insert(cid, Transfer { submission, bytes, length, has_digest_error });
+            self.transfers.insert(cid, Transfer { command, bytes, length, has_digest_error });
             self.timeout.get_or_insert_with(|| channel.memory.start_timeout());
         }
     }
@@ -223,14 +220,14 @@ fn digest(bytes: &[u8]) -> u32 {
 ///
 /// # Errors
 /// The descriptor has another type, or points beyond the capsule.
-pub fn locate(submission: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
+pub fn locate(command: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
     let HostBytes::InCapsule(start, capsule_bytes) = in_capsule else {
         return Ok(Some(in_capsule));
     };
-    let length = submission.sgl_length() as usize;
-    match (submission.sgl_identifier(), submission.direction()) {
+    let length = command.sgl_length() as usize;
+    match (command.sgl_identifier(), command.direction()) {
         (SGL_DATA_BLOCK_OFFSET, Direction::HostToController) if length > 0 => {
-            let offset = submission.sgl_address();
+            let offset = command.sgl_address();
             let end = offset.checked_add(length as u64);
             if end.is_none_or(|end| end > capsule_bytes as u64) {
                 return Err(Status::SGL_OFFSET_INVALID);

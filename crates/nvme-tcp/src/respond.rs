@@ -1,7 +1,8 @@
 //! `Responder`: PDUs for the host, with the digests and the alignment that it chose.
 
-use ssdlab_engine::{CommandResult, Operation, SendBuffer, SendPosition};
+use ssdlab_engine::{Operation, SendBuffer, SendPosition};
 use ssdlab_nvme::{Completion, Status};
+use ssdlab_wire::ReadFn;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 use super::pdu::{
@@ -109,13 +110,7 @@ impl Responder {
     }
 
     /// Adds the reply to a read of `length` bytes that `read` appends; returns its status.
-    pub fn read(
-        self,
-        out: &mut SendBuffer,
-        cid: u16,
-        length: u32,
-        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
-    ) -> Status {
+    pub fn read(self, out: &mut SendBuffer, cid: u16, length: u32, read: &ReadFn<'_>) -> Status {
         let before = out.position();
         self.format.c2h_data(out.bytes(), cid, length, self.may_omit_response);
         let start = out.position();

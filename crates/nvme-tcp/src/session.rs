@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::fabrics::{Queue, is_authentication, is_authentication_receive};
 use super::pdu::{CommonHeader, DDGST, FatalError, HDGST, IC_REQ, ICReq};
-use super::receive::{HostBytes, Input, Pdu, PduReader, locate};
+use super::receive::{HostBytes, Pdu, PduReader, locate};
 use super::respond::{PduFormat, Responder};
 use super::target::Target;
 use ssdlab_engine::{Command, CommandResult, Epoch, Operation, Payload, SendBuffer};
@@ -14,7 +14,7 @@ use ssdlab_nvme::io::Execution;
 use ssdlab_nvme::opcode::FABRICS;
 use ssdlab_nvme::{Completion, NamespaceView, Sqe, Status};
 use ssdlab_wire::{
-    Action, BusyPoll, Channel, Connection, Parsed, Protocol, ReceiveBuffer, Timeout,
+    Action, BusyPoll, Channel, Connection, Input, Parsed, Protocol, ReadFn, ReceiveBuffer, Timeout,
 };
 use zerocopy::FromBytes;
 
@@ -45,6 +45,16 @@ pub(super) struct Request {
     pub command: Sqe,
     pub data: HostBytes,
     execution: Result<Execution, Status>,
+}
+
+impl Request {
+    /// The command for the drive, of a request that has one.
+    fn drive_command(&self) -> Command {
+        let Ok(Execution::Drive(command)) = self.execution else {
+            unreachable!("the drive accepted it")
+        };
+        command
+    }
 }
 
 /// Serves a host's connection until the host leaves.
@@ -115,7 +125,7 @@ impl Protocol for Session<'_> {
     type Request = Request;
     const HEADER_BYTES: usize = size_of::<CommonHeader>();
 
-    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Request>> {
+    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Self>> {
         let header = self.reader.header(&channel.input);
         let header = header.map_err(|error| terminate(channel, error))?;
         if channel.input.available() < header.plen() {
@@ -141,36 +151,21 @@ impl Protocol for Session<'_> {
         }
     }
 
-    fn payload<'p>(
-        &'p self,
-        input: &'p Input,
-        request: &'p Request,
-        command: &Command,
-    ) -> Payload<'p> {
-        Payload::Slice(&request.data.bytes(input)[..command.length as usize])
+    fn payload<'p>(&self, input: &'p Input, request: &'p Request) -> Payload<'p> {
+        let length = request.drive_command().length as usize;
+        Payload::Slice(&request.data.bytes(input)[..length])
     }
 
-    fn write_data(
-        &self,
-        out: &mut SendBuffer,
-        request: &Request,
-        command: &Command,
-        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
-    ) {
-        let status = self.responder().read(out, request.command.cid(), command.length, read);
+    fn write_data(&self, out: &mut SendBuffer, request: &Request, read: &ReadFn<'_>) {
+        let (cid, length) = (request.command.cid(), request.drive_command().length);
+        let status = self.responder().read(out, cid, length, read);
         self.log_error(request, status);
     }
 
-    fn write_result(
-        &self,
-        out: &mut SendBuffer,
-        request: &Request,
-        command: &Command,
-        result: CommandResult,
-    ) {
+    fn write_result(&self, out: &mut SendBuffer, request: &Request, result: CommandResult) {
         let status = match result {
             Ok(()) => Status::SUCCESS,
-            Err(errno) => Status::from_errno(errno, command.operation),
+            Err(errno) => Status::from_errno(errno, request.drive_command().operation),
         };
         self.log_error(request, status);
         self.responder().response(out, request.command.cid(), status.into());
@@ -230,7 +225,7 @@ impl Session<'_> {
         channel: &mut Channel<'_>,
         command: Sqe,
         in_capsule: HostBytes,
-    ) -> io::Result<Parsed<Request>> {
+    ) -> io::Result<Parsed<Self>> {
         if let Some(queue) = &mut self.queue {
             queue.advance();
         }
@@ -274,7 +269,7 @@ impl Session<'_> {
     }
 
     /// Plans a command whose data has arrived.
-    fn request(&self, channel: &mut Channel<'_>, command: Sqe, data: HostBytes) -> Parsed<Request> {
+    fn request(&self, channel: &mut Channel<'_>, command: Sqe, data: HostBytes) -> Parsed<Self> {
         if data == HostBytes::DigestError {
             self.respond(channel, command.cid(), Status::TRANSIENT_TRANSPORT_ERROR.into());
             return Parsed::Consumed;
