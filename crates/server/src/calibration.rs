@@ -48,7 +48,7 @@ const DEVICE_READS_MIN: usize = 10;
 /// Measures a connection to an address of this kind, with an idle client.
 ///
 /// # Errors
-/// The system refuses a socket or a thread.
+/// A socket or a thread cannot be created.
 pub fn measure_transport(address: &Address) -> io::Result<LatencyCompensation> {
     let (mut client, mut server) = connected_pair(address)?;
     let replying = std::thread::Builder::new().spawn(move || -> io::Result<Duration> {

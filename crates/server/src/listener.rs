@@ -66,7 +66,7 @@ impl Listener {
     /// a connection if the process has no file descriptor left.
     ///
     /// # Errors
-    /// The system refuses a thread.
+    /// The thread cannot be started.
     pub fn start(
         &mut self,
         name: &'static str,

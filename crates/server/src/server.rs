@@ -82,7 +82,7 @@ impl Server {
         Ok(self.nbd.insert(listener).address().clone())
     }
 
-    /// Listens for `NVMe` hosts, which must authenticate with `secret` if one is given. `origin`
+    /// Listens for `NVMe` hosts, which must authenticate with `key` if one is given. `origin`
     /// and the address distinguish this drive from others of its model. Returns the address, with
     /// the port that was selected, and the identity of the drive.
     ///
@@ -92,11 +92,11 @@ impl Server {
         &mut self,
         address: &Address,
         origin: &str,
-        secret: Option<DhchapKey>,
+        key: Option<DhchapKey>,
     ) -> io::Result<(Address, Identity)> {
         let (mut listener, shared) = (Listener::bind(address)?, Arc::clone(&self.shared));
         let address = listener.address().clone();
-        let target = Arc::new(self.nvme_target(&format!("{origin} {address:?}"), secret));
+        let target = Arc::new(self.nvme_target(&format!("{origin} {address:?}"), key));
         let identity = target.subsystem.identity.clone();
         let client_limits = &self.shared.client_limits;
         listener.start("nvme", OnExhaustion::Refuse, client_limits, move |connection| {
@@ -136,10 +136,10 @@ impl Server {
     }
 
     /// The drive as a target for `NVMe` hosts. `origin` distinguishes it from others of its model.
-    pub fn nvme_target(&self, origin: &str, secret: Option<DhchapKey>) -> Target {
+    pub fn nvme_target(&self, origin: &str, key: Option<DhchapKey>) -> Target {
         let identity = Identity::new(self.shared.export.description(), origin);
         let subsystem = Subsystem::new(Arc::clone(&self.shared.engine), identity);
-        Target::new(subsystem, secret, Arc::clone(&self.shared.client_limits))
+        Target::new(subsystem, key, Arc::clone(&self.shared.client_limits))
     }
 
     /// The drive.

@@ -11,8 +11,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ssdlab_engine::Engine;
 use ssdlab_engine::failpoints::{Plan, Point, arm, disarm};
-use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
 use ssdlab_nbd::Export;
 use ssdlab_server::{Address, Server};
 use ssdlab_wire::Limits;
@@ -58,11 +58,10 @@ struct TestServer {
 impl TestServer {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let toy =
-            FakeDrive::new(DriveOptions { max_transfer: 512 << 10, ..DriveOptions::default() });
-        let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
-        let clock = Clock::start(Pace::None, LatencyCompensation::default());
-        let engine = Engine::new(Box::new(toy), store, clock);
+        let engine = Engine::in_memory(FakeDrive::new(DriveOptions {
+            max_transfer: 512 << 10,
+            ..DriveOptions::default()
+        }));
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
         // Less memory than the longest write needs, so that writes wait for memory.
         let limits = Limits { payload_bytes: 256 << 10, ..Limits::default() };
@@ -102,8 +101,8 @@ fn retry<T>(what: &str, mut once: impl FnMut() -> io::Result<T>) -> T {
     attempts.find_map(Result::ok).unwrap_or_else(|| panic!("{what} fails repeatedly"))
 }
 
-/// Writes of 4 KiB to 1 MiB, each read back, with a flush after every second one. Reconnects after a
-/// failed call.
+/// Writes of 4 KiB to 1 MiB, each read back, with a flush after every second one. Reconnects after
+/// a failed call.
 fn run_workload(connect: Connect<'_>, history: &mut History, at: u64) {
     let mut connection = None;
     let mut with = |each: &mut dyn FnMut(&mut dyn Connection) -> io::Result<()>| {

@@ -36,11 +36,11 @@ fn flushed_data_is_kept_and_the_rest_is_rolled_back() {
 
 #[test]
 fn a_drive_that_ignores_flushes_loses_data_and_a_protected_one_does_not() {
-    for (manner, lost, kept) in [
+    for (options, lost, kept) in [
         (DriveOptions { honours_flush: false, ..DriveOptions::default() }, 1, 0),
         (DriveOptions { power_loss_protection: true, ..DriveOptions::default() }, 0, 9),
     ] {
-        let server = TestServer::new(manner, Pace::None);
+        let server = TestServer::new(options, Pace::None);
         let mut client = Client::go(&server.socket, false);
         client.write(0, &[9; 4096]);
         client.flush();

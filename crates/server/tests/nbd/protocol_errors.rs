@@ -42,10 +42,11 @@ fn session_count() -> u32 {
 fn a_mutated_session_does_not_affect_other_clients() {
     let server = TestServer::new(DriveOptions::default(), Pace::None);
     let witness = RefCell::new(Client::go(&server.socket, false));
-    let talk = valid_session();
-    let mutations = vec((0..talk.len(), any::<u8>()), 1..6);
-    proptest!(ProptestConfig::with_cases(session_count()), |(changed in mutations, keep in 0..talk.len())| {
-        let mut mutated = talk.clone();
+    let session = valid_session();
+    let mutations = vec((0..session.len(), any::<u8>()), 1..6);
+    let config = ProptestConfig::with_cases(session_count());
+    proptest!(config, |(changed in mutations, keep in 0..session.len())| {
+        let mut mutated = session.clone();
         for (at, byte) in changed {
             mutated[at] = byte;
         }

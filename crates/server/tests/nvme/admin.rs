@@ -1,8 +1,9 @@
-//! Admin commands: what the drive says of itself is so, and what is set holds.
+//! Admin commands: Identify, features, log pages, events, format and sanitize.
 
 use crate::client::{
-    ABORT, COMPARE, DISCOVERY, ENABLE, EVENT, FORMAT, GET_FEATURES, GET_LOG, Host, IDENTIFY,
-    KEEP_ALIVE, READ, SANITIZE, SET_FEATURES, Sqe, Target,
+    ABORT, ASYNC_EVENT_REQUEST, CC, CC_ENABLE, COMMAND_SEQUENCE_ERROR, COMPARE, DISCOVERY, Entry,
+    FORMAT_NVM, GET_FEATURES, GET_LOG_PAGE, Host, IDENTIFY, INVALID_FIELD, KEEP_ALIVE, READ,
+    SANITIZE, SET_FEATURES, SGL_TRANSPORT, Target,
 };
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
@@ -14,23 +15,23 @@ fn short(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-fn feature(number: u32) -> Sqe {
-    Sqe::new(GET_FEATURES).namespace(1).word(10, number)
+fn feature(number: u32) -> Entry {
+    Entry::new(GET_FEATURES).nsid(1).cdw(10, number)
 }
 
-fn setting(number: u32, value: u32) -> Sqe {
-    Sqe::new(SET_FEATURES).namespace(1).word(10, number).word(11, value)
+fn setting(number: u32, value: u32) -> Entry {
+    Entry::new(SET_FEATURES).nsid(1).cdw(10, number).cdw(11, value)
 }
 
 #[test]
-fn the_drive_says_what_it_is() {
+fn identify_describes_the_drive() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     let drive = admin.identify(1, 0);
     assert_eq!(&drive[24..30], b"a toy ");
     assert_eq!(&drive[4..10], b"SSDLAB");
-    assert_eq!(drive[77], 2, "16 KiB are four pages");
-    assert_eq!(drive[525] & 1, 1, "its cache is volatile");
+    assert_eq!(drive[77], 2, "MDTS of 16 KiB: four pages");
+    assert_eq!(drive[525] & 1, 1, "volatile write cache");
     assert_eq!(&drive[768..768 + target.name.len()], target.name.as_bytes());
     assert!(drive[536] & 3 != 0 && short(&drive, 320) > 0 && short(&drive, 514) > 0);
     assert!(long(&drive, 1792) >> 32 >= 1 && long(&drive, 1792) as u32 >= 4);
@@ -49,11 +50,15 @@ fn the_drive_says_what_it_is() {
     let (mut admin, _io) = protected.host(0);
     assert_eq!(admin.identify(1, 0)[525] & 1, 0);
     assert_eq!(admin.identify(0, 1)[33], 0);
-    assert_eq!(admin.ask(feature(6)).code, 0x02, "there is no cache to turn off");
+    assert_eq!(
+        admin.command(feature(6)).status,
+        INVALID_FIELD,
+        "the drive has no volatile write cache"
+    );
 }
 
 #[test]
-fn lists_and_names_agree_with_each_other() {
+fn lists_and_identifiers_are_consistent() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     for list in [0x02, 0x07, 0x10] {
@@ -69,11 +74,11 @@ fn lists_and_names_agree_with_each_other() {
     assert_eq!(short(&admin.identify(0x13, 0), 0), 1);
     for (which, namespace, code) in [(0, 2, 0x0b), (3, 9, 0x0b), (2, u32::MAX, 0x0b), (0x77, 1, 2)]
     {
-        let sqe = Sqe::new(IDENTIFY).namespace(namespace).word(10, which);
-        assert_eq!(admin.receive(sqe, 4096).code, code, "{which:x} {namespace}");
+        let entry = Entry::new(IDENTIFY).nsid(namespace).cdw(10, which);
+        assert_eq!(admin.command_in(entry, 4096).status, code, "{which:x} {namespace}");
     }
-    let small = Sqe::new(IDENTIFY).word(10, 1);
-    assert_eq!(admin.receive(small, 100).code, 0x0f);
+    let small = Entry::new(IDENTIFY).cdw(10, 1);
+    assert_eq!(admin.command_in(small, 100).status, 0x0f);
 }
 
 #[test]
@@ -83,67 +88,75 @@ fn used_blocks_follow_writes_and_trims() {
     io.write(0, &[1; 8192]);
     io.write(100, &[1; 512]);
     assert_eq!(long(&admin.identify(0, 1), 16), 3 * 8);
-    let zeroed = Sqe::on(crate::client::WRITE_ZEROES, 0, 8).word(12, 1 << 25);
-    assert_eq!(io.ask(zeroed).code, 0);
+    let zeroed = Entry::on(crate::client::WRITE_ZEROES, 0, 8).cdw(12, 1 << 25);
+    assert_eq!(io.command(zeroed).status, 0);
     assert_eq!(long(&admin.identify(0, 1), 16), 2 * 8);
 }
 
 #[test]
-fn a_feature_that_is_set_is_told_until_the_controller_is_reset() {
+fn a_feature_keeps_its_value_until_the_controller_is_reset() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     for (number, value, first) in
         [(1, 7, 0), (5, 1 << 16 | 9, 0), (6, 0, 1), (10, 1, 0), (4, 300, 343)]
     {
-        assert_eq!(admin.ask(feature(number)).result, first, "{number}");
-        assert_eq!(admin.ask(setting(number, value)).code, 0);
-        assert_eq!(admin.ask(feature(number)).result, u64::from(value), "{number}");
-        assert_eq!(admin.ask(feature(number | 1 << 8)).result, first, "by default");
-        assert_eq!(admin.ask(feature(number | 3 << 8)).result & 4, 4, "it can be changed");
-        assert_eq!(admin.ask(setting(number | 1 << 31, value)).code, 0x10d, "not for good");
+        assert_eq!(admin.command(feature(number)).result, first, "{number}");
+        assert_eq!(admin.command(setting(number, value)).status, 0);
+        assert_eq!(admin.command(feature(number)).result, u64::from(value), "{number}");
+        assert_eq!(admin.command(feature(number | 1 << 8)).result, first, "by default");
+        assert_eq!(
+            admin.command(feature(number | 3 << 8)).result & 4,
+            4,
+            "the feature is changeable"
+        );
+        assert_eq!(
+            admin.command(setting(number | 1 << 31, value)).status,
+            0x10d,
+            "the feature is not saveable"
+        );
     }
-    admin.set_property(0x14, ENABLE - 1);
+    admin.set_property(CC, CC_ENABLE - 1);
     assert_eq!(admin.property(0x1c), 0);
-    assert_eq!(admin.ask(feature(5)).code, 0x0c);
-    admin.set_property(0x14, ENABLE);
-    assert_eq!(admin.ask(feature(5)).result, 0);
-    assert_eq!(admin.ask(setting(7, 0x0003_0003)).result, 0x0003_0003);
-    assert_eq!(admin.ask(setting(7, 0x1000_1000)).result, 0x003f_003f);
-    assert_eq!(admin.receive(feature(0x81), 16).data, [7; 16]);
-    for (sqe, code) in [(feature(0x77), 2), (feature(0x1d), 2), (setting(0x81, 1), 0x0c)] {
-        assert_eq!(admin.ask(sqe).code, code);
+    assert_eq!(admin.command(feature(5)).status, COMMAND_SEQUENCE_ERROR);
+    admin.set_property(CC, CC_ENABLE);
+    assert_eq!(admin.command(feature(5)).result, 0);
+    assert_eq!(admin.command(setting(7, 0x0003_0003)).result, 0x0003_0003);
+    assert_eq!(admin.command(setting(7, 0x1000_1000)).result, 0x003f_003f);
+    assert_eq!(admin.command_in(feature(0x81), 16).data, [7; 16]);
+    for (entry, code) in [(feature(0x77), 2), (feature(0x1d), 2), (setting(0x81, 1), 0x0c)] {
+        assert_eq!(admin.command(entry).status, code);
     }
-    assert_eq!(admin.ask(Sqe::new(KEEP_ALIVE)).code, 0);
-    assert_eq!(admin.ask(Sqe::new(0x7e)).code, 1);
+    assert_eq!(admin.command(Entry::new(KEEP_ALIVE)).status, 0);
+    assert_eq!(admin.command(Entry::new(0x7e)).status, 1);
 }
 
 #[test]
-fn logs_are_given_in_parts_and_filled_with_zeros() {
+fn log_pages_can_be_read_in_parts_and_end_with_zeros() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     let whole = admin.log(5, 4096);
-    assert_eq!(whole[4 * usize::from(FORMAT)] & 3, 3, "a format changes content");
+    assert_eq!(whole[4 * usize::from(FORMAT_NVM)] & 3, 3, "a format changes data");
     assert_eq!(whole[1024 + 4 * usize::from(COMPARE)], 1);
-    assert_eq!(whole[1024 + 4 * 0x12], 0, "no handles, no management of them");
-    let part = Sqe::new(GET_LOG).namespace(u32::MAX).word(10, 5 | 63 << 16).long(12, 512);
-    assert_eq!(admin.receive(part, 256).data, whole[512..768]);
-    let beyond = Sqe::new(GET_LOG).word(10, 2 | 127 << 16).long(12, 256);
-    assert_eq!(admin.receive(beyond, 512).data[256..], [0; 256]);
-    for (sqe, code) in [
-        (Sqe::new(GET_LOG).word(10, 0x77 | 3 << 16), 0x109),
-        (Sqe::new(GET_LOG).word(10, 0x20 | 3 << 16).word(11, 1 << 16), 0x109),
-        (Sqe::new(GET_LOG).word(10, 9 | 3 << 16), 0x02),
-        (Sqe::new(GET_LOG).word(10, 2 | 3 << 16).long(12, 3), 0x02),
-        (Sqe::new(GET_LOG).word(10, 2 | 3 << 16).long(12, 1 << 40), 0x02),
-        (Sqe::new(GET_LOG).word(10, 2 | 0xffff << 16).word(11, 0xffff), 0x02),
-        (Sqe::new(GET_LOG).word(10, 2 | 255 << 16), 0x0f),
-        (Sqe::new(GET_LOG).namespace(4).word(10, 2 | 3 << 16), 0x0b),
+    assert_eq!(whole[1024 + 4 * 0x12], 0, "no placement handles: command not supported");
+    let part = Entry::new(GET_LOG_PAGE).nsid(u32::MAX).cdw(10, 5 | 63 << 16).cdw64(12, 512);
+    assert_eq!(admin.command_in(part, 256).data, whole[512..768]);
+    let beyond = Entry::new(GET_LOG_PAGE).cdw(10, 2 | 127 << 16).cdw64(12, 256);
+    assert_eq!(admin.command_in(beyond, 512).data[256..], [0; 256]);
+    for (entry, code) in [
+        (Entry::new(GET_LOG_PAGE).cdw(10, 0x77 | 3 << 16), 0x109),
+        (Entry::new(GET_LOG_PAGE).cdw(10, 0x20 | 3 << 16).cdw(11, 1 << 16), 0x109),
+        (Entry::new(GET_LOG_PAGE).cdw(10, 9 | 3 << 16), 0x02),
+        (Entry::new(GET_LOG_PAGE).cdw(10, 2 | 3 << 16).cdw64(12, 3), 0x02),
+        (Entry::new(GET_LOG_PAGE).cdw(10, 2 | 3 << 16).cdw64(12, 1 << 40), 0x02),
+        (Entry::new(GET_LOG_PAGE).cdw(10, 2 | 0xffff << 16).cdw(11, 0xffff), 0x02),
+        (Entry::new(GET_LOG_PAGE).cdw(10, 2 | 255 << 16), 0x0f),
+        (Entry::new(GET_LOG_PAGE).nsid(4).cdw(10, 2 | 3 << 16), 0x0b),
     ] {
-        assert_eq!(admin.receive(sqe, 512).code, code, "{:?}", &sqe.0[40..56]);
+        assert_eq!(admin.command_in(entry, 512).status, code, "{:?}", &entry.0[40..56]);
     }
     for (words, code) in [(4096, 0), (4097, 0x02)] {
-        let sqe = Sqe::new(GET_LOG).word(10, 2 | (words - 1) << 16);
-        assert_eq!(admin.receive(sqe, 4 * words as usize).code, code, "MDTS is 16 KiB");
+        let entry = Entry::new(GET_LOG_PAGE).cdw(10, 2 | (words - 1) << 16);
+        assert_eq!(admin.command_in(entry, 4 * words as usize).status, code, "MDTS is 16 KiB");
     }
     let logs = admin.log(0, 1024);
     let there: Vec<usize> = (0..256).filter(|log| logs[4 * log] == 1).collect();
@@ -151,11 +164,11 @@ fn logs_are_given_in_parts_and_filled_with_zeros() {
 }
 
 #[test]
-fn what_failed_stands_in_the_log_the_newest_first() {
+fn the_error_log_has_the_newest_error_first() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = target.host(0);
-    assert_eq!(io.receive(Sqe::on(READ, 1 << 40, 1), 512).code, 0x80);
-    assert_eq!(admin.ask(feature(0x77)).code, 2);
+    assert_eq!(io.command_in(Entry::on(READ, 1 << 40, 1), 512).status, 0x80);
+    assert_eq!(admin.command(feature(0x77)).status, INVALID_FIELD);
     let log = admin.log(1, 4096);
     assert_eq!((long(&log, 0), long(&log, 64), long(&log, 128)), (2, 1, 0));
     assert_eq!((short(&log, 8), short(&log, 64 + 8)), (0, 1), "by queue");
@@ -165,121 +178,131 @@ fn what_failed_stands_in_the_log_the_newest_first() {
 }
 
 #[test]
-fn an_event_is_told_once_until_its_log_is_read() {
+fn an_event_is_reported_once_until_its_log_page_is_read() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
-    assert_eq!(admin.ask(setting(11, 0x1ff)).code, 0);
-    let asked: Vec<u16> =
-        (0..4).map(|_| admin.submit(Sqe::new(EVENT).data(0, 0x5a), &[])).collect();
-    assert_eq!(admin.ask(Sqe::new(EVENT)).code, 0x105, "one too many");
-    admin.submit(setting(4, 200).data(0, 0x5a), &[]);
-    let answers = [admin.answer(&[]).unwrap(), admin.answer(&[]).unwrap()];
-    let event = answers.iter().find(|answer| answer.id == asked[0]).unwrap();
-    assert_eq!(event.result, 1 | 1 << 8 | 2 << 16, "it is too hot: see the health log");
+    assert_eq!(admin.command(setting(11, 0x1ff)).status, 0);
+    let request: Vec<u16> = (0..4)
+        .map(|_| admin.submit(Entry::new(ASYNC_EVENT_REQUEST).data(0, SGL_TRANSPORT), &[]))
+        .collect();
+    assert_eq!(
+        admin.command(Entry::new(ASYNC_EVENT_REQUEST)).status,
+        0x105,
+        "too many outstanding requests"
+    );
+    admin.submit(setting(4, 200).data(0, SGL_TRANSPORT), &[]);
+    let answers = [admin.complete(&[]).unwrap(), admin.complete(&[]).unwrap()];
+    let event = answers.iter().find(|completion| completion.cid == request[0]).unwrap();
+    assert_eq!(event.result, 1 | 1 << 8 | 2 << 16, "temperature: see the health log");
     assert_eq!(admin.log(2, 512)[0], 2);
-    let abort = Sqe::new(ABORT).word(10, u32::from(asked[1]) << 16);
-    admin.submit(abort.data(0, 0x5a), &[]);
-    let answers = [admin.answer(&[]).unwrap(), admin.answer(&[]).unwrap()];
-    let aborted = answers.iter().find(|answer| answer.id == asked[1]).unwrap();
-    assert_eq!(aborted.code, 7);
-    assert_eq!(admin.ask(Sqe::new(ABORT).word(10, 99 << 16)).result, 1, "there is none");
+    let abort = Entry::new(ABORT).cdw(10, u32::from(request[1]) << 16);
+    admin.submit(abort.data(0, SGL_TRANSPORT), &[]);
+    let answers = [admin.complete(&[]).unwrap(), admin.complete(&[]).unwrap()];
+    let aborted = answers.iter().find(|completion| completion.cid == request[1]).unwrap();
+    assert_eq!(aborted.status, 7);
+    assert_eq!(admin.command(Entry::new(ABORT).cdw(10, 99 << 16)).result, 1, "no such command");
 }
 
 #[test]
-fn an_event_comes_again_when_its_log_was_read_and_it_was_not_to_be_kept() {
+fn an_event_is_reported_again_after_its_log_page_was_read_without_retain() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
-    assert_eq!(admin.ask(setting(11, 0x1ff)).code, 0);
-    let events: Vec<u16> =
-        (0..2).map(|_| admin.submit(Sqe::new(EVENT).data(0, 0x5a), &[])).collect();
-    // Whatever is answered in between is no event.
-    let mut own = |sqe: Sqe, room: usize| {
-        let id = admin.submit(sqe.data(room, 0x5a), &[]);
-        assert_eq!(admin.answer(&[]).unwrap().id, id);
+    assert_eq!(admin.command(setting(11, 0x1ff)).status, 0);
+    let events: Vec<u16> = (0..2)
+        .map(|_| admin.submit(Entry::new(ASYNC_EVENT_REQUEST).data(0, SGL_TRANSPORT), &[]))
+        .collect();
+    // Completions in between are not events.
+    let mut own = |entry: Entry, room: usize| {
+        let id = admin.submit(entry.data(room, SGL_TRANSPORT), &[]);
+        assert_eq!(admin.complete(&[]).unwrap().cid, id);
     };
     own(setting(4, 200), 0);
-    assert_eq!(admin.answer(&[]).unwrap().id, events[0], "it is too hot");
-    let mut own = |sqe: Sqe, room: usize| {
-        let id = admin.submit(sqe.data(room, 0x5a), &[]);
-        assert_eq!(admin.answer(&[]).unwrap().id, id);
+    assert_eq!(admin.complete(&[]).unwrap().cid, events[0], "above the threshold");
+    let mut own = |entry: Entry, room: usize| {
+        let id = admin.submit(entry.data(room, SGL_TRANSPORT), &[]);
+        assert_eq!(admin.complete(&[]).unwrap().cid, id);
     };
     own(setting(4, 343), 0);
     own(setting(4, 200), 0);
-    own(Sqe::new(KEEP_ALIVE), 0);
-    let log = Sqe::new(GET_LOG).namespace(u32::MAX).word(10, 2 | 127 << 16);
-    own(log.word(10, 1 << 15), 512);
-    own(Sqe::new(KEEP_ALIVE), 0);
+    own(Entry::new(KEEP_ALIVE), 0);
+    let log = Entry::new(GET_LOG_PAGE).nsid(u32::MAX).cdw(10, 2 | 127 << 16);
+    own(log.cdw(10, 1 << 15), 512);
+    own(Entry::new(KEEP_ALIVE), 0);
     own(log, 512);
-    assert_eq!(admin.answer(&[]).unwrap().id, events[1], "it was too hot again");
+    assert_eq!(admin.complete(&[]).unwrap().cid, events[1], "above the threshold again");
 }
 
 #[test]
-fn each_threshold_of_temperature_is_its_own() {
+fn temperature_thresholds_are_independent() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
     let low = 1 << 20;
-    assert_eq!(admin.ask(setting(4, low + 300)).code, 0);
-    assert_eq!(admin.ask(feature(4).word(11, low)).result, 300);
-    assert_eq!(admin.ask(feature(4)).result, 343);
-    assert_eq!(admin.log(2, 512)[0], 0, "it has 308 K");
-    assert_eq!(admin.ask(setting(4, low + 308)).code, 0);
+    assert_eq!(admin.command(setting(4, low + 300)).status, 0);
+    assert_eq!(admin.command(feature(4).cdw(11, low)).result, 300);
+    assert_eq!(admin.command(feature(4)).result, 343);
+    assert_eq!(admin.log(2, 512)[0], 0, "the temperature is 308 K");
+    assert_eq!(admin.command(setting(4, low + 308)).status, 0);
     assert_eq!(admin.log(2, 512)[0], 2, "too cold");
-    assert_eq!(admin.ask(setting(4, 2 * low + 300)).code, 2);
+    assert_eq!(admin.command(setting(4, 2 * low + 300)).status, INVALID_FIELD);
 }
 
 #[test]
-fn what_is_no_admin_command_of_this_drive_is_refused() {
+fn unsupported_admin_commands_are_refused() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, _io) = target.host(0);
-    let identify = Sqe::new(IDENTIFY).namespace(1).word(10, 5);
-    for (sqe, code) in [
-        (identify.word(11, 2 << 24), 2),
-        (Sqe::new(IDENTIFY).word(10, 1).word(0, 1 << 8), 2),
-        (Sqe::new(FORMAT).namespace(1).word(10, 1 << 4), 0x10a),
-        (Sqe::new(FORMAT).namespace(1).word(10, 1 << 5), 0x10a),
-        (Sqe::new(FORMAT).namespace(2), 0x0b),
+    let identify = Entry::new(IDENTIFY).nsid(1).cdw(10, 5);
+    for (entry, code) in [
+        (identify.cdw(11, 2 << 24), 2),
+        (Entry::new(IDENTIFY).cdw(10, 1).cdw(0, 1 << 8), 2),
+        (Entry::new(FORMAT_NVM).nsid(1).cdw(10, 1 << 4), 0x10a),
+        (Entry::new(FORMAT_NVM).nsid(1).cdw(10, 1 << 5), 0x10a),
+        (Entry::new(FORMAT_NVM).nsid(2), 0x0b),
         (identify, 0),
     ] {
-        assert_eq!(admin.receive(sqe, 4096).code, code, "{:?}", &sqe.0[..48]);
+        assert_eq!(admin.command_in(entry, 4096).status, code, "{:?}", &entry.0[..48]);
     }
 }
 
 #[test]
-fn a_format_erases_all_and_changes_the_blocks() {
+fn format_erases_all_data_and_changes_the_block_size() {
     for trims_to_zeros in [true, false] {
         let target = Target::new(DriveOptions { trims_to_zeros, ..DriveOptions::default() });
         let (mut admin, mut io) = target.host(0);
         io.write(0, &[3; 16384]);
-        let format = |number: u32| Sqe::new(FORMAT).namespace(1).word(10, number);
-        assert_eq!(admin.ask(format(2)).code, 0x10a);
-        assert_eq!(admin.ask(format(1 | 3 << 9)).code, 0x02);
-        assert_eq!(admin.ask(format(1 | 1 << 9)).code, 0);
+        let format = |number: u32| Entry::new(FORMAT_NVM).nsid(1).cdw(10, number);
+        assert_eq!(admin.command(format(2)).status, 0x10a);
+        assert_eq!(admin.command(format(1 | 3 << 9)).status, INVALID_FIELD);
+        assert_eq!(admin.command(format(1 | 1 << 9)).status, 0);
         let namespace = admin.identify(0, 1);
         assert_eq!((long(&namespace, 0), long(&namespace, 16)), (CAPACITY / 4096, 0));
         assert_eq!(namespace[26], 1);
-        let read = io.receive(Sqe::on(READ, 0, 4), 16384);
-        assert_eq!((read.code, read.data), (0, vec![0; 16384]));
-        assert_eq!(io.receive(Sqe::on(READ, CAPACITY / 4096, 1), 4096).code, 0x80);
-        assert_eq!(admin.log(4, 4096)[0], 1, "the namespace was changed");
-        assert_eq!(admin.log(4, 4096)[0], 0, "which was read");
+        let read = io.command_in(Entry::on(READ, 0, 4), 16384);
+        assert_eq!((read.status, read.data), (0, vec![0; 16384]));
+        assert_eq!(io.command_in(Entry::on(READ, CAPACITY / 4096, 1), 4096).status, 0x80);
+        assert_eq!(admin.log(4, 4096)[0], 1, "the namespace has changed");
+        assert_eq!(admin.log(4, 4096)[0], 0, "the log page was read");
     }
 }
 
 #[test]
-fn a_sanitize_erases_all_and_its_log_says_so() {
+fn sanitize_erases_all_data_and_its_log_page_reports_it() {
     let target = Target::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     io.write(0, &[3; 512]);
     assert_eq!(short(&admin.log(0x81, 512), 2), 0);
-    assert_eq!(admin.ask(Sqe::new(SANITIZE).word(10, 3)).code, 0x02, "no overwriting");
-    assert_eq!(admin.ask(Sqe::new(SANITIZE).word(10, 2)).code, 0);
+    assert_eq!(
+        admin.command(Entry::new(SANITIZE).cdw(10, 3)).status,
+        INVALID_FIELD,
+        "overwrite is not supported"
+    );
+    assert_eq!(admin.command(Entry::new(SANITIZE).cdw(10, 2)).status, 0);
     assert_eq!(io.read(0, 1), [0; 512]);
     let log = admin.log(0x81, 512);
     assert_eq!((short(&log, 0), short(&log, 2), log[4]), (0xffff, 1, 2));
 }
 
 #[test]
-fn discovery_tells_where_the_drive_is_and_nothing_else() {
+fn a_discovery_controller_reports_the_address_of_the_drive_only() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, number) = Host::admin(target.address, DISCOVERY, 0);
     assert_eq!(admin.identify(1, 0)[111], 2);
@@ -291,8 +314,8 @@ fn discovery_tells_where_the_drive_is_and_nothing_else() {
         target.address.port().to_string().as_bytes()
     );
     assert_eq!(&log[1280..1280 + target.name.len()], target.name.as_bytes());
-    assert_eq!(admin.receive(Sqe::new(IDENTIFY).namespace(1), 4096).code, 2);
+    assert_eq!(admin.command_in(Entry::new(IDENTIFY).nsid(1), 4096).status, INVALID_FIELD);
     let mut io = Host::connect(target.address, 0);
-    assert_ne!(io.join(DISCOVERY, 1, number, 0).code, 0);
-    assert_ne!(io.join(&target.name, 1, number, 0).code, 0);
+    assert_ne!(io.connect_queue(DISCOVERY, 1, number, 0).status, 0);
+    assert_ne!(io.connect_queue(&target.name, 1, number, 0).status, 0);
 }

@@ -1,6 +1,8 @@
-//! Placement in both forms, and what the health log counts.
+//! Placement hints of both kinds, and the health log.
 
-use crate::client::{GET_LOG, READ, Sqe, Target, WRITE};
+use crate::client::{
+    COMMAND_SEQUENCE_ERROR, Entry, GET_LOG_PAGE, INVALID_FIELD, READ, Target, WRITE,
+};
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const APPENDS: u32 = 1 << 24;
@@ -11,17 +13,17 @@ fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
     bytes[at..at + count].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// A write with a handle.
-fn placed(handle: u32) -> Sqe {
-    Sqe::on(WRITE, 0, 1).word(12, 2 << 20).word(13, handle << 16)
+/// A write with a placement handle.
+fn placed(handle: u32) -> Entry {
+    Entry::on(WRITE, 0, 1).cdw(12, 2 << 20).cdw(13, handle << 16)
 }
 
 #[test]
-fn handles_are_streams_and_one_that_there_is_not_is_the_first() {
+fn placement_handles_are_streams_and_an_unknown_one_is_the_first() {
     let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     for handle in [0, 3, 1, 4, 0xffff] {
-        assert_eq!(io.send_with(placed(handle), &[1; 512]).code, 0);
+        assert_eq!(io.command_out(placed(handle), &[1; 512]).status, 0);
     }
     io.write(0, &[1; 512]);
     assert_eq!((target.count("stream 0"), target.count("other streams")), (3, 2));
@@ -30,14 +32,14 @@ fn handles_are_streams_and_one_that_there_is_not_is_the_first() {
     let drive = admin.identify(1, 0);
     assert_eq!(number(&drive, 96, 4) >> 19 & 1, 1);
     assert_eq!(admin.identify(0, 1)[102], 1);
-    let feature = Sqe::new(crate::client::GET_FEATURES).word(10, 0x1d).word(11, 1);
-    assert_eq!(admin.ask(feature).result, 1);
-    let refused = Sqe::new(crate::client::SET_FEATURES).word(10, 0x1d).word(11, 1).word(12, 0);
-    assert_eq!(admin.ask(refused).code, 0x0c, "there is a namespace");
+    let feature = Entry::new(crate::client::GET_FEATURES).cdw(10, 0x1d).cdw(11, 1);
+    assert_eq!(admin.command(feature).result, 1);
+    let refused = Entry::new(crate::client::SET_FEATURES).cdw(10, 0x1d).cdw(11, 1).cdw(12, 0);
+    assert_eq!(admin.command(refused).status, COMMAND_SEQUENCE_ERROR, "a namespace exists");
 }
 
 #[test]
-fn the_drive_tells_how_it_is_divided_and_what_its_handles_still_take() {
+fn the_drive_reports_its_placement_configuration_and_the_room_of_its_handles() {
     let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     let log = admin.log(0x20, 16 + 80);
@@ -47,13 +49,13 @@ fn the_drive_tells_how_it_is_divided_and_what_its_handles_still_take() {
     assert_eq!((number(&log, 32, 8), log[80], log[92]), (64 << 10, 1, 1));
     let users = admin.log(0x21, 40);
     assert_eq!((number(&users, 0, 2), users[8], users[32]), (4, 1, 1));
-    let status = Sqe::new(MANAGEMENT_RECEIVE).namespace(1).word(10, 1).word(11, 16 * 9 / 4 - 1);
-    let status = io.receive(status, 16 * 9);
-    assert_eq!(status.code, 0);
+    let status = Entry::new(MANAGEMENT_RECEIVE).nsid(1).cdw(10, 1).cdw(11, 16 * 9 / 4 - 1);
+    let status = io.command_in(status, 16 * 9);
+    assert_eq!(status.status, 0);
     assert_eq!(number(&status.data, 14, 2), 4);
     assert_eq!((number(&status.data, 16 + 96, 2), number(&status.data, 16 + 104, 8)), (3, 32));
-    let wrong_group = Sqe::new(GET_LOG).word(10, 0x20 | 3 << 16).word(11, 2 << 16);
-    assert_eq!(admin.receive(wrong_group, 16).code, 2);
+    let wrong_group = Entry::new(GET_LOG_PAGE).cdw(10, 0x20 | 3 << 16).cdw(11, 2 << 16);
+    assert_eq!(admin.command_in(wrong_group, 16).status, INVALID_FIELD);
 }
 
 #[test]
@@ -62,17 +64,17 @@ fn appends_and_overwrites_of_files_reach_the_drive() {
     let (_admin, mut io) = target.host(0);
     let last = CAPACITY / 512;
     for (words, prior) in [(APPENDS, 7), (APPENDS, last), (OVERWRITES, 0), (OVERWRITES, 9)] {
-        let sqe = Sqe::on(WRITE, 8, 1).word(12, words).long(2, prior);
-        assert_eq!(io.send_with(sqe, &[1; 512]).code, 0);
+        let entry = Entry::on(WRITE, 8, 1).cdw(12, words).cdw64(2, prior);
+        assert_eq!(io.command_out(entry, &[1; 512]).status, 0);
     }
     let counts = ["appends", "overwrites", "unhinted"].map(|name| target.count(name));
-    assert_eq!(counts, [1, 2, 1], "a block beyond the end is no hint");
+    assert_eq!(counts, [1, 2, 1], "a block beyond the end is ignored as a hint");
     let counts = ["writes_append", "writes_overwrite", "writes_plain"];
     assert_eq!(counts.map(|name| target.count(name)), [1, 2, 1]);
 }
 
 #[test]
-fn data_units_are_begun_thousands_of_sectors() {
+fn data_units_are_thousands_of_sectors_rounded_up() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, mut io) = target.host(0);
     assert_eq!(number(&admin.log(2, 512), 32, 8), 0);
@@ -85,21 +87,21 @@ fn data_units_are_begun_thousands_of_sectors() {
 }
 
 #[test]
-fn the_health_log_counts_commands_cuts_and_failures() {
+fn the_health_log_counts_commands_power_cuts_and_errors() {
     let target = Target::new(DriveOptions { endurance_writes: 3, ..DriveOptions::default() });
     let (_admin, mut io) = target.host(0);
     for _ in 0..3 {
         io.write(0, &[1; 4096]);
     }
-    assert_eq!(io.send_with(Sqe::on(WRITE, 0, 1), &[2; 512]).code, 0x182);
+    assert_eq!(io.command_out(Entry::on(WRITE, 0, 1), &[2; 512]).status, 0x182);
     for _ in 0..125 {
         io.read(0, 16);
     }
-    assert_eq!(io.receive(Sqe::on(READ, u64::MAX, 1), 512).code, 0x80);
+    assert_eq!(io.command_in(Entry::on(READ, u64::MAX, 1), 512).status, 0x80);
     target.server.power_cut(true).unwrap();
     let (mut admin, _io) = target.host(0);
     let log = admin.log(2, 512);
-    assert_eq!(log[0], 1 << 3, "it takes no more writes");
+    assert_eq!(log[0], 1 << 3, "the drive is read-only");
     assert_eq!(number(&log, 32, 8), 2, "125 x 8 KiB are two thousand sectors");
     assert_eq!((number(&log, 64, 8), number(&log, 80, 8)), (125, 3));
     assert_eq!((number(&log, 112, 8), number(&log, 144, 8)), (2, 1), "cycles, and no warning");

@@ -1,7 +1,8 @@
-//! The namespace as hosts make it: smaller, detached, gone; and who hears of that.
+//! Namespace management and attachment, and the events that they cause.
 
 use crate::client::{
-    ATTACH, EVENT, FLUSH, FORMAT, Host, IDENTIFY, MANAGE, READ, SET_FEATURES, Sqe, Target, WRITE,
+    ASYNC_EVENT_REQUEST, Entry, FLUSH, FORMAT_NVM, Host, IDENTIFY, INVALID_FIELD,
+    NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SET_FEATURES, SGL_TRANSPORT, Target, WRITE,
 };
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
@@ -12,7 +13,7 @@ fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
     bytes[at..at + count].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// What a host says of a namespace: its size and capacity in blocks, and more fields by offset.
+/// The data of a Create command: size and capacity in blocks, and further bytes by offset.
 fn described(size: u64, capacity: u64, more: &[(usize, u8)]) -> Vec<u8> {
     let mut described = vec![0; 4096];
     described[..8].copy_from_slice(&size.to_le_bytes());
@@ -24,11 +25,11 @@ fn described(size: u64, capacity: u64, more: &[(usize, u8)]) -> Vec<u8> {
 }
 
 fn create(admin: &mut Host, blocks: u64) -> u16 {
-    admin.send_with(Sqe::new(MANAGE), &described(blocks, blocks, &[])).code
+    admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &described(blocks, blocks, &[])).status
 }
 
 fn delete(admin: &mut Host, which: u32) -> u16 {
-    admin.ask(Sqe::new(MANAGE).namespace(which).word(10, 1)).code
+    admin.command(Entry::new(NAMESPACE_MANAGEMENT).nsid(which).cdw(10, 1)).status
 }
 
 /// Attaches (0) or detaches (1) the namespace.
@@ -37,18 +38,22 @@ fn attach(admin: &mut Host, select: u32, controllers: &[u16]) -> u16 {
     for (place, number) in [controllers.len() as u16].iter().chain(controllers).enumerate() {
         list[2 * place..2 * place + 2].copy_from_slice(&number.to_le_bytes());
     }
-    admin.send_with(Sqe::new(ATTACH).namespace(1).word(10, select), &list).code
+    admin.command_out(Entry::new(NAMESPACE_ATTACHMENT).nsid(1).cdw(10, select), &list).status
 }
 
-/// What is set aside for no namespace, and how much there is in all.
+/// Unallocated and total NVM capacity.
 fn unallocated(admin: &mut Host) -> (u64, u64) {
     let drive = admin.identify(1, 0);
-    let told = (number(&drive, 296, 16), number(&drive, 280, 16));
-    assert_eq!(number(&admin.log(9, 512), 176, 16), told.0, "the endurance group's");
-    told
+    let capacity = (number(&drive, 296, 16), number(&drive, 280, 16));
+    assert_eq!(
+        number(&admin.log(9, 512), 176, 16),
+        capacity.0,
+        "the same value in the endurance group log"
+    );
+    capacity
 }
 
-/// An admin queue, its controller's number, and an I/O queue.
+/// Connects an admin queue and an I/O queue; returns the controller identifier too.
 fn host(target: &Target) -> (Host, u16, Host) {
     let (admin, number) = Host::admin(target.address, &target.name, 0);
     let io = Host::io(target.address, &target.name, 1, number, 0);
@@ -56,7 +61,7 @@ fn host(target: &Target) -> (Host, u16, Host) {
 }
 
 #[test]
-fn a_smaller_namespace_takes_the_place_of_the_whole_one_and_is_empty() {
+fn a_smaller_namespace_can_replace_the_default_one_and_is_empty() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, controller, mut io) = host(&target);
     io.write(0, &[1; 4096]);
@@ -64,9 +69,9 @@ fn a_smaller_namespace_takes_the_place_of_the_whole_one_and_is_empty() {
     assert_eq!(unallocated(&mut admin), (0, CAPACITY));
     assert_eq!(delete(&mut admin, 1), 0);
     assert_eq!(unallocated(&mut admin), (CAPACITY, CAPACITY));
-    assert_eq!(number(&admin.log(0xc0, 512), 152, 8), 0, "nothing is mapped");
-    let created = admin.send_with(Sqe::new(MANAGE), &described(HALF, HALF, &[]));
-    assert_eq!((created.code, created.result), (0, 1));
+    assert_eq!(number(&admin.log(0xc0, 512), 152, 8), 0, "no unit is mapped");
+    let created = admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &described(HALF, HALF, &[]));
+    assert_eq!((created.status, created.result), (0, 1));
     assert_eq!(unallocated(&mut admin), (CAPACITY / 2, CAPACITY));
     assert_eq!(attach(&mut admin, 0, &[controller]), 0);
     let namespace = admin.identify(0, 1);
@@ -74,13 +79,13 @@ fn a_smaller_namespace_takes_the_place_of_the_whole_one_and_is_empty() {
     assert_eq!((number(&namespace, 16, 8), number(&namespace, 48, 16)), (0, CAPACITY / 2));
     assert_eq!(io.read(0, 8), [0; 4096]);
     io.write(HALF - 8, &[3; 4096]);
-    assert_eq!(io.receive(Sqe::on(READ, HALF, 1), 512).code, 0x80, "here it ends");
-    assert_eq!(io.send_with(Sqe::on(WRITE, HALF - 1, 2), &[0; 1024]).code, 0x80);
+    assert_eq!(io.command_in(Entry::on(READ, HALF, 1), 512).status, 0x80, "beyond the end");
+    assert_eq!(io.command_out(Entry::on(WRITE, HALF - 1, 2), &[0; 1024]).status, 0x80);
     assert_eq!(io.read(HALF - 8, 8), [3; 4096]);
 }
 
 #[test]
-fn a_namespace_outlives_cuts_and_connections_and_stays_where_it_cannot_be_deleted() {
+fn a_namespace_survives_power_cuts_and_a_read_only_drive_keeps_it() {
     let target = Target::new(DriveOptions { endurance_writes: 1, ..DriveOptions::default() });
     let (mut admin, controller, _io) = host(&target);
     assert_eq!((delete(&mut admin, 1), create(&mut admin, HALF)), (0, 0));
@@ -89,39 +94,39 @@ fn a_namespace_outlives_cuts_and_connections_and_stays_where_it_cannot_be_delete
     let (mut admin, _, mut io) = host(&target);
     assert_eq!(number(&admin.identify(0, 1), 0, 8), HALF);
     io.write(0, &[1; 512]);
-    assert_eq!(delete(&mut admin, 1), 0x182, "the drive takes no more writes");
+    assert_eq!(delete(&mut admin, 1), 0x182, "the drive is read-only");
     assert_eq!(number(&admin.identify(0, 1), 0, 8), HALF);
     assert_eq!(io.read(0, 1), [1; 512]);
 }
 
 #[test]
-fn a_format_keeps_what_is_set_aside() {
+fn a_format_keeps_the_unallocated_capacity() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, controller, mut io) = host(&target);
-    let format = |which: u32| Sqe::new(FORMAT).namespace(which).word(10, 1);
+    let format = |which: u32| Entry::new(FORMAT_NVM).nsid(which).cdw(10, 1);
     assert_eq!((delete(&mut admin, 1), create(&mut admin, HALF)), (0, 0));
-    assert_eq!(admin.ask(format(1)).code, 0x0b, "it is not attached");
+    assert_eq!(admin.command(format(1)).status, 0x0b, "the namespace is not attached");
     assert_eq!(attach(&mut admin, 0, &[controller]), 0);
-    assert_eq!(admin.ask(format(1)).code, 0);
+    assert_eq!(admin.command(format(1)).status, 0);
     let namespace = admin.identify(0, 1);
     assert_eq!((number(&namespace, 0, 8), namespace[26]), (HALF / 8, 1));
     assert_eq!(unallocated(&mut admin), (CAPACITY / 2, CAPACITY));
-    assert_eq!(io.receive(Sqe::on(READ, HALF / 8, 1), 4096).code, 0x80);
+    assert_eq!(io.command_in(Entry::on(READ, HALF / 8, 1), 4096).status, 0x80);
     assert_eq!(delete(&mut admin, ALL), 0);
-    assert_eq!(admin.ask(format(1)).code, 0x0b);
+    assert_eq!(admin.command(format(1)).status, 0x0b);
     let blocks = described(HALF / 8, HALF / 8, &[(26, 1)]);
-    assert_eq!(admin.send_with(Sqe::new(MANAGE), &blocks).code, 0);
+    assert_eq!(admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &blocks).status, 0);
     assert_eq!(unallocated(&mut admin), (CAPACITY / 2, CAPACITY), "blocks of 4 KiB");
 }
 
 #[test]
-fn what_cannot_be_created_is_refused_with_its_reason() {
+fn invalid_create_commands_get_their_status() {
     let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, _, _io) = host(&target);
-    assert_eq!(create(&mut admin, HALF), 0x116, "there is one already");
+    assert_eq!(create(&mut admin, HALF), 0x116, "the drive has only one namespace");
     assert_eq!(delete(&mut admin, 7), 0x0b);
     assert_eq!(delete(&mut admin, 1), 0);
-    assert_eq!(delete(&mut admin, 1), 0x0b, "there is none any more");
+    assert_eq!(delete(&mut admin, 1), 0x0b, "the namespace is deleted");
     assert_eq!(delete(&mut admin, ALL), 0, "all of none");
     let two = |first: u8, second: u8| vec![(392, 2), (512, first), (514, second)];
     for (size, capacity, more, code) in [
@@ -141,16 +146,21 @@ fn what_cannot_be_created_is_refused_with_its_reason() {
         (HALF, HALF, two(0, 2), 0x2a),
         (HALF, HALF, two(1, 0), 0x2a),
     ] {
-        let code_here = admin.send_with(Sqe::new(MANAGE), &described(size, capacity, &more)).code;
+        let code_here = admin
+            .command_out(Entry::new(NAMESPACE_MANAGEMENT), &described(size, capacity, &more))
+            .status;
         assert_eq!(code_here, code, "{size} {capacity} {more:?}");
     }
-    let zoned = Sqe::new(MANAGE).word(11, 2 << 24);
-    assert_eq!(admin.send_with(zoned, &described(HALF, HALF, &[])).code, 0x129);
-    assert_eq!(admin.send_with(Sqe::new(MANAGE), &[1; 512]).code, 0x0f);
-    assert_eq!(admin.send_with(Sqe::new(MANAGE).word(10, 2), &[0; 4096]).code, 0x02);
-    assert_eq!(unallocated(&mut admin), (CAPACITY, CAPACITY), "nothing came of them");
+    let zoned = Entry::new(NAMESPACE_MANAGEMENT).cdw(11, 2 << 24);
+    assert_eq!(admin.command_out(zoned, &described(HALF, HALF, &[])).status, 0x129);
+    assert_eq!(admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &[1; 512]).status, 0x0f);
+    assert_eq!(
+        admin.command_out(Entry::new(NAMESPACE_MANAGEMENT).cdw(10, 2), &[0; 4096]).status,
+        0x02
+    );
+    assert_eq!(unallocated(&mut admin), (CAPACITY, CAPACITY), "no capacity was allocated");
     let sent = described(HALF, HALF, &[two(0, 1), vec![(102, 1)]].concat());
-    assert_eq!(admin.send_with(Sqe::new(MANAGE), &sent).code, 0);
+    assert_eq!(admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &sent).status, 0);
     assert_eq!(
         admin.log(0x21, 40)[8..].iter().step_by(8).copied().collect::<Vec<_>>(),
         [1, 1, 0, 0]
@@ -158,7 +168,7 @@ fn what_cannot_be_created_is_refused_with_its_reason() {
 }
 
 #[test]
-fn who_is_attached_is_said_by_controllers_that_there_are() {
+fn attachment_checks_the_controller_list() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, controller, mut io) = host(&target);
     let gone = Host::admin(target.address, &target.name, 0).1;
@@ -182,9 +192,9 @@ fn who_is_attached_is_said_by_controllers_that_there_are() {
     }
     let mut too_many = vec![0; 4096];
     too_many[..2].copy_from_slice(&2048_u16.to_le_bytes());
-    let sqe = Sqe::new(ATTACH).namespace(1);
-    assert_eq!(admin.send_with(sqe, &too_many).code, 0x11c);
-    assert_eq!(admin.send_with(sqe, &too_many[..512]).code, 0x0f);
+    let entry = Entry::new(NAMESPACE_ATTACHMENT).nsid(1);
+    assert_eq!(admin.command_out(entry, &too_many).status, 0x11c);
+    assert_eq!(admin.command_out(entry, &too_many[..512]).status, 0x0f);
     assert_eq!(attach(&mut admin, 2, &[controller]), 0x02);
     assert_eq!(attach(&mut admin, 0, &[controller]), 0x118);
     io.write(0, &[5; 512]);
@@ -193,14 +203,14 @@ fn who_is_attached_is_said_by_controllers_that_there_are() {
     assert_eq!(listed(admin.identify(0x12, 1)), [0; 3]);
     assert_eq!(listed(second.0.identify(0x13, 0)), both);
     assert_eq!(attach(&mut admin, 0, &[controller]), 0);
-    assert_eq!(io.read(0, 1), [5; 512], "to detach destroys nothing");
-    let unknown = Sqe::new(IDENTIFY).namespace(ALL).word(10, 0x12);
-    assert_eq!(admin.receive(unknown, 4096).code, 0x02);
+    assert_eq!(io.read(0, 1), [5; 512], "detaching keeps the data");
+    let unknown = Entry::new(IDENTIFY).nsid(ALL).cdw(10, 0x12);
+    assert_eq!(admin.command_in(unknown, 4096).status, INVALID_FIELD);
     assert_eq!((delete(&mut admin, 1), attach(&mut admin, 0, &[controller])), (0, 0x0b));
 }
 
 #[test]
-fn a_namespace_that_is_not_attached_is_allocated_and_takes_no_commands() {
+fn a_detached_namespace_is_allocated_but_refuses_commands() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, controller, mut io) = host(&target);
     let all_lists = [0x02, 0x07, 0x10];
@@ -210,43 +220,43 @@ fn a_namespace_that_is_not_attached_is_allocated_and_takes_no_commands() {
     assert_eq!(lists(&mut admin), [0, 0, 1]);
     assert_eq!(admin.identify(0, 1), [0; 4096]);
     assert_eq!(number(&admin.identify(0x11, 1), 0, 8), 2 * HALF);
-    assert_eq!(admin.identify(8, 1)[14], 0, "it is not ready");
-    let named = Sqe::new(IDENTIFY).namespace(1).word(10, 3);
-    assert_eq!(admin.receive(named, 4096).code, 0x0b);
+    assert_eq!(admin.identify(8, 1)[14], 0, "the namespace is not ready");
+    let named = Entry::new(IDENTIFY).nsid(1).cdw(10, 3);
+    assert_eq!(admin.command_in(named, 4096).status, 0x0b);
     let refused = |io: &mut Host| {
-        assert_eq!(io.receive(Sqe::on(READ, 0, 1), 512).code, 0x0b);
-        assert_eq!(io.send_with(Sqe::on(WRITE, 0, 1), &[1; 512]).code, 0x0b);
-        assert_eq!(io.ask(Sqe::new(FLUSH).namespace(1)).code, 0x0b);
-        assert_eq!(io.ask(Sqe::new(FLUSH).namespace(ALL)).code, 0);
+        assert_eq!(io.command_in(Entry::on(READ, 0, 1), 512).status, 0x0b);
+        assert_eq!(io.command_out(Entry::on(WRITE, 0, 1), &[1; 512]).status, 0x0b);
+        assert_eq!(io.command(Entry::new(FLUSH).nsid(1)).status, 0x0b);
+        assert_eq!(io.command(Entry::new(FLUSH).nsid(ALL)).status, 0);
     };
     refused(&mut io);
     assert_eq!(delete(&mut admin, 1), 0);
     assert_eq!(lists(&mut admin), [0, 0, 0]);
     assert_eq!(admin.identify(0x11, 1), [0; 4096]);
-    assert_ne!(admin.identify(0, ALL), [0; 4096], "what any would have in common");
+    assert_ne!(admin.identify(0, ALL), [0; 4096], "capabilities common to all namespaces");
     refused(&mut io);
     assert_eq!(target.count("writes"), 0);
 }
 
 #[test]
-fn every_host_hears_that_the_namespace_came_or_went() {
+fn every_host_gets_an_event_if_the_namespace_changes() {
     let target = Target::new(DriveOptions::default());
     let (mut admin, controller, _io) = host(&target);
     let (mut other, _) = Host::admin(target.address, &target.name, 0);
-    let setting = Sqe::new(SET_FEATURES).word(10, 11).word(11, 1 << 8);
-    assert_eq!(other.ask(setting).code, 0);
+    let setting = Entry::new(SET_FEATURES).cdw(10, 11).cdw(11, 1 << 8);
+    assert_eq!(other.command(setting).status, 0);
     let changes: [&dyn Fn(&mut Host) -> u16; 3] = [
         &|admin| attach(admin, 1, &[controller]),
         &|admin| attach(admin, 0, &[controller]),
         &|admin| delete(admin, 1),
     ];
     for change in changes {
-        let asked = other.submit(Sqe::new(EVENT).data(0, 0x5a), &[]);
+        let request = other.submit(Entry::new(ASYNC_EVENT_REQUEST).data(0, SGL_TRANSPORT), &[]);
         assert_eq!(change(&mut admin), 0);
-        let event = other.answer(&[]).unwrap();
-        assert_eq!((event.id, event.result), (asked, 2 | 4 << 16), "see log 4");
+        let event = other.complete(&[]).unwrap();
+        assert_eq!((event.cid, event.result), (request, 2 | 4 << 16), "see log 4");
         assert_eq!(number(&other.log(4, 4096), 0, 4), 1);
     }
     assert_eq!(create(&mut admin, HALF), 0);
-    assert_eq!(number(&other.log(4, 4096), 0, 4), 0, "nobody finds it yet");
+    assert_eq!(number(&other.log(4, 4096), 0, 4), 0, "the namespace is not attached yet");
 }

@@ -1,72 +1,61 @@
-//! Hosts that break the protocol: they are told so or left, and nobody else notices.
+//! Hosts that violate the protocol get an error or are disconnected; other hosts are not affected.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use ssdlab_time::Random;
 
-use crate::client::{ENABLE, FLUSH, Host, IDENTIFY, READ, Sqe, Target, WRITE};
+use crate::client::{
+    C2H_TERM_REQ, CC, CC_ENABLE, Entry, FLUSH, H2C_DATA, Host, IDENTIFY, LAST_PDU, PROPERTY_GET,
+    R2T, READ, SGL_IN_CAPSULE, SGL_TRANSPORT, TRANSIENT_TRANSPORT_ERROR, Target, WRITE, capsule,
+    host_data, icreq, pdu,
+};
 use ssdlab_testing::DriveOptions;
 
-/// By hand: as many as the environment says.
+/// The number of mutated scripts; `SSDLAB_MUTATIONS` sets another.
 fn mutations() -> u64 {
     std::env::var("SSDLAB_MUTATIONS").map_or(1500, |number| number.parse().unwrap())
 }
 
-/// A unit whose lengths are right.
-fn unit(kind: u8, header: &[u8], data: &[u8]) -> Vec<u8> {
-    let length = 8 + header.len();
-    let data_at = if data.is_empty() { 0 } else { length as u8 };
-    let mut unit = vec![kind, 0, length as u8, data_at];
-    unit.extend(((length + data.len()) as u32).to_le_bytes());
-    unit.extend(header);
-    unit.extend(data);
-    unit
+fn connect(name: &str, queue: u16, controller: u16) -> Vec<u8> {
+    let data = host_data(name, controller);
+    capsule(Entry::connect(queue).data(data.len(), SGL_IN_CAPSULE), &data, 0)
 }
 
-fn connect(name: &str, queue: u32, controller: u16) -> Vec<u8> {
-    let mut data = vec![0; 1024];
-    data[..16].fill(7);
-    data[16..18].copy_from_slice(&controller.to_le_bytes());
-    data[256..256 + name.len()].copy_from_slice(name.as_bytes());
-    let sqe = Sqe::fabrics(1).word(10, queue << 16).word(11, 127).data(1024, 1);
-    unit(4, &sqe.0, &data)
+fn command(entry: Entry) -> Vec<u8> {
+    capsule(entry, &[], 0)
 }
 
-fn command(sqe: Sqe) -> Vec<u8> {
-    unit(4, &sqe.0, &[])
-}
-
-/// What a host of an admin queue sends first.
+/// The first PDUs of an admin queue.
 fn admin_script(name: &str) -> Vec<Vec<u8>> {
     vec![
-        unit(0, &[0; 120], &[]),
+        icreq(0),
         connect(name, 0, 0xffff),
-        command(Sqe::fabrics(0).word(11, 0x14).long(12, ENABLE)),
-        command(Sqe::fabrics(4).word(11, 0x1c)),
-        command(Sqe::new(IDENTIFY).word(10, 1).data(4096, 0x5a)),
-        command(Sqe::new(2).word(10, 2 | 127 << 16).data(512, 0x5a)),
+        command(Entry::set_property(CC, CC_ENABLE)),
+        command(Entry::fabrics(PROPERTY_GET).cdw(11, 0x1c)),
+        command(Entry::new(IDENTIFY).cdw(10, 1).data(4096, SGL_TRANSPORT)),
+        command(Entry::new(2).cdw(10, 2 | 127 << 16).data(512, SGL_TRANSPORT)),
     ]
 }
 
-/// And one of an I/O queue: data in capsules, and data that was asked for under the id 0.
-fn io_script(name: &str, queue: u32, controller: u16) -> Vec<Vec<u8>> {
+/// The first PDUs of an I/O queue: data in a capsule, and data for an R2T of the command with
+/// CID 0.
+fn io_script(name: &str, queue: u16, controller: u16) -> Vec<Vec<u8>> {
     let mut part = vec![0; 16];
     part[8..12].copy_from_slice(&16384_u32.to_le_bytes());
-    let mut sent = unit(6, &part, &vec![3; 16384]);
-    sent[1] = 4;
+    let sent = pdu(H2C_DATA, LAST_PDU, &part, &vec![3; 16384], 0);
     vec![
-        unit(0, &[0; 120], &[]),
+        icreq(0),
         connect(name, queue, controller),
-        unit(4, &Sqe::on(WRITE, 0, 8).data(4096, 1).0, &[1; 4096]),
-        command(Sqe::on(WRITE, 64, 32).data(16384, 0x5a)),
+        capsule(Entry::on(WRITE, 0, 8).data(4096, SGL_IN_CAPSULE), &[1; 4096], 0),
+        command(Entry::on(WRITE, 64, 32).data(16384, SGL_TRANSPORT)),
         sent,
-        command(Sqe::on(READ, 0, 8).data(4096, 0x5a)),
-        command(Sqe::new(FLUSH).namespace(1)),
+        command(Entry::on(READ, 0, 8).data(4096, SGL_TRANSPORT)),
+        command(Entry::new(FLUSH).nsid(1)),
     ]
 }
 
-/// Changes, doubles, drops or cuts some of what is sent.
+/// Changes, duplicates, drops or truncates some PDUs.
 fn mutate(script: &mut Vec<Vec<u8>>, random: &mut Random) {
     for _ in 0..=random.below(3) {
         let which = random.below(script.len() as u64) as usize;
@@ -82,7 +71,7 @@ fn mutate(script: &mut Vec<Vec<u8>>, random: &mut Random) {
                 script[which].truncate(length);
             }
             _ => {
-                // Most of what matters stands in the header.
+                // The header has most of the fields.
                 let most = script[which].len().min(80) as u64;
                 let at = random.below(most) as usize;
                 let others = [0, 0xff, script[which][at] ^ 1 << random.below(8)];
@@ -94,7 +83,7 @@ fn mutate(script: &mut Vec<Vec<u8>>, random: &mut Random) {
 }
 
 #[test]
-fn mutated_units_are_answered_or_end_their_connection_and_no_other() {
+fn mutated_pdus_are_answered_or_end_their_own_connection() {
     let target = Target::new(DriveOptions::default());
     let (_admin, controller) = Host::admin(target.address, &target.name, 0);
     let mut honest = Host::io(target.address, &target.name, 64, controller, 0);
@@ -103,17 +92,17 @@ fn mutated_units_are_answered_or_end_their_connection_and_no_other() {
         let mut script = if number % 2 == 0 {
             admin_script(&target.name)
         } else {
-            io_script(&target.name, 1 + (number / 2 % 60) as u32, controller)
+            io_script(&target.name, 1 + (number / 2 % 60) as u16, controller)
         };
         mutate(&mut script, &mut random);
         let mut stream = std::net::TcpStream::connect(target.address).unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(600))).unwrap();
-        // A server that has left already is one of the two right answers.
+        // The server may already have closed the connection.
         let _ = stream.write_all(&script.concat());
         let _ = stream.shutdown(Shutdown::Write);
         let ended = stream.read_to_end(&mut Vec::new());
         let hangs = ended.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
-        assert!(!hangs, "case {number} is neither answered nor left");
+        assert!(!hangs, "the server hangs in case {number}");
         if number % 100 == 0 {
             honest.read(0, 8);
         }
@@ -122,28 +111,28 @@ fn mutated_units_are_answered_or_end_their_connection_and_no_other() {
     assert_eq!(honest.read(0, 8), [1; 4096]);
 }
 
-/// What a connection is ended with: the reason, and what it is about.
-fn reason(host: &mut Host) -> (u16, u32) {
-    let unit = host.unit().unwrap();
-    assert_eq!(unit.kind, 3);
+/// The fatal error status and information (FES, FEI) of the `C2HTermReq` that ends the connection.
+fn term_req(host: &mut Host) -> (u16, u32) {
+    let pdu = host.receive_pdu().unwrap();
+    assert_eq!(pdu.kind, C2H_TERM_REQ);
     assert!(host.is_closed());
     let number = |from: usize, to: usize| {
-        unit.header[from..to].iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+        pdu.header[from..to].iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
     };
     (number(8, 10) as u16, number(10, 14))
 }
 
 #[test]
-fn a_unit_that_is_wrong_ends_its_connection_with_the_reason() {
+fn an_invalid_pdu_ends_its_connection_with_the_error() {
     let target = Target::new(DriveOptions::default());
-    let read = command(Sqe::on(READ, 0, 1).data(512, 0x5a));
+    let read = command(Entry::on(READ, 0, 1).data(512, SGL_TRANSPORT));
     let changed = |at: usize, to: u8| {
-        let mut unit = read.clone();
-        unit[at] = to;
-        unit
+        let mut pdu = read.clone();
+        pdu[at] = to;
+        pdu
     };
-    let unasked = unit(6, &[9; 16], &[0; 4]);
-    for (unit, told) in [
+    let unasked = pdu(H2C_DATA, 0, &[9; 16], &[0; 4], 0);
+    for (pdu, expected) in [
         (changed(0, 0x55), (1, 0)),
         (changed(1, 1), (1, 1)),
         (changed(2, 71), (1, 2)),
@@ -153,71 +142,69 @@ fn a_unit_that_is_wrong_ends_its_connection_with_the_reason() {
         (unasked, (1, 10)),
     ] {
         let (_admin, mut io) = target.host(0);
-        io.stream.write_all(&unit).unwrap();
-        assert_eq!(reason(&mut io), told, "{:?}", &unit[..8]);
+        io.stream.write_all(&pdu).unwrap();
+        assert_eq!(term_req(&mut io), expected, "{:?}", &pdu[..8]);
     }
     let (_admin, mut io) = target.host(1);
-    let mut unit = read.clone();
-    (unit[1], unit[4]) = (1, 76);
-    unit.extend([1, 2, 3, 4]);
-    io.stream.write_all(&unit).unwrap();
-    assert_eq!(reason(&mut io), (3, 0x0403_0201), "the header's digest");
+    let mut pdu = read.clone();
+    (pdu[1], pdu[4]) = (1, 76);
+    pdu.extend([1, 2, 3, 4]);
+    io.stream.write_all(&pdu).unwrap();
+    assert_eq!(term_req(&mut io), (3, 0x0403_0201), "header digest");
 }
 
 #[test]
-fn data_beyond_what_was_asked_for_ends_the_connection() {
+fn data_beyond_the_r2t_ends_the_connection() {
     let target = Target::new(DriveOptions::default());
-    for (offset, length, told) in [(4, 16384, (4, 12)), (0, 16388, (4, 12))] {
+    for (offset, length, expected) in [(4, 16384, (4, 12)), (0, 16388, (4, 12))] {
         let (_admin, mut io) = target.host(0);
-        let id = io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
-        assert_eq!(io.unit().unwrap().kind, 9);
+        let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
+        assert_eq!(io.receive_pdu().unwrap().kind, R2T);
         let mut header = [id.to_le_bytes(), id.to_le_bytes()].concat();
         header.extend(u32::to_le_bytes(offset));
         header.extend((length as u32).to_le_bytes());
         header.extend([0; 4]);
-        io.stream.write_all(&unit(6, &header, &vec![0; length])).unwrap();
-        assert_eq!(reason(&mut io), told);
+        io.stream.write_all(&pdu(H2C_DATA, 0, &header, &vec![0; length], 0)).unwrap();
+        assert_eq!(term_req(&mut io), expected);
     }
 }
 
-/// A part of the data of a command: its header names these ids, and place and length of the part.
+/// An `H2CData` PDU of a command: its CID and TTAG, the offset and the length of its data.
 fn part((id, tag): (u16, u16), (offset, length): (u32, u32), data: &[u8], flags: u8) -> Vec<u8> {
     let mut header = [id.to_le_bytes(), tag.to_le_bytes()].concat();
     header.extend(offset.to_le_bytes());
     header.extend(length.to_le_bytes());
     header.extend([0; 4]);
-    let mut part = unit(6, &header, data);
-    part[1] = flags;
-    part
+    pdu(H2C_DATA, flags, &header, data, 0)
 }
 
 #[test]
-fn a_part_of_data_that_contradicts_itself_ends_the_connection() {
+fn an_inconsistent_h2c_data_pdu_ends_the_connection() {
     let target = Target::new(DriveOptions::default());
     let (half, last) = (8192, 4);
-    for (other, at, length, flags, told) in [
+    for (other, at, length, flags, expected) in [
         (1, 0, half, 0, (1, 10)),
         (0, 0, half + 4, 0, (1, 16)),
         (0, 0, half, last, (1, 1)),
         (0, 0, 2 * half, 0, (1, 1)),
     ] {
         let (_admin, mut io) = target.host(0);
-        let id = io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
-        assert_eq!(io.unit().unwrap().kind, 9);
+        let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
+        assert_eq!(io.receive_pdu().unwrap().kind, R2T);
         let data = vec![1; length as usize & !7];
         let sent = part((id + other, id), (at, length), &data, flags);
         io.stream.write_all(&sent).unwrap();
-        assert_eq!(reason(&mut io), told, "{other} {length} {flags}");
+        assert_eq!(term_req(&mut io), expected, "{other} {length} {flags}");
     }
 }
 
 #[test]
-fn one_part_whose_digest_is_wrong_spoils_all_of_a_commands_data() {
+fn a_wrong_data_digest_of_one_pdu_fails_the_command() {
     let target = Target::new(DriveOptions::default());
     for broken in [0, 1] {
         let (_admin, mut io) = target.host(2);
-        let id = io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
-        assert_eq!(io.unit().unwrap().kind, 9);
+        let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
+        assert_eq!(io.receive_pdu().unwrap().kind, R2T);
         for which in 0..2 {
             let data = [6; 8192];
             let flags = if which == 1 { 4 | 2 } else { 2 };
@@ -228,91 +215,96 @@ fn one_part_whose_digest_is_wrong_spoils_all_of_a_commands_data() {
             sent.extend(digest.to_le_bytes());
             io.stream.write_all(&sent).unwrap();
         }
-        assert_eq!(io.answer(&[]).unwrap().code, 0x22, "part {broken}");
+        assert_eq!(io.complete(&[]).unwrap().status, TRANSIENT_TRANSPORT_ERROR, "part {broken}");
         assert_eq!(io.read(0, 32), [0; 16384]);
     }
 }
 
 #[test]
-fn data_is_asked_for_within_bounds_alone() {
+fn r2ts_have_limits() {
     let target = Target::new(DriveOptions::default());
     let (_admin, mut io) = target.host(0);
-    let too_long = io.submit(Sqe::on(WRITE, 0, 64).data(32768, 0x5a), &[]);
-    let answer = io.answer(&[]).unwrap();
-    assert_eq!((answer.id, answer.code), (too_long, 2), "and its data is not waited for");
+    let too_long = io.submit(Entry::on(WRITE, 0, 64).data(32768, SGL_TRANSPORT), &[]);
+    let completion = io.complete(&[]).unwrap();
+    assert_eq!(
+        (completion.cid, completion.status),
+        (too_long, 2),
+        "the server does not wait for its data"
+    );
     for _ in 0..256 {
-        io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
-        assert_eq!(io.unit().unwrap().kind, 9);
+        io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
+        assert_eq!(io.receive_pdu().unwrap().kind, R2T);
     }
-    io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
-    assert_eq!(reason(&mut io), (2, 0), "so many wait for theirs already");
+    io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
+    assert_eq!(term_req(&mut io), (2, 0), "too many commands wait for data");
 }
 
-/// What a connection that begins so is answered with.
-fn greeted(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
+/// Opens a connection with one byte of the `ICReq` changed.
+fn open_with(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
     let mut stream = std::net::TcpStream::connect(target.address).unwrap();
     stream.set_read_timeout(Some(std::time::Duration::from_secs(600))).unwrap();
-    let mut hello = unit(0, &[0; 120], &[]);
+    let mut hello = icreq(0);
     hello[at] = value;
     stream.write_all(&hello).unwrap();
     stream
 }
 
 #[test]
-fn a_greeting_that_cannot_be_met_is_answered_with_the_reason() {
+fn an_invalid_icreq_gets_a_term_req() {
     let target = Target::new(DriveOptions::default());
-    for (at, value, told) in [(8, 1, [6, 0, 8, 0]), (10, 32, [1, 0, 10, 0]), (2, 120, [1, 0, 2, 0])]
+    for (at, value, expected) in
+        [(8, 1, [6, 0, 8, 0]), (10, 32, [1, 0, 10, 0]), (2, 120, [1, 0, 2, 0])]
     {
-        let mut answer = Vec::new();
-        greeted(&target, at, value).read_to_end(&mut answer).unwrap();
-        assert_eq!((answer[0], &answer[8..12]), (3, &told[..]), "{at} {value}");
+        let mut completion = Vec::new();
+        open_with(&target, at, value).read_to_end(&mut completion).unwrap();
+        assert_eq!((completion[0], &completion[8..12]), (3, &expected[..]), "{at} {value}");
     }
 }
 
 #[test]
-fn data_begins_where_the_host_wants_it_aligned() {
+fn data_has_the_alignment_that_the_host_requests() {
     let target = Target::new(DriveOptions::default());
-    let mut stream = greeted(&target, 10, 15);
+    let mut stream = open_with(&target, 10, 15);
     stream.read_exact(&mut [0; 128]).unwrap();
-    let enable = command(Sqe::fabrics(0).word(11, 0x14).long(12, ENABLE));
+    let enable = command(Entry::set_property(CC, CC_ENABLE));
     stream.write_all(&[connect(&target.name, 0, 0xffff), enable].concat()).unwrap();
     stream.read_exact(&mut [0; 48]).unwrap();
-    let identify = Sqe::new(IDENTIFY).word(10, 1).data(4096, 0x5a);
+    let identify = Entry::new(IDENTIFY).cdw(10, 1).data(4096, SGL_TRANSPORT);
     stream.write_all(&command(identify)).unwrap();
     let mut head = [0; 8];
     stream.read_exact(&mut head).unwrap();
     let whole = u32::from_le_bytes(head[4..].try_into().unwrap());
-    assert_eq!((head[0], head[2], head[3], whole), (7, 24, 64, 64 + 4096), "by 64 bytes");
+    assert_eq!((head[0], head[2], head[3], whole), (7, 24, 64, 64 + 4096), "aligned to 64 bytes");
 }
 
 #[test]
-fn data_whose_digest_is_wrong_is_not_written_and_may_be_sent_again() {
+fn data_with_a_wrong_digest_is_not_written_and_can_be_sent_again() {
     let target = Target::new(DriveOptions::default());
     let (_admin, mut io) = target.host(2);
-    let sqe = Sqe::on(WRITE, 0, 1).data(512, 1);
-    let mut wrong = unit(4, &sqe.0, &[6; 512]);
+    let entry = Entry::on(WRITE, 0, 1).data(512, SGL_IN_CAPSULE);
+    let mut wrong = capsule(entry, &[6; 512], 0);
     (wrong[1], wrong[4]) = (2, wrong[4] + 4);
     wrong.extend([0; 4]);
     io.stream.write_all(&wrong).unwrap();
-    assert_eq!(io.answer(&[]).unwrap().code, 0x22);
+    assert_eq!(io.complete(&[]).unwrap().status, TRANSIENT_TRANSPORT_ERROR);
     assert_eq!(io.read(0, 1), [0; 512]);
     io.write(0, &[6; 512]);
     assert_eq!(io.read(0, 1), [6; 512]);
 }
 
 #[test]
-fn a_command_is_refused_whose_data_is_described_wrongly_or_whose_id_is_taken() {
+fn a_command_with_an_invalid_sgl_or_a_cid_in_use_is_refused() {
     let target = Target::new(DriveOptions::default());
     let (_admin, mut io) = target.host(0);
     for (kind, offset, code) in [(0x00, 0, 0x11), (0x01, 4, 0x16), (0x01, u64::MAX, 0x16)] {
-        let sqe = Sqe::on(WRITE, 0, 1).data(512, kind).long(6, offset);
-        io.submit(sqe, &[1; 512]);
-        assert_eq!(io.answer(&[]).unwrap().code, code, "{kind:x} {offset}");
+        let entry = Entry::on(WRITE, 0, 1).data(512, kind).cdw64(6, offset);
+        io.submit(entry, &[1; 512]);
+        assert_eq!(io.complete(&[]).unwrap().status, code, "{kind:x} {offset}");
     }
-    let id = io.submit(Sqe::on(WRITE, 0, 32).data(16384, 0x5a), &[]);
-    assert_eq!(io.unit().unwrap().kind, 9);
-    let mut again = Sqe::on(READ, 0, 1).data(512, 0x5a);
+    let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
+    assert_eq!(io.receive_pdu().unwrap().kind, R2T);
+    let mut again = Entry::on(READ, 0, 1).data(512, SGL_TRANSPORT);
     again.0[2..4].copy_from_slice(&id.to_le_bytes());
     io.stream.write_all(&command(again)).unwrap();
-    assert_eq!(io.answer(&[]).unwrap().code, 3);
+    assert_eq!(io.complete(&[]).unwrap().status, 3);
 }

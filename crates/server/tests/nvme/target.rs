@@ -1,4 +1,4 @@
-//! A toy served as an `NVMe` drive.
+//! A running server with a fake drive for `NVMe` hosts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::client::Host;
 use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
 
-/// A toy as an `NVMe` drive.
+/// A running server; dropping it stops it.
 pub struct Target {
     pub server: Server,
     pub address: SocketAddr,
@@ -25,46 +25,45 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn new(manner: DriveOptions) -> Self {
-        Self::paced(manner, Pace::None)
+    pub fn new(options: DriveOptions) -> Self {
+        Self::paced(options, Pace::None)
     }
 
-    pub fn paced(manner: DriveOptions, pace: Pace) -> Self {
-        Self::guarded(manner, pace, None)
+    pub fn paced(options: DriveOptions, pace: Pace) -> Self {
+        Self::with_key(options, pace, None)
     }
 
-    /// One whose hosts have to know a secret.
-    pub fn guarded(manner: DriveOptions, pace: Pace, secret: Option<DhchapKey>) -> Self {
-        Self::limited(manner, pace, secret, Limits::default())
+    /// A server whose hosts must authenticate if there is a key.
+    pub fn with_key(options: DriveOptions, pace: Pace, key: Option<DhchapKey>) -> Self {
+        Self::with_limits(options, pace, key, Limits::default())
     }
 
-    /// One whose hosts may take so much.
-    pub fn limited(
-        manner: DriveOptions,
+    pub fn with_limits(
+        options: DriveOptions,
         pace: Pace,
-        secret: Option<DhchapKey>,
+        key: Option<DhchapKey>,
         limits: Limits,
     ) -> Self {
         let export = Export::new("toy", "a toy", CAPACITY, UNIT);
-        let mut server = Server::with_limits(engine(manner, pace), export, limits);
+        let mut server = Server::with_limits(engine(options, pace), export, limits);
         let folder = tempfile::tempdir().unwrap();
         let control = folder.path().join("control");
         server.listen_control(&control).unwrap();
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let (address, identity) = server.listen_nvme_tcp(&any, "test", secret).unwrap();
-        let Address::Tcp(address) = address else { panic!("it listens on a port") };
+        let (address, identity) = server.listen_nvme_tcp(&any, "test", key).unwrap();
+        let Address::Tcp(address) = address else { panic!("the address has a port") };
         Self { server, address, name: identity.subnqn, control, _folder: folder }
     }
 
-    /// An admin queue and an I/O queue of one controller.
+    /// Connects an admin queue and an I/O queue of one controller.
     pub fn host(&self, digests: u8) -> (Host, Host) {
         let (admin, controller) = Host::admin(self.address, &self.name, digests);
         let io = Host::io(self.address, &self.name, 1, controller, digests);
         (admin, io)
     }
 
-    /// A counter, as the control socket tells it.
-    pub fn asks(&self, name: &str) -> u64 {
+    /// A counter of the server, from the control socket.
+    pub fn server_count(&self, name: &str) -> u64 {
         let mut control = UnixStream::connect(&self.control).unwrap();
         control.write_all(b"{\"do\": \"counters\"}\n").unwrap();
         let mut answer = String::new();
@@ -73,15 +72,16 @@ impl Target {
         answer[name].as_u64().unwrap()
     }
 
+    /// A counter of the drive.
     pub fn count(&self, name: &str) -> u64 {
         let found = self.server.engine().counters().into_iter().find(|(each, _)| *each == name);
         found.and_then(|(_, value)| value).unwrap_or(0.0) as u64
     }
 }
 
-/// A toy and its bytes.
-pub fn engine(manner: DriveOptions, pace: Pace) -> Engine {
-    let toy = FakeDrive::new(manner);
-    let store = Store::in_memory(CAPACITY, UNIT, toy.volatile_units());
-    Engine::new(Box::new(toy), store, Clock::start(pace, LatencyCompensation::default()))
+/// An engine with a fake drive.
+pub fn engine(options: DriveOptions, pace: Pace) -> Engine {
+    let drive = FakeDrive::new(options);
+    let store = Store::in_memory(CAPACITY, UNIT, drive.volatile_units());
+    Engine::new(Box::new(drive), store, Clock::start(pace, LatencyCompensation::default()))
 }
