@@ -100,7 +100,7 @@ pub enum Protocol {
 impl TestServer {
     /// The qualified name of the `NVMe` subsystem.
     pub fn nvme_name(&self) -> &str {
-        &self.target.subsystem.identity.name
+        &self.target.subsystem.identity.subnqn
     }
 
     /// Sends bytes on a new connection and receives all replies.

@@ -21,10 +21,8 @@ pub enum MetaContext {
 }
 
 impl MetaContext {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Allocation, Self::Valid, Self::Wear];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Allocation => "base:allocation",

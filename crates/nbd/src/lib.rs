@@ -38,7 +38,7 @@ pub fn serve(
         match negotiate(&mut input, &mut output, export, no_zeroes, tls.is_some())? {
             Outcome::Aborted => return Ok(()),
             Outcome::Transmission(negotiated, reply) => {
-                // From here on the connection is not broken off to make room for a new one.
+                // From now on no new connection can replace this one.
                 drop(handshake);
                 output.write_all(&reply)?;
                 let mut session = Session { negotiated, connections: clients.connections() };

@@ -1,6 +1,7 @@
 //! The handshake: a client negotiates options until it chooses the export.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
+use std::mem::take;
 
 use super::protocol::{
     EXPORT_FLAGS, IHAVEOPT, NBD_FLAG_FIXED_NEWSTYLE, NBD_FLAG_NO_ZEROES, NBD_INFO_BLOCK_SIZE,
@@ -12,11 +13,11 @@ use super::protocol::{
 };
 use crate::export::{Export, MetaContext};
 use ssdlab_engine::TRANSFER_MAX;
-use ssdlab_wire::ReceiveBuffer;
+use ssdlab_wire::{Connection, Input};
 
 /// Bytes of data of an option; longer options are refused.
 const OPTION_BYTES_MAX: u32 = 64 << 10;
-/// Options that a client may send before it chooses the export.
+/// Maximum number of options before a client chooses the export.
 const OPTIONS_MAX: usize = 1000;
 
 /// The options that a client has negotiated.
@@ -38,15 +39,8 @@ pub enum Outcome {
     Aborted,
 }
 
-/// Sends the server's handshake flags and receives the client's; returns whether that has
-/// `NBD_FLAG_C_NO_ZEROES`.
-///
-/// # Errors
-/// As `negotiate`.
-pub fn exchange_flags<R: Read, W: Write>(
-    input: &mut ReceiveBuffer<R>,
-    output: &mut W,
-) -> io::Result<bool> {
+/// Exchanges handshake flags; returns whether the client's include `NBD_FLAG_C_NO_ZEROES`.
+pub fn exchange_flags(input: &mut Input, output: &mut Connection) -> io::Result<bool> {
     let known = NBD_FLAG_FIXED_NEWSTYLE | NBD_FLAG_NO_ZEROES;
     let mut handshake = Vec::new();
     handshake.extend(NBDMAGIC.to_be_bytes());
@@ -61,12 +55,9 @@ pub fn exchange_flags<R: Read, W: Write>(
 }
 
 /// Negotiates options; if the client `needs_tls`, only `NBD_OPT_STARTTLS`.
-///
-/// # Errors
-/// The stream's, and a client that does not speak the protocol.
-pub fn negotiate<R: Read, W: Write>(
-    input: &mut ReceiveBuffer<R>,
-    output: &mut W,
+pub fn negotiate(
+    input: &mut Input,
+    output: &mut Connection,
     export: &Export,
     no_zeroes: bool,
     needs_tls: bool,
@@ -77,27 +68,14 @@ pub fn negotiate<R: Read, W: Write>(
         if !input.wait_for(16)? {
             return Ok(Outcome::Aborted);
         }
-        let next = negotiation.option(input)?;
-        if let Next::Transmission = next {
-            return Ok(Outcome::Transmission(negotiation.negotiated, negotiation.reply));
-        }
+        let outcome = negotiation.option(input)?;
         output.write_all(&negotiation.reply)?;
         negotiation.reply.clear();
-        match next {
-            Next::Option | Next::Transmission => {}
-            Next::StartTls => return Ok(Outcome::StartTls),
-            Next::Abort => return Ok(Outcome::Aborted),
+        if let Some(outcome) = outcome {
+            return Ok(outcome);
         }
     }
     Err(invalid("the client sent too many options"))
-}
-
-/// What follows an option.
-enum Next {
-    Option,
-    Transmission,
-    StartTls,
-    Abort,
 }
 
 /// A negotiation in progress.
@@ -110,8 +88,8 @@ struct Negotiation<'a> {
 }
 
 impl Negotiation<'_> {
-    /// Receives an option and replies to it.
-    fn option<R: Read>(&mut self, input: &mut ReceiveBuffer<R>) -> io::Result<Next> {
+    /// Receives an option and replies to it; returns the outcome if it was the last.
+    fn option(&mut self, input: &mut Input) -> io::Result<Option<Outcome>> {
         if u64::from_be_bytes(input.read_array()?) != IHAVEOPT {
             return Err(invalid("the option does not start with IHAVEOPT"));
         }
@@ -123,7 +101,7 @@ impl Negotiation<'_> {
             }
             input.discard(length as usize)?;
             self.reply(option, NBD_REP_ERR_TOO_BIG, b"");
-            return Ok(Next::Option);
+            return Ok(None);
         }
         if length > 0 && !input.wait_for(length as usize)? {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -134,7 +112,7 @@ impl Negotiation<'_> {
         self.perform(option, &data)
     }
 
-    fn perform(&mut self, option: u32, data: &[u8]) -> io::Result<Next> {
+    fn perform(&mut self, option: u32, data: &[u8]) -> io::Result<Option<Outcome>> {
         if self.needs_tls && option != NBD_OPT_ABORT {
             return self.before_tls(option, data);
         }
@@ -148,11 +126,11 @@ impl Negotiation<'_> {
                 if !self.no_zeroes {
                     self.reply.extend([0; 124]);
                 }
-                return Ok(Next::Transmission);
+                return Ok(Some(self.transmission()));
             }
             NBD_OPT_ABORT => {
                 self.reply(option, NBD_REP_ACK, b"");
-                return Ok(Next::Abort);
+                return Ok(Some(Outcome::Aborted));
             }
             NBD_OPT_LIST if data.is_empty() => self.list(),
             NBD_OPT_INFO | NBD_OPT_GO => return Ok(self.info(option, data)),
@@ -166,14 +144,14 @@ impl Negotiation<'_> {
             }
             _ => self.reply(option, NBD_REP_ERR_UNSUP, b""),
         }
-        Ok(Next::Option)
+        Ok(None)
     }
 
-    fn before_tls(&mut self, option: u32, data: &[u8]) -> io::Result<Next> {
+    fn before_tls(&mut self, option: u32, data: &[u8]) -> io::Result<Option<Outcome>> {
         match option {
             NBD_OPT_STARTTLS if data.is_empty() => {
                 self.reply(option, NBD_REP_ACK, b"");
-                return Ok(Next::StartTls);
+                return Ok(Some(Outcome::StartTls));
             }
             NBD_OPT_STARTTLS => {
                 self.reply(option, NBD_REP_ERR_INVALID, b"the option takes no data");
@@ -182,7 +160,12 @@ impl Negotiation<'_> {
             NBD_OPT_EXPORT_NAME => return Err(invalid("the client chose the export without TLS")),
             _ => self.reply(option, NBD_REP_ERR_TLS_REQD, b"the server requires TLS"),
         }
-        Ok(Next::Option)
+        Ok(None)
+    }
+
+    /// Ends the negotiation; the caller sends the reply.
+    fn transmission(&mut self) -> Outcome {
+        Outcome::Transmission(take(&mut self.negotiated), take(&mut self.reply))
     }
 
     fn list(&mut self) {
@@ -192,20 +175,20 @@ impl Negotiation<'_> {
         self.reply(NBD_OPT_LIST, NBD_REP_ACK, b"");
     }
 
-    fn info(&mut self, option: u32, data: &[u8]) -> Next {
+    fn info(&mut self, option: u32, data: &[u8]) -> Option<Outcome> {
         let Some((name, infos)) = name_and_rest(data) else {
             self.reply(option, NBD_REP_ERR_INVALID, b"");
-            return Next::Option;
+            return None;
         };
         let is_valid = infos.len() >= 2
             && infos.len() - 2 == 2 * usize::from(u16::from_be_bytes([infos[0], infos[1]]));
         if !is_valid {
             self.reply(option, NBD_REP_ERR_INVALID, b"");
-            return Next::Option;
+            return None;
         }
         if !self.export.is_named(name) {
             self.reply(option, NBD_REP_ERR_UNKNOWN, b"no export has this name");
-            return Next::Option;
+            return None;
         }
         let mut export = NBD_INFO_EXPORT.to_be_bytes().to_vec();
         export.extend(self.export.capacity().to_be_bytes());
@@ -225,7 +208,7 @@ impl Negotiation<'_> {
             }
         }
         self.reply(option, NBD_REP_ACK, b"");
-        if option == NBD_OPT_GO { Next::Transmission } else { Next::Option }
+        (option == NBD_OPT_GO).then(|| self.transmission())
     }
 
     fn contexts(&mut self, option: u32, data: &[u8]) {
@@ -272,13 +255,13 @@ impl Negotiation<'_> {
     }
 }
 
-/// A name with its length before it, and what follows.
+/// Splits off a name, which follows its length.
 fn name_and_rest(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-/// An export's name and queries of contexts.
+/// The export name and the queries of `NBD_OPT_SET_META_CONTEXT`.
 fn parse_queries(bytes: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
     let (name, rest) = name_and_rest(bytes)?;
     let (count, mut rest) = rest.split_first_chunk::<4>()?;

@@ -1,11 +1,11 @@
-//! The constants of doc/proto.md by their names there, and how requests and replies look.
+//! The constants of doc/proto.md by their names there; the layout of requests and replies.
 
 use std::io;
 
 /// `NBDMAGIC`, the first bytes of a server.
 pub const NBDMAGIC: u64 = 0x4e42_444d_4147_4943;
 pub const IHAVEOPT: u64 = 0x4948_4156_454f_5054;
-/// Starts the reply to an option; it has no name in doc/proto.md.
+/// The first bytes of the reply to an option; doc/proto.md has no name for it.
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 pub const NBD_REQUEST_MAGIC: u32 = 0x2560_9513;
 const NBD_SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
@@ -88,7 +88,7 @@ pub const REQUEST_BYTES: usize = 28;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHeader {
     pub flags: u16,
-    /// `NBD_CMD_...`
+    /// The type: `NBD_CMD_...`.
     pub command: u16,
     pub cookie: u64,
     pub offset: u64,
@@ -115,8 +115,8 @@ impl RequestHeader {
         if self.command == NBD_CMD_READ { self.length as usize } else { 0 }
     }
 
-    /// Whether the reply carries data. To all other requests a simple reply is allowed even after
-    /// `NBD_OPT_STRUCTURED_REPLY`, and a client receives it with one call.
+    /// Whether the reply carries data. All others are simple replies, which are allowed even after
+    /// `NBD_OPT_STRUCTURED_REPLY`: a client needs only one read call for them.
     pub fn reply_has_data(&self) -> bool {
         matches!(self.command, NBD_CMD_READ | NBD_CMD_BLOCK_STATUS)
     }

@@ -15,8 +15,7 @@ use ssdlab_engine::{
     Command, CommandResult, Engine, Operation, Payload, ReceiveMemory, SendBuffer, TRANSFER_MAX,
 };
 use ssdlab_wire::{
-    Action, BusyPoll, Channel, Connections, Parsed, Protocol, RETAINED_BYTES_MAX, ReceiveBuffer,
-    next_part,
+    Action, Channel, Connections, Input, Parsed, Protocol, RETAINED_BYTES_MAX, ReadFn, next_part,
 };
 
 /// A client that announces a longer write is disconnected.
@@ -57,7 +56,7 @@ impl Protocol for Session<'_> {
     type Request = Request;
     const HEADER_BYTES: usize = REQUEST_BYTES;
 
-    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Request>> {
+    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Self>> {
         let bytes = channel.input.peek().first_chunk().expect("the header has arrived");
         let header = RequestHeader::parse(bytes)
             .ok_or_else(|| invalid("the request does not start with NBD_REQUEST_MAGIC"))?;
@@ -84,12 +83,7 @@ impl Protocol for Session<'_> {
         }
     }
 
-    fn payload<'p>(
-        &'p self,
-        input: &'p ReceiveBuffer<BusyPoll>,
-        request: &'p Request,
-        _command: &Command,
-    ) -> Payload<'p> {
+    fn payload<'p>(&self, input: &'p Input, request: &'p Request) -> Payload<'p> {
         match &request.payload {
             RequestPayload::Discarded => unreachable!("the engine gets no refused request"),
             RequestPayload::Buffered(at) => {
@@ -101,13 +95,7 @@ impl Protocol for Session<'_> {
         }
     }
 
-    fn write_data(
-        &self,
-        out: &mut SendBuffer,
-        request: &Request,
-        _command: &Command,
-        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
-    ) {
+    fn write_data(&self, out: &mut SendBuffer, request: &Request, read: &ReadFn<'_>) {
         let (header, structured, end) =
             (&request.header, self.negotiated.structured_replies, out.position());
         protocol::read_reply(out.bytes(), structured, header);
@@ -117,13 +105,7 @@ impl Protocol for Session<'_> {
         }
     }
 
-    fn write_result(
-        &self,
-        out: &mut SendBuffer,
-        request: &Request,
-        _command: &Command,
-        result: CommandResult,
-    ) {
+    fn write_result(&self, out: &mut SendBuffer, request: &Request, result: CommandResult) {
         let structured = self.negotiated.structured_replies && request.header.reply_has_data();
         protocol::reply(out.bytes(), structured, request.header.cookie, result);
     }

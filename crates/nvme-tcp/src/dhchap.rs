@@ -8,7 +8,7 @@ use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use super::key::{Challenge, DhchapKey, HASH_BYTES};
-use super::pdu::layout;
+use ssdlab_nvme::layout;
 
 /// `AUTH_TYPE`: common messages, DH-HMAC-CHAP messages.
 const COMMON: u8 = 0x00;

@@ -5,20 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::dhchap::Authentication;
-use super::pdu::layout;
 use super::target::{Association, QueueRegistration, Target};
 use ssdlab_engine::Epoch;
-use ssdlab_nvme::{Completion, Controller, DISCOVERY, FABRICS, Kind, Status, Submission};
+use ssdlab_nvme::opcode::FABRICS;
+use ssdlab_nvme::opcode::fctype::{
+    AUTHENTICATION_RECEIVE, AUTHENTICATION_SEND, CONNECT, PROPERTY_GET, PROPERTY_SET,
+};
+use ssdlab_nvme::{
+    Completion, Controller, ControllerParameters, ControllerType, DISCOVERY_NQN, IO_QUEUES_MAX,
+    QUEUE_ENTRIES_MAX, Sqe, Status, layout,
+};
 use ssdlab_wire::Connection;
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U16;
-
-/// FCTYPE of a Fabrics command.
-const PROPERTY_SET: u8 = 0x00;
-const CONNECT: u8 = 0x01;
-const PROPERTY_GET: u8 = 0x04;
-pub const AUTHENTICATION_SEND: u8 = 0x05;
-const AUTHENTICATION_RECEIVE: u8 = 0x06;
 
 /// Where fields are in the submission queue entry of Connect.
 const QID: usize = 42;
@@ -27,9 +26,6 @@ const SQSIZE: usize = 44;
 const ANY_CNTLID: u16 = 0xffff;
 /// CATTR: the host disables flow control of the submission queue.
 const DISABLE_SQ_FLOW_CONTROL: u8 = 1 << 2;
-/// CAP.MQES of I/O queues, and the number of I/O queues that Set Features allows.
-const ENTRIES_MAX: u16 = 128;
-const QUEUES_MAX: u16 = 64;
 
 layout! {
     /// The data of Connect.
@@ -98,27 +94,27 @@ impl Queue {
     }
 
     /// Performs a Fabrics command on a connected queue.
-    pub fn fabrics(&self, command: &Submission) -> Completion {
+    pub fn fabrics(&self, command: &Sqe) -> Completion {
         let controller = &self.association.controller;
         // OFST, and whether ATTRIB says that the property has eight bytes.
-        let (offset, is_long) = (command.word(11), command.word(10) & 7 == 1);
-        let result = match command.fabrics_type() {
-            _ if self.qid != 0 => Err(Status::SEQUENCE),
+        let (offset, is_long) = (command.cdw(11), command.cdw(10) & 7 == 1);
+        let result = match command.fctype() {
+            _ if self.qid != 0 => Err(Status::COMMAND_SEQUENCE_ERROR),
             PROPERTY_GET => match controller.property(offset) {
                 // Only CAP has eight bytes.
                 Some(value) if is_long == (offset == 0) => {
-                    Ok(Completion { result: value, ..Completion::DONE })
+                    Ok(Completion { result: value, ..Completion::SUCCESS })
                 }
                 _ => Err(Status::INVALID_FIELD),
             },
             PROPERTY_SET if is_long => Err(Status::INVALID_FIELD),
-            PROPERTY_SET => controller.set_property(offset, command.long(12)).map(|is_reset| {
+            PROPERTY_SET => controller.set_property(offset, command.cdw64(12)).map(|is_reset| {
                 if is_reset {
                     self.association.break_io_queues();
                 }
-                Completion::DONE
+                Completion::SUCCESS
             }),
-            CONNECT => Err(Status::SEQUENCE),
+            CONNECT => Err(Status::COMMAND_SEQUENCE_ERROR),
             _ => Err(Status::INVALID_FIELD),
         };
         result.unwrap_or_else(Completion::from)
@@ -128,25 +124,26 @@ impl Queue {
 /// Connect Invalid Parameters: IPO is where the field is, IATTR whether that is in the data.
 fn invalid(ipo: usize, in_data: bool) -> Completion {
     let result = ipo as u64 | u64::from(in_data) << 16;
-    Completion { result, status: Status::CONNECT_PARAMETER }
+    Completion { result, status: Status::CONNECT_INVALID_PARAMETERS }
 }
 
 impl<'a> Connect<'a> {
-    fn parse(command: &Submission, data: &'a [u8]) -> Result<Self, Completion> {
-        if command.fabrics_type() != CONNECT {
-            return Err(Status::SEQUENCE.into());
+    fn parse(command: &Sqe, data: &'a [u8]) -> Result<Self, Completion> {
+        if command.fctype() != CONNECT {
+            return Err(Status::COMMAND_SEQUENCE_ERROR.into());
         }
-        let recfmt = command.word(10) as u16;
+        let recfmt = command.cdw(10) as u16;
         if recfmt != 0 {
-            return Err(Status::CONNECT_FORMAT.into());
+            return Err(Status::CONNECT_INCOMPATIBLE_FORMAT.into());
         }
-        let (data, _) = ConnectData::ref_from_prefix(data).map_err(|_| Status::DATA_LENGTH)?;
+        let (data, _) =
+            ConnectData::ref_from_prefix(data).map_err(|_| Status::DATA_SGL_LENGTH_INVALID)?;
         Ok(Self {
-            qid: (command.word(10) >> 16) as u16,
+            qid: (command.cdw(10) >> 16) as u16,
             // SQSIZE is zero-based.
-            entries: (command.word(11) as u16).saturating_add(1),
-            cattr: (command.word(11) >> 16) as u8,
-            kato: Duration::from_millis(command.word(12).into()),
+            entries: (command.cdw(11) as u16).saturating_add(1),
+            cattr: (command.cdw(11) >> 16) as u8,
+            kato: Duration::from_millis(command.cdw(12).into()),
             data,
         })
     }
@@ -164,21 +161,21 @@ impl Target {
     /// The completion with which the command fails.
     pub fn connect(
         &self,
-        command: &Submission,
+        command: &Sqe,
         data: &[u8],
         connection: &Connection,
         epoch: Epoch,
     ) -> Result<Queue, Completion> {
         let connect = Connect::parse(command, data)?;
         let subnqn = nqn(&connect.data.subnqn);
-        let kind = if subnqn == DISCOVERY.as_bytes() {
-            Kind::Discovery
-        } else if subnqn == self.subsystem.identity.name.as_bytes() {
-            Kind::Drive
+        let kind = if subnqn == DISCOVERY_NQN.as_bytes() {
+            ControllerType::Discovery
+        } else if subnqn == self.subsystem.identity.subnqn.as_bytes() {
+            ControllerType::Io
         } else {
             return Err(invalid(offset_of!(ConnectData, subnqn), true));
         };
-        if connect.entries < 2 || connect.qid > 0 && connect.entries > ENTRIES_MAX {
+        if connect.entries < 2 || connect.qid > 0 && connect.entries > QUEUE_ENTRIES_MAX {
             return Err(invalid(SQSIZE, false));
         }
         let association = if connect.qid == 0 {
@@ -187,7 +184,7 @@ impl Target {
             self.controller_of_io_queue(kind, &connect, epoch)?
         };
         // Any host may use discovery.
-        let must_authenticate = self.key.is_some() && kind == Kind::Drive;
+        let must_authenticate = self.key.is_some() && kind == ControllerType::Io;
         let mut queue = Queue {
             qid: connect.qid,
             association,
@@ -209,7 +206,7 @@ impl Target {
 
     fn create_controller(
         &self,
-        kind: Kind,
+        kind: ControllerType,
         connect: &Connect<'_>,
         connection: &Connection,
         epoch: Epoch,
@@ -218,34 +215,39 @@ impl Target {
         if data.cntlid != ANY_CNTLID {
             return Err(invalid(offset_of!(ConnectData, cntlid), true));
         }
-        let port = connection.local_address();
-        let controller =
-            Controller::new(&self.subsystem, (kind, port), data.hostid, connect.kato, epoch)?;
+        let parameters = ControllerParameters {
+            cntrltype: kind,
+            address: connection.local_address(),
+            hostid: data.hostid,
+            kato: connect.kato,
+            epoch,
+        };
+        let controller = Controller::new(&self.subsystem, parameters)?;
         Ok(self.add(controller))
     }
 
     fn controller_of_io_queue(
         &self,
-        kind: Kind,
+        kind: ControllerType,
         connect: &Connect<'_>,
         epoch: Epoch,
     ) -> Result<Arc<Association>, Completion> {
         // A controller of an earlier epoch is about to be removed.
         let association = self.get(connect.data.cntlid.get());
         let association = association
-            .filter(|association| association.controller.epoch == epoch)
+            .filter(|association| association.controller.parameters.epoch == epoch)
             .ok_or(invalid(offset_of!(ConnectData, cntlid), true))?;
         let controller = &association.controller;
-        if kind == Kind::Discovery || controller.kind == Kind::Discovery {
+        if kind == ControllerType::Discovery || controller.is_discovery() {
             return Err(invalid(QID, false));
         }
-        if controller.host != connect.data.hostid {
+        if controller.parameters.hostid != connect.data.hostid {
             return Err(invalid(offset_of!(ConnectData, hostid), true));
         }
         if !controller.is_ready() {
-            return Err(Status::SEQUENCE.into());
+            return Err(Status::COMMAND_SEQUENCE_ERROR.into());
         }
-        if connect.qid > QUEUES_MAX || association.has_io_queue(connect.qid) {
+        if connect.qid > IO_QUEUES_MAX || association.has_io_queue(connect.qid) {
             return Err(invalid(QID, false));
         }
         Ok(association)
@@ -253,12 +255,12 @@ impl Target {
 }
 
 /// Whether a command is Authentication Send or Authentication Receive.
-pub fn is_authentication(command: &Submission) -> bool {
+pub fn is_authentication(command: &Sqe) -> bool {
     let fctypes = [AUTHENTICATION_SEND, AUTHENTICATION_RECEIVE];
-    command.opcode() == FABRICS && fctypes.contains(&command.fabrics_type())
+    command.opcode() == FABRICS && fctypes.contains(&command.fctype())
 }
 
 /// Whether a command is Authentication Receive.
-pub fn is_authentication_receive(command: &Submission) -> bool {
-    command.opcode() == FABRICS && command.fabrics_type() == AUTHENTICATION_RECEIVE
+pub fn is_authentication_receive(command: &Sqe) -> bool {
+    command.opcode() == FABRICS && command.fctype() == AUTHENTICATION_RECEIVE
 }

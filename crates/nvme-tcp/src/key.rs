@@ -47,9 +47,6 @@ pub struct DhchapKey {
 
 impl DhchapKey {
     /// Parses `DHHC-1:NN:BASE64:`, with white space around it.
-    ///
-    /// # Errors
-    /// The text is not a key.
     pub fn parse(text: &str) -> Result<Self, DhchapKeyError> {
         let rest = text.trim().strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(':'));
         let (number, encoded) =

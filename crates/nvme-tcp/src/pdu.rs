@@ -3,8 +3,9 @@
 
 use std::mem::offset_of;
 
+use ssdlab_nvme::{Cqe, Sqe, layout};
 use zerocopy::FromBytes;
-use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::little_endian::{U16, U32};
 
 /// PDU-Type: `ICReq`, `ICResp`, `H2CTermReq`, `C2HTermReq`, `CapsuleCmd`, `CapsuleResp`, `H2CData`,
 /// `C2HData`, `R2T`.
@@ -33,29 +34,6 @@ pub const DIGEST_BYTES: usize = 4;
 pub const MAXH2CDATA: usize = 256 << 10;
 /// The most bytes of a received header that a `C2HTermReq` or `H2CTermReq` repeats.
 const TERM_REQ_DATA_MAX: usize = 128;
-
-/// Declares structures as they are on the wire: no padding, and a checked size in bytes.
-macro_rules! layout {
-    ($($(#[$doc:meta])* $vis:vis struct $name:ident[$bytes:literal] {
-        $($(#[$field_doc:meta])* $field_vis:vis $field:ident: $type:ty,)*
-    })*) => {$(
-        $(#[$doc])*
-        #[derive(
-            Clone,
-            Copy,
-            zerocopy::FromBytes,
-            zerocopy::IntoBytes,
-            zerocopy::Immutable,
-            zerocopy::KnownLayout,
-            zerocopy::Unaligned,
-        )]
-        #[repr(C)]
-        $vis struct $name { $($(#[$field_doc])* $field_vis $field: $type,)* }
-
-        const _: () = assert!(size_of::<$name>() == $bytes);
-    )*};
-}
-pub(crate) use layout;
 
 layout! {
     /// CH, the header that all PDUs start with.
@@ -112,20 +90,14 @@ layout! {
     pub struct CapsuleCmd[72] {
         pub ch: CommonHeader,
         /// The submission queue entry.
-        pub sqe: [u8; 64],
+        pub sqe: Sqe,
     }
 
-    /// Response capsule; the fields after CH are the completion queue entry.
+    /// Response capsule.
     pub struct CapsuleResp[24] {
         pub ch: CommonHeader,
-        /// Dwords 0 and 1.
-        pub result: U64,
-        /// How far the submission queue has been read.
-        pub sqhd: U16,
-        pub reserved: U16,
-        pub cid: U16,
-        /// Status and phase tag.
-        pub status: U16,
+        /// The completion queue entry.
+        pub cqe: Cqe,
     }
 
     /// `H2CData` and `C2HData`: data of a command.
@@ -203,9 +175,6 @@ impl CommonHeader {
     }
 
     /// Checks a received header; `dgst` are the enabled digests.
-    ///
-    /// # Errors
-    /// The field that is wrong.
     pub fn check(self, dgst: u8) -> Result<(), FatalError> {
         let invalid = |field| Err(FatalError::InvalidPduHeaderField(field));
         let hlen = match self.pdu_type {

@@ -5,9 +5,12 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::dhchap::Progress;
-use super::fabrics::{AUTHENTICATION_SEND, is_authentication};
+use super::fabrics::is_authentication;
 use super::session::{Request, Session};
-use ssdlab_nvme::{Completion, FABRICS, HostData, Outcome, Status};
+use ssdlab_nvme::admin::{self, Outcome};
+use ssdlab_nvme::opcode::FABRICS;
+use ssdlab_nvme::opcode::fctype::AUTHENTICATION_SEND;
+use ssdlab_nvme::{Completion, Context, HostData, Status};
 use ssdlab_wire::Channel;
 
 /// AUTHREQ in the result of Connect: the host has to authenticate.
@@ -21,23 +24,26 @@ const FAILURE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The data of one command.
 struct CommandData<'a> {
-    /// Bytes that the host set aside.
-    room: usize,
+    /// Length of the host's buffer.
+    length: usize,
     from_host: &'a [u8],
     for_host: Vec<u8>,
 }
 
 impl HostData for CommandData<'_> {
-    fn room(&self) -> usize {
-        self.room
+    fn length(&self) -> usize {
+        self.length
     }
 
-    fn sent(&self) -> &[u8] {
+    fn payload(&self) -> &[u8] {
         self.from_host
     }
 
-    fn give(&mut self, bytes: &[u8]) {
-        assert!(self.for_host.len() + bytes.len() <= self.room, "more data than the host expects");
+    fn send(&mut self, bytes: &[u8]) {
+        assert!(
+            self.for_host.len() + bytes.len() <= self.length,
+            "more data than the host expects"
+        );
         self.for_host.extend(bytes);
     }
 }
@@ -55,46 +61,48 @@ impl Session<'_> {
         }
         if command.opcode() == FABRICS {
             let completion = queue.fabrics(command);
-            self.respond(channel, command.id(), completion);
+            self.respond(channel, command.cid(), completion);
             return Ok(());
         }
         let from_host = request.data.bytes(&channel.input);
-        let room = command.data_bytes() as usize;
-        let mut data = CommandData { room, from_host, for_host: Vec::new() };
+        let length = command.sgl_length() as usize;
+        let mut data = CommandData { length, from_host, for_host: Vec::new() };
         let controller = &queue.association.controller;
+        let mut context = Context { controller, sqe: command, data: &mut data };
         let result = if queue.qid > 0 {
-            controller.io(queue.qid, command, &mut data)
+            let outcome = ssdlab_nvme::io::dispatch(queue.qid, &mut context);
+            outcome.map(|outcome| (outcome.completion, outcome.due))
         } else {
-            match controller.admin(command, &mut data) {
-                Some(Outcome::Waits) => return Ok(()),
-                Some(Outcome::Ended(completion)) => Some((completion, None)),
+            match admin::dispatch(&mut context) {
+                Some(Outcome::Outstanding) => return Ok(()),
+                Some(Outcome::Completed(completion)) => Some((completion, None)),
                 None => None,
             }
         };
         let (completion, due) = result.ok_or(io::ErrorKind::ConnectionAborted)?;
         let (responder, for_host) = (self.responder(), data.for_host);
-        channel.replies.add(due, |out| responder.data(out, command.id(), &for_host, completion));
+        channel.replies.add(due, |out| responder.data(out, command.cid(), &for_host, completion));
         Ok(())
     }
 
     /// Performs the first command of a connection, which has to be Connect.
     fn connect(&mut self, channel: &mut Channel<'_>, request: &Request) {
-        let (command, cid) = (&request.command, request.command.id());
+        let (command, cid) = (&request.command, request.command.cid());
         if command.opcode() != FABRICS {
-            self.respond(channel, cid, Status::SEQUENCE.into());
+            self.respond(channel, cid, Status::COMMAND_SEQUENCE_ERROR.into());
             return;
         }
         let data = request.data.bytes(&channel.input);
         match self.target.connect(command, data, &channel.output, channel.epoch) {
             Ok(mut queue) => {
                 queue.advance();
-                let cntlid = u32::from(queue.association.controller.number);
+                let cntlid = u32::from(queue.association.controller.cntlid);
                 let authreq = if queue.is_authenticated() { 0 } else { AUTHREQ_ATR };
                 if queue.is_authenticated() {
                     self.handshake = None;
                 }
                 self.queue = Some(queue);
-                self.respond(channel, cid, Completion::told(cntlid | authreq));
+                self.respond(channel, cid, Completion::with_dw0(cntlid | authreq));
             }
             Err(completion) => self.respond(channel, cid, completion),
         }
@@ -104,13 +112,13 @@ impl Session<'_> {
     /// once; anything else ends the session.
     fn authenticate(&mut self, channel: &mut Channel<'_>, request: &Request) -> io::Result<()> {
         let command = &request.command;
-        let (cid, room) = (command.id(), command.data_bytes() as usize);
-        let is_send = command.fabrics_type() == AUTHENTICATION_SEND;
+        let (cid, room) = (command.cid(), command.sgl_length() as usize);
+        let is_send = command.fctype() == AUTHENTICATION_SEND;
         if self.failed_authentication && is_send {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        let is_valid = command.word(10) == NVME_AUTHENTICATION
-            && command.word(11) as usize == room
+        let is_valid = command.cdw(10) == NVME_AUTHENTICATION
+            && command.cdw(11) as usize == room
             && (is_send || RECEIVE_BYTES.contains(&room));
         let authentication = self.queue.as_mut().and_then(|queue| queue.authentication.as_mut());
         let (Some(authentication), Some(key)) =
@@ -121,18 +129,18 @@ impl Session<'_> {
         };
         if is_send {
             let message = request.data.bytes(&channel.input);
-            let subnqn = self.target.subsystem.identity.name.as_bytes();
+            let subnqn = self.target.subsystem.identity.subnqn.as_bytes();
             let progress = authentication.send(message, key, subnqn);
-            self.respond(channel, cid, Completion::DONE);
+            self.respond(channel, cid, Completion::SUCCESS);
             return self.finish_authentication(channel, progress);
         }
         let Some((mut message, is_last)) = authentication.receive() else {
-            self.respond(channel, cid, Status::SEQUENCE.into());
+            self.respond(channel, cid, Status::COMMAND_SEQUENCE_ERROR.into());
             return Ok(());
         };
         channel.leaving |= is_last;
         message.resize(room, 0);
-        self.responder().data(channel.replies.immediate(), cid, &message, Completion::DONE);
+        self.responder().data(channel.replies.immediate(), cid, &message, Completion::SUCCESS);
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem::offset_of;
 
 use ssdlab_engine::failpoints::{self, Point};
-use ssdlab_nvme::{Direction, Status, Submission};
-use ssdlab_wire::{BusyPoll, Channel, ReceiveBuffer, Timeout};
+use ssdlab_nvme::{Direction, Sqe, Status};
+use ssdlab_wire::{Channel, Input, Timeout};
 use zerocopy::FromBytes;
 
 use super::pdu::{
@@ -14,9 +14,6 @@ use super::pdu::{
     H2C_TERM_REQ, HDGST, LAST_PDU,
 };
 use super::respond::PduFormat;
-
-/// The receive buffer of a connection.
-pub type Input = ReceiveBuffer<BusyPoll>;
 
 /// R2Ts are outstanding for this many bytes of a connection, or for one command.
 const R2T_BYTES_MAX: usize = 32 << 20;
@@ -52,9 +49,9 @@ impl HostBytes {
 /// A PDU that was received.
 pub enum Pdu {
     /// A command, with the data in its capsule.
-    CapsuleCmd(Submission, HostBytes),
+    CapsuleCmd(Sqe, HostBytes),
     /// The last `H2CData` of a command.
-    LastH2CData(Submission, HostBytes),
+    LastH2CData(Sqe, HostBytes),
     /// Another `H2CData`.
     H2CData,
     /// The host ends the connection.
@@ -63,7 +60,7 @@ pub enum Pdu {
 
 /// A command whose data was requested.
 struct Transfer {
-    submission: Submission,
+    command: Sqe,
     bytes: Vec<u8>,
     length: usize,
     has_digest_error: bool,
@@ -75,7 +72,7 @@ pub struct PduReader {
     /// By transfer tag, which is the CID.
     transfers: BTreeMap<u16, Transfer>,
     /// Commands that wait for earlier transfers before their data is requested.
-    deferred: VecDeque<Submission>,
+    deferred: VecDeque<Sqe>,
     /// When the next data has to arrive.
     timeout: Option<Timeout>,
 }
@@ -109,14 +106,14 @@ impl PduReader {
         match ch.pdu_type {
             CAPSULE_CMD => {
                 let (pdu, _) = CapsuleCmd::ref_from_prefix(bytes).expect("HLEN was checked");
-                let submission = Submission::new(pdu.sqe);
+                let command = pdu.sqe;
                 let start = channel.input.consume(ch.plen());
                 let data = if has_digest_error {
                     HostBytes::DigestError
                 } else {
                     HostBytes::InCapsule(start + pdo, length)
                 };
-                Ok(Pdu::CapsuleCmd(submission, data))
+                Ok(Pdu::CapsuleCmd(command, data))
             }
             H2C_DATA => self.add(channel, ch, has_digest_error),
             H2C_TERM_REQ => Ok(Pdu::H2CTermReq),
@@ -136,7 +133,7 @@ impl PduReader {
         let ((pdo, length), ttag) = (ch.data(), pdu.ttag.get());
         let invalid = FatalError::InvalidPduHeaderField;
         let transfer = self.transfers.get_mut(&ttag);
-        let transfer = transfer.filter(|transfer| transfer.submission.id() == pdu.cccid.get());
+        let transfer = transfer.filter(|transfer| transfer.command.cid() == pdu.cccid.get());
         let transfer = transfer.ok_or(invalid(offset_of!(Data, ttag)))?;
         if pdu.datal.get() as usize != length || length == 0 {
             return Err(invalid(offset_of!(Data, datal)));
@@ -171,12 +168,12 @@ impl PduReader {
         } else {
             HostBytes::Transferred(transfer.bytes)
         };
-        Ok(Pdu::LastH2CData(transfer.submission, data))
+        Ok(Pdu::LastH2CData(transfer.command, data))
     }
 
     /// Whether the command with this CID waits for its data.
     pub fn is_pending(&self, cid: u16) -> bool {
-        let is_deferred = self.deferred.iter().any(|submission| submission.id() == cid);
+        let is_deferred = self.deferred.iter().any(|command| command.cid() == cid);
         is_deferred || self.transfers.contains_key(&cid)
     }
 
@@ -186,23 +183,23 @@ impl PduReader {
     }
 
     /// Requests the data of a command, now or later.
-    pub fn defer(&mut self, submission: Submission) {
-        self.deferred.push_back(submission);
+    pub fn defer(&mut self, command: Sqe) {
+        self.deferred.push_back(command);
     }
 
     /// Sends R2Ts for commands that wait, within `R2T_BYTES_MAX`.
     pub fn request_data(&mut self, channel: &mut Channel<'_>) {
-        while let Some(submission) = self.deferred.front() {
-            let length = submission.data_bytes() as usize;
+        while let Some(command) = self.deferred.front() {
+            let length = command.sgl_length() as usize;
             let outstanding: usize = self.transfers.values().map(|transfer| transfer.length).sum();
             if outstanding > 0 && outstanding + length > R2T_BYTES_MAX {
                 return;
             }
-            let submission = self.deferred.pop_front().expect("a command waits");
-            let (cid, out) = (submission.id(), channel.replies.immediate().bytes());
-            self.format.r2t(out, cid, submission.data_bytes());
+            let command = self.deferred.pop_front().expect("a command waits");
+            let (cid, out) = (command.cid(), channel.replies.immediate().bytes());
+            self.format.r2t(out, cid, command.sgl_length());
             let (bytes, has_digest_error) = (Vec::new(), false);
-            self.transfers.insert(cid, Transfer { submission, bytes, length, has_digest_error });
+            self.transfers.insert(cid, Transfer { command, bytes, length, has_digest_error });
             self.timeout.get_or_insert_with(|| channel.memory.start_timeout());
         }
     }
@@ -223,23 +220,25 @@ fn digest(bytes: &[u8]) -> u32 {
 ///
 /// # Errors
 /// The descriptor has another type, or points beyond the capsule.
-pub fn locate(submission: &Submission, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
+pub fn locate(command: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
     let HostBytes::InCapsule(start, capsule_bytes) = in_capsule else {
         return Ok(Some(in_capsule));
     };
-    let length = submission.data_bytes() as usize;
-    match (submission.data_kind(), submission.direction()) {
-        (SGL_DATA_BLOCK_OFFSET, Direction::Sent) if length > 0 => {
-            let offset = submission.data_address();
+    let length = command.sgl_length() as usize;
+    match (command.sgl_identifier(), command.direction()) {
+        (SGL_DATA_BLOCK_OFFSET, Direction::HostToController) if length > 0 => {
+            let offset = command.sgl_address();
             let end = offset.checked_add(length as u64);
             if end.is_none_or(|end| end > capsule_bytes as u64) {
-                return Err(Status::DATA_OFFSET);
+                return Err(Status::SGL_OFFSET_INVALID);
             }
             Ok(Some(HostBytes::InCapsule(start + offset as usize, length)))
         }
-        (SGL_TRANSPORT_DATA_BLOCK, Direction::Sent) if length > 0 => Ok(None),
+        (SGL_TRANSPORT_DATA_BLOCK, Direction::HostToController) if length > 0 => Ok(None),
         (SGL_TRANSPORT_DATA_BLOCK, _) => Ok(Some(HostBytes::None)),
-        (_, Direction::Sent | Direction::Received) if length > 0 => Err(Status::DATA_KIND),
+        (_, Direction::HostToController | Direction::ControllerToHost) if length > 0 => {
+            Err(Status::SGL_DESCRIPTOR_TYPE_INVALID)
+        }
         _ => Ok(Some(HostBytes::None)),
     }
 }

@@ -1,7 +1,8 @@
 //! `Responder`: PDUs for the host, with the digests and the alignment that it chose.
 
-use ssdlab_engine::{CommandResult, Operation, SendBuffer, SendPosition};
+use ssdlab_engine::{Operation, SendBuffer, SendPosition};
 use ssdlab_nvme::{Completion, Status};
+use ssdlab_wire::ReadFn;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 use super::pdu::{
@@ -103,35 +104,25 @@ impl Responder {
     pub fn response(self, out: &mut SendBuffer, cid: u16, completion: Completion) {
         let pdu = CapsuleResp {
             ch: self.format.ch::<CapsuleResp>(CAPSULE_RESP, 0, 0, 0),
-            result: completion.result.into(),
-            sqhd: self.sqhd.into(),
-            reserved: 0.into(),
-            cid: cid.into(),
-            status: completion.status.field().into(),
+            cqe: completion.cqe(self.sqhd, cid),
         };
         self.format.put(out.bytes(), &pdu);
     }
 
     /// Adds the reply to a read of `length` bytes that `read` appends; returns its status.
-    pub fn read(
-        self,
-        out: &mut SendBuffer,
-        cid: u16,
-        length: u32,
-        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
-    ) -> Status {
+    pub fn read(self, out: &mut SendBuffer, cid: u16, length: u32, read: &ReadFn<'_>) -> Status {
         let before = out.position();
         self.format.c2h_data(out.bytes(), cid, length, self.may_omit_response);
         let start = out.position();
         if let Err(errno) = read(out) {
-            let status = Status::of_errno(errno, Operation::Read);
+            let status = Status::from_errno(errno, Operation::Read);
             out.truncate(before);
             self.response(out, cid, status.into());
             return status;
         }
         self.format.data_digest(out, start);
         if !self.may_omit_response {
-            self.response(out, cid, Completion::DONE);
+            self.response(out, cid, Completion::SUCCESS);
         }
         Status::SUCCESS
     }
@@ -142,7 +133,7 @@ impl Responder {
             self.response(out, cid, completion);
             return;
         }
-        let omits_response = self.may_omit_response && completion == Completion::DONE;
+        let omits_response = self.may_omit_response && completion == Completion::SUCCESS;
         self.format.c2h_data(out.bytes(), cid, data.len() as u32, omits_response);
         let start = out.position();
         out.bytes().extend(data);

@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 
 use super::fabrics::{Queue, is_authentication, is_authentication_receive};
 use super::pdu::{CommonHeader, DDGST, FatalError, HDGST, IC_REQ, ICReq};
-use super::receive::{HostBytes, Input, Pdu, PduReader, locate};
+use super::receive::{HostBytes, Pdu, PduReader, locate};
 use super::respond::{PduFormat, Responder};
 use super::target::Target;
 use ssdlab_engine::{Command, CommandResult, Epoch, Operation, Payload, SendBuffer};
-use ssdlab_nvme::{Completion, FABRICS, Plan, Status, Submission, View};
+use ssdlab_nvme::io::Execution;
+use ssdlab_nvme::opcode::FABRICS;
+use ssdlab_nvme::{Completion, NamespaceView, Sqe, Status};
 use ssdlab_wire::{
-    Action, BusyPoll, Channel, Connection, Parsed, Protocol, ReceiveBuffer, Timeout,
+    Action, BusyPoll, Channel, Connection, Input, Parsed, Protocol, ReadFn, ReceiveBuffer, Timeout,
 };
 use zerocopy::FromBytes;
 
@@ -34,15 +36,25 @@ pub(super) struct Session<'a> {
     pub queue: Option<Queue>,
     reader: PduReader,
     /// The state of the controller when the PDUs arrived that are being parsed.
-    view: Option<View>,
+    view: Option<NamespaceView>,
     pub failed_authentication: bool,
 }
 
 /// A command whose data has arrived.
 pub(super) struct Request {
-    pub command: Submission,
+    pub command: Sqe,
     pub data: HostBytes,
-    plan: Result<Plan, Status>,
+    execution: Result<Execution, Status>,
+}
+
+impl Request {
+    /// The command for the drive, of a request that has one.
+    fn drive_command(&self) -> Command {
+        let Ok(Execution::Drive(command)) = self.execution else {
+            unreachable!("the drive accepted it")
+        };
+        command
+    }
 }
 
 /// Serves a host's connection until the host leaves.
@@ -70,7 +82,7 @@ pub fn serve(
     let mut session = Session { target, handshake, queue, reader, view, failed_authentication };
     let served = ssdlab_wire::serve(&mut session, &mut channel);
     if let Some(queue) = session.queue.take_if(|queue| queue.qid == 0) {
-        target.remove(queue.association.controller.number);
+        target.remove(queue.association.controller.cntlid);
     }
     served
 }
@@ -113,7 +125,7 @@ impl Protocol for Session<'_> {
     type Request = Request;
     const HEADER_BYTES: usize = size_of::<CommonHeader>();
 
-    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Request>> {
+    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Self>> {
         let header = self.reader.header(&channel.input);
         let header = header.map_err(|error| terminate(channel, error))?;
         if channel.input.available() < header.plen() {
@@ -132,52 +144,37 @@ impl Protocol for Session<'_> {
     }
 
     fn action(&self, request: &Request) -> Action {
-        match request.plan {
-            Ok(Plan::Drive(command)) => Action::Command(command),
-            Ok(Plan::Steps) => Action::Alone,
+        match request.execution {
+            Ok(Execution::Drive(command)) => Action::Command(command),
+            Ok(Execution::Controller) => Action::Alone,
             Err(_) => Action::Reply,
         }
     }
 
-    fn payload<'p>(
-        &'p self,
-        input: &'p Input,
-        request: &'p Request,
-        command: &Command,
-    ) -> Payload<'p> {
-        Payload::Slice(&request.data.bytes(input)[..command.length as usize])
+    fn payload<'p>(&self, input: &'p Input, request: &'p Request) -> Payload<'p> {
+        let length = request.drive_command().length as usize;
+        Payload::Slice(&request.data.bytes(input)[..length])
     }
 
-    fn write_data(
-        &self,
-        out: &mut SendBuffer,
-        request: &Request,
-        command: &Command,
-        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
-    ) {
-        let status = self.responder().read(out, request.command.id(), command.length, read);
+    fn write_data(&self, out: &mut SendBuffer, request: &Request, read: &ReadFn<'_>) {
+        let (cid, length) = (request.command.cid(), request.drive_command().length);
+        let status = self.responder().read(out, cid, length, read);
         self.log_error(request, status);
     }
 
-    fn write_result(
-        &self,
-        out: &mut SendBuffer,
-        request: &Request,
-        command: &Command,
-        result: CommandResult,
-    ) {
+    fn write_result(&self, out: &mut SendBuffer, request: &Request, result: CommandResult) {
         let status = match result {
             Ok(()) => Status::SUCCESS,
-            Err(errno) => Status::of_errno(errno, command.operation),
+            Err(errno) => Status::from_errno(errno, request.drive_command().operation),
         };
         self.log_error(request, status);
-        self.responder().response(out, request.command.id(), status.into());
+        self.responder().response(out, request.command.cid(), status.into());
     }
 
     fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
-        let status = request.plan.expect_err("only refused commands need nothing but a reply");
+        let status = request.execution.expect_err("only refused commands need nothing but a reply");
         self.log_error(request, status);
-        self.respond(channel, request.command.id(), status.into());
+        self.respond(channel, request.command.cid(), status.into());
     }
 
     fn perform_alone(&mut self, channel: &mut Channel<'_>, request: Request) -> io::Result<()> {
@@ -190,7 +187,7 @@ impl Protocol for Session<'_> {
         if expires.is_some_and(|expires| expires <= now) {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let has_event_request = queue.association.controller.awaits_event();
+        let has_event_request = queue.association.controller.has_event_requests();
         let look = has_event_request.then_some(now + EVENT_PERIOD);
         Ok(look.into_iter().chain(expires).min())
     }
@@ -211,7 +208,7 @@ impl Protocol for Session<'_> {
     fn before_send(&mut self, channel: &mut Channel<'_>) {
         self.reader.request_data(channel);
         let Some(queue) = self.admin_queue() else { return };
-        while let Some((cid, completion)) = queue.association.controller.event() {
+        while let Some((cid, completion)) = queue.association.controller.next_event() {
             self.respond(channel, cid, completion);
         }
     }
@@ -226,9 +223,9 @@ impl Session<'_> {
     fn capsule(
         &mut self,
         channel: &mut Channel<'_>,
-        command: Submission,
+        command: Sqe,
         in_capsule: HostBytes,
-    ) -> io::Result<Parsed<Request>> {
+    ) -> io::Result<Parsed<Self>> {
         if let Some(queue) = &mut self.queue {
             queue.advance();
         }
@@ -237,7 +234,7 @@ impl Session<'_> {
         }
         match self.check(&command).and_then(|()| locate(&command, in_capsule)) {
             Err(status) => {
-                self.respond(channel, command.id(), status.into());
+                self.respond(channel, command.cid(), status.into());
                 Ok(Parsed::Consumed)
             }
             Ok(Some(data)) => Ok(self.request(channel, command, data)),
@@ -253,47 +250,44 @@ impl Session<'_> {
     }
 
     /// Checks what has to hold before data is received for a command.
-    fn check(&self, command: &Submission) -> Result<(), Status> {
-        if self.reader.is_pending(command.id()) {
-            return Err(Status::ID_CONFLICT);
+    fn check(&self, command: &Sqe) -> Result<(), Status> {
+        if self.reader.is_pending(command.cid()) {
+            return Err(Status::COMMAND_ID_CONFLICT);
         }
         let is_authentication = is_authentication(command);
         if !is_authentication && self.queue.as_ref().is_some_and(|queue| !queue.is_authenticated())
         {
-            return Err(Status::PROOF_REQUIRED);
+            return Err(Status::AUTHENTICATION_REQUIRED);
         }
         let is_admin = self.queue.as_ref().is_none_or(|queue| queue.qid == 0);
         let transfer = match &self.view {
-            Some(view) => view.check_transfer(is_admin, command),
-            None => self.target.subsystem.view().check_transfer(is_admin, command),
+            Some(view) => view.check_mdts(is_admin, command),
+            None => self.target.subsystem.view().check_mdts(is_admin, command),
         };
-        let is_too_long = is_authentication && command.data_bytes() > AUTHENTICATION_BYTES_MAX;
+        let is_too_long = is_authentication && command.sgl_length() > AUTHENTICATION_BYTES_MAX;
         if transfer.is_err() || is_too_long { Err(Status::INVALID_FIELD) } else { Ok(()) }
     }
 
     /// Plans a command whose data has arrived.
-    fn request(
-        &self,
-        channel: &mut Channel<'_>,
-        command: Submission,
-        data: HostBytes,
-    ) -> Parsed<Request> {
+    fn request(&self, channel: &mut Channel<'_>, command: Sqe, data: HostBytes) -> Parsed<Self> {
         if data == HostBytes::DigestError {
-            self.respond(channel, command.id(), Status::BROKEN_DATA.into());
+            self.respond(channel, command.cid(), Status::TRANSIENT_TRANSPORT_ERROR.into());
             return Parsed::Consumed;
         }
-        let plan = match (&self.queue, &self.view) {
+        let execution = match (&self.queue, &self.view) {
             (Some(queue), Some(view)) if queue.qid > 0 && command.opcode() != FABRICS => {
-                let room = command.data_bytes() as usize;
-                queue.association.controller.plan(view, &command, room)
+                let length = command.sgl_length() as usize;
+                ssdlab_nvme::io::prepare(&queue.association.controller, view, &command, length)
             }
-            _ => Ok(Plan::Steps),
+            _ => Ok(Execution::Controller),
         };
-        let reply_bytes = match plan {
-            Ok(Plan::Drive(Command { operation: Operation::Read, length, .. })) => length as usize,
+        let reply_bytes = match execution {
+            Ok(Execution::Drive(Command { operation: Operation::Read, length, .. })) => {
+                length as usize
+            }
             _ => 0,
         };
-        Parsed::Request(Request { command, data, plan }, reply_bytes)
+        Parsed::Request(Request { command, data, execution }, reply_bytes)
     }
 
     fn admin_queue(&self) -> Option<&Queue> {
@@ -309,7 +303,7 @@ impl Session<'_> {
     fn log_error(&self, request: &Request, status: Status) {
         if !status.is_success() {
             let qid = self.queue.as_ref().map_or(0, |queue| queue.qid);
-            self.target.subsystem.note_failed(qid, &request.command, status);
+            self.target.subsystem.record_error(qid, &request.command, status);
         }
     }
 

@@ -61,7 +61,7 @@ impl Target {
             io_queues: Mutex::default(),
             last_traffic: Mutex::new(wall_clock_now()),
         });
-        lock(&self.associations).insert(association.controller.number, Arc::clone(&association));
+        lock(&self.associations).insert(association.controller.cntlid, Arc::clone(&association));
         association
     }
 
@@ -112,7 +112,7 @@ impl Association {
     /// When the keep-alive timer expires.
     pub fn expires(&self) -> Option<Instant> {
         let last_traffic = *lock(&self.last_traffic);
-        self.controller.expires(last_traffic)
+        self.controller.keep_alive_deadline(last_traffic)
     }
 }
 

@@ -1,235 +1,233 @@
-//! `Controller`: one host's way to the drive: registers, features, events; commands by queue.
+//! `Controller`: a controller of one host: properties, features, asynchronous events.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::event::Events;
-use super::feature::Features;
-use super::log;
-use super::status::Status;
-use super::submission::{Completion, HostData, Submission};
-use super::subsystem::{Subsystem, View};
-use ssdlab_engine::Epoch;
-use ssdlab_engine::{Command, Operation};
+use ssdlab_engine::{Command, Epoch, Operation};
 
-/// What a controller is for.
+use super::drive_io::DriveIo;
+use super::event::AsyncEvents;
+use super::features::Features;
+use super::health;
+use super::sqe::Completion;
+use super::status::Status;
+use super::subsystem::Subsystem;
+use super::view::NamespaceView;
+
+/// Controller type (CNTRLTYPE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The drive.
-    Drive,
-    /// Telling where the drive is.
+pub enum ControllerType {
+    /// I/O controller.
+    Io,
+    /// Discovery controller.
     Discovery,
 }
 
-/// What became of an admin command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It ended.
-    Ended(Completion),
-    /// It is answered when something happens.
-    Waits,
-}
-
-/// A request for events that is answered now: its id and how.
-pub type Waiting = (u16, Completion);
-
-/// Entries of a queue.
-pub const QUEUE_ENTRIES: u32 = 128;
-/// A host of this many queues has as many as it wants.
-pub const QUEUES_MAX: u32 = 64;
-/// The version that is kept: 2.0.
+/// Maximum queue size in entries.
+pub const QUEUE_ENTRIES_MAX: u16 = 128;
+/// Maximum number of I/O queues of a controller.
+pub const IO_QUEUES_MAX: u16 = 64;
+/// Supported version of the specification: 2.0.
 pub const VERSION: u32 = 0x0002_0000;
 
-/// Offsets of the registers that Fabrics has: properties.
+/// Offsets of the properties.
 const CAP: u32 = 0x00;
 const VS: u32 = 0x08;
 const CC: u32 = 0x14;
 const CSTS: u32 = 0x1c;
-const ENABLE: u32 = 1;
-const SHUTDOWN: u32 = 3 << 14;
-/// Bits of CC beside shutdown that a host may set: EN, and entry sizes of 64 and 16 bytes.
-const CONFIGURATION: u32 = 6 << 16 | 4 << 20;
 
-/// One host's way to the drive.
+/// CAP: MQES (zeroes based), CQR, CAP.TO in 500 ms, CSS (NVM command set); the others are 0.
+const CAPABILITIES: u64 = (QUEUE_ENTRIES_MAX as u64 - 1) | 1 << 16 | 20 << 24 | 1 << 37;
+/// CC.EN, CC.SHN, and the supported CC.IOSQES and CC.IOCQES: entries of 64 and 16 bytes.
+const CC_EN: u32 = 1;
+const CC_SHN: u32 = 3 << 14;
+const CC_ENTRY_SIZES: u32 = 6 << 16 | 4 << 20;
+/// CSTS.CFS, and CSTS.SHST for a completed shutdown.
+const CSTS_CFS: u32 = 1 << 1;
+const CSTS_SHST_COMPLETE: u32 = 2 << 2;
+
+/// Parameters of a new controller.
+#[derive(Clone, Copy, Debug)]
+pub struct ControllerParameters {
+    /// Its type.
+    pub cntrltype: ControllerType,
+    /// The listening address, for the discovery log page.
+    pub address: Option<SocketAddr>,
+    /// Host Identifier (HOSTID).
+    pub hostid: [u8; 16],
+    /// Keep Alive Timeout (KATO); zero disables it.
+    pub kato: Duration,
+    /// Epoch of the drive in which all commands of the controller are executed.
+    pub epoch: Epoch,
+}
+
+/// A controller of one host.
 pub struct Controller {
     /// The drive.
     pub subsystem: Arc<Subsystem>,
-    /// By which its I/O queues find it.
-    pub number: u16,
-    /// What it is for.
-    pub kind: Kind,
-    /// Its host's identifier.
-    pub host: [u8; 16],
-    /// The epoch of the drive in which it was made, and in which alone its commands are executed.
-    pub epoch: Epoch,
-    /// Where it is listened to, for who asks that.
-    pub(super) port: Option<SocketAddr>,
+    /// Controller ID (CNTLID).
+    pub cntlid: u16,
+    /// What it was created with.
+    pub parameters: ControllerParameters,
     state: Mutex<State>,
 }
 
-pub struct State {
-    configuration: u32,
-    /// Enabled with a configuration that cannot be.
-    failed: bool,
-    shut_down: bool,
+pub(crate) struct State {
+    cc: u32,
+    /// Controller Fatal Status: enabled with an unsupported configuration.
+    has_failed: bool,
+    is_shut_down: bool,
     pub features: Features,
-    pub events: Events,
+    pub events: AsyncEvents,
 }
 
 impl Controller {
-    /// A controller that is not enabled yet. `patience` is its keep-alive timer; zero: none.
-    ///
-    /// # Errors
-    /// There are as many controllers as there are numbers for them.
+    /// A controller that is not enabled yet; an error if all controller IDs are in use.
     pub fn new(
         subsystem: &Arc<Subsystem>,
-        (kind, port): (Kind, Option<SocketAddr>),
-        host: [u8; 16],
-        patience: Duration,
-        epoch: Epoch,
+        parameters: ControllerParameters,
     ) -> Result<Self, Status> {
-        let number = subsystem.new_number().ok_or(Status::CONNECT_BUSY)?;
+        let is_io_controller = parameters.cntrltype == ControllerType::Io;
+        let cntlid = subsystem.allocate_cntlid(is_io_controller);
         let state = State {
-            configuration: 0,
-            failed: false,
-            shut_down: false,
-            features: Features::new(patience),
-            events: Events::new(subsystem.changes()),
+            cc: 0,
+            has_failed: false,
+            is_shut_down: false,
+            features: Features::new(parameters.kato),
+            events: AsyncEvents::new(subsystem.namespace_changes()),
         };
-        if kind == Kind::Drive {
-            subsystem.note_controller(number);
-        }
-        let (subsystem, state) = (Arc::clone(subsystem), Mutex::new(state));
-        Ok(Self { subsystem, number, kind, host, epoch, port, state })
-    }
-
-    /// Reads a property; `None` where there is none there.
-    pub fn property(&self, offset: u32) -> Option<u64> {
-        let state = self.lock();
-        let ready = u32::from(state.is_ready());
-        let complete = if state.shut_down { 2 << 2 } else { 0 };
-        Some(match offset {
-            // Queues in one piece, ready within 10 s, the NVM command set, pages of 4 KiB.
-            CAP => u64::from(QUEUE_ENTRIES - 1) | 1 << 16 | 20 << 24 | 1 << 37,
-            VS => VERSION.into(),
-            CC => state.configuration.into(),
-            CSTS => (ready | u32::from(state.failed) << 1 | complete).into(),
-            _ => return None,
+        Ok(Self {
+            subsystem: Arc::clone(subsystem),
+            cntlid: cntlid.ok_or(Status::CONNECT_CONTROLLER_BUSY)?,
+            parameters,
+            state: Mutex::new(state),
         })
     }
 
-    /// Sets a property. Returns whether the controller was reset: its I/O queues are gone.
-    ///
-    /// # Errors
-    /// It cannot be set.
+    /// Whether it is a discovery controller.
+    pub fn is_discovery(&self) -> bool {
+        self.parameters.cntrltype == ControllerType::Discovery
+    }
+
+    /// Value of the property at an offset; `None` if the offset is unsupported.
+    pub fn property(&self, offset: u32) -> Option<u64> {
+        let state = self.lock();
+        let status = u32::from(state.is_ready())
+            | if state.has_failed { CSTS_CFS } else { 0 }
+            | if state.is_shut_down { CSTS_SHST_COMPLETE } else { 0 };
+        match offset {
+            CAP => Some(CAPABILITIES),
+            VS => Some(VERSION.into()),
+            CC => Some(state.cc.into()),
+            CSTS => Some(status.into()),
+            _ => None,
+        }
+    }
+
+    /// Sets a property. Returns whether the controller was reset or shut down: its I/O queues are
+    /// deleted.
     pub fn set_property(&self, offset: u32, value: u64) -> Result<bool, Status> {
         if offset != CC {
             return Err(Status::INVALID_FIELD);
         }
-        let value = value as u32;
+        let cc = value as u32;
         let mut state = self.lock();
-        let was = std::mem::replace(&mut state.configuration, value);
-        let is_reset = was & ENABLE != 0 && value & ENABLE == 0;
+        let previous = std::mem::replace(&mut state.cc, cc);
+        let is_reset = previous & CC_EN != 0 && cc & CC_EN == 0;
         if is_reset {
-            state.features = Features::new(state.features.patience);
+            state.features = Features::new(state.features.kato);
             state.events.clear();
         }
-        if value & ENABLE != 0 && was & ENABLE == 0 {
-            // An entry size of 0 stands for the one that there is, as discovery leaves it.
-            let sizes = value & !(ENABLE | SHUTDOWN);
-            state.failed = sizes != CONFIGURATION && sizes != 0;
-            state.shut_down = false;
-        } else if value & ENABLE == 0 {
-            state.failed = false;
+        if cc & CC_EN != 0 && previous & CC_EN == 0 {
+            // Discovery leaves the entry sizes 0.
+            let configuration = cc & !(CC_EN | CC_SHN);
+            state.has_failed = configuration != CC_ENTRY_SIZES && configuration != 0;
+            state.is_shut_down = false;
+        } else if cc & CC_EN == 0 {
+            state.has_failed = false;
         }
-        let shuts_down = value & SHUTDOWN != 0 && !state.shut_down;
-        state.shut_down |= shuts_down;
+        let shuts_down = cc & CC_SHN != 0 && !state.is_shut_down;
+        state.is_shut_down |= shuts_down;
         drop(state);
-        if shuts_down && self.kind == Kind::Drive {
-            // A drive that is told writes down what it has; who loses power now loses nothing.
-            let _ = self.perform_all(&[Command::new(Operation::Flush, 0, 0)], &[]);
+        if shuts_down && !self.is_discovery() {
+            // A power loss after an orderly shutdown loses no data.
+            let _ = self.drive_io().perform(&[Command::new(Operation::Flush, 0, 0)], &[]);
         }
         Ok(is_reset || shuts_down)
     }
 
-    /// Does a command of the admin queue; `None` if the epoch is over.
-    pub fn admin(&self, submission: &Submission, data: &mut dyn HostData) -> Option<Outcome> {
-        self.check_epoch()?;
-        let outcome = self.try_admin(submission, data)?;
-        if let Outcome::Ended(Completion { status, .. }) = outcome
-            && !status.is_success()
-        {
-            self.subsystem.note_failed(0, submission, status);
-        }
-        Some(outcome)
-    }
-
-    /// `None` if the power was cut since the controller was made.
-    pub(super) fn check_epoch(&self) -> Option<()> {
-        (self.subsystem.engine.power().epoch() == Some(self.epoch)).then_some(())
-    }
-
-    /// A request for events that can be answered by now.
-    pub fn event(&self) -> Option<Waiting> {
-        let mut state = self.lock();
-        if !state.events.is_asked() {
-            return None;
-        }
-        self.look(&mut state);
-        state.events.take()
-    }
-
-    /// Notes what has happened to the drive.
-    pub(super) fn look(&self, state: &mut State) {
-        let warnings = log::warnings(&self.subsystem, &state.features);
-        state.events.look(warnings, self.subsystem.changes());
-    }
-
-    /// Whether a request for events waits.
-    pub fn awaits_event(&self) -> bool {
-        self.lock().events.is_asked()
-    }
-
-    /// By when something must have been heard of a host that was heard at `heard`.
-    pub fn expires(&self, heard: Instant) -> Option<Instant> {
-        let patience = self.lock().features.patience;
-        // Traffic keeps a host alive: a timer that finds some starts anew, so that who falls silent
-        // right after it started is missed when the second ends. That is the longest that a host
-        // has to expect, and nobody who is only slow is taken for dead.
-        (!patience.is_zero()).then(|| heard + 2 * patience)
-    }
-
-    /// What I/O commands find.
-    pub fn view(&self) -> View {
-        let view = self.subsystem.view();
-        let state = self.lock();
-        View {
-            ready: state.is_ready() && self.kind == Kind::Drive,
-            unwritten_fails: state.features.unwritten_fails(),
-            writes_through: self.subsystem.is_volatile && !state.features.write_cache,
-            ..view
-        }
-    }
-
-    /// Whether commands are taken.
+    /// Whether commands are accepted: CSTS.RDY.
     pub fn is_ready(&self) -> bool {
         self.lock().is_ready()
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    /// The next completion of an Asynchronous Event Request: CID and completion.
+    pub fn next_event(&self) -> Option<(u16, Completion)> {
+        let mut state = self.lock();
+        if !state.events.has_requests() {
+            return None;
+        }
+        self.update_events(&mut state);
+        state.events.next_completion()
+    }
+
+    /// Takes in what has happened to the drive.
+    pub(crate) fn update_events(&self, state: &mut State) {
+        let status = self.subsystem.engine.status();
+        let warnings = health::critical_warning(&status, &state.features);
+        state.events.update(warnings, self.subsystem.namespace_changes());
+    }
+
+    /// Whether Asynchronous Event Requests are outstanding.
+    pub fn has_event_requests(&self) -> bool {
+        self.lock().events.has_requests()
+    }
+
+    /// When the Keep Alive Timer expires, for a host whose last traffic was at `last_traffic`.
+    pub fn keep_alive_deadline(&self, last_traffic: Instant) -> Option<Instant> {
+        let kato = self.lock().features.kato;
+        // Traffic Based Keep Alive: a timer that finds traffic at its end restarts. Traffic just
+        // after a start thus extends the deadline to the end of the second period, the longest time
+        // that the specification allows. A slow host is not disconnected early.
+        (!kato.is_zero()).then(|| last_traffic + 2 * kato)
+    }
+
+    /// The namespace as this controller's commands use it now.
+    pub fn view(&self) -> NamespaceView {
+        let view = self.subsystem.view();
+        let state = self.lock();
+        NamespaceView {
+            is_ready: state.is_ready() && !self.is_discovery(),
+            dulbe: state.features.dulbe(),
+            write_through: self.subsystem.is_volatile && !state.features.write_cache,
+            ..view
+        }
+    }
+
+    /// Whether the drive still has the epoch of this controller: no power loss since.
+    pub(crate) fn has_power(&self) -> bool {
+        self.subsystem.engine.power().epoch() == Some(self.parameters.epoch)
+    }
+
+    /// Access to the drive in the epoch of this controller.
+    pub(crate) fn drive_io(&self) -> DriveIo<'_> {
+        DriveIo::new(&self.subsystem.engine, self.parameters.epoch)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic while locked")
     }
 }
 
 impl Drop for Controller {
     fn drop(&mut self) {
-        self.subsystem.forget_controller(self.number);
+        self.subsystem.free_cntlid(self.cntlid);
     }
 }
 
 impl State {
     fn is_ready(&self) -> bool {
-        self.configuration & ENABLE != 0 && !self.failed
+        self.cc & CC_EN != 0 && !self.has_failed
     }
 }

@@ -1,146 +1,148 @@
-//! `Events`: what a controller tells unasked: requests for events that wait, and what happened.
+//! `AsyncEvents`: outstanding Asynchronous Event Requests (AER) of a controller, and its events.
 
 use std::collections::VecDeque;
 
+use super::spec::log_page::lid;
+use super::sqe::Completion;
 use super::status::Status;
-use super::submission::Completion;
 
-/// So many requests for events may wait.
+/// Asynchronous Event Request Limit (AERL).
 pub const REQUESTS_MAX: usize = 4;
 
-/// Which kind of event a completion tells of: bits 2:0 of its result.
-const HEALTH: u32 = 1;
+/// Asynchronous event types: bits 2:0 of DW0.
+const SMART_HEALTH_STATUS: u32 = 1;
 const NOTICE: u32 = 2;
+/// Asynchronous event information of notices.
+const ATTACHED_NAMESPACE_ATTRIBUTE_CHANGED: u32 = 0;
 
-/// A log that tells more, by which its event can come again.
-const HEALTH_LOG: u8 = 2;
-const CHANGED_LOG: u8 = 4;
-
-/// Bit of the configuration that lets changes of the namespace be told.
-const TELLS_CHANGES: u32 = 1 << 8;
+/// Attached Namespace Attribute Notices in Asynchronous Event Configuration.
+const NAMESPACE_NOTICES: u32 = 1 << 8;
 
 /// Events of one controller.
 #[derive(Debug, Default)]
-pub struct Events {
-    /// The ids of requests that wait.
-    waiting: VecDeque<u16>,
-    /// Those of requests that were given up, to be told so.
+pub struct AsyncEvents {
+    /// CIDs of outstanding requests.
+    outstanding: VecDeque<u16>,
+    /// CIDs of aborted requests that are still to be completed.
     aborted: VecDeque<u16>,
-    /// Which are told; a feature.
-    pub told: u32,
-    health: Health,
-    change: Change,
+    /// Value of the feature Asynchronous Event Configuration.
+    pub configuration: u32,
+    health: HealthEvents,
+    namespace: NamespaceEvents,
 }
 
-/// Warnings of the health log, by bit.
+/// Events of critical warnings, by bit of the warning.
 #[derive(Debug, Default)]
-struct Health {
-    /// Those that were seen last, and those that are news.
-    seen: u8,
-    news: u8,
-    /// Whether an event was told and nobody has read the log since.
-    is_unread: bool,
+struct HealthEvents {
+    /// Warnings at the last check.
+    warnings: u8,
+    /// Warnings to report.
+    pending: u8,
+    /// An event was reported and the host has not read the log page yet.
+    is_masked: bool,
 }
 
-/// Changes of the namespace.
+/// Events of namespace changes.
 #[derive(Debug, Default)]
-struct Change {
-    /// How many were seen.
-    seen: u64,
-    is_news: bool,
-    /// Whether the log has one that nobody has read.
-    is_logged: bool,
-    /// Whether an event was told and nobody has read the log since.
-    is_unread: bool,
+struct NamespaceEvents {
+    /// Count of changes at the last check.
+    changes: u64,
+    is_pending: bool,
+    /// Whether the Changed Namespace List has an entry.
+    is_listed: bool,
+    /// An event was reported and the host has not read the log page yet.
+    is_masked: bool,
 }
 
-impl Events {
-    /// Those of a new controller, which has seen so many changes.
+impl AsyncEvents {
+    /// Events of a new controller; `changes` is the count of namespace changes before it.
     pub fn new(changes: u64) -> Self {
-        Self { change: Change { seen: changes, ..Change::default() }, ..Self::default() }
+        let namespace = NamespaceEvents { changes, ..NamespaceEvents::default() };
+        Self { namespace, ..Self::default() }
     }
 
-    /// Takes a request; an error where too many wait.
-    pub fn request(&mut self, id: u16) -> Result<(), Status> {
-        if self.waiting.len() == REQUESTS_MAX {
-            return Err(Status::EVENT_LIMIT);
+    /// Adds a request; an error if the limit is reached.
+    pub fn request(&mut self, cid: u16) -> Result<(), Status> {
+        if self.outstanding.len() == REQUESTS_MAX {
+            return Err(Status::ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED);
         }
-        self.waiting.push_back(id);
+        self.outstanding.push_back(cid);
         Ok(())
     }
 
-    /// Gives up a request; false where it does not wait.
-    pub fn abort(&mut self, id: u16) -> bool {
-        let before = self.waiting.len();
-        self.waiting.retain(|each| *each != id);
-        let found = self.waiting.len() < before;
-        self.aborted.extend(found.then_some(id));
+    /// Aborts a request; false if it is not outstanding.
+    pub fn abort(&mut self, cid: u16) -> bool {
+        let before = self.outstanding.len();
+        self.outstanding.retain(|each| *each != cid);
+        let found = self.outstanding.len() < before;
+        self.aborted.extend(found.then_some(cid));
         found
     }
 
-    /// Gives all requests up.
+    /// Drops all requests and events, as a controller reset does.
     pub fn clear(&mut self) {
-        *self = Self::new(self.change.seen);
+        *self = Self::new(self.namespace.changes);
     }
 
-    /// Whether a request waits, or waits to hear that it was given up.
-    pub fn is_asked(&self) -> bool {
-        !self.waiting.is_empty() || !self.aborted.is_empty()
+    /// Whether requests are outstanding, or aborted and not completed yet.
+    pub fn has_requests(&self) -> bool {
+        !self.outstanding.is_empty() || !self.aborted.is_empty()
     }
 
-    /// The state of the drive: warnings of its health log, changes of its namespace.
-    pub fn look(&mut self, warnings: u8, changes: u64) {
-        self.health.news |= warnings & !self.health.seen & self.told as u8;
-        self.health.seen = warnings;
-        let is_new = changes > self.change.seen;
-        self.change.is_news |= is_new && self.told & TELLS_CHANGES != 0;
-        self.change.is_logged |= is_new;
-        self.change.seen = changes;
+    /// Takes in the state of the drive: critical warnings, and the count of namespace changes.
+    pub fn update(&mut self, warnings: u8, changes: u64) {
+        self.health.pending |= warnings & !self.health.warnings & self.configuration as u8;
+        self.health.warnings = warnings;
+        let has_changed = changes > self.namespace.changes;
+        self.namespace.is_pending |= has_changed && self.configuration & NAMESPACE_NOTICES != 0;
+        self.namespace.is_listed |= has_changed;
+        self.namespace.changes = changes;
     }
 
-    /// Whether the namespace was changed since this was last asked.
-    pub fn take_changed(&mut self) -> bool {
-        std::mem::take(&mut self.change.is_logged)
+    /// Clears the Changed Namespace List; whether it had an entry.
+    pub fn take_changed_namespace(&mut self) -> bool {
+        std::mem::take(&mut self.namespace.is_listed)
     }
 
-    /// A log was read: its events may come again.
-    pub fn was_read(&mut self, log: u8) {
-        match log {
-            HEALTH_LOG => self.health.is_unread = false,
-            CHANGED_LOG => self.change.is_unread = false,
+    /// The host has read a log page: its events are reported again.
+    pub fn unmask(&mut self, log_page: u8) {
+        match log_page {
+            lid::SMART => self.health.is_masked = false,
+            lid::CHANGED_NAMESPACES => self.namespace.is_masked = false,
             _ => {}
         }
     }
 
-    /// Answers to requests that wait, as far as there is news.
-    pub fn take(&mut self) -> Option<(u16, Completion)> {
-        if let Some(id) = self.aborted.pop_front() {
-            return Some((id, Status::ABORTED.into()));
+    /// The next completion of a request: CID and completion.
+    pub fn next_completion(&mut self) -> Option<(u16, Completion)> {
+        if let Some(cid) = self.aborted.pop_front() {
+            return Some((cid, Status::COMMAND_ABORT_REQUESTED.into()));
         }
-        if self.waiting.is_empty() {
+        if self.outstanding.is_empty() {
             return None;
         }
-        let (health, change) = (&mut self.health, &mut self.change);
-        let (kind, what, log) = if health.news != 0 && !health.is_unread {
-            let bit = health.news.trailing_zeros();
-            health.news &= health.news - 1;
-            health.is_unread = true;
-            (HEALTH, happened(bit), HEALTH_LOG)
-        } else if change.is_news && !change.is_unread {
-            (change.is_news, change.is_unread) = (false, true);
-            (NOTICE, 0, CHANGED_LOG)
+        let (health, namespace) = (&mut self.health, &mut self.namespace);
+        let (event_type, information, log_page) = if health.pending != 0 && !health.is_masked {
+            let bit = health.pending.trailing_zeros();
+            health.pending &= health.pending - 1;
+            health.is_masked = true;
+            (SMART_HEALTH_STATUS, health_information(bit), lid::SMART)
+        } else if namespace.is_pending && !namespace.is_masked {
+            (namespace.is_pending, namespace.is_masked) = (false, true);
+            (NOTICE, ATTACHED_NAMESPACE_ATTRIBUTE_CHANGED, lid::CHANGED_NAMESPACES)
         } else {
             return None;
         };
-        let id = self.waiting.pop_front()?;
-        Some((id, Completion::told(kind | what << 8 | u32::from(log) << 16)))
+        let cid = self.outstanding.pop_front()?;
+        let dw0 = event_type | information << 8 | u32::from(log_page) << 16;
+        Some((cid, Completion::with_dw0(dw0)))
     }
 }
 
-/// What a warning of the health log is called as an event: spare below its threshold, temperature,
-/// or the drive's reliability.
-fn happened(bit: u32) -> u32 {
-    match bit {
+/// Event information of a critical warning: spare below threshold, temperature threshold, NVM
+/// subsystem reliability.
+fn health_information(warning_bit: u32) -> u32 {
+    match warning_bit {
         0 => 2,
         1 => 1,
         _ => 0,

@@ -1,37 +1,44 @@
-//! One `NVMe` controller, whatever brings its submissions: 64 bytes and their data in, a completion
-//! out. It stands on the engine that all protocols share.
+//! An `NVMe` controller without a transport: commands and their data in, completions out. The
+//! engine executes them, as it does for all protocols.
 //!
 //! Source: the NVM Express Base Specification 2.0, the NVM Command Set Specification 1.0, TP4146
 //! (flexible data placement).
 //!
-//! Modelled: one namespace, of any size, in formats of 512 and 4096 bytes; placement by handles
-//! where the drive keeps streams apart, and by a file's appends and overwrites where the host says
-//! so (`io`). Not modelled: metadata and protection, reservations, firmware, several namespaces;
-//! heat (the temperature is always the same); placement events of what the drive does by itself.
+//! Modelled: one namespace of any size, with LBA formats of 512 and 4096 bytes; data placement by
+//! reclaim unit handles if the drive has streams, and by appends and overwrites of files if the
+//! host sends these hints (`io`). Not modelled: metadata and protection information, reservations,
+//! firmware update, several namespaces, temperature (it is constant), FDP events of garbage
+//! collection.
 //!
-//! Differs from hardware: a format and a sanitize are done when they are answered; a namespace is
-//! attached to all controllers or to none, and is whole again when the server is started anew.
+//! Differs from hardware: format and sanitize are finished when they complete; a namespace is
+//! attached to all controllers or to none, and has the whole capacity again after a restart of the
+//! server.
 
-mod admin;
+pub mod admin;
+mod context;
 mod controller;
-mod erase;
+mod drive_io;
 mod event;
-mod feature;
-mod identify;
+mod fdp;
+mod features;
+mod health;
 mod identity;
-mod io;
-mod log;
+pub mod io;
+mod layout;
 mod namespace;
-mod page;
-mod placement;
+pub mod opcode;
+mod spec;
+mod sqe;
 mod status;
-mod steps;
-mod submission;
 mod subsystem;
+mod view;
 
-pub use controller::{Controller, Kind, Outcome};
-pub use identity::{DISCOVERY, Identity};
-pub use io::Plan;
+pub use context::Context;
+pub use controller::{
+    Controller, ControllerParameters, ControllerType, IO_QUEUES_MAX, QUEUE_ENTRIES_MAX,
+};
+pub use identity::{DISCOVERY_NQN, Identity};
+pub use sqe::{Completion, Cqe, Direction, HostData, Sqe};
 pub use status::Status;
-pub use submission::{Completion, Direction, FABRICS, HostData, Submission};
-pub use subsystem::{Subsystem, View};
+pub use subsystem::Subsystem;
+pub use view::NamespaceView;

@@ -1,125 +1,152 @@
-//! `Status`: how a command ended, in the protocol's numbers.
+//! `Status`: status codes of completions, by status code type (SCT) and status code (SC).
 
 use ssdlab_engine::Operation;
 use ssdlab_engine::errno::{EINVAL, EIO, ENOSPC, EOVERFLOW, EPERM};
 
-/// A status: its code (bits 7:0), the code's type (10:8), and whether to try again is in vain (14).
+/// Status of a completion: SC (bits 7:0), SCT (bits 10:8), Do Not Retry, DNR (bit 14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(u16);
 
-const IN_VAIN: u16 = 1 << 14;
+/// Do Not Retry: the same command would fail again.
+const DNR: u16 = 1 << 14;
+
+// Generic Command Status (SCT 0h).
+impl Status {
+    /// Successful Completion.
+    pub const SUCCESS: Self = Self(0);
+    /// Invalid Command Opcode.
+    pub const INVALID_OPCODE: Self = Self(0x01 | DNR);
+    /// Invalid Field in Command.
+    pub const INVALID_FIELD: Self = Self(0x02 | DNR);
+    /// Command ID Conflict: a command with this CID is outstanding.
+    pub const COMMAND_ID_CONFLICT: Self = Self(0x03 | DNR);
+    /// Commands Aborted due to Power Loss Notification.
+    pub const ABORTED_POWER_LOSS: Self = Self(0x05);
+    /// Internal Error.
+    pub const INTERNAL_ERROR: Self = Self(0x06);
+    /// Command Abort Requested.
+    pub const COMMAND_ABORT_REQUESTED: Self = Self(0x07 | DNR);
+    /// Invalid Namespace or Format.
+    pub const INVALID_NAMESPACE_OR_FORMAT: Self = Self(0x0b | DNR);
+    /// Command Sequence Error.
+    pub const COMMAND_SEQUENCE_ERROR: Self = Self(0x0c | DNR);
+    /// Data SGL Length Invalid: the host's buffer is shorter than the data.
+    pub const DATA_SGL_LENGTH_INVALID: Self = Self(0x0f | DNR);
+    /// SGL Descriptor Type Invalid.
+    pub const SGL_DESCRIPTOR_TYPE_INVALID: Self = Self(0x11 | DNR);
+    /// SGL Offset Invalid: in-capsule data ends outside the capsule.
+    pub const SGL_OFFSET_INVALID: Self = Self(0x16 | DNR);
+    /// Transient Transport Error: a wrong data digest.
+    pub const TRANSIENT_TRANSPORT_ERROR: Self = Self(0x22);
+    /// FDP Disabled.
+    pub const FDP_DISABLED: Self = Self(0x29 | DNR);
+    /// Invalid Placement Handle List.
+    pub const INVALID_PLACEMENT_HANDLE_LIST: Self = Self(0x2a | DNR);
+    /// LBA Out of Range.
+    pub const LBA_OUT_OF_RANGE: Self = Self(0x80 | DNR);
+}
+
+// Command Specific Status (SCT 1h).
+impl Status {
+    /// Asynchronous Event Request Limit Exceeded.
+    pub const ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED: Self = Self(0x105 | DNR);
+    /// Invalid Log Page.
+    pub const INVALID_LOG_PAGE: Self = Self(0x109 | DNR);
+    /// Invalid Format.
+    pub const INVALID_FORMAT: Self = Self(0x10a | DNR);
+    /// Feature Identifier Not Saveable.
+    pub const FEATURE_NOT_SAVEABLE: Self = Self(0x10d | DNR);
+    /// Feature Not Changeable.
+    pub const FEATURE_NOT_CHANGEABLE: Self = Self(0x10e | DNR);
+    /// Namespace Insufficient Capacity.
+    pub const NAMESPACE_INSUFFICIENT_CAPACITY: Self = Self(0x115 | DNR);
+    /// Namespace Identifier Unavailable.
+    pub const NAMESPACE_IDENTIFIER_UNAVAILABLE: Self = Self(0x116 | DNR);
+    /// Namespace Already Attached.
+    pub const NAMESPACE_ALREADY_ATTACHED: Self = Self(0x118 | DNR);
+    /// Namespace Not Attached.
+    pub const NAMESPACE_NOT_ATTACHED: Self = Self(0x11a | DNR);
+    /// Thin Provisioning Not Supported.
+    pub const THIN_PROVISIONING_NOT_SUPPORTED: Self = Self(0x11b | DNR);
+    /// Controller List Invalid.
+    pub const CONTROLLER_LIST_INVALID: Self = Self(0x11c | DNR);
+    /// I/O Command Set Not Supported.
+    pub const IO_COMMAND_SET_NOT_SUPPORTED: Self = Self(0x129 | DNR);
+    /// Attempted Write to Read Only Range.
+    pub const ATTEMPTED_WRITE_TO_READ_ONLY_RANGE: Self = Self(0x182 | DNR);
+    /// Command Size Limit Exceeded.
+    pub const COMMAND_SIZE_LIMIT_EXCEEDED: Self = Self(0x183 | DNR);
+}
+
+// Command Specific Status of Fabrics commands.
+impl Status {
+    /// Connect Incompatible Format.
+    pub const CONNECT_INCOMPATIBLE_FORMAT: Self = Self(0x180 | DNR);
+    /// Connect Controller Busy: no controller ID is free.
+    pub const CONNECT_CONTROLLER_BUSY: Self = Self(0x181);
+    /// Connect Invalid Parameters.
+    pub const CONNECT_INVALID_PARAMETERS: Self = Self(0x182 | DNR);
+    /// Authentication Required.
+    pub const AUTHENTICATION_REQUIRED: Self = Self(0x191 | DNR);
+}
+
+// Media and Data Integrity Errors (SCT 2h).
+impl Status {
+    /// Write Fault.
+    pub const WRITE_FAULT: Self = Self(0x280 | DNR);
+    /// Unrecovered Read Error.
+    pub const UNRECOVERED_READ_ERROR: Self = Self(0x281 | DNR);
+    /// Compare Failure.
+    pub const COMPARE_FAILURE: Self = Self(0x285 | DNR);
+    /// Deallocated or Unwritten Logical Block.
+    pub const DEALLOCATED_OR_UNWRITTEN_BLOCK: Self = Self(0x287 | DNR);
+}
 
 impl Status {
-    /// Done.
-    pub const SUCCESS: Self = Self(0);
-    /// There is no such command here.
-    pub const INVALID_OPCODE: Self = Self(0x01 | IN_VAIN);
-    /// A field of it cannot be so.
-    pub const INVALID_FIELD: Self = Self(0x02 | IN_VAIN);
-    /// Its id is that of a command in progress.
-    pub const ID_CONFLICT: Self = Self(0x03 | IN_VAIN);
-    /// The power is going.
-    pub const POWER_LOSS: Self = Self(0x05);
-    /// The drive failed within.
-    pub const INTERNAL: Self = Self(0x06);
-    /// It was given up as its host asked.
-    pub const ABORTED: Self = Self(0x07 | IN_VAIN);
-    /// There is no such namespace.
-    pub const INVALID_NAMESPACE: Self = Self(0x0b | IN_VAIN);
-    /// It cannot come now.
-    pub const SEQUENCE: Self = Self(0x0c | IN_VAIN);
-    /// Its host set aside too little for its data.
-    pub const DATA_LENGTH: Self = Self(0x0f | IN_VAIN);
-    /// Its data is described in a way that is not known here.
-    pub const DATA_KIND: Self = Self(0x11 | IN_VAIN);
-    /// Its data is not where it should be in the capsule.
-    pub const DATA_OFFSET: Self = Self(0x16 | IN_VAIN);
-    /// Data that was changed on its way; it may come through the next time.
-    pub const BROKEN_DATA: Self = Self(0x22);
-    /// Nothing is placed: that was turned off.
-    pub const NO_PLACEMENT: Self = Self(0x29 | IN_VAIN);
-    /// There are no such handles of placement.
-    pub const HANDLE_LIST: Self = Self(0x2a | IN_VAIN);
-    /// It goes beyond the last block.
-    pub const LBA_RANGE: Self = Self(0x80 | IN_VAIN);
-
-    /// Too many requests for events wait.
-    pub const EVENT_LIMIT: Self = Self(0x105 | IN_VAIN);
-    /// There is no such log.
-    pub const INVALID_LOG: Self = Self(0x109 | IN_VAIN);
-    /// There is no such format.
-    pub const INVALID_FORMAT: Self = Self(0x10a | IN_VAIN);
-    /// The feature cannot be saved.
-    pub const NOT_SAVEABLE: Self = Self(0x10d | IN_VAIN);
-    /// The feature cannot be changed.
-    pub const NOT_CHANGEABLE: Self = Self(0x10e | IN_VAIN);
-    /// What is not set aside is less than that.
-    pub const NO_CAPACITY: Self = Self(0x115 | IN_VAIN);
-    /// There are as many namespaces as there can be.
-    pub const NO_IDENTIFIER: Self = Self(0x116 | IN_VAIN);
-    /// The namespace is attached already.
-    pub const ATTACHED: Self = Self(0x118 | IN_VAIN);
-    /// The namespace is not attached.
-    pub const NOT_ATTACHED: Self = Self(0x11a | IN_VAIN);
-    /// A namespace has what it can take.
-    pub const NOT_THIN: Self = Self(0x11b | IN_VAIN);
-    /// These are not controllers.
-    pub const CONTROLLER_LIST: Self = Self(0x11c | IN_VAIN);
-    /// There is no such I/O command set here.
-    pub const COMMAND_SET: Self = Self(0x129 | IN_VAIN);
-    /// The drive takes no more writes.
-    pub const READ_ONLY: Self = Self(0x182 | IN_VAIN);
-    /// It has too many ranges, or too long ones.
-    pub const SIZE_LIMIT: Self = Self(0x183 | IN_VAIN);
-
-    /// A connection is asked for in an unknown form.
-    pub const CONNECT_FORMAT: Self = Self(0x180 | IN_VAIN);
-    /// No controller is free; one may be later.
-    pub const CONNECT_BUSY: Self = Self(0x181);
-    /// A connection cannot be had as it is asked for.
-    pub const CONNECT_PARAMETER: Self = Self(0x182 | IN_VAIN);
-
-    /// First its host has to prove that it may.
-    pub const PROOF_REQUIRED: Self = Self(0x191 | IN_VAIN);
-
-    /// The medium did not take it.
-    pub const WRITE_FAULT: Self = Self(0x280 | IN_VAIN);
-    /// The medium did not give it.
-    pub const READ_ERROR: Self = Self(0x281 | IN_VAIN);
-    /// What is there is not what was compared to it.
-    pub const COMPARE_FAILED: Self = Self(0x285 | IN_VAIN);
-    /// It was never written, or was trimmed.
-    pub const UNWRITTEN: Self = Self(0x287 | IN_VAIN);
-
-    /// Its type and code, without what is said of trying again.
+    /// SCT and SC, without DNR.
     pub fn code(self) -> u16 {
-        self.0 & !IN_VAIN
+        self.0 & !DNR
     }
 
-    /// That of a command that the engine refused or failed.
-    pub fn of_errno(errno: i32, operation: Operation) -> Self {
+    /// Status of a command that the engine refused or failed.
+    pub fn from_errno(errno: i32, operation: Operation) -> Self {
         match (errno, operation) {
-            (EPERM, _) => Self::READ_ONLY,
-            (EIO, Operation::Read | Operation::Cache) => Self::READ_ERROR,
+            (EPERM, _) => Self::ATTEMPTED_WRITE_TO_READ_ONLY_RANGE,
+            (EIO, Operation::Read | Operation::Cache) => Self::UNRECOVERED_READ_ERROR,
             (EIO, _) => Self::WRITE_FAULT,
-            (ENOSPC | EINVAL, _) => Self::LBA_RANGE,
+            (ENOSPC | EINVAL, _) => Self::LBA_OUT_OF_RANGE,
             (EOVERFLOW, _) => Self::INVALID_FIELD,
-            _ => Self::INTERNAL,
+            _ => Self::INTERNAL_ERROR,
         }
     }
 
-    /// As it stands in a completion, beside the phase, which only memory-based queues have.
+    /// The status field of a completion queue entry; the phase tag (bit 0) is reserved in Fabrics.
     pub fn field(self) -> u16 {
         self.0 << 1
     }
 
-    /// Whether it is good.
+    /// Whether the command succeeded.
     pub fn is_success(self) -> bool {
         self == Self::SUCCESS
     }
 
-    /// Whether the medium failed.
+    /// Whether the medium failed: such errors count as Media and Data Integrity Errors.
     pub fn is_media_error(self) -> bool {
-        [Self::WRITE_FAULT, Self::READ_ERROR].contains(&self)
+        [Self::WRITE_FAULT, Self::UNRECOVERED_READ_ERROR].contains(&self)
+    }
+}
+
+/// Why a command does not complete successfully.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommandError {
+    /// It completes with this status.
+    Status(Status),
+    /// The drive lost power: it never completes.
+    PowerLost,
+}
+
+impl From<Status> for CommandError {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
     }
 }

@@ -1,55 +1,30 @@
-//! `Subsystem`: the drive behind all controllers: its names, its namespace, what went wrong.
+//! `Subsystem`: the drive behind all controllers: its identity, its namespace, its error log.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use ssdlab_engine::{Engine, Geometry, TRANSFER_MAX};
+
+use super::fdp::{Fdp, Record};
 use super::identity::Identity;
-use super::namespace::Namespace;
-use super::placement::Placement;
+use super::namespace::{LBA_FORMATS, Namespace};
+use super::sqe::Sqe;
 use super::status::Status;
-use super::submission::Submission;
-use ssdlab_engine::Geometry;
-use ssdlab_engine::{Engine, TRANSFER_MAX};
+use super::view::NamespaceView;
 
-/// Block sizes that the namespace can be formatted with, as powers of two; by format number.
-pub const FORMATS: [u32; 2] = [9, 12];
-/// The only namespace.
-pub const NAMESPACE: u32 = 1;
-/// In place of a namespace: all of them.
-pub const ALL: u32 = u32::MAX;
-/// The highest number of a controller; those above mean something else.
-const NUMBER_MAX: u16 = 0xffef;
-/// So many errors are remembered.
-pub const ERRORS_MAX: usize = 64;
+/// The highest controller ID; higher ones are reserved.
+const CNTLID_MAX: u16 = 0xffef;
+/// Entries of the Error Information log page.
+pub const ERROR_LOG_ENTRIES: usize = 64;
 
-/// What a command finds: the namespace's format and what its controller was told.
+/// An entry of the error log.
 #[derive(Clone, Copy, Debug)]
-pub struct View {
-    /// Whether the controller was enabled.
-    pub ready: bool,
-    /// A block has so many bytes, as a power of two.
-    pub shift: u32,
-    /// How many blocks the namespace has; 0 where none is found.
-    pub blocks: u64,
-    /// The longest transfer in bytes.
-    pub transfer_max: u32,
-    /// Whether to read what was never written, or was trimmed, is an error.
-    pub unwritten_fails: bool,
-    /// Whether each write is to be durable: the write cache was turned off.
-    pub writes_through: bool,
-    /// Streams that the namespace's writes are kept apart by; 0 where none.
-    pub streams: u32,
-}
-
-/// A command that failed.
-#[derive(Clone, Copy, Debug)]
-pub struct Failed {
-    /// How many had failed with it.
-    pub number: u64,
-    /// Where it was submitted.
-    pub queue: u16,
-    pub submission: Submission,
+pub struct ErrorLogEntry {
+    /// Count of errors, with this one.
+    pub error_count: u64,
+    pub sqid: u16,
+    pub sqe: Sqe,
     pub status: Status,
 }
 
@@ -57,29 +32,30 @@ pub struct Failed {
 pub struct Subsystem {
     /// The drive.
     pub engine: Arc<Engine>,
-    /// Its names.
+    /// Model, serial number and NQN.
     pub identity: Identity,
-    pub(super) geometry: Geometry,
-    /// Whether a power cut may take writes that were answered.
-    pub(super) is_volatile: bool,
+    pub(crate) geometry: Geometry,
+    /// Whether the drive has a volatile write cache.
+    pub(crate) is_volatile: bool,
     state: Mutex<State>,
-    placement: Mutex<Placement>,
+    fdp: Mutex<Fdp>,
     errors: AtomicU64,
     media_errors: AtomicU64,
 }
 
 struct State {
     namespace: Option<Namespace>,
-    /// The numbers of all controllers that there are, and the last that was given.
-    numbers: BTreeSet<u16>,
-    last_number: u16,
-    /// Those of them that hosts can attach the namespace to.
-    controllers: BTreeSet<u16>,
-    failed: VecDeque<Failed>,
-    /// How often hosts found another namespace than before, or none.
+    /// IDs of all existing controllers, and the ID that was allocated last.
+    cntlids: BTreeSet<u16>,
+    last_cntlid: u16,
+    /// IDs of the I/O controllers.
+    io_controllers: BTreeSet<u16>,
+    /// The newest first.
+    error_log: VecDeque<ErrorLogEntry>,
+    /// Count of changes of the attached namespace.
     changes: u64,
-    /// What the last sanitize was asked for; 0 where there was none.
-    sanitized: u32,
+    /// CDW10 of the last Sanitize; 0 if the drive was never sanitized.
+    scdw10: u32,
 }
 
 impl Subsystem {
@@ -88,133 +64,144 @@ impl Subsystem {
         let (geometry, is_volatile) =
             engine.inspect(|state| (state.drive().geometry(), state.drive().volatile_units() > 0));
         let bytes = engine.parameters().capacity;
-        // As most drives come: all of it in one namespace.
-        let whole = Namespace { format: 0, bytes, handles: geometry.streams, is_attached: true };
+        // Factory state: one namespace of the whole capacity.
+        let namespace =
+            Namespace { lba_format: 0, bytes, handles: geometry.streams, is_attached: true };
         let state = Mutex::new(State {
-            namespace: Some(whole),
-            numbers: BTreeSet::new(),
-            last_number: 0,
-            controllers: BTreeSet::new(),
-            failed: VecDeque::new(),
+            namespace: Some(namespace),
+            cntlids: BTreeSet::new(),
+            last_cntlid: 0,
+            io_controllers: BTreeSet::new(),
+            error_log: VecDeque::new(),
             changes: 0,
-            sanitized: 0,
+            scdw10: 0,
         });
-        let (errors, media_errors, placement) = Default::default();
-        Self { engine, identity, geometry, is_volatile, state, placement, errors, media_errors }
+        let (errors, media_errors, fdp) = Default::default();
+        Self { engine, identity, geometry, is_volatile, state, fdp, errors, media_errors }
     }
 
-    /// A number for a new controller, one that no living controller has; the one that was free for
-    /// the longest time. `None` where all are taken.
-    pub(crate) fn new_number(&self) -> Option<u16> {
+    /// Allocates a controller ID: the free one that was allocated the longest time ago. `None` if
+    /// all are in use.
+    pub(crate) fn allocate_cntlid(&self, is_io_controller: bool) -> Option<u16> {
         let mut state = self.lock();
-        let after = state.last_number + 1..=NUMBER_MAX;
-        let number = after.chain(1..=state.last_number).find(|n| !state.numbers.contains(n))?;
-        state.numbers.insert(number);
-        state.last_number = number;
-        Some(number)
+        let after = state.last_cntlid + 1..=CNTLID_MAX;
+        let cntlid = after.chain(1..=state.last_cntlid).find(|id| !state.cntlids.contains(id))?;
+        state.cntlids.insert(cntlid);
+        state.last_cntlid = cntlid;
+        if is_io_controller {
+            state.io_controllers.insert(cntlid);
+        }
+        Some(cntlid)
     }
 
-    /// Notes a controller that hosts can attach the namespace to.
-    pub(crate) fn note_controller(&self, number: u16) {
-        self.lock().controllers.insert(number);
-    }
-
-    /// Forgets a controller.
-    pub(crate) fn forget_controller(&self, number: u16) {
+    /// Frees the ID of a controller.
+    pub(crate) fn free_cntlid(&self, cntlid: u16) {
         let mut state = self.lock();
-        state.controllers.remove(&number);
-        state.numbers.remove(&number);
+        state.io_controllers.remove(&cntlid);
+        state.cntlids.remove(&cntlid);
     }
 
-    /// The controllers that there are, by number.
-    pub(crate) fn controllers(&self) -> BTreeSet<u16> {
-        self.lock().controllers.clone()
+    /// IDs of the I/O controllers.
+    pub(crate) fn io_controllers(&self) -> BTreeSet<u16> {
+        self.lock().io_controllers.clone()
     }
 
-    /// The namespace, if there is one.
-    pub(crate) fn namespace(&self) -> Option<Namespace> {
+    /// The allocated namespace.
+    pub(crate) fn allocated_namespace(&self) -> Option<Namespace> {
         self.lock().namespace
     }
 
-    /// The namespace, if it is attached.
-    pub(crate) fn found(&self) -> Option<Namespace> {
-        self.namespace().filter(|namespace| namespace.is_attached)
+    /// The active namespace: allocated and attached.
+    pub(crate) fn active_namespace(&self) -> Option<Namespace> {
+        self.allocated_namespace().filter(|namespace| namespace.is_attached)
     }
 
-    /// Changes the namespace; hosts hear of it where that is another one to them.
+    /// Changes the namespace. Counts a change if the active namespace differs afterwards.
     pub(crate) fn change_namespace<T>(
         &self,
         change: impl FnOnce(&mut Option<Namespace>) -> T,
     ) -> T {
         let mut state = self.lock();
-        let found = |state: &State| state.namespace.filter(|namespace| namespace.is_attached);
-        let before = found(&state);
-        let done = change(&mut state.namespace);
-        state.changes += u64::from(found(&state) != before);
-        done
+        let active = |state: &State| state.namespace.filter(|namespace| namespace.is_attached);
+        let before = active(&state);
+        let result = change(&mut state.namespace);
+        state.changes += u64::from(active(&state) != before);
+        result
     }
 
-    /// Bytes of the drive that no namespace has.
-    pub(crate) fn unallocated(&self) -> u64 {
-        self.engine.parameters().capacity - self.namespace().map_or(0, |namespace| namespace.bytes)
+    /// Capacity that is not allocated to the namespace, in bytes.
+    pub(crate) fn unallocated_bytes(&self) -> u64 {
+        let allocated = self.allocated_namespace().map_or(0, |namespace| namespace.bytes);
+        self.engine.parameters().capacity - allocated
     }
 
-    /// How often the namespace was changed.
-    pub(crate) fn changes(&self) -> u64 {
+    /// Count of changes of the active namespace.
+    pub(crate) fn namespace_changes(&self) -> u64 {
         self.lock().changes
     }
 
-    /// What the last sanitize was asked for; 0 where there was none.
-    pub(crate) fn sanitized(&self) -> u32 {
-        self.lock().sanitized
+    /// CDW10 of the last Sanitize; 0 if the drive was never sanitized.
+    pub(crate) fn scdw10(&self) -> u32 {
+        self.lock().scdw10
     }
 
-    /// Notes that a sanitize was done.
-    pub(crate) fn note_sanitized(&self, asked: u32) {
-        self.lock().sanitized = asked;
+    /// Records a completed Sanitize.
+    pub(crate) fn set_scdw10(&self, cdw10: u32) {
+        self.lock().scdw10 = cdw10;
     }
 
-    /// The longest transfer as a power of two of 4 KiB pages.
-    pub(crate) fn transfer_shift(&self) -> u8 {
-        let most = self.engine.parameters().max_transfer.clamp(8192, TRANSFER_MAX.into());
-        (most / 4096).ilog2() as u8
+    /// Maximum Data Transfer Size (MDTS), as a power of two of 4 KiB pages.
+    pub(crate) fn mdts(&self) -> u8 {
+        let bytes = self.engine.parameters().max_transfer.clamp(8192, TRANSFER_MAX.into());
+        (bytes / 4096).ilog2() as u8
     }
 
-    /// What a command finds whose controller was told nothing.
-    pub fn view(&self) -> View {
-        let found = self.found();
-        View {
-            ready: true,
-            shift: found.map_or(FORMATS[0], |namespace| namespace.shift()),
-            blocks: found.map_or(0, |namespace| namespace.blocks()),
-            transfer_max: 4096 << self.transfer_shift(),
-            unwritten_fails: false,
-            writes_through: false,
-            streams: found.map_or_else(|| self.streams(), |namespace| namespace.handles),
+    /// The namespace with default features of a controller.
+    pub fn view(&self) -> NamespaceView {
+        let active = self.active_namespace();
+        NamespaceView {
+            is_ready: true,
+            lbads: active.map_or(LBA_FORMATS[0], |namespace| namespace.lbads()),
+            blocks: active.map_or(0, |namespace| namespace.blocks()),
+            transfer_bytes_max: 4096 << self.mdts(),
+            dulbe: false,
+            write_through: false,
+            handles: active.map_or_else(|| self.handles(), |namespace| namespace.handles),
         }
     }
 
-    /// Notes a command that failed.
-    pub fn note_failed(&self, queue: u16, submission: &Submission, status: Status) {
-        let number = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Adds a failed command to the error log.
+    pub fn record_error(&self, sqid: u16, sqe: &Sqe, status: Status) {
+        let error_count = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
         self.media_errors.fetch_add(u64::from(status.is_media_error()), Ordering::Relaxed);
         let mut state = self.lock();
-        state.failed.push_front(Failed { number, queue, submission: *submission, status });
-        state.failed.truncate(ERRORS_MAX);
+        state.error_log.push_front(ErrorLogEntry { error_count, sqid, sqe: *sqe, status });
+        state.error_log.truncate(ERROR_LOG_ENTRIES);
     }
 
-    /// How many commands failed, and how many because of the medium.
-    pub(crate) fn errors(&self) -> (u64, u64) {
+    /// Count of failed commands, and of those with a media error.
+    pub(crate) fn error_counts(&self) -> (u64, u64) {
         (self.errors.load(Ordering::Relaxed), self.media_errors.load(Ordering::Relaxed))
     }
 
-    /// Those that failed last, the newest first.
-    pub(crate) fn failed(&self) -> Vec<Failed> {
-        self.lock().failed.iter().copied().collect()
+    /// The newest failed commands, the newest first.
+    pub(crate) fn error_log(&self) -> Vec<ErrorLogEntry> {
+        self.lock().error_log.iter().copied().collect()
     }
 
-    pub(super) fn placement(&self) -> MutexGuard<'_, Placement> {
-        self.placement.lock().expect("no panic while locked")
+    /// Number of reclaim unit handles; 0 without FDP, or while it is disabled.
+    pub(crate) fn handles(&self) -> u32 {
+        if self.fdp().is_disabled { 0 } else { self.geometry.streams }
+    }
+
+    /// Records an FDP event now.
+    pub(crate) fn record_fdp_event(&self, event_type: u8, pid: u16, ruhid: u16) {
+        let timestamp = (self.engine.status().uptime.as_secs_f64() * 1e3) as u64;
+        self.fdp().record(Record { event_type, pid, ruhid, timestamp });
+    }
+
+    pub(crate) fn fdp(&self) -> MutexGuard<'_, Fdp> {
+        self.fdp.lock().expect("no panic while locked")
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -202,7 +202,7 @@ impl Server {
             running: Mutex::new(server),
             capacity_bytes: profile.capacity,
             address: address.as_ref().map(format_address),
-            nvme: nvme.map(|(address, identity)| (format_address(&address), identity.name)),
+            nvme: nvme.map(|(address, identity)| (format_address(&address), identity.subnqn)),
             transport_us: compensation.round_trip.as_secs_f64() * 1e6,
         })
     }

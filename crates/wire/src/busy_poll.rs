@@ -44,9 +44,6 @@ impl BusyPoll {
     }
 
     /// As `Connection::wait_readable`.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn wait_readable(&self, until: Instant, spin: Duration) -> io::Result<bool> {
         self.connection.wait_readable(until, spin)
     }

@@ -61,18 +61,12 @@ impl Disconnect for Connection {
 
 impl Connection {
     /// Sets the size of the send buffer, so that sending a batch of replies seldom blocks.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn set_send_buffer(&self, is_paced: bool) -> io::Result<()> {
         let bytes = if is_paced { SEND_BUFFER_PACED } else { SEND_BUFFER };
         Ok(set_socket_send_buffer_size(self, bytes)?)
     }
 
     /// Sets a timeout after which a read fails with `WouldBlock`.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
         match self {
             Self::Unix(stream) => stream.set_read_timeout(Some(timeout)),
@@ -99,9 +93,6 @@ impl Connection {
     }
 
     /// Reads what has arrived, without waiting: `None` if nothing has.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn try_read(&self, slices: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
         let mut ancillary = RecvAncillaryBuffer::default();
         let count = slices.len().min(PIECES_MAX);
@@ -122,9 +113,6 @@ impl Connection {
 
     /// Waits until bytes can be read or a time is reached; returns whether bytes can be read.
     /// `spin` as in `wait_precisely`.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn wait_readable(&self, until: Instant, spin: Duration) -> io::Result<bool> {
         wait(&mut [PollFd::new(self, PollFlags::IN)], until, spin)
     }

@@ -24,6 +24,6 @@ pub use limits::{
 };
 pub use receive_buffer::{RETAINED_BYTES_MAX, ReceiveBuffer};
 pub use replies::Replies;
-pub use session::{Action, Channel, Parsed, Protocol, serve};
+pub use session::{Action, Channel, Input, Parsed, Protocol, ReadFn, serve};
 pub use thread::spawn;
 pub use tls::Tls;

@@ -31,9 +31,6 @@ impl<R: Read> ReceiveBuffer<R> {
     }
 
     /// The stream.
-    ///
-    /// # Errors
-    /// The buffer has bytes that were not consumed.
     pub fn into_stream(self) -> io::Result<R> {
         if self.available() > 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected bytes before TLS"));
@@ -98,9 +95,6 @@ impl<R: Read> ReceiveBuffer<R> {
 
     /// Consumes bytes into `slices`, and waits for those that have not arrived. The same reads also
     /// receive up to `ahead` bytes of what follows. Invalidates the bytes consumed before.
-    ///
-    /// # Errors
-    /// The stream's, and its end.
     pub fn fill(&mut self, slices: Vec<&mut [u8]>, ahead: usize) -> io::Result<()> {
         let mut unfilled = Vec::with_capacity(slices.len());
         for slice in slices {
@@ -178,9 +172,6 @@ impl<R: Read> ReceiveBuffer<R> {
     }
 
     /// Waits for `N` bytes and consumes them.
-    ///
-    /// # Errors
-    /// As `wait_for`, and the end of the stream.
     pub fn read_array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         if !self.wait_for(N)? {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -190,9 +181,6 @@ impl<R: Read> ReceiveBuffer<R> {
     }
 
     /// Waits for bytes and discards them.
-    ///
-    /// # Errors
-    /// As `read_array`.
     pub fn discard(&mut self, mut count: usize) -> io::Result<()> {
         loop {
             let now = count.min(self.available());

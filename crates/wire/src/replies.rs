@@ -47,9 +47,6 @@ impl Replies {
     }
 
     /// Sends all replies that are due.
-    ///
-    /// # Errors
-    /// The stream's.
     pub fn send(&mut self, stream: &mut impl Write, clock: &Clock) -> io::Result<()> {
         while self.next_due().is_some_and(|due| due <= wall_clock_now()) {
             let ((due, _), reply) = self.delayed.pop_first().expect("a reply is due");

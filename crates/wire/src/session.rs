@@ -26,78 +26,49 @@ const BATCH_REPLY_BYTES: usize = 128 << 10;
 /// No request is read while more bytes of replies than this wait for their time.
 const DELAYED_BYTES_MAX: usize = 256 << 20;
 
+/// The receive buffer of a connection.
+pub type Input = ReceiveBuffer<BusyPoll>;
+
+/// Appends the data of a read to a reply.
+pub type ReadFn<'a> = dyn Fn(&mut SendBuffer) -> CommandResult + 'a;
+
 /// What differs between protocols.
-pub trait Protocol {
+pub trait Protocol: Sized {
     /// A request that has been received with its payload.
     type Request;
     /// Bytes of the header that starts each message; `parse` is called once they have arrived.
     const HEADER_BYTES: usize;
 
-    /// Parses the next message. Where part of it is missing, waits for it if `may_wait`.
-    ///
-    /// # Errors
-    /// The stream's, and a client that breaks the protocol.
-    fn parse(
-        &mut self,
-        channel: &mut Channel<'_>,
-        may_wait: bool,
-    ) -> io::Result<Parsed<Self::Request>>;
+    /// Parses the next message. If part of it is missing, waits for it only if `may_wait`.
+    fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Self>>;
 
     /// How a request is performed.
     fn action(&self, request: &Self::Request) -> Action;
 
     /// The bytes that a write command writes. Called once for each.
-    fn payload<'p>(
-        &'p self,
-        input: &'p ReceiveBuffer<BusyPoll>,
-        request: &'p Self::Request,
-        command: &Command,
-    ) -> Payload<'p>;
+    fn payload<'p>(&self, input: &'p Input, request: &'p Self::Request) -> Payload<'p>;
 
-    /// Writes the reply to a read that the drive accepted; `read` appends the data. If it fails,
-    /// the reply is an error.
-    fn write_data(
-        &self,
-        out: &mut SendBuffer,
-        request: &Self::Request,
-        command: &Command,
-        read: &dyn Fn(&mut SendBuffer) -> CommandResult,
-    );
+    /// Writes the reply to a read that the drive accepted; an error reply if `read` fails.
+    fn write_data(&self, out: &mut SendBuffer, request: &Self::Request, read: &ReadFn<'_>);
 
     /// Writes the reply to any other command, and to a read that the drive failed.
-    fn write_result(
-        &self,
-        out: &mut SendBuffer,
-        request: &Self::Request,
-        command: &Command,
-        result: CommandResult,
-    );
+    fn write_result(&self, out: &mut SendBuffer, request: &Self::Request, result: CommandResult);
 
     /// Replies to a request of `Action::Reply`.
     fn reply(&self, channel: &mut Channel<'_>, request: &Self::Request);
 
     /// Performs a request of `Action::Alone`.
-    ///
-    /// # Errors
-    /// The session ends.
-    fn perform_alone(
-        &mut self,
-        _channel: &mut Channel<'_>,
-        _request: Self::Request,
-    ) -> io::Result<()> {
+    fn perform_alone(&mut self, _: &mut Channel<'_>, _: Self::Request) -> io::Result<()> {
         unreachable!("a protocol with Action::Alone implements this")
     }
 
-    /// Whether to busy-poll after a batch of several requests; after a single one it is always
-    /// worth it.
+    /// Whether to busy-poll after a batch of several requests; after a single one it always pays.
     fn polls_after(&self, _batch: &VecDeque<Self::Request>) -> bool {
         false
     }
 
-    /// When to wake up while the client is silent, besides for a reply.
-    ///
-    /// # Errors
-    /// The client has been silent for too long.
+    /// When to wake up while the client is silent, apart from delayed replies; an error if the
+    /// client has been silent for too long.
     fn wake_at(&self, _now: Instant) -> io::Result<Option<Instant>> {
         Ok(None)
     }
@@ -110,7 +81,7 @@ pub trait Protocol {
     /// Called when messages have arrived, before they are parsed.
     fn begin_batch(&mut self) {}
 
-    /// Adds replies that no request is waiting for, before each sending.
+    /// Called before each sending; may add replies that no request is waiting for.
     fn before_send(&mut self, _channel: &mut Channel<'_>) {}
 
     /// Bytes of payload memory that outlive a batch.
@@ -120,9 +91,9 @@ pub trait Protocol {
 }
 
 /// The result of parsing a message.
-pub enum Parsed<R> {
+pub enum Parsed<P: Protocol> {
     /// A request, and the bytes of data that its reply will carry.
-    Request(R, usize),
+    Request(P::Request, usize),
     /// A message that needs nothing further.
     Consumed,
     /// Part of it is missing, and the parser was not to wait.
@@ -144,7 +115,7 @@ pub enum Action {
 /// One client's connection with its buffers.
 pub struct Channel<'a> {
     /// What the client sent.
-    pub input: ReceiveBuffer<BusyPoll>,
+    pub input: Input,
     /// The connection, to write to.
     pub output: Connection,
     /// What will be sent.
@@ -162,7 +133,7 @@ pub struct Channel<'a> {
 impl<'a> Channel<'a> {
     /// A channel over a connection; `input` reads from the same one as `output`.
     pub fn new(
-        input: ReceiveBuffer<BusyPoll>,
+        input: Input,
         output: Connection,
         engine: &'a Engine,
         epoch: Epoch,
@@ -174,9 +145,6 @@ impl<'a> Channel<'a> {
     }
 
     /// Sends the replies that are due.
-    ///
-    /// # Errors
-    /// The stream's.
     pub fn send(&mut self) -> io::Result<()> {
         self.replies.send(&mut self.output, self.engine.clock())
     }
@@ -325,11 +293,9 @@ fn perform_together<P: Protocol>(
     let accepted = channel.engine.perform(
         channel.epoch,
         &commands,
-        |number| protocol.payload(input, requests[number], &commands[number]),
+        |number| protocol.payload(input, requests[number]),
         |number, accepted, read| {
-            replies.add(accepted.due, |out| {
-                protocol.write_data(out, requests[number], &commands[number], read);
-            });
+            replies.add(accepted.due, |out| protocol.write_data(out, requests[number], read));
         },
     );
     let accepted = accepted.ok_or(io::ErrorKind::ConnectionAborted)?;
@@ -341,7 +307,7 @@ fn perform_together<P: Protocol>(
             let Some(accepted) = accepted.next() else { break };
             if accepted.result.is_err() || command.operation != Operation::Read {
                 channel.replies.add(accepted.due, |out| {
-                    protocol.write_result(out, request, &command, accepted.result);
+                    protocol.write_result(out, request, accepted.result);
                 });
             }
         } else {

@@ -28,9 +28,6 @@ pub struct Tls {
 impl Tls {
     /// Reads `server-cert.pem` and `server-key.pem` in a folder; with `verifies_peers` clients need
     /// a certificate that `ca-cert.pem` has signed.
-    ///
-    /// # Errors
-    /// A file is missing or invalid.
     pub fn from_folder(folder: &Path, verifies_peers: bool) -> io::Result<Self> {
         let (path, chain) = certificates(folder, "server-cert.pem")?;
         let key_path = folder.join("server-key.pem");
@@ -53,9 +50,6 @@ impl Tls {
 
     /// Starts TLS on a connection. Returns a connection that carries the plain text; a thread
     /// relays between the two.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn wrap(&self, encrypted: Connection) -> io::Result<Connection> {
         let (plain, session) = UnixStream::pair()?;
         let tls = ServerConnection::new(Arc::clone(&self.config));

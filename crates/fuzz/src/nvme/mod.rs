@@ -2,6 +2,8 @@
 
 mod command;
 mod host;
+#[path = "../../../nvme/tests/controller/memory.rs"]
+mod memory;
 mod replies;
 
 pub use command::command;

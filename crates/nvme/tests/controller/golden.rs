@@ -1,4 +1,4 @@
-//! Every page, log page and feature of a few toy drives, bit for bit as in `golden.txt`.
+//! Every page, log page and feature of a few fake drives, bit for bit as in `golden.txt`.
 //!
 //! After an intended change of what hosts see, run with `SSDLAB_GOLDEN=write` to store it.
 
@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use ssdlab_engine::Health;
 use ssdlab_nvme::{Completion, Controller};
 
+use crate::memory::{Memory, admin, io};
 use crate::mutations;
-use crate::queue::{CC, Memory, admin, controller, discovery_controller, io};
+use crate::setup::{controller, discovery_controller};
 use ssdlab_testing::DriveOptions;
 use ssdlab_testing::nvme::{
-    ASYNC_EVENT_REQUEST, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_FEATURES,
+    ASYNC_EVENT_REQUEST, CC, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_FEATURES,
     GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND, KEEP_ALIVE,
     NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES, VERIFY, WRITE,
     WRITE_ZEROES,
@@ -126,7 +127,7 @@ impl Transcript {
     }
 
     fn events(&mut self, controller: &Controller) {
-        while let Some((cid, completion)) = controller.event() {
+        while let Some((cid, completion)) = controller.next_event() {
             self.note(&format!("event {cid}"), Some(completion), &[]);
         }
     }

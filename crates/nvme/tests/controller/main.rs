@@ -1,5 +1,6 @@
 //! The controller without a transport: commands in, completions out.
 
 mod golden;
+mod memory;
 mod mutations;
-mod queue;
+mod setup;

@@ -3,10 +3,11 @@
 use ssdlab_nvme::{Completion, Controller};
 use ssdlab_time::Random;
 
-use crate::queue::{CC, ENABLE, Memory, admin, controller, io};
+use crate::memory::{Memory, admin, io};
+use crate::setup::controller;
 use ssdlab_testing::nvme::{
-    ABORT, ASYNC_EVENT_REQUEST, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FLUSH, FORMAT_NVM,
-    GET_FEATURES, GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE,
+    ABORT, ASYNC_EVENT_REQUEST, CC, CC_ENABLE, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FLUSH,
+    FORMAT_NVM, GET_FEATURES, GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE,
     IO_MANAGEMENT_SEND, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES,
     VERIFY, WRITE, WRITE_ZEROES,
 };
@@ -60,7 +61,7 @@ fn recreate_namespace(controller: &Controller) {
         data.sent[at..at + 8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
     }
     admin(controller, Entry::new(NAMESPACE_MANAGEMENT), &mut data).unwrap();
-    data.sent[..4].copy_from_slice(&[1, 0, controller.number as u8, 0]);
+    data.sent[..4].copy_from_slice(&[1, 0, controller.cntlid as u8, 0]);
     admin(controller, Entry::new(NAMESPACE_ATTACHMENT).nsid(1), &mut data).unwrap();
 }
 
@@ -102,7 +103,7 @@ pub fn run(
         if entry.0[0] == NAMESPACE_MANAGEMENT && !is_io && succeeded {
             recreate_namespace(controller);
         }
-        while let Some((_, completion)) = controller.event() {
+        while let Some((_, completion)) = controller.next_event() {
             each(&entry, &Memory::new(0), Some(completion));
         }
     }
@@ -122,12 +123,12 @@ fn a_hundred_thousand_mutated_commands_complete_and_the_drive_still_works() {
     let enough = MUTATIONS / 20;
     assert!(succeeded > enough && refused > enough, "{succeeded} succeeded, {refused} refused");
     controller.set_property(CC, 0).unwrap();
-    controller.set_property(CC, ENABLE).unwrap();
+    controller.set_property(CC, CC_ENABLE).unwrap();
     admin(&controller, Entry::new(FORMAT_NVM).nsid(1), &mut Memory::new(0)).unwrap();
     let mut written = Memory::with(vec![5; 4096]);
-    assert_eq!(io(&controller, Entry::on(WRITE, 0, 8), &mut written), Completion::DONE);
+    assert_eq!(io(&controller, Entry::on(WRITE, 0, 8), &mut written), Completion::SUCCESS);
     let mut read = Memory::new(4096);
-    assert_eq!(io(&controller, Entry::on(READ, 0, 8), &mut read), Completion::DONE);
+    assert_eq!(io(&controller, Entry::on(READ, 0, 8), &mut read), Completion::SUCCESS);
     assert_eq!(read.received, [5; 4096]);
 }
 

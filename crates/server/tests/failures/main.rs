@@ -72,7 +72,7 @@ impl TestServer {
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
         let (address, identity) = server.listen_nvme_tcp(&any, "test", None).unwrap();
         let Address::Tcp(nvme) = address else { unreachable!("the address has a port") };
-        Self { server, socket, control, nvme, name: identity.name, _folder: folder }
+        Self { server, socket, control, nvme, name: identity.subnqn, _folder: folder }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ssdlab_engine::Pace;
-use ssdlab_nvme::{Controller, Identity, Kind, Subsystem};
+use ssdlab_nvme::{Controller, ControllerParameters, ControllerType, Identity, Subsystem};
 use ssdlab_wire::Limits;
 
 use crate::client::{
@@ -69,17 +69,23 @@ fn the_identifier_of_a_live_controller_is_not_reused() {
     let engine = engine(DriveOptions::default(), Pace::None);
     let epoch = engine.power().epoch().unwrap();
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
-    let kind = (Kind::Drive, None);
-    let make = || Controller::new(&subsystem, kind, [0; 16], Duration::ZERO, epoch);
+    let parameters = ControllerParameters {
+        cntrltype: ControllerType::Io,
+        address: None,
+        hostid: [0; 16],
+        kato: Duration::ZERO,
+        epoch,
+    };
+    let make = || Controller::new(&subsystem, parameters);
     let victim = make().unwrap();
     for _ in 0..70_000 {
-        assert_ne!(make().unwrap().number, victim.number);
+        assert_ne!(make().unwrap().cntlid, victim.cntlid);
     }
     let mut all: Vec<Controller> = (1..0xffef).map(|_| make().unwrap()).collect();
     let busy = make().err().expect("all identifiers are in use");
     assert_eq!(busy.code(), 0x181, "Connect Controller Busy");
-    let number = all.swap_remove(1000).number;
-    assert_eq!(make().unwrap().number, number, "the identifier that is free again");
+    let number = all.swap_remove(1000).cntlid;
+    assert_eq!(make().unwrap().cntlid, number, "the identifier that is free again");
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Target {
         let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
         let (address, identity) = server.listen_nvme_tcp(&any, "test", key).unwrap();
         let Address::Tcp(address) = address else { panic!("the address has a port") };
-        Self { server, address, name: identity.name, control, _folder: folder }
+        Self { server, address, name: identity.subnqn, control, _folder: folder }
     }
 
     /// Connects an admin queue and an I/O queue of one controller.

@@ -44,9 +44,6 @@ pub struct LimitError {
 impl Limits {
     /// Sets the maximum number of connections. By default it is lowered to what the system has
     /// descriptors for. Raises this process's limit of open files to the hard limit.
-    ///
-    /// # Errors
-    /// The system has fewer descriptors than `requested` needs.
     pub fn with_connections(
         self,
         requested: Option<usize>,

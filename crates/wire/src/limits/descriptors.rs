@@ -48,9 +48,6 @@ impl Default for Descriptors {
 
 impl Descriptors {
     /// Accepts a connection; if the process has no descriptor left, with a spare one.
-    ///
-    /// # Errors
-    /// That of `accept`.
     pub fn accept(
         &self,
         exhausted: OnExhaustion,

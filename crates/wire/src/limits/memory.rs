@@ -1,8 +1,8 @@
 //! `PayloadMemory`: memory for payloads that are being received, limited over all connections.
 //!
-//! A payload takes memory part by part as its bytes arrive, so that an announcement alone takes next
-//! to none. At the limit a connection waits; the one that has waited longest may exceed the limit,
-//! one connection at a time, so that connections never wait for each other in a circle.
+//! A payload takes memory part by part as its bytes arrive, so that an announcement alone takes
+//! little. At the limit a connection waits. The one that has waited longest may exceed the limit,
+//! one connection at a time, so that connections cannot deadlock.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};

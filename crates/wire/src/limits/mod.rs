@@ -84,7 +84,7 @@ impl ClientLimits {
         Some((admitted, self.handshakes.start(connection, self.limits.handshake)))
     }
 
-    /// Starts a timeout. Until it expires, a new connection may replace this one, as in a handshake.
+    /// Starts a timeout. Until it expires a new connection may replace this one, as in a handshake.
     pub fn start_timeout(&self, connection: &Connection, timeout: Duration) -> Timeout {
         self.handshakes.start(connection, timeout)
     }

@@ -1,0 +1,114 @@
+//! Log pages of errors, health and endurance.
+
+use ssdlab_engine::{DriveStatus, OperationKind};
+use zerocopy::little_endian::U128;
+use zerocopy::{FromZeros, IntoBytes};
+
+use crate::controller::Controller;
+use crate::health::{
+    SPARE_THRESHOLD, TEMPERATURE, available_spare, critical_warning, endurance_group_warning,
+    percentage_used, succeeded,
+};
+use crate::spec::log_page::{EnduranceGroup, ErrorInformation, OcpSmart, Smart};
+use crate::subsystem::{ERROR_LOG_ENTRIES, Subsystem};
+
+/// Units of data: 1000 times 512 bytes in SMART, and 10^9 bytes in Endurance Group Information.
+const SMART_UNIT: u64 = 512_000;
+const ENDURANCE_GROUP_UNIT: u64 = 1_000_000_000;
+/// Log page GUID of the OCP SMART page.
+const OCP_SMART_GUID: [u8; 16] = 0xafd5_14c9_7c6f_4f9c_a4f2_bfea_2810_afc5_u128.to_le_bytes();
+/// Parameter Error Location: no field of the command is at fault.
+const NO_LOCATION: u16 = u16::MAX;
+
+pub fn smart(controller: &Controller) -> Vec<u8> {
+    let subsystem = &controller.subsystem;
+    let status = subsystem.engine.status();
+    let (errors, media_errors) = subsystem.error_counts();
+    let (reads, bytes_read) = succeeded(&status, OperationKind::Read);
+    let (writes, _) = succeeded(&status, OperationKind::Write);
+    let mut page = Smart {
+        critical_warning: critical_warning(&status, &controller.lock().features),
+        composite_temperature: TEMPERATURE.into(),
+        available_spare: available_spare(&status),
+        available_spare_threshold: SPARE_THRESHOLD,
+        percentage_used: percentage_used(&status),
+        endurance_group_critical_warning: endurance_group_warning(&status),
+        data_units_read: wide(bytes_read.div_ceil(SMART_UNIT)),
+        data_units_written: wide(status.health.written_bytes.div_ceil(SMART_UNIT)),
+        host_read_commands: wide(reads),
+        host_write_commands: wide(writes),
+        power_cycles: wide(1 + status.power_cuts),
+        power_on_hours: wide(hours(&status)),
+        unsafe_shutdowns: wide(status.power_cuts),
+        media_errors: wide(media_errors),
+        error_log_entries: wide(errors),
+        ..Smart::new_zeroed()
+    };
+    page.temperature_sensors[0] = TEMPERATURE.into();
+    page.as_bytes().to_vec()
+}
+
+pub fn endurance_group(subsystem: &Subsystem) -> Vec<u8> {
+    let status = subsystem.engine.status();
+    let (errors, media_errors) = subsystem.error_counts();
+    let (reads, bytes_read) = succeeded(&status, OperationKind::Read);
+    let (writes, _) = succeeded(&status, OperationKind::Write);
+    let page = EnduranceGroup {
+        critical_warning: endurance_group_warning(&status),
+        available_spare: available_spare(&status),
+        available_spare_threshold: SPARE_THRESHOLD,
+        percentage_used: percentage_used(&status),
+        data_units_read: wide(bytes_read.div_ceil(ENDURANCE_GROUP_UNIT)),
+        data_units_written: wide(status.health.written_bytes.div_ceil(ENDURANCE_GROUP_UNIT)),
+        media_units_written: wide(status.health.programmed_bytes.div_ceil(ENDURANCE_GROUP_UNIT)),
+        host_read_commands: wide(reads),
+        host_write_commands: wide(writes),
+        media_errors: wide(media_errors),
+        error_log_entries: wide(errors),
+        tegcap: wide(subsystem.engine.parameters().capacity),
+        uegcap: wide(subsystem.unallocated_bytes()),
+        ..EnduranceGroup::new_zeroed()
+    };
+    page.as_bytes().to_vec()
+}
+
+/// SMART / Health Information Extended of the Open Compute Project.
+pub fn ocp_smart(subsystem: &Subsystem) -> Vec<u8> {
+    let health = subsystem.engine.status().health;
+    let page = OcpSmart {
+        physical_media_units_written: wide(health.programmed_bytes),
+        uncorrectable_read_error_count: subsystem.error_counts().1.into(),
+        total_nuse: (health.mapped_units * subsystem.engine.unit_bytes() / 512).into(),
+        log_page_version: 3.into(),
+        log_page_guid: OCP_SMART_GUID,
+        ..OcpSmart::new_zeroed()
+    };
+    page.as_bytes().to_vec()
+}
+
+/// The newest errors first; unused entries are zeros.
+pub fn error_information(subsystem: &Subsystem) -> Vec<u8> {
+    let entries = subsystem.error_log().into_iter().map(|error| ErrorInformation {
+        error_count: error.error_count.into(),
+        sqid: error.sqid.into(),
+        cid: error.sqe.cid().into(),
+        status: error.status.field().into(),
+        parameter_error_location: NO_LOCATION.into(),
+        // SLBA, of I/O commands only.
+        lba: if error.sqid == 0 { 0 } else { error.sqe.cdw64(10) }.into(),
+        nsid: error.sqe.nsid().into(),
+        ..ErrorInformation::new_zeroed()
+    });
+    let entries: Vec<ErrorInformation> = entries.collect();
+    let mut page = entries.as_bytes().to_vec();
+    page.resize(size_of::<ErrorInformation>() * ERROR_LOG_ENTRIES, 0);
+    page
+}
+
+fn wide(count: u64) -> U128 {
+    u128::from(count).into()
+}
+
+fn hours(status: &DriveStatus) -> u64 {
+    (status.uptime.as_secs_f64() / 3600.0) as u64
+}

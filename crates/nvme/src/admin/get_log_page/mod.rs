@@ -1,0 +1,174 @@
+//! Get Log Page.
+
+mod discovery;
+mod fdp;
+mod health;
+
+use zerocopy::little_endian::U32;
+use zerocopy::{FromZeros, IntoBytes};
+
+use crate::context::Context;
+use crate::controller::Controller;
+use crate::opcode::{admin, io};
+use crate::spec::identify::NamespaceList;
+use crate::spec::log_page::effects::{CSUPP, LBCC, NCC, NIC};
+use crate::spec::log_page::{
+    CommandsSupportedAndEffects, FirmwareSlot, SanitizeStatus, SupportedLogPages, lid,
+};
+use crate::spec::{BROADCAST_NSID, NSID, ascii};
+use crate::sqe::Completion;
+use crate::status::Status;
+use crate::subsystem::Subsystem;
+
+/// Supported log page (LSUPP).
+const LSUPP: u32 = 1;
+/// Admin commands without effects.
+const ADMIN_COMMANDS: [u8; 8] = [
+    admin::GET_LOG_PAGE,
+    admin::IDENTIFY,
+    admin::ABORT,
+    admin::SET_FEATURES,
+    admin::GET_FEATURES,
+    admin::ASYNC_EVENT_REQUEST,
+    admin::KEEP_ALIVE,
+    admin::GET_LBA_STATUS,
+];
+
+pub fn get_log_page(context: &mut Context<'_>) -> Result<Completion, Status> {
+    let (controller, sqe) = (context.controller, context.sqe);
+    let (lid, retain_event) = (sqe.cdw(10) as u8, sqe.cdw(10) >> 15 & 1 != 0);
+    let offset = sqe.cdw64(12);
+    if ![0, NSID, BROADCAST_NSID].contains(&sqe.nsid()) {
+        return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
+    }
+    let page = log_page(context, lid)?;
+    if !offset.is_multiple_of(4) || offset > page.len() as u64 {
+        return Err(Status::INVALID_FIELD);
+    }
+    context.send(&page[offset as usize..], (sqe.numd() + 1) * 4)?;
+    if !retain_event {
+        controller.lock().events.unmask(lid);
+    }
+    Ok(Completion::SUCCESS)
+}
+
+fn log_page(context: &Context<'_>, lid: u8) -> Result<Vec<u8>, Status> {
+    let (controller, subsystem) = (context.controller, context.subsystem());
+    let (lsp, lsi) = (context.sqe.cdw(10) >> 8 & 0x7f, context.sqe.cdw(11) >> 16);
+    if !supported(controller).contains(&lid) {
+        return Err(Status::INVALID_LOG_PAGE);
+    }
+    let needs_fdp = [lid::RECLAIM_UNIT_HANDLE_USAGE, lid::FDP_STATISTICS, lid::FDP_EVENTS];
+    let is_of_group =
+        [lid::ENDURANCE_GROUP, lid::FDP_CONFIGURATIONS].contains(&lid) || needs_fdp.contains(&lid);
+    if is_of_group && lsi != 1 {
+        return Err(Status::INVALID_FIELD);
+    }
+    if needs_fdp.contains(&lid) && subsystem.handles() == 0 {
+        return Err(Status::FDP_DISABLED);
+    }
+    match lid {
+        lid::SUPPORTED_LOG_PAGES => Ok(supported_log_pages(controller)),
+        lid::ERROR_INFORMATION => Ok(health::error_information(subsystem)),
+        lid::SMART => Ok(health::smart(controller)),
+        lid::FIRMWARE_SLOT => Ok(firmware_slot()),
+        lid::CHANGED_NAMESPACES => Ok(changed_namespaces(controller)),
+        lid::COMMANDS_SUPPORTED_AND_EFFECTS => Ok(commands_supported(subsystem)),
+        lid::ENDURANCE_GROUP => Ok(health::endurance_group(subsystem)),
+        lid::FDP_CONFIGURATIONS => Ok(fdp::configurations(subsystem)),
+        lid::RECLAIM_UNIT_HANDLE_USAGE => Ok(fdp::reclaim_unit_handle_usage(subsystem)),
+        lid::FDP_STATISTICS => Ok(fdp::statistics(subsystem)),
+        lid::FDP_EVENTS => Ok(fdp::events(subsystem, lsp & 1 != 0)),
+        lid::DISCOVERY => Ok(discovery::discovery(controller)),
+        lid::SANITIZE_STATUS => Ok(sanitize_status(subsystem)),
+        lid::OCP_SMART => Ok(health::ocp_smart(subsystem)),
+        _ => Err(Status::INVALID_LOG_PAGE),
+    }
+}
+
+/// Log pages of a controller.
+fn supported(controller: &Controller) -> Vec<u8> {
+    if controller.is_discovery() {
+        return vec![lid::SUPPORTED_LOG_PAGES, lid::DISCOVERY];
+    }
+    let mut supported = vec![
+        lid::SUPPORTED_LOG_PAGES,
+        lid::ERROR_INFORMATION,
+        lid::SMART,
+        lid::FIRMWARE_SLOT,
+        lid::CHANGED_NAMESPACES,
+        lid::COMMANDS_SUPPORTED_AND_EFFECTS,
+        lid::ENDURANCE_GROUP,
+        lid::SANITIZE_STATUS,
+        lid::OCP_SMART,
+    ];
+    if controller.subsystem.geometry.streams > 0 {
+        supported.extend([
+            lid::FDP_CONFIGURATIONS,
+            lid::RECLAIM_UNIT_HANDLE_USAGE,
+            lid::FDP_STATISTICS,
+            lid::FDP_EVENTS,
+        ]);
+    }
+    supported
+}
+
+fn supported_log_pages(controller: &Controller) -> Vec<u8> {
+    let mut page: SupportedLogPages = [U32::ZERO; 256];
+    for lid in supported(controller) {
+        page[usize::from(lid)] = LSUPP.into();
+    }
+    page.as_bytes().to_vec()
+}
+
+fn firmware_slot() -> Vec<u8> {
+    let mut page = FirmwareSlot::new_zeroed();
+    page.afi = 1;
+    page.frs[0] = ascii(env!("CARGO_PKG_VERSION"));
+    page.as_bytes().to_vec()
+}
+
+/// Namespaces that changed since the host last read this page.
+fn changed_namespaces(controller: &Controller) -> Vec<u8> {
+    let mut list: NamespaceList = [U32::ZERO; 1024];
+    let mut state = controller.lock();
+    controller.update_events(&mut state);
+    if state.events.take_changed_namespace() {
+        list[0] = NSID.into();
+    }
+    list.as_bytes().to_vec()
+}
+
+fn commands_supported(subsystem: &Subsystem) -> Vec<u8> {
+    let mut page = CommandsSupportedAndEffects::new_zeroed();
+    let effects = [
+        (admin::FORMAT_NVM, LBCC | NCC),
+        (admin::SANITIZE, LBCC),
+        (admin::NAMESPACE_MANAGEMENT, LBCC | NIC),
+        (admin::NAMESPACE_ATTACHMENT, NIC),
+    ];
+    for (opcode, effects) in ADMIN_COMMANDS.map(|opcode| (opcode, 0)).into_iter().chain(effects) {
+        page.acs[usize::from(opcode)] = (CSUPP | effects).into();
+    }
+    for (opcode, changes_content) in io::SUPPORTED {
+        if !io::is_fdp(opcode) || subsystem.geometry.streams > 0 {
+            let effects = if changes_content { LBCC } else { 0 };
+            page.iocs[usize::from(opcode)] = (CSUPP | effects).into();
+        }
+    }
+    page.as_bytes().to_vec()
+}
+
+fn sanitize_status(subsystem: &Subsystem) -> Vec<u8> {
+    let scdw10 = subsystem.scdw10();
+    let page = SanitizeStatus {
+        // No sanitize is in progress.
+        sprog: u16::MAX.into(),
+        sstat: u16::from(scdw10 != 0).into(),
+        scdw10: scdw10.into(),
+        // No time is reported.
+        estimated_times: [U32::MAX_VALUE; 6],
+        ..SanitizeStatus::new_zeroed()
+    };
+    page.as_bytes().to_vec()
+}

@@ -1,0 +1,279 @@
+//! Identify.
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromZeros, IntoBytes};
+
+use crate::context::Context;
+use crate::controller::{Controller, QUEUE_ENTRIES_MAX, VERSION};
+use crate::event;
+use crate::identity::DISCOVERY_NQN;
+use crate::io::{COPY_RANGES_MAX, copy_range_blocks_max};
+use crate::namespace::{LBA_FORMATS, Namespace};
+use crate::spec::identify::{
+    ControllerList, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, IndependentNamespace,
+    IoCommandSets, NamespaceIdentificationDescriptor, NamespaceList, cns, nidt,
+};
+use crate::spec::{BROADCAST_NSID, NSID, ascii, padded};
+use crate::sqe::Completion;
+use crate::status::Status;
+use crate::subsystem::{ERROR_LOG_ENTRIES, Subsystem};
+
+/// In-capsule data of an I/O queue, in bytes.
+const IN_CAPSULE_DATA: u32 = 16 << 10;
+
+/// CNTRLTYPE.
+const CNTRLTYPE_IO: u8 = 1;
+const CNTRLTYPE_DISCOVERY: u8 = 2;
+/// OAES: Attached Namespace Attribute Notices.
+const OAES: u32 = 1 << 8;
+/// CTRATT: 128-bit Host Identifier, Traffic Based Keep Alive, Endurance Groups; FDP.
+const CTRATT: u32 = 1 | 1 << 6 | 1 << 4;
+const CTRATT_FDP: u32 = 1 << 19;
+/// OACS: Format NVM, Namespace Management, Get LBA Status.
+const OACS: u16 = 1 << 1 | 1 << 3 | 1 << 9;
+/// FRMW: one slot (bits 3:1), read only (bit 0).
+const FRMW: u8 = 0b11;
+/// LPA: SMART per namespace, Commands Supported and Effects, extended data, Supported Log Pages.
+const LPA: u8 = 1 | 1 << 1 | 1 << 2 | 1 << 5;
+/// WCTEMP and CCTEMP, in kelvin.
+const WARNING_TEMPERATURE: u16 = 343;
+const CRITICAL_TEMPERATURE: u16 = 353;
+/// SANICAP: crypto erase, block erase; media is not modified additionally after deallocation.
+const SANICAP: u32 = 0b11 | 2 << 30;
+/// ONCS: Compare, Dataset Management, Write Zeroes, Save and Select in features, Verify, Copy.
+const ONCS: u16 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 7 | 1 << 8;
+/// FNA: a format applies to all namespaces; cryptographic erase.
+const FNA: u8 = 0b101;
+/// VWC: Flush supports the broadcast NSID; bit 0: volatile write cache present.
+const VWC: u8 = 0b110;
+/// SGLs: supported, also with an offset into the capsule.
+const SGLS: u32 = 1 | 1 << 20;
+/// NSFEAT: DULBE; NPWG, NPWA, NPDG, NPDA and NOWS are valid.
+const NSFEAT: u8 = 1 << 2 | 1 << 4;
+/// DLFEAT: deallocated blocks read as zeros; Write Zeroes can deallocate.
+const DLFEAT: u8 = 1 | 1 << 3;
+/// The endurance group that all is in.
+const ENDGID: u16 = 1;
+
+/// CNS values for which CSI selects the I/O command set.
+const CNS_WITH_CSI: [u8; 3] = [
+    cns::IO_COMMAND_SET_NAMESPACE,
+    cns::IO_COMMAND_SET_CONTROLLER,
+    cns::IO_COMMAND_SET_ACTIVE_NAMESPACES,
+];
+/// CNS values for which NSID selects a namespace.
+const CNS_OF_NAMESPACE: [u8; 6] = [
+    cns::NAMESPACE,
+    cns::NAMESPACE_IDENTIFICATION_DESCRIPTORS,
+    cns::IO_COMMAND_SET_NAMESPACE,
+    cns::INDEPENDENT_NAMESPACE,
+    cns::ALLOCATED_NAMESPACE,
+    cns::CONTROLLERS_OF_NAMESPACE,
+];
+
+pub fn identify(context: &mut Context<'_>) -> Result<Completion, Status> {
+    let page = page(context)?;
+    context.send(&page, IDENTIFY_BYTES as u64)?;
+    Ok(Completion::SUCCESS)
+}
+
+/// The data structure that CNS selects; the rest of the page is zeros.
+fn page(context: &Context<'_>) -> Result<Vec<u8>, Status> {
+    let (controller, sqe) = (context.controller, context.sqe);
+    let (subsystem, nsid) = (context.subsystem(), sqe.nsid());
+    let (cns, cntid, csi) = (sqe.cdw(10) as u8, (sqe.cdw(10) >> 16) as u16, sqe.cdw(11) >> 24);
+    if controller.is_discovery() {
+        return match cns {
+            cns::CONTROLLER => Ok(discovery_controller(controller).as_bytes().to_vec()),
+            _ => Err(Status::INVALID_FIELD),
+        };
+    }
+    if CNS_WITH_CSI.contains(&cns) && csi != 0 {
+        return Err(Status::INVALID_FIELD);
+    }
+    if nsid == BROADCAST_NSID && cns == cns::NAMESPACE {
+        return Ok(common_namespace(subsystem).as_bytes().to_vec());
+    }
+    if nsid == BROADCAST_NSID && cns == cns::CONTROLLERS_OF_NAMESPACE {
+        return Err(Status::INVALID_FIELD);
+    }
+    if CNS_OF_NAMESPACE.contains(&cns) && nsid != NSID {
+        return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
+    }
+    let (active, allocated) = (subsystem.active_namespace(), subsystem.allocated_namespace());
+    match cns {
+        cns::NAMESPACE => Ok(namespace(subsystem, active)),
+        cns::ALLOCATED_NAMESPACE => Ok(namespace(subsystem, allocated)),
+        cns::INDEPENDENT_NAMESPACE => Ok(independent_namespace(active)),
+        cns::NAMESPACE_IDENTIFICATION_DESCRIPTORS if active.is_none() => {
+            Err(Status::INVALID_NAMESPACE_OR_FORMAT)
+        }
+        cns::NAMESPACE_IDENTIFICATION_DESCRIPTORS => Ok(identification_descriptors(subsystem)),
+        cns::CONTROLLER => Ok(io_controller(controller).as_bytes().to_vec()),
+        cns::IO_COMMAND_SET_NAMESPACE | cns::IO_COMMAND_SET_CONTROLLER => Ok(Vec::new()),
+        cns::ACTIVE_NAMESPACES | cns::IO_COMMAND_SET_ACTIVE_NAMESPACES => {
+            namespace_list(nsid, active)
+        }
+        cns::ALLOCATED_NAMESPACES => namespace_list(nsid, allocated),
+        cns::CONTROLLERS_OF_NAMESPACE if active.is_none() => Ok(Vec::new()),
+        cns::CONTROLLERS_OF_NAMESPACE | cns::CONTROLLERS_OF_SUBSYSTEM => {
+            Ok(controller_list(subsystem, cntid))
+        }
+        cns::IO_COMMAND_SETS => {
+            let mut sets: IoCommandSets = [U64::ZERO; 512];
+            // The only combination: the NVM command set.
+            sets[0] = 1.into();
+            Ok(sets.as_bytes().to_vec())
+        }
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// What controllers of both types have in common.
+fn common_controller(controller: &Controller) -> IdentifyController {
+    let subsystem = &controller.subsystem;
+    IdentifyController {
+        sn: ascii(&subsystem.identity.serial),
+        mn: ascii(&subsystem.identity.model),
+        fr: ascii(env!("CARGO_PKG_VERSION")),
+        mdts: subsystem.mdts(),
+        cntlid: controller.cntlid.into(),
+        ver: VERSION.into(),
+        aerl: event::REQUESTS_MAX as u8 - 1,
+        lpa: LPA,
+        elpe: ERROR_LOG_ENTRIES as u8 - 1,
+        kas: 1.into(),
+        maxcmd: QUEUE_ENTRIES_MAX.into(),
+        sgls: SGLS.into(),
+        ..IdentifyController::new_zeroed()
+    }
+}
+
+fn discovery_controller(controller: &Controller) -> IdentifyController {
+    IdentifyController {
+        cntrltype: CNTRLTYPE_DISCOVERY,
+        subnqn: padded(DISCOVERY_NQN),
+        ..common_controller(controller)
+    }
+}
+
+fn io_controller(controller: &Controller) -> IdentifyController {
+    let subsystem = &controller.subsystem;
+    let fdp = if subsystem.geometry.streams > 0 { CTRATT_FDP } else { 0 };
+    IdentifyController {
+        oaes: OAES.into(),
+        ctratt: (CTRATT | fdp).into(),
+        cntrltype: CNTRLTYPE_IO,
+        oacs: OACS.into(),
+        acl: 3,
+        frmw: FRMW,
+        wctemp: WARNING_TEMPERATURE.into(),
+        cctemp: CRITICAL_TEMPERATURE.into(),
+        tnvmcap: u128::from(subsystem.engine.parameters().capacity).into(),
+        unvmcap: u128::from(subsystem.unallocated_bytes()).into(),
+        sanicap: SANICAP.into(),
+        endgidmax: ENDGID.into(),
+        sqes: 6 << 4 | 6,
+        cqes: 4 << 4 | 4,
+        nn: NSID.into(),
+        oncs: ONCS.into(),
+        fna: FNA,
+        vwc: VWC | u8::from(subsystem.is_volatile),
+        ocfs: 1.into(),
+        mnan: NSID.into(),
+        subnqn: padded(&subsystem.identity.subnqn),
+        ioccsz: ((64 + IN_CAPSULE_DATA) / 16).into(),
+        iorcsz: 1.into(),
+        msdbd: 1,
+        ..common_controller(controller)
+    }
+}
+
+/// What all namespaces have in common.
+fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
+    let engine = &subsystem.engine;
+    let mut page = IdentifyNamespace::new_zeroed();
+    page.nsfeat = NSFEAT;
+    page.nlbaf = LBA_FORMATS.len() as u8 - 1;
+    page.dlfeat = if engine.unmapped_is_zero() { DLFEAT } else { 0 };
+    for (lbaf, lbads) in page.lbaf.iter_mut().zip(LBA_FORMATS) {
+        lbaf.lbads = lbads as u8;
+        // Blocks that are smaller than a mapping unit perform worse.
+        lbaf.rp = u8::from(engine.unit_bytes() > 1 << lbads);
+    }
+    page
+}
+
+/// Identify Namespace; zeros without a namespace.
+fn namespace(subsystem: &Subsystem, namespace: Option<Namespace>) -> Vec<u8> {
+    let Some(namespace) = namespace else { return Vec::new() };
+    let (engine, lbads, blocks) = (&subsystem.engine, namespace.lbads(), namespace.blocks());
+    let unit = engine.unit_bytes();
+    let used = (engine.status().health.mapped_units * unit) >> lbads;
+    let zeroes_based = |bytes: u64| U16::new(((bytes >> lbads).clamp(1, 1 << 16) - 1) as u16);
+    let copy_blocks = copy_range_blocks_max(4096 << subsystem.mdts(), lbads);
+    let page = IdentifyNamespace {
+        nsze: blocks.into(),
+        ncap: blocks.into(),
+        nuse: used.min(blocks).into(),
+        flbas: namespace.lba_format as u8,
+        nvmcap: u128::from(blocks << lbads).into(),
+        npwg: zeroes_based(unit),
+        npwa: zeroes_based(unit),
+        npdg: zeroes_based(unit),
+        npda: zeroes_based(unit),
+        nows: zeroes_based(subsystem.geometry.stripe_bytes.max(unit)),
+        mssrl: (copy_blocks as u16).into(),
+        mcl: (copy_blocks * COPY_RANGES_MAX).into(),
+        msrc: COPY_RANGES_MAX as u8 - 1,
+        endgid: ENDGID.into(),
+        nguid: subsystem.identity.uuid,
+        ..common_namespace(subsystem)
+    };
+    page.as_bytes().to_vec()
+}
+
+fn independent_namespace(active: Option<Namespace>) -> Vec<u8> {
+    let mut page = IndependentNamespace::new_zeroed();
+    if active.is_some() {
+        page.endgid = ENDGID.into();
+        page.nstat = 1;
+    }
+    page.as_bytes().to_vec()
+}
+
+/// The namespace's NGUID, UUID and I/O command set (NVM: 0).
+fn identification_descriptors(subsystem: &Subsystem) -> Vec<u8> {
+    let uuid = subsystem.identity.uuid;
+    let identifiers = [(nidt::NGUID, &uuid[..]), (nidt::UUID, &uuid), (nidt::CSI, &[0])];
+    let descriptors = identifiers.map(|(nidt, nid)| {
+        let nidl = nid.len() as u8;
+        let header = NamespaceIdentificationDescriptor { nidt, nidl, reserved_2: [0; 2] };
+        [header.as_bytes(), nid].concat()
+    });
+    descriptors.concat()
+}
+
+/// I/O controllers whose ID is at least `cntid`.
+fn controller_list(subsystem: &Subsystem, cntid: u16) -> Vec<u8> {
+    let mut list = ControllerList::new_zeroed();
+    let mut count = 0;
+    for (id, cntlid) in list.ids.iter_mut().zip(subsystem.io_controllers().range(cntid..)) {
+        *id = (*cntlid).into();
+        count += 1;
+    }
+    list.numids = count.into();
+    list.as_bytes().to_vec()
+}
+
+/// Namespaces whose NSID is higher than `nsid`.
+fn namespace_list(nsid: u32, namespace: Option<Namespace>) -> Result<Vec<u8>, Status> {
+    if nsid >= BROADCAST_NSID - 1 {
+        return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
+    }
+    let mut list: NamespaceList = [U32::ZERO; 1024];
+    if nsid < NSID && namespace.is_some() {
+        list[0] = NSID.into();
+    }
+    Ok(list.as_bytes().to_vec())
+}

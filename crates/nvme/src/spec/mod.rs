@@ -1,0 +1,28 @@
+//! The specification's data structures and identifiers. Fields have the names of the
+//! specification, in lower case; all numbers are little-endian.
+
+pub mod command_data;
+pub mod feature;
+pub mod identify;
+pub mod log_page;
+
+/// Namespace identifier of the only namespace.
+pub const NSID: u32 = 1;
+/// Namespace identifier that means all namespaces.
+pub const BROADCAST_NSID: u32 = u32::MAX;
+
+/// ASCII of a fixed length, padded with spaces.
+pub fn ascii<const LENGTH: usize>(text: &str) -> [u8; LENGTH] {
+    let mut field = [b' '; LENGTH];
+    for (to, byte) in field.iter_mut().zip(text.bytes()) {
+        *to = if byte.is_ascii_graphic() { byte } else { b' ' };
+    }
+    field
+}
+
+/// A name of a fixed length, padded with zeros.
+pub fn padded<const LENGTH: usize>(name: &str) -> [u8; LENGTH] {
+    let mut field = [0; LENGTH];
+    field[..name.len()].copy_from_slice(name.as_bytes());
+    field
+}
