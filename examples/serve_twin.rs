@@ -14,11 +14,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [profile, socket] = arguments.as_slice() else {
         return Err("usage: serve_twin PROFILE SOCKET".into());
     };
-    let profile = Profile::from_toml(&fs::read_to_string(profile)?)?;
+    let text = fs::read_to_string(profile).map_err(|error| format!("{profile}: {error}"))?;
+    let profile = Profile::from_toml(&text)?;
 
     let engine = Engine::in_memory(TwinDrive::new(&profile, 0));
     let export = Export::new("twin", &profile.model, profile.capacity, engine.unit_bytes());
-    let server = Server::start(engine, export, &Address::Unix(socket.into()))?;
+    let server = Server::start(engine, export, &Address::Unix(socket.into()))
+        .map_err(|error| format!("{socket}: {error}"))?;
 
     println!("{} at nbd+unix:///twin?socket={socket}; Enter stops the server", profile.model);
     io::stdin().read_line(&mut String::new())?;
