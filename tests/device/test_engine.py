@@ -197,7 +197,7 @@ def test_threads_share_the_amount_of_a_job(real_file: Path) -> None:
         assert outcome.requests == 3 * -(-SIZE // 3 // 4096)
         assert outcome.errors == 0
     twin = open_twin("toshiba-xg5", profiles.load("toshiba-xg5"), 256 * MIB)
-    with pytest.raises(UsageError, match="job: threads is 3; may be 1 on"):
+    with pytest.raises(UsageError, match="job: threads is 3; may be 1 unless"):
         run_job(twin, job)
 
 
