@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// `NBDMAGIC`, the first bytes of a server.
+/// The first bytes that a server sends: "NBDMAGIC" in ASCII.
 pub const NBDMAGIC: u64 = 0x4e42_444d_4147_4943;
 pub const IHAVEOPT: u64 = 0x4948_4156_454f_5054;
 /// The first bytes of the reply to an option; doc/proto.md has no name for it.

@@ -19,9 +19,9 @@ use super::view::NamespaceView;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerType {
     /// I/O controller.
-    Io,
+    Io = 1,
     /// Discovery controller.
-    Discovery,
+    Discovery = 2,
 }
 
 /// Maximum queue size in entries.

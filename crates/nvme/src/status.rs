@@ -20,8 +20,6 @@ impl Status {
     pub const INVALID_FIELD: Self = Self(0x02 | DNR);
     /// Command ID Conflict: a command with this CID is outstanding.
     pub const COMMAND_ID_CONFLICT: Self = Self(0x03 | DNR);
-    /// Commands Aborted due to Power Loss Notification.
-    pub const ABORTED_POWER_LOSS: Self = Self(0x05);
     /// Internal Error.
     pub const INTERNAL_ERROR: Self = Self(0x06);
     /// Command Abort Requested.

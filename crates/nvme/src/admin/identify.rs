@@ -21,9 +21,6 @@ use crate::subsystem::{ERROR_LOG_ENTRIES, Subsystem};
 /// In-capsule data of an I/O queue, in bytes.
 const IN_CAPSULE_DATA: u32 = 16 << 10;
 
-/// CNTRLTYPE.
-const CNTRLTYPE_IO: u8 = 1;
-const CNTRLTYPE_DISCOVERY: u8 = 2;
 /// OAES: Attached Namespace Attribute Notices.
 const OAES: u32 = 1 << 8;
 /// CTRATT: 128-bit Host Identifier, Traffic Based Keep Alive, Endurance Groups; FDP.
@@ -38,7 +35,7 @@ const LPA: u8 = 1 | 1 << 1 | 1 << 2 | 1 << 5;
 /// WCTEMP and CCTEMP, in kelvin.
 const WARNING_TEMPERATURE: u16 = 343;
 const CRITICAL_TEMPERATURE: u16 = 353;
-/// SANICAP: crypto erase, block erase; media is not modified additionally after deallocation.
+/// SANICAP: crypto erase, block erase; NODMMAS: blocks are deallocated after the operation.
 const SANICAP: u32 = 0b11 | 2 << 30;
 /// ONCS: Compare, Dataset Management, Write Zeroes, Save and Select in features, Verify, Copy.
 const ONCS: u16 = 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 7 | 1 << 8;
@@ -52,7 +49,7 @@ const SGLS: u32 = 1 | 1 << 20;
 const NSFEAT: u8 = 1 << 2 | 1 << 4;
 /// DLFEAT: deallocated blocks read as zeros; Write Zeroes can deallocate.
 const DLFEAT: u8 = 1 | 1 << 3;
-/// The endurance group that all is in.
+/// The only endurance group.
 const ENDGID: u16 = 1;
 
 /// CNS values for which CSI selects the I/O command set.
@@ -139,6 +136,7 @@ fn common_controller(controller: &Controller) -> IdentifyController {
         mdts: subsystem.mdts(),
         cntlid: controller.cntlid.into(),
         ver: VERSION.into(),
+        cntrltype: controller.parameters.cntrltype as u8,
         aerl: event::REQUESTS_MAX as u8 - 1,
         lpa: LPA,
         elpe: ERROR_LOG_ENTRIES as u8 - 1,
@@ -150,11 +148,7 @@ fn common_controller(controller: &Controller) -> IdentifyController {
 }
 
 fn discovery_controller(controller: &Controller) -> IdentifyController {
-    IdentifyController {
-        cntrltype: CNTRLTYPE_DISCOVERY,
-        subnqn: padded(DISCOVERY_NQN),
-        ..common_controller(controller)
-    }
+    IdentifyController { subnqn: padded(DISCOVERY_NQN), ..common_controller(controller) }
 }
 
 fn io_controller(controller: &Controller) -> IdentifyController {
@@ -163,7 +157,6 @@ fn io_controller(controller: &Controller) -> IdentifyController {
     IdentifyController {
         oaes: OAES.into(),
         ctratt: (CTRATT | fdp).into(),
-        cntrltype: CNTRLTYPE_IO,
         oacs: OACS.into(),
         acl: 3,
         frmw: FRMW,

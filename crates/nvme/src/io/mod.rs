@@ -4,9 +4,9 @@
 //! transport submits these to the engine in batches. The others are executed by `dispatch`.
 //!
 //! Data placement has two forms. Directive type 2 names a placement handle (TP4146): a stream of
-//! the drive. Two more bits of a write say that it appends to a file, after the block whose address
-//! is in CDW2 and CDW3, or that it overwrites one: the host interface of "We Ain't Afraid of No
-//! File Fragmentation" (USENIX FAST 2024). The first of them is the specification's bit for a
+//! the drive. Two more bits of a write mean that it appends to a file, after the block whose
+//! address is in CDW2 and CDW3, or that it overwrites one: the host interface of "We Ain't Afraid
+//! of No File Fragmentation" (USENIX FAST 2024). The first of them is the specification's bit for a
 //! storage tag check (STC), which a drive without protection information ignores.
 
 mod compare;
