@@ -95,6 +95,10 @@ impl Negotiation<'_> {
         }
         let option = u32::from_be_bytes(input.read_array()?);
         let length = u32::from_be_bytes(input.read_array()?);
+        if option == NBD_OPT_SET_META_CONTEXT {
+            // It replaces the contexts that were set before, even if it fails.
+            self.negotiated.contexts.clear();
+        }
         if length > OPTION_BYTES_MAX {
             if option == NBD_OPT_EXPORT_NAME {
                 return Err(invalid("the name of the export is too long"));
@@ -216,12 +220,9 @@ impl Negotiation<'_> {
             self.reply(option, NBD_REP_ERR_INVALID, b"");
             return;
         };
-        if option == NBD_OPT_SET_META_CONTEXT {
-            self.negotiated.contexts.clear();
-            if !self.negotiated.structured_replies {
-                self.reply(option, NBD_REP_ERR_INVALID, b"negotiate structured replies first");
-                return;
-            }
+        if option == NBD_OPT_SET_META_CONTEXT && !self.negotiated.structured_replies {
+            self.reply(option, NBD_REP_ERR_INVALID, b"negotiate structured replies first");
+            return;
         }
         if !self.export.is_named(name) {
             self.reply(option, NBD_REP_ERR_UNKNOWN, b"no export has this name");

@@ -37,6 +37,9 @@ pub(super) struct Session<'a> {
     reader: PduReader,
     /// The state of the controller when the PDUs arrived that are being parsed.
     view: Option<NamespaceView>,
+    /// The batch ends with a Fabrics command: Connect, authentication and Property Set decide what
+    /// the commands behind them may do.
+    ends_with_fabrics: bool,
     pub failed_authentication: bool,
 }
 
@@ -79,7 +82,15 @@ pub fn serve(
     channel.send()?;
     let (handshake, queue, view) = (Some(handshake), None, None);
     let (reader, failed_authentication) = (PduReader::new(format), false);
-    let mut session = Session { target, handshake, queue, reader, view, failed_authentication };
+    let mut session = Session {
+        target,
+        handshake,
+        queue,
+        reader,
+        view,
+        ends_with_fabrics: false,
+        failed_authentication,
+    };
     let served = ssdlab_wire::serve(&mut session, &mut channel);
     if let Some(queue) = session.queue.take_if(|queue| queue.qid == 0) {
         target.remove(queue.association.controller.cntlid);
@@ -126,6 +137,9 @@ impl Protocol for Session<'_> {
     const HEADER_BYTES: usize = size_of::<CommonHeader>();
 
     fn parse(&mut self, channel: &mut Channel<'_>, may_wait: bool) -> io::Result<Parsed<Self>> {
+        if self.ends_with_fabrics {
+            return Ok(Parsed::Incomplete);
+        }
         let header = self.reader.header(&channel.input);
         let header = header.map_err(|error| terminate(channel, error))?;
         if channel.input.available() < header.plen() {
@@ -135,12 +149,17 @@ impl Protocol for Session<'_> {
             channel.input.wait_for(header.plen())?;
         }
         let pdu = self.reader.take(channel, header).map_err(|error| terminate(channel, error))?;
-        match pdu {
-            Pdu::CapsuleCmd(command, data) => self.capsule(channel, command, data),
-            Pdu::LastH2CData(command, data) => Ok(self.request(channel, command, data)),
-            Pdu::H2CData => Ok(Parsed::Consumed),
-            Pdu::H2CTermReq => Ok(Parsed::End),
-        }
+        let parsed = match pdu {
+            Pdu::CapsuleCmd(command, data) => self.capsule(channel, command, data)?,
+            Pdu::LastH2CData(command, data) => self.request(channel, command, data),
+            Pdu::H2CData => Parsed::Consumed,
+            Pdu::H2CTermReq => Parsed::End,
+        };
+        self.ends_with_fabrics = matches!(
+            &parsed,
+            Parsed::Request(request, _) if request.command.opcode() == FABRICS
+        );
+        Ok(parsed)
     }
 
     fn action(&self, request: &Request) -> Action {
@@ -197,6 +216,7 @@ impl Protocol for Session<'_> {
     }
 
     fn begin_batch(&mut self) {
+        self.ends_with_fabrics = false;
         self.view = self.queue.as_ref().map(|queue| {
             if queue.is_authenticated() {
                 queue.association.note_traffic();

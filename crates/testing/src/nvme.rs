@@ -34,7 +34,6 @@ pub const PROPERTY_GET: u8 = 0x04;
 /// Status codes with their types, without Do Not Retry.
 pub const INVALID_OPCODE: u16 = 0x01;
 pub const INVALID_FIELD: u16 = 0x02;
-pub const CID_CONFLICT: u16 = 0x03;
 pub const COMMAND_SEQUENCE_ERROR: u16 = 0x0c;
 pub const TRANSIENT_TRANSPORT_ERROR: u16 = 0x22;
 pub const CONNECT_INVALID_PARAMETERS: u16 = 0x182;

@@ -25,6 +25,7 @@ impl PowerControl<'_> {
     /// # Panics
     /// If `after_writes` is 0.
     pub fn plan_cut(self, plan: Option<PowerCutPlan>) {
+        assert!(plan.is_none_or(|plan| plan.after_writes > 0), "the next write is number 1");
         self.0.lock().layers.power.plan(plan);
     }
 

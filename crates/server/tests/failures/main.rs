@@ -4,7 +4,6 @@
 mod history;
 mod nbd;
 mod nvme;
-#[allow(dead_code, reason = "other tests use the rest of it")]
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;

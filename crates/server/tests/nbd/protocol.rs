@@ -177,6 +177,22 @@ fn block_status_reports_mapped_units_in_both_contexts() {
     assert_eq!(number(&reply[24..28]), 8192);
 }
 
+#[test]
+fn a_failed_set_meta_context_selects_no_context() {
+    let server = server();
+    for failing in [vec![0], vec![0; 70_000]] {
+        let mut client = Client::connect(&server.socket);
+        client.option(8, b"");
+        let set = client.option(10, &meta_context_data(b"toy", &[b"x-ssdlab:valid"]));
+        assert_eq!(set.len(), 2);
+        assert!(client.option(10, &failing).last().unwrap().0 >> 31 == 1, "an error reply");
+        client.option(7, &go_data(b"toy"));
+        client.send((CMD_BLOCK_STATUS, 0), 1, (0, 4096), b"");
+        let head = client.receive(20);
+        assert_eq!(number(&head[4..8]) & 0xffff, 0x8001, "an error chunk");
+    }
+}
+
 /// The block status of a range of units in a metadata context.
 fn status(server: &TestServer, context: &[u8], units: std::ops::Range<u64>) -> Vec<u64> {
     let mut client = Client::connect(&server.socket);

@@ -1,5 +1,7 @@
 //! DH-HMAC-CHAP authentication of hosts.
 
+use std::io::Write;
+
 use ring::hmac::{HMAC_SHA256, Key, sign};
 use ssdlab_engine::Pace;
 use ssdlab_nvme_tcp::DhchapKey;
@@ -7,8 +9,9 @@ use ssdlab_time::Random;
 
 use crate::client::{
     CC, CC_ENABLE, COMMAND_SEQUENCE_ERROR, CONNECT_INVALID_PARAMETERS, Completion, DISCOVERY,
-    Entry, FLUSH, Host, IDENTIFY, INVALID_FIELD, KEEP_ALIVE, NEW_CONTROLLER, PROPERTY_GET, READ,
-    SET_FEATURES, SGL_TRANSPORT, Target, WRITE,
+    Entry, FLUSH, FORMAT_NVM, Host, IDENTIFY, INVALID_FIELD, KEEP_ALIVE, NEW_CONTROLLER,
+    PROPERTY_GET, READ, SET_FEATURES, SGL_IN_CAPSULE, SGL_TRANSPORT, Target, WRITE, capsule,
+    host_data,
 };
 use ssdlab_testing::DriveOptions;
 
@@ -176,6 +179,24 @@ fn no_command_is_executed_before_authentication() {
         );
     }
     assert_eq!(target.count("writes"), 0);
+}
+
+#[test]
+fn commands_sent_together_with_connect_are_not_executed_before_authentication() {
+    let target = target();
+    let connect = host_data(&target.name, NEW_CONTROLLER);
+    let mut host = Host::connect(target.address, 0);
+    let pdus = [
+        capsule(Entry::connect(0).data(connect.len(), SGL_IN_CAPSULE), &connect, 0),
+        capsule(Entry::set_property(CC, CC_ENABLE), &[], 0),
+        capsule(Entry::new(FORMAT_NVM).nsid(1), &[], 0),
+    ];
+    host.stream.write_all(&pdus.concat()).unwrap();
+    let connected = host.complete(&[]).unwrap();
+    assert_eq!((connected.status, connected.result & !0xffff), (0, AUTHENTICATION_REQUIRED));
+    assert_eq!(host.complete(&[]).unwrap().status, REFUSED);
+    assert_eq!(host.complete(&[]).unwrap().status, REFUSED);
+    authenticate(&mut host, &target);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::client::{
 };
 use ssdlab_testing::{CAPACITY, DriveOptions, MAX_TRANSFER};
 
-const GET_LBA_STATUS: u64 = CAPACITY / 512;
+const BLOCKS: u64 = CAPACITY / 512;
 const FUA: u32 = 1 << 30;
 const DEALLOCATE: u32 = 1 << 25;
 
@@ -45,7 +45,7 @@ fn written_data_is_read_back_in_capsules_by_r2t_and_with_every_digest() {
             host.write(first, &written);
             assert_eq!(host.read(first, bytes as u32 / 512), written, "{digests} {bytes}");
         }
-        assert_eq!(host.read(GET_LBA_STATUS - 1, 1), [0; 512]);
+        assert_eq!(host.read(BLOCKS - 1, 1), [0; 512]);
     }
 }
 
@@ -103,7 +103,7 @@ fn one_command_deallocates_several_ranges_or_none_if_one_is_invalid() {
     for first in [0, 8, 16, 24] {
         host.write(first, &[5; 4096]);
     }
-    assert_eq!(trim(&mut host, &[(0, 8), (GET_LBA_STATUS, 8)]), 0x80);
+    assert_eq!(trim(&mut host, &[(0, 8), (BLOCKS, 8)]), 0x80);
     assert_eq!(host.read(0, 1), [5; 512]);
     assert_eq!(trim(&mut host, &[(0, 8), (16, 16)]), 0);
     let left: Vec<u8> = [0, 8, 16, 24].iter().map(|first| host.read(*first, 1)[0]).collect();
@@ -142,7 +142,7 @@ fn compare_and_verify_check_the_data() {
     let reads = target.count("reads");
     assert_eq!(host.command(Entry::on(VERIFY, 3, 2)).status, 0);
     assert_eq!(target.count("reads"), reads + 1);
-    assert_eq!(host.command(Entry::on(VERIFY, GET_LBA_STATUS - 1, 2)).status, 0x80);
+    assert_eq!(host.command(Entry::on(VERIFY, BLOCKS - 1, 2)).status, 0x80);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn copy_joins_ranges_at_the_destination() {
     let entry = Entry::new(COPY).nsid(1).cdw64(10, 500).cdw(12, 1);
     assert_eq!(host.command_out(entry, &[copied(0, 2), copied(100, 1)].concat()).status, 0);
     assert_eq!(host.read(500, 3), [vec![1; 1024], vec![2; 512]].concat());
-    let far = Entry::new(COPY).nsid(1).cdw64(10, GET_LBA_STATUS - 1).cdw(12, 0);
+    let far = Entry::new(COPY).nsid(1).cdw64(10, BLOCKS - 1).cdw(12, 0);
     assert_eq!(host.command_out(far, &copied(0, 2)).status, 0x80);
 }
 
@@ -184,9 +184,9 @@ fn invalid_commands_get_their_status() {
     let room = 1 << 20;
     let longest = MAX_TRANSFER as u32 / 512;
     for (entry, code) in [
-        (Entry::on(READ, GET_LBA_STATUS, 1), 0x80),
+        (Entry::on(READ, BLOCKS, 1), 0x80),
         (Entry::on(READ, u64::MAX, 1), 0x80),
-        (Entry::on(READ, GET_LBA_STATUS - 1, 2), 0x80),
+        (Entry::on(READ, BLOCKS - 1, 2), 0x80),
         (Entry::on(READ, 0, longest + 1), 0x02),
         (Entry::on(READ, 0, 1).cdw(12, 1 << 29), 0x02),
         (Entry::on(READ, 0, 1).cdw(0, 1 << 8), 0x02),

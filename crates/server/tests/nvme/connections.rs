@@ -7,9 +7,31 @@ use std::time::{Duration, Instant};
 use crate::client::{
     CAPSULE_RESP, CC, CC_ENABLE, COMMAND_SEQUENCE_ERROR, CONNECT, CONNECT_INVALID_PARAMETERS,
     Entry, FLUSH, GET_FEATURES, Host, INVALID_FIELD, KEEP_ALIVE, NEW_CONTROLLER, PROPERTY_GET,
-    READ, SET_FEATURES, SGL_IN_CAPSULE, SGL_TRANSPORT, Target, WRITE, host_data,
+    READ, SET_FEATURES, SGL_IN_CAPSULE, SGL_TRANSPORT, Target, WRITE, capsule, host_data,
 };
 use ssdlab_testing::DriveOptions;
+
+#[test]
+fn commands_sent_together_with_connect_are_executed_in_order() {
+    let target = Target::new(DriveOptions::default());
+    let (_admin, cntlid) = Host::admin(target.address, &target.name, 0);
+    let connect = host_data(&target.name, cntlid);
+    let mut io = Host::connect(target.address, 0);
+    let (write, read) = (Entry::on(WRITE, 0, 1).cid(1), Entry::on(READ, 0, 1).cid(2));
+    let pdus = [
+        capsule(Entry::connect(1).data(connect.len(), SGL_IN_CAPSULE), &connect, 0),
+        capsule(write.data(512, SGL_IN_CAPSULE), &[7; 512], 0),
+        capsule(read.data(512, SGL_TRANSPORT), &[], 0),
+    ];
+    io.stream.write_all(&pdus.concat()).unwrap();
+    assert_eq!(io.complete(&[]).unwrap().status, 0, "Connect");
+    // Completions of one batch may arrive in any order.
+    let mut completions = [(); 2].map(|()| io.complete(&[]).unwrap());
+    completions.sort_by_key(|completion| completion.cid);
+    let [write, read] = completions;
+    assert_eq!((write.cid, write.status), (1, 0));
+    assert_eq!((read.cid, read.status, read.data), (2, 0, vec![7; 512]));
+}
 
 #[test]
 fn invalid_connect_commands_are_refused() {
