@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ioctl_fionbio};
@@ -12,12 +13,16 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::wait::wait;
 
 use crate::connection::{Connection, Disconnect};
 use crate::thread::spawn;
 
 /// Bytes read from a session before they are sent to its client.
 const READ_BYTES: usize = 256 << 10;
+/// How long a client may take to receive what is left after its session has ended.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server certificate with its key.
 #[derive(Clone, Debug)]
@@ -78,11 +83,20 @@ struct Relay {
     received: Vec<u8>,
     /// The client has shut down its sending direction; it may still receive.
     client_ended: bool,
+    /// The session knows that.
+    plain_ended: bool,
 }
 
 impl Relay {
     fn new(encrypted: Connection, plain: UnixStream, tls: ServerConnection) -> Self {
-        Self { encrypted, plain, tls, received: Vec::new(), client_ended: false }
+        Self {
+            encrypted,
+            plain,
+            tls,
+            received: Vec::new(),
+            client_ended: false,
+            plain_ended: false,
+        }
     }
 
     /// Relays in both directions until one side ends.
@@ -96,12 +110,16 @@ impl Relay {
                 if encrypted.intersects(PollFlags::HUP | PollFlags::ERR) {
                     return Ok(());
                 }
-            } else if !encrypted.is_empty() && encrypted != PollFlags::OUT && !self.receive()? {
-                self.end_plain()?;
+            } else if !encrypted.is_empty() && encrypted != PollFlags::OUT {
+                self.client_ended = !self.receive()?;
             }
             if plain.contains(PollFlags::OUT) && !self.received.is_empty() {
                 let sent = unless_blocked(self.plain.write(&self.received))?.unwrap_or(0);
                 self.received.drain(..sent);
+            }
+            if self.client_ended && self.received.is_empty() && !self.plain_ended {
+                self.plain.shutdown(Shutdown::Write)?;
+                self.plain_ended = true;
             }
             if plain.intersects(PollFlags::IN | PollFlags::HUP) && !self.send()? {
                 return self.finish();
@@ -147,16 +165,6 @@ impl Relay {
         Ok(!state.peer_has_closed())
     }
 
-    /// Relays the end of the client, after everything that it sent.
-    fn end_plain(&mut self) -> io::Result<()> {
-        self.client_ended = true;
-        self.plain.set_nonblocking(false)?;
-        self.plain.write_all(&self.received)?;
-        self.received.clear();
-        self.plain.shutdown(Shutdown::Write)?;
-        self.plain.set_nonblocking(true)
-    }
-
     /// Reads from the session; false if it has ended.
     fn send(&mut self) -> io::Result<bool> {
         let mut bytes = vec![0; READ_BYTES];
@@ -165,12 +173,16 @@ impl Relay {
         Ok(count > 0)
     }
 
-    /// Sends what is left, and the close notification.
+    /// Sends what is left, and the close notification, to a client that receives it in time.
     fn finish(&mut self) -> io::Result<()> {
         self.tls.send_close_notify();
-        ioctl_fionbio(&self.encrypted, false)?;
+        let deadline = wall_clock_now() + CLOSE_TIMEOUT;
         while self.tls.wants_write() {
-            self.tls.write_tls(&mut self.encrypted)?;
+            let mut writable = [PollFd::new(&self.encrypted, PollFlags::OUT)];
+            if !wait(&mut writable, deadline, Duration::ZERO)? {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            unless_blocked(self.tls.write_tls(&mut self.encrypted))?;
         }
         Ok(())
     }

@@ -130,11 +130,8 @@ fn a_host_with_the_key_authenticates_each_queue() {
     assert_eq!(admin.identify(1, 0).len(), 4096);
     let mut io = Host::connect(target.address, 3);
     let connected = io.connect_queue(&target.name, 1, controller, 0);
-    assert_eq!(
-        connected.result,
-        u64::from(controller) | AUTHENTICATION_REQUIRED,
-        "each queue requires authentication"
-    );
+    // Each queue requires authentication.
+    assert_eq!(connected.result, u64::from(controller) | AUTHENTICATION_REQUIRED);
     authenticate(&mut io, &target);
     io.write(0, &[7; 16384]);
     assert_eq!(io.read(0, 32), [7; 16384]);
@@ -155,28 +152,19 @@ fn no_command_is_executed_before_authentication() {
         assert_eq!(admin.command(entry).status, REFUSED);
     }
     start(&mut admin);
-    assert_eq!(
-        admin.command(Entry::new(KEEP_ALIVE)).status,
-        REFUSED,
-        "a challenge alone does not authenticate"
-    );
+    // A challenge alone does not authenticate.
+    assert_eq!(admin.command(Entry::new(KEEP_ALIVE)).status, REFUSED);
     let (_admin, number) = authenticated(&target);
     let mut io = Host::connect(target.address, 0);
-    assert_eq!(
-        io.connect_queue(&target.name, 1, controller, 0).status,
-        COMMAND_SEQUENCE_ERROR,
-        "the controller is not enabled"
-    );
+    // The controller is not enabled.
+    assert_eq!(io.connect_queue(&target.name, 1, controller, 0).status, COMMAND_SEQUENCE_ERROR);
     assert_eq!(io.connect_queue(&target.name, 1, number, 0).status, 0);
     assert_eq!(io.command_in(Entry::on(READ, 0, 1), 512).status, REFUSED);
     assert_eq!(io.command(Entry::new(FLUSH).nsid(1)).status, REFUSED);
     for bytes in [512, 16384] {
         let entry = Entry::on(WRITE, 0, bytes as u32 / 512);
-        assert_eq!(
-            io.command_out(entry, &vec![9; bytes]).status,
-            REFUSED,
-            "refused without an R2T"
-        );
+        // Refused without an R2T.
+        assert_eq!(io.command_out(entry, &vec![9; bytes]).status, REFUSED);
     }
     assert_eq!(target.count("writes"), 0);
 }
@@ -235,11 +223,8 @@ fn a_failed_authentication_ends_the_connection_even_if_the_host_does_not_read_th
     let (mut host, _) = authenticated(&target);
     assert_eq!(host.command(Entry::new(KEEP_ALIVE)).status, 0);
     let _ = start(&mut host);
-    assert_eq!(
-        send(&mut host, &[0, 0xf0, 0, 0, 3, 0, 1, 4]),
-        0,
-        "an authenticated host sends AUTH_Failure2"
-    );
+    // An authenticated host sends AUTH_Failure2.
+    assert_eq!(send(&mut host, &[0, 0xf0, 0, 0, 3, 0, 1, 4]), 0);
     assert!(host.try_command(Entry::new(KEEP_ALIVE)).is_err(), "its queue is disconnected");
 }
 
@@ -248,11 +233,8 @@ fn an_unauthenticated_host_does_not_occupy_a_queue() {
     let target = target();
     let (mut admin, controller) = authenticated(&target);
     let mut intruder = Host::connect(target.address, 0);
-    assert_eq!(
-        intruder.connect_queue(&target.name, 1, controller, 0).result >> 16,
-        2,
-        "authentication is required"
-    );
+    // Authentication is required.
+    assert_eq!(intruder.connect_queue(&target.name, 1, controller, 0).result >> 16, 2);
     let mut owner = Host::connect(target.address, 0);
     assert_eq!(owner.connect_queue(&target.name, 1, controller, 0).status, 0, "the queue is free");
     authenticate(&mut owner, &target);
