@@ -188,10 +188,10 @@ impl Count {
 }
 
 /// Prints a row of the table in `docs/models/collection.md`, then compares model and theory.
-pub fn compare(what: &str, theory: f64, model: f64, tolerance: f64) {
+pub fn compare(label: &str, theory: f64, model: f64, tolerance: f64) {
     let off = model / theory - 1.0;
-    println!("| {what} | {theory:.3} | {model:.3} | {:+.2} % |", off * 100.0);
-    assert!(off.abs() <= tolerance, "{what}: theory {theory:.4}, model {model:.4}");
+    println!("| {label} | {theory:.3} | {model:.3} | {:+.2} % |", off * 100.0);
+    assert!(off.abs() <= tolerance, "{label}: theory {theory:.4}, model {model:.4}");
 }
 
 /// Uniform random writes to the first `units` units.
@@ -199,8 +199,8 @@ pub fn uniform(units: u32) -> impl FnMut(&mut Random) -> u32 {
     move |random| random.below(u64::from(units)) as u32
 }
 
-/// One unit in `stride` is hot, and these get a share of the writes. Hot units are spread evenly, so
-/// that a sequentially filled drive starts as mixed as it is in steady state.
+/// One unit in `stride` is hot, and these get a share of the writes. Hot units are spread evenly,
+/// so that a sequentially filled drive starts as mixed as it is in steady state.
 pub fn hot_and_cold_units(units: u32, stride: u32, writes: f64) -> impl FnMut(&mut Random) -> u32 {
     let groups = u64::from(units / stride);
     move |random| {

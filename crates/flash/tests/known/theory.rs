@@ -111,8 +111,8 @@ pub fn greedy(alpha: f64, units: u32) -> f64 {
 /// The emptiest of `choices` picked at random is the victim.
 ///
 /// `S(j)` is the share of superblocks with at least j valid units, and w the host writes that fit
-/// into a collected victim: `j w alpha / units x (S(j) - S(j+1)) = 1 - S(j)^d` for j
-/// from `units` down to 1, and all `S(j)` add up to `units / alpha`; A = units / w.
+/// into a collected victim: `j w alpha / units x (S(j) - S(j+1)) = 1 - S(j)^d` for j from `units`
+/// down to 1, and all `S(j)` add up to `units / alpha`; A = units / w.
 /// Source: Van Houdt, SIGMETRICS 2013.
 pub fn d_choices(alpha: f64, units: u32, choices: u32) -> f64 {
     let size = f64::from(units);

@@ -52,9 +52,9 @@ fn a_drive_rewritten_sequentially_reads_as_fast_as_a_fresh_one() {
     let aged = twin.read_all();
     twin.write_all();
     twin.flush();
-    let healed = twin.read_all();
+    let rewritten = twin.read_all();
     assert!(aged.get() * 10 > fresh.get() * 12, "fresh {fresh}, aged {aged}");
-    assert!(healed.get() * 100 < fresh.get() * 102, "fresh {fresh}, healed {healed}");
+    assert!(rewritten.get() * 100 < fresh.get() * 102, "fresh {fresh}, rewritten {rewritten}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Host {
         self.reap(Wait::Until(now + Nanos::from_micros(100)));
     }
 
-    /// Cuts the power, checks every unit and removes lost writes. Returns what the drive reported.
+    /// Cuts the power, checks every unit and removes lost writes. Returns the report of the drive.
     fn cut(&mut self, after: Nanos) -> PowerCut {
         let cut = self.drive.power_cut(self.drive.now() + after);
         for completion in &cut.completed {
@@ -200,7 +200,7 @@ fn flushed_writes_survive_any_power_cut_and_lost_ones_are_reported() {
             let after = Nanos::from_micros(random.below(3000));
             lost += host.cut(after).lost.len();
         }
-        assert!(lost > 100, "{ftl}: the power cuts lost only {lost} writes");
+        assert!(lost > 100, "{ftl}: the power cuts affected only {lost} units");
         assert!(host.drive.counters().collection_moves > 1000, "{ftl}: collection was active");
     }
 }

@@ -107,7 +107,10 @@ fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_does_not() {
         let fast = rates.iter().copied().fold(0.0, f64::max);
         rates[1..].iter().filter(|rate| **rate > 0.5 * fast).count()
     };
-    assert!(cached("dynamic", 30) > cached("dynamic", 100) + 2, "free superblocks extend a dynamic cache");
+    assert!(
+        cached("dynamic", 30) > cached("dynamic", 100) + 2,
+        "free superblocks extend a dynamic cache"
+    );
     assert!(cached("static", 100) >= 6, "a full drive keeps its static cache");
 }
 

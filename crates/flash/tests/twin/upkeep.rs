@@ -209,7 +209,10 @@ fn read_ahead_continues_across_superblocks() {
         commands += 1;
     }
     let borders = twin.units() / 512;
-    assert!(u64::from(slow) < borders / 4, "{slow} slow of {commands} reads, {borders} superblock borders");
+    assert!(
+        u64::from(slow) < borders / 4,
+        "{slow} slow of {commands} reads, {borders} superblock borders"
+    );
 }
 
 #[test]
