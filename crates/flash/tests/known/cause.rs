@@ -1,132 +1,94 @@
-//! Cause before effect: no operation starts before the event that decided it.
+//! Causality: no operation starts before the event that caused it.
 //!
 //! A drive with one die executes everything in sequence. If it was idle at the start of a period,
-//! all operations that were queued since must fit between the start and the end of a flush that
-//! waits for the last of them. With an operation booked into the past, the flush would complete too
-//! early.
+//! all operations queued since must fit between the start and the end of a flush that waits for the
+//! last of them. If an operation was scheduled too early, the flush would complete too early.
 
-use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
-use ssdlab_flash::{Counters, Profile, Ssd};
+use ssdlab_device::{Device, Op};
+use ssdlab_flash::Counters;
 use ssdlab_time::{Nanos, Random};
+
+use crate::host::{Host, profile, request};
 
 const PROGRAM: Nanos = Nanos::from_micros(700);
 const ERASE: Nanos = Nanos::from_micros(3000);
 const SENSE: Nanos = Nanos::from_micros(50);
 
-fn profile(rules: &str) -> Profile {
-    Profile::from_toml(&format!(
-        "[drive]\nmodel = \"One die\"\ncapacity = \"4 MiB\"\ninterface = \"nvme\"\n\
-         [link]\nbandwidth = \"3000 MB/s\"\nread_overhead = \"20 us\"\nwrite_overhead = \"5 us\"\n\
-         [flash]\nchannels = 1\ndies_per_channel = 1\nplanes = 1\npage = \"8 KiB\"\n\
-         pages_per_block = 16\nread = \"50 us\"\nprogram = \"700 us\"\nerase = \"3 ms\"\n\
-         channel_bandwidth = \"800 MB/s\"\n\
-         [ftl]\nspare = 0.2\n{rules}\n[buffer]\nsize = \"256 KiB\"\n"
-    ))
-    .unwrap()
-}
+const DEPTH: usize = 16;
 
-struct Host {
-    drive: Ssd,
-    units: u64,
+/// A drive with one die, and a host that sends requests to random addresses.
+struct OneDie {
+    host: Host,
     random: Random,
-    in_flight: usize,
 }
 
-impl Host {
-    fn new(rules: &str) -> Self {
-        let profile = profile(rules);
-        let drive = Ssd::new(&profile, 1);
-        let units = profile.logical_units();
-        let mut host = Self { drive, units, random: Random::new(1, "host"), in_flight: 0 };
-        (0..units).for_each(|unit| host.ask(Op::Write, unit));
+impl OneDie {
+    /// A drive that was filled and then overwritten at random three times.
+    fn new(ftl: &str) -> Self {
+        let flash = "channels = 1\ndies_per_channel = 1\nplanes = 1\npage = \"8 KiB\"\n\
+                     pages_per_block = 16\nchannel_bandwidth = \"800 MB/s\"";
+        let ftl = format!("spare = 0.2\n{ftl}");
+        let host = Host::new(&profile("4 MiB", flash, &ftl, "size = \"256 KiB\""));
+        let mut one_die = Self { host, random: Random::new(1, "host") };
+        let units = one_die.host.units();
+        (0..units).for_each(|unit| one_die.host.submit(request(Op::Write, unit, 1), DEPTH));
         for _ in 0..3 * units {
-            host.ask_anywhere(Op::Write);
+            one_die.submit_random(Op::Write);
         }
-        host
+        one_die
     }
 
-    fn ask(&mut self, op: Op, unit: u64) {
-        while self.in_flight >= 16 {
-            self.reap(Wait::One);
-        }
-        let blocks = if op == Op::Flush { 0 } else { 8 };
-        let request = Request::new(0, op, Lba::new(unit * 8), blocks);
-        self.drive.submit(request).unwrap();
-        self.in_flight += 1;
+    fn submit_random(&mut self, op: Op) {
+        let unit = self.random.below(self.host.units());
+        self.host.submit(request(op, unit, 1), DEPTH);
     }
 
-    fn ask_anywhere(&mut self, op: Op) {
-        let unit = self.random.below(self.units);
-        self.ask(op, unit);
+    fn drain_and_flush(&mut self) {
+        self.host.drain();
+        self.host.flush();
     }
 
-    fn reap(&mut self, wait: Wait) -> Vec<Completion> {
-        let mut done = Vec::new();
-        self.drive.reap(wait, &mut done).unwrap();
-        self.in_flight -= done.len();
-        done
+    /// The time that the die needed for the operations since `before`.
+    fn busy_since(&self, before: &Counters) -> Nanos {
+        let after = self.host.drive.counters();
+        let programs = (after.nand_writes() - before.nand_writes()) / 2;
+        let senses = after.host_senses + after.collection_senses;
+        PROGRAM * programs
+            + ERASE * (after.erases - before.erases)
+            + SENSE * (senses - before.host_senses - before.collection_senses)
     }
 
-    fn rest(&mut self, duration: Nanos) {
-        let until = self.drive.now() + duration;
-        while self.drive.now() < until {
-            self.reap(Wait::Until(until));
-        }
-    }
-
-    /// Waits for all requests in flight.
-    fn settle(&mut self) {
-        while self.in_flight > 0 {
-            self.reap(Wait::One);
-        }
-    }
-
-    fn flush(&mut self) {
-        self.settle();
-        self.ask(Op::Flush, 0);
-        self.settle();
+    /// Runs `work` on an idle drive, then writes one more unit and flushes it: its page is
+    /// programmed after everything queued before. Returns the elapsed time and the busy time.
+    fn measure(&mut self, work: impl Fn(&mut Self)) -> (Nanos, Nanos) {
+        let (start, before) = (self.host.drive.now(), *self.host.drive.counters());
+        work(self);
+        self.host.drain();
+        let busy = self.busy_since(&before) + PROGRAM;
+        self.submit_random(Op::Write);
+        self.drain_and_flush();
+        (self.host.drive.now() - start, busy)
     }
 }
 
-/// The time that the die needs for the operations counted between two points.
-fn work(before: &Counters, after: &Counters) -> Nanos {
-    let programs = (after.nand_writes() - before.nand_writes()) / 2;
-    let senses = after.host_senses + after.collection_senses;
-    PROGRAM * programs
-        + ERASE * (after.erases - before.erases)
-        + SENSE * (senses - before.host_senses - before.collection_senses)
-}
-
-/// Runs a period that starts idle, then writes one more unit and flushes it: its page is programmed
-/// after everything queued before. Returns the time up to there, and the work.
-fn stretch(host: &mut Host, live: impl Fn(&mut Host)) -> (Nanos, Nanos) {
-    let (start, before) = (host.drive.now(), *host.drive.counters());
-    live(host);
-    host.settle();
-    let ordered = *host.drive.counters();
-    host.ask_anywhere(Op::Write);
-    host.flush();
-    (host.drive.now() - start, work(&before, &ordered) + PROGRAM)
-}
-
-/// Many periods on one drive, each after an idle time.
-fn many_stretches(rules: &str, live: impl Fn(&mut Host) + Copy) {
-    let mut host = Host::new(rules);
-    let moved = host.drive.counters().collection_moves;
+/// Runs `work` 300 times on one drive, each time after the drive was idle.
+fn assert_causality(ftl: &str, work: impl Fn(&mut OneDie) + Copy) {
+    let mut drive = OneDie::new(ftl);
+    let moved = drive.host.drive.counters().collection_moves;
     for _ in 0..300 {
-        host.flush();
+        drive.drain_and_flush();
         // Long enough for everything queued, and for all collection in idle time.
-        host.rest(Nanos::from_secs(20));
-        host.ask(Op::Read, 0);
-        host.settle();
-        host.rest(Nanos::from_secs(20));
-        let (elapsed, work) = stretch(&mut host, live);
-        assert!(elapsed >= work, "{rules}: {work} of work in {elapsed}");
+        drive.host.rest(Nanos::from_secs(20));
+        drive.host.run(request(Op::Read, 0, 1));
+        drive.host.rest(Nanos::from_secs(20));
+        let (elapsed, busy) = drive.measure(work);
+        assert!(elapsed >= busy, "{ftl}: {busy} of operations in {elapsed}");
     }
-    assert!(host.drive.counters().collection_moves > moved + 1000, "collection was at work");
+    let moves = drive.host.drive.counters().collection_moves - moved;
+    assert!(moves > 1000, "{ftl}: collection moved only {moves} units");
 }
 
-const RULES: [&str; 5] = [
+const FTL: [&str; 5] = [
     "relocation = \"mixed\"",
     "relocation = \"separate\"",
     "victim = \"random\"",
@@ -135,11 +97,11 @@ const RULES: [&str; 5] = [
 ];
 
 #[test]
-fn operations_caused_by_writes_start_after_them() {
-    for rules in RULES {
-        many_stretches(rules, |host| {
-            for _ in 0..=host.random.below(40) {
-                host.ask_anywhere(Op::Write);
+fn operations_caused_by_writes_start_after_the_writes() {
+    for ftl in FTL {
+        assert_causality(ftl, |drive| {
+            for _ in 0..=drive.random.below(40) {
+                drive.submit_random(Op::Write);
             }
         });
     }
@@ -147,19 +109,19 @@ fn operations_caused_by_writes_start_after_them() {
 
 #[test]
 fn operations_caused_by_reads_and_idle_time_start_after_them() {
-    for rules in RULES {
-        let rules = format!("{rules}\nidle_reserve = 6");
-        many_stretches(&rules, |host| {
-            for _ in 0..=host.random.below(60) {
-                match host.random.below(4) {
-                    0 => host.ask_anywhere(Op::Read),
+    for ftl in FTL {
+        let ftl = format!("{ftl}\nidle_reserve = 6");
+        assert_causality(&ftl, |drive| {
+            for _ in 0..=drive.random.below(60) {
+                match drive.random.below(4) {
+                    0 => drive.submit_random(Op::Read),
                     1 => {
                         // Shorter than a program, which is therefore still in progress after it.
-                        let short = Nanos::from_micros(host.random.below(300));
-                        host.settle();
-                        host.rest(short);
+                        let pause = Nanos::from_micros(drive.random.below(300));
+                        drive.host.drain();
+                        drive.host.rest(pause);
                     }
-                    _ => host.ask_anywhere(Op::Write),
+                    _ => drive.submit_random(Op::Write),
                 }
             }
         });

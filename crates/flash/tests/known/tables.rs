@@ -1,7 +1,7 @@
-//! The closed forms against tables that were computed apart from them, and against each other.
+//! The closed forms against independently computed tables, and against each other.
 //!
-//! The tables were made by other programs when the literature was surveyed, checked there against
-//! an independent simulation (ftlsim by Desnoyers) to four digits; all are printed to 0.001.
+//! The tables were computed by other programs during the survey of the literature, and agree with
+//! an independent simulation (ftlsim by Desnoyers) to four digits. They are rounded to 0.001.
 
 use crate::theory::{
     Region, alpha, d_choices, fifo, fifo_mixed, fifo_split, greedy, hot_and_cold, in_use,
@@ -48,7 +48,7 @@ const BY_CHOICES: [[f64; 8]; 9] = [
     [0.50, 2.000, 1.529, 1.399, 1.313, 1.267, 1.250, 1.247],
 ];
 
-/// Spare; mixed and split for 20 % of the space with 80 % of the writes, 10 with 90, 5 with 95.
+/// Spare; fifo mixed and split, with 80 % of the writes on 20 % of the units, 90 on 10, 95 on 5.
 const BY_HEAT: [[f64; 7]; 9] = [
     [0.05, 10.540, 6.759, 11.250, 4.112, 12.442, 2.520],
     [0.07, 7.682, 4.935, 8.358, 3.093, 9.422, 1.995],
@@ -61,74 +61,79 @@ const BY_HEAT: [[f64; 7]; 9] = [
     [0.50, 1.516, 1.129, 1.729, 1.053, 1.858, 1.021],
 ];
 
-/// Equal within a unit of the last printed digit.
-fn printed(computed: f64, printed: f64, last: f64, what: &str) {
-    assert!((computed - printed).abs() < last, "{what}: {computed:.4}, printed {printed}");
+fn assert_close(label: &str, expected: f64, computed: f64, tolerance: f64) {
+    let off = (computed - expected).abs();
+    assert!(off < tolerance, "{label}: {computed:.4}, expected {expected}");
+}
+
+/// Compares computed values with printed ones, within one unit of the last digit.
+fn assert_row<const N: usize>(label: &str, printed: &[f64], computed: [f64; N]) {
+    for (printed, computed) in printed.iter().zip(computed) {
+        assert_close(label, *printed, computed, 0.001);
+    }
 }
 
 #[test]
-fn random_fifo_and_greedy_are_those_of_the_tables() {
+fn random_fifo_and_greedy_agree_with_the_tables() {
     let by_spare = BY_SPARE.map(|row| (alpha(row[0]), row));
     let by_overprovisioning = BY_OVERPROVISIONING.map(|row| (1.0 + row[0], row));
     for (alpha, row) in by_spare.into_iter().chain(by_overprovisioning) {
-        printed(random(alpha), row[1], 0.01, "random");
-        printed(fifo(alpha), row[2], 0.001, "fifo");
-        for (column, units) in [64, 128, 256, 512, 1024].into_iter().enumerate() {
-            printed(greedy(alpha, units), row[3 + column], 0.001, "greedy");
-        }
+        assert_close("random", row[1], random(alpha), 0.01);
+        assert_row("fifo", &row[2..], [fifo(alpha)]);
+        let greedy = [64, 128, 256, 512, 1024].map(|units| greedy(alpha, units));
+        assert_row("greedy", &row[3..], greedy);
     }
 }
 
 #[test]
-fn d_choices_are_those_of_the_table() {
+fn d_choices_agrees_with_the_table() {
     for row in BY_CHOICES {
-        for (column, choices) in [1, 2, 3, 5, 10, 30, 100].into_iter().enumerate() {
-            printed(d_choices(alpha(row[0]), 128, choices), row[1 + column], 0.001, "d-choices");
-        }
+        let computed = [1, 2, 3, 5, 10, 30, 100].map(|d| d_choices(alpha(row[0]), 128, d));
+        assert_row("d-choices", &row[1..], computed);
     }
 }
 
 #[test]
-fn hot_and_cold_mixed_and_split_are_those_of_the_table() {
+fn fifo_with_hot_and_cold_data_agrees_with_the_table() {
     for row in BY_HEAT {
-        for (pair, (space, writes)) in [(0.2, 0.8), (0.1, 0.9), (0.05, 0.95)].iter().enumerate() {
-            let (alpha, regions) = (alpha(row[0]), hot_and_cold(*space, *writes));
-            printed(fifo_mixed(alpha, &regions), row[1 + 2 * pair], 0.001, "mixed");
-            printed(fifo_split(alpha, &regions), row[2 + 2 * pair], 0.001, "split");
+        let alpha = alpha(row[0]);
+        for (printed, (space, writes)) in
+            row[1..].chunks(2).zip([(0.2, 0.8), (0.1, 0.9), (0.05, 0.95)])
+        {
+            let regions = hot_and_cold(space, writes);
+            let computed = [fifo_mixed(alpha, &regions), fifo_split(alpha, &regions)];
+            assert_row("mixed, split", printed, computed);
         }
     }
 }
 
 #[test]
-fn trimming_a_share_of_the_requests_gives_the_printed_examples() {
-    // At 7 % spare, fifo.
-    for (trims, amplification) in
-        [(0.0, 7.318), (0.05, 4.385), (0.1, 3.073), (0.2, 1.863), (0.3, 1.314)]
-    {
-        printed(fifo(alpha(0.07) / in_use(trims)), amplification, 0.001, "trims");
-    }
+fn fifo_with_trims_agrees_with_the_printed_examples() {
+    // Spare 7 %.
+    let computed = [0.0, 0.05, 0.1, 0.2, 0.3].map(|trims| fifo(alpha(0.07) / in_use(trims)));
+    assert_row("trims", &[7.318, 4.385, 3.073, 1.863, 1.314], computed);
 }
 
 #[test]
-fn published_numbers_come_out() {
+fn the_forms_agree_with_published_numbers() {
     // Xiang and Kurkoski, arXiv 1110.4245, abstract: 2.36 at 30 % overprovisioning.
-    printed(fifo(1.3), 2.36, 0.006, "Xiang and Kurkoski");
+    assert_close("Xiang and Kurkoski", 2.36, fifo(1.3), 0.006);
     // Desnoyers' notes to ftlsim (2012): 6.5900 for his hot and cold example.
     let regions = hot_and_cold(0.1420, 0.7258);
-    printed(fifo_mixed(1.0914, &regions), 6.5900, 0.002, "Desnoyers");
+    assert_close("Desnoyers", 6.5900, fifo_mixed(1.0914, &regions), 0.002);
 }
 
 #[test]
-fn the_forms_agree_where_one_is_a_case_of_the_other() {
+fn the_forms_agree_in_their_common_special_cases() {
     for spare in [0.05, 0.2, 0.5] {
         let alpha = alpha(spare);
         let whole = [Region { space: 1.0, writes: 1.0 }];
-        printed(fifo_mixed(alpha, &whole), fifo(alpha), 1e-9, "one region");
+        assert_close("one region", fifo(alpha), fifo_mixed(alpha, &whole), 1e-9);
         let halves = hot_and_cold(0.5, 0.5);
-        printed(fifo_mixed(alpha, &halves), fifo(alpha), 1e-9, "two equal regions");
-        printed(d_choices(alpha, 64, 1), random(alpha), 1e-6, "one choice");
-        printed(d_choices(alpha, 64, 2000), greedy(alpha, 64), 0.01, "very many choices");
-        printed(greedy(alpha, 1 << 20), fifo(alpha), 0.001, "a huge superblock");
+        assert_close("two equal regions", fifo(alpha), fifo_mixed(alpha, &halves), 1e-9);
+        assert_close("d = 1", random(alpha), d_choices(alpha, 64, 1), 1e-6);
+        assert_close("d = 2000", greedy(alpha, 64), d_choices(alpha, 64, 2000), 0.01);
+        assert_close("large superblocks", fifo(alpha), greedy(alpha, 1 << 20), 0.001);
     }
 }
 

@@ -1,9 +1,10 @@
-//! Closed forms of write amplification in steady state: what the model is held against.
+//! Closed forms of write amplification in steady state.
 //!
-//! `alpha` is physical over logical capacity, both without what never holds data: 1 / (1 - spare).
-//! Traffic is random writes of one unit, uniform inside each region.
+//! `alpha` is physical over logical capacity, not counting flash that never holds data:
+//! 1 / (1 - spare).
+//! The workload is random writes of one unit, uniform within each region.
 
-/// A part of the logical units and the part of the writes that it takes.
+/// A share of the logical units, and the share of the writes that they get.
 #[derive(Clone, Copy, Debug)]
 pub struct Region {
     pub space: f64,
@@ -15,19 +16,19 @@ pub fn hot_and_cold(space: f64, writes: f64) -> [Region; 2] {
     [Region { space, writes }, Region { space: 1.0 - space, writes: 1.0 - writes }]
 }
 
-/// Physical over logical capacity at this spare (hidden share of all flash).
+/// Physical over logical capacity at this spare.
 pub fn alpha(spare: f64) -> f64 {
     1.0 / (1.0 - spare)
 }
 
-/// Any superblock is the victim: its valid share is the drive's.
+/// Random victims: their valid share is that of the drive.
 ///
 /// Source: Van Houdt, SIGMETRICS 2013 (d-choices with d = 1).
 pub fn random(alpha: f64) -> f64 {
     1.0 / (1.0 - 1.0 / alpha)
 }
 
-/// The oldest is the victim; also greedy for ever larger superblocks.
+/// The oldest superblock is the victim. Also the limit of greedy for large superblocks.
 ///
 /// A = alpha / (alpha + W(-alpha exp(-alpha))). Source: Xiang and Kurkoski, arXiv 1110.4245;
 /// Desnoyers, SYSTOR 2012.
@@ -52,25 +53,25 @@ pub fn lambert_w(x: f64) -> f64 {
     w
 }
 
-/// The oldest is the victim, all regions share one frontier.
+/// The oldest superblock is the victim; all regions share one frontier.
 ///
-/// With T for the host writes of a round over the logical units, a unit of a region is not written
-/// in a round with probability exp(-y), `y = writes / space x T`; so a round passes over the sum of
-/// `space x y / (1 - exp(-y))` over the regions, which is alpha, and A = alpha / T.
+/// T is the host writes, in drive writes, between the filling of a superblock and its collection.
+/// A unit of a region stays valid for T with probability exp(-y), `y = writes / space x T`. The sum
+/// of `space x y / (1 - exp(-y))` over the regions is alpha, and A = alpha / T.
 /// Source: the mixture form of Desnoyers, ACM TOS 2014 (LRU, hot and cold).
 pub fn fifo_mixed(alpha: f64, regions: &[Region]) -> f64 {
-    let space = |round: f64| -> f64 {
+    let space = |writes: f64| -> f64 {
         let of = |region: &Region| {
-            let y = region.writes / region.space * round;
+            let y = region.writes / region.space * writes;
             region.space * y / -(-y).exp_m1()
         };
         regions.iter().map(of).sum()
     };
-    alpha / bisect(1e-9, alpha, |round| space(round) - alpha)
+    alpha / bisect(1e-9, alpha, |writes| space(writes) - alpha)
 }
 
-/// The oldest is the victim, each of two regions has its own log, and the spare is split between
-/// them in the best way: what perfect separation could reach.
+/// The oldest superblock is the victim; each of two regions has its own log, and the spare is split
+/// optimally: the best result of separation.
 pub fn fifo_split(alpha: f64, regions: &[Region; 2]) -> f64 {
     let [hot, cold] = regions;
     let total = |share: f64| {
@@ -79,7 +80,7 @@ pub fn fifo_split(alpha: f64, regions: &[Region; 2]) -> f64 {
         };
         part(hot, share) + part(cold, 1.0 - share)
     };
-    // Convex in the share of the spare that the hot log gets: narrow the range by thirds.
+    // Convex in the share of the spare that the hot log gets: ternary search.
     let (mut low, mut high) = (1e-4, 1.0 - 1e-4);
     for _ in 0..100 {
         let (left, right) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
@@ -88,11 +89,11 @@ pub fn fifo_split(alpha: f64, regions: &[Region; 2]) -> f64 {
     total(low)
 }
 
-/// The superblock with the fewest valid of its `units` is the victim; many superblocks.
+/// The superblock with the fewest valid units is the victim; in the limit of many superblocks.
 ///
 /// Mean field: a superblock enters with all units valid and loses one at a rate of j / logical
-/// units in state j; it is taken at the lowest state m that any reaches. With F superblocks taken
-/// a host write, those in states above m number F / mu x sum of 1/j and n wait in state m, which
+/// units in state j; it is collected in state m, the lowest that is reached. If F superblocks are
+/// collected per host write, F / mu x sum of 1/j are in states above m and n wait in state m, which
 /// some leave by a further write: 1 = F (units - m) + m mu n, 0 <= n < F / (m mu), A = units x F.
 /// The exact form of Desnoyers, SYSTOR 2012 (his closed form agrees within 0.3 %).
 pub fn greedy(alpha: f64, units: u32) -> f64 {
@@ -109,9 +110,9 @@ pub fn greedy(alpha: f64, units: u32) -> f64 {
 
 /// The emptiest of `choices` picked at random is the victim.
 ///
-/// With `S(j)` for the share of superblocks that have at least j valid units and w for the host
-/// writes that a victim gives room for: `j w alpha / units x (S(j) - S(j+1)) = 1 - S(j)^d` for j
-/// from `units` down to 1, and all `S(j)` add up to `units / alpha`; A = units / w.
+/// `S(j)` is the share of superblocks with at least j valid units, and w the host writes that fit
+/// into a collected victim: `j w alpha / units x (S(j) - S(j+1)) = 1 - S(j)^d` for j from `units`
+/// down to 1, and all `S(j)` add up to `units / alpha`; A = units / w.
 /// Source: Van Houdt, SIGMETRICS 2013.
 pub fn d_choices(alpha: f64, units: u32, choices: u32) -> f64 {
     let size = f64::from(units);
@@ -128,15 +129,15 @@ pub fn d_choices(alpha: f64, units: u32, choices: u32) -> f64 {
     size / bisect(1e-6, size, |room| size / alpha - valid(room))
 }
 
-/// The share of the logical units that is in use when a share `trims` of all requests trims a unit
-/// in use and the others write any unit: then everything holds with alpha / this.
+/// The share of the logical units that is in use if a share `trims` of all requests trims a unit
+/// in use and the others write any unit. All forms then hold with alpha divided by this.
 ///
 /// Source: balance of writes to units not in use and trims; Frankie et al., 2012.
 pub fn in_use(trims: f64) -> f64 {
     (1.0 - 2.0 * trims) / (1.0 - trims)
 }
 
-/// Where a rising function passes zero.
+/// The zero of an increasing function.
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);

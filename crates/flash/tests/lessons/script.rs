@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 /// The separator between commands and output.
-const RULE: &str = "----";
+const SEPARATOR: &str = "----";
 
-/// A lesson: text for the reader, and blocks of commands.
+/// A lesson: explanations, and blocks of commands.
 #[derive(Debug)]
 pub struct Script {
     parts: Vec<Part>,
@@ -14,7 +14,7 @@ pub struct Script {
 #[derive(Debug)]
 enum Part {
     /// Comments and empty lines.
-    Words(String),
+    Text(String),
     Block(Block),
 }
 
@@ -41,17 +41,22 @@ impl Script {
         let mut lines = text.lines().enumerate().peekable();
         while let Some((index, line)) = lines.next() {
             if line.trim().is_empty() || line.starts_with('#') {
-                parts.push(Part::Words(line.to_owned()));
+                parts.push(Part::Text(line.to_owned()));
                 continue;
             }
             let mut commands = vec![line.to_owned()];
             loop {
                 match lines.next() {
-                    Some((_, RULE)) => break,
+                    Some((_, SEPARATOR)) => break,
                     Some((_, line)) if !line.is_empty() && !line.starts_with('#') => {
                         commands.push(line.to_owned());
                     }
-                    _ => return Err(format!("{}: no line {RULE} after the commands", index + 1)),
+                    _ => {
+                        return Err(format!(
+                            "{}: no line {SEPARATOR} after the commands",
+                            index + 1
+                        ));
+                    }
                 }
             }
             let mut expected = Vec::new();
@@ -62,41 +67,41 @@ impl Script {
         }
         let script = Self { parts };
         if script.blocks().next().is_none() {
-            return Err("1: nothing is asked of the twin".to_owned());
+            return Err("1: the lesson has no commands".to_owned());
         }
         Ok(script)
     }
 
     /// Runs all commands in order; returns the output of each block. An error begins with the line
     /// number of the command.
-    pub fn play(
+    pub fn run(
         &self,
-        mut run: impl FnMut(&str) -> Result<Vec<String>, String>,
+        mut execute: impl FnMut(&str) -> Result<Vec<String>, String>,
     ) -> Result<Vec<Vec<String>>, String> {
         self.blocks()
             .map(|block| {
-                let mut seen = Vec::new();
+                let mut output = Vec::new();
                 for (index, command) in block.commands.iter().enumerate() {
-                    let place = block.line + index;
-                    seen.extend(
-                        run(command).map_err(|error| format!("{place}: {command}: {error}"))?,
+                    let line = block.line + index;
+                    output.extend(
+                        execute(command).map_err(|error| format!("{line}: {command}: {error}"))?,
                     );
                 }
-                Ok(seen)
+                Ok(output)
             })
             .collect()
     }
 
-    /// The lesson's text with the actual output in place of the expected one.
-    pub fn with(&self, seen: &[Vec<String>]) -> String {
-        let mut seen = seen.iter();
+    /// The lesson's text with this output.
+    pub fn with_output(&self, outputs: &[Vec<String>]) -> String {
+        let mut outputs = outputs.iter();
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Words(line) => writeln!(text, "{line}").unwrap(),
+                Part::Text(line) => writeln!(text, "{line}").unwrap(),
                 Part::Block(block) => {
-                    let output = seen.next().expect("each block was run");
-                    for line in block.commands.iter().chain([&RULE.to_owned()]).chain(output) {
+                    let output = outputs.next().expect("each block was run");
+                    for line in block.commands.iter().chain([&SEPARATOR.to_owned()]).chain(output) {
                         writeln!(text, "{line}").unwrap();
                     }
                 }
@@ -106,26 +111,26 @@ impl Script {
     }
 
     /// The differences between actual and expected output: file, line, both texts.
-    pub fn differences(&self, name: &str, seen: &[Vec<String>]) -> String {
+    pub fn differences(&self, name: &str, outputs: &[Vec<String>]) -> String {
         let mut text = String::new();
-        for (block, seen) in self.blocks().zip(seen) {
-            if block.expected == *seen {
+        for (block, output) in self.blocks().zip(outputs) {
+            if block.expected == *output {
                 continue;
             }
             writeln!(text, "\n{name}:{}", block.output_line()).unwrap();
             for command in &block.commands {
                 writeln!(text, "    {command}").unwrap();
             }
-            for index in 0..block.expected.len().max(seen.len()) {
-                match (block.expected.get(index), seen.get(index)) {
-                    (Some(expected), Some(seen)) if expected == seen => {
-                        writeln!(text, "      {seen}").unwrap();
+            for index in 0..block.expected.len().max(output.len()) {
+                match (block.expected.get(index), output.get(index)) {
+                    (Some(expected), Some(actual)) if expected == actual => {
+                        writeln!(text, "      {actual}").unwrap();
                     }
-                    (expected, seen) => {
+                    (expected, actual) => {
                         if let Some(line) = expected {
                             writeln!(text, "    - {line}").unwrap();
                         }
-                        if let Some(line) = seen {
+                        if let Some(line) = actual {
                             writeln!(text, "    + {line}").unwrap();
                         }
                     }
@@ -138,7 +143,7 @@ impl Script {
     fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.parts.iter().filter_map(|part| match part {
             Part::Block(block) => Some(block),
-            Part::Words(_) => None,
+            Part::Text(_) => None,
         })
     }
 }
@@ -149,42 +154,42 @@ mod tests {
 
     const TEXT: &str = "# One.\n\nadd 1\nadd 2\n----\n1\n3\n\n# Two.\nadd 3\n----\n6\n";
 
-    fn play(text: &str) -> (Script, Vec<Vec<String>>) {
+    fn run(text: &str) -> (Script, Vec<Vec<String>>) {
         let script = Script::parse(text).unwrap();
         let mut sum = 0;
-        let seen = script.play(|command| {
-            sum += command.strip_prefix("add ").ok_or("what?")?.parse::<u32>().unwrap();
+        let output = script.run(|command| {
+            sum += command.strip_prefix("add ").ok_or("unknown")?.parse::<u32>().unwrap();
             Ok(vec![sum.to_string()])
         });
-        (script, seen.unwrap())
+        (script, output.unwrap())
     }
 
     #[test]
     fn a_correct_script_is_rewritten_unchanged() {
-        let (script, seen) = play(TEXT);
-        assert_eq!(script.differences("sum.txt", &seen), "");
-        assert_eq!(script.with(&seen), TEXT);
+        let (script, output) = run(TEXT);
+        assert_eq!(script.differences("sum.txt", &output), "");
+        assert_eq!(script.with_output(&output), TEXT);
     }
 
     #[test]
     fn a_difference_names_file_and_line_and_shows_both_texts() {
         let wrong = TEXT.replace("\n3\n\n", "\n4\n5\n\n");
-        let (script, seen) = play(&wrong);
+        let (script, output) = run(&wrong);
         let shown = "\nsum.txt:6\n    add 1\n    add 2\n      1\n    - 4\n    + 3\n    - 5\n";
-        assert_eq!(script.differences("sum.txt", &seen), shown);
-        assert_eq!(script.with(&seen), TEXT);
+        assert_eq!(script.differences("sum.txt", &output), shown);
+        assert_eq!(script.with_output(&output), TEXT);
     }
 
     #[test]
-    fn a_command_that_fails_or_has_no_rule_is_named_by_its_line() {
+    fn an_error_begins_with_the_line_of_its_command() {
         let error = Script::parse("# One.\nadd 1\n\n").unwrap_err();
         assert!(error.starts_with("2: no line ----"), "{error}");
-        assert!(Script::parse("# One.\n").is_err(), "a lesson of words alone teaches nothing");
+        assert!(Script::parse("# One.\n").is_err(), "a lesson needs commands");
         let script = Script::parse("add 1\nadd 2\n----\n").unwrap();
         let fail = |command: &str| match command {
             "add 1" => Ok(Vec::new()),
-            _ => Err("what?".to_owned()),
+            _ => Err("unknown".to_owned()),
         };
-        assert_eq!(script.play(fail).unwrap_err(), "2: add 2: what?");
+        assert_eq!(script.run(fail).unwrap_err(), "2: add 2: unknown");
     }
 }

@@ -6,8 +6,8 @@ use ssdlab_time::Nanos;
 /// Units per row of the map: two pages of the tiny drive.
 const ROW: u64 = 8;
 
-/// The drive's size in one line.
-pub fn shape(profile: &Profile) -> String {
+/// The geometry and the spare of a drive.
+pub fn geometry(profile: &Profile) -> String {
     let geometry = &profile.geometry;
     format!(
         "{} dies, {} superblocks of {} units; \
@@ -39,13 +39,9 @@ pub fn units(count: u64) -> String {
     format!("{count} unit{}", if count == 1 { "" } else { "s" })
 }
 
-/// `no sense`, `1 sense`, `2 senses`.
+/// `1 sense`, `2 senses`.
 pub fn senses(count: u64) -> String {
-    match count {
-        0 => "no sense".to_owned(),
-        1 => "1 sense".to_owned(),
-        _ => format!("{count} senses"),
-    }
+    format!("{count} sense{}", if count == 1 { "" } else { "s" })
 }
 
 /// The location of each unit: die/block/page, `buffer`, or `-` if unmapped.
@@ -97,7 +93,6 @@ pub fn superblocks(drive: &Ssd) -> Vec<String> {
     rows
 }
 
-/// What the drive has counted.
 pub fn counters(counters: &Counters) -> Vec<String> {
     let causes = [
         (counters.nand_host_writes, "of the host"),
@@ -122,7 +117,7 @@ pub fn counters(counters: &Counters) -> Vec<String> {
         ),
     ];
     if displaced > 0 {
-        lines.push(format!("{} went to a die that was not theirs", units(displaced)));
+        lines.push(format!("{} went to a different die", units(displaced)));
     }
     lines
 }

@@ -1,11 +1,11 @@
-//! Writes of zeros: free if the controller elides them, else like any other data.
+//! Writes of zeros: with and without a controller that elides them.
 
-use crate::small::{Twin, profile, profile_with};
+use crate::small::{Twin, profile, profile_with_lines};
 
 const PAGE_UNITS: u64 = 8;
 
 fn eliding() -> Twin {
-    Twin::new(&profile_with("[buffer]", "[buffer]\nelides_zeros = true"))
+    Twin::new(&profile_with_lines("[buffer]", "elides_zeros = true"))
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn zeros_that_are_not_elided_use_as_much_flash_as_other_data() {
 }
 
 #[test]
-fn a_controller_that_elides_zeros_writes_other_data() {
+fn data_other_than_zeros_is_not_elided() {
     let mut twin = eliding();
     twin.drive.set_writes_zeros(true);
     twin.write(0, PAGE_UNITS);
@@ -55,7 +55,7 @@ fn zeros_over_data_invalidate_it_and_are_read_without_a_sense() {
 }
 
 #[test]
-fn zeros_in_a_part_of_a_unit_are_not_elided() {
+fn zeros_in_part_of_a_unit_are_not_elided() {
     let mut twin = eliding();
     twin.drive.set_writes_zeros(true);
     twin.request(ssdlab_device::Op::Write, 0, 4);

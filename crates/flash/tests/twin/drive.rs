@@ -1,9 +1,9 @@
-//! Properties of a twin that hold for any sequence of requests.
+//! Data path of a twin: write amplification, senses, latency, and random sequences of requests.
 
-use crate::small::{Twin, profile, profile_with};
+use crate::sequences::CheckedDrive;
+use crate::small::{Twin, profile, profile_with, profile_with_lines};
 use proptest::prelude::*;
 use ssdlab_device::{Device, Lba, Op, Request, Wait};
-use ssdlab_flash::Ssd;
 use ssdlab_time::{Nanos, Random};
 
 const UNIT: u64 = 4096;
@@ -30,7 +30,7 @@ fn a_full_drive_keeps_accepting_random_writes() {
 }
 
 #[test]
-fn trimming_everything_makes_collection_free() {
+fn after_trimming_everything_collection_moves_nothing() {
     let mut twin = Twin::new(&profile());
     twin.write_all();
     twin.write_random(2 * twin.units(), 3);
@@ -44,23 +44,21 @@ fn trimming_everything_makes_collection_free() {
 }
 
 #[test]
-fn a_rewritten_file_reads_as_fast_as_a_fresh_one() {
-    let mut twin = Twin::new(&profile());
-    twin.write_all();
-    twin.flush();
+fn a_drive_rewritten_sequentially_reads_as_fast_as_a_fresh_one() {
+    let mut twin = Twin::filled(&profile());
     let fresh = twin.read_all();
     twin.write_random(twin.units() / 2, 9);
     twin.flush();
     let aged = twin.read_all();
     twin.write_all();
     twin.flush();
-    let healed = twin.read_all();
+    let rewritten = twin.read_all();
     assert!(aged.get() * 10 > fresh.get() * 12, "fresh {fresh}, aged {aged}");
-    assert!(healed.get() * 100 < fresh.get() * 102, "fresh {fresh}, healed {healed}");
+    assert!(rewritten.get() * 100 < fresh.get() * 102, "fresh {fresh}, rewritten {rewritten}");
 }
 
 #[test]
-fn units_of_one_page_cost_one_sense_and_scattered_ones_one_each() {
+fn contiguous_units_of_a_page_need_one_sense_and_scattered_units_one_each() {
     let mut twin = Twin::new(&profile());
     let page_units = 8;
     twin.write(0, page_units);
@@ -89,11 +87,11 @@ fn a_read_from_the_buffer_needs_no_sense() {
 }
 
 #[test]
-fn a_flush_pads_pages_of_a_volatile_drive_and_is_free_on_a_protected_one() {
+fn a_flush_pads_pages_only_if_the_buffer_is_volatile_and_flushes_are_honoured() {
     let mut volatile = Twin::new(&profile());
     volatile.write(0, 1);
-    let waited = volatile.flush();
-    assert!(waited >= Nanos::from_micros(700), "a program takes 700 us, the flush took {waited}");
+    let latency = volatile.flush();
+    assert!(latency >= Nanos::from_micros(700), "tPROG is 700 us, the flush took {latency}");
     assert_eq!(volatile.drive.counters().nand_padding_writes, 7);
 
     for setting in ["power_loss_protection = true", "honours_flush = false"] {
@@ -105,7 +103,7 @@ fn a_flush_pads_pages_of_a_volatile_drive_and_is_free_on_a_protected_one() {
 }
 
 #[test]
-fn writes_faster_than_flash_fill_the_buffer_and_then_wait() {
+fn writes_wait_when_the_buffer_is_full() {
     let mut twin = Twin::new(&profile());
     let first = twin.write(0, 8);
     for start in 1..400 {
@@ -124,11 +122,11 @@ fn a_partial_write_of_a_mapping_unit_reads_it_first() {
     twin.request(Op::Write, 1, 1);
     assert_eq!(twin.drive.counters().host_senses, 1);
     twin.request(Op::Write, 100 * 8, 1);
-    assert_eq!(twin.drive.counters().host_senses, 1, "nothing to read where nothing was written");
+    assert_eq!(twin.drive.counters().host_senses, 1, "an unmapped unit needs no read");
 }
 
 #[test]
-fn two_drives_in_one_process_do_not_disturb_each_other() {
+fn two_drives_in_one_process_are_independent() {
     let run = |other: bool| {
         let mut twin = Twin::new(&profile());
         let mut second = Twin::new(&profile());
@@ -169,59 +167,31 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn after_every_step_the_maps_agree_and_no_request_is_lost(steps in steps(), seed in 0..8_u64) {
-        let mut drive = Ssd::new(&profile(), 0);
+    fn maps_agree_and_no_request_is_lost_after_any_step(steps in steps(), seed in 0..8_u64) {
         // Start full, so that the first write already requires collection.
-        let mut twin = Twin { drive };
+        let mut twin = Twin::new(&profile());
         twin.write_all();
         twin.write_random(20_000, seed);
-        drive = twin.drive;
-        let capacity = drive.capacity_bytes() / 512;
-        let (mut in_flight, mut submitted, mut returned) = (Vec::new(), 0_u64, 0_u64);
-        let mut last = Nanos::ZERO;
+        let mut checked = CheckedDrive::new(twin.drive);
+        let capacity = checked.drive.capacity_bytes() / 512;
         for step in steps {
             match step {
                 Step::Submit { op, lba, blocks } if lba + u64::from(blocks) <= capacity => {
                     let blocks = if op == Op::Flush { 0 } else { blocks };
-                    let lba = Lba::new(lba);
-                    let request = Request::new(submitted, op, lba, blocks);
-                    drive.submit(request).unwrap();
-                    in_flight.push(submitted);
-                    submitted += 1;
+                    checked.submit(Request::new(0, op, Lba::new(lba), blocks));
                 }
                 Step::Submit { .. } => {}
-                step => {
-                    let wait = match step {
-                        Step::Rest(nanos) => Wait::Until(drive.now() + Nanos::new(nanos)),
-                        _ => Wait::One,
-                    };
-                    let mut done = Vec::new();
-                    drive.reap(wait, &mut done).unwrap();
-                    for completion in done {
-                        prop_assert!(completion.submitted <= completion.completed);
-                        prop_assert!(last <= completion.completed, "completions in order of time");
-                        prop_assert!(completion.completed <= drive.now());
-                        last = completion.completed;
-                        let place = in_flight.iter().position(|id| *id == completion.id);
-                        in_flight.swap_remove(place.expect("each request completes once"));
-                        returned += 1;
-                    }
-                }
+                Step::Reap => checked.reap(Wait::One),
+                Step::Rest(nanos) => checked.rest(Nanos::new(nanos)),
             }
-            drive.assert_consistent();
+            checked.drive.assert_consistent();
         }
-        while !in_flight.is_empty() {
-            let mut done = Vec::new();
-            drive.reap(Wait::One, &mut done).unwrap();
-            returned += done.len() as u64;
-            in_flight.retain(|id| done.iter().all(|completion| completion.id != *id));
-        }
-        prop_assert_eq!(submitted, returned);
+        checked.drain();
     }
 }
 
 #[test]
-fn the_same_requests_take_the_same_time_again() {
+fn latencies_are_deterministic() {
     let run = || {
         let mut twin = Twin::new(&profile());
         let mut random = Random::new(4, "test");
@@ -236,19 +206,17 @@ fn the_same_requests_take_the_same_time_again() {
 }
 
 #[test]
-fn the_latency_of_reads_follows_from_the_geometry() {
-    let mut twin = Twin::new(&profile());
-    twin.write_all();
-    twin.flush();
+fn read_latency_follows_from_geometry_and_timing() {
+    let mut twin = Twin::filled(&profile());
     // Overhead 20 us, tR 50 us, 4 KiB at 400 MB/s on the channel and at 1000 MB/s on the link.
     let by_hand = Nanos::new(20_000 + 50_000 + 10_240 + 4_096);
     assert_eq!(twin.read(0, 1), by_hand);
-    // One multi-plane page of 32 KiB: one sense, one transfer, and the link follows the channel by
-    // a unit.
+    // One multi-plane page of 32 KiB: one sense, one transfer, and the link is one unit behind the
+    // channel.
     let by_hand = Nanos::new(20_000 + 50_000 + 8 * 10_240 + UNIT);
     assert_eq!(twin.read(80, 8), by_hand);
-    // Four pages on four dies of two channels: senses in parallel, two transfers per channel. The
-    // link follows the first channel closely; the second one's last page waits for it.
+    // Four pages on four dies of two channels: parallel senses, two transfers per channel. The last
+    // page of the second channel waits for the link.
     let channel = 8 * 10_240;
     let by_hand = Nanos::new(20_000 + 50_000 + 2 * channel + UNIT + 8 * UNIT);
     assert_eq!(twin.read(160, 32), by_hand);
@@ -256,13 +224,12 @@ fn the_latency_of_reads_follows_from_the_geometry() {
 
 #[test]
 fn a_stream_can_be_renewed_any_number_of_times() {
-    let line = "[buffer]";
-    let streams = "placement = \"streams\"\nstreams = 2\n[buffer]";
-    let mut twin = Twin::new(&profile_with(line, streams));
+    let streams = "placement = \"streams\"\nstreams = 2";
+    let mut twin = Twin::new(&profile_with_lines("[ftl]", streams));
     let whole = twin.drive.stream_room(0);
-    assert!(!twin.drive.renew_stream(0), "nothing of it is used");
-    for turn in 0..500 {
-        twin.write(turn % 40, 1);
+    assert!(!twin.drive.renew_stream(0), "an unused stream is not renewed");
+    for round in 0..500 {
+        twin.write(round % 40, 1);
         assert!(twin.drive.stream_room(0) < whole);
         assert!(twin.drive.renew_stream(0));
         assert_eq!((twin.drive.stream_room(0), twin.drive.stream_room(1)), (whole, whole));
@@ -270,6 +237,6 @@ fn a_stream_can_be_renewed_any_number_of_times() {
         twin.drive.assert_consistent();
     }
     assert_eq!(twin.drive.mapped_units(), 40);
-    assert!(twin.drive.counters().erases > 0, "what is left is collected");
-    assert!(twin.drive.counters().collection_moves < 500, "and costs little");
+    assert!(twin.drive.counters().erases > 0, "the old superblocks are collected");
+    assert!(twin.drive.counters().collection_moves < 500, "with few moves");
 }

@@ -1,8 +1,8 @@
-//! What a power cut loses: compared with a host that records all its writes and flushes.
+//! Power cuts: lost writes, compared with a host that records all its writes and flushes.
 
 use std::collections::BTreeMap;
 
-use crate::small::{PROFILE, profile, profile_with};
+use crate::small::{Twin, profile, profile_with, profile_with_lines};
 use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
 use ssdlab_flash::{PowerCut, Profile, Ssd, UnitLocation};
 use ssdlab_time::{Nanos, Random};
@@ -10,11 +10,11 @@ use ssdlab_time::{Nanos, Random};
 /// Sectors of a mapping unit.
 const SECTORS: u64 = 8;
 
-/// A unit's writes since the last trim, oldest first, by the number of the request.
+/// The requests that wrote a unit since its last trim, oldest first.
 #[derive(Clone, Debug, Default)]
 struct History {
     writes: Vec<u64>,
-    /// The number of them that must survive any cut: they were flushed, or found in flash.
+    /// The number of writes that must survive a power cut: flushed, or in flash at the last one.
     safe: usize,
 }
 
@@ -22,7 +22,7 @@ struct History {
 struct Host {
     drive: Ssd,
     units: Vec<History>,
-    /// Units with completed writes that were not flushed yet, and the number of writes to each.
+    /// For each unit with completed writes since the last flush: its number of writes.
     completed: BTreeMap<u64, usize>,
     in_flight: BTreeMap<u64, Pending>,
     next: u64,
@@ -58,8 +58,7 @@ impl Host {
             history.writes.push(self.next);
             (each, history.writes.len())
         });
-        let pending = Pending::Write(pending.collect());
-        self.in_flight.insert(self.next, pending);
+        self.in_flight.insert(self.next, Pending::Write(pending.collect()));
         self.submit(Op::Write, unit, units);
     }
 
@@ -108,7 +107,7 @@ impl Host {
         self.reap(Wait::Until(now + Nanos::from_micros(100)));
     }
 
-    /// Cuts the power, checks every unit and removes lost writes. Returns what the drive reported.
+    /// Cuts the power, checks every unit and removes lost writes. Returns the report of the drive.
     fn cut(&mut self, after: Nanos) -> PowerCut {
         let cut = self.drive.power_cut(self.drive.now() + after);
         for completion in &cut.completed {
@@ -125,7 +124,7 @@ impl Host {
         for lost in &cut.lost {
             let history = &mut self.units[lost.unit as usize];
             let kept = history.writes.len().checked_sub(lost.writes as usize);
-            let kept = kept.expect("no more writes are lost than there were");
+            let kept = kept.expect("at most all writes are lost");
             assert!(kept >= history.safe, "unit {}: a safe write is lost", lost.unit);
             assert_eq!(lost.has_older, kept > 0, "unit {}", lost.unit);
             history.writes.truncate(kept);
@@ -139,7 +138,7 @@ impl Host {
         cut
     }
 
-    fn anything(&mut self, random: &mut Random, depth: usize) {
+    fn random_request(&mut self, random: &mut Random, depth: usize) {
         let units = self.units.len() as u64;
         match random.below(100) {
             0..2 => self.flush(),
@@ -154,9 +153,9 @@ impl Host {
 }
 
 /// The number of requests that were partly lost.
-fn torn(lost: &PowerCut, before: &[History]) -> usize {
+fn count_torn(cut: &PowerCut, before: &[History]) -> usize {
     let mut lost_units = BTreeMap::<u64, usize>::new();
-    for each in &lost.lost {
+    for each in &cut.lost {
         let writes = &before[each.unit as usize].writes;
         for id in &writes[writes.len() - each.writes as usize..] {
             *lost_units.entry(*id).or_default() += 1;
@@ -166,8 +165,8 @@ fn torn(lost: &PowerCut, before: &[History]) -> usize {
     lost_units.iter().filter(|(id, units)| units_of(**id) > **units).count()
 }
 
-/// A drive of 64 MiB that has been filled and overwritten, so that it collects.
-fn full(profile: &Profile) -> Host {
+/// A drive that was filled and then overwritten at random, so that it collects.
+fn aged(profile: &Profile) -> Host {
     let mut host = Host::new(profile);
     let units = host.units.len() as u64;
     for unit in (0..units).step_by(64) {
@@ -187,25 +186,27 @@ fn flushed_writes_survive_any_power_cut_and_lost_ones_are_reported() {
     for (ftl, depth) in
         [("", 1), ("", 16), ("relocation = \"mixed\"", 16), ("chunk = \"8 KiB\"", 8)]
     {
-        let line = if ftl.starts_with("chunk") { "chunk = \"32 KiB\"" } else { "spare = 0.28" };
-        let with = if ftl.starts_with("chunk") { ftl.to_owned() } else { format!("{line}\n{ftl}") };
-        let mut host = full(&profile_with(line, &with));
+        let profile = match ftl {
+            "chunk = \"8 KiB\"" => profile_with("chunk = \"32 KiB\"", ftl),
+            _ => profile_with_lines("[ftl]", ftl),
+        };
+        let mut host = aged(&profile);
         let mut random = Random::new(7, "cuts");
         let mut lost = 0;
         for _ in 0..60 {
             for _ in 0..random.below(600) {
-                host.anything(&mut random, depth);
+                host.random_request(&mut random, depth);
             }
             let after = Nanos::from_micros(random.below(3000));
             lost += host.cut(after).lost.len();
         }
-        assert!(lost > 100, "{ftl}: the cuts fell where it mattered, {lost} units lost");
-        assert!(host.drive.counters().collection_moves > 1000, "{ftl}: while it collected");
+        assert!(lost > 100, "{ftl}: the power cuts affected only {lost} units");
+        assert!(host.drive.counters().collection_moves > 1000, "{ftl}: collection was active");
     }
 }
 
 #[test]
-fn exactly_the_buffered_units_are_lost() {
+fn without_collection_exactly_the_buffered_units_are_lost() {
     let mut host = Host::new(&profile());
     let mut random = Random::new(3, "cut");
     for _ in 0..40 {
@@ -216,32 +217,32 @@ fn exactly_the_buffered_units_are_lost() {
         let buffered = |unit: &u64| host.drive.locate(*unit) == UnitLocation::Buffer;
         let expected: Vec<u64> = (0..2100).filter(buffered).collect();
         let lost: Vec<u64> = host.cut(Nanos::ZERO).lost.iter().map(|each| each.unit).collect();
-        assert_eq!(lost, expected, "no collection and no reads: one and the same");
+        assert_eq!(lost, expected, "each unit in the buffer loses its writes");
     }
 }
 
 #[test]
 fn a_long_write_may_be_torn() {
     let mut host = Host::new(&profile());
-    let (mut caught, mut random) = (0, Random::new(9, "cut"));
+    let (mut torn, mut random) = (0, Random::new(9, "cut"));
     for _ in 0..20 {
         host.write(random.below(1000), 256);
         let after = Nanos::from_micros(random.below(4000));
         let before = host.units.clone();
         let cut = host.cut(after);
-        caught += torn(&cut, &before);
+        torn += count_torn(&cut, &before);
     }
-    assert!(caught > 0, "some write of a megabyte was caught half way");
+    assert!(torn > 0, "no write of 1 MiB was torn");
 }
 
 #[test]
 fn a_protected_drive_keeps_all_completed_writes() {
-    let mut host =
-        full(&profile_with("power_loss_protection = false", "power_loss_protection = true"));
+    let (volatile, protected) = ("power_loss_protection = false", "power_loss_protection = true");
+    let mut host = aged(&profile_with(volatile, protected));
     let mut random = Random::new(7, "cuts");
     for _ in 0..20 {
         for _ in 0..random.below(600) {
-            host.anything(&mut random, 16);
+            host.random_request(&mut random, 16);
         }
         let after = Nanos::from_micros(random.below(3000));
         assert_eq!(host.cut(after).lost, []);
@@ -250,20 +251,16 @@ fn a_protected_drive_keeps_all_completed_writes() {
 
 #[test]
 fn a_drive_that_ignores_flushes_loses_flushed_writes() {
-    let text = PROFILE.replace("[buffer]", "[buffer]\nhonours_flush = false");
-    let mut drive = Ssd::new(&Profile::from_toml(&text).unwrap(), 0);
-    for (id, op) in [(0, Op::Write), (1, Op::Flush)] {
-        let blocks = if op == Op::Write { 8 } else { 0 };
-        drive.submit(Request::new(id, op, Lba::new(0), blocks)).unwrap();
-        drive.reap(Wait::One, &mut Vec::new()).unwrap();
-    }
-    let lost = drive.power_cut(drive.now()).lost;
+    let mut twin = Twin::new(&profile_with_lines("[buffer]", "honours_flush = false"));
+    twin.write(0, 1);
+    twin.flush();
+    let lost = twin.drive.power_cut(twin.drive.now()).lost;
     assert_eq!((lost.len(), lost[0].unit, lost[0].writes, lost[0].has_older), (1, 0, 1, false));
 }
 
 #[test]
-fn a_drive_works_as_before_after_a_power_cut() {
-    let mut host = full(&profile());
+fn a_drive_works_after_many_power_cuts() {
+    let mut host = aged(&profile());
     let mut random = Random::new(7, "cuts");
     for _ in 0..300 {
         host.write(random.below(4000), 1);

@@ -1,19 +1,22 @@
-//! Profiles: error messages, and that the parser never panics.
+//! Profiles: error messages, derived values, and arbitrary input.
 
-use crate::small::PROFILE;
+use crate::small::{PROFILE, Twin, profile, profile_with, replaced};
 use proptest::prelude::*;
-use ssdlab_flash::{Profile, Ssd};
+use ssdlab_device::Op;
+use ssdlab_flash::Profile;
 
-fn refused(line: &str, other: &str) -> String {
-    assert!(PROFILE.contains(line), "the profile says {line:?}");
-    let error = Profile::from_toml(&PROFILE.replace(line, other)).unwrap_err().to_string();
-    assert_eq!(error.lines().count(), 1, "one line: {error}");
-    error
+/// For each text in the profile, its replacement and a part of the error message.
+fn assert_errors(cases: &[(&str, &str, &str)]) {
+    for (text, other, message) in cases {
+        let error = Profile::from_toml(&replaced(text, other)).unwrap_err().to_string();
+        assert_eq!(error.lines().count(), 1, "one line: {error}");
+        assert!(error.contains(message), "{other:?} gives {error:?}, without {message:?}");
+    }
 }
 
 #[test]
 fn an_error_names_the_key_and_its_allowed_values() {
-    for (line, other, words) in [
+    assert_errors(&[
         ("chunk = ", "chnk = ", "ftl.chnk: no such key, did you mean chunk?"),
         ("[ftl]", "[flt]", "flt (a table at the top): no such key, did you mean ftl?"),
         ("page = \"16 KiB\"", "page = \"16\"", "flash.page: is \"16\"; may be a size"),
@@ -66,15 +69,12 @@ fn an_error_names_the_key_and_its_allowed_values() {
         ),
         ("[drive]", "drive = 3\n[x]", "drive: is 3; may be a table"),
         ("[drive]", "[drive", "line 2: not TOML"),
-    ] {
-        let error = refused(line, other);
-        assert!(error.contains(words), "{other:?} gives {error:?}, without {words:?}");
-    }
+    ]);
 }
 
 #[test]
-fn an_unknown_placement_or_one_without_room_is_rejected() {
-    for (line, other, words) in [
+fn an_unknown_placement_or_one_that_does_not_fit_is_rejected() {
+    assert_errors(&[
         ("[buffer]", "placement = \"random\"\n[buffer]", "\"inferred\", \"packed\""),
         ("[buffer]", "placement = \"streams\"\n[buffer]", "ftl.streams: is missing"),
         ("[buffer]", "streams = 2\n[buffer]", "ftl.streams: is given; may be left out, unless"),
@@ -98,25 +98,22 @@ fn an_unknown_placement_or_one_without_room_is_rejected() {
             "placement = \"hinted\"\n[buffer]\nsize = \"128 KiB\"",
             "buffer.size: is 131072 bytes; may be at least 163840 bytes",
         ),
-    ] {
-        let error = refused(line, other);
-        assert!(error.contains(words), "{other:?} gives {error:?}, without {words:?}");
-    }
+    ]);
 }
 
 #[test]
 fn a_number_may_have_a_source_and_a_kind() {
     let sourced = "channels = { value = 2, source = \"its label\", kind = \"datasheet\" }";
-    let profile = Profile::from_toml(&PROFILE.replace("channels = 2", sourced)).unwrap();
+    let profile = profile_with("channels = 2", sourced);
     assert_eq!(profile.geometry.channels, 2);
-    let error = refused("channels = 2", "channels = { value = 2, origin = \"its label\" }");
-    assert!(error.contains("flash.channels"), "{error}");
+    let unknown = "channels = { value = 2, origin = \"its label\" }";
+    assert_errors(&[("channels = 2", unknown, "flash.channels")]);
 }
 
 #[test]
-fn one_of_capacity_spare_and_blocks_follows_from_the_others() {
-    let both = Profile::from_toml(PROFILE).unwrap();
-    let blocks = both.geometry.blocks_per_plane;
+fn each_of_capacity_spare_and_blocks_can_be_derived_from_the_others() {
+    let full = profile();
+    let blocks = full.geometry.blocks_per_plane;
     let with_blocks = |spare: &str| {
         PROFILE.replace("spare = 0.28", spare).replace(
             "pages_per_block = 16",
@@ -124,15 +121,15 @@ fn one_of_capacity_spare_and_blocks_follows_from_the_others() {
         )
     };
     let no_spare = Profile::from_toml(&with_blocks("")).unwrap();
-    assert_eq!(no_spare.geometry, both.geometry);
-    assert_eq!(Profile::from_toml(&with_blocks("spare = 0.28")).unwrap().geometry, both.geometry);
+    assert_eq!(no_spare.geometry, full.geometry);
+    assert_eq!(Profile::from_toml(&with_blocks("spare = 0.28")).unwrap().geometry, full.geometry);
     let no_capacity = with_blocks("spare = 0.28").replace("capacity = \"64 MiB\"", "");
     let derived = Profile::from_toml(&no_capacity).unwrap();
     assert!((derived.spare() - 0.28).abs() < 0.01, "{}", derived.spare());
 }
 
 #[test]
-fn a_scaled_twin_keeps_its_ratios() {
+fn a_scaled_profile_keeps_spare_and_erase_time_per_page() {
     let text = PROFILE
         .replace("capacity = \"64 MiB\"", "capacity = \"512 GB\"")
         .replace("pages_per_block = 16", "pages_per_block = 768");
@@ -151,11 +148,11 @@ fn a_scaled_twin_keeps_its_ratios() {
             |p: &Profile| p.timing.erase.get() / u64::from(p.geometry.pages_per_block);
         assert_eq!(erase_share(&scaled), erase_share(&full), "{gibibytes} GiB");
     }
-    assert!(full.scaled_to(1 << 20).is_err(), "a capacity without room for collection");
+    assert!(full.scaled_to(1 << 20).is_err(), "1 MiB leaves no spare superblocks");
 }
 
-/// Keys that the small profile leaves out.
-const MORE: &str = r#"
+/// Sections that the small profile does not have.
+const MORE_SECTIONS: &str = r#"
 [slc]
 size = "8 MiB"
 mode = "dynamic"
@@ -167,13 +164,13 @@ time = "10 us"
 time_per_gib = "1 ms"
 "#;
 
-/// The small profile with all keys of flash, SLC cache and trims.
-fn whole() -> String {
+/// The small profile with block failures, an SLC cache and slow trims.
+fn extended() -> String {
     let failing = "erase = \"3 ms\"\nfailure_cycles = 300\nfailure_spread = 0.1";
-    PROFILE.replace("erase = \"3 ms\"", failing) + MORE
+    replaced("erase = \"3 ms\"", failing) + MORE_SECTIONS
 }
 
-/// Mutates a profile's text at random.
+/// A profile with random values in some of its lines.
 fn mutated() -> impl Strategy<Value = String> {
     let values = prop_oneof![
         "[0-9]{1,20}",
@@ -188,7 +185,7 @@ fn mutated() -> impl Strategy<Value = String> {
     ];
     let changes = prop::collection::vec((any::<prop::sample::Index>(), values), 1..5);
     changes.prop_map(|changes| {
-        let mut lines: Vec<String> = whole().lines().map(str::to_owned).collect();
+        let mut lines: Vec<String> = extended().lines().map(str::to_owned).collect();
         for (index, value) in changes {
             let line = index.get_mut(&mut lines);
             if let Some((key, _)) = line.clone().split_once('=') {
@@ -203,14 +200,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_mutated_profile_makes_the_loader_panic(text in mutated()) {
+    fn mutated_profiles_do_not_panic_the_parser(text in mutated()) {
         match Profile::from_toml(&text) {
             Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
-            // A valid profile must work; a huge map would only test the machine's memory.
+            // A valid profile must work. A huge drive would exceed the memory of the machine.
             Ok(profile) if profile.geometry.bytes() < 4 << 30 => {
-                let mut twin = crate::small::Twin { drive: Ssd::new(&profile, 0) };
-                twin.request(ssdlab_device::Op::Write, 0, 1);
-                twin.request(ssdlab_device::Op::Read, 0, 1);
+                let mut twin = Twin::new(&profile);
+                twin.request(Op::Write, 0, 1);
+                twin.request(Op::Read, 0, 1);
                 twin.flush();
             }
             Ok(_) => {}
@@ -218,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_whatever_makes_the_loader_panic(text in "\\PC{0,200}") {
+    fn arbitrary_text_does_not_panic_the_parser(text in "\\PC{0,200}") {
         let _ = Profile::from_toml(&text);
     }
 }

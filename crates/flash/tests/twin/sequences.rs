@@ -1,7 +1,7 @@
-//! Ten thousand short random sequences on a tiny drive: after every step, maps and counts agree.
+//! Random sequences of requests on a tiny drive: maps and counts are checked after every step.
 //!
-//! `drive.rs` has longer sequences on a larger drive; here the drive is so small that a few
-//! requests cause collection, and each sequence has random rules.
+//! The drive is so small that a few requests cause collection, and each sequence has a random
+//! profile. `drive.rs` has longer sequences on a larger drive.
 
 use proptest::prelude::*;
 use ssdlab_device::{Completion, Device, Hint, Lba, Op, Request, Wait};
@@ -30,10 +30,10 @@ read = ["40 us", "60 us"]
 program = "700 us"
 erase = "3 ms"
 channel_bandwidth = "400 MB/s"
-MORTAL
+FAILURES
 SUSPEND
 [ftl]
-RULES
+POLICIES
 [buffer]
 size = "BUFFER"
 power_loss_protection = PROTECTED
@@ -51,7 +51,7 @@ enum Step {
     CutPower(u64),
 }
 
-/// Hints of writes, including streams that do not exist and blocks beyond the end of the drive.
+/// Hints of writes, including unknown streams and blocks beyond the end of the drive.
 fn hint() -> impl Strategy<Value = Hint> {
     prop_oneof![
         2 => Just(Hint::None),
@@ -79,7 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn rules() -> impl Strategy<Value = String> {
+fn policies() -> impl Strategy<Value = String> {
     let victim = prop::sample::select(vec![
         "victim = \"greedy\"",
         "victim = \"fifo\"",
@@ -123,72 +123,89 @@ fn caches() -> impl Strategy<Value = &'static str> {
 
 fn profiles() -> impl Strategy<Value = Profile> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (rules(), caches(), flags).prop_map(|(rules, cache, (protected, suspends, mortal))| {
-        let mortal = if mortal { "failure_cycles = 4\nfailure_spread = 0.3" } else { "" };
-        let of_streams = |count: &u32| rules.contains(&format!("streams = {count}"));
-        // A drive with packed placement fills two superblocks at once, like one with two streams.
-        let lone = if rules.contains("packed") { 2 } else { 1 };
-        let streams = [2, 4].into_iter().find(of_streams).unwrap_or(lone);
+    (policies(), caches(), flags).prop_map(|(policies, cache, (protected, suspends, fails))| {
+        let failures = if fails { "failure_cycles = 4\nfailure_spread = 0.3" } else { "" };
+        let has_streams = |count: &u32| policies.contains(&format!("streams = {count}"));
+        // Packed placement fills two superblocks at the same time, like two streams.
+        let default = if policies.contains("packed") { 2 } else { 1 };
+        let streams = [2, 4].into_iter().find(has_streams).unwrap_or(default);
         let suspend = if suspends { "suspend = \"20 us\"" } else { "" };
         let text = PROFILE
             .replace("SUSPEND", suspend)
-            .replace("MORTAL", mortal)
+            .replace("FAILURES", failures)
             .replace("CACHE", cache)
             .replace("BLOCKS", &(21 + streams).to_string())
             .replace("BUFFER", if streams == 1 { "64 KiB" } else { "128 KiB" })
-            .replace("RULES", &rules)
+            .replace("POLICIES", &policies)
             .replace("PROTECTED", &protected.to_string());
         Profile::from_toml(&text).unwrap()
     })
 }
 
-/// A drive and the ids of the requests in flight.
-struct Queue {
-    drive: Ssd,
+/// A drive that checks that each request completes once, and completions are in order of time.
+pub struct CheckedDrive {
+    pub drive: Ssd,
     in_flight: Vec<u64>,
     submitted: u64,
     last: Nanos,
 }
 
-impl Queue {
-    fn submit(&mut self, op: Op, lba: u64, blocks: u32, hint: Hint) {
-        let plain = Request::new(self.submitted, op, Lba::new(lba), blocks);
-        let request = Request { hint, ..plain };
-        self.drive.submit(request).unwrap();
+impl CheckedDrive {
+    pub fn new(drive: Ssd) -> Self {
+        Self { drive, in_flight: Vec::new(), submitted: 0, last: Nanos::ZERO }
+    }
+
+    pub fn submit(&mut self, request: Request) {
+        self.drive.submit(Request { id: self.submitted, ..request }).unwrap();
         self.in_flight.push(self.submitted);
         self.submitted += 1;
     }
 
-    fn reap(&mut self, wait: Wait) {
+    pub fn reap(&mut self, wait: Wait) {
         let mut done: Vec<Completion> = Vec::new();
         self.drive.reap(wait, &mut done).unwrap();
         for each in done {
             assert!(each.submitted <= each.completed && each.completed <= self.drive.now());
-            assert!(self.last <= each.completed, "completions in order of time");
+            assert!(self.last <= each.completed, "completions are in order of time");
             self.last = each.completed;
-            let place = self.in_flight.iter().position(|id| *id == each.id);
-            self.in_flight.swap_remove(place.expect("each request completes once"));
+            let index = self.in_flight.iter().position(|id| *id == each.id);
+            self.in_flight.swap_remove(index.expect("each request completes once"));
         }
     }
 
-    fn take(&mut self, step: &Step) {
+    pub fn rest(&mut self, duration: Nanos) {
+        self.reap(Wait::Until(self.drive.now() + duration));
+    }
+
+    pub fn drain(&mut self) {
+        while !self.in_flight.is_empty() {
+            self.reap(Wait::One);
+        }
+    }
+
+    fn cut_power(&mut self, after: Nanos) {
+        let cut = self.drive.power_cut(self.drive.now() + after);
+        let mut ended: Vec<u64> = cut.completed.iter().map(|each| each.id).collect();
+        ended.extend(cut.unanswered);
+        ended.sort_unstable();
+        self.in_flight.sort_unstable();
+        assert_eq!(ended, self.in_flight, "each request completes or is unanswered");
+        self.in_flight.clear();
+        self.last = self.drive.now();
+    }
+
+    fn run(&mut self, step: &Step) {
         match step {
-            Step::Submit { op, lba, blocks, hint } => self.submit(*op, *lba, *blocks, *hint),
+            Step::Submit { op, lba, blocks, hint } => {
+                let request = Request::new(0, *op, Lba::new(*lba), *blocks);
+                self.submit(Request { hint: *hint, ..request });
+            }
             Step::Reap => self.reap(Wait::One),
-            Step::Rest(nanos) => self.reap(Wait::Until(self.drive.now() + Nanos::new(*nanos))),
+            Step::Rest(nanos) => self.rest(Nanos::new(*nanos)),
             Step::Renew(stream) => {
                 self.drive.renew_stream(*stream);
             }
-            Step::CutPower(nanos) => {
-                let cut = self.drive.power_cut(self.drive.now() + Nanos::new(*nanos));
-                let mut ended: Vec<u64> = cut.completed.iter().map(|each| each.id).collect();
-                ended.extend(cut.unanswered);
-                ended.sort_unstable();
-                self.in_flight.sort_unstable();
-                assert_eq!(ended, self.in_flight, "each was answered or never will be");
-                self.in_flight.clear();
-                self.last = self.drive.now();
-            }
+            Step::CutPower(nanos) => self.cut_power(Nanos::new(*nanos)),
         }
     }
 }
@@ -197,23 +214,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn after_every_step_of_ten_thousand_lives_maps_and_counts_agree(
+    fn maps_and_counts_agree_after_any_step(
         profile in profiles(),
         full in any::<bool>(),
         steps in prop::collection::vec(step(), 1..24),
     ) {
-        let drive = Ssd::new(&profile, 0);
-        let mut queue = Queue { drive, in_flight: Vec::new(), submitted: 0, last: Nanos::ZERO };
+        let mut checked = CheckedDrive::new(Ssd::new(&profile, 0));
         if full {
-            queue.submit(Op::Write, 0, (UNITS * 8) as u32, Hint::None);
+            checked.submit(Request::new(0, Op::Write, Lba::new(0), (UNITS * 8) as u32));
         }
         for step in &steps {
-            queue.take(step);
-            queue.drive.assert_consistent();
+            checked.run(step);
+            checked.drive.assert_consistent();
         }
-        while !queue.in_flight.is_empty() {
-            queue.reap(Wait::One);
-        }
-        queue.drive.assert_consistent();
+        checked.drain();
+        checked.drive.assert_consistent();
     }
 }

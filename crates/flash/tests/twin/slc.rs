@@ -1,22 +1,21 @@
 //! The SLC cache: fast until it is full, folded in idle time, without losing data.
 
-use crate::small::{PROFILE, Twin};
-use ssdlab_device::{Device, Wait};
+use crate::small::{Twin, profile, profile_with};
+use ssdlab_device::Device;
 use ssdlab_flash::{Profile, SuperblockState};
 use ssdlab_time::{Nanos, Random};
 
-/// The small drive with a cache of 8 MiB that is programmed in 100 us instead of 700.
-fn profile(lines: &str) -> Profile {
-    let slc = format!("[slc]\nsize = \"8 MiB\"\nprogram = \"100 us\"\n{lines}\n[buffer]");
-    Profile::from_toml(&PROFILE.replace("[buffer]", &slc)).unwrap()
+/// The small drive with an SLC cache of 8 MiB and a tPROG of 100 us instead of 700.
+fn slc_profile(lines: &str) -> Profile {
+    profile_with("[buffer]", &slc_and_buffer(lines))
 }
 
-fn rest(twin: &mut Twin, seconds: u64) {
-    let until = twin.drive.now() + Nanos::from_secs(seconds);
-    twin.drive.reap(Wait::Until(until), &mut Vec::new()).unwrap();
+/// The section of the cache, and the header of the next section.
+fn slc_and_buffer(lines: &str) -> String {
+    format!("[slc]\nsize = \"8 MiB\"\nprogram = \"100 us\"\n{lines}\n[buffer]")
 }
 
-/// The MiB/s of each MiB of sequential writes that start at a unit.
+/// The write rates of consecutive MiB from a unit on, in MiB/s.
 fn rates(twin: &mut Twin, from: u64, mib: u64) -> Vec<f64> {
     let rate = |mib| {
         let start = twin.drive.now();
@@ -35,15 +34,15 @@ fn median(rates: &[f64]) -> f64 {
 }
 
 #[test]
-fn writes_are_fast_until_the_cache_is_full_and_again_after_idle_time() {
+fn writes_are_fast_until_the_cache_is_full_and_fast_again_after_idle_time() {
     for mode in ["static", "dynamic"] {
-        let mut twin = Twin::new(&profile(&format!("mode = \"{mode}\"")));
+        let mut twin = Twin::new(&slc_profile(&format!("mode = \"{mode}\"")));
         let first = rates(&mut twin, 0, 24);
-        // First the buffer of 1 MiB, then the cache, then the other flash.
+        // The first MiB goes to the buffer, the next to the cache, the last to the other flash.
         let (fast, slow) = (median(&first[2..6]), median(&first[14..]));
-        assert!(fast > 3.0 * slow, "{mode}: {fast} and then {slow} MiB/s");
-        assert_eq!(twin.drive.counters().folding_moves, 0, "{mode}: nothing is folded under load");
-        rest(&mut twin, 20);
+        assert!(fast > 3.0 * slow, "{mode}: with cache {fast}, without {slow} MiB/s");
+        assert_eq!(twin.drive.counters().folding_moves, 0, "{mode}: folding waits for idle time");
+        twin.rest(Nanos::from_secs(20));
         let again = rates(&mut twin, 24 * 256, 8);
         assert!(median(&again[2..6]) > 0.8 * fast, "{mode}: {again:?}");
         let counters = twin.drive.counters();
@@ -53,13 +52,13 @@ fn writes_are_fast_until_the_cache_is_full_and_again_after_idle_time() {
 }
 
 #[test]
-fn a_folded_drive_programs_each_unit_twice_and_counts_why() {
-    let mut twin = Twin::new(&profile(""));
+fn folding_programs_units_twice_and_writes_are_counted_by_cause() {
+    let mut twin = Twin::new(&slc_profile(""));
     for part in 0..24 {
         twin.write(part * 64, 64);
     }
     twin.flush();
-    rest(&mut twin, 20);
+    twin.rest(Nanos::from_secs(20));
     twin.write(0, 1);
     let counters = *twin.drive.counters();
     assert_eq!(counters.nand_host_writes, 1536);
@@ -72,20 +71,20 @@ fn a_folded_drive_programs_each_unit_twice_and_counts_why() {
 }
 
 #[test]
-fn reads_from_the_cache_have_its_tr() {
-    let mut twin = Twin::new(&profile("read = \"20 us\""));
+fn reads_from_the_cache_have_the_tr_of_the_cache() {
+    let mut twin = Twin::new(&slc_profile("read = \"20 us\""));
     twin.write(0, 64);
     twin.flush();
-    rest(&mut twin, 1);
+    twin.rest(Nanos::from_secs(1));
     // 20 us for the command, tR, 10.24 us on the channel, 4.1 us on the link.
     let cached = twin.read(0, 1);
     assert!((54..=55).contains(&(cached.get() / 1000)), "{cached}");
     for part in 0..48 {
         twin.write(64 + part * 64, 64);
     }
-    rest(&mut twin, 30);
+    twin.rest(Nanos::from_secs(30));
     twin.flush();
-    rest(&mut twin, 1);
+    twin.rest(Nanos::from_secs(1));
     let folded = twin.read(0, 1);
     assert_eq!(folded - cached, Nanos::from_micros(30), "tR of 50 us after folding");
 }
@@ -93,7 +92,7 @@ fn reads_from_the_cache_have_its_tr() {
 #[test]
 fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_does_not() {
     let cached = |mode: &str, full: u64| {
-        let mut twin = Twin::new(&profile(&format!("mode = \"{mode}\"")));
+        let mut twin = Twin::new(&slc_profile(&format!("mode = \"{mode}\"")));
         let units = full * twin.units() / 100 / 64 * 64;
         for unit in (0..units).step_by(64) {
             twin.write(unit, 64);
@@ -102,31 +101,32 @@ fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_does_not() {
         for _ in 0..2 * units {
             twin.write(random.below(units), 1);
         }
-        rest(&mut twin, 60);
+        twin.rest(Nanos::from_secs(60));
         let rates = rates(&mut twin, 0, 12);
         twin.drive.assert_consistent();
         let fast = rates.iter().copied().fold(0.0, f64::max);
         rates[1..].iter().filter(|rate| **rate > 0.5 * fast).count()
     };
-    assert!(cached("dynamic", 30) > cached("dynamic", 100) + 2, "what is free can be borrowed");
-    assert!(cached("static", 100) >= 6, "a static cache is there on a full drive too");
+    assert!(
+        cached("dynamic", 30) > cached("dynamic", 100) + 2,
+        "free superblocks extend a dynamic cache"
+    );
+    assert!(cached("static", 100) >= 6, "a full drive keeps its static cache");
 }
 
 #[test]
-fn a_full_drive_with_a_cache_keeps_accepting_writes_in_either_mode() {
+fn a_full_drive_with_a_cache_accepts_writes_in_both_modes() {
     for mode in ["static", "dynamic"] {
         for relocation in ["separate", "mixed"] {
-            let text = PROFILE.replace("spare = 0.28", "spare = 0.28\nRELOCATION");
-            let slc = format!("[slc]\nsize = \"8 MiB\"\nprogram = \"100 us\"\nmode = \"{mode}\"");
-            let text = text.replace("RELOCATION", &format!("relocation = \"{relocation}\""));
-            let profile =
-                Profile::from_toml(&text.replace("[buffer]", &format!("{slc}\n[buffer]")));
-            let mut twin = Twin::new(&profile.unwrap());
+            // The lines before `[slc]` belong to `[ftl]`.
+            let slc = slc_and_buffer(&format!("mode = \"{mode}\""));
+            let lines = format!("relocation = \"{relocation}\"\n{slc}");
+            let mut twin = Twin::new(&profile_with("[buffer]", &lines));
             twin.write_all();
             for round in 0..20 {
                 twin.write_random(twin.units() / 8, round);
                 if round % 3 == 0 {
-                    rest(&mut twin, round % 2);
+                    twin.rest(Nanos::from_secs(round % 2));
                 }
                 if round % 4 == 0 {
                     twin.flush();
@@ -138,7 +138,7 @@ fn a_full_drive_with_a_cache_keeps_accepting_writes_in_either_mode() {
                 twin.drive.assert_consistent();
             }
             let folded = twin.drive.counters().folding_moves;
-            assert!(folded > 1000, "{mode}, {relocation}: the cache is in use, {folded} folded");
+            assert!(folded > 1000, "{mode}, {relocation}: {folded} units were folded");
             let waf = twin.drive.counters().waf().unwrap();
             assert!((1.3..6.0).contains(&waf), "{mode}, {relocation}: {waf}");
         }
@@ -147,16 +147,14 @@ fn a_full_drive_with_a_cache_keeps_accepting_writes_in_either_mode() {
 
 #[test]
 fn a_static_cache_does_not_count_as_spare() {
-    let with = profile("");
-    let without = Profile::from_toml(PROFILE).unwrap();
+    let with = slc_profile("");
+    let without = profile();
     assert!((with.spare() - without.spare()).abs() < 1e-9);
-    let apart = with.geometry.blocks_per_plane - without.geometry.blocks_per_plane;
+    let superblocks = with.geometry.blocks_per_plane - without.geometry.blocks_per_plane;
     // Blocks of 16 pages hold 5 at one bit per cell: 4 dies x 32 KiB x 5 = 640 KiB per superblock.
-    assert_eq!(apart, 13, "8 MiB in superblocks of 640 KiB");
+    assert_eq!(superblocks, 13, "8 MiB in superblocks of 640 KiB");
     let twin = Twin::new(&with);
-    let free = |each: &&ssdlab_flash::Superblock| each.state == SuperblockState::Free;
-    assert_eq!(
-        twin.drive.superblocks().iter().filter(free).count() as u32,
-        with.geometry.blocks_per_plane - 2
-    );
+    let superblocks = twin.drive.superblocks();
+    let free = superblocks.iter().filter(|each| each.state == SuperblockState::Free).count();
+    assert_eq!(free as u32, with.geometry.blocks_per_plane - 2);
 }

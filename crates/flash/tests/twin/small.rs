@@ -1,51 +1,34 @@
-//! A small twin for tests, and helpers to submit requests to it.
+//! A small twin, and a host for it.
 
-use ssdlab_device::{Device, Lba, Op, Request, Wait};
+use ssdlab_device::{Completion, Device, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Ssd};
 use ssdlab_time::{Nanos, Random};
 
 /// Two channels with two dies each; pages of 16 KiB in two planes; 64 MiB visible.
-pub const PROFILE: &str = r#"
-[drive]
-model = "Test"
-capacity = "64 MiB"
-interface = "nvme"
-[link]
-bandwidth = "1000 MB/s"
-read_overhead = "20 us"
-write_overhead = "5 us"
-max_transfer = "128 KiB"
-[flash]
-channels = 2
-dies_per_channel = 2
-planes = 2
-page = "16 KiB"
-pages_per_block = 16
-read = "50 us"
-program = "700 us"
-erase = "3 ms"
-channel_bandwidth = "400 MB/s"
-[ftl]
-mapping_unit = "4 KiB"
-chunk = "32 KiB"
-spare = 0.28
-[buffer]
-size = "1 MiB"
-power_loss_protection = false
-"#;
+pub const PROFILE: &str = include_str!("../drives/small.toml");
 
-/// The small twin's profile.
+/// The small profile.
 pub fn profile() -> Profile {
     Profile::from_toml(PROFILE).unwrap()
 }
 
-/// The small profile with one line replaced.
-pub fn profile_with(line: &str, other: &str) -> Profile {
-    assert!(PROFILE.contains(line), "the profile says {line:?}");
-    Profile::from_toml(&PROFILE.replace(line, other)).unwrap()
+/// The small profile with one text replaced.
+pub fn profile_with(text: &str, other: &str) -> Profile {
+    Profile::from_toml(&replaced(text, other)).unwrap()
 }
 
-/// A drive, one request at a time; addresses in mapping units of 4 KiB.
+/// The small profile with more lines in a section.
+pub fn profile_with_lines(section: &str, lines: &str) -> Profile {
+    profile_with(section, &format!("{section}\n{lines}"))
+}
+
+/// The TOML of the small profile with one text replaced.
+pub fn replaced(text: &str, other: &str) -> String {
+    assert!(PROFILE.contains(text), "the profile contains {text:?}");
+    PROFILE.replace(text, other)
+}
+
+/// A drive and a host that sends one request at a time; addresses are in mapping units of 4 KiB.
 pub struct Twin {
     pub drive: Ssd,
 }
@@ -55,17 +38,37 @@ impl Twin {
         Self { drive: Ssd::new(profile, 0) }
     }
 
+    /// A drive that was written sequentially and flushed.
+    pub fn filled(profile: &Profile) -> Self {
+        let mut twin = Self::new(profile);
+        twin.write_all();
+        twin.flush();
+        twin
+    }
+
     pub fn units(&self) -> u64 {
         self.drive.capacity_bytes() / 4096
     }
 
-    /// Submits a request of 512-byte blocks and waits; returns its latency.
-    pub fn request(&mut self, op: Op, lba: u64, blocks: u32) -> Nanos {
-        self.drive.submit(Request::new(7, op, Lba::new(lba), blocks)).unwrap();
+    /// Submits a request and waits for it.
+    pub fn run(&mut self, request: Request) -> Completion {
+        self.drive.submit(request).unwrap();
         let mut done = Vec::new();
         self.drive.reap(Wait::One, &mut done).unwrap();
-        assert_eq!((done.len(), done[0].id, done[0].outcome), (1, 7, Ok(())));
-        done[0].completed - done[0].submitted
+        assert_eq!((done.len(), done[0].id), (1, request.id));
+        done[0]
+    }
+
+    /// Runs a request of 512-byte blocks; returns its latency.
+    pub fn request(&mut self, op: Op, lba: u64, blocks: u32) -> Nanos {
+        let done = self.run(Request::new(7, op, Lba::new(lba), blocks));
+        assert_eq!(done.outcome, Ok(()));
+        done.completed - done.submitted
+    }
+
+    pub fn rest(&mut self, duration: Nanos) {
+        let until = self.drive.now() + duration;
+        self.drive.reap(Wait::Until(until), &mut Vec::new()).unwrap();
     }
 
     pub fn write(&mut self, unit: u64, units: u64) -> Nanos {

@@ -1,21 +1,16 @@
 //! Background work: collection policies, idle time, wear levelling, suspends.
 
-use crate::small::{PROFILE, Twin, profile_with};
+use crate::small::{Twin, profile_with, profile_with_lines};
 use ssdlab_device::{Device, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Study};
 use ssdlab_time::{Nanos, Random};
 
 fn with_ftl(lines: &str) -> Profile {
-    profile_with("spare = 0.28", &format!("spare = 0.28\n{lines}"))
-}
-
-fn rest(twin: &mut Twin, duration: Nanos) {
-    let until = twin.drive.now() + duration;
-    twin.drive.reap(Wait::Until(until), &mut Vec::new()).unwrap();
+    profile_with_lines("[ftl]", lines)
 }
 
 #[test]
-fn a_full_drive_works_and_is_consistent_with_every_policy() {
+fn a_full_drive_stays_consistent_with_every_policy() {
     for victim in ["greedy", "fifo", "random", "d-choices", "cost-benefit"] {
         for relocation in ["separate", "mixed"] {
             let lines = format!("victim = \"{victim}\"\nrelocation = \"{relocation}\"");
@@ -32,7 +27,7 @@ fn a_full_drive_works_and_is_consistent_with_every_policy() {
 }
 
 #[test]
-fn greedy_relocates_less_than_a_random_choice() {
+fn greedy_relocates_less_than_random() {
     let moves = |victim: &str| {
         let mut study = Study::new(&with_ftl(&format!("victim = \"{victim}\"")), 5);
         let units = study.logical_units();
@@ -42,12 +37,12 @@ fn greedy_relocates_less_than_a_random_choice() {
         study.assert_consistent();
         study.counters().collection_moves
     };
-    let (greedy, blind) = (moves("greedy"), moves("random"));
-    assert!(greedy * 3 < blind * 2, "greedy moves {greedy}, a blind choice {blind}");
+    let (greedy, random) = (moves("greedy"), moves("random"));
+    assert!(greedy * 3 < random * 2, "greedy moves {greedy}, random {random}");
 }
 
 #[test]
-fn idle_time_is_used_until_there_is_enough_room() {
+fn collection_in_idle_time_stops_at_the_idle_reserve() {
     let mut eager = Twin::new(&with_ftl("idle_reserve = 5"));
     let mut lazy = Twin::new(&with_ftl(""));
     for twin in [&mut eager, &mut lazy] {
@@ -57,15 +52,15 @@ fn idle_time_is_used_until_there_is_enough_room() {
     let moved = |twin: &Twin| twin.drive.counters().collection_moves;
     let (eager_before, lazy_before) = (moved(&eager), moved(&lazy));
     for twin in [&mut eager, &mut lazy] {
-        rest(twin, Nanos::from_secs(10));
+        twin.rest(Nanos::from_secs(10));
         twin.read(0, 1);
     }
-    assert!(moved(&eager) > eager_before, "ten idle seconds were used");
-    assert_eq!(moved(&lazy), lazy_before, "without idle_reserve nothing moves by itself");
+    assert!(moved(&eager) > eager_before, "collection runs in idle time");
+    assert_eq!(moved(&lazy), lazy_before, "without idle_reserve nothing moves in idle time");
     let after = moved(&eager);
-    rest(&mut eager, Nanos::from_secs(10));
+    eager.rest(Nanos::from_secs(10));
     eager.read(0, 1);
-    assert_eq!(moved(&eager), after, "enough are free");
+    assert_eq!(moved(&eager), after, "idle_reserve is reached");
     eager.drive.assert_consistent();
 }
 
@@ -75,7 +70,7 @@ fn a_burst_is_faster_after_collection_in_idle_time() {
         let mut twin = Twin::new(&with_ftl(lines));
         twin.write_all();
         twin.write_random(2 * twin.units(), 3);
-        rest(&mut twin, Nanos::from_secs(20));
+        twin.rest(Nanos::from_secs(20));
         let start = twin.drive.now();
         twin.write_random(1500, 8);
         twin.drive.now() - start
@@ -84,8 +79,8 @@ fn a_burst_is_faster_after_collection_in_idle_time() {
     assert!(prepared * 10 < unprepared * 9, "prepared {prepared}, unprepared {unprepared}");
 }
 
-/// The highest and lowest erase count after all writes went to a tenth of the drive.
-fn spread(lines: &str) -> (u32, u32) {
+/// The highest and lowest erase count after writes to a tenth of the drive.
+fn erase_counts(lines: &str) -> (u32, u32) {
     let mut study = Study::new(&with_ftl(lines), 1);
     let units = study.logical_units();
     let mut random = Random::new(1, "test");
@@ -98,15 +93,15 @@ fn spread(lines: &str) -> (u32, u32) {
 }
 
 #[test]
-fn static_wear_levelling_evens_out_erases_and_dynamic_alone_does_not() {
-    let (most, least) = spread("wear_levelling = \"dynamic\"");
-    assert!(least == 0 && most > 100, "cold blocks stay young: {least} to {most}");
-    let (most, least) = spread("wear_levelling = \"static\"\nwear_spread = 16");
+fn static_wear_levelling_levels_erase_counts_and_dynamic_does_not() {
+    let (most, least) = erase_counts("wear_levelling = \"dynamic\"");
+    assert!(least == 0 && most > 100, "cold blocks are not erased: {least} to {most}");
+    let (most, least) = erase_counts("wear_levelling = \"static\"\nwear_spread = 16");
     assert!(most - least < 60, "erases from {least} to {most}");
 }
 
 #[test]
-fn wear_levelling_counts_its_writes() {
+fn writes_of_wear_levelling_are_counted() {
     let lines = "wear_levelling = \"static\"\nwear_spread = 4";
     let mut study = Study::new(&with_ftl(lines), 1);
     let units = study.logical_units();
@@ -123,12 +118,9 @@ fn wear_levelling_counts_its_writes() {
 }
 
 #[test]
-fn a_drive_that_suspends_programs_reads_sooner() {
+fn program_suspend_shortens_the_longest_read() {
     let slowest = |line: &str| {
-        let text = PROFILE.replace("erase = \"3 ms\"", &format!("erase = \"3 ms\"\n{line}"));
-        let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
-        twin.write_all();
-        twin.flush();
+        let mut twin = Twin::filled(&profile_with_lines("[flash]", line));
         let mut random = Random::new(1, "test");
         let mut slowest = Nanos::ZERO;
         for _ in 0..2000 {
@@ -140,24 +132,22 @@ fn a_drive_that_suspends_programs_reads_sooner() {
         slowest
     };
     let (waits, suspends) = (slowest(""), slowest("suspend = \"20 us\""));
-    assert!(waits > Nanos::from_micros(700), "behind a program a read took {waits}");
-    assert!(suspends < Nanos::from_micros(400), "with suspends the slowest took {suspends}");
+    assert!(waits > Nanos::from_micros(700), "the longest read waits for a program: {waits}");
+    assert!(suspends < Nanos::from_micros(400), "the longest read with suspends took {suspends}");
 }
 
 #[test]
-fn a_drive_with_little_memory_for_its_map_reads_it_from_flash() {
+fn a_drive_reads_map_pages_from_flash_if_they_are_not_cached() {
     let latency = |lines: &str| {
-        let mut twin = Twin::new(&with_ftl(lines));
-        twin.write_all();
-        twin.flush();
+        let mut twin = Twin::filled(&with_ftl(lines));
         let mut random = Random::new(1, "test");
-        let mut spent = Nanos::ZERO;
+        let mut total = Nanos::ZERO;
         for _ in 0..500 {
             let unit = random.below(twin.units());
-            spent += twin.read(unit, 1);
+            total += twin.read(unit, 1);
         }
         twin.drive.assert_consistent();
-        (spent, *twin.drive.counters())
+        (total, *twin.drive.counters())
     };
     let (whole, counters) = latency("");
     assert_eq!((counters.mapping_senses, counters.nand_mapping_writes), (0, 0));
@@ -165,19 +155,18 @@ fn a_drive_with_little_memory_for_its_map_reads_it_from_flash() {
     let (part, counters) = latency("map_cache = \"16 KiB\"");
     assert!(counters.mapping_senses > 300, "three of four reads miss: {counters:?}");
     assert!(counters.nand_mapping_writes >= 3 * 4, "changed map pages were stored");
-    assert!(part.get() * 10 > whole.get() * 15, "whole map {whole}, a part of it {part}");
-    let (enough, _) = latency("map_cache = \"64 KiB\"");
-    assert_eq!(enough, whole, "a cache that holds the whole map costs nothing");
+    assert!(part.get() * 10 > whole.get() * 15, "whole map cached {whole}, a part {part}");
+    let (fits, _) = latency("map_cache = \"64 KiB\"");
+    assert_eq!(fits, whole, "a cache for the whole map adds no latency");
 }
 
 #[test]
 fn percentage_used_is_the_mean_erase_count_over_the_endurance() {
-    let text = PROFILE.replace("erase = \"3 ms\"", "erase = \"3 ms\"\nendurance = 50");
-    let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
+    let mut twin = Twin::new(&profile_with_lines("[flash]", "endurance = 50"));
     assert_eq!(twin.drive.wear().percentage_used, Some(0.0));
     (0..10).for_each(|_| twin.write_all());
     let wear = twin.drive.wear();
-    // Ten times 64 MiB over 89 MiB of flash: about 6 erases of each.
+    // Ten times 64 MiB on 89 MiB of flash: about 6 erases per block.
     assert!((5.0..8.0).contains(&wear.erases_mean), "{wear:?}");
     assert_eq!(wear.percentage_used, Some(2.0 * wear.erases_mean));
     assert!(f64::from(wear.erases_most) - wear.erases_mean < 2.5, "{wear:?}");
@@ -185,7 +174,7 @@ fn percentage_used_is_the_mean_erase_count_over_the_endurance() {
 }
 
 #[test]
-fn flushes_after_each_write_do_not_delay_relocations_until_they_come_all_at_once() {
+fn with_a_flush_after_each_write_relocations_are_still_spread_over_requests() {
     let mut twin = Twin::new(&with_ftl(""));
     twin.write_all();
     twin.write_random(2 * twin.units(), 3);
@@ -199,35 +188,37 @@ fn flushes_after_each_write_do_not_delay_relocations_until_they_come_all_at_once
         most = most.max(moves - before);
         before = moves;
     }
-    // A superblock has 512 units; a padded page of 8 owes a few dozen moves.
+    // A superblock has 512 units; a padded page of 8 units causes a few dozen moves.
     assert!((1..100).contains(&most), "{most} moves in one request");
     twin.drive.assert_consistent();
 }
 
 #[test]
 fn read_ahead_continues_across_superblocks() {
-    let text = PROFILE.replace("spare = 0.28", "spare = 0.28\nread_ahead = \"128 KiB\"");
-    let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
-    // After random writes a drive does not fill its superblocks in order of their numbers.
+    let mut twin = Twin::new(&with_ftl("read_ahead = \"128 KiB\""));
+    // After random writes, superblocks are not filled in the order of their numbers.
     twin.write_all();
     twin.write_random(2 * twin.units(), 3);
     (0..3).for_each(|_| twin.write_all());
     twin.flush();
-    rest(&mut twin, Nanos::from_secs(1));
+    twin.rest(Nanos::from_secs(1));
     let (mut slow, mut commands) = (0, 0);
     for unit in (64..twin.units()).step_by(32) {
-        // A command that was read ahead does not wait for a sense of 50 us, only for the link.
+        // A read-ahead hit waits for the link only, not for a sense of 50 us.
         slow += u32::from(twin.read(unit, 32) > Nanos::from_micros(20 + 134 + 25));
         commands += 1;
     }
     let borders = twin.units() / 512;
-    assert!(u64::from(slow) < borders / 4, "{slow} of {commands}, {borders} borders");
+    assert!(
+        u64::from(slow) < borders / 4,
+        "{slow} slow of {commands} reads, {borders} superblock borders"
+    );
 }
 
 #[test]
-fn trims_take_time_by_command_and_length_one_after_the_other() {
+fn trims_take_time_per_command_and_length_and_do_not_overlap() {
     let trim = "[trim]\ntime = \"100 us\"\ntime_per_gib = \"16 ms\"\n[buffer]";
-    let mut twin = Twin::new(&Profile::from_toml(&PROFILE.replace("[buffer]", trim)).unwrap());
+    let mut twin = Twin::new(&profile_with("[buffer]", trim));
     // 5 us for the command, 100 us, and 16 ms / 1024 per MiB.
     let (small, large) = (twin.request(Op::Trim, 0, 8), twin.request(Op::Trim, 0, 64 << 11));
     assert_eq!(small, Nanos::new(5_000 + 100_000 + 16_000_000 / 262_144));
@@ -242,9 +233,9 @@ fn trims_take_time_by_command_and_length_one_after_the_other() {
 }
 
 #[test]
-fn large_mapping_units_pay_for_small_writes_with_reads_and_write_amplification() {
-    let text = PROFILE.replace("mapping_unit = \"4 KiB\"", "mapping_unit = \"16 KiB\"");
-    let mut twin = Twin::new(&Profile::from_toml(&text).unwrap());
+fn writes_smaller_than_a_mapping_unit_cause_reads_and_write_amplification() {
+    let large = profile_with("mapping_unit = \"4 KiB\"", "mapping_unit = \"16 KiB\"");
+    let mut twin = Twin::new(&large);
     let sectors = twin.units() * 8;
     for lba in (0..sectors).step_by(512) {
         twin.request(Op::Write, lba, 512);
@@ -260,7 +251,7 @@ fn large_mapping_units_pay_for_small_writes_with_reads_and_write_amplification()
     let bytes = after.host_write_bytes - before.host_write_bytes;
     assert_eq!(bytes, 1000 * 4096);
     let flash = (after.nand_writes() - before.nand_writes()) * after.unit_bytes;
-    assert!(flash >= 4 * bytes, "a quarter of each unit is new: {flash} for {bytes}");
+    assert!(flash >= 4 * bytes, "a quarter of each unit is new: {flash} bytes for {bytes}");
     let senses = after.host_senses - before.host_senses;
-    assert!((900..=1000).contains(&senses), "but for those still in the buffer: {senses}");
+    assert!((900..=1000).contains(&senses), "all except those still in the buffer: {senses}");
 }

@@ -1,16 +1,16 @@
-//! What a placement costs the model: so many random overwrites, to be counted by callgrind.
+//! Random overwrites, to measure the CPU cost of a placement with callgrind.
 //!
-//! `valgrind --tool=callgrind target/release/examples/placing hinted 1024 500000`: placement, MiB,
-//! writes. What filling the drive takes is told by a run with 0 writes.
+//! `valgrind --tool=callgrind target/release/examples/placement_cpu hinted 1024 500000`: placement,
+//! MiB, writes. Subtract a run with 0 writes, which only fills the drive.
 
 use ssdlab_device::{Device, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Ssd};
 use ssdlab_time::Random;
 
 fn main() {
-    let words: Vec<String> = std::env::args().collect();
-    let [_, placement, mib, writes] = words.as_slice() else {
-        panic!("give a placement, MiB and a number of writes");
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, placement, mib, writes] = arguments.as_slice() else {
+        panic!("usage: placement_cpu PLACEMENT MIB WRITES");
     };
     let writes: u64 = writes.parse().expect("a number of writes");
     let text = format!(
@@ -22,13 +22,15 @@ fn main() {
          channel_bandwidth = \"800 MB/s\"\n[ftl]\nspare = 0.1\nplacement = \"{placement}\"\n\
          [buffer]\nsize = \"4 MiB\"\n"
     );
-    let mut drive = Ssd::new(&Profile::from_toml(&text).expect("a profile"), 1);
+    let mut drive = Ssd::new(&Profile::from_toml(&text).expect("the profile is valid"), 1);
     let units = drive.capacity_bytes() / 4096;
     let mut random = Random::new(1, "placing");
     let mut done = Vec::new();
     let mut write = |unit: u64, units: u32| {
-        drive.submit(Request::new(0, Op::Write, Lba::new(unit * 8), units * 8)).expect("a write");
-        drive.reap(Wait::One, &mut done).expect("a twin never goes away");
+        drive
+            .submit(Request::new(0, Op::Write, Lba::new(unit * 8), units * 8))
+            .expect("the write is accepted");
+        drive.reap(Wait::One, &mut done).expect("a twin has no device errors");
         done.clear();
     };
     for unit in (0..units / 64 * 64).step_by(64) {

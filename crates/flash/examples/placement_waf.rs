@@ -1,9 +1,8 @@
-//! Lives of a drive that collects, by placement: write amplification, wear, units that found their
-//! die without room; nothing is timed.
+//! Write amplification, wear and displaced writes of each placement, without timing.
 //!
-//! `lives 20 10`: so many seeds, so many drive writes. 1 GiB of the published drive (8 dies,
-//! superblocks of 7.5 MiB), filled, then overwritten in units of 4 KiB: at random, or, with "one
-//! die", every second write names one and the same block as what it follows.
+//! `placement_waf 20 10`: number of seeds, and drive writes per seed. The drive is 1 GiB of the
+//! published one (8 dies, superblocks of 7.5 MiB). It is filled, then overwritten in units of 4 KiB
+//! at random addresses. With "one die", every second write has the same block as its predecessor.
 
 use ssdlab_device::{Hint, Lba};
 use ssdlab_flash::{Profile, Study};
@@ -17,19 +16,19 @@ fn profile(placement: &str, spare: f64) -> Profile {
          erase = \"3.5 ms\"\nchannel_bandwidth = \"800 MB/s\"\n[ftl]\nspare = {spare}\n\
          placement = \"{placement}\"\n[buffer]\nsize = \"4 MiB\"\n"
     );
-    Profile::from_toml(&text).expect("a profile")
+    Profile::from_toml(&text).expect("the profile is valid")
 }
 
-fn live(placement: &str, spare: f64, (seed, drive_writes): (u64, u64), one_die: bool) {
+fn simulate(placement: &str, spare: f64, (seed, drive_writes): (u64, u64), one_die: bool) {
     let mut study = Study::new(&profile(placement, spare), seed);
     let units = study.logical_units();
     (0..units).for_each(|unit| study.write(unit));
     let before = *study.counters();
     let mut random = Random::new(seed, "lives");
-    let told = matches!(placement, "hinted" | "packed");
+    let hinted = matches!(placement, "hinted" | "packed");
     for number in 0..u64::from(units) * drive_writes {
         let unit = random.below(u64::from(units)) as u32;
-        let hint = match (told, one_die && number % 2 == 0) {
+        let hint = match (hinted, one_die && number % 2 == 0) {
             (false, _) => Hint::None,
             (true, false) => Hint::Overwrite,
             (true, true) => Hint::AppendAfter(Lba::new(0)),
@@ -41,9 +40,9 @@ fn live(placement: &str, spare: f64, (seed, drive_writes): (u64, u64), one_die: 
     let host = (after.host_writes - before.host_writes) as f64;
     let flash = (after.nand_writes() - before.nand_writes()) as f64;
     let displaced = (after.displaced_writes - before.displaced_writes) as f64 / host;
-    let what = if one_die { "one die" } else { "random" };
+    let hints = if one_die { "one die" } else { "random" };
     println!(
-        "| {what} | {spare} | {placement} | {seed} | {:.3} | {} | {} | {:.4} |",
+        "| {hints} | {spare} | {placement} | {seed} | {:.3} | {} | {} | {:.4} |",
         flash / host,
         wear.erases_least,
         wear.erases_most,
@@ -52,15 +51,18 @@ fn live(placement: &str, spare: f64, (seed, drive_writes): (u64, u64), one_die: 
 }
 
 fn main() {
-    let asked: Vec<u64> = std::env::args().skip(1).map(|word| word.parse().unwrap()).collect();
-    let [seeds, drive_writes] = asked[..] else { panic!("give seeds and drive writes") };
+    let arguments: Vec<u64> =
+        std::env::args().skip(1).map(|argument| argument.parse().unwrap()).collect();
+    let [seeds, drive_writes] = arguments[..] else {
+        panic!("usage: placement_waf SEEDS DRIVE_WRITES")
+    };
     for seed in 0..seeds {
         for spare in [0.07, 0.28] {
             for placement in ["striped", "hinted", "inferred", "packed"] {
-                live(placement, spare, (seed, drive_writes), false);
+                simulate(placement, spare, (seed, drive_writes), false);
             }
             if seed == 0 {
-                live("hinted", spare, (seed, drive_writes), true);
+                simulate("hinted", spare, (seed, drive_writes), true);
             }
         }
     }

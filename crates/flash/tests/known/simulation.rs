@@ -1,65 +1,66 @@
-//! `Life`: an untimed drive, its traffic, and the write amplification in steady state.
+//! `Simulation`: an untimed drive with a workload, and its write amplification in steady state.
 
 use ssdlab_device::Hint;
 use ssdlab_flash::{Profile, Study};
 use ssdlab_time::Random;
 
-/// A drive whose spare is defined as in theory.
+use crate::host;
+
+/// Geometries with four and with eight dies.
+pub const FOUR_DIES: &str = "channels = 2\ndies_per_channel = 2\nplanes = 2\npage = \"16 KiB\"";
+pub const EIGHT_DIES: &str = "channels = 4\ndies_per_channel = 2\nplanes = 2\npage = \"16 KiB\"";
+
+/// The parameters of a drive. The spare is defined as in the theory.
 #[derive(Clone, Copy, Debug)]
 pub struct Drive {
-    /// Units of a superblock.
+    /// Units per superblock.
     pub units: u32,
-    /// Superblocks, including those that collection holds.
+    /// Superblocks, including the reserve.
     pub superblocks: u32,
-    /// Hidden share of the superblocks that hold data.
+    /// Hidden share of the superblocks in use.
     pub spare: f64,
     /// Lines of the profile's section `[ftl]`.
-    pub rules: &'static str,
+    pub ftl: &'static str,
 }
 
 /// `ftl.reserve` of every drive here.
 pub const RESERVE: u32 = 2;
 
 impl Drive {
-    /// Flash that holds data, valid or not, in superblocks: all except the reserve and one, which
-    /// is the free part of the open superblocks and the emptied part of the victim
-    /// (`docs/models/collection`).
+    /// Superblocks of valid and invalid data: all except the reserve and one more, the free part of
+    /// the open superblocks and the emptied part of the victim (`docs/models/collection.md`).
     pub fn superblocks_in_use(&self) -> u32 {
         self.superblocks - RESERVE - 1
     }
 
-    /// The profile: one die with pages of one unit, so that a block is a superblock.
+    /// A profile with one die and pages of one unit, so that a block is a superblock.
     pub fn profile(&self) -> Profile {
         let flash = "channels = 1\ndies_per_channel = 1\nplanes = 1\npage = \"4 KiB\"";
         self.profile_on(flash, self.units)
     }
 
-    /// The same on another geometry with superblocks of the same size.
+    /// A profile with another geometry and superblocks of the same size.
     pub fn profile_on(&self, flash: &str, pages_per_block: u32) -> Profile {
-        let Self { units, superblocks, spare, rules } = *self;
+        let Self { units, superblocks, spare, ftl } = *self;
         let in_use = f64::from(self.superblocks_in_use()) * f64::from(units);
         let capacity_kib = (in_use * (1.0 - spare)).round() as u64 * 4;
-        let text = format!(
-            "[drive]\nmodel = \"Known\"\ncapacity = \"{capacity_kib} KiB\"\ninterface = \"nvme\"\n\
-             [link]\nbandwidth = \"3000 MB/s\"\nread_overhead = \"20 us\"\n\
-             write_overhead = \"5 us\"\n\
-             [flash]\n{flash}\npages_per_block = {pages_per_block}\n\
-             blocks_per_plane = {superblocks}\nread = \"50 us\"\nprogram = \"700 us\"\n\
-             erase = \"3 ms\"\nchannel_bandwidth = \"400 MB/s\"\n\
-             [ftl]\nreserve = {RESERVE}\n{rules}\n\
-             [buffer]\nsize = \"4 MiB\"\npower_loss_protection = true\n"
+        let flash = format!(
+            "{flash}\npages_per_block = {pages_per_block}\nblocks_per_plane = {superblocks}\n\
+             channel_bandwidth = \"400 MB/s\""
         );
-        let profile = Profile::from_toml(&text).unwrap();
+        let ftl = format!("reserve = {RESERVE}\n{ftl}");
+        let buffer = "size = \"4 MiB\"\npower_loss_protection = true";
+        let profile = host::profile(&format!("{capacity_kib} KiB"), &flash, &ftl, buffer);
         assert_eq!(profile.geometry.superblock_units(), units);
         profile
     }
 }
 
-/// What a host does: the next unit to write.
+/// Returns the next unit to write.
 pub type Pattern<'a> = &'a mut dyn FnMut(&mut Random) -> u32;
 
-/// A drive with its traffic.
-pub struct Life {
+/// A drive with its workload.
+pub struct Simulation {
     pub study: Study,
     pub random: Random,
     /// The hint for writes of a unit.
@@ -67,13 +68,13 @@ pub struct Life {
     flash_units: u64,
     superblock_units: u32,
     dies: u32,
-    /// The erase count at the last sample of flash in use; samples are taken after erases.
+    /// The erase count at the last sample of the superblocks in use.
     erases_sampled: u64,
     in_use_sum: f64,
     in_use_samples: u32,
 }
 
-impl Life {
+impl Simulation {
     /// An empty drive.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         Self {
@@ -89,19 +90,18 @@ impl Life {
         }
     }
 
-    /// A drive that was written once sequentially.
+    /// A drive that was written sequentially once.
     pub fn filled(profile: &Profile, seed: u64) -> Self {
-        let mut life = Self::new(profile, seed);
-        (0..life.study.logical_units()).for_each(|unit| life.study.write(unit));
-        life
+        let mut sim = Self::new(profile, seed);
+        (0..sim.study.logical_units()).for_each(|unit| sim.study.write(unit));
+        sim
     }
 
-    /// The number of host writes that is `times` the drive's size.
+    /// The number of unit writes in `times` drive writes.
     pub fn writes(&self, times: f64) -> u64 {
         (f64::from(self.study.logical_units()) * times) as u64
     }
 
-    /// Writes a unit.
     #[inline]
     pub fn write_unit(&mut self, unit: u32) {
         self.study.write_hinted(unit, (self.hint_of)(unit));
@@ -110,7 +110,7 @@ impl Life {
         }
     }
 
-    /// Samples the flash in use: after an erase, no victim is partly collected.
+    /// Samples the superblocks in use; right after an erase, no victim is partly collected.
     fn sample_use(&mut self) {
         let counters = self.study.counters();
         self.erases_sampled = counters.erases;
@@ -121,7 +121,6 @@ impl Life {
         self.in_use_samples += 1;
     }
 
-    /// Writes `writes` units.
     pub fn write(&mut self, writes: u64, pattern: Pattern) {
         let mut ahead = [0; 4].map(|_: u32| pattern(&mut self.random));
         for index in 4..writes + 4 {
@@ -134,11 +133,11 @@ impl Life {
         }
     }
 
-    /// Runs `act` and returns what was counted during it.
-    pub fn count(&mut self, act: impl FnOnce(&mut Self)) -> Count {
+    /// Runs `work` and returns its counts.
+    pub fn count(&mut self, work: impl FnOnce(&mut Self)) -> Count {
         let before = *self.study.counters();
         (self.in_use_sum, self.in_use_samples) = (0.0, 0);
-        act(self);
+        work(self);
         let after = self.study.counters();
         Count {
             host: after.host_writes - before.host_writes,
@@ -149,30 +148,30 @@ impl Life {
         }
     }
 
-    /// Writes until all flash has been programmed `times` times.
-    pub fn turn_over(&mut self, times: f64, pattern: Pattern) {
-        let programs = |life: &Self| life.study.counters().nand_writes();
+    /// Writes until the whole flash has been programmed `times` times.
+    pub fn program_flash(&mut self, times: f64, pattern: Pattern) {
+        let programs = |sim: &Self| sim.study.counters().nand_writes();
         let until = programs(self) + (self.flash_units as f64 * times) as u64;
         while programs(self) < until {
             self.write(1000, pattern);
         }
     }
 
-    /// Counts while all flash is programmed `counted` times, after `skipped` times.
+    /// Programs the whole flash `skipped` times without counting, then `counted` times.
     pub fn steady(&mut self, skipped: f64, counted: f64, pattern: Pattern) -> Count {
-        self.turn_over(skipped, pattern);
-        self.count(|life| life.turn_over(counted, pattern))
+        self.program_flash(skipped, pattern);
+        self.count(|sim| sim.program_flash(counted, pattern))
     }
 }
 
-/// Counts over a period.
+/// The operations of a period.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
     pub host: u64,
     pub programs: u64,
     pub moves: u64,
     pub erases: u64,
-    /// The mean of units written and not erased; NaN if nothing was erased.
+    /// The mean over samples; NaN if nothing was erased.
     pub superblocks_in_use: f64,
 }
 
@@ -182,26 +181,26 @@ impl Count {
         self.programs as f64 / self.host as f64
     }
 
-    /// Physical over logical capacity, counting the flash in use.
+    /// Physical over logical capacity, counting superblocks in use only.
     pub fn alpha(&self, superblock_units: u32, mapped: f64) -> f64 {
         self.superblocks_in_use * f64::from(superblock_units) / mapped
     }
 }
 
 /// Prints a row of the table in `docs/models/collection.md`, then compares model and theory.
-pub fn compare(what: &str, theory: f64, model: f64, tolerance: f64) {
+pub fn compare(label: &str, theory: f64, model: f64, tolerance: f64) {
     let off = model / theory - 1.0;
-    println!("| {what} | {theory:.3} | {model:.3} | {:+.2} % |", off * 100.0);
-    assert!(off.abs() <= tolerance, "{what}: theory {theory:.4}, model {model:.4}");
+    println!("| {label} | {theory:.3} | {model:.3} | {:+.2} % |", off * 100.0);
+    assert!(off.abs() <= tolerance, "{label}: theory {theory:.4}, model {model:.4}");
 }
 
-/// Uniform traffic over the first `units` units.
+/// Uniform random writes to the first `units` units.
 pub fn uniform(units: u32) -> impl FnMut(&mut Random) -> u32 {
     move |random| random.below(u64::from(units)) as u32
 }
 
-/// One unit in `stride` is hot, and these get a share of the writes. They are between cold ones, so
-/// that a sequentially filled drive is as mixed at the start as in steady state.
+/// One unit in `stride` is hot, and these get a share of the writes. Hot units are spread evenly,
+/// so that a sequentially filled drive starts as mixed as it is in steady state.
 pub fn hot_and_cold_units(units: u32, stride: u32, writes: f64) -> impl FnMut(&mut Random) -> u32 {
     let groups = u64::from(units / stride);
     move |random| {
