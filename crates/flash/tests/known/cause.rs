@@ -74,7 +74,7 @@ impl OneDie {
 /// Runs `work` 300 times on one drive, each time after the drive was idle.
 fn assert_causality(ftl: &str, work: impl Fn(&mut OneDie) + Copy) {
     let mut drive = OneDie::new(ftl);
-    let moved = drive.host.drive.counters().collection_moves;
+    let moves_before = drive.host.drive.counters().collection_moves;
     for _ in 0..300 {
         drive.drain_and_flush();
         // Long enough for everything queued, and for all collection in idle time.
@@ -84,8 +84,8 @@ fn assert_causality(ftl: &str, work: impl Fn(&mut OneDie) + Copy) {
         let (elapsed, busy) = drive.measure(work);
         assert!(elapsed >= busy, "{ftl}: {busy} of operations in {elapsed}");
     }
-    let moves = drive.host.drive.counters().collection_moves - moved;
-    assert!(moves > 1000, "{ftl}: collection moved only {moves} units");
+    let moves = drive.host.drive.counters().collection_moves - moves_before;
+    assert!(moves > 1000, "{ftl}: collection moves_before only {moves} units");
 }
 
 const FTL: [&str; 5] = [
