@@ -85,7 +85,7 @@ fn assert_causality(ftl: &str, work: impl Fn(&mut OneDie) + Copy) {
         assert!(elapsed >= busy, "{ftl}: {busy} of operations in {elapsed}");
     }
     let moves = drive.host.drive.counters().collection_moves - moves_before;
-    assert!(moves > 1000, "{ftl}: collection moves_before only {moves} units");
+    assert!(moves > 1000, "{ftl}: collection moved only {moves} units");
 }
 
 const FTL: [&str; 5] = [

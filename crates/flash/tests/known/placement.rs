@@ -63,7 +63,9 @@ impl StudyHost {
 
     /// Submits requests together and waits for all of them.
     pub fn run_all(&mut self, op: Op, pieces: &[(u64, u64)]) {
-        pieces.iter().for_each(|piece| self.host.submit(request(op, *piece), usize::MAX));
+        for piece in pieces {
+            self.host.submit(request(op, *piece), usize::MAX);
+        }
         self.host.drain();
     }
 

@@ -44,14 +44,14 @@ fn aged() -> Host {
 fn under_collection_at_depth_64_every_request_completes_and_littles_law_holds() {
     let mut host = aged();
     let (first, start) = (host.done.len(), host.drive.now());
-    let moved = host.drive.counters().collection_moves;
+    let moves_before = host.drive.counters().collection_moves;
     let mut random = Random::new(9, "mix");
     for _ in 0..60_000 {
         let op = if random.below(3) == 0 { Op::Read } else { Op::Write };
         host.submit(request(op, random.below(host.units()), 1), 64);
     }
     host.drain();
-    let moves = host.drive.counters().collection_moves - moved;
+    let moves = host.drive.counters().collection_moves - moves_before;
     assert!(moves > 10_000, "collection moved only {moves} units");
     let done = &host.done[first..];
     let mut ids: Vec<u64> = done.iter().map(|each| each.id).collect();
