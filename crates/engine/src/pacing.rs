@@ -116,7 +116,7 @@ impl Clock {
         }
     }
 
-    /// Drive time by which every acknowledged request has completed, if the drive's clock shows
+    /// Drive time at which every acknowledged request has completed, if the drive's clock shows
     /// `shown`.
     pub(crate) fn acknowledged_time(&self, shown: Nanos) -> Nanos {
         let Pace::Times(factor) = self.pace else { return shown };

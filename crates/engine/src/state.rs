@@ -127,11 +127,7 @@ impl DriveState {
         self.advance(clock.drive_time(self.drive.now()));
         let mut accepted = Vec::with_capacity(commands.len());
         for command in commands {
-            let room = self.parameters.queue_depth - self.in_flight;
-            // A command of more requests than the queue holds needs the whole queue.
-            let wanted =
-                command.requests(&self.parameters).count().min(self.parameters.queue_depth);
-            if clock.is_paced() && wanted > room {
+            if clock.is_paced() && !self.has_room(command) {
                 break;
             }
             let (result, power_fails) = self.submit(command, clock);
@@ -169,6 +165,13 @@ impl DriveState {
     /// Forgets the requests in flight, because the power was cut.
     pub(crate) fn clear_in_flight(&mut self) {
         self.in_flight = 0;
+    }
+
+    /// Whether the queue has room for all requests of a command. One with more requests than the
+    /// queue holds needs the whole queue.
+    fn has_room(&self, command: &Command) -> bool {
+        let depth = self.parameters.queue_depth;
+        command.requests(&self.parameters).count().min(depth) <= depth - self.in_flight
     }
 
     /// Passes a command through the layers to the drive. Also returns the time at which the power

@@ -54,15 +54,15 @@ pub fn measure_transport(address: &Address) -> io::Result<LatencyCompensation> {
     let replying = std::thread::Builder::new().spawn(move || -> io::Result<Duration> {
         use_precise_timers();
         server.set_send_buffer(true)?;
-        let waking = wake_up_latency()?.clamp(SPIN_MIN, SPIN_MAX);
-        reply(&mut server, SHORT_READS, waking)?;
-        reply(&mut server, LONG_READS, waking)?;
-        Ok(waking)
+        let wake_up = wake_up_latency()?.clamp(SPIN_MIN, SPIN_MAX);
+        reply(&mut server, SHORT_READS, wake_up)?;
+        reply(&mut server, LONG_READS, wake_up)?;
+        Ok(wake_up)
     })?;
     let short = transport_latency(&mut client, SHORT_READS)?;
     let long = transport_latency(&mut client, LONG_READS)?;
-    let waking = replying.join().expect("the replying thread does not panic")?;
-    let timers = LatencyCompensation { wake_up: waking, ..Default::default() };
+    let wake_up = replying.join().expect("the replying thread does not panic")?;
+    let timers = LatencyCompensation { wake_up, ..Default::default() };
     Ok(timers.with_round_trips(short, LONG_READS.bytes, long))
 }
 
@@ -95,7 +95,7 @@ pub fn use_precise_timers() {
 }
 
 /// Answers reads as a drive does: each reply is sent after a delay, from memory of its own.
-fn reply(server: &mut Connection, benchmark: Benchmark, waking: Duration) -> io::Result<()> {
+fn reply(server: &mut Connection, benchmark: Benchmark, wake_up: Duration) -> io::Result<()> {
     let Benchmark { reads, bytes } = benchmark;
     let pool = BufferPool::new(bytes);
     let filled = |mut buffer: PooledBuffer| {
@@ -108,7 +108,7 @@ fn reply(server: &mut Connection, benchmark: Benchmark, waking: Duration) -> io:
         server.read_exact(&mut [0; REQUEST_BYTES])?;
         message.bytes().extend([0; HEADER_BYTES]);
         message.add(buffer, 0..bytes, bytes);
-        wait_precisely(wall_clock_now() + REPLY_DELAY, waking)?;
+        wait_precisely(wall_clock_now() + REPLY_DELAY, wake_up)?;
         message.send(server)?;
     }
     Ok(())

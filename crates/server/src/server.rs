@@ -22,7 +22,7 @@ use ssdlab_wire::{ClientLimits, Connection, Limits, Notice, OnExhaustion, Timeou
 /// Read timeout of a control connection that is served without a thread of its own.
 const WITHOUT_THREAD: Duration = Duration::from_secs(1);
 /// Maximum number of control connections.
-const CONTROLLERS_MAX: usize = 64;
+const CONTROL_CONNECTIONS_MAX: usize = 64;
 
 /// A running server; dropping it stops it.
 pub struct Server {
@@ -164,7 +164,7 @@ impl Server {
     pub fn stop(&mut self) {
         (self.nbd, self.nvme, self.control) = (None, None, None);
         self.shared.clients.connections().disconnect_all();
-        self.shared.controllers.disconnect_all();
+        self.shared.control_connections.disconnect_all();
         let clones = std::mem::take(&mut *self.shared.clones());
         drop(clones);
         self.shared.snapshots.clear();
@@ -228,12 +228,12 @@ impl Shared {
     /// Serves a control connection on a new thread. If the system has no thread left, the listener
     /// serves it, so that the server can be controlled whatever its clients do.
     fn serve_control(self: &Arc<Self>, connection: Connection) {
-        if self.controllers.count() >= CONTROLLERS_MAX {
-            let reason = format_args!("{CONTROLLERS_MAX} control connections are open");
+        if self.control_connections.count() >= CONTROL_CONNECTIONS_MAX {
+            let reason = format_args!("{CONTROL_CONNECTIONS_MAX} control connections are open");
             self.client_limits.refuse(Notice::TooMany, reason);
             return;
         }
-        let registered = self.controllers.add(&connection);
+        let registered = self.control_connections.add(&connection);
         let (shared, of_thread) = (Arc::clone(self), connection.clone());
         let started = spawn("control", move || {
             // An error means that the peer has left.

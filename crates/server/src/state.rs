@@ -18,7 +18,7 @@ pub struct ServerState {
     /// NBD and `NVMe` connections.
     pub clients: Attachments<Connection>,
     /// Connections to the control socket.
-    pub controllers: Arc<Connections>,
+    pub control_connections: Arc<Connections>,
 }
 
 impl ServerState {
@@ -26,8 +26,8 @@ impl ServerState {
     pub fn new(engine: Engine, export: Export, client_limits: Arc<ClientLimits>) -> Self {
         let engine = Arc::new(engine);
         let clients = Attachments::new(Arc::clone(&engine));
-        let (snapshots, controllers) = Default::default();
-        Self { engine, export, snapshots, client_limits, clients, controllers }
+        let (snapshots, control_connections) = Default::default();
+        Self { engine, export, snapshots, client_limits, clients, control_connections }
     }
 
     /// The number of NBD and `NVMe` connections.

@@ -1,4 +1,7 @@
 //! `NVMe` submission queue entries, and the PDUs of an `NVMe`/TCP host.
+//!
+//! The numbers are written from the specifications, not taken from the crates under test, so that
+//! a wrong number there fails a test.
 #![expect(missing_docs, reason = "the constants have the names of the specifications")]
 
 pub const FLUSH: u8 = 0x00;
@@ -41,7 +44,7 @@ pub const CONNECT_INVALID_PARAMETERS: u16 = 0x182;
 /// Offset of the property CC, and its value that enables a controller.
 pub const CC: u32 = 0x14;
 pub const CC_ENABLE: u64 = 0x0046_0001;
-/// The controller identifier by which a Connect command requests a new controller.
+/// The controller identifier in a Connect command that requests a new controller.
 pub const NEW_CONTROLLER: u16 = 0xffff;
 
 /// SGL descriptor types: data in the capsule, and data in separate PDUs.

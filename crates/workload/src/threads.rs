@@ -16,7 +16,7 @@ use crate::{Arrival, Job, PatternKind};
 /// Period of progress reports.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(20);
 
-/// Time between the call and the common start of all threads, by which all of them run.
+/// Delay before the common start of all threads; long enough for each of them to be running.
 const START_DELAY: Nanos = Nanos::from_millis(2);
 
 impl Job {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Engine;
 use crate::drive::Drive;
 
-/// A property by which `Engine::extents` selects parts of a drive.
+/// The property of the ranges that `Engine::extents` returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtentQuery {
     /// The drive has mapped them.

@@ -89,7 +89,7 @@ pub fn handle(state: &ServerState, request: ControlRequest) -> Outcome {
 
 fn mark(state: &ServerState, name: &str) -> Answer {
     if name.len() > MARK_MAX {
-        return Err(format!("name is too long: {MARK_MAX} bytes at most"));
+        return Err(format!("name has {} bytes; {MARK_MAX} at most", name.len()));
     }
     match state.engine.content().mark(name) {
         Ok(true) => Ok(json!({ "marked": name })),

@@ -93,7 +93,7 @@ def _thaw_left_frozen(device: DirectDevice, point: Path, last: Record, session: 
 
     Because this run has the journal's lock, no other process works on the last record. If that
     record is armed, the superblock proves that the freeze is still the same one. If it is only
-    prepared, another program may have made the freeze since: the two cannot be told apart.
+    prepared, another program may have made the freeze since: the two cannot be distinguished.
     """
     if last.state == "done" or last.session != session:
         return False
