@@ -27,7 +27,7 @@ test: .venv/stamp-native .venv/stamp-test ## all tests: Rust, then Python
 	@failed=0; \
 	cargo test --workspace --quiet || failed=1; \
 	cargo test --package ssdlab-wire --features model --lib --quiet model || failed=1; \
-	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest || failed=1; \
+	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest -n logical || failed=1; \
 	exit $$failed
 
 test-fresh: ## on bare Debian 12 and 13, as root and as a user: make demo, make test (needs root; hours)

@@ -35,7 +35,22 @@ _SMALLEST_MIB = {"xfs": 300, "btrfs": 128}
 _MKFS_FLAGS = {"ext4": "-q -F", "ext3": "-q -F", "ext2": "-q -F", "xfs": "-q -f", "btrfs": "-q -f"}
 _SMALL_TEST = 64 << 20
 _WITHOUT_DEVICE = ("tmpfs", "ramfs")
-PATIENCE_S = 120
+PATIENCE_S = 60
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts tests that share expensive fixtures in one group, and the long ones first.
+
+    With `pytest -n`, a group runs in one process. The pages of the documentation share nothing and
+    take longest.
+    """
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        group = "full-size runs" if "full_size" in fixtures else str(item.path)
+        if item.path.name == "test_blocks.py":
+            group = item.nodeid
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.path.name != "test_blocks.py")
 
 
 @pytest.fixture

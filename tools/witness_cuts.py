@@ -34,6 +34,7 @@ from typing import Any, Final
 
 from ssdlab import profiles
 from ssdlab.device import Control
+from ssdlab.errors import TargetError
 from ssdlab.witness.client import MessageSender, Witness
 from ssdlab.witness.journal import ledger_of
 from ssdlab.witness.judge import Judgement, read_windows, verify
@@ -45,7 +46,7 @@ from ssdlab.witness.stamps import Request, State, encode
 from ssdlab.witness.writer import WriteOptions, Writer
 
 REGION: Final = 4 << 20
-TIMEOUT_S: Final = 600
+TIMEOUT_S: Final = 120
 SYNCS: Final[tuple[Sync, ...]] = ("fdatasync", "fua")
 KILLED_STATUS: Final = 9
 FILL_MASK: Final = 0xFFF
@@ -130,8 +131,16 @@ def started(kind: str, folder: Path) -> Iterator[Bench]:
 
 
 def opened(bench: Bench, sync: Sync) -> NbdTarget:
-    """The twin's region."""
-    target = NbdTarget(bench.uri, sync)
+    """The twin's region; the server refuses connections until a power cut is complete."""
+    end = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            target = NbdTarget(bench.uri, sync)
+            break
+        except TargetError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.02)
     target.size_bytes, target.block_bytes = REGION, bench.block
     return target
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-TIMEOUT_S = 120
+TIMEOUT_S = 60
 _SERVER_GONE = "Transport endpoint is not connected"
 _stale_mounts: list[str] = []
 """The error after a timeout; later calls do not wait again."""

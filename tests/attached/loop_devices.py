@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-TIMEOUT_S = 600
+TIMEOUT_S = 60
 
 
 def attach(image: Path, *flags: str) -> tuple[Path | None, str]:

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Program, run_ssdlab
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 TWINS = ("toshiba-xg5", "intel-s3510-480")
-PATIENCE_S = 2400
-"""More than ten times what the longest takes where nothing else runs."""
 
 
 def _executable() -> str:
@@ -34,15 +32,13 @@ def executable() -> str:
 
 
 @pytest.fixture
-def ssdlab(executable: str, tmp_path: Path) -> Program:
-    """`ssdlab(*words)` -> the finished process; it runs in an empty directory of its own."""
-    place = tmp_path / "working-directory"
-    place.mkdir()
+def ssdlab(tmp_path: Path) -> Program:
+    """`ssdlab(*words, env=)` -> the finished process; it runs in an empty directory of its own."""
+    folder = tmp_path / "working-directory"
+    folder.mkdir()
 
-    def run(*words: object, **more: Any) -> subprocess.CompletedProcess[str]:
-        command = [executable, *map(str, words)]
-        options: dict[str, Any] = {"cwd": place, "capture_output": True, "text": True, **more}
-        return subprocess.run(command, check=False, timeout=PATIENCE_S, **options)
+    def run(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        return run_ssdlab(words, **{"cwd": folder, **options})
 
     return run
 
@@ -70,14 +66,12 @@ def runs_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def full_size(executable: str, runs_folder: Path) -> dict[str, subprocess.CompletedProcess[str]]:
+def full_size(runs_folder: Path) -> dict[str, subprocess.CompletedProcess[str]]:
     """`aging --json` on each shipped twin at full size, by name; one process at a time."""
     return {
-        name: subprocess.run(
-            [executable, "run", "aging", f"twin:{name}", "--json", "--out", runs_folder],
-            check=False,
-            capture_output=True,
-            text=True,
+        name: run_ssdlab(
+            ["run", "aging", f"twin:{name}", "--json", "--out", runs_folder],
+            cwd=runs_folder,
             env={**os.environ, "COLUMNS": "200"},
         )
         for name in TWINS

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 Refused = Callable[..., str]
 TURNS = ("--interleave", "--capacity", "256MiB", "--size", "16MiB", "--turn", "20ms", "--quiet")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 SEVERITIES = ["bad", "warn", "note", "good"]
 
 
@@ -120,9 +120,7 @@ def test_the_doctor_works_without_root(executable: str, tmp_path: Path) -> None:
     if subprocess.run([*other, executable, "--version"], check=False, cwd="/").returncode:
         pytest.skip("an ordinary user may not run this installation")
     command = [*other, executable, "doctor", "/usr", "--json"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd="/", timeout=600
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", timeout=60)
     assert done.returncode in {0, 1}, done.stderr
     report = json.loads(done.stdout)
     assert report["stack"]["as_root"] is False

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import typer
+from forked import Program
 
 from ssdlab import profiles
 from ssdlab.cli.app import app
 from ssdlab.storage_stack.mounts import mount_of
 
 Refused = Callable[..., str]
-Program = Callable[..., subprocess.CompletedProcess[str]]
 TWIN = "twin:toshiba-xg5"
 
 

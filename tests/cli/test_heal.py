@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 M = 1 << 20
 CONTENT = random.Random(7).randbytes(6 * M + 100)
 WAITING_PROGRAM = """
@@ -113,7 +113,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_continues(
     assert process.stderr is not None
     assert "now\n" in process.stderr, "it ended before the second part"
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=600)
+    out, error = process.communicate(timeout=60)
     assert process.returncode == 3, error
     first = json.loads(out)["files"][0]
     assert first["interrupted"] is True

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from forked import Program
 
 
 @pytest.fixture

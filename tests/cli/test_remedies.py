@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from forked import Program
 
 
 def test_a_trim_shows_each_layer_and_what_it_received(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 LINES = "".join(f"{at * 1000} 0 {at * 8} 8 {at % 2}\n" for at in range(2000))
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 Refused = Callable[..., str]
 Results = dict[str, dict[str, Any]]
 XG5 = "toshiba-xg5"

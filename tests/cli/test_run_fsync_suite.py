@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from forked import Program
+
 SMALL = ("--size", "16MiB", "--capacity", "1GiB", "--quick")
 
 

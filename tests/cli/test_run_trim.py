@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from ssdlab.records import read_run
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from ssdlab.records import read_run
 
 
 def test_trim_on_a_directory_prints_layers_steps_and_findings(

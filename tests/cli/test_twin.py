@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from forked import Program
+
 from ssdlab import profiles
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 Refused = Callable[..., str]
 XG5 = "toshiba-xg5"
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 Refused = Callable[..., str]
 STRIPE = '[stripe]\nchunk = "64 KiB"\nunits = 6\n'
 

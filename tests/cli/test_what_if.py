@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 Refused = Callable[..., str]
 WHAT_IF = ("twin", "what-if", "toshiba-xg5", "--capacity", "512MiB", "--quick", "--quiet")
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from forked import Program
 
 
 @pytest.fixture

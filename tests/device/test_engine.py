@@ -263,7 +263,7 @@ def test_without_lockable_memory_buffers_are_not_registered_unless_requested(
     real_file: Path,
 ) -> None:
     words = [sys.executable, "-c", _WITHOUT_LOCKED_MEMORY, str(real_file)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     without, refused = done.stdout.splitlines()
     assert without == "io_uring direct"

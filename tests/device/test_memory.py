@@ -19,7 +19,7 @@ from ssdlab.errors import TargetError
 MIB = 1 << 20
 SIZE = 16 * MIB + 512 * os.getpid()
 """Unique to this process, so that the test recognises its own loop devices."""
-TIMEOUT_S = 600
+TIMEOUT_S = 60
 
 
 def _loops() -> list[str]:

@@ -8,8 +8,8 @@
 
 After a change that is meant, record again, and read the difference before you commit it:
 
-    python tests/recorded/behaviour.py wording
-    python tests/recorded/behaviour.py structure numbers
+    PYTHONPATH=tests/fixtures python tests/recorded/behaviour.py wording
+    PYTHONPATH=tests/fixtures python tests/recorded/behaviour.py structure numbers
 
 `old-runs.tar.gz` holds run folders of version 0.1.0. It is never recorded again: it proves that
 later versions read them. Their Parquet files were recompressed and the host's names replaced.
@@ -31,6 +31,7 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 import typer
+from forked import run_ssdlab
 
 HERE: Final = Path(__file__).parent
 FILES: Final = ("structure", "numbers", "wording")
@@ -123,12 +124,8 @@ _DIGITS: Final = 6
 
 
 def program(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The installed `ssdlab`, as a script runs it."""
-    found = str(Path(sys.executable).parent / "ssdlab")
-    surroundings = {**os.environ, "COLUMNS": "100", "TERM": "dumb"}
-    return subprocess.run(
-        [found, *words], cwd=cwd, env=surroundings, capture_output=True, text=True, check=False
-    )
+    """`ssdlab WORDS`, as a script runs it."""
+    return run_ssdlab(words, cwd=cwd, env={**os.environ, "COLUMNS": "100", "TERM": "dumb"})
 
 
 @contextlib.contextmanager

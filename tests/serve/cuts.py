@@ -13,12 +13,13 @@ import mmap
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from heal_rig import CHECK, MKFS, Healing, Rig, Tally, attached, healing, mounted
 from rig import run, wait_for
 
-from ssdlab.errors import SsdlabError
+from ssdlab.errors import SsdlabError, UsageError
 from ssdlab.heal.device.drive import DirectDevice
 from ssdlab.heal.device.journal import Journal
 from ssdlab.heal.device.whole import heal_device, recover_device
@@ -114,7 +115,9 @@ def cut_once(rig: Rig, after_writes: int, tally: Tally, *, surely: bool = False)
                     time.sleep(0.002)
                 was_running = process.is_running
                 if missed := control.power().cuts == cuts:
-                    control.power_cut()
+                    # The planned cut may come now; then the power is already off.
+                    with suppress(UsageError):
+                        control.power_cut()
                 # A heal that the cut ended may be gone before it is checked.
                 failed = process.wait() != 0
                 tally.interrupted["cut"] += not missed and (was_running or failed)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from rig import end_fuse, loop_of, run, unmount, wait_for
+from watchdogs import watchdog_of
 
 from ssdlab.cli import main as program
 from ssdlab.device import Control
@@ -169,10 +170,10 @@ class Healing:
         Those two are a process group, which does not include their guard. Returns whether there was
         a watchdog.
         """
-        watchdog = run("pgrep", "--oldest", "-f", f"device.watchdog {point} ", check=False).stdout
+        watchdog = watchdog_of(point)
         with suppress(ProcessLookupError):
             if watchdog:
-                os.killpg(int(watchdog), signal.SIGKILL)
+                os.killpg(watchdog.pid, signal.SIGKILL)
         self.kill()
         return bool(watchdog)
 

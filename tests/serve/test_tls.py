@@ -87,7 +87,7 @@ def test_an_invalid_certificate_is_one_line(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 2

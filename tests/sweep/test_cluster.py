@@ -22,7 +22,7 @@ from ssdlab.sweep.spec import SweepRun
 
 Repeatable = Callable[[dict[str, Any] | None], dict[str, Any]]
 Cluster = tuple[str, list[subprocess.Popen[bytes]]]
-TIMEOUT_S = 600
+TIMEOUT_S = 60
 CONNECTING = "distributed.comm.timeouts.connect"
 
 

@@ -22,7 +22,7 @@ from ssdlab.witness.stamps import Request
 
 SECRET = b"a secret of both sides"
 RUN = "0" * 31 + "1"
-PATIENCE_S = 600
+PATIENCE_S = 60
 OWN = f"127.{0x80 | os.getpid() >> 16 & 0x3F}.{os.getpid() >> 8 & 0xFF}.{os.getpid() & 0xFF}"
 """A loopback address used by this process only: no other program takes a port of it."""
 

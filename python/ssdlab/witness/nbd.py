@@ -54,14 +54,18 @@ class NbdTarget:
         self._last_cookie = 0
         self._guard = threading.Lock()
         self._failure: str | None = None
-        try:
-            self._socket = _connect(uri)
-            size, flags = self._negotiate(unquote(urlsplit(uri).path.lstrip("/")))
-        except OSError as error:
-            raise TargetError(f"{uri} cannot be reached ({error.strerror or error})") from error
-        if not flags & _HAS_FLUSH or (self._fua and not flags & _HAS_FUA):
-            missing = "FUA" if flags & _HAS_FLUSH else "flush"
-            raise TargetError(f"{uri} supports no {missing}: no write to it can be made durable")
+        with contextlib.ExitStack() as on_error:
+            try:
+                self._socket = on_error.enter_context(_connect(uri))
+                size, flags = self._negotiate(unquote(urlsplit(uri).path.lstrip("/")))
+            except OSError as error:
+                raise TargetError(f"{uri} cannot be reached ({error.strerror or error})") from error
+            if not flags & _HAS_FLUSH or (self._fua and not flags & _HAS_FUA):
+                missing = "FUA" if flags & _HAS_FLUSH else "flush"
+                raise TargetError(
+                    f"{uri} supports no {missing}: no write to it can be made durable"
+                )
+            on_error.pop_all()
         self.size_bytes = size // SECTOR * SECTOR
         threading.Thread(target=self._receive_replies, name="nbd replies", daemon=True).start()
 
@@ -170,7 +174,11 @@ def _connect(uri: str) -> socket.socket:
         if not paths:
             raise TargetError(f"{uri} names no socket: write nbd+unix:///?socket=PATH")
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.connect(paths[0])
+        try:
+            connection.connect(paths[0])
+        except OSError:
+            connection.close()
+            raise
         return connection
     connection = socket.create_connection((parts.hostname or "localhost", parts.port or 10809))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

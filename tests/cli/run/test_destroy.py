@@ -9,8 +9,8 @@ from pathlib import Path
 
 import loop_devices
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 JOB = "[a]\ndirect=1\nrw=write\nbs=64k\nsize=4m\n"
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from forked import Program
+
 SMALL = ("--distance", "1MiB", "--size", "72MiB", "--quick", "--capacity", "16GiB")
 
 

@@ -23,7 +23,7 @@ Started = Callable[..., subprocess.Popen[str]]
 OPTIONS = ("--size", "16MiB", "--json", "--rest", "30d")
 # Rests of 1 to 3 s instead of 10 to 30, for tests that wait for more than one.
 SHORT_RESTS = "--quick"
-TIMEOUT_S = 600
+TIMEOUT_S = 60
 
 
 def _default_signals() -> None:

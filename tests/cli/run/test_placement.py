@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
+from forked import Program
 
 
 def test_the_result_has_the_best_placement_and_the_documented_columns(

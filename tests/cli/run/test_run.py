@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Program
 
 from ssdlab.records import read_run
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 Results = dict[str, dict[str, Any]]
 # Scripts depend on these keys; `folder` has the records.
 KEYS = {

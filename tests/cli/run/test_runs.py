@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import Program
 
 from ssdlab.records import read_parquet
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 TWIN = ("twin:toshiba-xg5", "--size", "16MiB", "--capacity", "256MiB", "--quiet", "--json")
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
-
-Program = Callable[..., "CompletedProcess[str]"]
+from forked import Program
 
 
 def test_steady_prints_the_documented_keys(ssdlab: Program, tmp_path: Path) -> None:

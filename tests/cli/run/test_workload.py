@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import Program
 
 from ssdlab.device import parse_fio
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 JOB = "[a]\nioengine=io_uring\ndirect=1\nrw=randread\nnorandommap\niodepth=4\nsize=4m\n"
 TWIN = ("twin:toshiba-xg5", "--capacity", "1GiB")
 

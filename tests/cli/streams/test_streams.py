@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import Program
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 Refused = Callable[..., str]
 TWIN = "twin:toshiba-xg5"
 VERBS = (

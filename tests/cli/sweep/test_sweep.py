@@ -13,13 +13,13 @@ from typing import Any
 
 import pyarrow.dataset
 import pytest
+from forked import Program
 
 from ssdlab.api import sweep as api_sweep
 from ssdlab.cli import sweep as command
 from ssdlab.sweep.execute import Outcome, execute
 from ssdlab.sweep.spec import SweepRun
 
-Program = Callable[..., subprocess.CompletedProcess[str]]
 SPEC = """\
 name = "few"
 profile = "toshiba-xg5"
@@ -86,7 +86,7 @@ def test_ctrl_c_keeps_the_finished_runs_and_leaves_no_process(
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
-    stdout, stderr = process.communicate(timeout=600)
+    stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 3, stderr
     assert "Traceback" not in stderr
     assert json.loads(stdout)["runs"] == 6

@@ -43,7 +43,7 @@ def test_a_failed_call_in_the_heal_of_a_file_loses_no_data(
         (faults.of_device, 29),
         (faults.of_watchdog, 13),
         (faults.of_recovery, 41),
-        (faults.of_mounted, 61),
+        (faults.of_mounted, 41),
     ],
 )
 def test_a_failed_call_in_the_heal_of_a_device_loses_no_data(

@@ -17,6 +17,7 @@ import pytest
 from sample_device import FREEZE_MS, PIECE, Device, silent
 from sample_file import RandomWriter, SampleFile
 from watchdog_case import WatchdogCase
+from watchdogs import watchdog_of
 
 from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.heal.device import frozen, kernel, watchdog
@@ -213,13 +214,9 @@ def test_data_written_after_the_thaw_survives_a_power_cut_and_a_recovery(
 def test_a_killed_watchdog_is_reported_and_no_data_is_lost(mounted: Device) -> None:
     def kill_watchdog(label: str, done: int, _total: int) -> None:
         if label == "rewriting" and done:
-            pgrep = subprocess.run(
-                ["pgrep", "--oldest", "-f", f"device.watchdog {mounted.point} "],
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            os.kill(int(pgrep.stdout), signal.SIGKILL)
+            watchdog = watchdog_of(mounted.point)
+            assert watchdog
+            watchdog.kill()
 
     with pytest.raises(DeviceFailure, match="the watchdog was killed"):
         heal_device(mounted.node, DeviceOptions(ALL, mounted.journal, FREEZE_MS), kill_watchdog)

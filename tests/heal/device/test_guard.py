@@ -14,7 +14,7 @@ from ssdlab.heal.device import kernel, watchdog
 from ssdlab.heal.device.drive import DirectDevice
 from ssdlab.heal.device.whole import recover_device
 
-TIMEOUT_S = 600
+TIMEOUT_S = 60
 
 
 def kill_all(case: WatchdogCase, *, also_guard: bool) -> None:

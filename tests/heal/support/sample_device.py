@@ -21,7 +21,7 @@ from ssdlab.heal.pieces import Range
 MKFS = {"xfs": ("-q", "-f"), "btrfs": ("-q", "-f")}
 CHECK = {"xfs": ("xfs_repair", "-n")}
 PIECE = 1 << 20
-UNMOUNT_TIMEOUT_S = 600
+UNMOUNT_TIMEOUT_S = 60
 FREEZE_MS = 600_000
 """No limit in practice: on a busy machine, a late window would be left unchanged."""
 

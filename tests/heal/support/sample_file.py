@@ -15,7 +15,7 @@ from ssdlab.storage_stack.extents import Extent, read_extents
 
 SCRIPT = Path(__file__).with_name("random_writer.py")
 BLOCK = 4096
-PATIENCE_S = 600
+PATIENCE_S = 60
 
 
 @dataclass

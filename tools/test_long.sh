@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The tests that prove by number: what `make test` does some dozens or thousands of times, done many
+# times more, with random numbers from SEED. Runs all parts, or one.
+#
+# Usage: tools/test_long.sh [PART [SEED]]     PART: one of those below, all, or rotate (the part and
+#                                             the seed of today)
+set -u
+cd "$(dirname "$0")/.."
+python=$PWD/.venv/bin/python
+export PATH="$PATH:/usr/sbin:/sbin"
+
+parts=(parsers commands twin sessions model power witness heal images speed)
+
+# Inputs of the parsers and of the NBD and NVMe/TCP sessions, mutated 100,000 times each.
+parsers() { corpus nbd_negotiation nvme_pdu profile trace; }
+commands() { corpus nbd_session nvme_command control; }
+corpus() {
+    local target
+    for target in "$@"; do
+        cargo test --release --quiet --package ssdlab-fuzz --test corpus -- \
+            --ignored --nocapture --exact "mutated::$target" 2>/dev/null || return 1
+    done
+}
+
+# 50,000 sequences of requests, rests and power cuts on small twins; 20,000 mutated profiles.
+twin() {
+    PROPTEST_CASES=50000 cargo test --quiet --package ssdlab-flash --test twin sequences &&
+        PROPTEST_CASES=20000 cargo test --quiet --package ssdlab-flash --test twin profile
+}
+
+# 50,000 mutated sessions of each protocol against a server with other clients; 100,000 commands.
+sessions() {
+    SSDLAB_MUTATIONS=50000 cargo test --quiet --package ssdlab-server mutated &&
+        SSDLAB_MUTATIONS=100000 cargo test --quiet --package ssdlab-nvme mutated
+}
+
+# 50,000 thread schedules of clients that reconnect during power cuts.
+model() {
+    SSDLAB_SCHEDULES=50000 \
+        cargo test --package ssdlab-wire --features model --lib --quiet model::the_server
+}
+
+# 1,000 power cuts under clients of both protocols.
+power() {
+    "$python" bench/cuts.py --cuts 500 --seed "$seed" &&
+        "$python" bench/cuts.py --cuts 500 --twin protected --data --seed "$seed"
+}
+
+# 1,000 power cuts of honest twins and 1,000 of lying ones, checked by the witness.
+witness() { "$python" tools/witness_cuts.py --cuts 1000 --seed "$seed"; }
+
+# 300 kills and power cuts of a heal, in each of its three ways.
+heal() {
+    local way
+    for way in file device frozen; do
+        "$python" bench/heal_cuts.py --way "$way" --kills 50 --cuts 50 --seed "$seed" || return 1
+    done
+}
+
+# Every state in which a crash can leave a heal, and a file system on a twin.
+images() {
+    "$python" bench/crash_images.py heal && "$python" bench/crash_images.py twin
+}
+
+# The tests that measure wall-clock time.
+speed() { SSDLAB_TIMED=1 "$python" -m pytest -q tests/serve/test_heal.py; }
+
+part=${1:-all}
+seed=${2:-1}
+days=$(($(date +%s) / 86400))
+if [ "$part" = rotate ]; then
+    part=${parts[$((days % ${#parts[@]}))]} seed=$days
+fi
+if ! [[ "$seed" =~ ^[0-9]+$ ]] || ! [[ " all ${parts[*]} " == *" $part "* ]]; then
+    echo "usage: tools/test_long.sh [PART [SEED]]; PART is all, rotate or one of: ${parts[*]}" >&2
+    exit 2
+fi
+export SSDLAB_SEED=$seed PROPTEST_RNG_SEED=$seed
+[ "$part" = all ] || parts=("$part")
+
+failed=0
+for each in "${parts[@]}"; do
+    started=$SECONDS outcome="ok"
+    echo "==> $each, seed $seed"
+    "$each" || { outcome="FAILED"; failed=1; }
+    echo "==> $each, seed $seed: $outcome, $((SECONDS - started)) s"
+done
+exit "$failed"
