@@ -25,7 +25,6 @@ pub struct Epoch(u64);
 /// Whether a drive takes commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum State {
-    /// The drive takes commands.
     #[default]
     On,
     /// A cut has begun: the drive takes no commands and no connections until it is finished.
@@ -34,7 +33,6 @@ pub enum State {
     Off(Instant),
 }
 
-/// The power of a drive.
 #[derive(Debug, Default)]
 pub struct Power {
     pub state: State,

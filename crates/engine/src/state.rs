@@ -52,7 +52,6 @@ pub struct DriveStatus {
 }
 
 impl DriveState {
-    /// A drive with nothing in flight.
     pub(crate) fn new(drive: Box<dyn Drive>) -> Self {
         let (parameters, completions) = (drive.parameters(), Vec::new());
         let (faults, meter, power) = Default::default();
@@ -90,7 +89,6 @@ impl DriveState {
         accepted
     }
 
-    /// Trims the whole drive.
     pub(crate) fn trim_all(&mut self, clock: &Clock) -> CommandResult {
         self.advance(clock.drive_time(self.drive.now()));
         let mut result = Ok(());
