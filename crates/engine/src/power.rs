@@ -124,8 +124,8 @@ mod tests {
 
     #[test]
     fn the_planned_write_is_cut_at_its_share_of_the_latency_and_reads_do_not_count() {
-        let mut power = Power::default();
-        power.plan = Some(PowerCutPlan { after_writes: 2, share: 0.25, then_on: true });
+        let plan = Some(PowerCutPlan { after_writes: 2, share: 0.25, then_on: true });
+        let mut power = Power { plan, ..Power::default() };
         assert_eq!(record(&mut power, Operation::Write), None);
         assert_eq!(record(&mut power, Operation::Read), None);
         assert_eq!(power.status().plan.unwrap().after_writes, 1);

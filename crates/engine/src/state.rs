@@ -116,8 +116,8 @@ impl DriveState {
         command.requests(&self.parameters).count().min(depth) <= depth - self.in_flight
     }
 
-    /// Submits a command to the drive, unless a fault refuses it. Also returns the time at which the power
-    /// fails, if it fails during this command.
+    /// Submits a command to the drive, unless a fault refuses it. Also returns the time at which the
+    /// power fails, if it fails during this command.
     fn submit(&mut self, command: &Command, clock: &Clock) -> (Accepted, Option<Nanos>) {
         let FaultDecision { mut refused, not_before, corruption } =
             self.faults.decide(command, &*self.drive, &self.parameters);

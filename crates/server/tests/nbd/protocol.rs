@@ -9,7 +9,7 @@ use crate::client::{
     FUA, NO_HOLE, REQ_ONE, go_data, meta_context_data, number, request,
 };
 use crate::test_server::TestServer;
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive};
 
 const EINVAL: u32 = 22;
 const ENOSPC: u32 = 28;

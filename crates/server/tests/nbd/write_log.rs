@@ -10,7 +10,7 @@ use ssdlab_time::Random;
 use crate::client::{CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES, Client, FUA, NO_HOLE};
 use crate::control::Control;
 use crate::test_server::TestServer;
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive};
 
 const SECTOR: usize = 512;
 
