@@ -1,5 +1,4 @@
-//! `DriveState`: all that the drive's lock guards: the drive with its requests in flight, and what
-//! sees each command, in this order:
+//! `DriveState`: the drive with its requests in flight, and what sees each command, in this order:
 //!
 //! | module      | sees                                     | may                              |
 //! |-------------|------------------------------------------|----------------------------------|
@@ -8,7 +7,8 @@
 //! | `power`     | the completion                           | cut the power during the command |
 //! | `write_log` | the change of the content, as a `Change` | record it                        |
 //!
-//! The write log has its own lock, because the content is changed concurrently.
+//! The drive's lock guards all but the write log, which has its own lock, because the content is
+//! changed concurrently.
 
 use ssdlab_device::{Completion, Wait};
 use ssdlab_time::Nanos;
@@ -116,8 +116,8 @@ impl DriveState {
         command.requests(&self.parameters).count().min(depth) <= depth - self.in_flight
     }
 
-    /// Submits a command to the drive, unless a fault refuses it. Also returns the time at which the
-    /// power fails, if it fails during this command.
+    /// Submits a command to the drive, unless a fault refuses it. Also returns the time at which
+    /// the power fails, if it fails during this command.
     fn submit(&mut self, command: &Command, clock: &Clock) -> (Accepted, Option<Nanos>) {
         let FaultDecision { mut refused, not_before, corruption } =
             self.faults.decide(command, &*self.drive, &self.parameters);

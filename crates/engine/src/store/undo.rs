@@ -31,8 +31,8 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// For a drive that buffers this number of units of `unit_bytes`. Twice as many writes are kept,
-    /// because the server may record writes in another order than the drive executes them.
+    /// For a drive that buffers this number of units of `unit_bytes`. Twice as many writes are
+    /// kept, because the server may record writes in another order than the drive executes them.
     pub fn new(volatile_units: u64, unit_bytes: u64) -> Self {
         let limit = 2 * volatile_units as usize + 64;
         Self { entries: VecDeque::new(), limit, pool: BufferPool::new(unit_bytes as usize) }

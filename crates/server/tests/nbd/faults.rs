@@ -54,8 +54,9 @@ fn a_fault_hits_commands_of_its_kind_and_range_up_to_its_limit() {
 fn a_probability_gives_the_same_faults_for_the_same_seed() {
     let errnos = |seed: u64, at: u64| {
         let (_served, mut control, mut client) = server();
-        let arguments = json!({ "kind": "eio", "probability": 0.3, "seed": seed, "at": at });
-        fault(&mut control, arguments);
+        let chance =
+            json!({ "kind": "eio", "probability": 0.3, "seed": seed, "at": at, "times": 200 });
+        fault(&mut control, chance);
         errnos(&mut client, CMD_WRITE, 200)
     };
     let first = errnos(1, 1);
