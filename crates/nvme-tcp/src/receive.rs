@@ -220,7 +220,7 @@ fn digest(bytes: &[u8]) -> u32 {
 ///
 /// # Errors
 /// The descriptor has another type, or points beyond the capsule.
-pub fn locate(command: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
+pub fn map_sgl(command: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
     let HostBytes::InCapsule(start, capsule_bytes) = in_capsule else {
         return Ok(Some(in_capsule));
     };

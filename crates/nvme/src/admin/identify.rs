@@ -97,7 +97,7 @@ fn page(context: &Context<'_>) -> Result<Vec<u8>, Status> {
     if CNS_OF_NAMESPACE.contains(&cns) && nsid != NSID {
         return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
     }
-    let (active, allocated) = (subsystem.active_namespace(), subsystem.allocated_namespace());
+    let (active, allocated) = (subsystem.active_namespace(), subsystem.lock().namespace);
     match cns {
         cns::NAMESPACE => Ok(namespace(subsystem, active)),
         cns::ALLOCATED_NAMESPACE => Ok(namespace(subsystem, allocated)),
@@ -126,7 +126,6 @@ fn page(context: &Context<'_>) -> Result<Vec<u8>, Status> {
     }
 }
 
-/// What controllers of both types have in common.
 fn common_controller(controller: &Controller) -> IdentifyController {
     let subsystem = &controller.subsystem;
     IdentifyController {
@@ -182,7 +181,6 @@ fn io_controller(controller: &Controller) -> IdentifyController {
     }
 }
 
-/// What all namespaces have in common.
 fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
     let engine = &subsystem.engine;
     let mut page = IdentifyNamespace::new_zeroed();
@@ -192,7 +190,7 @@ fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
     for (lbaf, lbads) in page.lbaf.iter_mut().zip(LBA_FORMATS) {
         lbaf.lbads = lbads as u8;
         // Blocks that are smaller than a mapping unit perform worse.
-        lbaf.rp = u8::from(engine.unit_bytes() > 1 << lbads);
+        lbaf.rp = u8::from(engine.parameters().unit_bytes > 1 << lbads);
     }
     page
 }
@@ -201,7 +199,7 @@ fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
 fn namespace(subsystem: &Subsystem, namespace: Option<Namespace>) -> Vec<u8> {
     let Some(namespace) = namespace else { return Vec::new() };
     let (engine, lbads, blocks) = (&subsystem.engine, namespace.lbads(), namespace.blocks());
-    let unit = engine.unit_bytes();
+    let unit = engine.parameters().unit_bytes;
     let used = (engine.status().health.mapped_units * unit) >> lbads;
     let zeroes_based = |bytes: u64| U16::new(((bytes >> lbads).clamp(1, 1 << 16) - 1) as u16);
     let copy_blocks = copy_range_blocks_max(4096 << subsystem.mdts(), lbads);
@@ -241,7 +239,7 @@ fn identification_descriptors(subsystem: &Subsystem) -> Vec<u8> {
     let identifiers = [(nidt::NGUID, &uuid[..]), (nidt::UUID, &uuid), (nidt::CSI, &[0])];
     let descriptors = identifiers.map(|(nidt, nid)| {
         let nidl = nid.len() as u8;
-        let header = NamespaceIdentificationDescriptor { nidt, nidl, reserved_2: [0; 2] };
+        let header = NamespaceIdentificationDescriptor { nidt, nidl, unused_2: [0; 2] };
         [header.as_bytes(), nid].concat()
     });
     descriptors.concat()
@@ -251,7 +249,7 @@ fn identification_descriptors(subsystem: &Subsystem) -> Vec<u8> {
 fn controller_list(subsystem: &Subsystem, cntid: u16) -> Vec<u8> {
     let mut list = ControllerList::new_zeroed();
     let mut count = 0;
-    for (id, cntlid) in list.ids.iter_mut().zip(subsystem.io_controllers().range(cntid..)) {
+    for (id, cntlid) in list.ids.iter_mut().zip(subsystem.lock().io_controllers.range(cntid..)) {
         *id = (*cntlid).into();
         count += 1;
     }

@@ -5,10 +5,10 @@ use zerocopy::little_endian::U16;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use crate::context::Context;
+use crate::namespace::NamespaceView;
 use crate::spec::command_data::{ReclaimUnitHandleStatus, ReclaimUnitHandleStatusDescriptor};
 use crate::spec::log_page::fdp_event::RU_NOT_FULLY_WRITTEN;
 use crate::status::{CommandError, Status};
-use crate::view::NamespaceView;
 
 /// Management Operation (MO).
 const NO_ACTION: u8 = 0;
@@ -41,7 +41,7 @@ fn reclaim_unit_handle_status(context: &Context<'_>, view: &NamespaceView) -> Ve
         });
     let descriptors: Vec<ReclaimUnitHandleStatusDescriptor> = descriptors.collect();
     let nruhsd = (descriptors.len() as u16).into();
-    let header = ReclaimUnitHandleStatus { reserved_0: [0; 14], nruhsd };
+    let header = ReclaimUnitHandleStatus { unused_0: [0; 14], nruhsd };
     [header.as_bytes(), descriptors.as_bytes()].concat()
 }
 

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 pub use ssdlab_testing::nvme::*;
 
-pub use crate::target::{Target, engine};
+pub use crate::target::Target;
+pub use ssdlab_testing::engine;
 
 /// The qualified name of the discovery subsystem.
 pub const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
