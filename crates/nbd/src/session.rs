@@ -96,8 +96,8 @@ impl Protocol for Session<'_> {
     }
 
     fn write_data(&self, out: &mut SendBuffer, request: &Request, read: &ReadFn<'_>) {
-        let (header, structured, end) =
-            (&request.header, self.negotiated.structured_replies, out.position());
+        let (header, structured) = (&request.header, self.negotiated.structured_replies);
+        let end = out.position();
         protocol::read_reply(out.bytes(), structured, header);
         if let Err(errno) = read(out) {
             out.truncate(end);
@@ -112,12 +112,7 @@ impl Protocol for Session<'_> {
 
     fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
         match request.command {
-            Err(errno) => {
-                let structured =
-                    self.negotiated.structured_replies && request.header.reply_has_data();
-                let out = channel.replies.immediate().bytes();
-                protocol::reply(out, structured, request.header.cookie, Err(errno));
-            }
+            Err(errno) => self.write_result(channel.replies.immediate(), request, Err(errno)),
             Ok(_) => self.block_status(channel, &request.header),
         }
     }

@@ -182,13 +182,13 @@ impl PduReader {
         self.transfers.len() + self.deferred.len()
     }
 
-    /// Requests the data of a command, now or later.
-    pub fn defer(&mut self, command: Sqe) {
+    /// Queues a command until an R2T requests its data.
+    pub fn queue_r2t(&mut self, command: Sqe) {
         self.deferred.push_back(command);
     }
 
     /// Sends R2Ts for commands that wait, within `R2T_BYTES_MAX`.
-    pub fn request_data(&mut self, channel: &mut Channel<'_>) {
+    pub fn send_r2ts(&mut self, channel: &mut Channel<'_>) {
         while let Some(command) = self.deferred.front() {
             let length = command.sgl_length() as usize;
             let outstanding: usize = self.transfers.values().map(|transfer| transfer.length).sum();

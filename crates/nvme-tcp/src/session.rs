@@ -226,7 +226,7 @@ impl Protocol for Session<'_> {
     }
 
     fn before_send(&mut self, channel: &mut Channel<'_>) {
-        self.reader.request_data(channel);
+        self.reader.send_r2ts(channel);
         let Some(queue) = self.admin_queue() else { return };
         while let Some((cid, completion)) = queue.association.controller.next_event() {
             self.respond(channel, cid, completion);
@@ -262,8 +262,8 @@ impl Session<'_> {
                 Err(terminate(channel, FatalError::PduSequenceError))
             }
             Ok(None) => {
-                self.reader.defer(command);
-                self.reader.request_data(channel);
+                self.reader.queue_r2t(command);
+                self.reader.send_r2ts(channel);
                 Ok(Parsed::Consumed)
             }
         }

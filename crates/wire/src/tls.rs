@@ -17,7 +17,7 @@ use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait;
 
 use crate::connection::{Connection, Disconnect};
-use crate::thread::spawn;
+use crate::spawn;
 
 /// Bytes read from a session before they are sent to its client.
 const READ_BYTES: usize = 256 << 10;
@@ -70,7 +70,7 @@ impl Tls {
             relay.encrypted.disconnect();
             let _ = relay.plain.shutdown(Shutdown::Both);
         })?;
-        Ok(Connection::unix(session))
+        Ok(Connection::new(session))
     }
 }
 
@@ -89,14 +89,8 @@ struct Relay {
 
 impl Relay {
     fn new(encrypted: Connection, plain: UnixStream, tls: ServerConnection) -> Self {
-        Self {
-            encrypted,
-            plain,
-            tls,
-            received: Vec::new(),
-            client_ended: false,
-            plain_ended: false,
-        }
+        let (received, client_ended, plain_ended) = Default::default();
+        Self { encrypted, plain, tls, received, client_ended, plain_ended }
     }
 
     /// Relays in both directions until one side ends.
