@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let profile = Profile::from_toml(&text)?;
 
     let engine = Engine::in_memory(TwinDrive::new(&profile, 0));
-    let export = Export::new("twin", &profile.model, profile.capacity, engine.unit_bytes());
+    let export =
+        Export::new("twin", &profile.model, profile.capacity, engine.parameters().unit_bytes);
     let server = Server::start(engine, export, &Address::Unix(socket.into()))
         .map_err(|error| format!("{socket}: {error}"))?;
 

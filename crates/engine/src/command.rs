@@ -1,10 +1,11 @@
 //! `Command`: a client's command, and the requests to the drive that execute it.
 
-use std::ops::Range;
+use std::time::Instant;
 
 use ssdlab_device::{Hint, LBA_BYTES, Lba, Op, Request};
+use ssdlab_time::Nanos;
 
-use crate::drive::Drive;
+use crate::drive::DriveParameters;
 use crate::errno::{EINVAL, ENOSPC, EOVERFLOW};
 
 /// Maximum bytes of a client's read or write.
@@ -61,50 +62,28 @@ pub struct Command {
 /// The result of a command: an errno if it failed.
 pub type CommandResult = Result<(), i32>;
 
-/// The parameters of a drive that commands depend on.
-#[derive(Clone, Copy, Debug)]
-pub struct DriveParameters {
-    /// Capacity in bytes.
-    pub capacity: u64,
-    /// Bytes of a mapping unit.
-    pub unit_bytes: u64,
-    /// Maximum bytes of a request to the drive: longer commands are split.
-    pub max_transfer: u64,
-    /// Whether trimmed units read as zeros.
-    pub trims_to_zeros: bool,
-    /// Maximum requests in flight.
-    pub queue_depth: usize,
+/// A command that the drive has accepted, or that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// Its result.
+    pub result: CommandResult,
+    /// Its completion time on the drive's clock.
+    pub completed: Nanos,
+    /// When to send the reply; `None` for at once.
+    pub due: Option<Instant>,
+    /// How the write is corrupted.
+    pub corruption: Option<WriteCorruption>,
 }
 
-impl DriveParameters {
-    /// Reads the parameters of a drive.
-    pub fn of(drive: &dyn Drive) -> Self {
-        Self {
-            capacity: drive.capacity_bytes(),
-            unit_bytes: drive.unit_bytes(),
-            max_transfer: drive.max_transfer(),
-            trims_to_zeros: drive.trims_to_zeros(),
-            queue_depth: drive.queue_depth(),
-        }
-    }
-
-    /// Splits a range at the maximum transfer size.
-    pub fn pieces(&self, start: u64, end: u64) -> impl Iterator<Item = Range<u64>> + use<> {
-        let step = self.max_transfer;
-        (start..end).step_by(step as usize).map(move |from| from..end.min(from + step))
-    }
-
-    /// Whether a command covers only whole units, also after it is split.
-    pub fn keeps_units_whole(&self, command: &Command) -> bool {
-        [command.offset, command.end(), self.max_transfer]
-            .iter()
-            .all(|at| at.is_multiple_of(self.unit_bytes))
-    }
-
-    /// The whole units of a range of bytes, in bytes; an empty range if it covers none.
-    pub fn whole_units(&self, range: Range<u64>) -> Range<u64> {
-        range.start.next_multiple_of(self.unit_bytes)..range.end / self.unit_bytes * self.unit_bytes
-    }
+/// How a write that reports success is corrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteCorruption {
+    /// Only this number of bytes at its start is written.
+    Torn(u64),
+    /// It is written at this offset instead.
+    Misdirected(u64),
+    /// Nothing is written.
+    Lost,
 }
 
 impl OperationKind {
@@ -138,6 +117,15 @@ impl Command {
     /// The end of its range.
     pub fn end(&self) -> u64 {
         self.offset + u64::from(self.length)
+    }
+
+    /// The command that the drive and the store execute: a misdirected write goes to another
+    /// offset.
+    pub(crate) fn redirected(&self, corruption: Option<WriteCorruption>) -> Self {
+        match corruption {
+            Some(WriteCorruption::Misdirected(offset)) => Self { offset, ..*self },
+            _ => *self,
+        }
     }
 
     /// Whether it writes data, also zeros.

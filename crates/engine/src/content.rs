@@ -6,14 +6,13 @@ use std::ops::Range;
 
 use ssdlab_time::Nanos;
 
-use crate::command::{Command, CommandResult, DriveParameters, Operation};
-use crate::drive::PowerCutLoss;
+use crate::command::{Accepted, Command, CommandResult, Operation, WriteCorruption};
+use crate::drive::{DriveParameters, PowerCutLoss};
 use crate::errno::EIO;
-use crate::layer::{Accepted, Change, WriteCorruption, redirected};
 use crate::send_buffer::SendBuffer;
 use crate::store::{ReceiveMemory, Store};
 use crate::sync::{Mutex, MutexGuard};
-use crate::write_log::WriteLog;
+use crate::write_log::{Change, WriteLog};
 
 /// The content of a drive.
 pub struct Content {
@@ -66,9 +65,10 @@ impl Content {
     /// Memory in which to receive a write's payload, so that the store can adopt it without a copy.
     /// `None` if the payload must be contiguous.
     pub(crate) fn receive_memory(&self, command: &Command) -> Option<ReceiveMemory> {
-        let is_whole =
-            command.operation == Operation::Write && self.parameters.keeps_units_whole(command);
-        if !is_whole || self.log.is_some() {
+        let DriveParameters { unit_bytes, max_transfer, .. } = self.parameters;
+        let edges = [command.offset, command.end(), max_transfer];
+        let covers_whole_units = edges.iter().all(|edge| edge.is_multiple_of(unit_bytes));
+        if command.operation != Operation::Write || !covers_whole_units || self.log.is_some() {
             return None;
         }
         self.store.receive_memory(command.offset, command.length.into())
@@ -86,8 +86,7 @@ impl Content {
         payload: impl FnOnce() -> Payload<'a>,
         accepted: &Accepted,
     ) -> CommandResult {
-        let command = redirected(command, accepted.corruption);
-        self.change(&command, payload, accepted).map_err(|_| EIO)
+        self.change(&command.redirected(accepted.corruption), payload, accepted).map_err(|_| EIO)
     }
 
     fn change<'a>(

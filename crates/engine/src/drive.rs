@@ -1,7 +1,41 @@
 //! `Drive`: a device in virtual time that can lose power.
 
+use std::ops::Range;
+
 use ssdlab_device::{Completion, Device, Request};
 use ssdlab_time::Nanos;
+
+/// The parameters of a drive, which never change.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DriveParameters {
+    /// Capacity in bytes.
+    pub capacity: u64,
+    /// Bytes of a mapping unit, the unit of mapping, of trims and of loss at a power cut.
+    pub unit_bytes: u64,
+    /// Maximum bytes of a request to the drive. Longer commands are split; each part counts as one
+    /// write to the units that it touches.
+    pub max_transfer: u64,
+    /// Whether trimmed units read as zeros; if not, they keep their data.
+    pub trims_to_zeros: bool,
+    /// Maximum requests in flight.
+    pub queue_depth: usize,
+    /// Maximum number of units that are buffered and not in flash, which is how many writes a
+    /// power cut can undo. 0 if it never undoes any.
+    pub volatile_units: u64,
+}
+
+impl DriveParameters {
+    /// Splits a range at the maximum transfer size.
+    pub fn pieces(&self, start: u64, end: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+        let step = self.max_transfer;
+        (start..end).step_by(step as usize).map(move |from| from..end.min(from + step))
+    }
+
+    /// The whole units of a range of bytes, in bytes; an empty range if it covers none.
+    pub fn whole_units(&self, range: Range<u64>) -> Range<u64> {
+        range.start.next_multiple_of(self.unit_bytes)..range.end / self.unit_bytes * self.unit_bytes
+    }
+}
 
 /// A unit that lost writes in a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,19 +90,8 @@ pub struct Health {
 
 /// A drive to serve: a `Device` with a virtual clock. It has no content: that is in the `Store`.
 pub trait Drive: Device + Send {
-    /// Bytes of a mapping unit, the unit of mapping, of trims and of loss at a power cut.
-    fn unit_bytes(&self) -> u64;
-
-    /// Maximum transfer in bytes. A longer request is split; each part counts as one write to the
-    /// units that it touches.
-    fn max_transfer(&self) -> u64;
-
-    /// Maximum number of units that are buffered and not in flash, which is how many writes a
-    /// power cut can undo. 0 if it never undoes any.
-    fn volatile_units(&self) -> u64;
-
-    /// Whether trimmed units read as zeros; if not, they keep their data.
-    fn trims_to_zeros(&self) -> bool;
+    /// Its parameters.
+    fn parameters(&self) -> DriveParameters;
 
     /// Whether a unit is mapped.
     fn is_mapped(&self, unit: u64) -> bool;

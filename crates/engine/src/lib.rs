@@ -2,8 +2,8 @@
 //!
 //! `Engine` joins a `Drive`, which is a device in virtual time that can lose power, and a `Store`,
 //! which has the content. Protocols submit commands in batches; the engine returns when each of
-//! them may be answered. Faults, statistics, power cuts and the write log are layers around the
-//! drive; see `layer.rs`.
+//! them may be answered. `state.rs` says what sees each command: faults, statistics, power cuts and
+//! the write log.
 
 pub mod buffer_pool;
 mod command;
@@ -14,7 +14,6 @@ pub mod errno;
 pub mod failpoints;
 mod fault;
 mod latency_compensation;
-mod layer;
 mod meter;
 pub mod pacing;
 mod power;
@@ -27,14 +26,13 @@ pub mod wait;
 mod write_log;
 
 pub use command::{
-    Command, CommandResult, DriveParameters, Operation, OperationKind, TRANSFER_MAX,
+    Accepted, Command, CommandResult, Operation, OperationKind, TRANSFER_MAX, WriteCorruption,
 };
 pub use content::{Content, Payload};
-pub use drive::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
+pub use drive::{Counter, Drive, DriveParameters, Geometry, Health, LostWrites, PowerCutLoss};
 pub use engine::{BlockStatusFn, Engine, ExtentQuery, PowerControl};
 pub use fault::{FaultSpec, FaultStatus, Faults, Kind as FaultKind};
 pub use latency_compensation::{LatencyCompensation, SHORT_REPLY_BYTES};
-pub use layer::{Accepted, WriteCorruption};
 pub use meter::{Meter, OperationStats};
 pub use pacing::{Clock, Pace, ReplyLateness};
 pub use power::{Epoch, PowerCutPlan, PowerStatus};
@@ -43,6 +41,3 @@ pub use send_buffer::{PIECES_MAX, SendBuffer, SendPosition};
 pub use state::{DriveState, DriveStatus};
 pub use store::{ReceiveMemory, Store};
 pub use write_log::{MARK_MAX, WriteLog};
-
-#[cfg(test)]
-extern crate self as ssdlab_engine;

@@ -1,11 +1,10 @@
-//! `Meter`: the layer that counts commands and their latencies on the drive's clock.
+//! `Meter`: counts commands and their latencies on the drive's clock.
 
 use ssdlab_device::{Hint, Histogram};
 use ssdlab_time::Nanos;
 
-use crate::command::{Command, Operation, OperationKind};
+use crate::command::{Accepted, Command, Operation, OperationKind};
 use crate::drive::Counter;
-use crate::layer::{Accepted, Layer};
 
 const HINT_COUNTERS: [&str; 4] =
     ["writes_plain", "writes_of_stream", "writes_append", "writes_overwrite"];
@@ -43,8 +42,9 @@ impl Default for Meter {
     }
 }
 
-impl Layer for Meter {
-    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
+impl Meter {
+    /// Counts a command that the drive got at time `now`.
+    pub(crate) fn record(&mut self, command: &Command, accepted: &Accepted, now: Nanos) {
         let latency = accepted.completed - now;
         let stats = &mut self.by_kind[OperationKind::of(command.operation) as usize];
         stats.commands += 1;
@@ -61,11 +61,8 @@ impl Layer for Meter {
             };
             self.hints[hint] += 1;
         }
-        None
     }
-}
 
-impl Meter {
     /// The number of writes by their hint, as counters.
     pub fn hint_counters(&self) -> impl Iterator<Item = Counter> {
         HINT_COUNTERS.into_iter().zip(self.hints).map(|(name, count)| (name, Some(count as f64)))
@@ -100,10 +97,9 @@ mod tests {
     use ssdlab_device::Hint;
     use ssdlab_time::Nanos;
 
-    use super::{Layer, Meter, OperationStats};
-    use crate::command::{Command, Operation, OperationKind};
+    use super::{Meter, OperationStats};
+    use crate::command::{Accepted, Command, Operation, OperationKind};
     use crate::errno::EIO;
-    use crate::layer::Accepted;
 
     #[test]
     fn a_latency_is_below_the_end_of_its_bucket_and_within_a_quarter_of_it() {
@@ -125,7 +121,7 @@ mod tests {
         for (result, hint) in [(Ok(()), Hint::Stream(1)), (Err(EIO), Hint::None)] {
             let write = Command { hint, ..Command::new(Operation::Write, 0, 512) };
             let accepted = Accepted { result, completed, due: None, corruption: None };
-            meter.after(&write, &accepted, Nanos::new(50));
+            meter.record(&write, &accepted, Nanos::new(50));
         }
         let stats = meter.of(Operation::Zero { may_trim: true });
         let counts = (stats.commands, stats.failed, stats.bytes, stats.latency);

@@ -15,7 +15,7 @@ pub enum Pace {
     /// Replies are sent at once; while the server is idle the drive is idle for the same time.
     None,
     /// Seconds of the drive per second of the wall clock; 1 is real time.
-    Times(f64),
+    Scaled(f64),
 }
 
 /// A drive's clock and its relation to the wall clock.
@@ -64,11 +64,6 @@ impl Clock {
         }
     }
 
-    /// The clock of a drive whose replies are sent at once.
-    pub fn unpaced() -> Self {
-        Self::start(Pace::None, LatencyCompensation::default())
-    }
-
     /// The same clock, for a drive whose clock shows `drive_time` at the start.
     #[must_use]
     pub fn starting_at(self, drive_time: Nanos) -> Self {
@@ -108,7 +103,7 @@ impl Clock {
                 let since = *lock(&self.idle_since);
                 shown + nanos(wall_clock_now().saturating_duration_since(since))
             }
-            Pace::Times(factor) => {
+            Pace::Scaled(factor) => {
                 let started = self.started + self.paused();
                 let elapsed = wall_clock_now().saturating_duration_since(started);
                 self.drive_start + nanos(elapsed.mul_f64(factor))
@@ -119,7 +114,7 @@ impl Clock {
     /// Drive time at which every acknowledged request has completed, if the drive's clock shows
     /// `shown`.
     pub(crate) fn acknowledged_time(&self, shown: Nanos) -> Nanos {
-        let Pace::Times(factor) = self.pace else { return shown };
+        let Pace::Scaled(factor) = self.pace else { return shown };
         let earliest = Duration::from_nanos(self.max_compensation_ns.load(Ordering::Relaxed));
         self.drive_time(shown) + nanos(earliest.mul_f64(factor))
     }
@@ -138,7 +133,7 @@ impl Clock {
     /// When to send the reply of a request that completes at `completed` on the drive's clock and
     /// transfers `bytes` of data; `None` to send it at once, without pacing.
     pub(crate) fn due(&self, completed: Nanos, bytes: u64) -> Option<Instant> {
-        let Pace::Times(factor) = self.pace else { return None };
+        let Pace::Scaled(factor) = self.pace else { return None };
         let compensation = self.compensation().for_bytes(bytes);
         self.max_compensation_ns.fetch_max(compensation.as_nanos() as u64, Ordering::Relaxed);
         let after = completed.saturating_sub(self.drive_start).get();
@@ -150,7 +145,7 @@ impl Clock {
     pub fn wall_time(&self, drive_time: Nanos) -> Duration {
         match self.pace {
             Pace::None => Duration::ZERO,
-            Pace::Times(factor) => Duration::from_nanos(drive_time.get()).div_f64(factor),
+            Pace::Scaled(factor) => Duration::from_nanos(drive_time.get()).div_f64(factor),
         }
     }
 
@@ -220,7 +215,7 @@ mod tests {
             ns_per_byte: HOUR.as_nanos() as f64,
             ..LatencyCompensation::default()
         };
-        Clock::start(Pace::Times(1.0), compensation)
+        Clock::start(Pace::Scaled(1.0), compensation)
     }
 
     #[test]

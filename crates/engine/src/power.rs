@@ -1,12 +1,11 @@
-//! `Power`: the layer that cuts a drive's power, at once or during a planned write.
+//! `Power`: cuts a drive's power, at once or during a planned write.
 
 use std::time::Instant;
 
 use ssdlab_time::Nanos;
 
-use crate::command::Command;
+use crate::command::{Accepted, Command};
 use crate::drive::PowerCutLoss;
-use crate::layer::{Accepted, Layer};
 
 /// A power cut during a future write.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,9 +37,10 @@ pub enum State {
 /// The power of a drive.
 #[derive(Debug, Default)]
 pub struct Power {
-    state: State,
+    pub state: State,
     epoch: Epoch,
-    plan: Option<PowerCutPlan>,
+    /// The next cut.
+    pub plan: Option<PowerCutPlan>,
     cuts: u64,
     last: Option<PowerCutLoss>,
 }
@@ -58,9 +58,10 @@ pub struct PowerStatus {
     pub last: Option<PowerCutLoss>,
 }
 
-impl Layer for Power {
-    /// Counts writes, including failed ones, and begins the planned cut.
-    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
+impl Power {
+    /// Counts the write that the drive got at time `now`, also if it failed, and begins the planned
+    /// cut. Returns the time at which the power fails, if it fails during this command.
+    pub fn record(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
         let plan = self.plan.as_mut().filter(|_| command.writes())?;
         plan.after_writes -= 1;
         if plan.after_writes > 0 {
@@ -72,28 +73,15 @@ impl Layer for Power {
         let latency = accepted.completed.saturating_sub(now).get() as f64;
         Some(now + Nanos::new((latency * share) as u64))
     }
-}
-
-impl Power {
-    /// Whether the drive takes commands.
-    pub fn state(&self) -> State {
-        self.state
-    }
 
     /// The epoch, while the drive takes commands.
     pub fn epoch(&self) -> Option<Epoch> {
         (self.state == State::On).then_some(self.epoch)
     }
 
-    /// State and statistics.
     pub fn status(&self) -> PowerStatus {
         let is_on = !matches!(self.state, State::Off(_));
         PowerStatus { is_on, cuts: self.cuts, plan: self.plan, last: self.last.clone() }
-    }
-
-    /// Plans the next cut and drops an earlier plan.
-    pub fn plan(&mut self, plan: Option<PowerCutPlan>) {
-        self.plan = plan;
     }
 
     /// Begins a cut. Returns false, and does nothing, unless the power is on.
@@ -126,26 +114,25 @@ impl Power {
 mod tests {
     use ssdlab_time::Nanos;
 
-    use super::{Layer, Power, PowerCutPlan, State};
-    use crate::command::{Command, Operation};
+    use super::{Power, PowerCutPlan, State};
+    use crate::command::{Accepted, Command, Operation};
     use crate::drive::PowerCutLoss;
-    use crate::layer::Accepted;
 
-    fn after(power: &mut Power, operation: Operation) -> Option<Nanos> {
+    fn record(power: &mut Power, operation: Operation) -> Option<Nanos> {
         let completed = Nanos::new(150);
         let accepted = Accepted { result: Ok(()), completed, due: None, corruption: None };
-        power.after(&Command::new(operation, 0, 512), &accepted, Nanos::new(50))
+        power.record(&Command::new(operation, 0, 512), &accepted, Nanos::new(50))
     }
 
     #[test]
     fn the_planned_write_is_cut_at_its_share_of_the_latency_and_reads_do_not_count() {
         let mut power = Power::default();
-        power.plan(Some(PowerCutPlan { after_writes: 2, share: 0.25, then_on: true }));
-        assert_eq!(after(&mut power, Operation::Write), None);
-        assert_eq!(after(&mut power, Operation::Read), None);
+        power.plan = Some(PowerCutPlan { after_writes: 2, share: 0.25, then_on: true });
+        assert_eq!(record(&mut power, Operation::Write), None);
+        assert_eq!(record(&mut power, Operation::Read), None);
         assert_eq!(power.status().plan.unwrap().after_writes, 1);
-        assert_eq!(after(&mut power, Operation::Zero { may_trim: false }), Some(Nanos::new(75)));
-        assert_eq!(power.state(), State::Failing { then_on: true });
+        assert_eq!(record(&mut power, Operation::Zero { may_trim: false }), Some(Nanos::new(75)));
+        assert_eq!(power.state, State::Failing { then_on: true });
         assert_eq!(power.epoch(), None);
         assert!(!power.begin_cut(false), "a cut has begun already");
     }
@@ -154,7 +141,7 @@ mod tests {
     fn each_cut_begins_a_new_epoch_and_drops_the_plan() {
         let mut power = Power::default();
         let first = power.epoch();
-        power.plan(Some(PowerCutPlan { after_writes: 9, share: 0.5, then_on: true }));
+        power.plan = Some(PowerCutPlan { after_writes: 9, share: 0.5, then_on: true });
         assert!(power.begin_cut(true));
         power.finish_cut(State::On, PowerCutLoss::default());
         assert_ne!(power.epoch(), first);

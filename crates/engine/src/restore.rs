@@ -18,7 +18,7 @@ pub fn restore(
     drive: &mut dyn Drive,
     allocated: impl Iterator<Item = io::Result<Range<u64>>>,
 ) -> io::Result<bool> {
-    let step = REQUEST_BYTES.next_multiple_of(drive.unit_bytes());
+    let step = REQUEST_BYTES.next_multiple_of(drive.parameters().unit_bytes);
     for range in allocated {
         let range = range?;
         for from in (range.start..range.end).step_by(step as usize) {

@@ -1,55 +1,37 @@
-//! `DriveState`: the drive with its requests in flight, and the layers around it: all that the
-//! drive's lock guards.
+//! `DriveState`: all that the drive's lock guards: the drive with its requests in flight, and what
+//! sees each command, in this order:
+//!
+//! | module      | sees                                     | may                              |
+//! |-------------|------------------------------------------|----------------------------------|
+//! | `fault`     | a command before the drive gets it       | refuse, delay or corrupt it      |
+//! | `meter`     | the completion                           | count it                         |
+//! | `power`     | the completion                           | cut the power during the command |
+//! | `write_log` | the change of the content, as a `Change` | record it                        |
+//!
+//! The write log has its own lock, because the content is changed concurrently.
 
 use ssdlab_device::{Completion, Wait};
 use ssdlab_time::Nanos;
 
-use crate::command::{Command, CommandResult, DriveParameters, Operation};
-use crate::drive::{Counter, Drive, Health};
+use crate::command::{Accepted, Command, CommandResult, Operation};
+use crate::drive::{Drive, DriveParameters, Health};
 use crate::errno::EPERM;
-use crate::fault::Faults;
-use crate::layer::{Accepted, Layer, Verdict, redirected};
+use crate::fault::{FaultDecision, Faults};
 use crate::meter::{Meter, OperationStats};
 use crate::pacing::Clock;
 use crate::power::Power;
 
-/// The layers that see every command, outermost first.
-#[derive(Default)]
-pub struct Layers {
-    pub faults: Faults,
-    pub meter: Meter,
-    pub power: Power,
-}
-
-impl Layer for Layers {
-    fn before(
-        &mut self,
-        command: &Command,
-        drive: &dyn Drive,
-        parameters: &DriveParameters,
-        verdict: &mut Verdict,
-    ) {
-        self.faults.before(command, drive, parameters, verdict);
-        self.meter.before(command, drive, parameters, verdict);
-        self.power.before(command, drive, parameters, verdict);
-    }
-
-    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
-        let failures = [
-            self.faults.after(command, accepted, now),
-            self.meter.after(command, accepted, now),
-            self.power.after(command, accepted, now),
-        ];
-        failures.into_iter().flatten().min()
-    }
-}
-
-/// The drive, its requests in flight, and the layers around it.
+/// The drive, its requests in flight, and what sees its commands.
 pub struct DriveState {
-    pub(crate) drive: Box<dyn Drive>,
-    pub(crate) layers: Layers,
+    /// The drive.
+    pub drive: Box<dyn Drive>,
+    pub(crate) faults: Faults,
+    /// Statistics of the commands.
+    pub meter: Meter,
+    pub(crate) power: Power,
     parameters: DriveParameters,
-    in_flight: usize,
+    /// Requests in flight.
+    pub in_flight: usize,
     /// Reused by every reap.
     completions: Vec<Completion>,
 }
@@ -72,53 +54,20 @@ pub struct DriveStatus {
 impl DriveState {
     /// A drive with nothing in flight.
     pub(crate) fn new(drive: Box<dyn Drive>) -> Self {
-        let parameters = DriveParameters::of(&*drive);
-        let (layers, completions) = (Layers::default(), Vec::new());
-        Self { drive, layers, parameters, in_flight: 0, completions }
+        let (parameters, completions) = (drive.parameters(), Vec::new());
+        let (faults, meter, power) = Default::default();
+        Self { drive, faults, meter, power, parameters, in_flight: 0, completions }
     }
 
     /// The same drive with the same requests in flight; it has power, and no faults.
-    pub(crate) fn clone_without_layers(&self) -> Self {
+    pub(crate) fn clone_with_power(&self) -> Self {
         Self { in_flight: self.in_flight, ..Self::new(self.drive.boxed_clone()) }
-    }
-
-    /// The drive.
-    pub fn drive(&self) -> &dyn Drive {
-        &*self.drive
-    }
-
-    /// Statistics of the commands.
-    pub fn meter(&self) -> &Meter {
-        &self.layers.meter
-    }
-
-    /// Requests in flight.
-    pub fn in_flight(&self) -> usize {
-        self.in_flight
     }
 
     /// Bytes that each stream's open superblock still takes.
     pub fn stream_rooms(&self) -> Vec<u64> {
         let streams = 0..self.drive.geometry().streams;
         streams.map(|stream| self.drive.stream_room(stream)).collect()
-    }
-
-    /// The drive's counters, and the number of writes by their hint.
-    pub fn counters(&self) -> Vec<Counter> {
-        let mut counters = self.drive.counters();
-        counters.extend(self.layers.meter.hint_counters());
-        counters
-    }
-
-    /// Health and statistics.
-    pub fn status(&self) -> DriveStatus {
-        DriveStatus {
-            health: self.drive.health(),
-            by_kind: self.layers.meter.by_kind().to_vec(),
-            uptime: self.drive.now(),
-            is_read_only: self.drive.is_read_only(),
-            power_cuts: self.layers.power.status().cuts,
-        }
     }
 
     /// Submits commands that arrived together, in order. With pacing it stops at the first command
@@ -162,11 +111,6 @@ impl DriveState {
         self.reap(Wait::Poll);
     }
 
-    /// Forgets the requests in flight, because the power was cut.
-    pub(crate) fn clear_in_flight(&mut self) {
-        self.in_flight = 0;
-    }
-
     /// Whether the queue has room for all requests of a command. One with more requests than the
     /// queue holds needs the whole queue.
     fn has_room(&self, command: &Command) -> bool {
@@ -174,12 +118,11 @@ impl DriveState {
         command.requests(&self.parameters).count().min(depth) <= depth - self.in_flight
     }
 
-    /// Passes a command through the layers to the drive. Also returns the time at which the power
+    /// Submits a command to the drive, unless a fault refuses it. Also returns the time at which the power
     /// fails, if it fails during this command.
     fn submit(&mut self, command: &Command, clock: &Clock) -> (Accepted, Option<Nanos>) {
-        let mut verdict = Verdict::default();
-        self.layers.before(command, &*self.drive, &self.parameters, &mut verdict);
-        let Verdict { mut refused, not_before, corruption } = verdict;
+        let FaultDecision { mut refused, not_before, corruption } =
+            self.faults.decide(command, &*self.drive, &self.parameters);
         if command.changes() && self.drive.is_read_only() {
             refused = Some(EPERM);
         }
@@ -188,12 +131,13 @@ impl DriveState {
             let due = clock.due(completed, 0);
             Accepted { result: Err(errno), completed, due, corruption: None }
         } else {
-            let command = redirected(command, corruption);
-            Accepted { corruption, ..self.submit_to_drive(&command, clock) }
+            let redirected = command.redirected(corruption);
+            Accepted { corruption, ..self.submit_to_drive(&redirected, clock) }
         };
         accepted.due = accepted.due.max(not_before);
-        let power_fails = self.layers.after(command, &accepted, self.drive.now());
-        (accepted, power_fails)
+        let now = self.drive.now();
+        self.meter.record(command, &accepted, now);
+        (accepted, self.power.record(command, &accepted, now))
     }
 
     fn submit_to_drive(&mut self, command: &Command, clock: &Clock) -> Accepted {

@@ -1,4 +1,4 @@
-//! `WriteLog`: the layer that records every change of the content, in order, in a file.
+//! `WriteLog`: records every change of the content, in order, in a file.
 //!
 //! The format is that of the kernel's dm-log-writes (Documentation/admin-guide/device-mapper/
 //! log-writes.rst, drivers/md/dm-log-writes.c), all numbers little-endian: a super block (magic,
@@ -16,8 +16,6 @@ use std::path::Path;
 
 use ssdlab_device::LBA_BYTES;
 
-use crate::layer::Change;
-
 const MAGIC: u64 = 0x6a_7366_7773_6872;
 const VERSION: u64 = 1;
 const FLUSH: u64 = 1;
@@ -28,6 +26,16 @@ const MARK: u64 = 1 << 3;
 /// The longest mark: the rest of an entry's sector.
 pub const MARK_MAX: usize = LBA_BYTES as usize - 32;
 
+/// A change of the content.
+pub enum Change<'a> {
+    /// These bytes are written at this offset.
+    Write(u64, &'a [u8]),
+    /// This range now reads as zeros.
+    Zero(Range<u64>),
+    /// All earlier changes are durable.
+    Flush,
+}
+
 /// A write log; its count of entries in the file is correct after each flush, mark and `finish`.
 pub struct WriteLog {
     file: BufWriter<File>,
@@ -35,10 +43,7 @@ pub struct WriteLog {
 }
 
 impl WriteLog {
-    /// Creates a log.
-    ///
-    /// # Errors
-    /// The file exists or cannot be created.
+    /// Creates a log; an error if the file exists.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = File::options().write(true).create_new(true).open(path)?;
         let mut log = Self { file: BufWriter::with_capacity(1 << 20, file), entries: 0 };

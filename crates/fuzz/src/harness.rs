@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
+use ssdlab_engine::{Engine, Pace};
 use ssdlab_nbd::Export;
 use ssdlab_nvme_tcp::{DhchapKey, Target};
 use ssdlab_server::Server;
 use ssdlab_wire::Connection;
 
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, UNIT, engine};
 
 /// Longest input that is run. It fits into a socket buffer, so that it can be sent as a whole
 /// before the replies are read.
@@ -52,8 +52,8 @@ impl Setup {
         !self.has(2)
     }
 
-    fn drive(self) -> FakeDrive {
-        FakeDrive::new(DriveOptions {
+    fn drive(self) -> DriveOptions {
+        DriveOptions {
             power_loss_protection: self.has(0),
             streams: if self.has(1) { 4 } else { 0 },
             trims_to_zeros: self.trims_to_zeros(),
@@ -61,15 +61,13 @@ impl Setup {
             endurance_writes: if self.has(3) { 64 } else { u64::MAX },
             queue_depth: if self.is_paced() { 4 } else { DriveOptions::default().queue_depth },
             ..DriveOptions::default()
-        })
+        }
     }
 
     /// An engine with a drive of this setup.
     pub fn engine(self) -> Engine {
-        let drive = self.drive();
-        let store = Store::in_memory(CAPACITY, UNIT, drive.volatile_units());
-        let pace = if self.is_paced() { Pace::Times(FAST) } else { Pace::None };
-        Engine::new(Box::new(drive), store, Clock::start(pace, LatencyCompensation::default()))
+        let pace = if self.is_paced() { Pace::Scaled(FAST) } else { Pace::None };
+        engine(self.drive(), pace)
     }
 
     /// A server with such a drive. If `has_secret`, `NVMe` hosts must authenticate.

@@ -155,7 +155,7 @@ impl Session<'_> {
 
     fn block_status(&self, channel: &mut Channel<'_>, header: &RequestHeader) {
         let engine = channel.engine;
-        let unit = engine.unit_bytes();
+        let unit = engine.parameters().unit_bytes;
         let end = header.offset + u64::from(header.length);
         let most = if header.flags & NBD_CMD_FLAG_REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
         let units = header.offset / unit..end.div_ceil(unit);

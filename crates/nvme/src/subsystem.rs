@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ssdlab_engine::{Engine, Geometry, TRANSFER_MAX};
+use ssdlab_engine::{DriveParameters, Engine, Geometry, TRANSFER_MAX};
 
 use super::fdp::{Fdp, Record};
 use super::identity::Identity;
@@ -61,9 +61,9 @@ struct State {
 impl Subsystem {
     /// The subsystem of a drive.
     pub fn new(engine: Arc<Engine>, identity: Identity) -> Self {
-        let (geometry, is_volatile) =
-            engine.inspect(|state| (state.drive().geometry(), state.drive().volatile_units() > 0));
-        let bytes = engine.parameters().capacity;
+        let geometry = engine.inspect(|state| state.drive.geometry());
+        let DriveParameters { capacity: bytes, volatile_units, .. } = engine.parameters();
+        let is_volatile = volatile_units > 0;
         // Factory state: one namespace of the whole capacity.
         let namespace =
             Namespace { lba_format: 0, bytes, handles: geometry.streams, is_attached: true };

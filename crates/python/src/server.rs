@@ -110,11 +110,10 @@ impl ServeOptions {
     /// The drive and its data. A drive whose data is in a file gets the mapping of that data.
     fn drive(&self, profile: &Profile) -> PyResult<(TwinDrive, Store)> {
         let mut drive = TwinDrive::new(profile, self.seed);
-        let (capacity, unit) = (drive.capacity_bytes(), drive.unit_bytes());
-        let volatile_units = drive.volatile_units();
+        let parameters = drive.parameters();
         let store = match &self.data {
-            None => Store::in_memory(capacity, unit, volatile_units),
-            Some(path) => Store::in_file(path, capacity, unit, volatile_units)
+            None => Store::in_memory(&parameters),
+            Some(path) => Store::in_file(path, &parameters)
                 .map_err(|error| os_error(path.display(), &error))?,
         };
         let is_complete = restore(&mut drive, store.allocated())?;
@@ -122,7 +121,7 @@ impl ServeOptions {
     }
 
     fn export(&self, profile: &Profile, engine: &Engine) -> io::Result<Export> {
-        let (capacity, unit) = (profile.capacity, engine.unit_bytes());
+        let (capacity, unit) = (profile.capacity, engine.parameters().unit_bytes);
         let export = Export::new(&self.name, &profile.model, capacity, unit);
         Ok(match &self.tls {
             Some(folder) => export.encrypted(Tls::from_folder(folder, self.tls_verify_peer)?),
@@ -165,7 +164,7 @@ impl Server {
             Some(address) if options.pace.is_some() => measure_transport(address)?,
             _ => LatencyCompensation::default(),
         };
-        let pace = options.pace.map_or(Pace::None, Pace::Times);
+        let pace = options.pace.map_or(Pace::None, Pace::Scaled);
         let clock = Clock::start(pace, compensation).starting_at(drive.now());
         let mut engine = Engine::new(Box::new(drive), store, clock);
         let export = options.export(&profile, &engine)?;

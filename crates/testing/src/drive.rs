@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ssdlab_device::{Completion, Device, DeviceError, Hint, LBA_BYTES, Op, Request, Wait};
-use ssdlab_engine::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
+use ssdlab_engine::{
+    Clock, Counter, Drive, DriveParameters, Engine, Geometry, Health, LatencyCompensation,
+    LostWrites, Pace, PowerCutLoss, Store,
+};
 use ssdlab_time::Nanos;
 
 /// Bytes of a mapping unit.
@@ -168,20 +171,19 @@ impl Device for FakeDrive {
 }
 
 impl Drive for FakeDrive {
-    fn unit_bytes(&self) -> u64 {
-        UNIT
-    }
-
-    fn max_transfer(&self) -> u64 {
-        self.options.max_transfer
-    }
-
-    fn volatile_units(&self) -> u64 {
-        if self.options.power_loss_protection { 0 } else { CAPACITY / UNIT * 4 }
-    }
-
-    fn trims_to_zeros(&self) -> bool {
-        self.options.trims_to_zeros
+    fn parameters(&self) -> DriveParameters {
+        DriveParameters {
+            capacity: CAPACITY,
+            unit_bytes: UNIT,
+            max_transfer: self.options.max_transfer,
+            trims_to_zeros: self.options.trims_to_zeros,
+            queue_depth: self.options.queue_depth,
+            volatile_units: if self.options.power_loss_protection {
+                0
+            } else {
+                CAPACITY / UNIT * 4
+            },
+        }
     }
 
     fn is_mapped(&self, unit: u64) -> bool {
@@ -257,4 +259,17 @@ impl Drive for FakeDrive {
     fn counters(&self) -> Vec<Counter> {
         self.requests.iter().map(|(name, count)| (*name, Some(*count as f64))).collect()
     }
+}
+
+/// An engine with a fake drive, whose data is in memory.
+pub fn engine(options: DriveOptions, pace: Pace) -> Engine {
+    let drive = FakeDrive::new(options);
+    let store = Store::in_memory(&drive.parameters());
+    Engine::new(Box::new(drive), store, Clock::start(pace, LatencyCompensation::default()))
+}
+
+/// A counter of an engine's drive; 0 if nothing was counted yet.
+pub fn counter(engine: &Engine, name: &str) -> u64 {
+    let found = engine.counters().into_iter().find(|(each, _)| *each == name);
+    found.and_then(|(_, value)| value).unwrap_or(0.0) as u64
 }

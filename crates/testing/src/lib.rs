@@ -5,4 +5,4 @@ mod drive;
 pub mod nbd;
 pub mod nvme;
 
-pub use drive::{CAPACITY, DriveOptions, FakeDrive, MAX_TRANSFER, UNIT};
+pub use drive::{CAPACITY, DriveOptions, FakeDrive, MAX_TRANSFER, UNIT, counter, engine};

@@ -1,7 +1,7 @@
 //! `TwinDrive`: the flash model as a drive that the engine can serve.
 
 use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
-use ssdlab_engine::{Counter, Drive, Geometry, Health, LostWrites, PowerCutLoss};
+use ssdlab_engine::{Counter, Drive, DriveParameters, Geometry, Health, LostWrites, PowerCutLoss};
 use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation};
 use ssdlab_time::Nanos;
 
@@ -44,20 +44,15 @@ impl Device for TwinDrive {
 }
 
 impl Drive for TwinDrive {
-    fn unit_bytes(&self) -> u64 {
-        self.ssd.unit_bytes()
-    }
-
-    fn max_transfer(&self) -> u64 {
-        self.ssd.max_transfer()
-    }
-
-    fn volatile_units(&self) -> u64 {
-        self.ssd.volatile_units()
-    }
-
-    fn trims_to_zeros(&self) -> bool {
-        self.ssd.trim_reads_back() == ReadsBack::Zeros
+    fn parameters(&self) -> DriveParameters {
+        DriveParameters {
+            capacity: self.ssd.capacity_bytes(),
+            unit_bytes: self.ssd.unit_bytes(),
+            max_transfer: self.ssd.max_transfer(),
+            trims_to_zeros: self.ssd.trim_reads_back() == ReadsBack::Zeros,
+            queue_depth: self.ssd.queue_depth(),
+            volatile_units: self.ssd.volatile_units(),
+        }
     }
 
     fn is_mapped(&self, unit: u64) -> bool {

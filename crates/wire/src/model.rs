@@ -13,11 +13,8 @@ use shuttle::{check_random, thread};
 
 use crate::connection::Disconnect;
 use crate::connections::{Attachments, Registration};
-use ssdlab_engine::pacing::{Clock, Pace};
-use ssdlab_engine::{
-    Command, Engine, Epoch, LatencyCompensation, Operation, PowerCutPlan, SendBuffer, Store,
-};
-use ssdlab_testing::{CAPACITY, FakeDrive, UNIT};
+use ssdlab_engine::{Command, Engine, Epoch, Operation, PowerCutPlan, SendBuffer};
+use ssdlab_testing::{FakeDrive, UNIT};
 
 /// Schedules to try; a planted fault is found after far fewer.
 const SCHEDULES: usize = 3_000;
@@ -96,11 +93,7 @@ struct Server {
 
 impl Server {
     fn new(variant: Variant) -> Self {
-        let toy = Box::new(FakeDrive::default());
-        let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
-        let engine =
-            Engine::new(toy, store, Clock::start(Pace::None, LatencyCompensation::default()));
-        let engine = Arc::new(engine);
+        let engine = Arc::new(Engine::in_memory(FakeDrive::default()));
         Self { attachments: Attachments::new(Arc::clone(&engine)), engine, variant }
     }
 

@@ -9,12 +9,12 @@ use std::time::Instant;
 pub use extents::{BlockStatusFn, ExtentQuery};
 pub use power_control::PowerControl;
 
-use crate::command::{Command, CommandResult, DriveParameters, Operation};
+use crate::command::{Accepted, Command, CommandResult, Operation};
 use crate::content::{Content, Payload};
-use crate::drive::{Counter, Drive};
+use crate::drive::{Counter, Drive, DriveParameters};
 use crate::fault::Faults;
-use crate::layer::Accepted;
-use crate::pacing::Clock;
+use crate::latency_compensation::LatencyCompensation;
+use crate::pacing::{Clock, Pace};
 use crate::power::{Epoch, State};
 use crate::send_buffer::SendBuffer;
 use crate::state::{DriveState, DriveStatus};
@@ -25,7 +25,7 @@ use crate::write_log::WriteLog;
 /// A served drive, shared by all connections.
 ///
 /// Its locks are taken in this order: `gate`, `state`, the write log. A command holds `state` while
-/// the layers and the drive see it, but not while the content is read or changed.
+/// the drive gets it, but not while the content is read or changed.
 pub struct Engine {
     /// Read-locked by commands, and write-locked by what must run between two commands.
     gate: RwLock<()>,
@@ -38,7 +38,7 @@ pub struct Engine {
 impl Engine {
     /// A drive and its content.
     pub fn new(drive: Box<dyn Drive>, store: Store, clock: Clock) -> Self {
-        let parameters = DriveParameters::of(&*drive);
+        let parameters = drive.parameters();
         let content = Content::new(store, parameters);
         Self::from_parts(DriveState::new(drive), content, clock, parameters)
     }
@@ -59,19 +59,16 @@ impl Engine {
     }
 
     /// A clone of the drive and its content, taken between two commands. It has power, no faults
-    /// and no write log.
-    ///
-    /// # Errors
-    /// The content is in a file.
+    /// and no write log. An error if the content is in a file.
     pub fn try_clone(&self) -> io::Result<Self> {
         let _exclusive = self.gate.write().expect("no panic while locked");
         let state = self.lock();
-        let off_since = match state.layers.power.state() {
+        let off_since = match state.power.state {
             State::Off(since) => Some(since),
             State::On | State::Failing { .. } => None,
         };
         Ok(Self::from_parts(
-            state.clone_without_layers(),
+            state.clone_with_power(),
             self.content.try_clone()?,
             self.clock.clone_resumed(off_since),
             self.parameters,
@@ -85,14 +82,8 @@ impl Engine {
 
     /// A drive whose data is kept in memory and whose replies are sent at once.
     pub fn in_memory(drive: impl Drive + 'static) -> Self {
-        let (capacity, unit) = (drive.capacity_bytes(), drive.unit_bytes());
-        let store = Store::in_memory(capacity, unit, drive.volatile_units());
-        Self::new(Box::new(drive), store, Clock::unpaced())
-    }
-
-    /// Bytes of a mapping unit.
-    pub fn unit_bytes(&self) -> u64 {
-        self.parameters.unit_bytes
+        let store = Store::in_memory(&drive.parameters());
+        Self::new(Box::new(drive), store, Clock::start(Pace::None, LatencyCompensation::default()))
     }
 
     /// The drive's clock and its relation to the wall clock.
@@ -117,17 +108,27 @@ impl Engine {
 
     /// Reads or changes the drive's faults, with the drive locked.
     pub fn faults<R>(&self, change: impl FnOnce(&mut Faults) -> R) -> R {
-        change(&mut self.lock().layers.faults)
+        change(&mut self.lock().faults)
     }
 
     /// The drive's counters, and the number of writes by their hint.
     pub fn counters(&self) -> Vec<Counter> {
-        self.inspect(DriveState::counters)
+        let state = self.lock();
+        let mut counters = state.drive.counters();
+        counters.extend(state.meter.hint_counters());
+        counters
     }
 
     /// Health and statistics of the drive.
     pub fn status(&self) -> DriveStatus {
-        self.inspect(DriveState::status)
+        let state = self.lock();
+        DriveStatus {
+            health: state.drive.health(),
+            by_kind: state.meter.by_kind().to_vec(),
+            uptime: state.drive.now(),
+            is_read_only: state.drive.is_read_only(),
+            power_cuts: state.power.status().cuts,
+        }
     }
 
     /// Checks whether a command can be executed at all.
@@ -153,7 +154,7 @@ impl Engine {
         let (mut accepted, now, has_power) = {
             let mut state = self.lock_in(epoch)?;
             let accepted = state.submit_all(commands, &self.clock);
-            (accepted, state.drive.now(), state.layers.power.epoch().is_some())
+            (accepted, state.drive.now(), state.power.epoch().is_some())
         };
         for (number, command) in commands[..accepted.len()].iter().enumerate() {
             if accepted[number].result.is_err() {
@@ -207,9 +208,6 @@ impl Engine {
     }
 
     /// Writes out the write log, after the commands that are running.
-    ///
-    /// # Errors
-    /// Those of the log's file.
     pub fn finish_log(&self) -> io::Result<()> {
         let _exclusive = self.gate.write().expect("no panic while locked");
         self.content.finish_log()
@@ -221,6 +219,6 @@ impl Engine {
 
     /// Locks the drive for a command of an epoch; `None` if the epoch is over.
     fn lock_in(&self, epoch: Epoch) -> Option<MutexGuard<'_, DriveState>> {
-        Some(self.lock()).filter(|state| state.layers.power.epoch() == Some(epoch))
+        Some(self.lock()).filter(|state| state.power.epoch() == Some(epoch))
     }
 }

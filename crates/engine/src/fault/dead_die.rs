@@ -1,7 +1,7 @@
 //! `DeadDie`: the units whose content a failed die took with it.
 
-use crate::command::{Command, DriveParameters, Operation};
-use crate::drive::Drive;
+use crate::command::{Command, Operation};
+use crate::drive::{Drive, DriveParameters};
 use crate::errno::EIO;
 
 /// One bit for each unit that was on the die when it failed and was not written or trimmed since.
@@ -15,8 +15,8 @@ pub struct DeadDie {
 
 impl DeadDie {
     /// All units on a die; units in the drive's buffer are on no die.
-    pub fn new(drive: &dyn Drive, die: u32) -> Self {
-        let units = drive.capacity_bytes() / drive.unit_bytes();
+    pub fn new(drive: &dyn Drive, parameters: &DriveParameters, die: u32) -> Self {
+        let units = parameters.capacity / parameters.unit_bytes;
         let mut bits = vec![0; units.div_ceil(64) as usize];
         for unit in (0..units).filter(|unit| drive.die_of(*unit) == Some(die)) {
             bits[(unit / 64) as usize] |= 1 << (unit % 64);
@@ -24,7 +24,6 @@ impl DeadDie {
         Self { bits }
     }
 
-    /// Number of dead units.
     pub fn count(&self) -> u64 {
         self.bits.iter().map(|bits| u64::from(bits.count_ones())).sum()
     }
@@ -52,7 +51,6 @@ impl DeadDie {
         Ok(())
     }
 
-    /// Whether a unit is dead.
     pub fn has(&self, unit: u64) -> bool {
         self.bits[(unit / 64) as usize] >> (unit % 64) & 1 == 1
     }

@@ -1,10 +1,8 @@
-//! `Faults`: the layer that refuses, delays and corrupts commands. The same seed and the same
+//! `Faults`: what refuses, delays and corrupts commands. The same seed and the same
 //! commands give the same faults.
 
 mod dead_die;
 mod spec;
-#[cfg(test)]
-mod tests;
 
 use std::ops::Range;
 use std::time::Instant;
@@ -12,10 +10,9 @@ use std::time::Instant;
 use ssdlab_device::LBA_BYTES;
 use ssdlab_time::Random;
 
-use crate::command::{Command, DriveParameters};
-use crate::drive::Drive;
+use crate::command::{Command, WriteCorruption};
+use crate::drive::{Drive, DriveParameters};
 use crate::errno::{EIO, EPERM};
-use crate::layer::{Layer, Verdict, WriteCorruption, redirected};
 use crate::pacing::wall_clock_now;
 use dead_die::DeadDie;
 pub use spec::{FaultSpec, Kind};
@@ -55,50 +52,60 @@ pub struct Faults {
     stalled_until: Option<Instant>,
 }
 
-impl Layer for Faults {
-    fn before(
+/// What the faults decided about a command.
+#[derive(Default)]
+pub struct FaultDecision {
+    /// The command fails with this errno and does not reach the drive.
+    pub refused: Option<i32>,
+    /// The earliest time for the reply.
+    pub not_before: Option<Instant>,
+    pub corruption: Option<WriteCorruption>,
+}
+
+impl Faults {
+    /// Decides about a command before the drive gets it.
+    pub(crate) fn decide(
         &mut self,
         command: &Command,
         drive: &dyn Drive,
         parameters: &DriveParameters,
-        verdict: &mut Verdict,
-    ) {
+    ) -> FaultDecision {
+        let mut decision = FaultDecision::default();
         if self.all.is_empty() {
-            return;
+            return decision;
         }
         for fault in &mut self.all {
             if !fault.triggers(command) {
                 continue;
             }
             match fault.spec.kind {
-                Kind::Eio => verdict.refused = Some(EIO),
-                Kind::ReadOnly => verdict.refused = Some(EPERM),
-                Kind::Delay(delay) => verdict.delay_until(wall_clock_now() + delay),
+                Kind::Eio => decision.refused = Some(EIO),
+                Kind::ReadOnly => decision.refused = Some(EPERM),
+                Kind::Delay(delay) => {
+                    decision.not_before = decision.not_before.max(Some(wall_clock_now() + delay));
+                }
                 Kind::Stall(time) => self.stalled_until = Some(wall_clock_now() + time),
-                Kind::Die(die) => fault.dead_die = Some(DeadDie::new(drive, die)),
+                Kind::Die(die) => fault.dead_die = Some(DeadDie::new(drive, parameters, die)),
                 Kind::Torn => {
-                    verdict.corruption = Some(WriteCorruption::Torn(fault.torn_bytes(command)));
+                    decision.corruption = Some(WriteCorruption::Torn(fault.torn_bytes(command)));
                 }
                 Kind::Misdirected => {
                     let offset = fault.misdirected_offset(command, parameters);
-                    verdict.corruption = Some(WriteCorruption::Misdirected(offset));
+                    decision.corruption = Some(WriteCorruption::Misdirected(offset));
                 }
-                Kind::Lost => verdict.corruption = Some(WriteCorruption::Lost),
+                Kind::Lost => decision.corruption = Some(WriteCorruption::Lost),
             }
         }
-        if let Some(end) = self.stalled_until {
-            verdict.delay_until(end);
-        }
-        let redirected = redirected(command, verdict.corruption);
+        decision.not_before = decision.not_before.max(self.stalled_until);
+        let redirected = command.redirected(decision.corruption);
         for dead_die in self.all.iter_mut().filter_map(|fault| fault.dead_die.as_mut()) {
-            if verdict.refused.is_none() {
-                verdict.refused = dead_die.check(&redirected, parameters).err();
+            if decision.refused.is_none() {
+                decision.refused = dead_die.check(&redirected, parameters).err();
             }
         }
+        decision
     }
-}
 
-impl Faults {
     /// Adds a fault; returns its number.
     pub fn add(&mut self, spec: FaultSpec) -> u64 {
         self.added += 1;
@@ -143,12 +150,6 @@ impl Faults {
             let is_dead = fault.dead_die.as_ref().is_some_and(|die| die.has(unit));
             is_dead || is_active && fault.spec.fails_reads(bytes)
         })
-    }
-}
-
-impl Verdict {
-    fn delay_until(&mut self, time: Instant) {
-        self.not_before = self.not_before.max(Some(time));
     }
 }
 

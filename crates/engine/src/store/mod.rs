@@ -20,7 +20,7 @@ use ssdlab_time::Nanos;
 use undo::Undo;
 
 use crate::buffer_pool::{BufferPart, BufferPool};
-use crate::drive::LostWrites;
+use crate::drive::{DriveParameters, LostWrites};
 use crate::send_buffer::SendBuffer;
 
 /// Where the content is. Concurrent requests for the same bytes are executed in any order.
@@ -41,26 +41,19 @@ pub struct Store {
 }
 
 impl Store {
-    /// Content in memory, which is allocated when it is written. `volatile_units` as in `Drive`.
-    pub fn in_memory(capacity: u64, unit_bytes: u64, volatile_units: u64) -> Self {
-        Self::new(Backend::Memory(Memory::new(capacity, unit_bytes)), unit_bytes, volatile_units)
+    /// The content of a drive in memory, which is allocated when it is written.
+    pub fn in_memory(drive: &DriveParameters) -> Self {
+        Self::new(Backend::Memory(Memory::new(drive.capacity, drive.unit_bytes)), drive)
     }
 
-    /// Content in a sparse file, which is created if it does not exist and outlives the server.
-    ///
-    /// # Errors
-    /// The file cannot be created, opened or locked, or has another size.
-    pub fn in_file(
-        path: &Path,
-        capacity: u64,
-        unit_bytes: u64,
-        volatile_units: u64,
-    ) -> io::Result<Self> {
-        let file = FileStore::open(path, capacity)?;
-        Ok(Self::new(Backend::File(file), unit_bytes, volatile_units))
+    /// The content of a drive in a sparse file, which is created if it does not exist and outlives
+    /// the server. An error if the file has another size, or if another server has it open.
+    pub fn in_file(path: &Path, drive: &DriveParameters) -> io::Result<Self> {
+        Ok(Self::new(Backend::File(FileStore::open(path, drive.capacity)?), drive))
     }
 
-    fn new(backend: Backend, unit_bytes: u64, volatile_units: u64) -> Self {
+    fn new(backend: Backend, drive: &DriveParameters) -> Self {
+        let DriveParameters { unit_bytes, volatile_units, .. } = *drive;
         let undo = (volatile_units > 0).then(|| Mutex::new(Undo::new(volatile_units)));
         let undo_pool = BufferPool::new(unit_bytes as usize);
         Self { backend, undo, undo_pool, unit_bytes, has_complete_map: true }

@@ -9,7 +9,7 @@ use ssdlab_time::Nanos;
 
 use super::memory::{Keep, Memory};
 use super::undo::Undo;
-use super::{LostWrites, Store};
+use super::{DriveParameters, LostWrites, Store};
 use crate::buffer_pool::BufferPool;
 use crate::send_buffer::{SendBuffer, SendPosition};
 
@@ -333,7 +333,12 @@ proptest! {
         steps in steps(2048),
     ) {
         let capacity = 1 << 20;
-        let store = Store::in_memory(capacity, unit, 1 << 20);
+        let store = Store::in_memory(&DriveParameters {
+            capacity,
+            unit_bytes: unit,
+            volatile_units: 1 << 20,
+            ..DriveParameters::default()
+        });
         let expected = vec![0; capacity as usize];
         let (before, originals) = (Vec::new(), Vec::new());
         let mut both = Both { store, expected, before, originals, unit, written: 0 };

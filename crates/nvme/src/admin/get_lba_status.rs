@@ -51,16 +51,14 @@ pub fn get_lba_status(context: &mut Context<'_>) -> Result<Completion, Status> {
     let list = LbaStatusDescriptorList {
         nlsd: (extents.len() as u32).into(),
         cmpc: if is_complete { COMPLETE } else { INCOMPLETE },
-        reserved_5: [0; 3],
+        unused_5: [0; 3],
     };
     let descriptors = extents.iter().map(|extent| {
         let (first, end) = (extent.start >> view.lbads, extent.end.div_ceil(1 << view.lbads));
         LbaStatusDescriptor {
             dslba: first.into(),
             nlb: ((end - first).min(u32::MAX.into()) as u32).into(),
-            reserved_12: 0,
-            status: 0,
-            reserved_14: [0; 2],
+            unused_12: [0; 4],
         }
     });
     let descriptors: Vec<LbaStatusDescriptor> = descriptors.collect();

@@ -192,7 +192,7 @@ fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
     for (lbaf, lbads) in page.lbaf.iter_mut().zip(LBA_FORMATS) {
         lbaf.lbads = lbads as u8;
         // Blocks that are smaller than a mapping unit perform worse.
-        lbaf.rp = u8::from(engine.unit_bytes() > 1 << lbads);
+        lbaf.rp = u8::from(engine.parameters().unit_bytes > 1 << lbads);
     }
     page
 }
@@ -201,7 +201,7 @@ fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
 fn namespace(subsystem: &Subsystem, namespace: Option<Namespace>) -> Vec<u8> {
     let Some(namespace) = namespace else { return Vec::new() };
     let (engine, lbads, blocks) = (&subsystem.engine, namespace.lbads(), namespace.blocks());
-    let unit = engine.unit_bytes();
+    let unit = engine.parameters().unit_bytes;
     let used = (engine.status().health.mapped_units * unit) >> lbads;
     let zeroes_based = |bytes: u64| U16::new(((bytes >> lbads).clamp(1, 1 << 16) - 1) as u16);
     let copy_blocks = copy_range_blocks_max(4096 << subsystem.mdts(), lbads);
@@ -241,7 +241,7 @@ fn identification_descriptors(subsystem: &Subsystem) -> Vec<u8> {
     let identifiers = [(nidt::NGUID, &uuid[..]), (nidt::UUID, &uuid), (nidt::CSI, &[0])];
     let descriptors = identifiers.map(|(nidt, nid)| {
         let nidl = nid.len() as u8;
-        let header = NamespaceIdentificationDescriptor { nidt, nidl, reserved_2: [0; 2] };
+        let header = NamespaceIdentificationDescriptor { nidt, nidl, unused_2: [0; 2] };
         [header.as_bytes(), nid].concat()
     });
     descriptors.concat()

@@ -41,7 +41,7 @@ fn reclaim_unit_handle_status(context: &Context<'_>, view: &NamespaceView) -> Ve
         });
     let descriptors: Vec<ReclaimUnitHandleStatusDescriptor> = descriptors.collect();
     let nruhsd = (descriptors.len() as u16).into();
-    let header = ReclaimUnitHandleStatus { reserved_0: [0; 14], nruhsd };
+    let header = ReclaimUnitHandleStatus { unused_0: [0; 14], nruhsd };
     [header.as_bytes(), descriptors.as_bytes()].concat()
 }
 

@@ -9,21 +9,20 @@ layout! {
     pub struct NamespaceManagement[4096] {
         pub nsze: U64,
         pub ncap: U64,
-        pub reserved_16: [u8; 10],
+        pub unused_16: [u8; 10],
         pub flbas: u8,
-        pub reserved_27: [u8; 2],
+        pub unused_27: [u8; 2],
         pub dps: u8,
         pub nmic: u8,
-        pub reserved_31: [u8; 61],
+        pub unused_31: [u8; 61],
         pub anagrpid: U32,
-        pub reserved_96: [u8; 4],
+        pub unused_96: [u8; 4],
         pub nvmsetid: U16,
         pub endgid: U16,
-        pub reserved_104: [u8; 280],
-        pub lbstm: U64,
+        pub unused_104: [u8; 288],
         /// Number of Placement Handles.
         pub nphndls: U16,
-        pub reserved_394: [u8; 118],
+        pub unused_394: [u8; 118],
         /// Placement Handle List: reclaim unit handle identifiers.
         pub phndl: [U16; 1792],
     }
@@ -37,14 +36,11 @@ layout! {
 
     /// Copy: a source range entry of descriptor format 0.
     pub struct CopySourceRange[32] {
-        pub reserved_0: [u8; 8],
+        pub unused_0: [u8; 8],
         pub slba: U64,
         /// Number of Logical Blocks, zeroes based.
         pub nlb: U16,
-        pub reserved_18: [u8; 6],
-        pub eilbrt: U32,
-        pub elbat: U16,
-        pub elbatm: U16,
+        pub unused_18: [u8; 14],
     }
 
     /// Get LBA Status: header of the LBA Status Descriptor List.
@@ -52,21 +48,19 @@ layout! {
         pub nlsd: U32,
         /// Completion Condition.
         pub cmpc: u8,
-        pub reserved_5: [u8; 3],
+        pub unused_5: [u8; 3],
     }
 
     /// Get LBA Status: LBA Status Descriptor.
     pub struct LbaStatusDescriptor[16] {
         pub dslba: U64,
         pub nlb: U32,
-        pub reserved_12: u8,
-        pub status: u8,
-        pub reserved_14: [u8; 2],
+        pub unused_12: [u8; 4],
     }
 
     /// I/O Management Receive: header of Reclaim Unit Handle Status.
     pub struct ReclaimUnitHandleStatus[16] {
-        pub reserved_0: [u8; 14],
+        pub unused_0: [u8; 14],
         pub nruhsd: U16,
     }
 
@@ -77,7 +71,7 @@ layout! {
         pub earutr: U32,
         /// Reclaim Unit Available Media Writes, in logical blocks.
         pub ruamw: U64,
-        pub reserved_16: [u8; 16],
+        pub unused_16: [u8; 16],
     }
 
     /// Get Features of FDP Events: Supported FDP Event Descriptor.

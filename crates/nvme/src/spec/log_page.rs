@@ -38,12 +38,7 @@ layout! {
         pub parameter_error_location: U16,
         pub lba: U64,
         pub nsid: U32,
-        pub vendor_specific_information_available: u8,
-        pub trtype: u8,
-        pub reserved_30: [u8; 2],
-        pub command_specific_information: U64,
-        pub transport_specific_information: U16,
-        pub reserved_42: [u8; 22],
+        pub unused_28: [u8; 36],
     }
 
     /// LID 02h: SMART / Health Information.
@@ -54,7 +49,7 @@ layout! {
         pub available_spare_threshold: u8,
         pub percentage_used: u8,
         pub endurance_group_critical_warning: u8,
-        pub reserved_7: [u8; 25],
+        pub unused_7: [u8; 25],
         pub data_units_read: U128,
         pub data_units_written: U128,
         pub host_read_commands: U128,
@@ -65,28 +60,26 @@ layout! {
         pub unsafe_shutdowns: U128,
         pub media_errors: U128,
         pub error_log_entries: U128,
-        pub warning_temperature_time: U32,
-        pub critical_temperature_time: U32,
+        pub unused_192: [u8; 8],
         pub temperature_sensors: [U16; 8],
-        pub thermal_management: [U32; 4],
-        pub reserved_232: [u8; 280],
+        pub unused_216: [u8; 296],
     }
 
     /// LID 03h: Firmware Slot Information.
     pub struct FirmwareSlot[512] {
         /// Active Firmware Info; bits 2:0: active slot.
         pub afi: u8,
-        pub reserved_1: [u8; 7],
+        pub unused_1: [u8; 7],
         /// Firmware revisions of slots 1 to 7.
         pub frs: [[u8; 8]; 7],
-        pub reserved_64: [u8; 448],
+        pub unused_64: [u8; 448],
     }
 
     /// LID 05h: Commands Supported and Effects, by opcode.
     pub struct CommandsSupportedAndEffects[4096] {
         pub acs: [U32; 256],
         pub iocs: [U32; 256],
-        pub reserved_2048: [u8; 2048],
+        pub unused_2048: [u8; 2048],
     }
 }
 
@@ -103,14 +96,11 @@ layout! {
     /// LID 09h: Endurance Group Information.
     pub struct EnduranceGroup[512] {
         pub critical_warning: u8,
-        pub features: u8,
-        pub reserved_2: u8,
+        pub unused_1: [u8; 2],
         pub available_spare: u8,
         pub available_spare_threshold: u8,
         pub percentage_used: u8,
-        pub domain_identifier: U16,
-        pub reserved_8: [u8; 24],
-        pub endurance_estimate: U128,
+        pub unused_6: [u8; 42],
         pub data_units_read: U128,
         pub data_units_written: U128,
         pub media_units_written: U128,
@@ -121,18 +111,15 @@ layout! {
         /// Total and unallocated capacity of the endurance group, in bytes.
         pub tegcap: U128,
         pub uegcap: U128,
-        pub reserved_192: [u8; 320],
+        pub unused_192: [u8; 320],
     }
 
     /// LID 20h: header of FDP Configurations.
     pub struct FdpConfigurations[16] {
-        /// Number of configurations, zeroes based.
-        pub n: U16,
-        pub version: u8,
-        pub reserved_3: u8,
+        pub unused_0: [u8; 4],
         /// Length of the log page in bytes.
         pub size: U32,
-        pub reserved_8: [u8; 8],
+        pub unused_8: [u8; 8],
     }
 
     /// FDP Configuration Descriptor; a reclaim unit handle descriptor for each handle follows.
@@ -151,28 +138,27 @@ layout! {
         pub nnss: U32,
         /// Reclaim Unit Nominal Size, in bytes.
         pub runs: U64,
-        pub erutl: U32,
-        pub reserved_28: [u8; 36],
+        pub unused_24: [u8; 40],
     }
 
     /// Reclaim Unit Handle Descriptor.
     pub struct ReclaimUnitHandle[4] {
         /// Reclaim Unit Handle Type: 1 initially isolated, 2 persistently isolated.
         pub ruht: u8,
-        pub reserved_1: [u8; 3],
+        pub unused_1: [u8; 3],
     }
 
     /// LID 21h: header of Reclaim Unit Handle Usage.
     pub struct ReclaimUnitHandleUsage[8] {
         pub nruh: U16,
-        pub reserved_2: [u8; 6],
+        pub unused_2: [u8; 6],
     }
 
     /// Reclaim Unit Handle Usage Descriptor.
     pub struct ReclaimUnitHandleUse[8] {
         /// Reclaim Unit Handle Attributes: 1 host specified.
         pub ruha: u8,
-        pub reserved_1: [u8; 7],
+        pub unused_1: [u8; 7],
     }
 
     /// LID 22h: FDP Statistics: bytes that hosts wrote, that were programmed, that were erased.
@@ -180,13 +166,13 @@ layout! {
         pub hbmw: U128,
         pub mbmw: U128,
         pub mbe: U128,
-        pub reserved_48: [u8; 16],
+        pub unused_48: [u8; 16],
     }
 
     /// LID 23h: header of FDP Events.
     pub struct FdpEvents[64] {
         pub n: U32,
-        pub reserved_4: [u8; 60],
+        pub unused_4: [u8; 60],
     }
 
     /// FDP Event.
@@ -198,11 +184,9 @@ layout! {
         /// Timestamp in milliseconds (48 bits) and its attributes.
         pub timestamp: U64,
         pub nsid: U32,
-        pub event_type_specific: [u8; 16],
-        pub rgid: U16,
+        pub unused_16: [u8; 18],
         pub ruhid: U16,
-        pub reserved_36: [u8; 4],
-        pub vendor_specific: [u8; 24],
+        pub unused_36: [u8; 28],
     }
 }
 
@@ -219,8 +203,7 @@ layout! {
     pub struct Discovery[1024] {
         pub genctr: U64,
         pub numrec: U64,
-        pub recfmt: U16,
-        pub reserved_18: [u8; 1006],
+        pub unused_16: [u8; 1008],
     }
 
     /// Discovery Log Page Entry.
@@ -234,11 +217,10 @@ layout! {
         pub cntlid: U16,
         /// Admin Max SQ Size.
         pub asqsz: U16,
-        pub eflags: U16,
-        pub reserved_12: [u8; 20],
+        pub unused_10: [u8; 22],
         /// Transport Service Identifier: the TCP port.
         pub trsvcid: [u8; 32],
-        pub reserved_64: [u8; 192],
+        pub unused_64: [u8; 192],
         pub subnqn: [u8; 256],
         pub traddr: [u8; 256],
         pub tsas: [u8; 256],
@@ -252,22 +234,19 @@ layout! {
         /// Estimated times in seconds: overwrite, block erase, crypto erase; then the same without
         /// deallocation afterwards.
         pub estimated_times: [U32; 6],
-        pub reserved_32: [u8; 480],
+        pub unused_32: [u8; 480],
     }
 
-    /// LID C0h: SMART / Health Information Extended (Datacenter `NVMe` SSD Specification).
+    /// LID C0h: SMART / Health Information Extended (Datacenter `NVMe` SSD Specification). Not
+    /// counted: media reads, bad blocks, recovered errors, throttling, shutdowns.
     pub struct OcpSmart[512] {
         pub physical_media_units_written: U128,
-        pub physical_media_units_read: U128,
-        pub bad_user_nand_blocks: U64,
-        pub bad_system_nand_blocks: U64,
-        pub xor_recovery_count: U64,
+        pub unused_16: [u8; 40],
         pub uncorrectable_read_error_count: U64,
-        /// Error, throttling and shutdown counters, which this drive does not have.
-        pub not_counted_64: [u8; 88],
+        pub unused_64: [u8; 88],
         /// Namespace utilization (NUSE) of all namespaces, in 512 bytes.
         pub total_nuse: U64,
-        pub not_counted_160: [u8; 334],
+        pub unused_160: [u8; 334],
         pub log_page_version: U16,
         pub log_page_guid: [u8; 16],
     }

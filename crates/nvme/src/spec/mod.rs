@@ -1,5 +1,6 @@
 //! The specification's data structures and identifiers. Fields have the names of the
-//! specification, in lower case; all numbers are little-endian.
+//! specification, in lower case; all numbers are little-endian. Fields `unused_` and their offset
+//! are zero when sent and ignored when received: they are reserved, or for what is not modelled.
 
 pub mod command_data;
 pub mod feature;

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
+use ssdlab_engine::Pace;
 use ssdlab_nvme::{Controller, ControllerParameters, ControllerType, Identity, Subsystem};
 use ssdlab_testing::nvme::{CC, CC_ENABLE};
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
+use ssdlab_testing::{DriveOptions, engine};
 
 /// An enabled I/O controller.
 pub fn controller(options: DriveOptions) -> Controller {
@@ -24,10 +24,7 @@ fn of_type(
     cntrltype: ControllerType,
     address: Option<SocketAddr>,
 ) -> Controller {
-    let drive = FakeDrive::new(options);
-    let store = Store::in_memory(CAPACITY, UNIT, drive.volatile_units());
-    let clock = Clock::start(Pace::None, LatencyCompensation::default());
-    let engine = Engine::new(Box::new(drive), store, clock);
+    let engine = engine(options, Pace::None);
     let epoch = engine.power().epoch().expect("the power is on");
     let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
     let parameters =

@@ -129,7 +129,7 @@ fn a_random_cut_is_the_same_for_the_same_seed_and_power_can_return_at_once() {
 #[test]
 fn a_delayed_cut_comes_and_the_drive_clock_stops_without_power() {
     let slow = DriveOptions { latency: Nanos::from_secs(3600), ..DriveOptions::default() };
-    let server = TestServer::new(slow, Pace::Times(1.0));
+    let server = TestServer::new(slow, Pace::Scaled(1.0));
     let mut control = Control::to(&server);
     let mut client = Client::go(&server.socket, false);
     client.send((CMD_WRITE, 0), 1, (0, 4096), &[1; 4096]);

@@ -52,14 +52,18 @@ fn a_fault_hits_commands_of_its_kind_and_range_up_to_its_limit() {
 
 #[test]
 fn a_probability_gives_the_same_faults_for_the_same_seed() {
-    let befallen = |seed: u64| {
+    let errnos = |seed: u64, at: u64| {
         let (_served, mut control, mut client) = server();
-        fault(&mut control, json!({ "kind": "eio", "probability": 0.3, "seed": seed }));
+        let arguments = json!({ "kind": "eio", "probability": 0.3, "seed": seed, "at": at });
+        fault(&mut control, arguments);
         errnos(&mut client, CMD_WRITE, 200)
     };
-    let first = befallen(1);
-    assert_eq!(first, befallen(1));
-    assert_ne!(first, befallen(2));
+    let first = errnos(1, 1);
+    assert_eq!(first, errnos(1, 1));
+    assert_ne!(first, errnos(2, 1));
+    let from_the_101st = errnos(1, 101);
+    assert_eq!(from_the_101st[..100], [0; 100]);
+    assert_eq!(from_the_101st[100..], first[100..], "chance is drawn for every matching command");
     let share = first.iter().filter(|errno| **errno == EIO).count();
     assert!((30..90).contains(&share), "{share} of 200");
 }

@@ -12,7 +12,7 @@ use ssdlab_testing::DriveOptions;
 #[test]
 fn a_reply_is_not_sent_before_it_is_due() {
     let slow = DriveOptions { latency: Nanos::from_millis(30), ..DriveOptions::default() };
-    let server = TestServer::new(slow, Pace::Times(1.0));
+    let server = TestServer::new(slow, Pace::Scaled(1.0));
     let mut client = Client::go(&server.socket, false);
     for _ in 0..5 {
         client.read(0, 4096);
@@ -32,7 +32,7 @@ fn at_ten_times_the_pace_all_replies_take_a_tenth_of_the_time() {
         queue_depth: 4,
         ..DriveOptions::default()
     };
-    let server = TestServer::new(slow, Pace::Times(10.0));
+    let server = TestServer::new(slow, Pace::Scaled(10.0));
     let mut client = Client::go(&server.socket, true);
     for cookie in 0..32 {
         client.send((CMD_READ, 0), cookie, (cookie * 4096, 4096), b"");
@@ -50,7 +50,7 @@ fn at_ten_times_the_pace_all_replies_take_a_tenth_of_the_time() {
 fn a_request_of_more_parts_than_the_queue_depth_completes() {
     let server = TestServer::new(
         DriveOptions { queue_depth: 2, ..DriveOptions::default() },
-        Pace::Times(10.0),
+        Pace::Scaled(10.0),
     );
     let mut client = Client::go(&server.socket, false);
     client.write(0, &[7; 4 * 4096]);
@@ -64,7 +64,7 @@ fn a_request_of_more_parts_than_the_queue_depth_completes() {
 #[test]
 fn requests_in_flight_get_no_reply_after_a_power_cut() {
     let slow = DriveOptions { latency: Nanos::from_secs(3600), ..DriveOptions::default() };
-    let server = TestServer::new(slow, Pace::Times(1.0));
+    let server = TestServer::new(slow, Pace::Scaled(1.0));
     let mut client = Client::go(&server.socket, false);
     client.send((CMD_READ, 0), 1, (0, 4096), b"");
     while server.count("reads") == 0 {
@@ -77,7 +77,7 @@ fn requests_in_flight_get_no_reply_after_a_power_cut() {
 #[test]
 fn a_reply_is_sent_earlier_by_the_latency_compensation() {
     let slow = DriveOptions { latency: Nanos::from_secs(20), ..DriveOptions::default() };
-    let server = TestServer::new(slow, Pace::Times(1.0));
+    let server = TestServer::new(slow, Pace::Scaled(1.0));
     let mut control = Control::to(&server);
     let reply = control.request(&json!({ "do": "lead", "transport_us": 7.5, "ns_per_byte": 1e6 }));
     assert_eq!(reply, json!({ "transport_us": 7.5, "ns_per_byte": 1e6 }));
@@ -92,7 +92,7 @@ fn a_reply_is_sent_earlier_by_the_latency_compensation() {
 
 #[test]
 fn invalid_latency_compensations_are_refused() {
-    let server = TestServer::new(DriveOptions::default(), Pace::Times(1.0));
+    let server = TestServer::new(DriveOptions::default(), Pace::Scaled(1.0));
     let mut control = Control::to(&server);
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("other");

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ssdlab_engine::{Pace, Store};
+use ssdlab_engine::{Drive, Pace, Store};
 
 use crate::client::{
     CMD_BLOCK_STATUS, CMD_DISC, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES, Client,
@@ -249,8 +249,9 @@ fn only_units_that_read_as_zeros_are_reported_as_zero_holes() {
         Pace::None,
     );
     assert_eq!(allocation(&keeps), 0, "trims keep old data");
-    let store = Store::in_memory(CAPACITY, UNIT, 0).with_complete_map(false);
-    let other = TestServer::with_store(FakeDrive::default(), Pace::None, store, None);
+    let drive = FakeDrive::default();
+    let store = Store::in_memory(&drive.parameters()).with_complete_map(false);
+    let other = TestServer::with_store(drive, Pace::None, store, None);
     assert_eq!(allocation(&other), 0, "the file may hold data that is not mapped");
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store, WriteLog, restore};
 use ssdlab_nbd::Export;
 use ssdlab_server::{Address, Server};
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT, counter, engine};
 use ssdlab_wire::Limits;
 use tempfile::TempDir;
 
@@ -20,9 +20,7 @@ pub struct TestServer {
 
 impl TestServer {
     pub fn new(options: DriveOptions, pace: Pace) -> Self {
-        let drive = FakeDrive::new(options);
-        let store = Store::in_memory(CAPACITY, UNIT, drive.volatile_units());
-        Self::with_store(drive, pace, store, None)
+        Self::start(engine(options, pace), Limits::default())
     }
 
     /// A server of a drive with this data, which may write a log.
@@ -54,7 +52,7 @@ impl TestServer {
         let mut drive = FakeDrive::default();
         let mut attempts = (0..60_000).map(|_| {
             std::thread::park_timeout(Duration::from_millis(10));
-            Store::in_file(file, CAPACITY, UNIT, drive.volatile_units())
+            Store::in_file(file, &drive.parameters())
         });
         let store = attempts.find_map(Result::ok).expect("the file is released");
         let is_complete = restore(&mut drive, store.allocated()).unwrap();
@@ -63,8 +61,6 @@ impl TestServer {
 
     /// A counter of the drive.
     pub fn count(&self, name: &str) -> u64 {
-        let counters = self.server.engine().counters();
-        let counter = counters.into_iter().find(|(each, _)| *each == name);
-        counter.and_then(|(_, value)| value).unwrap_or(0.0) as u64
+        counter(self.server.engine(), name)
     }
 }

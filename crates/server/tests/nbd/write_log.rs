@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
-use ssdlab_engine::{Pace, Store};
+use ssdlab_engine::{Drive, Pace, Store};
 use ssdlab_time::Random;
 
 use crate::client::{CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES, Client, FUA, NO_HOLE};
@@ -78,7 +78,7 @@ fn change(client: &mut Client, random: &mut Random) {
 fn a_replay_gives_the_data_at_the_end_at_a_mark_and_after_a_cut() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
+    let store = Store::in_memory(&FakeDrive::default().parameters());
     let server = TestServer::with_store(FakeDrive::default(), Pace::None, store, Some(&path));
     let mut control = Control::to(&server);
     let mut random = Random::new(1, "log");
@@ -108,7 +108,7 @@ fn a_replay_gives_the_data_at_the_end_at_a_mark_and_after_a_cut() {
 #[test]
 fn a_mark_that_is_too_long_or_without_a_log_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::in_memory(CAPACITY, UNIT, CAPACITY / UNIT * 4);
+    let store = Store::in_memory(&FakeDrive::default().parameters());
     let path = folder.path().join("log");
     let logged = TestServer::with_store(FakeDrive::default(), Pace::None, store, Some(&path));
     let mark = |server: &TestServer, length: usize| {

@@ -237,7 +237,7 @@ fn a_worn_out_drive_is_readable_and_refuses_writes() {
 fn a_paced_drive_with_a_short_queue_completes_all_commands() {
     let latency = Nanos::from_micros(200);
     let options = DriveOptions { queue_depth: 2, latency, ..DriveOptions::default() };
-    let target = Target::paced(options, Pace::Times(1.0));
+    let target = Target::paced(options, Pace::Scaled(1.0));
     let (_admin, mut host) = target.host(0);
     let mut ids: Vec<u16> = (0..32)
         .map(|which| match which % 4 {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use ssdlab_engine::{Clock, Drive, Engine, LatencyCompensation, Pace, Store};
+use ssdlab_engine::Pace;
 use ssdlab_nbd::Export;
 use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_server::{Address, Server};
@@ -13,7 +13,7 @@ use ssdlab_wire::Limits;
 use tempfile::TempDir;
 
 use crate::client::Host;
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
+use ssdlab_testing::{CAPACITY, DriveOptions, UNIT, counter, engine};
 
 /// A running server; dropping it stops it.
 pub struct Target {
@@ -74,14 +74,6 @@ impl Target {
 
     /// A counter of the drive.
     pub fn count(&self, name: &str) -> u64 {
-        let found = self.server.engine().counters().into_iter().find(|(each, _)| *each == name);
-        found.and_then(|(_, value)| value).unwrap_or(0.0) as u64
+        counter(self.server.engine(), name)
     }
-}
-
-/// An engine with a fake drive.
-pub fn engine(options: DriveOptions, pace: Pace) -> Engine {
-    let drive = FakeDrive::new(options);
-    let store = Store::in_memory(CAPACITY, UNIT, drive.volatile_units());
-    Engine::new(Box::new(drive), store, Clock::start(pace, LatencyCompensation::default()))
 }

@@ -28,7 +28,7 @@ pub fn configurations(subsystem: &Subsystem) -> Vec<u8> {
     let nruh = geometry.streams as u16;
     let ruht =
         if geometry.persistently_isolated { PERSISTENTLY_ISOLATED } else { INITIALLY_ISOLATED };
-    let handles = vec![ReclaimUnitHandle { ruht, reserved_1: [0; 3] }; nruh.into()];
+    let handles = vec![ReclaimUnitHandle { ruht, unused_1: [0; 3] }; nruh.into()];
     let size = size_of::<FdpConfiguration>() + handles.as_bytes().len();
     let size = size.next_multiple_of(8);
     let length = size_of::<FdpConfigurations>() + size;
@@ -52,10 +52,10 @@ pub fn configurations(subsystem: &Subsystem) -> Vec<u8> {
 pub fn reclaim_unit_handle_usage(subsystem: &Subsystem) -> Vec<u8> {
     let nruh = subsystem.geometry.streams as u16;
     let used = subsystem.allocated_namespace().map_or(0, |namespace| namespace.handles);
-    let header = ReclaimUnitHandleUsage { nruh: nruh.into(), reserved_2: [0; 6] };
+    let header = ReclaimUnitHandleUsage { nruh: nruh.into(), unused_2: [0; 6] };
     let descriptors = (0..nruh).map(|handle| {
         let ruha = if u32::from(handle) < used { HOST_SPECIFIED } else { 0 };
-        ReclaimUnitHandleUse { ruha, reserved_1: [0; 7] }
+        ReclaimUnitHandleUse { ruha, unused_1: [0; 7] }
     });
     let descriptors: Vec<ReclaimUnitHandleUse> = descriptors.collect();
     [header.as_bytes(), descriptors.as_bytes()].concat()
@@ -67,7 +67,7 @@ pub fn statistics(subsystem: &Subsystem) -> Vec<u8> {
         hbmw: u128::from(health.written_bytes).into(),
         mbmw: u128::from(health.programmed_bytes).into(),
         mbe: u128::from(health.erased_bytes).into(),
-        reserved_48: [0; 16],
+        unused_48: [0; 16],
     };
     page.as_bytes().to_vec()
 }
@@ -85,7 +85,7 @@ pub fn events(subsystem: &Subsystem, of_hosts: bool) -> Vec<u8> {
         ..FdpEvent::new_zeroed()
     });
     let recorded: Vec<FdpEvent> = recorded.collect();
-    let header = FdpEvents { n: (recorded.len() as u32).into(), reserved_4: [0; 60] };
+    let header = FdpEvents { n: (recorded.len() as u32).into(), unused_4: [0; 60] };
     let mut page = [header.as_bytes(), recorded.as_bytes()].concat();
     page.resize(size_of::<FdpEvents>() + size_of::<FdpEvent>() * EVENTS_MAX, 0);
     page

@@ -78,7 +78,7 @@ pub fn ocp_smart(subsystem: &Subsystem) -> Vec<u8> {
     let page = OcpSmart {
         physical_media_units_written: wide(health.programmed_bytes),
         uncorrectable_read_error_count: subsystem.error_counts().1.into(),
-        total_nuse: (health.mapped_units * subsystem.engine.unit_bytes() / 512).into(),
+        total_nuse: (health.mapped_units * subsystem.engine.parameters().unit_bytes / 512).into(),
         log_page_version: 3.into(),
         log_page_guid: OCP_SMART_GUID,
         ..OcpSmart::new_zeroed()
