@@ -28,7 +28,6 @@ const EXTENTS_MAX: usize = 4096;
 
 /// A client that has chosen the export.
 pub struct Session<'a> {
-    /// What the negotiation set.
     pub negotiated: Negotiated,
     /// All connections to the drive, this one among them.
     pub connections: &'a Connections,
@@ -44,7 +43,7 @@ pub struct Request {
 
 /// Where a payload is.
 enum RequestPayload {
-    /// Discarded: the request is refused.
+    /// The request is refused.
     Discarded,
     /// In the receive buffer, at this position.
     Buffered(usize),

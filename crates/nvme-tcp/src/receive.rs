@@ -36,7 +36,6 @@ pub enum HostBytes {
 }
 
 impl HostBytes {
-    /// The bytes.
     pub fn bytes<'a>(&'a self, input: &'a Input) -> &'a [u8] {
         match self {
             Self::None | Self::DigestError => &[],
@@ -52,7 +51,6 @@ pub enum Pdu {
     CapsuleCmd(Sqe, HostBytes),
     /// The last `H2CData` of a command.
     LastH2CData(Sqe, HostBytes),
-    /// Another `H2CData`.
     H2CData,
     /// The host ends the connection.
     H2CTermReq,
@@ -78,7 +76,6 @@ pub struct PduReader {
 }
 
 impl PduReader {
-    /// A reader for a connection that has been initialized.
     pub fn new(format: PduFormat) -> Self {
         let (transfers, deferred) = Default::default();
         Self { format, transfers, deferred, timeout: None }
@@ -177,7 +174,6 @@ impl PduReader {
         is_deferred || self.transfers.contains_key(&cid)
     }
 
-    /// How many commands wait for their data.
     pub fn pending(&self) -> usize {
         self.transfers.len() + self.deferred.len()
     }
@@ -217,9 +213,6 @@ fn digest(bytes: &[u8]) -> u32 {
 
 /// Finds a command's data, by its SGL descriptor and what its capsule carries; `None` if it has to
 /// be requested.
-///
-/// # Errors
-/// The descriptor has another type, or points beyond the capsule.
 pub fn locate(command: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
     let HostBytes::InCapsule(start, capsule_bytes) = in_capsule else {
         return Ok(Some(in_capsule));

@@ -160,10 +160,8 @@ impl<'a> Channel<'a> {
     }
 }
 
-/// Serves a client until it leaves.
-///
-/// # Errors
-/// The stream's, a client that breaks the protocol or is silent for too long, and a power cut.
+/// Serves a client until it leaves, breaks the protocol or is silent for too long, or the power is
+/// cut.
 pub fn serve<P: Protocol>(protocol: &mut P, channel: &mut Channel<'_>) -> io::Result<()> {
     let mut batch = VecDeque::new();
     loop {

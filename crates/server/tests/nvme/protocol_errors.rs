@@ -5,12 +5,7 @@ use std::net::Shutdown;
 
 use ssdlab_time::Random;
 
-use crate::client::{
-    C2H_TERM_REQ, CC, CC_ENABLE, Entry, FLUSH, H2C_DATA, Host, IDENTIFY, LAST_PDU, PROPERTY_GET,
-    R2T, READ, SGL_IN_CAPSULE, SGL_TRANSPORT, TRANSIENT_TRANSPORT_ERROR, Target, WRITE, capsule,
-    host_data, icreq, pdu,
-};
-use ssdlab_testing::DriveOptions;
+use crate::prelude::*;
 
 /// The number of mutated scripts; `SSDLAB_MUTATIONS` sets another.
 fn mutations() -> u64 {
@@ -84,9 +79,9 @@ fn mutate(script: &mut Vec<Vec<u8>>, random: &mut Random) {
 
 #[test]
 fn mutated_pdus_are_answered_or_end_their_own_connection() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, controller) = Host::admin(target.address, &target.name, 0);
-    let mut honest = Host::io(target.address, &target.name, 64, controller, 0);
+    let target = TestServer::default();
+    let (_admin, controller) = target.admin(0);
+    let mut honest = target.io(64, controller, 0);
     let mut random = Random::new(11, "units");
     for number in 0..mutations() {
         let mut script = if number % 2 == 0 {
@@ -124,7 +119,7 @@ fn term_req(host: &mut Host) -> (u16, u32) {
 
 #[test]
 fn an_invalid_pdu_ends_its_connection_with_the_error() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let read = command(Entry::on(READ, 0, 1).data(512, SGL_TRANSPORT));
     let changed = |at: usize, to: u8| {
         let mut pdu = read.clone();
@@ -155,7 +150,7 @@ fn an_invalid_pdu_ends_its_connection_with_the_error() {
 
 #[test]
 fn data_beyond_the_r2t_ends_the_connection() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     for (offset, length, expected) in [(4, 16384, (4, 12)), (0, 16388, (4, 12))] {
         let (_admin, mut io) = target.host(0);
         let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
@@ -180,7 +175,7 @@ fn part((id, tag): (u16, u16), (offset, length): (u32, u32), data: &[u8], flags:
 
 #[test]
 fn an_inconsistent_h2c_data_pdu_ends_the_connection() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (half, last) = (8192, 4);
     for (other, at, length, flags, expected) in [
         (1, 0, half, 0, (1, 10)),
@@ -200,7 +195,7 @@ fn an_inconsistent_h2c_data_pdu_ends_the_connection() {
 
 #[test]
 fn a_wrong_data_digest_of_one_pdu_fails_the_command() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     for broken in [0, 1] {
         let (_admin, mut io) = target.host(2);
         let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
@@ -222,15 +217,11 @@ fn a_wrong_data_digest_of_one_pdu_fails_the_command() {
 
 #[test]
 fn r2ts_have_limits() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut io) = target.host(0);
+    let (_target, _admin, mut io) = TestServer::with_host();
     let too_long = io.submit(Entry::on(WRITE, 0, 64).data(32768, SGL_TRANSPORT), &[]);
     let completion = io.complete(&[]).unwrap();
-    assert_eq!(
-        (completion.cid, completion.status),
-        (too_long, 2),
-        "the server does not wait for its data"
-    );
+    // The server does not wait for its data.
+    assert_eq!((completion.cid, completion.status), (too_long, 2));
     for _ in 0..256 {
         io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
         assert_eq!(io.receive_pdu().unwrap().kind, R2T);
@@ -240,7 +231,7 @@ fn r2ts_have_limits() {
 }
 
 /// Opens a connection with one byte of the `ICReq` changed.
-fn open_with(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
+fn open_with(target: &TestServer, at: usize, value: u8) -> std::net::TcpStream {
     let mut stream = std::net::TcpStream::connect(target.address).unwrap();
     stream.set_read_timeout(Some(std::time::Duration::from_secs(600))).unwrap();
     let mut hello = icreq(0);
@@ -251,7 +242,7 @@ fn open_with(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
 
 #[test]
 fn an_invalid_icreq_gets_a_term_req() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     for (at, value, expected) in
         [(8, 1, [6, 0, 8, 0]), (10, 32, [1, 0, 10, 0]), (2, 120, [1, 0, 2, 0])]
     {
@@ -263,7 +254,7 @@ fn an_invalid_icreq_gets_a_term_req() {
 
 #[test]
 fn data_has_the_alignment_that_the_host_requests() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let mut stream = open_with(&target, 10, 15);
     stream.read_exact(&mut [0; 128]).unwrap();
     let enable = command(Entry::set_property(CC, CC_ENABLE));
@@ -279,7 +270,7 @@ fn data_has_the_alignment_that_the_host_requests() {
 
 #[test]
 fn data_with_a_wrong_digest_is_not_written_and_can_be_sent_again() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (_admin, mut io) = target.host(2);
     let entry = Entry::on(WRITE, 0, 1).data(512, SGL_IN_CAPSULE);
     let mut wrong = capsule(entry, &[6; 512], 0);
@@ -294,8 +285,7 @@ fn data_with_a_wrong_digest_is_not_written_and_can_be_sent_again() {
 
 #[test]
 fn a_command_with_an_invalid_sgl_or_a_cid_in_use_is_refused() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut io) = target.host(0);
+    let (_target, _admin, mut io) = TestServer::with_host();
     for (kind, offset, code) in [(0x00, 0, 0x11), (0x01, 4, 0x16), (0x01, u64::MAX, 0x16)] {
         let entry = Entry::on(WRITE, 0, 1).data(512, kind).cdw64(6, offset);
         io.submit(entry, &[1; 512]);
