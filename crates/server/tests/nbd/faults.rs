@@ -48,7 +48,9 @@ fn a_fault_hits_commands_of_its_kind_and_range_up_to_its_limit() {
 fn a_probability_gives_the_same_faults_for_the_same_seed() {
     let errnos = |seed: u64, at: u64| {
         let (_served, mut control, mut client) = server();
-        let arguments = json!({ "kind": "eio", "probability": 0.3, "seed": seed, "at": at });
+        // Without `times`, a fault with `at` hits one command.
+        let mut arguments = json!({ "kind": "eio", "probability": 0.3, "seed": seed, "at": at });
+        arguments["times"] = json!(1000);
         fault(&mut control, arguments);
         errnos(&mut client, CMD_WRITE, 200)
     };

@@ -8,17 +8,13 @@ use ssdlab_wire::Limits;
 
 use crate::prelude::*;
 
-fn counter(server: &TestServer, name: &str) -> u64 {
-    server.control().verb("counters")[name].as_u64().unwrap()
-}
-
 #[test]
 fn clients_beyond_the_maximum_are_refused_until_others_leave() {
     let server = TestServer::with_limits(Limits { connections: 3, ..Limits::default() });
     let mut clients: Vec<Client> = (0..3).map(|_| server.client()).collect();
     let mut refused = UnixStream::connect(&server.socket).unwrap();
     assert_eq!(refused.read(&mut [0; 1]).unwrap_or(0), 0);
-    assert_eq!(counter(&server, "refused_connections"), 1, "the control socket is not counted");
+    assert_eq!(server.server_count("refused_connections"), 1, "the control socket is not counted");
     assert_eq!(clients[0].read(0, 512), [0; 512], "other clients are still served");
     clients.pop();
     wait_until(|| server.server.connections() != 3);

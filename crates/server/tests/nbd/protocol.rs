@@ -12,13 +12,9 @@ const EOVERFLOW: u32 = 75;
 const UNKNOWN: u32 = 1 << 31 | 6;
 const INVALID: u32 = 1 << 31 | 3;
 
-fn server() -> TestServer {
-    TestServer::default()
-}
-
 #[test]
 fn an_export_is_listed_described_and_selected() {
-    let server = server();
+    let server = TestServer::default();
     let mut client = Client::connect(&server.socket).unwrap();
     assert_eq!(client.option(3, b""), [(2, b"\0\0\0\x03toy".to_vec()), (1, Vec::new())]);
     let reply = client.option(6, &go_data(b"toy"));
@@ -33,7 +29,7 @@ fn an_export_is_listed_described_and_selected() {
 
 #[test]
 fn written_data_is_read_back_with_simple_and_structured_replies_on_all_connections() {
-    let server = server();
+    let server = TestServer::default();
     let bytes: Vec<u8> = (0..=255).cycle().take(3 << 20).collect();
     let mut writer = server.client();
     writer.write(512, &bytes);
@@ -46,8 +42,7 @@ fn written_data_is_read_back_with_simple_and_structured_replies_on_all_connectio
 
 #[test]
 fn the_range_of_a_flush_is_ignored() {
-    let server = server();
-    let mut client = server.client();
+    let (server, mut client) = TestServer::with_client();
     client.write(0, &[1; 512]);
     assert_eq!(client.request((CMD_FLUSH, FUA), (u64::MAX, u32::MAX), b"").errno, 0);
     assert_eq!(server.client().read(0, 512), [1; 512]);
@@ -55,7 +50,7 @@ fn the_range_of_a_flush_is_ignored() {
 
 #[test]
 fn with_structured_replies_commands_without_data_get_simple_replies() {
-    let server = server();
+    let server = TestServer::default();
     let mut client = Client::go(&server.socket, true).unwrap();
     for (kind, errno) in [(CMD_WRITE, 0), (CMD_TRIM, 0), (77, u64::from(EINVAL))] {
         let data = if kind == CMD_WRITE { &[1; 512][..] } else { b"" };
@@ -72,7 +67,7 @@ fn with_structured_replies_commands_without_data_get_simple_replies() {
 
 #[test]
 fn each_of_many_concurrent_commands_gets_one_reply() {
-    let server = server();
+    let server = TestServer::default();
     let mut client = Client::go(&server.socket, true).unwrap();
     let mut sender = client.stream.try_clone().unwrap();
     let sending = std::thread::spawn(move || {
@@ -91,7 +86,7 @@ fn each_of_many_concurrent_commands_gets_one_reply() {
 
 #[test]
 fn invalid_requests_get_their_error_and_the_next_is_served() {
-    let server = server();
+    let server = TestServer::default();
     let end = CAPACITY - 512;
     for structured in [false, true] {
         let mut client = Client::go(&server.socket, structured).unwrap();
@@ -118,8 +113,7 @@ fn invalid_requests_get_their_error_and_the_next_is_served() {
 
 #[test]
 fn trims_and_zeros_unmap_whole_units_and_keep_their_neighbours() {
-    let server = server();
-    let mut client = server.client();
+    let (server, mut client) = TestServer::with_client();
     client.write(0, &vec![7; 5 * 4096]);
     assert_eq!(client.request((CMD_TRIM, 0), (4096, 4096), b"").errno, 0);
     assert_eq!(client.request((CMD_WRITE_ZEROES, 0), (2 * 4096 + 512, 2 * 4096), b"").errno, 0);
@@ -148,7 +142,7 @@ fn if_trims_keep_old_data_it_is_readable_and_zeros_are_written() {
 
 #[test]
 fn block_status_reports_mapped_units_in_both_contexts() {
-    let server = server();
+    let server = TestServer::default();
     let mut client = Client::connect(&server.socket).unwrap();
     client.option(8, b"");
     let listed = client.option(9, &meta_context_data(b"toy", &[b"x-ssdlab:"]));
@@ -171,7 +165,7 @@ fn block_status_reports_mapped_units_in_both_contexts() {
 
 #[test]
 fn a_failed_set_meta_context_selects_no_context() {
-    let server = server();
+    let server = TestServer::default();
     for failing in [vec![0], vec![0; 70_000]] {
         let mut client = Client::connect(&server.socket).unwrap();
         client.option(8, b"");
@@ -205,7 +199,7 @@ fn allocation(server: &TestServer) -> u64 {
 
 #[test]
 fn block_status_reports_the_erase_count_of_the_block_of_a_unit() {
-    let server = server();
+    let server = TestServer::default();
     server.client().write(4096, &[1; 8192]);
     let none = u64::from(u32::MAX);
     let reply = status(&server, b"x-ssdlab:wear", 0..5);
@@ -235,7 +229,7 @@ fn the_mapping_of_a_data_file_is_restored_after_a_restart() {
 
 #[test]
 fn only_units_that_read_as_zeros_are_reported_as_zero_holes() {
-    assert_eq!(allocation(&server()), 3);
+    assert_eq!(allocation(&TestServer::default()), 3);
     let keeps = TestServer::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() });
     assert_eq!(allocation(&keeps), 0, "trims keep old data");
     let drive = FakeDrive::default();
@@ -246,8 +240,7 @@ fn only_units_that_read_as_zeros_are_reported_as_zero_holes() {
 
 #[test]
 fn fua_reaches_the_drive_and_a_client_may_leave_with_commands_in_flight() {
-    let server = server();
-    let mut client = server.client();
+    let (server, mut client) = TestServer::with_client();
     assert_eq!(client.request((CMD_WRITE, FUA), (0, 4096), &[1; 4096]).errno, 0);
     assert_eq!(client.request((CMD_TRIM, FUA), (0, 4096), b"").errno, 0);
     assert_eq!(server.count("flushes"), 1);
