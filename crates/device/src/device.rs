@@ -56,8 +56,5 @@ pub trait Device {
     fn submit(&mut self, request: Request) -> Result<(), DeviceError>;
 
     /// Appends completions to `done`, waiting for them as `wait` says.
-    ///
-    /// # Errors
-    /// The device is gone.
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError>;
 }

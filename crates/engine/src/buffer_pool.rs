@@ -17,7 +17,8 @@ const KEPT: usize = 16 << 20;
 /// A pool of buffers of one size.
 #[derive(Debug)]
 pub struct BufferPool {
-    buffer_bytes: usize,
+    /// Bytes of each buffer.
+    pub(crate) buffer_bytes: usize,
     free: Mutex<FreeBuffers>,
 }
 
@@ -53,23 +54,12 @@ impl BufferPool {
         Self { buffer_bytes, free: Mutex::default() }.into()
     }
 
-    /// Bytes of each buffer.
-    pub(crate) fn buffer_bytes(&self) -> usize {
-        self.buffer_bytes
-    }
-
-    /// Takes a buffer.
-    ///
-    /// # Panics
-    /// If the system has no address space left.
+    /// Takes a buffer; panics if the system has no address space left.
     pub fn take(self: &Arc<Self>) -> PooledBuffer {
         self.try_take().expect("there is address space left")
     }
 
-    /// Takes a buffer.
-    ///
-    /// # Errors
-    /// The system has no address space left.
+    /// Takes a buffer; an error if the system has no address space left.
     pub fn try_take(self: &Arc<Self>) -> io::Result<PooledBuffer> {
         let mut free = self.lock();
         let start = match free.kept.pop().or_else(|| free.bare.pop()) {

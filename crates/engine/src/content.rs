@@ -47,12 +47,10 @@ impl<'a> From<&'a [u8]> for Payload<'a> {
 }
 
 impl Content {
-    /// Content without a write log.
     pub(crate) fn new(store: Store, parameters: DriveParameters) -> Self {
         Self { store, parameters, log: None }
     }
 
-    /// Records every change from now on.
     pub(crate) fn with_log(self, log: WriteLog) -> Self {
         Self { log: Some(Mutex::new(log)), ..self }
     }
@@ -162,15 +160,11 @@ impl Content {
     }
 
     /// Adds a named mark to the write log; false if there is no log.
-    ///
-    /// # Errors
-    /// Those of the log's file.
     pub fn mark(&self, name: &str) -> io::Result<bool> {
         let Some(mut log) = self.lock_log() else { return Ok(false) };
         log.mark(name).map(|()| true)
     }
 
-    /// Writes out the write log.
     pub(crate) fn finish_log(&self) -> io::Result<()> {
         self.lock_log().map_or(Ok(()), |mut log| log.finish())
     }

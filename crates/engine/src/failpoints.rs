@@ -24,9 +24,6 @@ pub enum Point {
 }
 
 /// The error that a test has planned for this call, if any.
-///
-/// # Errors
-/// The planned one.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
 pub fn check(_: Point) -> io::Result<()> {
@@ -54,38 +51,32 @@ mod armed {
         pub errno: i32,
     }
 
-    /// The plan, and how many calls still succeed; `None` after the failure.
-    static ARMED: Mutex<Option<(Plan, Option<u64>)>> = Mutex::new(None);
+    /// The plan, whose `call` counts down, and whether the call has failed.
+    static ARMED: Mutex<Option<(Plan, bool)>> = Mutex::new(None);
 
     /// Plans a failure.
     pub fn arm(plan: Plan) {
-        *lock() = Some((plan, Some(plan.call)));
+        *lock() = Some((plan, false));
     }
 
     /// Drops the plan; returns whether the planned call has failed.
     pub fn disarm() -> bool {
-        lock().take().is_some_and(|(_, left)| left.is_none())
+        lock().take().is_some_and(|(_, has_failed)| has_failed)
     }
 
     /// The error that a test has planned for this call, if any.
-    ///
-    /// # Errors
-    /// The planned one.
     pub fn check(point: Point) -> io::Result<()> {
-        if let Some((plan, left)) = &mut *lock()
-            && plan.point == point
-            && let Some(count) = left
-        {
-            let Some(next) = count.checked_sub(1) else {
-                *left = None;
-                return Err(io::Error::from_raw_os_error(plan.errno));
-            };
-            *left = Some(next);
+        match &mut *lock() {
+            Some((plan, has_failed)) if plan.point == point && !*has_failed => {
+                *has_failed = plan.call == 0;
+                plan.call = plan.call.saturating_sub(1);
+                if *has_failed { Err(io::Error::from_raw_os_error(plan.errno)) } else { Ok(()) }
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn lock() -> MutexGuard<'static, Option<(Plan, Option<u64>)>> {
+    fn lock() -> MutexGuard<'static, Option<(Plan, bool)>> {
         ARMED.lock().expect("no panic while locked")
     }
 }

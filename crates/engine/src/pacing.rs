@@ -76,14 +76,12 @@ impl Clock {
     pub(crate) fn clone_resumed(&self, paused_since: Option<Instant>) -> Self {
         let load = |value: &AtomicU64| AtomicU64::new(value.load(Ordering::Relaxed));
         let clock = Self {
-            pace: self.pace,
             started: self.started,
             drive_start: self.drive_start,
-            compensation: self.compensation().into(),
             max_compensation_ns: load(&self.max_compensation_ns),
             paused_ns: load(&self.paused_ns),
             idle_since: Mutex::new(*lock(&self.idle_since)),
-            lateness: Mutex::default(),
+            ..Self::start(self.pace, self.compensation())
         };
         if let Some(since) = paused_since {
             clock.resume_after(since);

@@ -25,7 +25,6 @@ pub struct Epoch(u64);
 /// Whether a drive takes commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum State {
-    /// The drive takes commands.
     #[default]
     On,
     /// A cut has begun: the drive takes no commands and no connections until it is finished.
@@ -34,7 +33,6 @@ pub enum State {
     Off(Instant),
 }
 
-/// The power of a drive.
 #[derive(Debug, Default)]
 pub struct Power {
     pub state: State,
@@ -126,8 +124,8 @@ mod tests {
 
     #[test]
     fn the_planned_write_is_cut_at_its_share_of_the_latency_and_reads_do_not_count() {
-        let mut power = Power::default();
-        power.plan = Some(PowerCutPlan { after_writes: 2, share: 0.25, then_on: true });
+        let plan = Some(PowerCutPlan { after_writes: 2, share: 0.25, then_on: true });
+        let mut power = Power { plan, ..Power::default() };
         assert_eq!(record(&mut power, Operation::Write), None);
         assert_eq!(record(&mut power, Operation::Read), None);
         assert_eq!(power.status().plan.unwrap().after_writes, 1);

@@ -91,9 +91,6 @@ impl SendBuffer {
     }
 
     /// Sends everything; it is empty afterwards.
-    ///
-    /// # Errors
-    /// Those of the stream.
     pub fn send(&mut self, stream: &mut impl Write) -> io::Result<()> {
         if self.insets.is_empty() {
             stream.write_all(&self.bytes)?;

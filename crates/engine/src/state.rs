@@ -52,7 +52,6 @@ pub struct DriveStatus {
 }
 
 impl DriveState {
-    /// A drive with nothing in flight.
     pub(crate) fn new(drive: Box<dyn Drive>) -> Self {
         let (parameters, completions) = (drive.parameters(), Vec::new());
         let (faults, meter, power) = Default::default();
@@ -90,7 +89,6 @@ impl DriveState {
         accepted
     }
 
-    /// Trims the whole drive.
     pub(crate) fn trim_all(&mut self, clock: &Clock) -> CommandResult {
         self.advance(clock.drive_time(self.drive.now()));
         let mut result = Ok(());
@@ -118,8 +116,8 @@ impl DriveState {
         command.requests(&self.parameters).count().min(depth) <= depth - self.in_flight
     }
 
-    /// Submits a command to the drive, unless a fault refuses it. Also returns the time at which the power
-    /// fails, if it fails during this command.
+    /// Submits a command to the drive, unless a fault refuses it. Also returns the time at which the
+    /// power fails, if it fails during this command.
     fn submit(&mut self, command: &Command, clock: &Clock) -> (Accepted, Option<Nanos>) {
         let FaultDecision { mut refused, not_before, corruption } =
             self.faults.decide(command, &*self.drive, &self.parameters);

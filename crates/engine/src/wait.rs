@@ -14,18 +14,12 @@ use crate::pacing::wall_clock_now;
 const BUSY_WAIT_MAX: Duration = Duration::from_micros(100);
 
 /// Sleeps until a time. It may return late by the latency of the system's timers.
-///
-/// # Errors
-/// Those of `poll`.
 pub fn sleep_until(time: Instant) -> io::Result<()> {
     wait(&mut [], time, Duration::ZERO).map(drop)
 }
 
 /// Waits until a time. The last part, `spin`, is a busy wait, because a sleeping thread may be
 /// woken that late. All of a short wait is a busy wait.
-///
-/// # Errors
-/// Those of `poll`.
 pub fn wait_precisely(time: Instant, spin: Duration) -> io::Result<()> {
     wait(&mut [], time, spin).map(drop)
 }
@@ -62,7 +56,6 @@ mod tests {
     use super::wait_precisely;
     use crate::pacing::wall_clock_now;
 
-    /// How often this thread has slept.
     fn sleeps() -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"));

@@ -26,7 +26,6 @@ const MARK: u64 = 1 << 3;
 /// The longest mark: the rest of an entry's sector.
 pub const MARK_MAX: usize = LBA_BYTES as usize - 32;
 
-/// A change of the content.
 pub enum Change<'a> {
     /// These bytes are written at this offset.
     Write(u64, &'a [u8]),

@@ -213,7 +213,7 @@ fn digest(bytes: &[u8]) -> u32 {
 
 /// Finds a command's data, by its SGL descriptor and what its capsule carries; `None` if it has to
 /// be requested.
-pub fn locate(command: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
+pub fn map_sgl(command: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
     let HostBytes::InCapsule(start, capsule_bytes) = in_capsule else {
         return Ok(Some(in_capsule));
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::fabrics::{Queue, is_authentication, is_authentication_receive};
 use super::pdu::{CommonHeader, DDGST, FatalError, HDGST, IC_REQ, ICReq};
-use super::receive::{HostBytes, Pdu, PduReader, locate};
+use super::receive::{HostBytes, Pdu, PduReader, map_sgl};
 use super::respond::{PduFormat, Responder};
 use super::target::Target;
 use ssdlab_engine::{Command, CommandResult, Epoch, Operation, Payload, SendBuffer};
@@ -248,7 +248,7 @@ impl Session<'_> {
         if self.failed_authentication && !is_authentication_receive(&command) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        match self.check(&command).and_then(|()| locate(&command, in_capsule)) {
+        match self.check(&command).and_then(|()| map_sgl(&command, in_capsule)) {
             Err(status) => {
                 self.respond(channel, command.cid(), status.into());
                 Ok(Parsed::Consumed)

@@ -10,10 +10,10 @@ use super::drive_io::DriveIo;
 use super::event::AsyncEvents;
 use super::features::Features;
 use super::health;
+use super::namespace::NamespaceView;
 use super::sqe::Completion;
 use super::status::Status;
 use super::subsystem::Subsystem;
-use super::view::NamespaceView;
 
 /// Controller type (CNTRLTYPE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Controller {
             has_failed: false,
             is_shut_down: false,
             features: Features::new(parameters.kato),
-            events: AsyncEvents::new(subsystem.namespace_changes()),
+            events: AsyncEvents::new(subsystem.lock().namespace_changes),
         };
         Ok(Self {
             subsystem: Arc::clone(subsystem),
@@ -176,7 +176,7 @@ impl Controller {
     pub(crate) fn update_events(&self, state: &mut State) {
         let status = self.subsystem.engine.status();
         let warnings = health::critical_warning(&status, &state.features);
-        state.events.update(warnings, self.subsystem.namespace_changes());
+        state.events.update(warnings, self.subsystem.lock().namespace_changes);
     }
 
     /// Whether Asynchronous Event Requests are outstanding.
@@ -211,7 +211,7 @@ impl Controller {
     }
 
     /// Access to the drive in the epoch of this controller.
-    pub(crate) fn drive_io(&self) -> DriveIo<'_> {
+    pub fn drive_io(&self) -> DriveIo<'_> {
         DriveIo::new(&self.subsystem.engine, self.parameters.epoch)
     }
 

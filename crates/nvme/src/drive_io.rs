@@ -15,19 +15,14 @@ const RETRY: Duration = Duration::from_micros(50);
 pub struct DriveIo<'a> {
     engine: &'a Engine,
     epoch: Epoch,
-    /// When the completion may leave: the latest due time of all steps.
-    due: Option<Instant>,
+    /// When the completion may leave: the latest due time of all steps; `None` at once.
+    pub due: Option<Instant>,
 }
 
 impl<'a> DriveIo<'a> {
     /// Access in an epoch of the drive; all steps fail when it is over.
-    pub fn new(engine: &'a Engine, epoch: Epoch) -> Self {
+    pub(crate) fn new(engine: &'a Engine, epoch: Epoch) -> Self {
         Self { engine, epoch, due: None }
-    }
-
-    /// When the completion may leave.
-    pub fn due(&self) -> Option<Instant> {
-        self.due
     }
 
     /// Executes commands with their `payloads`, in as many batches as the drive's queue needs. All
@@ -37,63 +32,53 @@ impl<'a> DriveIo<'a> {
         commands: &[Command],
         payloads: &[&[u8]],
     ) -> Result<(), CommandError> {
+        self.execute(commands, payloads, &mut SendBuffer::default())
+    }
+
+    /// Executes a read; returns the data.
+    pub fn read(&mut self, command: Command) -> Result<Vec<u8>, CommandError> {
+        let mut buffer = SendBuffer::default();
+        self.execute(&[command], &[], &mut buffer)?;
+        let mut bytes = Vec::with_capacity(command.length as usize);
+        buffer.send(&mut bytes).expect("a Vec accepts all bytes");
+        Ok(bytes)
+    }
+
+    fn execute(
+        &mut self,
+        commands: &[Command],
+        payloads: &[&[u8]],
+        data: &mut SendBuffer,
+    ) -> Result<(), CommandError> {
         let (mut done, mut result) = (0, Ok(()));
         while done < commands.len() {
+            let mut read_result = Ok(());
             let accepted = self.engine.perform(
                 self.epoch,
                 &commands[done..],
                 |number| payloads[done + number],
-                |_, _, _| {},
+                |_, _, read| read_result = read_result.and(read(data)),
             );
             let accepted = accepted.ok_or(CommandError::PowerLost)?;
             for (command, accepted) in commands[done..].iter().zip(&accepted) {
-                let status =
-                    accepted.result.map_err(|errno| Status::from_errno(errno, command.operation));
+                let status = accepted.result.and(read_result);
+                let status = status.map_err(|errno| Status::from_errno(errno, command.operation));
                 result = result.and(status);
                 self.due = self.due.max(accepted.due);
             }
             done += accepted.len();
             if done < commands.len() && accepted.is_empty() {
-                self.wait_for_room();
+                let next = self.engine.next_free().unwrap_or(wall_clock_now() + RETRY);
+                // If the system cannot wait, the command is tried again at once.
+                let _ = wait_precisely(next, self.engine.clock().spin());
             }
         }
         Ok(result?)
-    }
-
-    /// Executes a read; returns the data.
-    pub fn read(&mut self, command: Command) -> Result<Vec<u8>, CommandError> {
-        loop {
-            let mut buffer = SendBuffer::default();
-            let mut result = Ok(());
-            let accepted = self.engine.perform(
-                self.epoch,
-                &[command],
-                |_| &[][..],
-                |_, _, read| result = read(&mut buffer),
-            );
-            let accepted = accepted.ok_or(CommandError::PowerLost)?;
-            let Some(accepted) = accepted.first() else {
-                self.wait_for_room();
-                continue;
-            };
-            self.due = self.due.max(accepted.due);
-            let result = accepted.result.and(result);
-            result.map_err(|errno| Status::from_errno(errno, Operation::Read))?;
-            let mut bytes = Vec::with_capacity(command.length as usize);
-            buffer.send(&mut bytes).expect("a Vec accepts all bytes");
-            return Ok(bytes);
-        }
     }
 
     /// Erases all content of the drive.
     pub fn erase(&self) -> Result<(), CommandError> {
         let erased = self.engine.erase(self.epoch).ok_or(CommandError::PowerLost)?;
         Ok(erased.map_err(|errno| Status::from_errno(errno, Operation::Trim))?)
-    }
-
-    fn wait_for_room(&self) {
-        let next = self.engine.next_free().unwrap_or(wall_clock_now() + RETRY);
-        // If the system cannot wait, the command is tried again at once.
-        let _ = wait_precisely(next, self.engine.clock().spin());
     }
 }

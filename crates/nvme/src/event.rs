@@ -18,7 +18,6 @@ const ATTACHED_NAMESPACE_ATTRIBUTE_CHANGED: u32 = 0;
 /// Attached Namespace Attribute Notices in Asynchronous Event Configuration.
 const NAMESPACE_NOTICES: u32 = 1 << 8;
 
-/// Events of one controller.
 #[derive(Debug, Default)]
 pub struct AsyncEvents {
     /// CIDs of outstanding requests.
@@ -42,7 +41,6 @@ struct HealthEvents {
     is_masked: bool,
 }
 
-/// Events of namespace changes.
 #[derive(Debug, Default)]
 struct NamespaceEvents {
     /// Count of changes at the last check.
@@ -61,7 +59,6 @@ impl AsyncEvents {
         Self { namespace, ..Self::default() }
     }
 
-    /// Adds a request; an error if the limit is reached.
     pub fn request(&mut self, cid: u16) -> Result<(), Status> {
         if self.outstanding.len() == REQUESTS_MAX {
             return Err(Status::ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED);

@@ -12,7 +12,6 @@ pub const EVENT_TYPES: [u8; 2] = [RU_NOT_FULLY_WRITTEN, INVALID_PLACEMENT_IDENTI
 /// The FDP Events log page keeps the newest events up to this number.
 pub const EVENTS_MAX: usize = 63;
 
-/// An event of a reclaim unit handle.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub event_type: u8,
@@ -23,23 +22,20 @@ pub struct Record {
     pub timestamp: u64,
 }
 
-/// The state of flexible data placement of a drive.
 #[derive(Debug, Default)]
 pub struct Fdp {
     pub is_disabled: bool,
     /// Handles and event types that are enabled.
     enabled: BTreeSet<(u32, u8)>,
     /// The oldest first.
-    events: VecDeque<Record>,
+    pub events: VecDeque<Record>,
 }
 
 impl Fdp {
-    /// Whether events of a type are recorded for a handle.
     pub fn is_enabled(&self, handle: u32, event_type: u8) -> bool {
         self.enabled.contains(&(handle, event_type))
     }
 
-    /// Enables or disables events of a type for a handle.
     pub fn enable(&mut self, handle: u32, event_type: u8, enable: bool) {
         if enable {
             self.enabled.insert((handle, event_type));
@@ -55,10 +51,5 @@ impl Fdp {
             let excess = self.events.len().saturating_sub(EVENTS_MAX);
             self.events.drain(..excess);
         }
-    }
-
-    /// Recorded events, the oldest first.
-    pub fn events(&self) -> &VecDeque<Record> {
-        &self.events
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Deallocated or Unwritten Logical Block Error Enable: bit 16 of Error Recovery.
-const DULBE: u32 = 1 << 16;
+pub const DULBE: u32 = 1 << 16;
 /// Default over temperature threshold, in kelvin.
 const OVER_TEMPERATURE: u16 = 343;
 
@@ -11,7 +11,8 @@ const OVER_TEMPERATURE: u16 = 343;
 #[derive(Clone, Debug)]
 pub struct Features {
     pub arbitration: u32,
-    error_recovery: u32,
+    /// DULBE (bit 16) and TLER (bits 15:0).
+    pub error_recovery: u32,
     pub write_atomicity: u32,
     /// Volatile write cache enabled (WCE).
     pub write_cache: bool,
@@ -23,7 +24,6 @@ pub struct Features {
 }
 
 impl Features {
-    /// Default values.
     pub fn new(kato: Duration) -> Self {
         Self {
             arbitration: 0,
@@ -36,17 +36,6 @@ impl Features {
         }
     }
 
-    /// Error Recovery: DULBE (bit 16) and TLER (bits 15:0).
-    pub fn error_recovery(&self) -> u32 {
-        self.error_recovery
-    }
-
-    /// Sets Error Recovery; other bits are reserved.
-    pub fn set_error_recovery(&mut self, value: u32) {
-        self.error_recovery = value & (DULBE | 0xffff);
-    }
-
-    /// Whether reads of deallocated or unwritten blocks fail.
     pub fn dulbe(&self) -> bool {
         self.error_recovery & DULBE != 0
     }

@@ -21,14 +21,12 @@ pub fn critical_warning(status: &DriveStatus, features: &Features) -> u8 {
     endurance_group_warning(status) | if is_outside { TEMPERATURE_THRESHOLD } else { 0 }
 }
 
-/// Critical Warning of the endurance group.
 pub fn endurance_group_warning(status: &DriveStatus) -> u8 {
     let is_low = available_spare(status) < SPARE_THRESHOLD;
     let spare = if is_low { SPARE_BELOW_THRESHOLD } else { 0 };
     spare | if status.is_read_only { READ_ONLY } else { 0 }
 }
 
-/// Available spare in per cent.
 pub fn available_spare(status: &DriveStatus) -> u8 {
     status.health.spare_percent.clamp(0.0, 100.0) as u8
 }

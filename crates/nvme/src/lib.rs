@@ -31,14 +31,14 @@ mod spec;
 mod sqe;
 mod status;
 mod subsystem;
-mod view;
 
 pub use context::Context;
 pub use controller::{
     Controller, ControllerParameters, ControllerType, IO_QUEUES_MAX, QUEUE_ENTRIES_MAX,
 };
+pub use drive_io::DriveIo;
 pub use identity::{DISCOVERY_NQN, Identity};
+pub use namespace::NamespaceView;
 pub use sqe::{Completion, Cqe, Direction, HostData, Sqe};
-pub use status::Status;
+pub use status::{CommandError, Status};
 pub use subsystem::Subsystem;
-pub use view::NamespaceView;

@@ -10,21 +10,7 @@ layout! {
     /// A submission queue entry (SQE).
     #[derive(Debug, PartialEq, Eq)]
     pub struct Sqe[64] {
-        opcode: u8,
-        /// FUSE (bits 1:0) and PSDT (bits 7:6).
-        flags: u8,
-        cid: U16,
-        /// In Fabrics commands, FCTYPE and reserved bytes.
-        nsid: U32,
-        cdw2: U32,
-        cdw3: U32,
-        mptr: U64,
-        /// The SGL data block descriptor.
-        sgl_address: U64,
-        sgl_length: U32,
-        sgl_reserved: [u8; 3],
-        sgl_identifier: u8,
-        cdw10_to_15: [U32; 6],
+        dwords: [U32; 16],
     }
 }
 
@@ -47,30 +33,29 @@ impl Sqe {
         zerocopy::transmute!(bytes)
     }
 
-    /// Opcode.
+    /// The opcode.
     pub fn opcode(&self) -> u8 {
-        self.opcode
+        self.cdw(0) as u8
     }
 
     /// Fused operation (FUSE); 0 for a normal command.
     pub fn fuse(&self) -> u8 {
-        self.flags & 3
+        (self.cdw(0) >> 8 & 3) as u8
     }
 
     /// Command identifier (CID).
     pub fn cid(&self) -> u16 {
-        self.cid.get()
+        (self.cdw(0) >> 16) as u16
     }
 
     /// Namespace identifier (NSID).
     pub fn nsid(&self) -> u32 {
-        self.nsid.get()
+        self.cdw(1)
     }
 
     /// Command dword `number`: CDW0 to CDW15.
     pub fn cdw(&self, number: usize) -> u32 {
-        let dwords: &[U32; 16] = zerocopy::transmute_ref!(self);
-        dwords[number].get()
+        self.dwords[number].get()
     }
 
     /// Command dwords `number` and `number + 1` as one value.
@@ -80,29 +65,29 @@ impl Sqe {
 
     /// Fabrics command type (FCTYPE).
     pub fn fctype(&self) -> u8 {
-        self.nsid.get() as u8
+        self.cdw(1) as u8
     }
 
     /// Address field of the SGL descriptor; an offset for in-capsule data.
     pub fn sgl_address(&self) -> u64 {
-        self.sgl_address.get()
+        self.cdw64(6)
     }
 
     /// Length field of the SGL descriptor, in bytes.
     pub fn sgl_length(&self) -> u32 {
-        self.sgl_length.get()
+        self.cdw(8)
     }
 
     /// SGL identifier: descriptor type (bits 7:4) and sub type (bits 3:0).
     pub fn sgl_identifier(&self) -> u8 {
-        self.sgl_identifier
+        (self.cdw(9) >> 24) as u8
     }
 
     /// Bytes that the command transfers: as its own fields say, and at least what the host's SGL
     /// describes if the host sends data. `block_shift` is log2 of the logical block size.
     pub fn transfer_bytes(&self, is_admin: bool, block_shift: u32) -> u64 {
         let dwords = |zeroes_based: u64| (zeroes_based + 1) * 4;
-        let bytes = match (is_admin, self.opcode) {
+        let bytes = match (is_admin, self.opcode()) {
             (true, admin::GET_LOG_PAGE) => dwords(self.numd()),
             (true, admin::GET_LBA_STATUS) => dwords(self.cdw(12).into()),
             (false, io::READ | io::WRITE | io::COMPARE) => {
@@ -122,7 +107,7 @@ impl Sqe {
 
     /// Direction of the data transfer.
     pub fn direction(&self) -> Direction {
-        let code = if self.opcode == FABRICS { self.fctype() } else { self.opcode };
+        let code = if self.opcode() == FABRICS { self.fctype() } else { self.opcode() };
         match code & 3 {
             0 => Direction::None,
             1 => Direction::HostToController,

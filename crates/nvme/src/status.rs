@@ -10,93 +10,53 @@ pub struct Status(u16);
 /// Do Not Retry: the same command would fail again.
 const DNR: u16 = 1 << 14;
 
-// Generic Command Status (SCT 0h).
+#[expect(missing_docs, reason = "the names are the specification's")]
 impl Status {
-    /// Successful Completion.
+    // Generic Command Status (SCT 0h).
     pub const SUCCESS: Self = Self(0);
-    /// Invalid Command Opcode.
     pub const INVALID_OPCODE: Self = Self(0x01 | DNR);
-    /// Invalid Field in Command.
     pub const INVALID_FIELD: Self = Self(0x02 | DNR);
-    /// Command ID Conflict: a command with this CID is outstanding.
+    /// A command with this CID is outstanding.
     pub const COMMAND_ID_CONFLICT: Self = Self(0x03 | DNR);
-    /// Internal Error.
     pub const INTERNAL_ERROR: Self = Self(0x06);
-    /// Command Abort Requested.
     pub const COMMAND_ABORT_REQUESTED: Self = Self(0x07 | DNR);
-    /// Invalid Namespace or Format.
     pub const INVALID_NAMESPACE_OR_FORMAT: Self = Self(0x0b | DNR);
-    /// Command Sequence Error.
     pub const COMMAND_SEQUENCE_ERROR: Self = Self(0x0c | DNR);
-    /// Data SGL Length Invalid: the host's buffer is shorter than the data.
+    /// The host's buffer is shorter than the data.
     pub const DATA_SGL_LENGTH_INVALID: Self = Self(0x0f | DNR);
-    /// SGL Descriptor Type Invalid.
     pub const SGL_DESCRIPTOR_TYPE_INVALID: Self = Self(0x11 | DNR);
-    /// SGL Offset Invalid: in-capsule data ends outside the capsule.
+    /// In-capsule data ends outside the capsule.
     pub const SGL_OFFSET_INVALID: Self = Self(0x16 | DNR);
-    /// Transient Transport Error: a wrong data digest.
+    /// A wrong data digest.
     pub const TRANSIENT_TRANSPORT_ERROR: Self = Self(0x22);
-    /// FDP Disabled.
     pub const FDP_DISABLED: Self = Self(0x29 | DNR);
-    /// Invalid Placement Handle List.
     pub const INVALID_PLACEMENT_HANDLE_LIST: Self = Self(0x2a | DNR);
-    /// LBA Out of Range.
     pub const LBA_OUT_OF_RANGE: Self = Self(0x80 | DNR);
-}
-
-// Command Specific Status (SCT 1h).
-impl Status {
-    /// Asynchronous Event Request Limit Exceeded.
+    // Command Specific Status (SCT 1h).
     pub const ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED: Self = Self(0x105 | DNR);
-    /// Invalid Log Page.
     pub const INVALID_LOG_PAGE: Self = Self(0x109 | DNR);
-    /// Invalid Format.
     pub const INVALID_FORMAT: Self = Self(0x10a | DNR);
-    /// Feature Identifier Not Saveable.
     pub const FEATURE_NOT_SAVEABLE: Self = Self(0x10d | DNR);
-    /// Feature Not Changeable.
     pub const FEATURE_NOT_CHANGEABLE: Self = Self(0x10e | DNR);
-    /// Namespace Insufficient Capacity.
     pub const NAMESPACE_INSUFFICIENT_CAPACITY: Self = Self(0x115 | DNR);
-    /// Namespace Identifier Unavailable.
     pub const NAMESPACE_IDENTIFIER_UNAVAILABLE: Self = Self(0x116 | DNR);
-    /// Namespace Already Attached.
     pub const NAMESPACE_ALREADY_ATTACHED: Self = Self(0x118 | DNR);
-    /// Namespace Not Attached.
     pub const NAMESPACE_NOT_ATTACHED: Self = Self(0x11a | DNR);
-    /// Thin Provisioning Not Supported.
     pub const THIN_PROVISIONING_NOT_SUPPORTED: Self = Self(0x11b | DNR);
-    /// Controller List Invalid.
     pub const CONTROLLER_LIST_INVALID: Self = Self(0x11c | DNR);
-    /// I/O Command Set Not Supported.
     pub const IO_COMMAND_SET_NOT_SUPPORTED: Self = Self(0x129 | DNR);
-    /// Attempted Write to Read Only Range.
     pub const ATTEMPTED_WRITE_TO_READ_ONLY_RANGE: Self = Self(0x182 | DNR);
-    /// Command Size Limit Exceeded.
     pub const COMMAND_SIZE_LIMIT_EXCEEDED: Self = Self(0x183 | DNR);
-}
-
-// Command Specific Status of Fabrics commands.
-impl Status {
-    /// Connect Incompatible Format.
+    // Command Specific Status of Fabrics commands.
     pub const CONNECT_INCOMPATIBLE_FORMAT: Self = Self(0x180 | DNR);
-    /// Connect Controller Busy: no controller ID is free.
+    /// No controller ID is free.
     pub const CONNECT_CONTROLLER_BUSY: Self = Self(0x181);
-    /// Connect Invalid Parameters.
     pub const CONNECT_INVALID_PARAMETERS: Self = Self(0x182 | DNR);
-    /// Authentication Required.
     pub const AUTHENTICATION_REQUIRED: Self = Self(0x191 | DNR);
-}
-
-// Media and Data Integrity Errors (SCT 2h).
-impl Status {
-    /// Write Fault.
+    // Media and Data Integrity Errors (SCT 2h).
     pub const WRITE_FAULT: Self = Self(0x280 | DNR);
-    /// Unrecovered Read Error.
     pub const UNRECOVERED_READ_ERROR: Self = Self(0x281 | DNR);
-    /// Compare Failure.
     pub const COMPARE_FAILURE: Self = Self(0x285 | DNR);
-    /// Deallocated or Unwritten Logical Block.
     pub const DEALLOCATED_OR_UNWRITTEN_BLOCK: Self = Self(0x287 | DNR);
 }
 
@@ -136,7 +96,7 @@ impl Status {
 
 /// Why a command does not complete successfully.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CommandError {
+pub enum CommandError {
     /// It completes with this status.
     Status(Status),
     /// The drive lost power: it never completes.

@@ -1,24 +1,21 @@
 //! `Subsystem`: the drive behind all controllers: its identity, its namespace, its error log.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ssdlab_engine::{DriveParameters, Engine, Geometry, TRANSFER_MAX};
 
 use super::fdp::{Fdp, Record};
 use super::identity::Identity;
-use super::namespace::{LBA_FORMATS, Namespace};
+use super::namespace::{LBA_FORMATS, Namespace, NamespaceView};
 use super::sqe::Sqe;
 use super::status::Status;
-use super::view::NamespaceView;
 
 /// The highest controller ID; higher ones are reserved.
 const CNTLID_MAX: u16 = 0xffef;
 /// Entries of the Error Information log page.
 pub const ERROR_LOG_ENTRIES: usize = 64;
 
-/// An entry of the error log.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorLogEntry {
     /// Count of errors, with this one.
@@ -38,24 +35,25 @@ pub struct Subsystem {
     /// Whether the drive has a volatile write cache.
     pub(crate) is_volatile: bool,
     state: Mutex<State>,
-    fdp: Mutex<Fdp>,
-    errors: AtomicU64,
-    media_errors: AtomicU64,
 }
 
-struct State {
-    namespace: Option<Namespace>,
+#[derive(Default)]
+pub(crate) struct State {
+    pub namespace: Option<Namespace>,
     /// IDs of all existing controllers, and the ID that was allocated last.
     cntlids: BTreeSet<u16>,
     last_cntlid: u16,
-    /// IDs of the I/O controllers.
-    io_controllers: BTreeSet<u16>,
+    pub io_controllers: BTreeSet<u16>,
+    /// Count of failed commands, and of those with a media error.
+    pub errors: u64,
+    pub media_errors: u64,
     /// The newest first.
-    error_log: VecDeque<ErrorLogEntry>,
-    /// Count of changes of the attached namespace.
-    changes: u64,
+    pub error_log: VecDeque<ErrorLogEntry>,
+    /// Count of changes of the active namespace.
+    pub namespace_changes: u64,
     /// CDW10 of the last Sanitize; 0 if the drive was never sanitized.
-    scdw10: u32,
+    pub scdw10: u32,
+    pub fdp: Fdp,
 }
 
 impl Subsystem {
@@ -67,17 +65,8 @@ impl Subsystem {
         // Factory state: one namespace of the whole capacity.
         let namespace =
             Namespace { lba_format: 0, bytes, handles: geometry.streams, is_attached: true };
-        let state = Mutex::new(State {
-            namespace: Some(namespace),
-            cntlids: BTreeSet::new(),
-            last_cntlid: 0,
-            io_controllers: BTreeSet::new(),
-            error_log: VecDeque::new(),
-            changes: 0,
-            scdw10: 0,
-        });
-        let (errors, media_errors, fdp) = Default::default();
-        Self { engine, identity, geometry, is_volatile, state, fdp, errors, media_errors }
+        let state = State { namespace: Some(namespace), ..State::default() };
+        Self { engine, identity, geometry, is_volatile, state: Mutex::new(state) }
     }
 
     /// Allocates a controller ID: the free one that was allocated the longest time ago. `None` if
@@ -94,26 +83,15 @@ impl Subsystem {
         Some(cntlid)
     }
 
-    /// Frees the ID of a controller.
     pub(crate) fn free_cntlid(&self, cntlid: u16) {
         let mut state = self.lock();
         state.io_controllers.remove(&cntlid);
         state.cntlids.remove(&cntlid);
     }
 
-    /// IDs of the I/O controllers.
-    pub(crate) fn io_controllers(&self) -> BTreeSet<u16> {
-        self.lock().io_controllers.clone()
-    }
-
-    /// The allocated namespace.
-    pub(crate) fn allocated_namespace(&self) -> Option<Namespace> {
-        self.lock().namespace
-    }
-
     /// The active namespace: allocated and attached.
     pub(crate) fn active_namespace(&self) -> Option<Namespace> {
-        self.allocated_namespace().filter(|namespace| namespace.is_attached)
+        self.lock().active_namespace()
     }
 
     /// Changes the namespace. Counts a change if the active namespace differs afterwards.
@@ -122,32 +100,16 @@ impl Subsystem {
         change: impl FnOnce(&mut Option<Namespace>) -> T,
     ) -> T {
         let mut state = self.lock();
-        let active = |state: &State| state.namespace.filter(|namespace| namespace.is_attached);
-        let before = active(&state);
+        let before = state.active_namespace();
         let result = change(&mut state.namespace);
-        state.changes += u64::from(active(&state) != before);
+        state.namespace_changes += u64::from(state.active_namespace() != before);
         result
     }
 
     /// Capacity that is not allocated to the namespace, in bytes.
     pub(crate) fn unallocated_bytes(&self) -> u64 {
-        let allocated = self.allocated_namespace().map_or(0, |namespace| namespace.bytes);
+        let allocated = self.lock().namespace.map_or(0, |namespace| namespace.bytes);
         self.engine.parameters().capacity - allocated
-    }
-
-    /// Count of changes of the active namespace.
-    pub(crate) fn namespace_changes(&self) -> u64 {
-        self.lock().changes
-    }
-
-    /// CDW10 of the last Sanitize; 0 if the drive was never sanitized.
-    pub(crate) fn scdw10(&self) -> u32 {
-        self.lock().scdw10
-    }
-
-    /// Records a completed Sanitize.
-    pub(crate) fn set_scdw10(&self, cdw10: u32) {
-        self.lock().scdw10 = cdw10;
     }
 
     /// Maximum Data Transfer Size (MDTS), as a power of two of 4 KiB pages.
@@ -172,39 +134,38 @@ impl Subsystem {
 
     /// Adds a failed command to the error log.
     pub fn record_error(&self, sqid: u16, sqe: &Sqe, status: Status) {
-        let error_count = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
-        self.media_errors.fetch_add(u64::from(status.is_media_error()), Ordering::Relaxed);
         let mut state = self.lock();
-        state.error_log.push_front(ErrorLogEntry { error_count, sqid, sqe: *sqe, status });
+        state.errors += 1;
+        state.media_errors += u64::from(status.is_media_error());
+        let entry = ErrorLogEntry { error_count: state.errors, sqid, sqe: *sqe, status };
+        state.error_log.push_front(entry);
         state.error_log.truncate(ERROR_LOG_ENTRIES);
     }
 
     /// Count of failed commands, and of those with a media error.
     pub(crate) fn error_counts(&self) -> (u64, u64) {
-        (self.errors.load(Ordering::Relaxed), self.media_errors.load(Ordering::Relaxed))
-    }
-
-    /// The newest failed commands, the newest first.
-    pub(crate) fn error_log(&self) -> Vec<ErrorLogEntry> {
-        self.lock().error_log.iter().copied().collect()
+        let state = self.lock();
+        (state.errors, state.media_errors)
     }
 
     /// Number of reclaim unit handles; 0 without FDP, or while it is disabled.
     pub(crate) fn handles(&self) -> u32 {
-        if self.fdp().is_disabled { 0 } else { self.geometry.streams }
+        if self.lock().fdp.is_disabled { 0 } else { self.geometry.streams }
     }
 
     /// Records an FDP event now.
     pub(crate) fn record_fdp_event(&self, event_type: u8, pid: u16, ruhid: u16) {
         let timestamp = (self.engine.status().uptime.as_secs_f64() * 1e3) as u64;
-        self.fdp().record(Record { event_type, pid, ruhid, timestamp });
+        self.lock().fdp.record(Record { event_type, pid, ruhid, timestamp });
     }
 
-    pub(crate) fn fdp(&self) -> MutexGuard<'_, Fdp> {
-        self.fdp.lock().expect("no panic while locked")
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no panic while locked")
+    }
+}
+
+impl State {
+    fn active_namespace(&self) -> Option<Namespace> {
+        self.namespace.filter(|namespace| namespace.is_attached)
     }
 }

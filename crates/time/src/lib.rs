@@ -6,4 +6,4 @@ mod random;
 
 pub use calendar::{Calendar, Span};
 pub use nanos::Nanos;
-pub use random::Random;
+pub use random::{Random, fnv_1a};

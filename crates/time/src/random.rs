@@ -12,10 +12,7 @@ pub struct Random {
 impl Random {
     /// The stream for a seed and a purpose.
     pub fn new(seed: u64, purpose: &str) -> Self {
-        let hash = purpose.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, byte| {
-            (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        let mut counter = seed ^ hash;
+        let mut counter = seed ^ fnv_1a(purpose.bytes());
         Self { state: std::array::from_fn(|_| split_mix(&mut counter)) }
     }
 
@@ -56,6 +53,13 @@ impl Random {
         let last = self.next_u64().to_le_bytes();
         rest.copy_from_slice(&last[..rest.len()]);
     }
+}
+
+/// The FNV-1a hash of some bytes.
+pub fn fnv_1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 fn split_mix(counter: &mut u64) -> u64 {

@@ -186,7 +186,7 @@ impl Engine {
     /// Whether everything that the drive has not mapped reads as zeros. This is not the case if
     /// trimmed units keep their data, or if the content's file had data that the map lacks.
     pub fn unmapped_is_zero(&self) -> bool {
-        self.parameters.trims_to_zeros && self.content.store.has_complete_map()
+        self.parameters.trims_to_zeros && self.content.store.has_complete_map
     }
 
     /// Trims the whole drive; the content is zeros afterwards, also if the drive's trims keep the

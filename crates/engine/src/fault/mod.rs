@@ -17,7 +17,6 @@ use crate::pacing::wall_clock_now;
 use dead_die::DeadDie;
 pub use spec::{FaultSpec, Kind};
 
-/// A fault with its state.
 #[derive(Debug)]
 struct Fault {
     number: u64,
@@ -63,7 +62,6 @@ pub struct FaultDecision {
 }
 
 impl Faults {
-    /// Decides about a command before the drive gets it.
     pub(crate) fn decide(
         &mut self,
         command: &Command,

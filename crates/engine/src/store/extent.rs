@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::buffer_pool::{BufferPool, PooledBuffer};
 
-/// Maximum number of units of an extent.
 pub const UNITS_MAX: u64 = u128::BITS as u64;
 
 /// A buffer, and the units of it that are valid: one bit for each.
@@ -72,10 +71,9 @@ impl Extent {
         })
     }
 
-    /// Writes a range.
     pub fn write(&mut self, range: Range<usize>, bytes: &[u8], allocator: Allocator<'_>) {
         let unit_bytes = allocator.unit_bytes;
-        if bytes.len() == allocator.pool.buffer_bytes() {
+        if bytes.len() == allocator.pool.buffer_bytes {
             // Everything is replaced: nothing need be copied.
             self.backing = None;
         }
@@ -103,7 +101,6 @@ impl Extent {
         *backing = backing.take().filter(|backing| backing.valid & !valid != 0);
     }
 
-    /// Zeros a range.
     pub fn zero(&mut self, range: Range<usize>, zeros: &[u8], allocator: Allocator<'_>) {
         let unit_bytes = allocator.unit_bytes;
         for edge in edges(&range, unit_bytes) {

@@ -16,10 +16,7 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// Opens or creates a file of exactly this size.
-    ///
-    /// # Errors
-    /// It cannot be opened, another server has it open, or it has another size.
+    /// Opens a file of exactly this size, or creates one.
     pub fn open(path: &Path, capacity: u64) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -35,12 +32,10 @@ impl FileStore {
         Ok(Self { file, capacity })
     }
 
-    /// As `Store::read`.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(into, offset)
     }
 
-    /// As `Store::write`.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
     }
@@ -73,7 +68,6 @@ impl FileStore {
         }
     }
 
-    /// As `Store::sync`.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -81,12 +75,9 @@ impl FileStore {
     fn write_zeros(&self, offset: u64, length: u64) -> io::Result<()> {
         static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let end = offset + length;
-        let mut at = offset;
-        while at < end {
+        (offset..end).step_by(ZEROS.len()).try_for_each(|at| {
             let here = (end - at).min(ZEROS.len() as u64);
-            self.write(at, &ZEROS[..here as usize])?;
-            at += here;
-        }
-        Ok(())
+            self.write(at, &ZEROS[..here as usize])
+        })
     }
 }

@@ -31,12 +31,10 @@ pub struct Memory {
 /// The extents of a group; `None` if nothing was written there.
 type Group = Option<Box<[Extent]>>;
 
-/// Where to keep the old content of units that are about to be written.
+/// Where a write saves the old content of its units.
 #[derive(Clone, Copy)]
-pub struct Keep<'a> {
+pub struct UndoWriter<'a> {
     pub undo: &'a Mutex<Undo>,
-    /// Buffers of one unit each.
-    pub pool: &'a Arc<BufferPool>,
     /// When the write completes on the drive's clock.
     pub completed: Nanos,
 }
@@ -65,7 +63,6 @@ impl Memory {
         Self { groups, unit_bytes: unit_bytes as usize, extent_bytes, pool, zeros }
     }
 
-    /// A copy-on-write clone.
     pub fn cow_clone(&self) -> Self {
         let copy = |group: &RwLock<Group>| {
             RwLock::new(group.read().expect("no panic while locked").clone())
@@ -75,7 +72,6 @@ impl Memory {
         Self { groups, pool, zeros, ..*self }
     }
 
-    /// Appends a range to `out`.
     pub fn append(&self, offset: u64, length: u64, out: &mut SendBuffer) {
         for (number, range) in self.pieces(offset, length) {
             let group = self.groups[(number / GROUP) as usize].read();
@@ -91,13 +87,12 @@ impl Memory {
         }
     }
 
-    /// Writes `bytes` at `offset`.
-    pub fn write(&self, offset: u64, bytes: &[u8], keep: Option<Keep<'_>>) {
+    pub fn write(&self, offset: u64, bytes: &[u8], undo: Option<UndoWriter<'_>>) {
         let mut left = bytes;
         for (number, range) in self.pieces(offset, left.len() as u64) {
             let (now, later) = left.split_at(range.len());
             self.change(number, |extent| {
-                self.keep(keep, number, extent, &range);
+                self.save_old(undo, number, extent, &range);
                 extent.write(range, now, self.allocator());
             });
             left = later;
@@ -105,10 +100,10 @@ impl Memory {
     }
 
     /// Zeros a range; an extent that is all zeros frees its memory.
-    pub fn zero(&self, offset: u64, length: u64, keep: Option<Keep<'_>>) {
+    pub fn zero(&self, offset: u64, length: u64, undo: Option<UndoWriter<'_>>) {
         for (number, range) in self.pieces(offset, length) {
             self.change(number, |extent| {
-                self.keep(keep, number, extent, &range);
+                self.save_old(undo, number, extent, &range);
                 extent.zero(range, &self.zeros, self.allocator());
             });
         }
@@ -127,18 +122,18 @@ impl Memory {
     }
 
     /// Writes received data; buffers that fill an extent are not copied.
-    pub fn adopt(&self, received: ReceiveMemory, keep: Option<Keep<'_>>) {
+    pub fn adopt(&self, received: ReceiveMemory, undo: Option<UndoWriter<'_>>) {
         let mut at = received.offset;
         for (buffer, range) in received.buffers {
             let here = range.len() as u64;
             if here == self.extent_bytes {
                 let number = at / self.extent_bytes;
                 self.change(number, |extent| {
-                    self.keep(keep, number, extent, &range);
+                    self.save_old(undo, number, extent, &range);
                     *extent = Extent::of(buffer, self.unit_bytes);
                 });
             } else {
-                self.write(at, &buffer[range], keep);
+                self.write(at, &buffer[range], undo);
             }
             at += here;
         }
@@ -161,10 +156,16 @@ impl Memory {
         }
     }
 
-    /// Keeps the old content of the units of a range that is about to be written: a copy, or the
+    /// Saves the old content of the units of a range that is about to be written: a copy, or the
     /// buffer itself if all of it is replaced.
-    fn keep(&self, keep: Option<Keep<'_>>, number: u64, extent: &Extent, range: &Range<usize>) {
-        let Some(Keep { undo, pool, completed }) = keep else { return };
+    fn save_old(
+        &self,
+        undo: Option<UndoWriter<'_>>,
+        number: u64,
+        extent: &Extent,
+        range: &Range<usize>,
+    ) {
+        let Some(UndoWriter { undo, completed }) = undo else { return };
         let mut undo = undo.lock().expect("no panic while locked");
         let unit = self.unit_bytes;
         let first = number * self.extent_bytes / unit as u64;
@@ -175,7 +176,7 @@ impl Memory {
                 if is_replaced {
                     BufferPart::of(buffer, here)
                 } else {
-                    BufferPart::copied(&buffer[here], pool)
+                    BufferPart::copied(&buffer[here], &undo.pool)
                 }
             });
             undo.record(first + number as u64, completed, old);
@@ -218,9 +219,6 @@ impl ReceiveMemory {
 
     /// Allocates memory for at least this number of further bytes, or for all that remain, and
     /// returns it in order.
-    ///
-    /// # Errors
-    /// The memory cannot be allocated.
     pub fn grow(&mut self, bytes: usize) -> io::Result<Vec<&mut [u8]>> {
         let (before, end) = (self.buffers.len(), self.allocated.saturating_add(bytes as u64));
         while self.allocated < end.min(self.length) {
@@ -236,7 +234,6 @@ impl ReceiveMemory {
         Ok(new.map(|(buffer, range)| &mut buffer[range.clone()]).collect())
     }
 
-    /// A contiguous copy of the data.
     pub(crate) fn to_vec(&self) -> Vec<u8> {
         let pieces: Vec<&[u8]> =
             self.buffers.iter().map(|(buffer, range)| &buffer[range.clone()]).collect();

@@ -11,15 +11,15 @@ mod undo;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 
 use file::FileStore;
 pub use memory::ReceiveMemory;
-use memory::{Keep, Memory};
+use memory::{Memory, UndoWriter};
 use ssdlab_time::Nanos;
 use undo::Undo;
 
-use crate::buffer_pool::{BufferPart, BufferPool};
+use crate::buffer_pool::BufferPart;
 use crate::drive::{DriveParameters, LostWrites};
 use crate::send_buffer::SendBuffer;
 
@@ -34,10 +34,8 @@ enum Backend {
 pub struct Store {
     backend: Backend,
     undo: Option<Mutex<Undo>>,
-    /// Buffers for the old content of units.
-    undo_pool: Arc<BufferPool>,
     unit_bytes: u64,
-    has_complete_map: bool,
+    pub(crate) has_complete_map: bool,
 }
 
 impl Store {
@@ -54,9 +52,8 @@ impl Store {
 
     fn new(backend: Backend, drive: &DriveParameters) -> Self {
         let DriveParameters { unit_bytes, volatile_units, .. } = *drive;
-        let undo = (volatile_units > 0).then(|| Mutex::new(Undo::new(volatile_units)));
-        let undo_pool = BufferPool::new(unit_bytes as usize);
-        Self { backend, undo, undo_pool, unit_bytes, has_complete_map: true }
+        let undo = (volatile_units > 0).then(|| Mutex::new(Undo::new(volatile_units, unit_bytes)));
+        Self { backend, undo, unit_bytes, has_complete_map: true }
     }
 
     /// The ranges of whole units that the file has allocated, in bytes and in order; everything
@@ -75,11 +72,6 @@ impl Store {
         Self { has_complete_map: is_complete, ..self }
     }
 
-    /// Whether the drive has mapped all content.
-    pub(crate) fn has_complete_map(&self) -> bool {
-        self.has_complete_map
-    }
-
     /// An independent clone; memory is shared until it is written.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         let Backend::Memory(memory) = &self.backend else {
@@ -89,13 +81,11 @@ impl Store {
         Ok(Self {
             backend: Backend::Memory(memory.cow_clone()),
             undo,
-            undo_pool: Arc::clone(&self.undo_pool),
             unit_bytes: self.unit_bytes,
             has_complete_map: true,
         })
     }
 
-    /// Reads a range.
     pub(crate) fn read(&self, offset: u64, length: u64) -> io::Result<Vec<u8>> {
         let (mut buffer, mut bytes) = (SendBuffer::default(), Vec::with_capacity(length as usize));
         self.append(offset, length, &mut buffer)?;
@@ -103,7 +93,6 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Appends a range to `out`.
     pub(crate) fn append(&self, offset: u64, length: u64, out: &mut SendBuffer) -> io::Result<()> {
         match &self.backend {
             Backend::Memory(memory) => {
@@ -119,17 +108,17 @@ impl Store {
         }
     }
 
-    /// Writes at `offset`, and keeps the old content of the units. The drive completes the write
-    /// at `completed`.
+    /// Writes, and saves the old content of the units. `completed` is the time at which the drive
+    /// completes the write.
     pub(crate) fn write(&self, offset: u64, bytes: &[u8], completed: Nanos) -> io::Result<()> {
         match &self.backend {
             Backend::Memory(memory) => {
-                memory.write(offset, bytes, self.keep(completed));
+                memory.write(offset, bytes, self.undo_writer(completed));
                 Ok(())
             }
             Backend::File(file) => {
-                let _guard =
-                    self.keep_file(file, offset..offset + bytes.len() as u64, completed)?;
+                let range = offset..offset + bytes.len() as u64;
+                let _guard = self.save_old(file, range, completed)?;
                 file.write(offset, bytes)
             }
         }
@@ -143,13 +132,11 @@ impl Store {
         }
     }
 
-    /// As `write`, with data in memory from `receive_memory`, which becomes part of the store.
-    ///
-    /// # Panics
-    /// If the content is in a file.
+    /// As `write`, with data in memory from `receive_memory`, which becomes part of the store; only
+    /// for content in memory.
     pub(crate) fn adopt(&self, received: ReceiveMemory, completed: Nanos) {
         let Backend::Memory(memory) = &self.backend else { panic!("a file has no receive memory") };
-        memory.adopt(received, self.keep(completed));
+        memory.adopt(received, self.undo_writer(completed));
     }
 
     /// As `write`, with zeros.
@@ -157,11 +144,11 @@ impl Store {
         let (start, length) = (range.start, range.end - range.start);
         match &self.backend {
             Backend::Memory(memory) => {
-                memory.zero(start, length, self.keep(completed));
+                memory.zero(start, length, self.undo_writer(completed));
                 Ok(())
             }
             Backend::File(file) => {
-                let _guard = self.keep_file(file, range, completed)?;
+                let _guard = self.save_old(file, range, completed)?;
                 file.zero(start, length)
             }
         }
@@ -191,7 +178,6 @@ impl Store {
         }
     }
 
-    /// Syncs the file to disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         match &self.backend {
             Backend::Memory(_) => Ok(()),
@@ -199,16 +185,14 @@ impl Store {
         }
     }
 
-    /// Restores the content of units before the writes that a power cut took.
-    ///
-    /// # Panics
-    /// If more writes were lost than `volatile_units` allows.
+    /// Restores the content of units before the writes that a power cut took; panics if these are
+    /// more than `volatile_units` allows.
     pub(crate) fn roll_back(&self, lost: &[LostWrites]) -> io::Result<()> {
         let Some(undo) = &self.undo else {
             assert!(lost.is_empty(), "a drive without volatile units has lost {lost:?}");
             return Ok(());
         };
-        let before = lock(undo).take_before(lost);
+        let before = lock(undo).take_old(lost);
         for (unit, old) in before {
             let at = unit * self.unit_bytes;
             match (&self.backend, old) {
@@ -221,14 +205,14 @@ impl Store {
         Ok(())
     }
 
-    /// Where to keep the old content of units; `None` if it is never restored.
-    fn keep(&self, completed: Nanos) -> Option<Keep<'_>> {
-        self.undo.as_ref().map(|undo| Keep { undo, pool: &self.undo_pool, completed })
+    /// Where to save the old content of units; `None` if it is never restored.
+    fn undo_writer(&self, completed: Nanos) -> Option<UndoWriter<'_>> {
+        self.undo.as_ref().map(|undo| UndoWriter { undo, completed })
     }
 
-    /// Keeps the old content of the units of a range of the file. The caller holds the guard until
+    /// Saves the old content of the units of a range of the file. The caller holds the guard until
     /// it has written the new content: the next write to a part of a unit must see that.
-    fn keep_file(
+    fn save_old(
         &self,
         file: &FileStore,
         range: Range<u64>,
@@ -239,7 +223,8 @@ impl Store {
         for unit in range.start / self.unit_bytes..range.end.div_ceil(self.unit_bytes) {
             let mut old = vec![0; self.unit_bytes as usize];
             file.read(unit * self.unit_bytes, &mut old)?;
-            undo.record(unit, completed, Some(BufferPart::copied(&old, &self.undo_pool)));
+            let old = BufferPart::copied(&old, &undo.pool);
+            undo.record(unit, completed, Some(old));
         }
         Ok(Some(undo))
     }

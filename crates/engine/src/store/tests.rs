@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use ssdlab_time::Nanos;
 
-use super::memory::{Keep, Memory};
+use super::memory::{Memory, UndoWriter};
 use super::undo::Undo;
 use super::{DriveParameters, LostWrites, Store};
 use crate::buffer_pool::BufferPool;
@@ -17,23 +17,30 @@ const UNIT: u64 = 4096;
 const EXTENT: u64 = 64 << 10;
 const CAPACITY: u64 = 4 << 20;
 
-fn read(memory: &Memory, offset: u64, length: u64) -> Vec<u8> {
-    let (mut message, mut bytes) = (SendBuffer::default(), Vec::new());
+/// A range as it is sent.
+fn message(memory: &Memory, offset: u64, length: u64) -> SendBuffer {
+    let mut message = SendBuffer::default();
     memory.append(offset, length, &mut message);
+    message
+}
+
+fn sent(mut message: SendBuffer) -> Vec<u8> {
+    let mut bytes = Vec::new();
     message.send(&mut bytes).unwrap();
     bytes
 }
 
-/// This number of equal bytes.
+fn read(memory: &Memory, offset: u64, length: u64) -> Vec<u8> {
+    sent(message(memory, offset, length))
+}
+
 fn filled(byte: u8, length: u64) -> Vec<u8> {
     vec![byte; length as usize]
 }
 
 /// The number of pieces in which a range is sent.
 fn pieces(memory: &Memory, offset: u64, length: u64) -> usize {
-    let mut message = SendBuffer::default();
-    memory.append(offset, length, &mut message);
-    message.pieces_since(SendPosition::default()).count()
+    message(memory, offset, length).pieces_since(SendPosition::default()).count()
 }
 
 /// The numbers below `count` in a scattered order.
@@ -53,13 +60,12 @@ fn resident(bytes: &[u8]) -> usize {
 
 #[test]
 fn the_bytes_of_an_extent_are_contiguous_in_whatever_order_they_are_written() {
-    for keeps in [false, true] {
-        let (memory, undo, pool) =
-            (Memory::new(CAPACITY, UNIT), Mutex::new(Undo::new(8)), BufferPool::new(UNIT as usize));
-        let keep = keeps.then_some(Keep { undo: &undo, pool: &pool, completed: Nanos::ZERO });
+    for saves_old in [false, true] {
+        let (memory, undo) = (Memory::new(CAPACITY, UNIT), Mutex::new(Undo::new(8, UNIT)));
+        let undo = saves_old.then_some(UndoWriter { undo: &undo, completed: Nanos::ZERO });
         for round in 1..=3 {
             for number in scattered(CAPACITY / UNIT) {
-                memory.write(number * UNIT, &filled(round, UNIT), keep);
+                memory.write(number * UNIT, &filled(round, UNIT), undo);
             }
             for at in (0..CAPACITY).step_by(2 * EXTENT as usize) {
                 assert_eq!(pieces(&memory, at, 2 * EXTENT), 2, "round {round}, at {at}");
@@ -67,8 +73,8 @@ fn the_bytes_of_an_extent_are_contiguous_in_whatever_order_they_are_written() {
         }
         let mut received = memory.receive_memory(0, 2 * EXTENT).unwrap();
         received.grow(usize::MAX).unwrap().into_iter().for_each(|piece| piece.fill(9));
-        memory.adopt(received, keep);
-        memory.write(UNIT, &filled(8, UNIT), keep);
+        memory.adopt(received, undo);
+        memory.write(UNIT, &filled(8, UNIT), undo);
         assert_eq!(pieces(&memory, 0, 2 * EXTENT), 2);
     }
 }
@@ -89,12 +95,9 @@ fn received_data_that_fills_an_extent_is_not_copied() {
         })
         .collect();
     memory.adopt(received, None);
-    let mut message = SendBuffer::default();
-    memory.append(EXTENT, EXTENT, &mut message);
-    assert_eq!(
-        message.pieces_since(SendPosition::default()).map(<[u8]>::as_ptr).collect::<Vec<_>>(),
-        addresses[1..2]
-    );
+    let message = message(&memory, EXTENT, EXTENT);
+    let pieces = message.pieces_since(SendPosition::default()).map(<[u8]>::as_ptr);
+    assert_eq!(pieces.collect::<Vec<_>>(), addresses[1..2]);
     let there = read(&memory, 0, 2 * EXTENT + 2 * UNIT);
     let expected = [(0, UNIT), (1, EXTENT - UNIT), (2, EXTENT), (3, UNIT), (0, UNIT)];
     assert!(there == expected.map(|(byte, count)| filled(byte, count)).concat());
@@ -104,12 +107,10 @@ fn received_data_that_fills_an_extent_is_not_copied() {
 fn data_that_was_read_does_not_change_when_it_is_overwritten() {
     let memory = Memory::new(CAPACITY, UNIT);
     memory.write(0, &filled(1, 2 * EXTENT), None);
-    let (mut message, mut bytes) = (SendBuffer::default(), Vec::new());
-    memory.append(0, 2 * EXTENT, &mut message);
+    let message = message(&memory, 0, 2 * EXTENT);
     memory.write(512, &filled(2, 2 * UNIT), None);
     memory.zero(EXTENT, EXTENT, None);
-    message.send(&mut bytes).unwrap();
-    assert!(bytes == filled(1, 2 * EXTENT));
+    assert!(sent(message) == filled(1, 2 * EXTENT));
     assert_eq!(read(&memory, 0, 1024), [[1; 512], [2; 512]].concat());
 }
 
@@ -131,8 +132,7 @@ fn memory_is_allocated_when_it_is_written_and_freed_beyond_what_the_pool_keeps()
 
 /// The address of the first byte of an extent.
 fn address(memory: &Memory, offset: u64) -> *const u8 {
-    let mut message = SendBuffer::default();
-    memory.append(offset, EXTENT, &mut message);
+    let message = message(memory, offset, EXTENT);
     message.pieces_since(SendPosition::default()).next().unwrap().as_ptr()
 }
 

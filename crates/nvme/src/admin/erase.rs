@@ -40,7 +40,7 @@ pub fn sanitize(context: &Context<'_>) -> Result<Completion, CommandError> {
         EXIT_FAILURE_MODE => {}
         BLOCK_ERASE | CRYPTO_ERASE => {
             context.controller.drive_io().erase()?;
-            context.subsystem().set_scdw10(cdw10);
+            context.subsystem().lock().scdw10 = cdw10;
         }
         _ => return Err(Status::INVALID_FIELD.into()),
     }

@@ -7,7 +7,7 @@ use zerocopy::IntoBytes;
 use crate::context::Context;
 use crate::controller::{Controller, IO_QUEUES_MAX};
 use crate::fdp;
-use crate::features::Features;
+use crate::features::{DULBE, Features};
 use crate::spec::command_data::FdpEventDescriptor;
 use crate::spec::feature::{
     ARBITRATION, ASYNC_EVENT_CONFIGURATION, ERROR_RECOVERY, FDP_EVENTS, FLEXIBLE_DATA_PLACEMENT,
@@ -66,7 +66,7 @@ pub fn get(context: &mut Context<'_>) -> Result<Completion, Status> {
 fn value(controller: &Controller, fid: u8, cdw11: u32, features: &Features) -> Result<u32, Status> {
     Ok(match fid {
         ARBITRATION => features.arbitration,
-        ERROR_RECOVERY => features.error_recovery(),
+        ERROR_RECOVERY => features.error_recovery,
         WRITE_ATOMICITY_NORMAL => features.write_atomicity,
         VOLATILE_WRITE_CACHE => u32::from(features.write_cache),
         NUMBER_OF_QUEUES => QUEUES | QUEUES << 16,
@@ -115,7 +115,7 @@ fn set_value(controller: &Controller, fid: u8, value: u32) -> Result<Completion,
     let features = &mut state.features;
     match fid {
         ARBITRATION => features.arbitration = value,
-        ERROR_RECOVERY => features.set_error_recovery(value),
+        ERROR_RECOVERY => features.error_recovery = value & (DULBE | 0xffff),
         WRITE_ATOMICITY_NORMAL => features.write_atomicity = value & 1,
         VOLATILE_WRITE_CACHE => features.write_cache = value & 1 != 0,
         ASYNC_EVENT_CONFIGURATION => state.events.configuration = value,
@@ -173,10 +173,10 @@ fn set_fdp(subsystem: &Subsystem, sqe: &Sqe) -> Result<Completion, Status> {
     if endgid != 1 || configuration != 0 {
         return Err(Status::INVALID_FIELD);
     }
-    if subsystem.allocated_namespace().is_some() {
+    if subsystem.lock().namespace.is_some() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
-    subsystem.fdp().is_disabled = cdw12 & 1 == 0;
+    subsystem.lock().fdp.is_disabled = cdw12 & 1 == 0;
     Ok(Completion::SUCCESS)
 }
 
@@ -189,9 +189,9 @@ fn set_fdp_events(context: &Context<'_>) -> Result<Completion, Status> {
         return Err(Status::INVALID_FIELD);
     }
     let enable = context.sqe.cdw(12) & 1 != 0;
-    let mut fdp = context.subsystem().fdp();
+    let mut state = context.subsystem().lock();
     for event_type in event_types {
-        fdp.enable(handle, *event_type, enable);
+        state.fdp.enable(handle, *event_type, enable);
     }
     Ok(Completion::SUCCESS)
 }
@@ -201,9 +201,9 @@ fn get_fdp_events(context: &mut Context<'_>) -> Result<Completion, Status> {
     let (handle, count) = fdp_events_selection(context.sqe);
     let subsystem = context.subsystem();
     check_handle(subsystem, handle)?;
-    let fdp = subsystem.fdp();
+    let state = subsystem.lock();
     let descriptors = fdp::EVENT_TYPES.map(|event_type| {
-        let fdpeta = fdp.is_enabled(handle, event_type).into();
+        let fdpeta = state.fdp.is_enabled(handle, event_type).into();
         FdpEventDescriptor { event_type, fdpeta }
     });
     context.send(descriptors.as_bytes(), (size_of::<FdpEventDescriptor>() * count) as u64)?;

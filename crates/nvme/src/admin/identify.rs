@@ -97,7 +97,7 @@ fn page(context: &Context<'_>) -> Result<Vec<u8>, Status> {
     if CNS_OF_NAMESPACE.contains(&cns) && nsid != NSID {
         return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
     }
-    let (active, allocated) = (subsystem.active_namespace(), subsystem.allocated_namespace());
+    let (active, allocated) = (subsystem.active_namespace(), subsystem.lock().namespace);
     match cns {
         cns::NAMESPACE => Ok(namespace(subsystem, active)),
         cns::ALLOCATED_NAMESPACE => Ok(namespace(subsystem, allocated)),
@@ -126,7 +126,6 @@ fn page(context: &Context<'_>) -> Result<Vec<u8>, Status> {
     }
 }
 
-/// What controllers of both types have in common.
 fn common_controller(controller: &Controller) -> IdentifyController {
     let subsystem = &controller.subsystem;
     IdentifyController {
@@ -182,7 +181,6 @@ fn io_controller(controller: &Controller) -> IdentifyController {
     }
 }
 
-/// What all namespaces have in common.
 fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
     let engine = &subsystem.engine;
     let mut page = IdentifyNamespace::new_zeroed();
@@ -251,7 +249,7 @@ fn identification_descriptors(subsystem: &Subsystem) -> Vec<u8> {
 fn controller_list(subsystem: &Subsystem, cntid: u16) -> Vec<u8> {
     let mut list = ControllerList::new_zeroed();
     let mut count = 0;
-    for (id, cntlid) in list.ids.iter_mut().zip(subsystem.io_controllers().range(cntid..)) {
+    for (id, cntlid) in list.ids.iter_mut().zip(subsystem.lock().io_controllers.range(cntid..)) {
         *id = (*cntlid).into();
         count += 1;
     }

@@ -42,7 +42,6 @@ fn create(context: &Context<'_>) -> Result<Completion, Status> {
     })
 }
 
-/// The namespace that a host specifies.
 fn new_namespace(subsystem: &Subsystem, data: &NamespaceManagement) -> Result<Namespace, Status> {
     let (nsze, ncap) = (data.nsze.get(), data.ncap.get());
     let lba_format = usize::from(data.flbas);
@@ -111,11 +110,11 @@ pub fn attachment(context: &Context<'_>) -> Result<Completion, Status> {
     };
     let payload = context.payload(size_of::<ControllerList>())?;
     let list = ControllerList::ref_from_bytes(payload).expect("a page without alignment");
-    if sqe.nsid() != NSID || subsystem.allocated_namespace().is_none() {
+    if sqe.nsid() != NSID || subsystem.lock().namespace.is_none() {
         return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
     }
     let ids = list.ids.get(..list.numids.get().into()).unwrap_or_default();
-    let controllers = subsystem.io_controllers();
+    let controllers = subsystem.lock().io_controllers.clone();
     let is_valid = !ids.is_empty()
         && ids.is_sorted_by(|one, next| one.get() < next.get())
         && ids.iter().all(|id| controllers.contains(&id.get()));

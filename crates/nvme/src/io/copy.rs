@@ -6,9 +6,9 @@ use zerocopy::FromBytes;
 use super::check_mapped;
 use crate::context::Context;
 use crate::drive_io::DriveIo;
+use crate::namespace::NamespaceView;
 use crate::spec::command_data::CopySourceRange;
 use crate::status::{CommandError, Status};
-use crate::view::NamespaceView;
 
 /// Maximum number of source ranges (MSRC, here not zeroes based).
 pub const COPY_RANGES_MAX: u32 = 128;
@@ -26,7 +26,6 @@ pub fn copy_range_blocks_max(transfer_bytes_max: u32, lbads: u32) -> u32 {
     RANGE_BLOCKS_MAX.min(transfer_bytes_max >> lbads)
 }
 
-/// Copies the source ranges one after the other to the blocks from SDLBA on.
 pub fn copy(
     context: &Context<'_>,
     view: &NamespaceView,

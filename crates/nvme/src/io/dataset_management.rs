@@ -5,9 +5,9 @@ use zerocopy::FromBytes;
 
 use crate::context::Context;
 use crate::drive_io::DriveIo;
+use crate::namespace::NamespaceView;
 use crate::spec::command_data::DatasetManagementRange;
 use crate::status::{CommandError, Status};
-use crate::view::NamespaceView;
 
 /// Attribute - Deallocate (AD).
 const AD: u32 = 1 << 2;

@@ -5,10 +5,10 @@ use zerocopy::little_endian::U16;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use crate::context::Context;
+use crate::namespace::NamespaceView;
 use crate::spec::command_data::{ReclaimUnitHandleStatus, ReclaimUnitHandleStatusDescriptor};
 use crate::spec::log_page::fdp_event::RU_NOT_FULLY_WRITTEN;
 use crate::status::{CommandError, Status};
-use crate::view::NamespaceView;
 
 /// Management Operation (MO).
 const NO_ACTION: u8 = 0;

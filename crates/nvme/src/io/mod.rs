@@ -9,7 +9,6 @@
 //! of No File Fragmentation" (USENIX FAST 2024). The first of them is the specification's bit for a
 //! storage tag check (STC), which a drive without protection information ignores.
 
-mod compare;
 mod copy;
 mod dataset_management;
 mod io_management;
@@ -22,6 +21,7 @@ use ssdlab_engine::{Command, Operation};
 use super::context::Context;
 use super::controller::Controller;
 use super::drive_io::DriveIo;
+use super::namespace::NamespaceView;
 use super::opcode::io::{
     COMPARE, COPY, DATASET_MANAGEMENT, FLUSH, IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND, READ,
     SUPPORTED, VERIFY, WRITE, WRITE_ZEROES, is_fdp,
@@ -30,7 +30,6 @@ use super::spec::log_page::fdp_event::INVALID_PLACEMENT_IDENTIFIER;
 use super::spec::{BROADCAST_NSID, NSID};
 use super::sqe::{Completion, Sqe};
 use super::status::{CommandError, Status};
-use super::view::NamespaceView;
 
 pub(crate) use copy::{COPY_RANGES_MAX, copy_range_blocks_max};
 
@@ -92,7 +91,7 @@ pub fn dispatch(sqid: u16, context: &mut Context<'_>) -> Option<Outcome> {
     if !status.is_success() {
         controller.subsystem.record_error(sqid, context.sqe, status);
     }
-    Some(Outcome { completion: status.into(), due: drive.due() })
+    Some(Outcome { completion: status.into(), due: drive.due })
 }
 
 fn execute(context: &mut Context<'_>, drive: &mut DriveIo<'_>) -> Result<(), CommandError> {
@@ -100,7 +99,7 @@ fn execute(context: &mut Context<'_>, drive: &mut DriveIo<'_>) -> Result<(), Com
     // The namespace may have changed since the command arrived.
     check(&view, context.sqe, context.data.length())?;
     match context.sqe.opcode() {
-        COMPARE => compare::compare(context, &view, drive),
+        COMPARE => compare(context, &view, drive),
         DATASET_MANAGEMENT => dataset_management::dataset_management(context, &view, drive),
         COPY => copy::copy(context, &view, drive),
         IO_MANAGEMENT_RECEIVE => Ok(io_management::receive(context, &view)?),
@@ -148,7 +147,20 @@ fn check(view: &NamespaceView, sqe: &Sqe, length: usize) -> Result<Execution, St
     Ok(Execution::Drive(command))
 }
 
-/// The placement hint of a write.
+fn compare(
+    context: &Context<'_>,
+    view: &NamespaceView,
+    drive: &mut DriveIo<'_>,
+) -> Result<(), CommandError> {
+    let payload = context.data.payload();
+    let command = view.command(Operation::Read, context.sqe)?;
+    check_length(&command, payload.len())?;
+    check_mapped(context.controller, view, &command)?;
+    let bytes = drive.read(command)?;
+    let is_equal = bytes == payload[..bytes.len()];
+    if is_equal { Ok(()) } else { Err(Status::COMPARE_FAILURE.into()) }
+}
+
 fn hint(view: &NamespaceView, sqe: &Sqe) -> Result<Hint, Status> {
     let cdw12 = sqe.cdw(12);
     match cdw12 >> 20 & 0xf {
@@ -179,7 +191,6 @@ fn check_placement_identifier(controller: &Controller, view: &NamespaceView, sqe
     }
 }
 
-/// Checks that a command's data buffer is long enough.
 fn check_length(command: &Command, length: usize) -> Result<(), Status> {
     if length < command.length as usize {
         return Err(Status::DATA_SGL_LENGTH_INVALID);

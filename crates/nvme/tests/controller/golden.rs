@@ -10,14 +10,9 @@ use ssdlab_nvme::{Completion, Controller};
 
 use crate::memory::{Memory, admin, io};
 use crate::mutations;
-use crate::setup::{controller, discovery_controller};
+use crate::{controller, discovery_controller};
 use ssdlab_testing::DriveOptions;
-use ssdlab_testing::nvme::{
-    ASYNC_EVENT_REQUEST, CC, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_FEATURES,
-    GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE, IO_MANAGEMENT_SEND, KEEP_ALIVE,
-    NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES, VERIFY, WRITE,
-    WRITE_ZEROES,
-};
+use ssdlab_testing::nvme::*;
 
 const ALL_NAMESPACES: u32 = u32::MAX;
 /// Log page identifier.

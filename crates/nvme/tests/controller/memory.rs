@@ -1,10 +1,10 @@
 //! A host in memory: it submits commands to a controller as the transport does.
 
-use ssdlab_engine::pacing::wall_clock_now;
-use ssdlab_engine::wait::wait_precisely;
-use ssdlab_engine::{Command, Operation, SendBuffer};
+use ssdlab_engine::{Command, Operation};
 use ssdlab_nvme::io::Execution;
-use ssdlab_nvme::{Completion, Context, Controller, HostData, Sqe, Status, admin, io};
+use ssdlab_nvme::{
+    CommandError, Completion, Context, Controller, HostData, Sqe, Status, admin, io,
+};
 use ssdlab_testing::nvme::Entry;
 
 /// A host's data buffer.
@@ -69,30 +69,19 @@ pub fn io(controller: &Controller, entry: Entry, data: &mut Memory) -> Completio
 
 /// Executes a command of the drive, when its queue has room.
 fn perform(controller: &Controller, command: Command, data: &mut Memory) -> Status {
-    let engine = &controller.subsystem.engine;
-    let length = command.length as usize;
-    if command.operation == Operation::Write && data.sent.len() < length {
-        // A transport has received all data before it executes a command.
-        return Status::DATA_SGL_LENGTH_INVALID;
-    }
-    loop {
-        let (mut buffer, mut read_result) = (SendBuffer::default(), Ok(()));
-        let accepted = engine.perform(
-            controller.parameters.epoch,
-            &[command],
-            |_| &data.sent[..length],
-            |_, _, read| read_result = read(&mut buffer),
-        );
-        let Some(accepted) = accepted.expect("the power is on").first().copied() else {
-            let next = engine.next_free().unwrap_or_else(wall_clock_now);
-            wait_precisely(next, engine.clock().spin()).expect("the system waits");
-            continue;
-        };
-        buffer.send(&mut data.received).expect("memory accepts all bytes");
-        let result = accepted.result.and(read_result);
-        return result.map_or_else(
-            |errno| Status::from_errno(errno, command.operation),
-            |()| Status::SUCCESS,
-        );
+    let mut drive = controller.drive_io();
+    let result = match command.operation {
+        Operation::Read => drive.read(command).map(|bytes| data.send(&bytes)),
+        Operation::Write => match data.sent.get(..command.length as usize) {
+            Some(payload) => drive.perform(&[command], &[payload]),
+            // A transport has received all data before it executes a command.
+            None => return Status::DATA_SGL_LENGTH_INVALID,
+        },
+        _ => drive.perform(&[command], &[&[]]),
+    };
+    match result {
+        Ok(()) => Status::SUCCESS,
+        Err(CommandError::Status(status)) => status,
+        Err(CommandError::PowerLost) => panic!("the power is on"),
     }
 }

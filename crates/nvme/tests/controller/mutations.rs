@@ -3,14 +3,9 @@
 use ssdlab_nvme::{Completion, Controller};
 use ssdlab_time::Random;
 
+use crate::controller;
 use crate::memory::{Memory, admin, io};
-use crate::setup::controller;
-use ssdlab_testing::nvme::{
-    ABORT, ASYNC_EVENT_REQUEST, CC, CC_ENABLE, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FLUSH,
-    FORMAT_NVM, GET_FEATURES, GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY, IO_MANAGEMENT_RECEIVE,
-    IO_MANAGEMENT_SEND, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SANITIZE, SET_FEATURES,
-    VERIFY, WRITE, WRITE_ZEROES,
-};
+use ssdlab_testing::nvme::*;
 use ssdlab_testing::{CAPACITY, DriveOptions};
 
 const MUTATIONS: u64 = 100_000;

@@ -51,7 +51,7 @@ pub fn configurations(subsystem: &Subsystem) -> Vec<u8> {
 
 pub fn reclaim_unit_handle_usage(subsystem: &Subsystem) -> Vec<u8> {
     let nruh = subsystem.geometry.streams as u16;
-    let used = subsystem.allocated_namespace().map_or(0, |namespace| namespace.handles);
+    let used = subsystem.lock().namespace.map_or(0, |namespace| namespace.handles);
     let header = ReclaimUnitHandleUsage { nruh: nruh.into(), unused_2: [0; 6] };
     let descriptors = (0..nruh).map(|handle| {
         let ruha = if u32::from(handle) < used { HOST_SPECIFIED } else { 0 };
@@ -74,8 +74,8 @@ pub fn statistics(subsystem: &Subsystem) -> Vec<u8> {
 
 /// Events caused by hosts. Controller events are not recorded.
 pub fn events(subsystem: &Subsystem, of_hosts: bool) -> Vec<u8> {
-    let fdp = subsystem.fdp();
-    let recorded = fdp.events().iter().filter(|_| of_hosts).map(|event| FdpEvent {
+    let state = subsystem.lock();
+    let recorded = state.fdp.events.iter().filter(|_| of_hosts).map(|event| FdpEvent {
         event_type: event.event_type,
         fdpef: ALL_VALID,
         pid: event.pid.into(),

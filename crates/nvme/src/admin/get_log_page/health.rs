@@ -88,7 +88,8 @@ pub fn ocp_smart(subsystem: &Subsystem) -> Vec<u8> {
 
 /// The newest errors first; unused entries are zeros.
 pub fn error_information(subsystem: &Subsystem) -> Vec<u8> {
-    let entries = subsystem.error_log().into_iter().map(|error| ErrorInformation {
+    let state = subsystem.lock();
+    let entries = state.error_log.iter().map(|error| ErrorInformation {
         error_count: error.error_count.into(),
         sqid: error.sqid.into(),
         cid: error.sqe.cid().into(),

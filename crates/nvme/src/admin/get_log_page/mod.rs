@@ -1,6 +1,5 @@
 //! Get Log Page.
 
-mod discovery;
 mod fdp;
 mod health;
 
@@ -13,25 +12,40 @@ use crate::opcode::{admin, io};
 use crate::spec::identify::NamespaceList;
 use crate::spec::log_page::effects::{CSUPP, LBCC, NCC, NIC};
 use crate::spec::log_page::{
-    CommandsSupportedAndEffects, FirmwareSlot, SanitizeStatus, SupportedLogPages, lid,
+    CommandsSupportedAndEffects, Discovery, DiscoveryEntry, FirmwareSlot, SanitizeStatus,
+    SupportedLogPages, lid,
 };
-use crate::spec::{BROADCAST_NSID, NSID, ascii};
+use crate::spec::{BROADCAST_NSID, NSID, ascii, padded};
 use crate::sqe::Completion;
 use crate::status::Status;
 use crate::subsystem::Subsystem;
 
 /// Supported log page (LSUPP).
 const LSUPP: u32 = 1;
-/// Admin commands without effects.
-const ADMIN_COMMANDS: [u8; 8] = [
-    admin::GET_LOG_PAGE,
-    admin::IDENTIFY,
-    admin::ABORT,
-    admin::SET_FEATURES,
-    admin::GET_FEATURES,
-    admin::ASYNC_EVENT_REQUEST,
-    admin::KEEP_ALIVE,
-    admin::GET_LBA_STATUS,
+/// TRTYPE, ADRFAM, SUBTYPE and TREQ of a discovery log page entry.
+const TCP: u8 = 3;
+const IPV4: u8 = 1;
+const IPV6: u8 = 2;
+const NVM_SUBSYSTEM: u8 = 2;
+const SQ_FLOW_CONTROL_CAN_BE_DISABLED: u8 = 1 << 2;
+/// CNTLID for dynamic controllers.
+const DYNAMIC: u16 = 0xffff;
+/// ASQSZ.
+const ADMIN_QUEUE_ENTRIES: u16 = 32;
+/// Admin commands and their effects.
+const ADMIN_COMMANDS: [(u8, u32); 12] = [
+    (admin::GET_LOG_PAGE, 0),
+    (admin::IDENTIFY, 0),
+    (admin::ABORT, 0),
+    (admin::SET_FEATURES, 0),
+    (admin::GET_FEATURES, 0),
+    (admin::ASYNC_EVENT_REQUEST, 0),
+    (admin::NAMESPACE_MANAGEMENT, LBCC | NIC),
+    (admin::NAMESPACE_ATTACHMENT, NIC),
+    (admin::KEEP_ALIVE, 0),
+    (admin::FORMAT_NVM, LBCC | NCC),
+    (admin::SANITIZE, LBCC),
+    (admin::GET_LBA_STATUS, 0),
 ];
 
 pub fn get_log_page(context: &mut Context<'_>) -> Result<Completion, Status> {
@@ -79,7 +93,7 @@ fn log_page(context: &Context<'_>, lid: u8) -> Result<Vec<u8>, Status> {
         lid::RECLAIM_UNIT_HANDLE_USAGE => Ok(fdp::reclaim_unit_handle_usage(subsystem)),
         lid::FDP_STATISTICS => Ok(fdp::statistics(subsystem)),
         lid::FDP_EVENTS => Ok(fdp::events(subsystem, lsp & 1 != 0)),
-        lid::DISCOVERY => Ok(discovery::discovery(controller)),
+        lid::DISCOVERY => Ok(discovery(controller)),
         lid::SANITIZE_STATUS => Ok(sanitize_status(subsystem)),
         lid::OCP_SMART => Ok(health::ocp_smart(subsystem)),
         _ => Err(Status::INVALID_LOG_PAGE),
@@ -141,13 +155,7 @@ fn changed_namespaces(controller: &Controller) -> Vec<u8> {
 
 fn commands_supported(subsystem: &Subsystem) -> Vec<u8> {
     let mut page = CommandsSupportedAndEffects::new_zeroed();
-    let effects = [
-        (admin::FORMAT_NVM, LBCC | NCC),
-        (admin::SANITIZE, LBCC),
-        (admin::NAMESPACE_MANAGEMENT, LBCC | NIC),
-        (admin::NAMESPACE_ATTACHMENT, NIC),
-    ];
-    for (opcode, effects) in ADMIN_COMMANDS.map(|opcode| (opcode, 0)).into_iter().chain(effects) {
+    for (opcode, effects) in ADMIN_COMMANDS {
         page.acs[usize::from(opcode)] = (CSUPP | effects).into();
     }
     for (opcode, changes_content) in io::SUPPORTED {
@@ -160,7 +168,7 @@ fn commands_supported(subsystem: &Subsystem) -> Vec<u8> {
 }
 
 fn sanitize_status(subsystem: &Subsystem) -> Vec<u8> {
-    let scdw10 = subsystem.scdw10();
+    let scdw10 = subsystem.lock().scdw10;
     let page = SanitizeStatus {
         // No sanitize is in progress.
         sprog: u16::MAX.into(),
@@ -171,4 +179,26 @@ fn sanitize_status(subsystem: &Subsystem) -> Vec<u8> {
         ..SanitizeStatus::new_zeroed()
     };
     page.as_bytes().to_vec()
+}
+
+/// The address of the drive.
+fn discovery(controller: &Controller) -> Vec<u8> {
+    let mut header = Discovery::new_zeroed();
+    let Some(address) = controller.parameters.address else { return header.as_bytes().to_vec() };
+    header.genctr = 1.into();
+    header.numrec = 1.into();
+    let entry = DiscoveryEntry {
+        trtype: TCP,
+        adrfam: if address.is_ipv4() { IPV4 } else { IPV6 },
+        subtype: NVM_SUBSYSTEM,
+        treq: SQ_FLOW_CONTROL_CAN_BE_DISABLED,
+        portid: 1.into(),
+        cntlid: DYNAMIC.into(),
+        asqsz: ADMIN_QUEUE_ENTRIES.into(),
+        trsvcid: ascii(&address.port().to_string()),
+        subnqn: padded(&controller.subsystem.identity.subnqn),
+        traddr: ascii(&address.ip().to_string()),
+        ..DiscoveryEntry::new_zeroed()
+    };
+    [header.as_bytes(), entry.as_bytes()].concat()
 }
