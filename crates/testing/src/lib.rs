@@ -1,5 +1,6 @@
-//! What tests of several crates share: a drive with simple behaviour, and clients of NBD, `NVMe`/TCP
-//! and the control socket, with wire formats written down independently of the crates under test.
+//! What tests of several crates share: a drive with simple behaviour, and clients of NBD, of
+//! `NVMe`/TCP and of the control socket. Their wire formats are written down independently of the
+//! crates under test.
 
 mod control;
 mod drive;

@@ -58,9 +58,7 @@ impl Tls {
     pub fn wrap(&self, encrypted: Connection) -> io::Result<Connection> {
         let (plain, session) = UnixStream::pair()?;
         let tls = ServerConnection::new(Arc::clone(&self.config));
-        let mut tls = tls.map_err(io::Error::other)?;
-        // The relay itself limits what it buffers.
-        tls.set_buffer_limit(None);
+        let tls = tls.map_err(io::Error::other)?;
         ioctl_fionbio(&encrypted, true)?;
         plain.set_nonblocking(true)?;
         spawn("tls", move || {
@@ -88,7 +86,9 @@ struct Relay {
 }
 
 impl Relay {
-    fn new(encrypted: Connection, plain: UnixStream, tls: ServerConnection) -> Self {
+    fn new(encrypted: Connection, plain: UnixStream, mut tls: ServerConnection) -> Self {
+        // The relay itself limits what it buffers.
+        tls.set_buffer_limit(None);
         let (received, client_ended, plain_ended) = Default::default();
         Self { encrypted, plain, tls, received, client_ended, plain_ended }
     }
