@@ -128,7 +128,7 @@ impl Client {
         let panics = panics();
         let (stream, of_server) = UnixStream::pair().expect("a socket pair");
         stream.set_read_timeout(Some(TIMEOUT)).expect("a socket option");
-        let connection = Connection::unix(of_server);
+        let connection = Connection::new(of_server);
         match protocol {
             Protocol::Nbd => server.server.serve_nbd(connection),
             Protocol::NvmeTcp => server.server.serve_nvme_tcp(connection, &server.target),

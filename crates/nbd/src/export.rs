@@ -1,4 +1,4 @@
-//! `Export`: a served drive, as clients see it.
+//! `Export`: a served drive, and the metadata contexts of its blocks.
 
 use ssdlab_engine::BlockStatusFn;
 use ssdlab_wire::Tls;
@@ -51,14 +51,17 @@ impl MetaContext {
     }
 }
 
-/// A served drive: name, description, size.
+/// A served drive, as clients see it.
 #[derive(Clone, Debug)]
 pub struct Export {
-    name: String,
-    description: String,
-    capacity: u64,
-    preferred_bytes: u32,
-    tls: Option<Tls>,
+    pub(crate) name: String,
+    /// The drive's description.
+    pub description: String,
+    pub(crate) capacity: u64,
+    /// The preferred block size.
+    pub(crate) preferred_bytes: u32,
+    /// If set, clients must use TLS.
+    pub(crate) tls: Option<Tls>,
 }
 
 impl Export {
@@ -73,28 +76,6 @@ impl Export {
     #[must_use]
     pub fn encrypted(self, tls: Tls) -> Self {
         Self { tls: Some(tls), ..self }
-    }
-
-    pub(crate) fn tls(&self) -> Option<&Tls> {
-        self.tls.as_ref()
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The drive's description.
-    pub fn description(&self) -> &str {
-        &self.description
-    }
-
-    pub(crate) fn capacity(&self) -> u64 {
-        self.capacity
-    }
-
-    /// The preferred block size.
-    pub(crate) fn preferred_bytes(&self) -> u32 {
-        self.preferred_bytes
     }
 
     /// Whether it has this name; it is also the default export, with the empty name.

@@ -18,10 +18,7 @@ pub use export::Export;
 use negotiation::{Outcome, exchange_flags, negotiate};
 use session::Session;
 
-/// Serves a client from its first byte until it leaves.
-///
-/// # Errors
-/// The stream's, a client that breaks the protocol, and a power cut.
+/// Serves a client from its first byte until it leaves or the power is cut.
 pub fn serve(
     connection: Connection,
     export: &Export,
@@ -33,7 +30,7 @@ pub fn serve(
     let mut output = connection.clone();
     let mut input = ReceiveBuffer::new(BusyPoll::new(connection));
     let no_zeroes = exchange_flags(&mut input, &mut output)?;
-    let mut tls = export.tls();
+    let mut tls = export.tls.as_ref();
     loop {
         match negotiate(&mut input, &mut output, export, no_zeroes, tls.is_some())? {
             Outcome::Aborted => return Ok(()),

@@ -125,7 +125,7 @@ impl Negotiation<'_> {
                 if !self.export.is_named(data) {
                     return Err(invalid("the client chose an unknown export"));
                 }
-                self.reply.extend(self.export.capacity().to_be_bytes());
+                self.reply.extend(self.export.capacity.to_be_bytes());
                 self.reply.extend(EXPORT_FLAGS.to_be_bytes());
                 if !self.no_zeroes {
                     self.reply.extend([0; 124]);
@@ -173,7 +173,7 @@ impl Negotiation<'_> {
     }
 
     fn list(&mut self) {
-        let name = self.export.name().as_bytes();
+        let name = self.export.name.as_bytes();
         let entry = [&(name.len() as u32).to_be_bytes(), name].concat();
         self.reply(NBD_OPT_LIST, NBD_REP_SERVER, &entry);
         self.reply(NBD_OPT_LIST, NBD_REP_ACK, b"");
@@ -195,17 +195,16 @@ impl Negotiation<'_> {
             return None;
         }
         let mut export = NBD_INFO_EXPORT.to_be_bytes().to_vec();
-        export.extend(self.export.capacity().to_be_bytes());
+        export.extend(self.export.capacity.to_be_bytes());
         export.extend(EXPORT_FLAGS.to_be_bytes());
         self.reply(option, NBD_REP_INFO, &export);
         let mut sizes = NBD_INFO_BLOCK_SIZE.to_be_bytes().to_vec();
-        for size in [512, self.export.preferred_bytes(), TRANSFER_MAX] {
+        for size in [512, self.export.preferred_bytes, TRANSFER_MAX] {
             sizes.extend(size.to_be_bytes());
         }
         self.reply(option, NBD_REP_INFO, &sizes);
-        for (info, text) in
-            [(NBD_INFO_NAME, self.export.name()), (NBD_INFO_DESCRIPTION, self.export.description())]
-        {
+        let Export { name, description, .. } = self.export;
+        for (info, text) in [(NBD_INFO_NAME, name), (NBD_INFO_DESCRIPTION, description)] {
             if infos[2..].chunks_exact(2).any(|each| each == info.to_be_bytes()) {
                 let text = [&info.to_be_bytes(), text.as_bytes()].concat();
                 self.reply(option, NBD_REP_INFO, &text);

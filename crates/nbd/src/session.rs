@@ -28,7 +28,6 @@ const EXTENTS_MAX: usize = 4096;
 
 /// A client that has chosen the export.
 pub struct Session<'a> {
-    /// What the negotiation set.
     pub negotiated: Negotiated,
     /// All connections to the drive, this one among them.
     pub connections: &'a Connections,
@@ -44,7 +43,7 @@ pub struct Request {
 
 /// Where a payload is.
 enum RequestPayload {
-    /// Discarded: the request is refused.
+    /// The request is refused.
     Discarded,
     /// In the receive buffer, at this position.
     Buffered(usize),
@@ -96,8 +95,8 @@ impl Protocol for Session<'_> {
     }
 
     fn write_data(&self, out: &mut SendBuffer, request: &Request, read: &ReadFn<'_>) {
-        let (header, structured, end) =
-            (&request.header, self.negotiated.structured_replies, out.position());
+        let (header, structured) = (&request.header, self.negotiated.structured_replies);
+        let end = out.position();
         protocol::read_reply(out.bytes(), structured, header);
         if let Err(errno) = read(out) {
             out.truncate(end);
@@ -112,12 +111,7 @@ impl Protocol for Session<'_> {
 
     fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
         match request.command {
-            Err(errno) => {
-                let structured =
-                    self.negotiated.structured_replies && request.header.reply_has_data();
-                let out = channel.replies.immediate().bytes();
-                protocol::reply(out, structured, request.header.cookie, Err(errno));
-            }
+            Err(errno) => self.write_result(channel.replies.immediate(), request, Err(errno)),
             Ok(_) => self.block_status(channel, &request.header),
         }
     }

@@ -106,7 +106,6 @@ layout! {
         reserved_2: [u8; 7],
     }
 
-    /// `AUTH_Failure1`.
     struct Failure1[8] {
         header: Header,
         rescode: u8,
@@ -143,7 +142,6 @@ pub struct Authentication {
 }
 
 impl Authentication {
-    /// An authentication that has not begun.
     pub fn new(hostnqn: &[u8]) -> Self {
         Self { hostnqn: hostnqn.into(), state: State::None, is_authenticated: false }
     }

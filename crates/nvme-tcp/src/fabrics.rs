@@ -28,7 +28,6 @@ const ANY_CNTLID: u16 = 0xffff;
 const DISABLE_SQ_FLOW_CONTROL: u8 = 1 << 2;
 
 layout! {
-    /// The data of Connect.
     struct ConnectData[1024] {
         hostid: [u8; 16],
         cntlid: U16,
@@ -43,7 +42,6 @@ layout! {
 struct Connect<'a> {
     qid: u16,
     entries: u16,
-    /// CATTR.
     cattr: u8,
     /// Keep-alive timeout.
     kato: Duration,
@@ -83,12 +81,10 @@ impl Queue {
         self.qid == 0 || self.registration.is_some()
     }
 
-    /// Frees the QID.
     pub fn unregister(&mut self) {
         self.registration = None;
     }
 
-    /// SQHD of responses.
     pub fn sqhd(&self) -> u16 {
         if self.has_flow_control { self.head } else { u16::MAX }
     }
@@ -156,9 +152,6 @@ fn nqn(field: &[u8; 256]) -> &[u8] {
 
 impl Target {
     /// Performs Connect: makes a connection a queue.
-    ///
-    /// # Errors
-    /// The completion with which the command fails.
     pub fn connect(
         &self,
         command: &Sqe,
@@ -254,13 +247,11 @@ impl Target {
     }
 }
 
-/// Whether a command is Authentication Send or Authentication Receive.
 pub fn is_authentication(command: &Sqe) -> bool {
     let fctypes = [AUTHENTICATION_SEND, AUTHENTICATION_RECEIVE];
     command.opcode() == FABRICS && fctypes.contains(&command.fctype())
 }
 
-/// Whether a command is Authentication Receive.
 pub fn is_authentication_receive(command: &Sqe) -> bool {
     command.opcode() == FABRICS && command.fctype() == AUTHENTICATION_RECEIVE
 }

@@ -38,9 +38,7 @@ const TERM_REQ_DATA_MAX: usize = 128;
 layout! {
     /// CH, the header that all PDUs start with.
     pub struct CommonHeader[8] {
-        /// PDU-Type.
         pub pdu_type: u8,
-        /// FLAGS.
         pub flags: u8,
         /// HLEN: bytes of the header, without digest.
         pub hlen: u8,
@@ -50,7 +48,6 @@ layout! {
         pub plen: U32,
     }
 
-    /// Initialize Connection Request.
     pub struct ICReq[128] {
         pub ch: CommonHeader,
         /// PDU format version.
@@ -64,7 +61,6 @@ layout! {
         pub reserved: [u8; 112],
     }
 
-    /// Initialize Connection Response.
     pub struct ICResp[128] {
         pub ch: CommonHeader,
         pub pfv: U16,
@@ -86,17 +82,13 @@ layout! {
         pub reserved: [u8; 10],
     }
 
-    /// Command capsule.
     pub struct CapsuleCmd[72] {
         pub ch: CommonHeader,
-        /// The submission queue entry.
         pub sqe: Sqe,
     }
 
-    /// Response capsule.
     pub struct CapsuleResp[24] {
         pub ch: CommonHeader,
-        /// The completion queue entry.
         pub cqe: Cqe,
     }
 
@@ -144,7 +136,6 @@ pub enum FatalError {
 }
 
 impl FatalError {
-    /// FES and FEI.
     pub fn fields(self) -> (u16, u32) {
         match self {
             Self::InvalidPduHeaderField(at) => (1, at as u32),
@@ -163,7 +154,6 @@ impl CommonHeader {
         Self::read_from_prefix(bytes).expect("CH has arrived").0
     }
 
-    /// Bytes of the PDU.
     pub fn plen(self) -> usize {
         self.plen.get() as usize
     }

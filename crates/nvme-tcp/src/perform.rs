@@ -138,7 +138,7 @@ impl Session<'_> {
             self.respond(channel, cid, Status::COMMAND_SEQUENCE_ERROR.into());
             return Ok(());
         };
-        channel.leaving |= is_last;
+        channel.closing |= is_last;
         message.resize(room, 0);
         self.responder().data(channel.replies.immediate(), cid, &message, Completion::SUCCESS);
         Ok(())

@@ -36,7 +36,6 @@ pub enum HostBytes {
 }
 
 impl HostBytes {
-    /// The bytes.
     pub fn bytes<'a>(&'a self, input: &'a Input) -> &'a [u8] {
         match self {
             Self::None | Self::DigestError => &[],
@@ -52,7 +51,6 @@ pub enum Pdu {
     CapsuleCmd(Sqe, HostBytes),
     /// The last `H2CData` of a command.
     LastH2CData(Sqe, HostBytes),
-    /// Another `H2CData`.
     H2CData,
     /// The host ends the connection.
     H2CTermReq,
@@ -78,7 +76,6 @@ pub struct PduReader {
 }
 
 impl PduReader {
-    /// A reader for a connection that has been initialized.
     pub fn new(format: PduFormat) -> Self {
         let (transfers, deferred) = Default::default();
         Self { format, transfers, deferred, timeout: None }
@@ -177,18 +174,17 @@ impl PduReader {
         is_deferred || self.transfers.contains_key(&cid)
     }
 
-    /// How many commands wait for their data.
     pub fn pending(&self) -> usize {
         self.transfers.len() + self.deferred.len()
     }
 
-    /// Requests the data of a command, now or later.
-    pub fn defer(&mut self, command: Sqe) {
+    /// Queues a command until an R2T requests its data.
+    pub fn queue_r2t(&mut self, command: Sqe) {
         self.deferred.push_back(command);
     }
 
     /// Sends R2Ts for commands that wait, within `R2T_BYTES_MAX`.
-    pub fn request_data(&mut self, channel: &mut Channel<'_>) {
+    pub fn send_r2ts(&mut self, channel: &mut Channel<'_>) {
         while let Some(command) = self.deferred.front() {
             let length = command.sgl_length() as usize;
             let outstanding: usize = self.transfers.values().map(|transfer| transfer.length).sum();
@@ -217,9 +213,6 @@ fn digest(bytes: &[u8]) -> u32 {
 
 /// Finds a command's data, by its SGL descriptor and what its capsule carries; `None` if it has to
 /// be requested.
-///
-/// # Errors
-/// The descriptor has another type, or points beyond the capsule.
 pub fn map_sgl(command: &Sqe, in_capsule: HostBytes) -> Result<Option<HostBytes>, Status> {
     let HostBytes::InCapsule(start, capsule_bytes) = in_capsule else {
         return Ok(Some(in_capsule));

@@ -21,7 +21,6 @@ pub struct PduFormat {
 }
 
 impl PduFormat {
-    /// Adds an `ICResp`.
     pub fn ic_resp(self, out: &mut Vec<u8>) {
         let ch = Self::default().ch::<ICResp>(IC_RESP, 0, 0, 0);
         let maxh2cdata = (MAXH2CDATA as u32).into();
@@ -92,7 +91,6 @@ impl PduFormat {
 #[derive(Clone, Copy)]
 pub struct Responder {
     pub format: PduFormat,
-    /// SQHD of responses.
     pub sqhd: u16,
     /// Whether SUCCESS in the last `C2HData` may replace a response. Not with flow control: the
     /// host needs SQHD.
@@ -100,7 +98,6 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// Adds a `CapsuleResp`.
     pub fn response(self, out: &mut SendBuffer, cid: u16, completion: Completion) {
         let pdu = CapsuleResp {
             ch: self.format.ch::<CapsuleResp>(CAPSULE_RESP, 0, 0, 0),

@@ -60,10 +60,8 @@ impl Request {
     }
 }
 
-/// Serves a host's connection until the host leaves.
-///
-/// # Errors
-/// The stream's, a host that breaks the protocol, an expired keep-alive timer, and a power cut.
+/// Serves a host's connection until the host leaves, its keep-alive timer expires, or the power is
+/// cut.
 pub fn serve(
     connection: Connection,
     target: &Target,
@@ -80,16 +78,14 @@ pub fn serve(
     let format = take_ic_req(&mut channel.input).map_err(|error| terminate(&mut channel, error))?;
     format.ic_resp(channel.replies.immediate().bytes());
     channel.send()?;
-    let (handshake, queue, view) = (Some(handshake), None, None);
-    let (reader, failed_authentication) = (PduReader::new(format), false);
     let mut session = Session {
         target,
-        handshake,
-        queue,
-        reader,
-        view,
+        handshake: Some(handshake),
+        queue: None,
+        reader: PduReader::new(format),
+        view: None,
         ends_with_fabrics: false,
-        failed_authentication,
+        failed_authentication: false,
     };
     let served = ssdlab_wire::serve(&mut session, &mut channel);
     if let Some(queue) = session.queue.take_if(|queue| queue.qid == 0) {
@@ -226,7 +222,7 @@ impl Protocol for Session<'_> {
     }
 
     fn before_send(&mut self, channel: &mut Channel<'_>) {
-        self.reader.request_data(channel);
+        self.reader.send_r2ts(channel);
         let Some(queue) = self.admin_queue() else { return };
         while let Some((cid, completion)) = queue.association.controller.next_event() {
             self.respond(channel, cid, completion);
@@ -262,8 +258,8 @@ impl Session<'_> {
                 Err(terminate(channel, FatalError::PduSequenceError))
             }
             Ok(None) => {
-                self.reader.defer(command);
-                self.reader.request_data(channel);
+                self.reader.queue_r2t(command);
+                self.reader.send_r2ts(channel);
                 Ok(Parsed::Consumed)
             }
         }
@@ -314,7 +310,6 @@ impl Session<'_> {
         self.queue.as_ref().filter(|queue| queue.qid == 0)
     }
 
-    /// Sends a response as soon as possible.
     pub fn respond(&self, channel: &mut Channel<'_>, cid: u16, completion: Completion) {
         self.responder().response(channel.replies.immediate(), cid, completion);
     }
@@ -327,7 +322,6 @@ impl Session<'_> {
         }
     }
 
-    /// How replies are written now.
     pub fn responder(&self) -> Responder {
         let (sqhd, may_omit_response) = match &self.queue {
             Some(queue) => (queue.sqhd(), !queue.has_flow_control),

@@ -53,8 +53,7 @@ impl Target {
         Self { subsystem: subsystem.into(), key, client_limits, associations: Mutex::default() }
     }
 
-    /// Adds a controller.
-    pub fn add(&self, controller: Controller) -> Arc<Association> {
+    pub(crate) fn add(&self, controller: Controller) -> Arc<Association> {
         let association = Arc::new(Association {
             controller,
             connections: Arc::default(),
@@ -65,13 +64,12 @@ impl Target {
         association
     }
 
-    /// The association of a controller.
-    pub fn get(&self, cntlid: u16) -> Option<Arc<Association>> {
+    pub(crate) fn get(&self, cntlid: u16) -> Option<Arc<Association>> {
         lock(&self.associations).get(&cntlid).cloned()
     }
 
     /// Removes a controller and breaks the connections of its I/O queues.
-    pub fn remove(&self, cntlid: u16) {
+    pub(crate) fn remove(&self, cntlid: u16) {
         let removed = lock(&self.associations).remove(&cntlid);
         if let Some(association) = removed {
             lock(&association.io_queues).is_closed = true;
@@ -81,7 +79,6 @@ impl Target {
 }
 
 impl Association {
-    /// Whether an I/O queue exists.
     pub fn has_io_queue(&self, qid: u16) -> bool {
         lock(&self.io_queues).qids.contains(&qid)
     }
@@ -99,17 +96,14 @@ impl Association {
         })
     }
 
-    /// Breaks the connections of the I/O queues.
     pub fn break_io_queues(&self) {
         self.connections.disconnect_all();
     }
 
-    /// Restarts the keep-alive timer.
     pub fn note_traffic(&self) {
         *lock(&self.last_traffic) = wall_clock_now();
     }
 
-    /// When the keep-alive timer expires.
     pub fn expires(&self) -> Option<Instant> {
         let last_traffic = *lock(&self.last_traffic);
         self.controller.keep_alive_deadline(last_traffic)

@@ -6,6 +6,14 @@ use pyo3::types::PyDict;
 use ssdlab_device::{Interval, Op};
 use ssdlab_workload::{Bucket, Outcome};
 
+/// Copies fields of a structure to a dict, under their own names.
+macro_rules! set_fields {
+    ($dict:expr, $from:expr => $($field:ident)*) => {
+        $($dict.set_item(stringify!($field), $from.$field)?;)*
+    };
+}
+pub(crate) use set_fields;
+
 /// A dict of scalars, and of two groups of `uint64` columns:
 /// `intervals`, and `latency` (interval: row in `intervals`, op: read 0, write 1, trim 2, flush 3,
 /// `latency_ns`, count).
@@ -18,11 +26,7 @@ pub fn outcome<'py>(
     let dict = PyDict::new(py);
     dict.set_item("start_ns", record.start.get())?;
     dict.set_item("end_ns", record.end.get())?;
-    dict.set_item("requests", record.requests)?;
-    dict.set_item("bytes", record.bytes)?;
-    dict.set_item("errors", record.errors)?;
-    dict.set_item("first_errno", record.first_errno)?;
-    dict.set_item("unserved", record.unserved)?;
+    set_fields!(dict, record => requests bytes errors first_errno unserved);
     dict.set_item("lag_ns_sum", outcome.lag.sum.get())?;
     dict.set_item("lag_ns_max", outcome.lag.max.get())?;
     dict.set_item("late", outcome.lag.late)?;

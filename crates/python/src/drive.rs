@@ -11,7 +11,7 @@ use ssdlab_time::Nanos;
 use ssdlab_uring::{NullDevice, OpenError, OpenOptions, SyncDevice, UringDevice};
 use ssdlab_workload::{Job, JobError, Outcome, Watch, rest, run, run_threads};
 
-use crate::columns;
+use crate::columns::{self, set_fields};
 use crate::errors::NativeError;
 use crate::profile::load;
 use crate::watch::PyWatch;
@@ -149,33 +149,15 @@ impl Drive {
         });
         let Some((counters, wear, service)) = counters else { return Ok(None) };
         let dict = PyDict::new(py);
-        dict.set_item("host_writes", counters.host_writes)?;
-        dict.set_item("host_writes_elided", counters.host_writes_elided)?;
-        dict.set_item("host_reads", counters.host_reads)?;
-        dict.set_item("host_trims", counters.host_trims)?;
-        dict.set_item("collection_moves", counters.collection_moves)?;
-        dict.set_item("nand_host_writes", counters.nand_host_writes)?;
-        dict.set_item("nand_collection_writes", counters.nand_collection_writes)?;
-        dict.set_item("wear_moves", counters.wear_moves)?;
-        dict.set_item("nand_wear_writes", counters.nand_wear_writes)?;
-        dict.set_item("folding_moves", counters.folding_moves)?;
-        dict.set_item("nand_folding_writes", counters.nand_folding_writes)?;
-        dict.set_item("packing_moves", counters.packing_moves)?;
-        dict.set_item("nand_packing_writes", counters.nand_packing_writes)?;
-        dict.set_item("displaced_writes", counters.displaced_writes)?;
-        dict.set_item("displaced_moves", counters.displaced_moves)?;
-        dict.set_item("host_write_bytes", counters.host_write_bytes)?;
-        dict.set_item("nand_mapping_writes", counters.nand_mapping_writes)?;
-        dict.set_item("mapping_senses", counters.mapping_senses)?;
-        dict.set_item("nand_padding_writes", counters.nand_padding_writes)?;
-        dict.set_item("host_senses", counters.host_senses)?;
-        dict.set_item("collection_senses", counters.collection_senses)?;
-        dict.set_item("erases", counters.erases)?;
+        set_fields! { dict, counters =>
+            host_writes host_writes_elided host_reads host_trims collection_moves nand_host_writes
+            nand_collection_writes wear_moves nand_wear_writes folding_moves nand_folding_writes
+            packing_moves nand_packing_writes displaced_writes displaced_moves host_write_bytes
+            nand_mapping_writes mapping_senses nand_padding_writes host_senses collection_senses
+            erases
+        }
         dict.set_item("waf", counters.waf())?;
-        dict.set_item("erases_least", wear.erases_least)?;
-        dict.set_item("erases_mean", wear.erases_mean)?;
-        dict.set_item("erases_most", wear.erases_most)?;
-        dict.set_item("percentage_used", wear.percentage_used)?;
+        set_fields!(dict, wear => erases_least erases_mean erases_most percentage_used);
         dict.set_item("available_spare_percent", service.spare_percent())?;
         dict.set_item("read_only", service.read_only)?;
         Ok(Some(dict))

@@ -49,40 +49,29 @@ struct ServeOptions {
     /// The address for NBD clients: a socket's path, or `host:port`. None: no NBD clients.
     address: Option<String>,
     /// `host:port` for `NVMe` hosts.
-    #[serde(default)]
     nvme_tcp: Option<String>,
     /// The DH-HMAC-CHAP key of `NVMe` hosts. None: hosts need not authenticate.
-    #[serde(default)]
     dhchap_secret: Option<String>,
-    #[serde(default)]
     capacity_bytes: Option<u64>,
     /// Path of the control socket.
-    #[serde(default)]
     control: Option<PathBuf>,
     /// The file with the drive's data. None: data is kept in memory.
-    #[serde(default)]
     data: Option<PathBuf>,
     /// The file to which every change of the data is logged.
-    #[serde(default)]
     log: Option<PathBuf>,
     /// Seconds of the drive in a second. None: replies are sent at once.
-    #[serde(default)]
     pace: Option<f64>,
     #[serde(default)]
     seed: u64,
     /// The folder of certificates. If given, clients must encrypt.
-    #[serde(default)]
     tls: Option<PathBuf>,
     /// Whether clients must present a certificate.
     #[serde(default)]
     tls_verify_peer: bool,
     /// Maximum number of connections. None: the default, or what the limit of open files allows.
-    #[serde(default)]
     max_connections: Option<usize>,
     /// Memory for payloads that are being received.
-    #[serde(default)]
     payload_memory_bytes: Option<usize>,
-    #[serde(default)]
     handshake_timeout_s: Option<f64>,
 }
 

@@ -5,6 +5,7 @@ use pyo3::types::PyDict;
 use ssdlab_device::Op;
 use ssdlab_workload::trace::{Replay, Statistics};
 
+use crate::columns::set_fields;
 use crate::errors::NativeError;
 
 /// Reads a whole trace and returns its statistics. `replay` is JSON text with the fields of
@@ -27,11 +28,8 @@ pub fn trace_statistics<'py>(py: Python<'py>, replay: &str) -> PyResult<Bound<'p
         dict.set_item(format!("median_{name}_bytes"), found.median_bytes(kind))?;
     }
     dict.set_item("volumes", found.volume_ends.iter().collect::<Vec<_>>())?;
-    dict.set_item("footprint_bytes", found.footprint_bytes)?;
-    dict.set_item("written_footprint_bytes", found.written_footprint_bytes)?;
-    dict.set_item("unit_writes", found.unit_writes)?;
-    dict.set_item("hottest_fifth", found.hottest_fifth)?;
-    dict.set_item("aligned", found.aligned)?;
+    set_fields!(dict, found => footprint_bytes written_footprint_bytes unit_writes);
+    set_fields!(dict, found => hottest_fifth aligned);
     dict.set_item("continuing", found.sequential)?;
     dict.set_item("span_ns", found.span.get())?;
     dict.set_item("early", found.out_of_order)?;

@@ -46,9 +46,6 @@ const DEVICE_TIMEOUT: Duration = Duration::from_secs(10);
 const DEVICE_READS_MIN: usize = 10;
 
 /// Measures a connection to an address of this kind, with an idle client.
-///
-/// # Errors
-/// A socket or a thread cannot be created.
 pub fn measure_transport(address: &Address) -> io::Result<LatencyCompensation> {
     let (mut client, mut server) = connected_pair(address)?;
     let replying = std::thread::Builder::new().spawn(move || -> io::Result<Duration> {
@@ -67,10 +64,7 @@ pub fn measure_transport(address: &Address) -> io::Result<LatencyCompensation> {
 }
 
 /// Measures the latency between the drive and a client that reads it through a device or file of
-/// this machine. Nothing else may read from the drive at the same time.
-///
-/// # Errors
-/// The device cannot be read, or is not backed by this drive alone.
+/// this machine. Fails if anything else reads from the drive at the same time.
 pub fn measure_through(engine: &Engine, path: &Path) -> io::Result<LatencyCompensation> {
     use_precise_timers();
     let direct = OFlags::DIRECT.bits().cast_signed();
@@ -193,7 +187,7 @@ fn connected_pair(address: &Address) -> io::Result<(Connection, Connection)> {
     match address {
         Address::Unix(_) => {
             let (client, server) = UnixStream::pair()?;
-            Ok((Connection::unix(client), Connection::unix(server)))
+            Ok((Connection::new(client), Connection::new(server)))
         }
         Address::Tcp(wanted) => {
             let listener = TcpListener::bind((wanted.ip(), 0))?;
@@ -201,7 +195,7 @@ fn connected_pair(address: &Address) -> io::Result<(Connection, Connection)> {
             let (server, _) = listener.accept()?;
             client.set_nodelay(true)?;
             server.set_nodelay(true)?;
-            Ok((Connection::tcp(client), Connection::tcp(server)))
+            Ok((Connection::new(client), Connection::new(server)))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Serves a drive: NBD and `NVMe`/TCP listeners, the control socket, snapshots and clones.
 //!
 //! Modules depend on each other in one direction: `state` is passive; `control` answers requests
-//! from it, or returns an action; only `server` starts threads, listeners and clones.
+//! from it and through its trait `Host`; only `server` starts threads, listeners and clones.
 
 mod calibration;
 mod control;

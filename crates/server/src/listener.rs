@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::net::Shutdown;
-
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::{Shutdown, SocketFlags, accept_with, shutdown};
 use ssdlab_engine::failpoints::{self, Point};
 use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::sleep_until;
-use ssdlab_wire::{AcceptOutcome, ClientLimits, Connection, Notice, OnExhaustion, spawn};
+use ssdlab_wire::{ClientLimits, Connection, Notice, OnExhaustion, spawn};
 
 /// Pause after accept(2) fails for lack of resources.
 const BACK_OFF: Duration = Duration::from_millis(50);
@@ -35,17 +35,16 @@ pub enum Address {
     Tcp(SocketAddr),
 }
 
-/// A listening socket, nonblocking.
+/// A nonblocking listening socket with its address.
 #[derive(Debug)]
-enum Socket {
-    Unix(UnixListener),
-    Tcp(TcpListener),
+struct Socket {
+    socket: OwnedFd,
+    address: Address,
 }
 
 /// A listener; dropping it closes it.
 #[derive(Debug)]
 pub struct Listener {
-    address: Address,
     socket: Arc<Socket>,
     closing: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -53,20 +52,21 @@ pub struct Listener {
 
 impl Listener {
     /// Binds an address. Connections wait until `start`.
-    ///
-    /// # Errors
-    /// The address is not available.
     pub fn bind(address: &Address) -> io::Result<Self> {
-        let (address, socket) = Socket::bind(address)?;
-        let (socket, closing) = (Arc::new(socket), Arc::new(AtomicBool::new(false)));
-        Ok(Self { address, socket, closing, thread: None })
+        let (address, socket): (_, OwnedFd) = match address {
+            Address::Unix(path) => (address.clone(), UnixListener::bind(path)?.into()),
+            Address::Tcp(wanted) => {
+                let listener = TcpListener::bind(wanted)?;
+                (Address::Tcp(listener.local_addr()?), listener.into())
+            }
+        };
+        ioctl_fionbio(&socket, true)?;
+        let socket = Arc::new(Socket { socket, address });
+        Ok(Self { socket, closing: Arc::default(), thread: None })
     }
 
     /// Starts to accept connections, and passes each to `serve`. `exhausted` says what to do with
     /// a connection if the process has no file descriptor left.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
     pub fn start(
         &mut self,
         name: &'static str,
@@ -82,7 +82,7 @@ impl Listener {
                 match socket.next(exhausted, &client_limits) {
                     Ok(Some(connection)) => serve(connection),
                     Err(error) if !closing.load(Ordering::SeqCst) => {
-                        client_limits.notices.print(
+                        client_limits.log.print(
                             Notice::Descriptors,
                             format_args!("no connection can be accepted: {error}"),
                         );
@@ -99,41 +99,26 @@ impl Listener {
 
     /// The address, with the port that was selected.
     pub fn address(&self) -> &Address {
-        &self.address
+        &self.socket.address
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::SeqCst);
-        if let Address::Unix(path) = &self.address {
+        if let Address::Unix(path) = &self.socket.address {
             // An error means that the file was removed already.
             let _ = std::fs::remove_file(path);
         }
         let Some(thread) = self.thread.take() else { return };
         // This wakes the thread and needs no descriptor. If it fails, the thread ends with the next
         // tick.
-        let _ = rustix::net::shutdown(&*self.socket, Shutdown::Both);
+        let _ = shutdown(&self.socket.socket, Shutdown::Both);
         thread.join().expect("the listener does not panic");
     }
 }
 
 impl Socket {
-    fn bind(address: &Address) -> io::Result<(Address, Self)> {
-        match address {
-            Address::Unix(path) => {
-                let listener = UnixListener::bind(path)?;
-                listener.set_nonblocking(true)?;
-                Ok((address.clone(), Self::Unix(listener)))
-            }
-            Address::Tcp(wanted) => {
-                let listener = TcpListener::bind(wanted)?;
-                listener.set_nonblocking(true)?;
-                Ok((Address::Tcp(listener.local_addr()?), Self::Tcp(listener)))
-            }
-        }
-    }
-
     /// The next connection, if one arrives within a tick.
     fn next(
         &self,
@@ -144,40 +129,27 @@ impl Socket {
         let timeout =
             Timespec { tv_sec: tick.as_secs().cast_signed(), tv_nsec: tick.subsec_nanos().into() };
         failpoints::check(Point::Wait)?;
-        match poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&timeout)) {
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout)) {
             Ok(1..) => {}
             Ok(0) | Err(Errno::INTR) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
         match client_limits.descriptors.accept(exhausted, || self.accept()) {
-            Ok(AcceptOutcome::Connection(connection)) => Ok(Some(connection)),
-            Ok(AcceptOutcome::Refused) => {
+            Ok(None) => {
                 client_limits.refuse(Notice::Descriptors, "no file descriptor is left");
                 Ok(None)
             }
             Err(error) if IGNORED.contains(&error.kind()) => Ok(None),
-            Err(error) => Err(error),
+            accepted => accepted,
         }
     }
 
     fn accept(&self) -> io::Result<Connection> {
         failpoints::check(Point::Accept)?;
-        match self {
-            Self::Unix(listener) => Ok(Connection::unix(listener.accept()?.0)),
-            Self::Tcp(listener) => {
-                let (stream, _) = listener.accept()?;
-                stream.set_nodelay(true)?;
-                Ok(Connection::tcp(stream))
-            }
+        let accepted = accept_with(&self.socket, SocketFlags::CLOEXEC)?;
+        if let Address::Tcp(_) = self.address {
+            set_tcp_nodelay(&accepted, true)?;
         }
-    }
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Unix(listener) => listener.as_fd(),
-            Self::Tcp(listener) => listener.as_fd(),
-        }
+        Ok(Connection::new(accepted))
     }
 }

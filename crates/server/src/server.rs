@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::calibration::use_precise_timers;
-use crate::control::{self, Action, Answer, DelayedPowerCut, NewClone, Outcome};
+use crate::control::{self, Host};
 use crate::listener::{Address, Listener};
 use crate::state::ServerState;
 use ssdlab_engine::pacing::wall_clock_now;
@@ -59,20 +59,7 @@ impl Server {
         Self { shared, nbd: None, nvme: None, control: None }
     }
 
-    /// Starts a server that listens for NBD clients.
-    ///
-    /// # Errors
-    /// The address is not available.
-    pub fn start(engine: Engine, export: Export, address: &Address) -> io::Result<Self> {
-        let mut server = Self::new(engine, export);
-        server.listen_nbd(address)?;
-        Ok(server)
-    }
-
     /// Listens for NBD clients. Returns the address, with the port that was selected.
-    ///
-    /// # Errors
-    /// The address is not available.
     pub fn listen_nbd(&mut self, address: &Address) -> io::Result<Address> {
         let (mut listener, shared) = (Listener::bind(address)?, Arc::clone(&self.shared));
         let client_limits = &self.shared.client_limits;
@@ -85,9 +72,6 @@ impl Server {
     /// Listens for `NVMe` hosts, which must authenticate with `key` if one is given. `origin`
     /// and the address distinguish this drive from others of its model. Returns the address, with
     /// the port that was selected, and the identity of the drive.
-    ///
-    /// # Errors
-    /// The address is not available.
     pub fn listen_nvme_tcp(
         &mut self,
         address: &Address,
@@ -107,9 +91,6 @@ impl Server {
     }
 
     /// Listens on a control socket.
-    ///
-    /// # Errors
-    /// The path is not available.
     pub fn listen_control(&mut self, socket: &Path) -> io::Result<()> {
         let mut listener = Listener::bind(&Address::Unix(socket.into()))?;
         let (shared, client_limits) = (Arc::clone(&self.shared), &self.shared.client_limits);
@@ -137,7 +118,7 @@ impl Server {
 
     /// The drive as a target for `NVMe` hosts. `origin` distinguishes it from others of its model.
     pub fn nvme_target(&self, origin: &str, key: Option<DhchapKey>) -> Target {
-        let identity = Identity::new(self.shared.export.description(), origin);
+        let identity = Identity::new(&self.shared.export.description, origin);
         let subsystem = Subsystem::new(Arc::clone(&self.shared.engine), identity);
         Target::new(subsystem, key, Arc::clone(&self.shared.client_limits))
     }
@@ -208,7 +189,7 @@ impl Shared {
         + 'static,
     ) {
         let Some((attached, epoch)) = self.clients.attach(&connection) else { return };
-        let Some((admitted, handshake)) = self.client_limits.admit(&connection) else { return };
+        let Some((permit, handshake)) = self.client_limits.admit(&connection) else { return };
         let shared = Arc::clone(self);
         let started = spawn("connection", move || {
             use_precise_timers();
@@ -218,7 +199,7 @@ impl Shared {
                 .set_send_buffer(is_paced)
                 .and_then(|()| session(&shared, connection, epoch, handshake));
             shared.clients.finish_planned_cut();
-            drop((attached, admitted));
+            drop((attached, permit));
         });
         if let Err(error) = started {
             self.client_limits.refuse(Notice::Threads, format_args!("no thread for it: {error}"));
@@ -237,65 +218,44 @@ impl Shared {
         let (shared, of_thread) = (Arc::clone(self), connection.clone());
         let started = spawn("control", move || {
             // An error means that the peer has left.
-            let _ = control::serve(of_thread, |request| shared.answer(request));
+            let _ = control::serve(of_thread, &shared);
             drop(registered);
             shared.client_limits.descriptors.refill();
         });
         if let Err(error) = started {
             let reason = format_args!("no thread for a control connection: {error}");
-            self.client_limits.notices.print(Notice::Threads, reason);
+            self.client_limits.log.print(Notice::Threads, reason);
             let limited = connection.set_read_timeout(WITHOUT_THREAD);
-            let _ =
-                limited.and_then(|()| control::serve(connection, |request| self.answer(request)));
+            let _ = limited.and_then(|()| control::serve(connection, self));
             self.client_limits.descriptors.refill();
         }
     }
 
-    fn answer(self: &Arc<Self>, request: control::ControlRequest) -> Answer {
-        match control::handle(&self.state, request) {
-            Outcome::Answered(answer) => answer,
-            Outcome::Action(action) => self.act(action),
-        }
+    fn clones(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Server>> {
+        self.clones.lock().expect("no panic while locked")
+    }
+}
+
+impl Host for Arc<Shared> {
+    fn state(&self) -> &ServerState {
+        &self.state
     }
 
-    fn act(self: &Arc<Self>, action: Action) -> Answer {
-        match action {
-            Action::CutPowerLater(cut) => match self.cut_power_later(cut) {
-                Ok(()) => Ok(cut.planned()),
-                Err(error) => Err(format!("no cut is planned: cannot start a thread: {error}")),
-            },
-            Action::ServeClone(NewClone { engine, socket, loss }) => {
-                match self.serve_clone(*engine, &socket) {
-                    Ok(control) => Ok(control::served(&socket, &control, loss.as_ref())),
-                    Err(error) => control::refusal(&socket, &error),
-                }
-            }
-            Action::EndClone(socket) => {
-                let ended = self.clones().remove(&socket);
-                control::ended(&socket, ended.is_some())
-            }
-            Action::ListClones => {
-                let sockets: Vec<PathBuf> = self.clones().keys().cloned().collect();
-                Ok(control::list(&self.state, &sockets))
-            }
-        }
-    }
-
-    fn cut_power_later(self: &Arc<Self>, cut: DelayedPowerCut) -> io::Result<()> {
-        let due = wall_clock_now() + Duration::from_secs_f64(cut.after_s);
+    fn cut_power_after(&self, seconds: f64, then_on: bool) -> io::Result<()> {
+        let due = wall_clock_now() + Duration::from_secs_f64(seconds);
         // The thread must not keep a server alive that was stopped.
         let weak = Arc::downgrade(self);
         spawn("power cut", move || {
             if sleep_until(due).is_ok()
                 && let Some(shared) = weak.upgrade()
             {
-                shared.clients.power_cut(cut.then_on);
+                shared.clients.power_cut(then_on);
             }
         })?;
         Ok(())
     }
 
-    /// Serves a clone, which shares the limits on clients. Returns the path of its control socket.
+    /// The clone shares the limits on clients.
     fn serve_clone(&self, engine: Engine, socket: &Path) -> io::Result<PathBuf> {
         let client_limits = Arc::clone(&self.client_limits);
         let mut server = Server::with_client_limits(engine, self.export.clone(), client_limits);
@@ -306,7 +266,12 @@ impl Shared {
         Ok(control)
     }
 
-    fn clones(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Server>> {
-        self.clones.lock().expect("no panic while locked")
+    fn end_clone(&self, socket: &Path) -> bool {
+        let ended = self.clones().remove(socket);
+        ended.is_some()
+    }
+
+    fn clone_sockets(&self) -> Vec<PathBuf> {
+        self.clones().keys().cloned().collect()
     }
 }

@@ -43,10 +43,7 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Stores a snapshot.
-    ///
-    /// # Errors
-    /// The name is in use.
+    /// Stores a snapshot, unless the name is in use.
     pub fn insert(&self, name: &str, engine: Engine) -> io::Result<()> {
         let mut snapshots = self.lock();
         if snapshots.contains_key(name) {
@@ -56,10 +53,6 @@ impl Snapshots {
         Ok(())
     }
 
-    /// A clone of a snapshot.
-    ///
-    /// # Errors
-    /// No snapshot has this name, or it cannot be cloned.
     pub fn try_clone(&self, name: &str) -> io::Result<Engine> {
         let missing = || io::Error::other("no snapshot has this name");
         self.lock().get(name).ok_or_else(missing)?.try_clone()
@@ -71,7 +64,6 @@ impl Snapshots {
         removed.is_some()
     }
 
-    /// Deletes all snapshots.
     pub fn clear(&self) {
         self.lock().clear();
     }

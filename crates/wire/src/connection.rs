@@ -1,20 +1,21 @@
 //! `Connection`: a client's connection, over a unix socket or TCP.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
-use rustix::net::sockopt::set_socket_send_buffer_size;
-use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
+use rustix::io::{Errno, read, readv, writev};
+use rustix::net::sockopt::{Timeout, set_socket_send_buffer_size, set_socket_timeout};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvFlags, SendFlags, Shutdown, getpeername, getsockname, recvmsg, send,
+    shutdown,
+};
 use ssdlab_engine::PIECES_MAX;
-use ssdlab_engine::wait::wait;
-
 use ssdlab_engine::failpoints::{self, Point};
+use ssdlab_engine::wait::wait;
 
 /// Bytes of the socket's send buffer if replies are paced: sending must not wait for a slow client.
 /// The system may allow less.
@@ -30,36 +31,21 @@ pub trait Disconnect: Clone {
 
 /// A connection; a clone shares the file descriptor.
 #[derive(Clone, Debug)]
-pub enum Connection {
-    /// Over a unix socket.
-    Unix(Arc<UnixStream>),
-    /// Over TCP.
-    Tcp(Arc<TcpStream>),
-}
-
-impl Connection {
-    /// A connection over a unix socket.
-    pub fn unix(stream: UnixStream) -> Self {
-        Self::Unix(stream.into())
-    }
-
-    /// A connection over TCP.
-    pub fn tcp(stream: TcpStream) -> Self {
-        Self::Tcp(stream.into())
-    }
-}
+pub struct Connection(Arc<OwnedFd>);
 
 impl Disconnect for Connection {
     fn disconnect(&self) {
         // An error means that the peer has closed the connection already.
-        let _ = match self {
-            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
-            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
-        };
+        let _ = shutdown(self, Shutdown::Both);
     }
 }
 
 impl Connection {
+    /// A connection over a connected stream socket.
+    pub fn new(socket: impl Into<OwnedFd>) -> Self {
+        Self(Arc::new(socket.into()))
+    }
+
     /// Sets the size of the send buffer, so that sending a batch of replies seldom blocks.
     pub fn set_send_buffer(&self, is_paced: bool) -> io::Result<()> {
         let bytes = if is_paced { SEND_BUFFER_PACED } else { SEND_BUFFER };
@@ -68,27 +54,21 @@ impl Connection {
 
     /// Sets a timeout after which a read fails with `WouldBlock`.
     pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
-        match self {
-            Self::Unix(stream) => stream.set_read_timeout(Some(timeout)),
-            Self::Tcp(stream) => stream.set_read_timeout(Some(timeout)),
-        }
+        Ok(set_socket_timeout(self, Timeout::Recv, Some(timeout))?)
     }
 
     /// The local address of a TCP connection.
     pub fn local_address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Unix(_) => None,
-            Self::Tcp(stream) => stream.local_addr().ok(),
-        }
+        getsockname(self).ok()?.try_into().ok()
     }
 
     /// The peer, for messages.
     pub fn peer(&self) -> String {
-        match self {
-            Self::Unix(_) => "a unix socket".into(),
-            Self::Tcp(stream) => {
-                stream.peer_addr().map_or_else(|error| error.to_string(), |peer| peer.to_string())
-            }
+        match getpeername(self) {
+            Ok(peer) => peer
+                .and_then(|peer| SocketAddr::try_from(peer).ok())
+                .map_or_else(|| "a unix socket".into(), |peer| peer.to_string()),
+            Err(error) => error.to_string(),
         }
     }
 
@@ -120,46 +100,31 @@ impl Connection {
 
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Unix(stream) => stream.as_fd(),
-            Self::Tcp(stream) => stream.as_fd(),
-        }
+        self.0.as_fd()
     }
 }
 
 impl Read for Connection {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         failpoints::check(Point::Read)?;
-        match self {
-            Self::Unix(stream) => (&**stream).read(into),
-            Self::Tcp(stream) => (&**stream).read(into),
-        }
+        Ok(read(self, into)?)
     }
 
     fn read_vectored(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         failpoints::check(Point::Read)?;
-        match self {
-            Self::Unix(stream) => (&**stream).read_vectored(pieces),
-            Self::Tcp(stream) => (&**stream).read_vectored(pieces),
-        }
+        Ok(readv(self, pieces)?)
     }
 }
 
 impl Write for Connection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         failpoints::check(Point::Write)?;
-        match self {
-            Self::Unix(stream) => (&**stream).write(bytes),
-            Self::Tcp(stream) => (&**stream).write(bytes),
-        }
+        Ok(send(self, bytes, SendFlags::NOSIGNAL)?)
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         failpoints::check(Point::Write)?;
-        match self {
-            Self::Unix(stream) => (&**stream).write_vectored(pieces),
-            Self::Tcp(stream) => (&**stream).write_vectored(pieces),
-        }
+        Ok(writev(self, pieces)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -179,7 +144,7 @@ mod tests {
     #[test]
     fn try_read_fills_any_number_of_slices_and_does_not_wait() {
         let (mut client, server) = UnixStream::pair().unwrap();
-        let server = Connection::unix(server);
+        let server = Connection::new(server);
         let mut bytes = [0; PIECES_MAX + 100];
         let read = |into: &mut [u8]| {
             let mut pieces: Vec<_> = into.chunks_mut(1).map(IoSliceMut::new).collect();

@@ -1,4 +1,18 @@
-//! `Connections`: the open connections, so that all can be disconnected.
+//! `Connections` can all be disconnected; `Attachments` are those that use a drive, and the power
+//! cuts that end them.
+//!
+//! Every power cut ends an epoch of the drive. A connection belongs to the epoch in which it was
+//! attached; the drive refuses its commands in any other. So no connection survives a cut, no
+//! command that was received before a cut is executed after it, and a client that gets a reply to
+//! FLUSH knows that no cut happened between its writes and that flush.
+//!
+//! Three rules make this true; `model.rs` breaks each of them to show that it matters:
+//! 1. A cut first stops the drive from accepting commands and connections, then disconnects the
+//!    connections, then changes the epoch. A connection reads the epoch before and after it is
+//!    registered: if both agree, no cut has disconnected it, and the next one will.
+//! 2. The engine compares the epoch of each batch of commands under the lock that guards the drive.
+//! 3. One cut runs at a time, and finishes only a cut that has begun: if two connections see a
+//!    planned cut begin, the power is cut once.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,6 +21,7 @@ use std::thread::available_parallelism;
 
 use crate::connection::{Connection, Disconnect};
 use ssdlab_engine::sync::{Mutex, MutexGuard};
+use ssdlab_engine::{Engine, Epoch, PowerCutLoss};
 
 /// Open connections, each with a number.
 #[derive(Debug)]
@@ -63,5 +78,66 @@ pub struct Registration<C: Disconnect = Connection> {
 impl<C: Disconnect> Drop for Registration<C> {
     fn drop(&mut self) {
         self.connections.lock().retain(|(number, _)| *number != self.number);
+    }
+}
+
+/// The connections of a drive.
+pub struct Attachments<C> {
+    engine: Arc<Engine>,
+    connections: Arc<Connections<C>>,
+    /// Held while the power is cut.
+    cutting: Mutex<()>,
+}
+
+impl<C: Disconnect> Attachments<C> {
+    /// A drive without connections.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        Self { engine, connections: Arc::default(), cutting: Mutex::new(()) }
+    }
+
+    /// The drive.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// All connections.
+    pub fn connections(&self) -> &Arc<Connections<C>> {
+        &self.connections
+    }
+
+    /// Attaches a connection until the registration is dropped. Its commands carry the epoch.
+    /// `None` while the drive has no power.
+    pub fn attach(&self, connection: &C) -> Option<(Registration<C>, Epoch)> {
+        let epoch = self.engine.power().epoch()?;
+        let registration = self.connections.add(connection);
+        (self.engine.power().epoch() == Some(epoch)).then_some((registration, epoch))
+    }
+
+    /// Cuts the power under all connections, and turns it on again if `then_on`. A planned cut that
+    /// has begun is finished first, as a cut of its own. `None` if the power is off.
+    pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
+        let _guard = self.lock();
+        self.finish();
+        if self.engine.power().begin_cut(then_on) { self.finish() } else { None }
+    }
+
+    /// Finishes a planned cut, if one has begun.
+    pub fn finish_planned_cut(&self) {
+        let _guard = self.lock();
+        self.finish();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.cutting.lock().expect("no panic while locked")
+    }
+
+    /// Finishes the cut that has begun. The commands whose replies were sent before the
+    /// connections were disconnected complete before the cut; no reply is sent after that.
+    fn finish(&self) -> Option<PowerCutLoss> {
+        if !self.engine.power().is_failing() {
+            return None;
+        }
+        self.connections.disconnect_all();
+        self.engine.power().finish_cut()
     }
 }

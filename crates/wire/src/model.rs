@@ -11,9 +11,8 @@ use std::sync::Arc;
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::{check_random, thread};
 
-use crate::attachments::Attachments;
 use crate::connection::Disconnect;
-use crate::connections::Registration;
+use crate::connections::{Attachments, Registration};
 use ssdlab_engine::{Command, Engine, Epoch, Operation, PowerCutPlan, SendBuffer};
 use ssdlab_testing::{FakeDrive, UNIT};
 

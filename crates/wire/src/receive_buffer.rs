@@ -60,9 +60,6 @@ impl<R: Read> ReceiveBuffer<R> {
     }
 
     /// Waits until `count` bytes are available; false at the end of the stream.
-    ///
-    /// # Errors
-    /// The stream's, an end of the stream after some of the bytes, and too little memory.
     pub fn wait_for(&mut self, count: usize) -> io::Result<bool> {
         let most = if self.reads_ahead { usize::MAX } else { count };
         while self.available() < count {

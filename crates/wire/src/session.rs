@@ -127,7 +127,7 @@ pub struct Channel<'a> {
     /// The epoch that the connection belongs to.
     pub epoch: Epoch,
     /// No more requests are read; the session ends when all replies have been sent.
-    pub leaving: bool,
+    pub closing: bool,
 }
 
 impl<'a> Channel<'a> {
@@ -140,8 +140,8 @@ impl<'a> Channel<'a> {
         limits: &ClientLimits,
     ) -> Self {
         let memory = limits.memory.reservation(&output);
-        let (replies, leaving) = (Replies::default(), false);
-        Self { input, output, replies, memory, engine, epoch, leaving }
+        let (replies, closing) = (Replies::default(), false);
+        Self { input, output, replies, memory, engine, epoch, closing }
     }
 
     /// Sends the replies that are due.
@@ -160,25 +160,23 @@ impl<'a> Channel<'a> {
     }
 }
 
-/// Serves a client until it leaves.
-///
-/// # Errors
-/// The stream's, a client that breaks the protocol or is silent for too long, and a power cut.
+/// Serves a client until it leaves, breaks the protocol or is silent for too long, or the power is
+/// cut.
 pub fn serve<P: Protocol>(protocol: &mut P, channel: &mut Channel<'_>) -> io::Result<()> {
     let mut batch = VecDeque::new();
     loop {
-        if batch.is_empty() && !channel.leaving {
+        if batch.is_empty() && !channel.closing {
             channel.input.release();
             channel.memory.release_to(protocol.held_bytes());
             let goes_on = receive(protocol, channel, &mut batch)?;
-            channel.leaving |= !goes_on;
+            channel.closing |= !goes_on;
         }
         perform(protocol, channel, &mut batch)?;
         protocol.before_send(channel);
         channel.send()?;
         if !batch.is_empty() {
             channel.wait_for_room()?;
-        } else if channel.leaving {
+        } else if channel.closing {
             let Some(due) = channel.replies.next_due() else { return Ok(()) };
             wait_precisely(due, channel.spin())?;
         }

@@ -17,7 +17,7 @@ use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait;
 
 use crate::connection::{Connection, Disconnect};
-use crate::thread::spawn;
+use crate::spawn;
 
 /// Bytes read from a session before they are sent to its client.
 const READ_BYTES: usize = 256 << 10;
@@ -58,9 +58,7 @@ impl Tls {
     pub fn wrap(&self, encrypted: Connection) -> io::Result<Connection> {
         let (plain, session) = UnixStream::pair()?;
         let tls = ServerConnection::new(Arc::clone(&self.config));
-        let mut tls = tls.map_err(io::Error::other)?;
-        // The relay itself limits what it buffers.
-        tls.set_buffer_limit(None);
+        let tls = tls.map_err(io::Error::other)?;
         ioctl_fionbio(&encrypted, true)?;
         plain.set_nonblocking(true)?;
         spawn("tls", move || {
@@ -70,7 +68,7 @@ impl Tls {
             relay.encrypted.disconnect();
             let _ = relay.plain.shutdown(Shutdown::Both);
         })?;
-        Ok(Connection::unix(session))
+        Ok(Connection::new(session))
     }
 }
 
@@ -88,15 +86,11 @@ struct Relay {
 }
 
 impl Relay {
-    fn new(encrypted: Connection, plain: UnixStream, tls: ServerConnection) -> Self {
-        Self {
-            encrypted,
-            plain,
-            tls,
-            received: Vec::new(),
-            client_ended: false,
-            plain_ended: false,
-        }
+    fn new(encrypted: Connection, plain: UnixStream, mut tls: ServerConnection) -> Self {
+        // The relay itself limits what it buffers.
+        tls.set_buffer_limit(None);
+        let (received, client_ended, plain_ended) = Default::default();
+        Self { encrypted, plain, tls, received, client_ended, plain_ended }
     }
 
     /// Relays in both directions until one side ends.
@@ -209,5 +203,77 @@ fn unless_blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+    use std::time::Duration;
+
+    use rustix::net::sockopt::set_socket_send_buffer_size;
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
+
+    use super::Relay;
+    use crate::connection::Connection;
+
+    /// A self-signed certificate of localhost, valid until 2120, and its key.
+    const CERTIFICATE: &[u8] = b"-----BEGIN CERTIFICATE-----
+MIIBBTCBuKADAgECAgEBMAUGAytlcDAPMQ0wCwYDVQQDDAR0ZXN0MCAXDTIwMDEw
+MTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAPMQ0wCwYDVQQDDAR0ZXN0MCowBQYD
+K2VwAyEA/XQU0BLiytKtPCNnMC2JXTIy33jzo4QP794WMzW0zSmjNzA1MBQGA1Ud
+EQQNMAuCCWxvY2FsaG9zdDAdBgNVHQ4EFgQUgDE01lWoYmwLfhCV2Ui5bXmlM+ww
+BQYDK2VwA0EAIyCXKzpYUgc4LQnJXBlYII2SGsXIZCwWtzwTmsGIunvn9dm5a5Pi
+vtFO2OVyXV7wESUl+C1ddAxxNpJIRwU3Dw==
+-----END CERTIFICATE-----";
+    const KEY: &[u8] = b"-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIA2MVyYlPFE0OBO4EP6xTVTYlWEDf6SQQ74ANXwaJcQN
+-----END PRIVATE KEY-----";
+
+    /// A relay that waits for the session to receive must not keep the session from sending.
+    #[test]
+    fn a_client_that_ends_while_its_session_sends_receives_everything() {
+        let (mut client, encrypted) = UnixStream::pair().unwrap();
+        let (plain, mut session) = UnixStream::pair().unwrap();
+        // The last record does not fit into this buffer.
+        set_socket_send_buffer_size(&plain, 1).unwrap();
+        plain.set_nonblocking(true).unwrap();
+        encrypted.set_nonblocking(true).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
+        let config = ServerConfig::builder().with_no_client_auth();
+        let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
+        let config = config.with_single_cert(vec![certificate.clone()], key).unwrap();
+        let tls = ServerConnection::new(config.into()).unwrap();
+        thread::spawn(move || Relay::new(Connection::new(encrypted), plain, tls).run());
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        let name = "localhost".try_into().unwrap();
+        let mut tls = ClientConnection::new(config.into(), name).unwrap();
+        while tls.is_handshaking() {
+            tls.complete_io(&mut client).unwrap();
+        }
+        let sent = vec![1; 16 << 20];
+        let reply = sent.clone();
+        let session = thread::spawn(move || {
+            session.write_all(&reply).unwrap();
+            let mut received = Vec::new();
+            session.read_to_end(&mut received).unwrap();
+            received
+        });
+        tls.writer().write_all(&[2; 10_000]).unwrap();
+        tls.send_close_notify();
+        while tls.wants_write() {
+            tls.write_tls(&mut client).unwrap();
+        }
+        let mut received = vec![0; sent.len()];
+        rustls::Stream::new(&mut tls, &mut client).read_exact(&mut received).unwrap();
+        assert!(received == sent);
+        assert_eq!(session.join().unwrap(), [2; 10_000]);
     }
 }

@@ -1,7 +1,6 @@
 //! `NVMe`: PDUs of a TCP connection, and commands of a controller without a transport.
 
 mod command;
-mod host;
 #[path = "../../../nvme/tests/controller/memory.rs"]
 mod memory;
 mod replies;
@@ -12,9 +11,14 @@ use std::collections::BTreeMap;
 
 use crate::harness::{Client, Protocol, Setup};
 use crate::nbd::check_alive;
-use host::{connect, enable, repaired};
 use replies::check;
-use ssdlab_testing::nvme::{CAPSULE_CMD, ICREQ_BYTES, icreq, u16_at, u32_at};
+use ssdlab_testing::nvme::{
+    self, CAPSULE_CMD, CC, CC_ENABLE, Entry, H2C_DATA, H2C_TERM_REQ, ICREQ_BYTES, NEW_CONTROLLER,
+    SGL_IN_CAPSULE, capsule, connect_data, icreq, u16_at, u32_at,
+};
+
+/// The identifier of the first controller of a target.
+const FIRST_CONTROLLER: u16 = 1;
 
 /// PDUs of a connection. The first byte after the setup selects the digests. With bit 5 of the
 /// setup the connection is an I/O queue; with bit 7 the host must authenticate, which it never
@@ -60,4 +64,40 @@ fn count_commands(mut sent: &[u8]) -> BTreeMap<u16, usize> {
         sent = &sent[length..];
     }
     counts
+}
+
+/// A Connect command: queue 0 of a new controller, or an I/O queue of the first controller.
+fn connect(name: &str, queue: u16, digests: u8) -> Vec<u8> {
+    let controller = if queue == 0 { NEW_CONTROLLER } else { FIRST_CONTROLLER };
+    let data = connect_data(name, controller, 0);
+    let entry = Entry::connect(queue).cid(0xff).data(data.len(), SGL_IN_CAPSULE);
+    capsule(entry, &data, digests)
+}
+
+/// A Property Set command that enables the controller of an admin queue.
+fn enable(digests: u8) -> Vec<u8> {
+    capsule(Entry::set_property(CC, CC_ENABLE).cid(0xfe), &[], digests)
+}
+
+/// The PDUs of `input`, which have no digests, with correct lengths and digests.
+fn repaired(input: &[u8], digests: u8) -> Vec<u8> {
+    let (mut rest, mut out) = (input, Vec::new());
+    while let Some((head, after)) = rest.split_first_chunk::<8>() {
+        let (pdu_type, header_bytes) = match head[0] {
+            H2C_TERM_REQ | H2C_DATA => (head[0], 16),
+            _ => (CAPSULE_CMD, 64),
+        };
+        let Some((header, after)) = after.split_at_checked(header_bytes) else { break };
+        let length = u32_at(head, 4) as usize;
+        let data_bytes = length.saturating_sub(8 + header_bytes).min(after.len());
+        let (data, after) = after.split_at(data_bytes);
+        let mut header = header.to_vec();
+        if pdu_type == H2C_DATA {
+            header[8..12].copy_from_slice(&(data_bytes as u32).to_le_bytes());
+        }
+        out.extend(nvme::pdu(pdu_type, head[1] & 0b1100, &header, data, digests));
+        rest = after;
+    }
+    out.extend(rest);
+    out
 }

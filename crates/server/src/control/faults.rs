@@ -11,13 +11,11 @@ use super::request::{FaultName, FaultRequest, OperationName};
 /// Longest delay, stall, or time before a fault.
 const TIME_S_MAX: f64 = 1e6;
 
-/// Injects a fault.
 pub fn add(engine: &Engine, request: FaultRequest) -> Answer {
     let spec = request.spec()?;
     Ok(json!({ "fault": engine.faults(|faults| faults.add(spec)) }))
 }
 
-/// Lists all faults.
 pub fn list(engine: &Engine) -> Value {
     let faults = engine.faults(|faults| faults.statuses());
     json!({ "faults": faults.iter().map(to_json).collect::<Vec<_>>() })

@@ -1,52 +1,47 @@
 //! The control socket: a JSON request per line, answered by a line; docs/serve.md lists them.
 
 mod clones;
-mod counters;
 mod faults;
 mod latency_compensation;
 mod power;
 mod request;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-
-pub use clones::{NewClone, ended, list, refusal, served};
-pub use power::DelayedPowerCut;
-pub use request::ControlRequest;
+use serde_json::{Map, Value, json};
 
 use crate::state::ServerState;
-use ssdlab_engine::MARK_MAX;
+use request::ControlRequest;
+use ssdlab_engine::{Engine, MARK_MAX};
+use ssdlab_time::Nanos;
 use ssdlab_wire::Connection;
 
 /// Maximum length of a request.
 const LINE_MAX: u64 = 64 << 10;
 
 /// The answer to a request, or an error message.
-pub type Answer = Result<Value, String>;
+type Answer = Result<Value, String>;
 
-/// The result of a request.
-pub enum Outcome {
-    Answered(Answer),
-    /// The server acts, and then answers.
-    Action(Action),
-}
+/// What the server does for a request: it alone starts and ends clones and threads.
+pub trait Host {
+    fn state(&self) -> &ServerState;
 
-/// What only the server can do, because it starts or ends something or knows what it started.
-pub enum Action {
-    CutPowerLater(DelayedPowerCut),
-    ServeClone(NewClone),
-    /// Stop serving the clone on this socket.
-    EndClone(PathBuf),
-    ListClones,
+    /// Cuts the power after some seconds of wall-clock time; turns it on again if `then_on`.
+    fn cut_power_after(&self, seconds: f64, then_on: bool) -> io::Result<()>;
+
+    /// Serves a clone. Returns the path of its control socket.
+    fn serve_clone(&self, engine: Engine, socket: &Path) -> io::Result<PathBuf>;
+
+    /// Stops serving a clone; false if none is served on this socket.
+    fn end_clone(&self, socket: &Path) -> bool;
+
+    /// The sockets of all clones.
+    fn clone_sockets(&self) -> Vec<PathBuf>;
 }
 
 /// Answers the requests of a connection until the peer closes it.
-///
-/// # Errors
-/// The connection fails.
-pub fn serve(connection: Connection, answer: impl Fn(ControlRequest) -> Answer) -> io::Result<()> {
+pub fn serve(connection: Connection, host: &impl Host) -> io::Result<()> {
     let mut output = connection.clone();
     let mut input = BufReader::new(connection);
     let mut line = String::new();
@@ -56,7 +51,7 @@ pub fn serve(connection: Connection, answer: impl Fn(ControlRequest) -> Answer) 
             return Ok(());
         }
         let answer = match serde_json::from_str(&line) {
-            Ok(request) => answer(request),
+            Ok(request) => answer(host, request),
             Err(error) => Err(error.to_string()),
         };
         let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
@@ -64,36 +59,76 @@ pub fn serve(connection: Connection, answer: impl Fn(ControlRequest) -> Answer) 
     }
 }
 
-/// Answers a request, or returns the action that it needs.
-pub fn handle(state: &ServerState, request: ControlRequest) -> Outcome {
-    Outcome::Answered(match request {
-        ControlRequest::Counters {} => Ok(counters::counters(state)),
-        ControlRequest::Meter {} => Ok(counters::meter(&state.engine)),
-        ControlRequest::Power {} => Ok(power::status(&state.engine.power().status())),
-        ControlRequest::PowerCut(request) => return power::cut(state, &request),
-        ControlRequest::PowerOn {} => power::on(&state.engine),
-        ControlRequest::LatencyCompensation(request) => {
-            latency_compensation::set(&state.engine, &request)
-        }
-        ControlRequest::Fault(request) => faults::add(&state.engine, request),
-        ControlRequest::Faults {} => Ok(faults::list(&state.engine)),
-        ControlRequest::FaultClear { fault } => faults::clear(&state.engine, fault),
-        ControlRequest::Mark { name } => mark(state, &name),
+fn answer(host: &impl Host, request: ControlRequest) -> Answer {
+    let state = host.state();
+    let engine = &state.engine;
+    match request {
+        ControlRequest::Counters {} => Ok(counters(state)),
+        ControlRequest::Meter {} => Ok(meter(engine)),
+        ControlRequest::Power {} => Ok(power::status(&engine.power().status())),
+        ControlRequest::PowerCut(request) => power::cut(host, &request),
+        ControlRequest::PowerOn {} => power::on(engine),
+        ControlRequest::LatencyCompensation(request) => latency_compensation::set(engine, &request),
+        ControlRequest::Fault(request) => faults::add(engine, request),
+        ControlRequest::Faults {} => Ok(faults::list(engine)),
+        ControlRequest::FaultClear { fault } => faults::clear(engine, fault),
+        ControlRequest::Mark { name } => mark(engine, &name),
         ControlRequest::Snapshot { name } => clones::snapshot(state, &name),
         ControlRequest::SnapshotDrop { name } => clones::drop_snapshot(state, &name),
-        ControlRequest::Fork(request) => return clones::prepare(state, request),
-        ControlRequest::ForkEnd { unix } => return Outcome::Action(Action::EndClone(unix)),
-        ControlRequest::Forks {} => return Outcome::Action(Action::ListClones),
-    })
+        ControlRequest::Fork(request) => clones::serve(host, &request),
+        ControlRequest::ForkEnd { unix } => clones::end(host, &unix),
+        ControlRequest::Forks {} => Ok(clones::list(host)),
+    }
 }
 
-fn mark(state: &ServerState, name: &str) -> Answer {
+fn mark(engine: &Engine, name: &str) -> Answer {
     if name.len() > MARK_MAX {
         return Err(format!("name has {} bytes; {MARK_MAX} at most", name.len()));
     }
-    match state.engine.content().mark(name) {
+    match engine.content().mark(name) {
         Ok(true) => Ok(json!({ "marked": name })),
         Ok(false) => Err("the server writes no log; start it with --log".into()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// All counters by name; null if a value is not known yet.
+fn counters(state: &ServerState) -> Value {
+    let engine = &state.engine;
+    let mut counters: Map<String, Value> = engine
+        .counters()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect();
+    let lateness = engine.clock().reply_lateness();
+    counters.insert("clients".into(), json!(state.client_count()));
+    counters.insert("power_cuts".into(), json!(engine.power().status().cuts));
+    counters.insert("paced_answers".into(), json!(lateness.replies));
+    counters.insert("late_answers".into(), json!(lateness.late));
+    counters.insert("latest_answer_us".into(), json!(lateness.max.as_secs_f64() * 1e6));
+    let client_limits = state.client_limits.counters().into_iter();
+    counters.extend(client_limits.map(|(name, count)| (name.to_owned(), json!(count))));
+    Value::Object(counters)
+}
+
+/// Commands, bytes and latencies by kind of command. A histogram is a list of pairs: the upper
+/// bound of a bucket in microseconds, and its number of commands.
+fn meter(engine: &Engine) -> Value {
+    let (kinds, in_flight) =
+        engine.inspect(|state| (state.meter.by_kind().to_vec(), state.in_flight));
+    let micros = |time: Nanos| time.get() as f64 / 1e3;
+    let mut meter = Map::new();
+    for kind in kinds {
+        let histogram: Vec<_> = kind.histogram().map(|(up, n)| json!([micros(up), n])).collect();
+        let values = json!({
+            "commands": kind.commands,
+            "failed": kind.failed,
+            "bytes": kind.bytes,
+            "latency_us": micros(kind.latency),
+            "histogram_us": histogram,
+        });
+        meter.insert(kind.kind.name().into(), values);
+    }
+    meter.insert("in_flight".into(), json!(in_flight));
+    Value::Object(meter)
 }

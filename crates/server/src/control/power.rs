@@ -5,23 +5,15 @@ use ssdlab_engine::{Engine, PowerCutLoss, PowerCutPlan, PowerStatus};
 use ssdlab_time::Random;
 
 use super::request::{PowerCutRequest, RandomCut};
-use super::{Action, Answer, Outcome};
-use crate::state::ServerState;
+use super::{Answer, Host};
 
 /// Longest delay of a power cut.
 const AFTER_S_MAX: f64 = 1e6;
 
-/// A power cut after a delay in wall-clock time.
-#[derive(Clone, Copy, Debug)]
-pub struct DelayedPowerCut {
-    pub after_s: f64,
-    pub then_on: bool,
-}
-
 /// Cuts the power, or plans to.
-pub fn cut(state: &ServerState, request: &PowerCutRequest) -> Outcome {
-    let then_on = request.on;
-    Outcome::Answered(match (request.after_writes, request.after_s, &request.random) {
+pub fn cut(host: &impl Host, request: &PowerCutRequest) -> Answer {
+    let (state, then_on) = (host.state(), request.on);
+    match (request.after_writes, request.after_s, &request.random) {
         (None, None, None) => match state.clients.power_cut(then_on) {
             Some(loss) => Ok(json!({ "cut": loss_to_json(&loss) })),
             None => Err("the power is already off".into()),
@@ -35,15 +27,17 @@ pub fn cut(state: &ServerState, request: &PowerCutRequest) -> Outcome {
             Ok(plan(&state.engine, PowerCutPlan { after_writes, share: random.unit(), then_on }))
         }
         (None, Some(after_s), None) if (0.0..AFTER_S_MAX).contains(&after_s) => {
-            return Outcome::Action(Action::CutPowerLater(DelayedPowerCut { after_s, then_on }));
+            match host.cut_power_after(after_s, then_on) {
+                Ok(()) => Ok(json!({ "planned": { "after_s": after_s, "on": then_on } })),
+                Err(error) => Err(format!("no cut is planned: cannot start a thread: {error}")),
+            }
         }
         _ => Err("give at most one of after_writes (1 or more), after_s (0 to 1e6) and random \
                   (seed, and writes: 1 or more)"
             .into()),
-    })
+    }
 }
 
-/// Turns the power on.
 pub fn on(engine: &Engine) -> Answer {
     if engine.power().turn_on() {
         Ok(status(&engine.power().status()))
@@ -52,7 +46,6 @@ pub fn on(engine: &Engine) -> Answer {
     }
 }
 
-/// The state of the power.
 pub fn status(power: &PowerStatus) -> Value {
     json!({
         "power": if power.is_on { "on" } else { "off" },
@@ -75,11 +68,4 @@ fn plan(engine: &Engine, plan: PowerCutPlan) -> Value {
 
 fn plan_to_json(plan: &PowerCutPlan) -> Value {
     json!({ "after_writes": plan.after_writes, "share": plan.share, "on": plan.then_on })
-}
-
-impl DelayedPowerCut {
-    /// The answer once the cut is planned.
-    pub fn planned(self) -> Value {
-        json!({ "planned": { "after_s": self.after_s, "on": self.then_on } })
-    }
 }

@@ -12,31 +12,35 @@ pub enum ControlRequest {
     Counters {},
     /// Whether the power is on, and the last and the next cut.
     Power {},
-    /// Cuts the power, at once or later.
     PowerCut(PowerCutRequest),
-    /// Turns the power on.
     PowerOn {},
     /// Commands, bytes and latencies by kind of command.
     Meter {},
     /// Sets or shows the latency compensation.
     #[serde(rename = "lead")]
     LatencyCompensation(LatencyCompensationRequest),
-    /// Injects a fault.
     Fault(FaultRequest),
-    /// Lists all faults.
     Faults {},
     /// Removes one fault, or all.
-    FaultClear { fault: Option<u64> },
+    FaultClear {
+        fault: Option<u64>,
+    },
     /// Writes a mark to the log.
-    Mark { name: String },
-    /// Takes a snapshot.
-    Snapshot { name: String },
-    /// Deletes a snapshot.
-    SnapshotDrop { name: String },
+    Mark {
+        name: String,
+    },
+    Snapshot {
+        name: String,
+    },
+    SnapshotDrop {
+        name: String,
+    },
     /// Serves a clone of the drive or of a snapshot.
     Fork(CloneRequest),
     /// Stops serving a clone.
-    ForkEnd { unix: PathBuf },
+    ForkEnd {
+        unix: PathBuf,
+    },
     /// Lists all snapshots and clones.
     Forks {},
 }
@@ -98,7 +102,6 @@ pub struct FaultRequest {
     pub die: Option<u32>,
 }
 
-/// The kinds of faults.
 #[derive(Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultName {
@@ -126,7 +129,6 @@ pub enum OperationName {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct CloneRequest {
-    /// The socket to serve it on.
     pub unix: PathBuf,
     /// The snapshot to clone; default: the drive as it is now.
     pub from: Option<String>,

@@ -4,21 +4,22 @@
 mod history;
 mod nbd;
 mod nvme;
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+#[path = "../test_server/mod.rs"]
+#[expect(dead_code, reason = "each test program uses a part of it")]
+mod test_server;
 
-use ssdlab_engine::Engine;
+use std::io;
+
+use ssdlab_engine::Pace;
 use ssdlab_engine::failpoints::{Plan, Point, arm, disarm};
 use ssdlab_nbd::Export;
 use ssdlab_server::{Address, Server};
+use ssdlab_testing::nbd::Client;
+use ssdlab_testing::{CAPACITY, Control, DriveOptions, UNIT, engine};
 use ssdlab_wire::Limits;
-use tempfile::TempDir;
 
 use history::History;
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive, UNIT};
+use test_server::TestServer;
 
 /// The errors of each kind of call.
 const FAILURES: [(Point, &[i32]); 6] = [
@@ -39,40 +40,14 @@ const EPIPE: i32 = 32;
 const ECONNABORTED: i32 = 103;
 const ECONNRESET: i32 = 104;
 
-/// A server that hangs fails the test.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// More than any workload has calls of one kind.
 const CALLS_MAX: u64 = 10_000;
 
-/// A server with a fake drive, NBD and `NVMe`.
-struct TestServer {
-    server: Server,
-    socket: PathBuf,
-    control: PathBuf,
-    nvme: SocketAddr,
-    name: String,
-    _folder: TempDir,
-}
-
-impl TestServer {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::in_memory(FakeDrive::new(DriveOptions {
-            max_transfer: 512 << 10,
-            ..DriveOptions::default()
-        }));
-        let export = Export::new("toy", "a toy", CAPACITY, UNIT);
-        // Less memory than the longest write needs, so that writes wait for memory.
-        let limits = Limits { payload_bytes: 256 << 10, ..Limits::default() };
-        let mut server = Server::with_limits(engine, export, limits);
-        let (socket, control) = (folder.path().join("socket"), folder.path().join("control"));
-        server.listen_nbd(&Address::Unix(socket.clone())).unwrap();
-        server.listen_control(&control).unwrap();
-        let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
-        let (address, identity) = server.listen_nvme_tcp(&any, "test", None).unwrap();
-        let Address::Tcp(nvme) = address else { unreachable!("the address has a port") };
-        Self { server, socket, control, nvme, name: identity.subnqn, _folder: folder }
-    }
+fn server() -> TestServer {
+    let options = DriveOptions { max_transfer: 512 << 10, ..DriveOptions::default() };
+    // Less memory than the longest write needs, so that writes wait for memory.
+    let limits = Limits { payload_bytes: 256 << 10, ..Limits::default() };
+    TestServer::start(engine(options, Pace::None), limits, None)
 }
 
 /// A connection of any protocol.
@@ -85,13 +60,9 @@ trait Connection {
 type Connect<'a> = &'a dyn Fn() -> io::Result<Box<dyn Connection>>;
 
 /// Sends a request to the control socket; returns the answer.
-fn control_request(control: &Path, verb: &str) -> io::Result<String> {
-    let stream = UnixStream::connect(control)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    (&stream).write_all(format!("{{\"do\": \"{verb}\"}}\n").as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
-    if answer.is_empty() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(answer) }
+fn control_request(server: &TestServer, verb: &str) -> io::Result<String> {
+    let line = format!("{{\"do\": \"{verb}\"}}");
+    Ok(Control::connect(&server.control)?.try_send(&line)?.to_string())
 }
 
 /// Retries an operation: as one call fails, the second attempt must succeed at the latest.
@@ -141,14 +112,14 @@ fn run_workload(connect: Connect<'_>, history: &mut History, at: u64) {
 
 /// Runs the workload over one protocol with one failure; returns whether the failure happened.
 fn run(protocol: &str, plan: Plan) -> bool {
-    let served = TestServer::new();
-    let nbd = || nbd::connect(&served.socket);
-    let nvme = || nvme::connect(served.nvme, &served.name);
+    let served = server();
+    let nbd = || Ok(Box::new(Client::go(&served.socket, false)?) as Box<dyn Connection>);
+    let nvme = || nvme::connect(&served);
     let connect: Connect<'_> = if protocol == "nbd" { &nbd } else { &nvme };
     let mut history = History::new(CAPACITY, UNIT);
     arm(plan);
     run_workload(connect, &mut history, UNIT);
-    let status = retry("the control socket", || control_request(&served.control, "power"));
+    let status = retry("the control socket", || control_request(&served, "power"));
     assert!(status.contains("\"on\""), "{status}");
     let has_failed = disarm();
     for other in [&nbd as Connect<'_>, &nvme] {
@@ -159,7 +130,7 @@ fn run(protocol: &str, plan: Plan) -> bool {
     history.power_cut();
     let read = nbd().and_then(|mut after| after.read(0, 2 << 20));
     history.check(0, &read.expect("the server keeps running after a power cut"));
-    assert!(control_request(&served.control, "counters").is_ok());
+    assert!(control_request(&served, "counters").is_ok());
     has_failed
 }
 
@@ -188,25 +159,19 @@ fn no_flushed_data_is_lost_if_any_call_of_the_server_fails() {
 
 /// Part of the test above, because failpoints are global to the process.
 fn a_delayed_cut_is_refused_without_a_thread() {
-    let served = TestServer::new();
-    let mut control = UnixStream::connect(&served.control).unwrap();
-    control.set_read_timeout(Some(TIMEOUT)).unwrap();
-    let mut ask = |line: &str| {
-        control.write_all(format!("{line}\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        BufReader::new(&control).read_line(&mut answer).unwrap();
-        answer
-    };
-    assert!(ask("{\"do\": \"power\"}").contains("on"));
+    let served = server();
+    let mut control = served.control();
+    assert_eq!(control.verb("power")["power"], "on");
     arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
-    let refused = ask("{\"do\": \"power-cut\", \"after_s\": 100}");
-    assert!(refused.contains("no cut is planned"), "{refused}");
+    let refused = control.try_send("{\"do\": \"power-cut\", \"after_s\": 100}").unwrap();
+    assert!(refused["error"].as_str().unwrap().contains("no cut is planned"), "{refused}");
     assert!(disarm());
-    assert!(ask("{\"do\": \"power\"}").contains("on"), "the connection stays open");
+    // The connection stays open.
+    assert_eq!(control.verb("power")["power"], "on");
 }
 
 fn a_server_without_a_thread_does_not_start() {
-    let served = TestServer::new();
+    let served = server();
     let folder = tempfile::tempdir().unwrap();
     let socket = Address::Unix(folder.path().join("socket"));
     let engine = served.server.engine().try_clone().unwrap();

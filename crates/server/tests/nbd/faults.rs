@@ -1,26 +1,20 @@
 //! Injected faults: their kinds, conditions and limits.
 
 use serde_json::{Value, json};
-use ssdlab_engine::Pace;
 
-use crate::client::{CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, Client};
-use crate::control::Control;
-use crate::test_server::TestServer;
-use ssdlab_testing::{DriveOptions, UNIT};
+use crate::prelude::*;
 
 const EPERM: u32 = 1;
 const EIO: u32 = 5;
 
 fn server() -> (TestServer, Control, Client) {
-    let server = TestServer::new(DriveOptions::default(), Pace::None);
-    let (control, client) = (Control::to(&server), Client::go(&server.socket, false));
+    let server = TestServer::default();
+    let (control, client) = (server.control(), server.client());
     (server, control, client)
 }
 
 fn fault(control: &mut Control, arguments: Value) {
-    let mut request = arguments;
-    request["do"] = json!("fault");
-    let reply = control.request(&request);
+    let reply = control.call("fault", arguments);
     assert!(reply["fault"].is_u64(), "{reply}");
 }
 
@@ -38,15 +32,15 @@ fn a_fault_hits_commands_of_its_kind_and_range_up_to_its_limit() {
     assert_eq!(errnos(&mut client, CMD_WRITE, 4), [0; 4]);
     assert_eq!(errnos(&mut client, CMD_READ, 4), [0, EIO, EIO, 0]);
     assert_eq!(errnos(&mut client, CMD_READ, 4), [0, EIO, 0, 0]);
-    let reply = control.request(&json!({ "do": "faults" }));
+    let reply = control.verb("faults");
     assert_eq!(reply["faults"][0]["befell"], 3);
-    assert_eq!(control.request(&json!({ "do": "fault-clear" })), json!({ "cleared": 1 }));
+    assert_eq!(control.verb("fault-clear"), json!({ "cleared": 1 }));
     fault(&mut control, json!({ "kind": "eio", "op": "write", "at": 2 }));
     fault(&mut control, json!({ "kind": "eio", "op": "flush" }));
     assert_eq!(errnos(&mut client, CMD_WRITE, 4), [0, EIO, 0, 0]);
     assert_eq!(client.request((CMD_FLUSH, 0), (0, 0), b"").errno, EIO);
-    assert!(control.request(&json!({ "do": "fault-clear", "fault": 1 }))["error"].is_string());
-    assert_eq!(control.request(&json!({ "do": "fault-clear", "fault": 3 }))["cleared"], 1);
+    assert!(control.call("fault-clear", json!({ "fault": 1 }))["error"].is_string());
+    assert_eq!(control.call("fault-clear", json!({ "fault": 3 }))["cleared"], 1);
     assert_eq!(client.request((CMD_FLUSH, 0), (0, 0), b"").errno, 0);
 }
 
@@ -77,13 +71,10 @@ fn data_on_a_failed_die_is_unreadable_until_it_is_written_again() {
     fault(&mut control, json!({ "kind": "die", "die": 1 }));
     let one_in_four = [0, EIO, 0, 0, 0, EIO, 0, 0];
     assert_eq!(errnos(&mut client, CMD_READ, 8), one_in_four);
-    assert_eq!(control.request(&json!({ "do": "faults" }))["faults"][0]["dead_units"], 2);
+    assert_eq!(control.verb("faults")["faults"][0]["dead_units"], 2);
     let (part, whole, far) = ((UNIT, 512), (UNIT, 4096), (9 * UNIT, 4096));
-    assert_eq!(
-        client.request((CMD_WRITE, 0), part, &[2; 512]).errno,
-        EIO,
-        "the rest of the unit is unreadable"
-    );
+    // The rest of the unit is unreadable.
+    assert_eq!(client.request((CMD_WRITE, 0), part, &[2; 512]).errno, EIO);
     assert_eq!(client.request((CMD_WRITE, 0), whole, &[2; 4096]).errno, 0);
     assert_eq!(client.read(UNIT, 4096), [2; 4096]);
     assert_eq!(client.request((CMD_WRITE, 0), far, &[2; 4096]).errno, 0);
@@ -117,7 +108,7 @@ fn a_lost_torn_or_misdirected_write_is_acknowledged_and_a_cut_rolls_it_back() {
         let all = client.read(0, 8 << 20);
         assert_eq!(written(&all), if kind == "misdirected" { 8192 } else { new }, "{kind}");
         server.server.power_cut(true);
-        let all = Client::go(&server.socket, false).read(0, 8 << 20);
+        let all = server.client().read(0, 8 << 20);
         assert_eq!(all[..8192], [1; 8192], "{kind}: the flushed data is back");
         assert!(all[8192..].iter().all(|byte| *byte == 0), "{kind}");
     }
@@ -139,20 +130,15 @@ fn a_delayed_reply_is_overtaken_and_a_stalled_drive_does_not_reply() {
     let (_served, mut control, mut client) = server();
     fault(&mut control, json!({ "kind": "stall", "for_s": 1000.0 }));
     client.send((CMD_READ, 0), 3, (0, 512), b"");
-    while control.request(&json!({ "do": "meter" }))["read"]["commands"] != 1 {
-        std::thread::yield_now();
-    }
-    control.request(&json!({ "do": "power-cut" }));
+    wait_until(|| control.verb("meter")["read"]["commands"] == 1);
+    control.verb("power-cut");
     assert!(client.is_closed(), "no reply before the cut");
 }
 
 #[test]
 fn a_worn_out_drive_is_readable_and_refuses_writes() {
-    let server = TestServer::new(
-        DriveOptions { endurance_writes: 3, ..DriveOptions::default() },
-        Pace::None,
-    );
-    let mut client = Client::go(&server.socket, false);
+    let server = TestServer::new(DriveOptions { endurance_writes: 3, ..DriveOptions::default() });
+    let mut client = server.client();
     assert_eq!(errnos(&mut client, CMD_WRITE, 5), [0, 0, 0, EPERM, EPERM]);
     assert_eq!(errnos(&mut client, CMD_READ, 5), [0; 5]);
     assert_eq!(client.request((CMD_TRIM, 0), (0, 4096), b"").errno, EPERM);
@@ -175,9 +161,8 @@ fn invalid_faults_are_refused() {
         json!({ "kind": "eio", "probability": 1.5 }),
         json!({ "kind": "eio", "range": [5, 5] }),
     ] {
-        let mut request = arguments;
-        request["do"] = json!("fault");
-        assert!(control.request(&request)["error"].is_string(), "{request}");
+        let reply = control.call("fault", arguments);
+        assert!(reply["error"].is_string(), "{reply}");
     }
-    assert_eq!(control.request(&json!({ "do": "faults" })), json!({ "faults": [] }));
+    assert_eq!(control.verb("faults"), json!({ "faults": [] }));
 }

@@ -4,41 +4,31 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use serde_json::json;
 use ssdlab_wire::Limits;
 
-use crate::client::{CMD_READ, CMD_WRITE, Client, request};
-use crate::control::Control;
-use crate::test_server::TestServer;
-use ssdlab_testing::{CAPACITY, UNIT};
-
-fn counter(server: &TestServer, name: &str) -> u64 {
-    Control::to(server).request(&json!({ "do": "counters" }))[name].as_u64().unwrap()
-}
+use crate::prelude::*;
 
 #[test]
 fn clients_beyond_the_maximum_are_refused_until_others_leave() {
     let server = TestServer::with_limits(Limits { connections: 3, ..Limits::default() });
-    let mut clients: Vec<Client> = (0..3).map(|_| Client::go(&server.socket, false)).collect();
+    let mut clients: Vec<Client> = (0..3).map(|_| server.client()).collect();
     let mut refused = UnixStream::connect(&server.socket).unwrap();
     assert_eq!(refused.read(&mut [0; 1]).unwrap_or(0), 0);
-    assert_eq!(counter(&server, "refused_connections"), 1, "the control socket is not counted");
+    assert_eq!(server.server_count("refused_connections"), 1, "the control socket is not counted");
     assert_eq!(clients[0].read(0, 512), [0; 512], "other clients are still served");
     clients.pop();
-    while server.server.connections() == 3 {
-        std::thread::yield_now();
-    }
-    assert_eq!(Client::go(&server.socket, false).read(0, 512), [0; 512]);
+    wait_until(|| server.server.connections() != 3);
+    assert_eq!(server.client().read(0, 512), [0; 512]);
 }
 
 #[test]
 fn at_the_maximum_the_oldest_connection_in_its_handshake_is_replaced() {
     let server = TestServer::with_limits(Limits { connections: 3, ..Limits::default() });
-    let mut client = Client::go(&server.socket, false);
+    let mut client = server.client();
     let mut first = UnixStream::connect(&server.socket).unwrap();
     first.read_exact(&mut [0; 18]).unwrap();
-    let mut second = Client::connect(&server.socket);
-    let mut third = Client::go(&server.socket, false);
+    let mut second = Client::connect(&server.socket).unwrap();
+    let mut third = server.client();
     assert_eq!(first.read(&mut [0; 1]).unwrap_or(0), 0, "the oldest in its handshake is closed");
     let _ = second.option(3, b"");
     assert_eq!([client.read(0, 512), third.read(0, 512)].concat(), [0; 1024]);
@@ -48,11 +38,11 @@ fn at_the_maximum_the_oldest_connection_in_its_handshake_is_replaced() {
 fn a_slow_handshake_is_closed_and_an_idle_client_is_not() {
     let handshake = Duration::from_millis(100);
     let server = TestServer::with_limits(Limits { handshake, ..Limits::default() });
-    let mut client = Client::go(&server.socket, false);
+    let mut client = server.client();
     let mut silent = UnixStream::connect(&server.socket).unwrap();
     silent.read_exact(&mut [0; 18]).unwrap();
     assert_eq!(silent.read(&mut [0; 1]).unwrap_or(0), 0);
-    let mut slow = Client::connect(&server.socket);
+    let mut slow = Client::connect(&server.socket).unwrap();
     assert!(slow.is_closed(), "the client selected no export in time");
     assert_eq!(client.read(0, 512), [0; 512]);
 }
@@ -68,7 +58,7 @@ fn resident_bytes() -> u64 {
 /// data.
 fn announcers(server: &TestServer, count: usize, bytes: u32, sent: usize) -> Vec<Client> {
     let announce = |_| {
-        let mut client = Client::go(&server.socket, false);
+        let mut client = server.client();
         client.stream.write_all(&request((CMD_WRITE, 0), 1, (0, bytes), &vec![1; sent])).unwrap();
         client
     };
@@ -81,7 +71,7 @@ fn write_headers_alone_take_no_memory() {
     let before = resident_bytes();
     let _too_long = announcers(&server, 24, 64 << 20, 0);
     let _silent = announcers(&server, 24, CAPACITY as u32, 0);
-    let mut other = Client::go(&server.socket, false);
+    let mut other = server.client();
     // The server has read all headers by then.
     for _ in 0..100 {
         other.write(0, &vec![2; CAPACITY as usize]);
@@ -110,12 +100,9 @@ fn a_client_that_stops_sending_is_closed_and_a_slow_one_is_not() {
 fn when_memory_is_used_up_a_client_is_served_although_others_stop_sending() {
     let server = TestServer::with_limits(Limits { payload_bytes: 1 << 20, ..Limits::default() });
     let stalled = announcers(&server, 8, 4 << 20, 512 << 10);
-    let mut other = Client::go(&server.socket, false);
-    assert_eq!(
-        other.request((CMD_READ, 0), (0, 512), b"").errno,
-        0,
-        "a read needs no memory and does not wait"
-    );
+    let mut other = server.client();
+    // A read needs no memory and does not wait.
+    assert_eq!(other.request((CMD_READ, 0), (0, 512), b"").errno, 0);
     for round in 0..20 {
         other.write(0, &vec![round; 1 << 20]);
     }
@@ -130,7 +117,7 @@ fn many_long_writes_complete_with_less_memory_than_one_needs() {
         for number in 1..=8_u8 {
             let socket = &server.socket;
             scope.spawn(move || {
-                let mut client = Client::go(socket, false);
+                let mut client = Client::go(socket, false).unwrap();
                 for _ in 0..5 {
                     client.write(u64::from(number - 1) << 20, &vec![number; 1 << 20]);
                     client.write(0, &vec![9; 4 << 20]);

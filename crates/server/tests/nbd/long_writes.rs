@@ -3,12 +3,8 @@
 use std::io::Write;
 
 use serde_json::json;
-use ssdlab_engine::Pace;
 
-use crate::client::{CMD_WRITE, Client, request};
-use crate::control::Control;
-use crate::test_server::TestServer;
-use ssdlab_testing::DriveOptions;
+use crate::prelude::*;
 
 const LONG: u64 = 1 << 20;
 
@@ -20,8 +16,8 @@ fn content(of: u64) -> Vec<u8> {
 #[test]
 fn long_writes_are_complete_if_they_arrive_in_pieces_with_others_between() {
     for piece in [7, 10_007, 300_000] {
-        let server = TestServer::new(DriveOptions::default(), Pace::None);
-        let mut client = Client::go(&server.socket, true);
+        let server = TestServer::default();
+        let mut client = Client::go(&server.socket, true).unwrap();
         let mut sent = Vec::new();
         for number in 0..3 {
             let (offset, short) = (number * 2 * LONG, [number as u8; 512]);
@@ -49,23 +45,19 @@ fn long_writes_are_complete_if_they_arrive_in_pieces_with_others_between() {
 
 #[test]
 fn an_incomplete_long_write_changes_nothing() {
-    let server = TestServer::new(DriveOptions::default(), Pace::None);
-    let mut half = Client::go(&server.socket, false);
+    let (server, mut half) = TestServer::with_client();
     let request = request((CMD_WRITE, 0), 1, (0, LONG as u32), &content(1));
     half.stream.write_all(&request[..request.len() / 2]).unwrap();
     drop(half);
-    while server.server.connections() > 0 {
-        std::thread::yield_now();
-    }
-    let mut other = Client::go(&server.socket, false);
+    wait_until(|| server.server.connections() == 0);
+    let mut other = server.client();
     assert!(other.read(0, LONG as u32).iter().all(|byte| *byte == 0));
     assert_eq!(server.count("writes"), 0);
 }
 
 #[test]
 fn a_cut_rolls_back_a_long_write() {
-    let server = TestServer::new(DriveOptions::default(), Pace::None);
-    let mut client = Client::go(&server.socket, false);
+    let (server, mut client) = TestServer::with_client();
     client.write(0, &content(1));
     client.flush();
     for _ in 0..2 {
@@ -73,7 +65,7 @@ fn a_cut_rolls_back_a_long_write() {
         client.write(4096, &[3; 512]);
         client.write(LONG / 2, &content(4));
         assert!(server.server.power_cut(true).unwrap().lost.len() > 256);
-        client = Client::go(&server.socket, false);
+        client = server.client();
         let there = client.read(0, 2 * LONG as u32);
         assert!(there[..LONG as usize] == content(1));
         assert!(there[LONG as usize..].iter().all(|byte| *byte == 0));
@@ -83,10 +75,10 @@ fn a_cut_rolls_back_a_long_write() {
 #[test]
 fn faults_hit_long_writes_like_short_ones() {
     for kind in ["lost", "torn", "misdirected"] {
-        let server = TestServer::new(DriveOptions::default(), Pace::None);
-        let mut control = Control::to(&server);
-        let mut client = Client::go(&server.socket, false);
-        control.request(&json!({ "do": "fault", "kind": kind, "at": 1, "seed": 3 }));
+        let server = TestServer::default();
+        let mut control = server.control();
+        let mut client = server.client();
+        control.call("fault", json!({ "kind": kind, "at": 1, "seed": 3 }));
         client.write(0, &content(1));
         let written = content(1);
         let all = client.read(0, 8 << 20);

@@ -2,14 +2,9 @@
 
 use std::io::Write;
 
-use ssdlab_engine::{Drive, Pace, Store};
+use ssdlab_engine::{Drive, Store};
 
-use crate::client::{
-    CMD_BLOCK_STATUS, CMD_DISC, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES, Client,
-    FUA, NO_HOLE, REQ_ONE, go_data, meta_context_data, number, request,
-};
-use crate::test_server::TestServer;
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive};
+use crate::prelude::*;
 
 const EINVAL: u32 = 22;
 const ENOSPC: u32 = 28;
@@ -17,14 +12,10 @@ const EOVERFLOW: u32 = 75;
 const UNKNOWN: u32 = 1 << 31 | 6;
 const INVALID: u32 = 1 << 31 | 3;
 
-fn server() -> TestServer {
-    TestServer::new(DriveOptions::default(), Pace::None)
-}
-
 #[test]
 fn an_export_is_listed_described_and_selected() {
-    let server = server();
-    let mut client = Client::connect(&server.socket);
+    let server = TestServer::default();
+    let mut client = Client::connect(&server.socket).unwrap();
     assert_eq!(client.option(3, b""), [(2, b"\0\0\0\x03toy".to_vec()), (1, Vec::new())]);
     let reply = client.option(6, &go_data(b"toy"));
     assert_eq!(reply[0].1[..10], [&[0, 0], &CAPACITY.to_be_bytes()[..]].concat());
@@ -38,12 +29,12 @@ fn an_export_is_listed_described_and_selected() {
 
 #[test]
 fn written_data_is_read_back_with_simple_and_structured_replies_on_all_connections() {
-    let server = server();
+    let server = TestServer::default();
     let bytes: Vec<u8> = (0..=255).cycle().take(3 << 20).collect();
-    let mut writer = Client::go(&server.socket, false);
+    let mut writer = server.client();
     writer.write(512, &bytes);
     for structured in [false, true] {
-        let mut reader = Client::go(&server.socket, structured);
+        let mut reader = Client::go(&server.socket, structured).unwrap();
         assert_eq!(reader.read(512, bytes.len() as u32), bytes);
         assert_eq!(reader.read(0, 512), [0; 512]);
     }
@@ -51,17 +42,16 @@ fn written_data_is_read_back_with_simple_and_structured_replies_on_all_connectio
 
 #[test]
 fn the_range_of_a_flush_is_ignored() {
-    let server = server();
-    let mut client = Client::go(&server.socket, false);
+    let (server, mut client) = TestServer::with_client();
     client.write(0, &[1; 512]);
     assert_eq!(client.request((CMD_FLUSH, FUA), (u64::MAX, u32::MAX), b"").errno, 0);
-    assert_eq!(Client::go(&server.socket, false).read(0, 512), [1; 512]);
+    assert_eq!(server.client().read(0, 512), [1; 512]);
 }
 
 #[test]
 fn with_structured_replies_commands_without_data_get_simple_replies() {
-    let server = server();
-    let mut client = Client::go(&server.socket, true);
+    let server = TestServer::default();
+    let mut client = Client::go(&server.socket, true).unwrap();
     for (kind, errno) in [(CMD_WRITE, 0), (CMD_TRIM, 0), (77, u64::from(EINVAL))] {
         let data = if kind == CMD_WRITE { &[1; 512][..] } else { b"" };
         client.send((kind, 0), 5, (0, 512), data);
@@ -77,8 +67,8 @@ fn with_structured_replies_commands_without_data_get_simple_replies() {
 
 #[test]
 fn each_of_many_concurrent_commands_gets_one_reply() {
-    let server = server();
-    let mut client = Client::go(&server.socket, true);
+    let server = TestServer::default();
+    let mut client = Client::go(&server.socket, true).unwrap();
     let mut sender = client.stream.try_clone().unwrap();
     let sending = std::thread::spawn(move || {
         for cookie in 0..500_u64 {
@@ -96,10 +86,10 @@ fn each_of_many_concurrent_commands_gets_one_reply() {
 
 #[test]
 fn invalid_requests_get_their_error_and_the_next_is_served() {
-    let server = server();
+    let server = TestServer::default();
     let end = CAPACITY - 512;
     for structured in [false, true] {
-        let mut client = Client::go(&server.socket, structured);
+        let mut client = Client::go(&server.socket, structured).unwrap();
         for (kind, range, errno) in [
             ((CMD_READ, 0), (end, 1024), EINVAL),
             ((CMD_WRITE, 0), (end, 1024), ENOSPC),
@@ -123,8 +113,7 @@ fn invalid_requests_get_their_error_and_the_next_is_served() {
 
 #[test]
 fn trims_and_zeros_unmap_whole_units_and_keep_their_neighbours() {
-    let server = server();
-    let mut client = Client::go(&server.socket, false);
+    let (server, mut client) = TestServer::with_client();
     client.write(0, &vec![7; 5 * 4096]);
     assert_eq!(client.request((CMD_TRIM, 0), (4096, 4096), b"").errno, 0);
     assert_eq!(client.request((CMD_WRITE_ZEROES, 0), (2 * 4096 + 512, 2 * 4096), b"").errno, 0);
@@ -141,11 +130,8 @@ fn trims_and_zeros_unmap_whole_units_and_keep_their_neighbours() {
 
 #[test]
 fn if_trims_keep_old_data_it_is_readable_and_zeros_are_written() {
-    let server = TestServer::new(
-        DriveOptions { trims_to_zeros: false, ..DriveOptions::default() },
-        Pace::None,
-    );
-    let mut client = Client::go(&server.socket, false);
+    let server = TestServer::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() });
+    let mut client = server.client();
     client.write(0, &[7; 8192]);
     assert_eq!(client.request((CMD_TRIM, 0), (0, 4096), b"").errno, 0);
     assert_eq!(client.read(0, 4096), [7; 4096]);
@@ -156,15 +142,15 @@ fn if_trims_keep_old_data_it_is_readable_and_zeros_are_written() {
 
 #[test]
 fn block_status_reports_mapped_units_in_both_contexts() {
-    let server = server();
-    let mut client = Client::connect(&server.socket);
+    let server = TestServer::default();
+    let mut client = Client::connect(&server.socket).unwrap();
     client.option(8, b"");
     let listed = client.option(9, &meta_context_data(b"toy", &[b"x-ssdlab:"]));
     assert_eq!(listed[0].1[4..], *b"x-ssdlab:valid");
     let set = client.option(10, &meta_context_data(b"toy", &[b"x-ssdlab:valid", b"unheard:of"]));
     assert_eq!(set.len(), 2);
     assert_eq!(client.option(7, &go_data(b"toy")).last().unwrap().0, 1);
-    let mut writer = Client::go(&server.socket, false);
+    let mut writer = server.client();
     writer.write(4096, &[1; 8192]);
     client.send((CMD_BLOCK_STATUS, 0), 1, (512, 5 * 4096), b"");
     let head = client.receive(20);
@@ -179,9 +165,9 @@ fn block_status_reports_mapped_units_in_both_contexts() {
 
 #[test]
 fn a_failed_set_meta_context_selects_no_context() {
-    let server = server();
+    let server = TestServer::default();
     for failing in [vec![0], vec![0; 70_000]] {
-        let mut client = Client::connect(&server.socket);
+        let mut client = Client::connect(&server.socket).unwrap();
         client.option(8, b"");
         let set = client.option(10, &meta_context_data(b"toy", &[b"x-ssdlab:valid"]));
         assert_eq!(set.len(), 2);
@@ -195,7 +181,7 @@ fn a_failed_set_meta_context_selects_no_context() {
 
 /// The block status of a range of units in a metadata context.
 fn status(server: &TestServer, context: &[u8], units: std::ops::Range<u64>) -> Vec<u64> {
-    let mut client = Client::connect(&server.socket);
+    let mut client = Client::connect(&server.socket).unwrap();
     client.option(8, b"");
     client.option(10, &meta_context_data(b"toy", &[context]));
     client.option(7, &go_data(b"toy"));
@@ -213,8 +199,8 @@ fn allocation(server: &TestServer) -> u64 {
 
 #[test]
 fn block_status_reports_the_erase_count_of_the_block_of_a_unit() {
-    let server = server();
-    Client::go(&server.socket, false).write(4096, &[1; 8192]);
+    let server = TestServer::default();
+    server.client().write(4096, &[1; 8192]);
     let none = u64::from(u32::MAX);
     let reply = status(&server, b"x-ssdlab:wear", 0..5);
     assert_eq!(reply, [4096, none, 4096, 1, 4096, 2, 8192, none]);
@@ -225,7 +211,7 @@ fn the_mapping_of_a_data_file_is_restored_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("content");
     let first = TestServer::in_file(&file);
-    let mut client = Client::go(&first.socket, false);
+    let mut client = first.client();
     for unit in [0, 1, 5, 7, 2047] {
         client.write(unit * 4096, &[9; 4096]);
     }
@@ -235,30 +221,26 @@ fn the_mapping_of_a_data_file_is_restored_after_a_restart() {
     let second = TestServer::in_file(&file);
     assert_eq!(status(&second, b"base:allocation", 0..2048), reply);
     assert_eq!(reply[..10], [4096, 0, 4 * 4096, 3, 4096, 0, 4096, 3, 4096, 0]);
-    Client::go(&second.socket, false).write(0, &[8; 4096]);
+    second.client().write(0, &[8; 4096]);
     let cut = second.server.power_cut(true).unwrap();
     assert_eq!(cut.lost.len(), 1, "restored data is in flash");
-    assert_eq!(Client::go(&second.socket, false).read(0, 4096), [9; 4096]);
+    assert_eq!(second.client().read(0, 4096), [9; 4096]);
 }
 
 #[test]
 fn only_units_that_read_as_zeros_are_reported_as_zero_holes() {
-    assert_eq!(allocation(&server()), 3);
-    let keeps = TestServer::new(
-        DriveOptions { trims_to_zeros: false, ..DriveOptions::default() },
-        Pace::None,
-    );
+    assert_eq!(allocation(&TestServer::default()), 3);
+    let keeps = TestServer::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() });
     assert_eq!(allocation(&keeps), 0, "trims keep old data");
     let drive = FakeDrive::default();
     let store = Store::in_memory(&drive.parameters()).with_complete_map(false);
-    let other = TestServer::with_store(drive, Pace::None, store, None);
+    let other = TestServer::with_store(drive, store);
     assert_eq!(allocation(&other), 0, "the file may hold data that is not mapped");
 }
 
 #[test]
 fn fua_reaches_the_drive_and_a_client_may_leave_with_commands_in_flight() {
-    let server = server();
-    let mut client = Client::go(&server.socket, false);
+    let (server, mut client) = TestServer::with_client();
     assert_eq!(client.request((CMD_WRITE, FUA), (0, 4096), &[1; 4096]).errno, 0);
     assert_eq!(client.request((CMD_TRIM, FUA), (0, 4096), b"").errno, 0);
     assert_eq!(server.count("flushes"), 1);

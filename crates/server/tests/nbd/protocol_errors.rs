@@ -6,11 +6,8 @@ use std::os::unix::net::UnixStream;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ssdlab_engine::Pace;
 
-use crate::client::{CMD_READ, CMD_WRITE, Client, go_data, request};
-use crate::test_server::TestServer;
-use ssdlab_testing::DriveOptions;
+use crate::prelude::*;
 
 /// The bytes of a valid handshake, to be mutated.
 fn handshake() -> Vec<u8> {
@@ -40,8 +37,8 @@ fn session_count() -> u32 {
 
 #[test]
 fn a_mutated_session_does_not_affect_other_clients() {
-    let server = TestServer::new(DriveOptions::default(), Pace::None);
-    let witness = RefCell::new(Client::go(&server.socket, false));
+    let server = TestServer::default();
+    let witness = RefCell::new(server.client());
     let session = valid_session();
     let mutations = vec((0..session.len(), any::<u8>()), 1..6);
     let config = ProptestConfig::with_cases(session_count());
@@ -56,14 +53,12 @@ fn a_mutated_session_does_not_affect_other_clients() {
         drop(stream);
         assert_eq!(witness.borrow_mut().read(7 << 20, 4096).len(), 4096);
     });
-    while server.server.connections() > 1 {
-        std::thread::yield_now();
-    }
+    wait_until(|| server.server.connections() <= 1);
 }
 
 #[test]
 fn a_client_that_does_not_speak_nbd_is_disconnected() {
-    let server = TestServer::new(DriveOptions::default(), Pace::None);
+    let server = TestServer::default();
     for noise in [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0xff; 64], &[0; 64]] {
         let mut client = UnixStream::connect(&server.socket).unwrap();
         let _ = client.write_all(noise);
@@ -75,11 +70,10 @@ fn a_client_that_does_not_speak_nbd_is_disconnected() {
 
 #[test]
 fn other_clients_are_served_after_one_disconnects_within_a_request() {
-    let server = TestServer::new(DriveOptions::default(), Pace::None);
-    let mut half = Client::go(&server.socket, false);
+    let (server, mut half) = TestServer::with_client();
     let request = request((CMD_WRITE, 0), 1, (0, 1 << 20), &[1; 100]);
     half.stream.write_all(&request).unwrap();
-    let mut other = Client::go(&server.socket, false);
+    let mut other = server.client();
     assert_eq!(other.read(0, 512), [0; 512]);
     drop(half);
     assert_eq!(other.read(0, 512), [0; 512], "an incomplete write changes nothing");
@@ -87,12 +81,12 @@ fn other_clients_are_served_after_one_disconnects_within_a_request() {
 
 #[test]
 fn sixty_four_concurrent_clients_are_all_served() {
-    let server = TestServer::new(DriveOptions::default(), Pace::None);
+    let server = TestServer::default();
     std::thread::scope(|scope| {
         for number in 0..64_u64 {
             let socket = &server.socket;
             scope.spawn(move || {
-                let mut client = Client::go(socket, number % 2 == 0);
+                let mut client = Client::go(socket, number % 2 == 0).unwrap();
                 for round in 0..50 {
                     let bytes = vec![(number + round) as u8; 4096];
                     client.write(number * 8192, &bytes);
@@ -106,8 +100,7 @@ fn sixty_four_concurrent_clients_are_all_served() {
 
 #[test]
 fn a_write_far_beyond_the_limit_disconnects_and_a_long_one_is_refused() {
-    let server = TestServer::new(DriveOptions::default(), Pace::None);
-    let mut client = Client::go(&server.socket, false);
+    let (_server, mut client) = TestServer::with_client();
     client.send((CMD_WRITE, 0), 1, (0, 33 << 20), &vec![1; 33 << 20]);
     assert_eq!(client.reply(0).errno, 75);
     assert_eq!(client.request((CMD_READ, 0), (0, 512), b"").errno, 0);
@@ -117,8 +110,8 @@ fn a_write_far_beyond_the_limit_disconnects_and_a_long_one_is_refused() {
 
 #[test]
 fn a_stopping_server_disconnects_its_clients_and_removes_its_socket() {
-    let mut server = TestServer::new(DriveOptions::default(), Pace::None);
-    let mut client = Client::go(&server.socket, false);
+    let mut server = TestServer::default();
+    let mut client = server.client();
     server.server.stop();
     assert!(client.is_closed());
     assert!(!server.socket.exists());

@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
-use ssdlab_engine::{Drive, Pace, Store};
 use ssdlab_time::Random;
 
-use crate::client::{CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES, Client, FUA, NO_HOLE};
-use crate::control::Control;
-use crate::test_server::TestServer;
-use ssdlab_testing::{CAPACITY, DriveOptions, FakeDrive};
+use crate::prelude::*;
 
 const SECTOR: usize = 512;
 
@@ -78,24 +74,23 @@ fn change(client: &mut Client, random: &mut Random) {
 fn a_replay_gives_the_data_at_the_end_at_a_mark_and_after_a_cut() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
-    let store = Store::in_memory(&FakeDrive::default().parameters());
-    let server = TestServer::with_store(FakeDrive::default(), Pace::None, store, Some(&path));
-    let mut control = Control::to(&server);
+    let server = TestServer::with_log(&path);
+    let mut control = server.control();
     let mut random = Random::new(1, "log");
-    let mut client = Client::go(&server.socket, false);
+    let mut client = server.client();
     (0..200).for_each(|_| change(&mut client, &mut random));
     client.flush();
-    control.request(&json!({ "do": "mark", "name": "half" }));
+    control.call("mark", json!({ "name": "half" }));
     let half = client.read(0, CAPACITY as u32);
-    control.request(&json!({ "do": "fault", "kind": "torn", "at": 5 }));
-    control.request(&json!({ "do": "fault", "kind": "misdirected", "at": 9 }));
+    control.call("fault", json!({ "kind": "torn", "at": 5 }));
+    control.call("fault", json!({ "kind": "misdirected", "at": 9 }));
     (0..100).for_each(|_| change(&mut client, &mut random));
-    let cut = control.request(&json!({ "do": "power-cut", "on": true }));
+    let cut = control.call("power-cut", json!({ "on": true }));
     assert!(cut["cut"]["lost_units"].as_u64().unwrap() > 0);
-    let mut client = Client::go(&server.socket, false);
+    let mut client = server.client();
     (0..50).for_each(|_| change(&mut client, &mut random));
     let content = client.read(0, CAPACITY as u32);
-    control.request(&json!({ "do": "mark", "name": "end" }));
+    control.call("mark", json!({ "name": "end" }));
     let replayed = replay(&path);
     assert!(replayed.marks["half"] == half, "at the mark");
     assert!(replayed.content == content, "at the end");
@@ -108,15 +103,14 @@ fn a_replay_gives_the_data_at_the_end_at_a_mark_and_after_a_cut() {
 #[test]
 fn a_mark_that_is_too_long_or_without_a_log_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::in_memory(&FakeDrive::default().parameters());
     let path = folder.path().join("log");
-    let logged = TestServer::with_store(FakeDrive::default(), Pace::None, store, Some(&path));
+    let logged = TestServer::with_log(&path);
     let mark = |server: &TestServer, length: usize| {
         let name = "x".repeat(length);
-        Control::to(server).request(&json!({ "do": "mark", "name": name }))["error"].is_string()
+        server.control().call("mark", json!({ "name": name }))["error"].is_string()
     };
     assert!(!mark(&logged, 480));
     assert!(mark(&logged, 481));
-    assert!(mark(&TestServer::new(DriveOptions::default(), Pace::None), 1));
+    assert!(mark(&TestServer::default(), 1));
     assert!(replay(&path).marks.contains_key(&"x".repeat(480)));
 }

@@ -1,19 +1,6 @@
 //! Admin commands: Identify, features, log pages, events, format and sanitize.
 
-use crate::client::{
-    ABORT, ASYNC_EVENT_REQUEST, CC, CC_ENABLE, COMMAND_SEQUENCE_ERROR, COMPARE, DISCOVERY, Entry,
-    FORMAT_NVM, GET_FEATURES, GET_LOG_PAGE, Host, IDENTIFY, INVALID_FIELD, KEEP_ALIVE, READ,
-    SANITIZE, SET_FEATURES, SGL_TRANSPORT, Target,
-};
-use ssdlab_testing::{CAPACITY, DriveOptions};
-
-fn long(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
-}
-
-fn short(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
+use crate::prelude::*;
 
 fn feature(number: u32) -> Entry {
     Entry::new(GET_FEATURES).nsid(1).cdw(10, number)
@@ -25,24 +12,23 @@ fn setting(number: u32, value: u32) -> Entry {
 
 #[test]
 fn identify_describes_the_drive() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (target, mut admin, _io) = TestServer::with_host();
     let drive = admin.identify(1, 0);
     assert_eq!(&drive[24..30], b"a toy ");
     assert_eq!(&drive[4..10], b"SSDLAB");
     assert_eq!(drive[77], 2, "MDTS of 16 KiB: four pages");
     assert_eq!(drive[525] & 1, 1, "volatile write cache");
     assert_eq!(&drive[768..768 + target.name.len()], target.name.as_bytes());
-    assert!(drive[536] & 3 != 0 && short(&drive, 320) > 0 && short(&drive, 514) > 0);
-    assert!(long(&drive, 1792) >> 32 >= 1 && long(&drive, 1792) as u32 >= 4);
+    assert!(drive[536] & 3 != 0 && number(&drive, 320, 2) > 0 && number(&drive, 514, 2) > 0);
+    assert!(number(&drive, 1792, 8) >> 32 >= 1 && number(&drive, 1792, 8) as u32 >= 4);
     let namespace = admin.identify(0, 1);
-    assert_eq!((long(&namespace, 0), long(&namespace, 16)), (CAPACITY / 512, 0));
+    assert_eq!((number(&namespace, 0, 8), number(&namespace, 16, 8)), (CAPACITY / 512, 0));
     assert_eq!(namespace[33], 0b1001, "trims read as zeros");
     for preferred in [64, 66, 68, 70] {
-        assert_eq!(short(&namespace, preferred), 7, "units of 4 KiB");
+        assert_eq!(number(&namespace, preferred, 2), 7, "units of 4 KiB");
     }
     assert_eq!((namespace[130], namespace[134]), (9, 12));
-    let protected = Target::new(DriveOptions {
+    let protected = TestServer::new(DriveOptions {
         power_loss_protection: true,
         trims_to_zeros: false,
         ..DriveOptions::default()
@@ -50,20 +36,16 @@ fn identify_describes_the_drive() {
     let (mut admin, _io) = protected.host(0);
     assert_eq!(admin.identify(1, 0)[525] & 1, 0);
     assert_eq!(admin.identify(0, 1)[33], 0);
-    assert_eq!(
-        admin.command(feature(6)).status,
-        INVALID_FIELD,
-        "the drive has no volatile write cache"
-    );
+    // The drive has no volatile write cache.
+    assert_eq!(admin.command(feature(6)).status, INVALID_FIELD);
 }
 
 #[test]
 fn lists_and_identifiers_are_consistent() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (_target, mut admin, _io) = TestServer::with_host();
     for list in [0x02, 0x07, 0x10] {
-        assert_eq!(long(&admin.identify(list, 0), 0), 1, "{list:x}");
-        assert_eq!(long(&admin.identify(list, 1), 0), 0, "{list:x}");
+        assert_eq!(number(&admin.identify(list, 0), 0, 8), 1, "{list:x}");
+        assert_eq!(number(&admin.identify(list, 1), 0, 8), 0, "{list:x}");
     }
     let names = admin.identify(3, 1);
     let id = admin.identify(0, 1)[104..120].to_vec();
@@ -71,7 +53,7 @@ fn lists_and_identifiers_are_consistent() {
     assert_eq!((names[20], &names[24..40]), (3, &id[..]));
     assert_eq!((names[40], names[41], names[44]), (4, 1, 0));
     assert_eq!(admin.identify(8, 1)[14], 1, "it is ready");
-    assert_eq!(short(&admin.identify(0x13, 0), 0), 1);
+    assert_eq!(number(&admin.identify(0x13, 0), 0, 2), 1);
     for (which, namespace, code) in [(0, 2, 0x0b), (3, 9, 0x0b), (2, u32::MAX, 0x0b), (0x77, 1, 2)]
     {
         let entry = Entry::new(IDENTIFY).nsid(namespace).cdw(10, which);
@@ -83,20 +65,18 @@ fn lists_and_identifiers_are_consistent() {
 
 #[test]
 fn used_blocks_follow_writes_and_trims() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, mut io) = target.host(0);
+    let (_target, mut admin, mut io) = TestServer::with_host();
     io.write(0, &[1; 8192]);
     io.write(100, &[1; 512]);
-    assert_eq!(long(&admin.identify(0, 1), 16), 3 * 8);
-    let zeroed = Entry::on(crate::client::WRITE_ZEROES, 0, 8).cdw(12, 1 << 25);
+    assert_eq!(number(&admin.identify(0, 1), 16, 8), 3 * 8);
+    let zeroed = Entry::on(WRITE_ZEROES, 0, 8).cdw(12, 1 << 25);
     assert_eq!(io.command(zeroed).status, 0);
-    assert_eq!(long(&admin.identify(0, 1), 16), 2 * 8);
+    assert_eq!(number(&admin.identify(0, 1), 16, 8), 2 * 8);
 }
 
 #[test]
 fn a_feature_keeps_its_value_until_the_controller_is_reset() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (_target, mut admin, _io) = TestServer::with_host();
     for (number, value, first) in
         [(1, 7, 0), (5, 1 << 16 | 9, 0), (6, 0, 1), (10, 1, 0), (4, 300, 343)]
     {
@@ -104,16 +84,10 @@ fn a_feature_keeps_its_value_until_the_controller_is_reset() {
         assert_eq!(admin.command(setting(number, value)).status, 0);
         assert_eq!(admin.command(feature(number)).result, u64::from(value), "{number}");
         assert_eq!(admin.command(feature(number | 1 << 8)).result, first, "by default");
-        assert_eq!(
-            admin.command(feature(number | 3 << 8)).result & 4,
-            4,
-            "the feature is changeable"
-        );
-        assert_eq!(
-            admin.command(setting(number | 1 << 31, value)).status,
-            0x10d,
-            "the feature is not saveable"
-        );
+        // The feature is changeable.
+        assert_eq!(admin.command(feature(number | 3 << 8)).result & 4, 4);
+        // The feature is not saveable.
+        assert_eq!(admin.command(setting(number | 1 << 31, value)).status, 0x10d);
     }
     admin.set_property(CC, CC_ENABLE - 1);
     assert_eq!(admin.property(0x1c), 0);
@@ -132,8 +106,7 @@ fn a_feature_keeps_its_value_until_the_controller_is_reset() {
 
 #[test]
 fn log_pages_can_be_read_in_parts_and_end_with_zeros() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (_target, mut admin, _io) = TestServer::with_host();
     let whole = admin.log(5, 4096);
     assert_eq!(whole[4 * usize::from(FORMAT_NVM)] & 3, 3, "a format changes data");
     assert_eq!(whole[1024 + 4 * usize::from(COMPARE)], 1);
@@ -165,31 +138,26 @@ fn log_pages_can_be_read_in_parts_and_end_with_zeros() {
 
 #[test]
 fn the_error_log_has_the_newest_error_first() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, mut io) = target.host(0);
+    let (_target, mut admin, mut io) = TestServer::with_host();
     assert_eq!(io.command_in(Entry::on(READ, 1 << 40, 1), 512).status, 0x80);
     assert_eq!(admin.command(feature(0x77)).status, INVALID_FIELD);
     let log = admin.log(1, 4096);
-    assert_eq!((long(&log, 0), long(&log, 64), long(&log, 128)), (2, 1, 0));
-    assert_eq!((short(&log, 8), short(&log, 64 + 8)), (0, 1), "by queue");
-    assert_eq!((short(&log, 12) >> 1 & 0x7ff, short(&log, 76) >> 1 & 0x7ff), (2, 0x80));
-    assert_eq!(long(&log, 64 + 16), 1 << 40);
-    assert_eq!(long(&admin.log(2, 512), 176), 2);
+    assert_eq!((number(&log, 0, 8), number(&log, 64, 8), number(&log, 128, 8)), (2, 1, 0));
+    assert_eq!((number(&log, 8, 2), number(&log, 64 + 8, 2)), (0, 1), "by queue");
+    assert_eq!((number(&log, 12, 2) >> 1 & 0x7ff, number(&log, 76, 2) >> 1 & 0x7ff), (2, 0x80));
+    assert_eq!(number(&log, 64 + 16, 8), 1 << 40);
+    assert_eq!(number(&admin.log(2, 512), 176, 8), 2);
 }
 
 #[test]
 fn an_event_is_reported_once_until_its_log_page_is_read() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (_target, mut admin, _io) = TestServer::with_host();
     assert_eq!(admin.command(setting(11, 0x1ff)).status, 0);
     let request: Vec<u16> = (0..4)
         .map(|_| admin.submit(Entry::new(ASYNC_EVENT_REQUEST).data(0, SGL_TRANSPORT), &[]))
         .collect();
-    assert_eq!(
-        admin.command(Entry::new(ASYNC_EVENT_REQUEST)).status,
-        0x105,
-        "too many outstanding requests"
-    );
+    // Too many outstanding requests.
+    assert_eq!(admin.command(Entry::new(ASYNC_EVENT_REQUEST)).status, 0x105);
     admin.submit(setting(4, 200).data(0, SGL_TRANSPORT), &[]);
     let answers = [admin.complete(&[]).unwrap(), admin.complete(&[]).unwrap()];
     let event = answers.iter().find(|completion| completion.cid == request[0]).unwrap();
@@ -205,37 +173,31 @@ fn an_event_is_reported_once_until_its_log_page_is_read() {
 
 #[test]
 fn an_event_is_reported_again_after_its_log_page_was_read_without_retain() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (_target, mut admin, _io) = TestServer::with_host();
     assert_eq!(admin.command(setting(11, 0x1ff)).status, 0);
     let events: Vec<u16> = (0..2)
         .map(|_| admin.submit(Entry::new(ASYNC_EVENT_REQUEST).data(0, SGL_TRANSPORT), &[]))
         .collect();
     // Completions in between are not events.
-    let mut own = |entry: Entry, room: usize| {
+    let own = |admin: &mut Host, entry: Entry, room: usize| {
         let id = admin.submit(entry.data(room, SGL_TRANSPORT), &[]);
         assert_eq!(admin.complete(&[]).unwrap().cid, id);
     };
-    own(setting(4, 200), 0);
+    own(&mut admin, setting(4, 200), 0);
     assert_eq!(admin.complete(&[]).unwrap().cid, events[0], "above the threshold");
-    let mut own = |entry: Entry, room: usize| {
-        let id = admin.submit(entry.data(room, SGL_TRANSPORT), &[]);
-        assert_eq!(admin.complete(&[]).unwrap().cid, id);
-    };
-    own(setting(4, 343), 0);
-    own(setting(4, 200), 0);
-    own(Entry::new(KEEP_ALIVE), 0);
+    own(&mut admin, setting(4, 343), 0);
+    own(&mut admin, setting(4, 200), 0);
+    own(&mut admin, Entry::new(KEEP_ALIVE), 0);
     let log = Entry::new(GET_LOG_PAGE).nsid(u32::MAX).cdw(10, 2 | 127 << 16);
-    own(log.cdw(10, 1 << 15), 512);
-    own(Entry::new(KEEP_ALIVE), 0);
-    own(log, 512);
+    own(&mut admin, log.cdw(10, 1 << 15), 512);
+    own(&mut admin, Entry::new(KEEP_ALIVE), 0);
+    own(&mut admin, log, 512);
     assert_eq!(admin.complete(&[]).unwrap().cid, events[1], "above the threshold again");
 }
 
 #[test]
 fn temperature_thresholds_are_independent() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (_target, mut admin, _io) = TestServer::with_host();
     let low = 1 << 20;
     assert_eq!(admin.command(setting(4, low + 300)).status, 0);
     assert_eq!(admin.command(feature(4).cdw(11, low)).result, 300);
@@ -248,8 +210,7 @@ fn temperature_thresholds_are_independent() {
 
 #[test]
 fn unsupported_admin_commands_are_refused() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (_target, mut admin, _io) = TestServer::with_host();
     let identify = Entry::new(IDENTIFY).nsid(1).cdw(10, 5);
     for (entry, code) in [
         (identify.cdw(11, 2 << 24), 2),
@@ -266,7 +227,7 @@ fn unsupported_admin_commands_are_refused() {
 #[test]
 fn format_erases_all_data_and_changes_the_block_size() {
     for trims_to_zeros in [true, false] {
-        let target = Target::new(DriveOptions { trims_to_zeros, ..DriveOptions::default() });
+        let target = TestServer::new(DriveOptions { trims_to_zeros, ..DriveOptions::default() });
         let (mut admin, mut io) = target.host(0);
         io.write(0, &[3; 16384]);
         let format = |number: u32| Entry::new(FORMAT_NVM).nsid(1).cdw(10, number);
@@ -274,7 +235,7 @@ fn format_erases_all_data_and_changes_the_block_size() {
         assert_eq!(admin.command(format(1 | 3 << 9)).status, INVALID_FIELD);
         assert_eq!(admin.command(format(1 | 1 << 9)).status, 0);
         let namespace = admin.identify(0, 1);
-        assert_eq!((long(&namespace, 0), long(&namespace, 16)), (CAPACITY / 4096, 0));
+        assert_eq!((number(&namespace, 0, 8), number(&namespace, 16, 8)), (CAPACITY / 4096, 0));
         assert_eq!(namespace[26], 1);
         let read = io.command_in(Entry::on(READ, 0, 4), 16384);
         assert_eq!((read.status, read.data), (0, vec![0; 16384]));
@@ -286,36 +247,31 @@ fn format_erases_all_data_and_changes_the_block_size() {
 
 #[test]
 fn sanitize_erases_all_data_and_its_log_page_reports_it() {
-    let target = Target::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { trims_to_zeros: false, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     io.write(0, &[3; 512]);
-    assert_eq!(short(&admin.log(0x81, 512), 2), 0);
-    assert_eq!(
-        admin.command(Entry::new(SANITIZE).cdw(10, 3)).status,
-        INVALID_FIELD,
-        "overwrite is not supported"
-    );
+    assert_eq!(number(&admin.log(0x81, 512), 2, 2), 0);
+    // Overwrite is not supported.
+    assert_eq!(admin.command(Entry::new(SANITIZE).cdw(10, 3)).status, INVALID_FIELD);
     assert_eq!(admin.command(Entry::new(SANITIZE).cdw(10, 2)).status, 0);
     assert_eq!(io.read(0, 1), [0; 512]);
     let log = admin.log(0x81, 512);
-    assert_eq!((short(&log, 0), short(&log, 2), log[4]), (0xffff, 1, 2));
+    assert_eq!((number(&log, 0, 2), number(&log, 2, 2), log[4]), (0xffff, 1, 2));
 }
 
 #[test]
 fn a_discovery_controller_reports_the_address_of_the_drive_only() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, number) = Host::admin(target.address, DISCOVERY, 0);
+    let target = TestServer::default();
+    let (mut admin, cntlid) = Host::admin(target.address, DISCOVERY, 0);
     assert_eq!(admin.identify(1, 0)[111], 2);
     let log = admin.log(0x70, 2048);
-    assert_eq!(long(&log, 8), 1);
+    assert_eq!(number(&log, 8, 8), 1);
     assert_eq!(&log[1024..1027], [3, 1, 2]);
-    assert_eq!(
-        log[1024 + 32..].split(|byte| *byte == b' ').next().unwrap(),
-        target.address.port().to_string().as_bytes()
-    );
+    let port = log[1024 + 32..].split(|byte| *byte == b' ').next().unwrap();
+    assert_eq!(port, target.address.port().to_string().as_bytes());
     assert_eq!(&log[1280..1280 + target.name.len()], target.name.as_bytes());
     assert_eq!(admin.command_in(Entry::new(IDENTIFY).nsid(1), 4096).status, INVALID_FIELD);
-    let mut io = Host::connect(target.address, 0);
-    assert_ne!(io.connect_queue(DISCOVERY, 1, number, 0).status, 0);
-    assert_ne!(io.connect_queue(&target.name, 1, number, 0).status, 0);
+    let mut io = Host::connect(target.address, 0).unwrap();
+    assert_ne!(io.connect_queue(DISCOVERY, 1, cntlid, 0).status, 0);
+    assert_ne!(io.connect_queue(&target.name, 1, cntlid, 0).status, 0);
 }

@@ -3,17 +3,10 @@
 use std::io::Write;
 
 use ring::hmac::{HMAC_SHA256, Key, sign};
-use ssdlab_engine::Pace;
 use ssdlab_nvme_tcp::DhchapKey;
 use ssdlab_time::Random;
 
-use crate::client::{
-    CC, CC_ENABLE, COMMAND_SEQUENCE_ERROR, CONNECT_INVALID_PARAMETERS, Completion, DISCOVERY,
-    Entry, FLUSH, FORMAT_NVM, Host, IDENTIFY, INVALID_FIELD, KEEP_ALIVE, NEW_CONTROLLER,
-    PROPERTY_GET, READ, SET_FEATURES, SGL_IN_CAPSULE, SGL_TRANSPORT, Target, WRITE, capsule,
-    host_data,
-};
-use ssdlab_testing::DriveOptions;
+use crate::prelude::*;
 
 /// The drive's key of 32 bytes, which is used without a transformation, and a wrong key.
 const KEY_TEXT: &str = "DHHC-1:00:ICUqLzQ5PkNITVJXXGFma3B1en+EiY6TmJ2ip6yxtrsWjykY:";
@@ -26,34 +19,27 @@ fn key() -> Vec<u8> {
     (0..32).map(|at| at * 5 + 32).collect()
 }
 
-fn target() -> Target {
-    Target::with_key(DriveOptions::default(), Pace::None, Some(DhchapKey::parse(KEY_TEXT).unwrap()))
+fn target() -> TestServer {
+    TestServer::with_key(DhchapKey::parse(KEY_TEXT).unwrap())
 }
 
+/// Authentication Send (5) or Authentication Receive (6).
 fn authentication(command_type: u8, bytes: usize) -> Entry {
     Entry::fabrics(command_type).cdw(10, 0xe901_0100).cdw(11, bytes as u32)
 }
 
-fn authentication_send(bytes: usize) -> Entry {
-    authentication(5, bytes)
-}
-
-fn authentication_receive(bytes: usize) -> Entry {
-    authentication(6, bytes)
-}
-
 fn send(host: &mut Host, message: &[u8]) -> u16 {
-    host.command_out(authentication_send(message.len()), message).status
+    host.command_out(authentication(5, message.len()), message).status
 }
 
 /// As `send`; `None` if the connection ends.
 fn try_send(host: &mut Host, message: &[u8]) -> Option<u16> {
-    host.submit(authentication_send(message.len()).data(message.len(), 1), message);
+    host.submit(authentication(5, message.len()).data(message.len(), 1), message);
     host.complete(&[]).ok().map(|completion| completion.status)
 }
 
 fn receive(host: &mut Host) -> Completion {
-    host.command_in(authentication_receive(ROOM), ROOM)
+    host.command_in(authentication(6, ROOM), ROOM)
 }
 
 /// The reason code of an `AUTH_Failure1` message, after which the connection ends.
@@ -61,7 +47,7 @@ fn failure_reason(host: &mut Host) -> u8 {
     let message = receive(host);
     assert_eq!((message.status, &message.data[..2]), (0, &[0, 0xf1][..]));
     assert_eq!(message.data[6], 1);
-    assert!(host.try_command(authentication_receive(ROOM)).is_err(), "the host is disconnected");
+    assert!(host.try_command(authentication(6, ROOM)).is_err(), "the host is disconnected");
     message.data[7]
 }
 
@@ -102,21 +88,28 @@ fn reply(challenge: &[u8], key: &[u8], drive: &str) -> Vec<u8> {
     message
 }
 
-fn authenticate(host: &mut Host, target: &Target) {
+fn authenticate(host: &mut Host, target: &TestServer) {
     let challenge = start(host);
     assert_eq!(send(host, &reply(&challenge, &key(), &target.name)), 0);
     assert_eq!(receive(host).data[..9], [1, 3, 0, 0, 3, 0, 32, 0, 0]);
 }
 
 /// An admin queue that is not authenticated, and its controller identifier.
-fn unauthenticated(target: &Target) -> (Host, u16) {
-    let mut host = Host::connect(target.address, 0);
+fn unauthenticated(target: &TestServer) -> (Host, u16) {
+    let mut host = Host::connect(target.address, 0).unwrap();
     let connected = host.connect_queue(&target.name, 0, NEW_CONTROLLER, 0);
     assert_eq!((connected.status, connected.result & !0xffff), (0, AUTHENTICATION_REQUIRED));
     (host, connected.result as u16)
 }
 
-fn authenticated(target: &Target) -> (Host, u16) {
+/// An admin queue that has received a challenge, and the challenge.
+fn challenged(target: &TestServer) -> (Host, Vec<u8>) {
+    let (mut host, _) = unauthenticated(target);
+    let challenge = start(&mut host);
+    (host, challenge)
+}
+
+fn authenticated(target: &TestServer) -> (Host, u16) {
     let (mut host, controller) = unauthenticated(target);
     authenticate(&mut host, target);
     assert_eq!(host.set_property(CC, CC_ENABLE).status, 0);
@@ -128,7 +121,7 @@ fn a_host_with_the_key_authenticates_each_queue() {
     let target = target();
     let (mut admin, controller) = authenticated(&target);
     assert_eq!(admin.identify(1, 0).len(), 4096);
-    let mut io = Host::connect(target.address, 3);
+    let mut io = Host::connect(target.address, 3).unwrap();
     let connected = io.connect_queue(&target.name, 1, controller, 0);
     // Each queue requires authentication.
     assert_eq!(connected.result, u64::from(controller) | AUTHENTICATION_REQUIRED);
@@ -155,7 +148,7 @@ fn no_command_is_executed_before_authentication() {
     // A challenge alone does not authenticate.
     assert_eq!(admin.command(Entry::new(KEEP_ALIVE)).status, REFUSED);
     let (_admin, number) = authenticated(&target);
-    let mut io = Host::connect(target.address, 0);
+    let mut io = Host::connect(target.address, 0).unwrap();
     // The controller is not enabled.
     assert_eq!(io.connect_queue(&target.name, 1, controller, 0).status, COMMAND_SEQUENCE_ERROR);
     assert_eq!(io.connect_queue(&target.name, 1, number, 0).status, 0);
@@ -173,7 +166,7 @@ fn no_command_is_executed_before_authentication() {
 fn commands_sent_together_with_connect_are_not_executed_before_authentication() {
     let target = target();
     let connect = host_data(&target.name, NEW_CONTROLLER);
-    let mut host = Host::connect(target.address, 0);
+    let mut host = Host::connect(target.address, 0).unwrap();
     let pdus = [
         capsule(Entry::connect(0).data(connect.len(), SGL_IN_CAPSULE), &connect, 0),
         capsule(Entry::set_property(CC, CC_ENABLE), &[], 0),
@@ -191,10 +184,9 @@ fn commands_sent_together_with_connect_are_not_executed_before_authentication() 
 fn a_host_with_a_wrong_key_gets_the_reason_and_is_disconnected() {
     let target = target();
     let (mut admin, controller) = authenticated(&target);
-    let mut io = Host::io(target.address, &target.name, 1, controller, 0);
+    let mut io = target.io(1, controller, 0);
     authenticate(&mut io, &target);
-    let (mut host, _) = unauthenticated(&target);
-    let challenge = start(&mut host);
+    let (mut host, challenge) = challenged(&target);
     assert_eq!(send(&mut host, &reply(&challenge, &WRONG_KEY, &target.name)), 0);
     assert_eq!(failure_reason(&mut host), 1);
     let challenge = start(&mut admin);
@@ -206,19 +198,14 @@ fn a_host_with_a_wrong_key_gets_the_reason_and_is_disconnected() {
 #[test]
 fn a_failed_authentication_ends_the_connection_even_if_the_host_does_not_read_the_reason() {
     let target = target();
-    let wrong_answer = |host: &mut Host| {
-        let challenge = start(host);
-        assert_eq!(send(host, &reply(&challenge, &WRONG_KEY, &target.name)), 0);
+    let rejected = || {
+        let (mut host, challenge) = challenged(&target);
+        assert_eq!(send(&mut host, &reply(&challenge, &WRONG_KEY, &target.name)), 0);
+        host
     };
-    let (mut host, _) = unauthenticated(&target);
-    wrong_answer(&mut host);
-    assert!(host.try_command(authentication_send(0)).is_err(), "no second attempt");
-    let (mut host, _) = unauthenticated(&target);
-    wrong_answer(&mut host);
-    assert!(host.try_command(Entry::new(KEEP_ALIVE)).is_err(), "no other command is allowed");
-    let (mut host, _) = unauthenticated(&target);
-    wrong_answer(&mut host);
-    assert!(host.is_closed(), "the server does not wait long");
+    assert!(rejected().try_command(authentication(5, 0)).is_err(), "no second attempt");
+    assert!(rejected().try_command(Entry::new(KEEP_ALIVE)).is_err(), "no other command is allowed");
+    assert!(rejected().is_closed(), "the server does not wait long");
     assert_eq!(target.server_count("failed_authentications"), 3);
     let (mut host, _) = authenticated(&target);
     assert_eq!(host.command(Entry::new(KEEP_ALIVE)).status, 0);
@@ -232,19 +219,16 @@ fn a_failed_authentication_ends_the_connection_even_if_the_host_does_not_read_th
 fn an_unauthenticated_host_does_not_occupy_a_queue() {
     let target = target();
     let (mut admin, controller) = authenticated(&target);
-    let mut intruder = Host::connect(target.address, 0);
+    let mut intruder = Host::connect(target.address, 0).unwrap();
     // Authentication is required.
     assert_eq!(intruder.connect_queue(&target.name, 1, controller, 0).result >> 16, 2);
-    let mut owner = Host::connect(target.address, 0);
+    let mut owner = Host::connect(target.address, 0).unwrap();
     assert_eq!(owner.connect_queue(&target.name, 1, controller, 0).status, 0, "the queue is free");
     authenticate(&mut owner, &target);
     owner.write(0, &[7; 512]);
-    let mut second = Host::connect(target.address, 0);
-    assert_eq!(
-        second.connect_queue(&target.name, 1, controller, 0).status,
-        CONNECT_INVALID_PARAMETERS,
-        "the queue is in use"
-    );
+    let mut second = Host::connect(target.address, 0).unwrap();
+    let second = second.connect_queue(&target.name, 1, controller, 0);
+    assert_eq!(second.status, CONNECT_INVALID_PARAMETERS, "the queue is in use");
     let challenge = start(&mut intruder);
     assert_eq!(try_send(&mut intruder, &reply(&challenge, &key(), &target.name)), None);
     assert_eq!(owner.read(0, 1), [7; 512]);
@@ -255,7 +239,7 @@ fn an_unauthenticated_host_does_not_occupy_a_queue() {
 fn traffic_of_an_unauthenticated_host_does_not_keep_a_controller_alive() {
     let target = target();
     let (mut admin, controller) = authenticated(&target);
-    let mut intruder = Host::connect(target.address, 0);
+    let mut intruder = Host::connect(target.address, 0).unwrap();
     assert_eq!(intruder.connect_queue(&target.name, 1, controller, 0).status, 0);
     let patience = Entry::new(SET_FEATURES).cdw(10, 15).cdw(11, 100);
     assert_eq!(admin.command(patience).status, 0);
@@ -270,11 +254,9 @@ fn traffic_of_an_unauthenticated_host_does_not_keep_a_controller_alive() {
 #[test]
 fn a_reply_is_valid_for_one_challenge_only() {
     let target = target();
-    let (mut host, _) = unauthenticated(&target);
-    let challenge = start(&mut host);
+    let (mut host, challenge) = challenged(&target);
     let message = reply(&challenge, &key(), &target.name);
-    let (mut intruder, _) = unauthenticated(&target);
-    let other = start(&mut intruder);
+    let (mut intruder, other) = challenged(&target);
     assert_ne!(challenge[12..16], other[12..16]);
     assert_ne!(challenge[16..], other[16..]);
     assert_eq!(send(&mut intruder, &message), 0);
@@ -319,16 +301,14 @@ fn an_unacceptable_negotiate_message_gets_the_reason() {
 fn a_malformed_reply_gets_the_reason() {
     let target = target();
     for (at, byte, why) in [(4, 4, 7), (6, 48, 6), (8, 1, 1), (10, 1, 6), (11, 1, 6)] {
-        let (mut host, _) = unauthenticated(&target);
-        let challenge = start(&mut host);
+        let (mut host, challenge) = challenged(&target);
         let mut message = reply(&challenge, &key(), &target.name);
         message[at] = byte;
         assert_eq!(send(&mut host, &message), 0);
         assert_eq!(failure_reason(&mut host), why, "{at}");
     }
     for length in [15, 47, 79] {
-        let (mut host, _) = unauthenticated(&target);
-        let challenge = start(&mut host);
+        let (mut host, challenge) = challenged(&target);
         assert_eq!(send(&mut host, &reply(&challenge, &key(), &target.name)[..length]), 0);
         assert_eq!(failure_reason(&mut host), 6, "{length}");
     }
@@ -345,7 +325,7 @@ fn malformed_authentication_commands_are_refused() {
     assert_eq!(receive(&mut host).status, COMMAND_SEQUENCE_ERROR, "the drive has no message");
     let message = default_negotiate();
     for entry in [
-        authentication_send(71),
+        authentication(5, 71),
         Entry::fabrics(5).cdw(10, 0xe901_0200).cdw(11, 72),
         Entry::fabrics(5).cdw(11, 72),
     ] {
@@ -353,14 +333,11 @@ fn malformed_authentication_commands_are_refused() {
     }
     assert_eq!(send(&mut host, &message), 0);
     for room in [0, 47, 4097, 1 << 20] {
-        assert_eq!(
-            host.command_in(authentication_receive(room), room).status,
-            INVALID_FIELD,
-            "{room}"
-        );
+        let received = host.command_in(authentication(6, room), room);
+        assert_eq!(received.status, INVALID_FIELD, "{room}");
     }
-    assert_eq!(host.command_in(authentication_receive(47), 48).status, INVALID_FIELD);
-    assert_eq!(host.command_in(authentication_receive(48), 48).data[..2], [1, 1]);
+    assert_eq!(host.command_in(authentication(6, 47), 48).status, INVALID_FIELD);
+    assert_eq!(host.command_in(authentication(6, 48), 48).data[..2], [1, 1]);
     assert_eq!(send(&mut host, &[0, 0xf0, 0, 0, 3, 0, 1, 4]), 0, "AUTH_Failure2");
     assert_eq!(receive(&mut host).status, COMMAND_SEQUENCE_ERROR);
     authenticate(&mut host, &target);
@@ -369,12 +346,12 @@ fn malformed_authentication_commands_are_refused() {
 #[test]
 fn discovery_and_a_drive_without_a_key_require_no_authentication() {
     let target = target();
-    let mut host = Host::connect(target.address, 0);
+    let mut host = Host::connect(target.address, 0).unwrap();
     assert_eq!(host.connect_queue(DISCOVERY, 0, NEW_CONTROLLER, 0).result >> 16, 0);
     assert_eq!(host.set_property(CC, CC_ENABLE).status, 0);
     assert_eq!(send(&mut host, &default_negotiate()), 2);
-    let open = Target::new(DriveOptions::default());
-    let (mut host, _) = Host::admin(open.address, &open.name, 0);
+    let open = TestServer::default();
+    let (mut host, _) = open.admin(0);
     assert_eq!(send(&mut host, &default_negotiate()), 2);
     assert_eq!(receive(&mut host).status, INVALID_FIELD);
     assert_eq!(host.identify(1, 0).len(), 4096);
@@ -385,8 +362,7 @@ fn a_thousand_mutated_replies_do_not_authenticate() {
     let target = target();
     let mut random = Random::new(1, "messages");
     for _ in 0..1000 {
-        let (mut host, _) = unauthenticated(&target);
-        let challenge = start(&mut host);
+        let (mut host, challenge) = challenged(&target);
         let mut message = reply(&challenge, &key(), &target.name);
         let (at, bit) = (random.below(48) as usize, random.below(8));
         message[at] ^= 1 << bit;

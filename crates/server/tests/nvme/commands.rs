@@ -1,13 +1,8 @@
 //! I/O commands: their effects and their errors.
 
-use ssdlab_engine::Pace;
 use ssdlab_time::Nanos;
 
-use crate::client::{
-    COMPARE, COPY, DATASET_MANAGEMENT, Entry, FLUSH, FORMAT_NVM, Host, INVALID_FIELD, READ,
-    SET_FEATURES, SGL_IN_CAPSULE, SGL_TRANSPORT, Target, VERIFY, WRITE, WRITE_ZEROES,
-};
-use ssdlab_testing::{CAPACITY, DriveOptions, MAX_TRANSFER};
+use crate::prelude::*;
 
 const BLOCKS: u64 = CAPACITY / 512;
 const FUA: u32 = 1 << 30;
@@ -38,7 +33,7 @@ fn copied(first: u64, blocks: u16) -> Vec<u8> {
 #[test]
 fn written_data_is_read_back_in_capsules_by_r2t_and_with_every_digest() {
     for digests in 0..4 {
-        let target = Target::new(DriveOptions::default());
+        let target = TestServer::default();
         let (_admin, mut host) = target.host(digests);
         for (first, bytes) in [(0, 512), (7, 4096), (64, 8192), (100, MAX_TRANSFER as usize)] {
             let written: Vec<u8> = (0..bytes).map(|at| (at * 7 + at / 512) as u8).collect();
@@ -51,8 +46,7 @@ fn written_data_is_read_back_in_capsules_by_r2t_and_with_every_digest() {
 
 #[test]
 fn fua_and_flushed_writes_survive_a_power_cut_and_others_do_not() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut host) = target.host(0);
+    let (target, _admin, mut host) = TestServer::with_host();
     host.write(0, &[1; 512]);
     assert_eq!(host.command_out(Entry::on(WRITE, 8, 1).cdw(12, FUA), &[2; 512]).status, 0);
     host.write(16, &[3; 512]);
@@ -67,8 +61,7 @@ fn fua_and_flushed_writes_survive_a_power_cut_and_others_do_not() {
 
 #[test]
 fn fua_makes_earlier_writes_durable_and_later_ones_not() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut host) = target.host(0);
+    let (target, _admin, mut host) = TestServer::with_host();
     host.write(0, &[1; 512]);
     assert_eq!(host.command_out(Entry::on(WRITE, 8, 1).cdw(12, FUA), &[2; 512]).status, 0);
     host.write(16, &[3; 512]);
@@ -88,8 +81,7 @@ fn fua_makes_earlier_writes_durable_and_later_ones_not() {
 
 #[test]
 fn without_the_write_cache_every_write_is_durable() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, mut host) = target.host(0);
+    let (target, mut admin, mut host) = TestServer::with_host();
     assert_eq!(admin.command(Entry::new(SET_FEATURES).cdw(10, 6)).status, 0);
     host.write(0, &[9; 512]);
     target.server.power_cut(true).unwrap();
@@ -98,8 +90,7 @@ fn without_the_write_cache_every_write_is_durable() {
 
 #[test]
 fn one_command_deallocates_several_ranges_or_none_if_one_is_invalid() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut host) = target.host(0);
+    let (target, _admin, mut host) = TestServer::with_host();
     for first in [0, 8, 16, 24] {
         host.write(first, &[5; 4096]);
     }
@@ -118,8 +109,7 @@ fn one_command_deallocates_several_ranges_or_none_if_one_is_invalid() {
 
 #[test]
 fn write_zeroes_deallocates_if_the_host_allows_it() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut host) = target.host(0);
+    let (target, _admin, mut host) = TestServer::with_host();
     host.write(0, &[6; 16384]);
     let writes = target.count("writes");
     assert_eq!(host.command(Entry::on(WRITE_ZEROES, 0, 8)).status, 0);
@@ -132,8 +122,7 @@ fn write_zeroes_deallocates_if_the_host_allows_it() {
 
 #[test]
 fn compare_and_verify_check_the_data() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut host) = target.host(0);
+    let (target, _admin, mut host) = TestServer::with_host();
     host.write(3, &[7; 1024]);
     assert_eq!(host.command_out(Entry::on(COMPARE, 3, 2), &[7; 1024]).status, 0);
     let mut other = [7; 1024];
@@ -147,8 +136,7 @@ fn compare_and_verify_check_the_data() {
 
 #[test]
 fn copy_joins_ranges_at_the_destination() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut host) = target.host(0);
+    let (_target, _admin, mut host) = TestServer::with_host();
     host.write(0, &[1; 1024]);
     host.write(100, &[2; 512]);
     let entry = Entry::new(COPY).nsid(1).cdw64(10, 500).cdw(12, 1);
@@ -164,7 +152,7 @@ fn a_range_of_a_copy_has_at_most_the_reported_length() {
     for (max_transfer, format, most) in
         [(MAX_TRANSFER, 0, 32), (MAX_TRANSFER, 1, 4), (4 << 20, 0, 1024), (2 << 20, 1, 512)]
     {
-        let target = Target::new(DriveOptions { max_transfer, ..DriveOptions::default() });
+        let target = TestServer::new(DriveOptions { max_transfer, ..DriveOptions::default() });
         let (mut admin, mut host) = target.host(0);
         assert_eq!(admin.command(Entry::new(FORMAT_NVM).nsid(1).cdw(10, format)).status, 0);
         let page = admin.identify(0, 1);
@@ -179,8 +167,7 @@ fn a_range_of_a_copy_has_at_most_the_reported_length() {
 
 #[test]
 fn invalid_commands_get_their_status() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut host) = target.host(0);
+    let (_target, _admin, mut host) = TestServer::with_host();
     let room = 1 << 20;
     let longest = MAX_TRANSFER as u32 / 512;
     for (entry, code) in [
@@ -202,17 +189,13 @@ fn invalid_commands_get_their_status() {
     }
     assert_eq!(host.command_in(Entry::on(READ, 0, 2), 512).status, 0x0f);
     let directed = Entry::on(WRITE, 0, 1).cdw(12, 2 << 20);
-    assert_eq!(
-        host.command_out(directed, &[0; 512]).status,
-        INVALID_FIELD,
-        "the drive has no streams"
-    );
+    // The drive has no streams.
+    assert_eq!(host.command_out(directed, &[0; 512]).status, INVALID_FIELD);
 }
 
 #[test]
 fn reads_of_deallocated_blocks_fail_if_the_host_enables_the_error() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, mut host) = target.host(0);
+    let (_target, mut admin, mut host) = TestServer::with_host();
     host.write(0, &[1; 8192]);
     assert_eq!(host.read(16, 1), [0; 512]);
     let recovery = Entry::new(SET_FEATURES).nsid(1).cdw(10, 5).cdw(11, 1 << 16);
@@ -226,7 +209,7 @@ fn reads_of_deallocated_blocks_fail_if_the_host_enables_the_error() {
 
 #[test]
 fn a_worn_out_drive_is_readable_and_refuses_writes() {
-    let target = Target::new(DriveOptions { endurance_writes: 1, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { endurance_writes: 1, ..DriveOptions::default() });
     let (_admin, mut host) = target.host(0);
     host.write(0, &[1; 512]);
     assert_eq!(host.command_out(Entry::on(WRITE, 0, 1), &[2; 512]).status, 0x182);
@@ -237,7 +220,7 @@ fn a_worn_out_drive_is_readable_and_refuses_writes() {
 fn a_paced_drive_with_a_short_queue_completes_all_commands() {
     let latency = Nanos::from_micros(200);
     let options = DriveOptions { queue_depth: 2, latency, ..DriveOptions::default() };
-    let target = Target::paced(options, Pace::Scaled(1.0));
+    let target = TestServer::paced(options, 1.0);
     let (_admin, mut host) = target.host(0);
     let mut ids: Vec<u16> = (0..32)
         .map(|which| match which % 4 {

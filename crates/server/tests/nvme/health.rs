@@ -1,17 +1,9 @@
 //! Placement hints of both kinds, and the health log.
 
-use crate::client::{
-    COMMAND_SEQUENCE_ERROR, Entry, GET_LOG_PAGE, INVALID_FIELD, READ, Target, WRITE,
-};
-use ssdlab_testing::{CAPACITY, DriveOptions};
+use crate::prelude::*;
 
 const APPENDS: u32 = 1 << 24;
 const OVERWRITES: u32 = 1 << 25;
-const MANAGEMENT_RECEIVE: u8 = 0x12;
-
-fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
-    bytes[at..at + count].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
 
 /// A write with a placement handle.
 fn placed(handle: u32) -> Entry {
@@ -20,7 +12,7 @@ fn placed(handle: u32) -> Entry {
 
 #[test]
 fn placement_handles_are_streams_and_an_unknown_one_is_the_first() {
-    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     for handle in [0, 3, 1, 4, 0xffff] {
         assert_eq!(io.command_out(placed(handle), &[1; 512]).status, 0);
@@ -32,15 +24,15 @@ fn placement_handles_are_streams_and_an_unknown_one_is_the_first() {
     let drive = admin.identify(1, 0);
     assert_eq!(number(&drive, 96, 4) >> 19 & 1, 1);
     assert_eq!(admin.identify(0, 1)[102], 1);
-    let feature = Entry::new(crate::client::GET_FEATURES).cdw(10, 0x1d).cdw(11, 1);
+    let feature = Entry::new(GET_FEATURES).cdw(10, 0x1d).cdw(11, 1);
     assert_eq!(admin.command(feature).result, 1);
-    let refused = Entry::new(crate::client::SET_FEATURES).cdw(10, 0x1d).cdw(11, 1).cdw(12, 0);
+    let refused = Entry::new(SET_FEATURES).cdw(10, 0x1d).cdw(11, 1).cdw(12, 0);
     assert_eq!(admin.command(refused).status, COMMAND_SEQUENCE_ERROR, "a namespace exists");
 }
 
 #[test]
 fn the_drive_reports_its_placement_configuration_and_the_room_of_its_handles() {
-    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     let log = admin.log(0x20, 16 + 80);
     assert_eq!(number(&log, 4, 4), 16 + 80);
@@ -49,7 +41,7 @@ fn the_drive_reports_its_placement_configuration_and_the_room_of_its_handles() {
     assert_eq!((number(&log, 32, 8), log[80], log[92]), (64 << 10, 1, 1));
     let users = admin.log(0x21, 40);
     assert_eq!((number(&users, 0, 2), users[8], users[32]), (4, 1, 1));
-    let status = Entry::new(MANAGEMENT_RECEIVE).nsid(1).cdw(10, 1).cdw(11, 16 * 9 / 4 - 1);
+    let status = Entry::new(IO_MANAGEMENT_RECEIVE).nsid(1).cdw(10, 1).cdw(11, 16 * 9 / 4 - 1);
     let status = io.command_in(status, 16 * 9);
     assert_eq!(status.status, 0);
     assert_eq!(number(&status.data, 14, 2), 4);
@@ -60,8 +52,7 @@ fn the_drive_reports_its_placement_configuration_and_the_room_of_its_handles() {
 
 #[test]
 fn appends_and_overwrites_of_files_reach_the_drive() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut io) = target.host(0);
+    let (target, _admin, mut io) = TestServer::with_host();
     let last = CAPACITY / 512;
     for (words, prior) in [(APPENDS, 7), (APPENDS, last), (OVERWRITES, 0), (OVERWRITES, 9)] {
         let entry = Entry::on(WRITE, 8, 1).cdw(12, words).cdw64(2, prior);
@@ -75,8 +66,7 @@ fn appends_and_overwrites_of_files_reach_the_drive() {
 
 #[test]
 fn data_units_are_thousands_of_sectors_rounded_up() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, mut io) = target.host(0);
+    let (_target, mut admin, mut io) = TestServer::with_host();
     assert_eq!(number(&admin.log(2, 512), 32, 8), 0);
     io.read(0, 1);
     assert_eq!(number(&admin.log(2, 512), 32, 8), 1);
@@ -88,7 +78,7 @@ fn data_units_are_thousands_of_sectors_rounded_up() {
 
 #[test]
 fn the_health_log_counts_commands_power_cuts_and_errors() {
-    let target = Target::new(DriveOptions { endurance_writes: 3, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { endurance_writes: 3, ..DriveOptions::default() });
     let (_admin, mut io) = target.host(0);
     for _ in 0..3 {
         io.write(0, &[1; 4096]);

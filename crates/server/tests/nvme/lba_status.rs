@@ -1,18 +1,11 @@
 //! Get LBA Status: the mapped blocks, in as many descriptors as the host has room for.
 
-use crate::client::{
-    DATASET_MANAGEMENT, Entry, FORMAT_NVM, GET_LBA_STATUS, Host, INVALID_FIELD, Target,
-};
-use ssdlab_testing::{CAPACITY, DriveOptions};
+use crate::prelude::*;
 
 const ALL_BLOCKS: u64 = CAPACITY / 512;
 const MAPPED: u32 = 0x02;
 const FULL: u8 = 1;
 const COMPLETE: u8 = 2;
-
-fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
-    bytes[at..at + count].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
 
 /// A Get LBA Status command for `blocks` blocks, with a buffer of `words` dwords.
 fn status(first: u64, blocks: u16, words: u32) -> Entry {
@@ -33,7 +26,7 @@ fn mapped(admin: &mut Host, first: u64, blocks: u16, words: u32) -> (Vec<(u64, u
 }
 
 /// Writes three extents: blocks 0 to 15, 80 to 87, and the last eight.
-fn written(target: &Target) -> (Host, Host) {
+fn written(target: &TestServer) -> (Host, Host) {
     let (admin, mut io) = target.host(0);
     io.write(0, &[1; 8192]);
     io.write(83, &[1; 512]);
@@ -43,7 +36,7 @@ fn written(target: &Target) -> (Host, Host) {
 
 #[test]
 fn mapped_blocks_are_reported_as_extents_of_whole_units() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (mut admin, mut io) = written(&target);
     let whole = vec![(0, 16), (80, 8), (ALL_BLOCKS - 8, 8)];
     assert_eq!(mapped(&mut admin, 0, 0, 64), (whole, COMPLETE));
@@ -57,7 +50,7 @@ fn mapped_blocks_are_reported_as_extents_of_whole_units() {
 
 #[test]
 fn extents_are_clipped_to_the_range() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (mut admin, _io) = written(&target);
     assert_eq!(mapped(&mut admin, 3, 80, 64), (vec![(3, 13), (80, 3)], COMPLETE));
     assert_eq!(mapped(&mut admin, 15, 1, 64), (vec![(15, 1)], COMPLETE));
@@ -68,7 +61,7 @@ fn extents_are_clipped_to_the_range() {
 
 #[test]
 fn a_full_buffer_is_reported_and_the_next_command_continues() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (mut admin, _io) = written(&target);
     assert_eq!(mapped(&mut admin, 0, 0, 2), (vec![], FULL), "room for the header only");
     assert_eq!(mapped(&mut admin, 0, 0, 9), (vec![(0, 16)], FULL));
@@ -81,10 +74,9 @@ fn a_full_buffer_is_reported_and_the_next_command_continues() {
 
 #[test]
 fn extents_are_in_blocks_of_the_format() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, mut io) = target.host(0);
+    let (_target, mut admin, mut io) = TestServer::with_host();
     assert_eq!(admin.command(Entry::new(FORMAT_NVM).nsid(1).cdw(10, 1)).status, 0);
-    let entry = Entry::on(crate::client::WRITE, 5, 2);
+    let entry = Entry::on(WRITE, 5, 2);
     assert_eq!(io.command_out(entry, &[1; 8192]).status, 0);
     assert_eq!(mapped(&mut admin, 0, 0, 64), (vec![(5, 2)], COMPLETE));
     assert_eq!(mapped(&mut admin, 6, 1, 64), (vec![(6, 1)], COMPLETE));
@@ -92,8 +84,7 @@ fn extents_are_in_blocks_of_the_format() {
 
 #[test]
 fn invalid_commands_are_refused() {
-    let target = Target::new(DriveOptions::default());
-    let (mut admin, _io) = target.host(0);
+    let (_target, mut admin, _io) = TestServer::with_host();
     for (entry, code) in [
         (status(ALL_BLOCKS, 0, 64), 0x80),
         (status(ALL_BLOCKS - 1, 2, 64), 0x80),

@@ -7,24 +7,17 @@ use ssdlab_engine::Pace;
 use ssdlab_nvme::{Controller, ControllerParameters, ControllerType, Identity, Subsystem};
 use ssdlab_wire::Limits;
 
-use crate::client::{
-    CC, CC_ENABLE, COMPARE, COPY, DATASET_MANAGEMENT, Entry, FLUSH, GET_LBA_STATUS, GET_LOG_PAGE,
-    Host, KEEP_ALIVE, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, R2T, READ, SET_FEATURES,
-    SGL_TRANSPORT, Target, WRITE, engine,
-};
-use ssdlab_testing::DriveOptions;
+use crate::prelude::*;
+use ssdlab_testing::engine;
 
 /// Maximum data transfer size of the fake drive.
 const MDTS: usize = 16 << 10;
-const MANAGEMENT_RECEIVE: u8 = 0x12;
-const MANAGEMENT_SEND: u8 = 0x1d;
-const INVALID_FIELD: u16 = 0x02;
 
 #[test]
 fn no_command_transfers_more_than_mdts() {
-    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
-    let of_io = [WRITE, COMPARE, DATASET_MANAGEMENT, COPY, MANAGEMENT_SEND];
+    let of_io = [WRITE, COMPARE, DATASET_MANAGEMENT, COPY, IO_MANAGEMENT_SEND];
     let of_admin = [SET_FEATURES, NAMESPACE_MANAGEMENT, NAMESPACE_ATTACHMENT];
     for (host, opcodes) in [(&mut io, &of_io[..]), (&mut admin, &of_admin)] {
         for opcode in opcodes {
@@ -43,10 +36,10 @@ fn no_command_transfers_more_than_mdts() {
 
 #[test]
 fn no_command_covers_more_than_mdts_by_its_own_fields() {
-    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, mut io) = target.host(0);
     let words = (MDTS / 4) as u32;
-    let handles = Entry::new(MANAGEMENT_RECEIVE).nsid(1).cdw(10, 1);
+    let handles = Entry::new(IO_MANAGEMENT_RECEIVE).nsid(1).cdw(10, 1);
     for numd in [words, (1 << 28) - 1, u32::MAX] {
         assert_eq!(io.command_in(handles.cdw(11, numd), MDTS).status, INVALID_FIELD, "{numd}");
     }
@@ -56,11 +49,8 @@ fn no_command_covers_more_than_mdts_by_its_own_fields() {
     let blocks = Entry::new(GET_LBA_STATUS).nsid(1).cdw(12, u32::MAX).cdw(13, 2 << 24);
     assert_eq!(admin.command_in(blocks, MDTS).status, INVALID_FIELD);
     for opcode in [READ, WRITE, COMPARE] {
-        assert_eq!(
-            io.command_in(Entry::on(opcode, 0, 33), MDTS).status,
-            INVALID_FIELD,
-            "{opcode:x}"
-        );
+        let status = io.command_in(Entry::on(opcode, 0, 33), MDTS).status;
+        assert_eq!(status, INVALID_FIELD, "{opcode:x}");
     }
 }
 
@@ -91,11 +81,11 @@ fn the_identifier_of_a_live_controller_is_not_reused() {
 #[test]
 fn a_slow_handshake_is_closed_and_an_idle_host_is_not() {
     let limits = Limits { handshake: Duration::from_millis(100), ..Limits::default() };
-    let target = Target::with_limits(DriveOptions::default(), Pace::None, None, limits);
+    let target = TestServer::with_limits(limits);
     let (mut admin, mut io) = target.host(0);
     let mut silent = std::net::TcpStream::connect(target.address).unwrap();
     assert_eq!(std::io::Read::read(&mut silent, &mut [0; 1]).unwrap_or(0), 0, "before ICReq");
-    let mut silent = Host::connect(target.address, 0);
+    let mut silent = Host::connect(target.address, 0).unwrap();
     assert!(silent.is_closed(), "before Connect");
     assert_eq!(admin.set_property(CC, CC_ENABLE).status, 0);
     assert_eq!(admin.command(Entry::new(KEEP_ALIVE)).status, 0);
@@ -105,30 +95,25 @@ fn a_slow_handshake_is_closed_and_an_idle_host_is_not() {
 #[test]
 fn hosts_beyond_the_maximum_are_refused_until_others_leave() {
     let limits = Limits { connections: 2, ..Limits::default() };
-    let target = Target::with_limits(DriveOptions::default(), Pace::None, None, limits);
+    let target = TestServer::with_limits(limits);
     let (admin, mut io) = target.host(0);
     let mut third = std::net::TcpStream::connect(target.address).unwrap();
-    assert_eq!(
-        std::io::Read::read(&mut third, &mut [0; 1]).unwrap_or(0),
-        0,
-        "the connection is refused"
-    );
+    // The connection is refused.
+    assert_eq!(std::io::Read::read(&mut third, &mut [0; 1]).unwrap_or(0), 0);
     assert_eq!(target.server_count("refused_connections"), 1);
     assert_eq!(io.read(0, 1), [0; 512]);
     drop((admin, io));
-    while target.server.connections() > 0 {
-        std::thread::yield_now();
-    }
+    wait_until(|| target.server.connections() == 0);
     assert_eq!(target.host(0).1.read(0, 1), [0; 512]);
 }
 
 #[test]
 fn a_host_that_does_not_send_the_data_of_an_r2t_is_disconnected() {
     let limits = Limits { handshake: Duration::from_millis(200), ..Limits::default() };
-    let target = Target::with_limits(DriveOptions::default(), Pace::None, None, limits);
-    let (_admin, controller) = Host::admin(target.address, &target.name, 0);
-    let mut silent = Host::io(target.address, &target.name, 1, controller, 0);
-    let mut other = Host::io(target.address, &target.name, 2, controller, 0);
+    let target = TestServer::with_limits(limits);
+    let (_admin, controller) = target.admin(0);
+    let mut silent = target.io(1, controller, 0);
+    let mut other = target.io(2, controller, 0);
     silent.submit(Entry::on(WRITE, 0, 32).data(MDTS, SGL_TRANSPORT), &[]);
     assert_eq!(silent.receive_pdu().unwrap().kind, R2T, "R2T");
     assert!(silent.is_closed());
@@ -139,8 +124,8 @@ fn a_host_that_does_not_send_the_data_of_an_r2t_is_disconnected() {
 #[test]
 fn all_writes_complete_with_less_memory_than_they_need_together() {
     let limits = Limits { payload_bytes: 8 << 10, ..Limits::default() };
-    let target = Target::with_limits(DriveOptions::default(), Pace::None, None, limits);
-    let (_admin, controller) = Host::admin(target.address, &target.name, 0);
+    let target = TestServer::with_limits(limits);
+    let (_admin, controller) = target.admin(0);
     std::thread::scope(|scope| {
         for queue in 1..=8 {
             let (address, name) = (target.address, &target.name);

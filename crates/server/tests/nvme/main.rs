@@ -2,7 +2,6 @@
 
 mod admin;
 mod authentication;
-mod client;
 mod commands;
 mod connections;
 mod health;
@@ -11,4 +10,13 @@ mod limits;
 mod namespaces;
 mod placement;
 mod protocol_errors;
-mod target;
+#[path = "../test_server/mod.rs"]
+#[expect(dead_code, reason = "each test program uses a part of it")]
+mod test_server;
+
+mod prelude {
+    pub use ssdlab_testing::nvme::*;
+    pub use ssdlab_testing::{CAPACITY, DriveOptions, MAX_TRANSFER, TIMEOUT, wait_until};
+
+    pub use crate::test_server::TestServer;
+}

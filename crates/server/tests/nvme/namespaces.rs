@@ -1,17 +1,9 @@
 //! Namespace management and attachment, and the events that they cause.
 
-use crate::client::{
-    ASYNC_EVENT_REQUEST, Entry, FLUSH, FORMAT_NVM, Host, IDENTIFY, INVALID_FIELD,
-    NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, READ, SET_FEATURES, SGL_TRANSPORT, Target, WRITE,
-};
-use ssdlab_testing::{CAPACITY, DriveOptions};
+use crate::prelude::*;
 
 const ALL: u32 = u32::MAX;
 const HALF: u64 = CAPACITY / 1024;
-
-fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
-    bytes[at..at + count].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
 
 /// The data of a Create command: size and capacity in blocks, and further bytes by offset.
 fn described(size: u64, capacity: u64, more: &[(usize, u8)]) -> Vec<u8> {
@@ -45,24 +37,21 @@ fn attach(admin: &mut Host, select: u32, controllers: &[u16]) -> u16 {
 fn unallocated(admin: &mut Host) -> (u64, u64) {
     let drive = admin.identify(1, 0);
     let capacity = (number(&drive, 296, 16), number(&drive, 280, 16));
-    assert_eq!(
-        number(&admin.log(9, 512), 176, 16),
-        capacity.0,
-        "the same value in the endurance group log"
-    );
+    // The same value in the endurance group log.
+    assert_eq!(number(&admin.log(9, 512), 176, 16), capacity.0);
     capacity
 }
 
 /// Connects an admin queue and an I/O queue; returns the controller identifier too.
-fn host(target: &Target) -> (Host, u16, Host) {
-    let (admin, number) = Host::admin(target.address, &target.name, 0);
-    let io = Host::io(target.address, &target.name, 1, number, 0);
+fn host(target: &TestServer) -> (Host, u16, Host) {
+    let (admin, number) = target.admin(0);
+    let io = target.io(1, number, 0);
     (admin, number, io)
 }
 
 #[test]
 fn a_smaller_namespace_can_replace_the_default_one_and_is_empty() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (mut admin, controller, mut io) = host(&target);
     io.write(0, &[1; 4096]);
     io.write(2 * HALF - 8, &[2; 4096]);
@@ -86,7 +75,7 @@ fn a_smaller_namespace_can_replace_the_default_one_and_is_empty() {
 
 #[test]
 fn a_namespace_survives_power_cuts_and_a_read_only_drive_keeps_it() {
-    let target = Target::new(DriveOptions { endurance_writes: 1, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { endurance_writes: 1, ..DriveOptions::default() });
     let (mut admin, controller, _io) = host(&target);
     assert_eq!((delete(&mut admin, 1), create(&mut admin, HALF)), (0, 0));
     assert_eq!(attach(&mut admin, 0, &[controller]), 0);
@@ -101,7 +90,7 @@ fn a_namespace_survives_power_cuts_and_a_read_only_drive_keeps_it() {
 
 #[test]
 fn a_format_keeps_the_unallocated_capacity() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (mut admin, controller, mut io) = host(&target);
     let format = |which: u32| Entry::new(FORMAT_NVM).nsid(which).cdw(10, 1);
     assert_eq!((delete(&mut admin, 1), create(&mut admin, HALF)), (0, 0));
@@ -121,7 +110,7 @@ fn a_format_keeps_the_unallocated_capacity() {
 
 #[test]
 fn invalid_create_commands_get_their_status() {
-    let target = Target::new(DriveOptions { streams: 4, ..DriveOptions::default() });
+    let target = TestServer::new(DriveOptions { streams: 4, ..DriveOptions::default() });
     let (mut admin, _, _io) = host(&target);
     assert_eq!(create(&mut admin, HALF), 0x116, "the drive has only one namespace");
     assert_eq!(delete(&mut admin, 7), 0x0b);
@@ -154,28 +143,22 @@ fn invalid_create_commands_get_their_status() {
     let zoned = Entry::new(NAMESPACE_MANAGEMENT).cdw(11, 2 << 24);
     assert_eq!(admin.command_out(zoned, &described(HALF, HALF, &[])).status, 0x129);
     assert_eq!(admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &[1; 512]).status, 0x0f);
-    assert_eq!(
-        admin.command_out(Entry::new(NAMESPACE_MANAGEMENT).cdw(10, 2), &[0; 4096]).status,
-        0x02
-    );
+    let unknown = Entry::new(NAMESPACE_MANAGEMENT).cdw(10, 2);
+    assert_eq!(admin.command_out(unknown, &[0; 4096]).status, INVALID_FIELD);
     assert_eq!(unallocated(&mut admin), (CAPACITY, CAPACITY), "no capacity was allocated");
     let sent = described(HALF, HALF, &[two(0, 1), vec![(102, 1)]].concat());
     assert_eq!(admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &sent).status, 0);
-    assert_eq!(
-        admin.log(0x21, 40)[8..].iter().step_by(8).copied().collect::<Vec<_>>(),
-        [1, 1, 0, 0]
-    );
+    let users = admin.log(0x21, 40);
+    assert_eq!([8, 16, 24, 32].map(|at| users[at]), [1, 1, 0, 0]);
 }
 
 #[test]
 fn attachment_checks_the_controller_list() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (mut admin, controller, mut io) = host(&target);
-    let gone = Host::admin(target.address, &target.name, 0).1;
-    let mut second = Host::admin(target.address, &target.name, 0);
-    while admin.identify(0x13, 0)[0] != 2 {
-        std::thread::yield_now();
-    }
+    let gone = target.admin(0).1;
+    let mut second = target.admin(0);
+    wait_until(|| admin.identify(0x13, 0)[0] == 2);
     let listed = |page: Vec<u8>| [number(&page, 0, 2), number(&page, 2, 2), number(&page, 4, 2)];
     let both = [2, controller.into(), second.1.into()];
     assert_eq!(listed(admin.identify(0x13, 0)), both);
@@ -211,7 +194,7 @@ fn attachment_checks_the_controller_list() {
 
 #[test]
 fn a_detached_namespace_is_allocated_but_refuses_commands() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (mut admin, controller, mut io) = host(&target);
     let all_lists = [0x02, 0x07, 0x10];
     let lists = |admin: &mut Host| all_lists.map(|list| number(&admin.identify(list, 0), 0, 4));
@@ -240,9 +223,9 @@ fn a_detached_namespace_is_allocated_but_refuses_commands() {
 
 #[test]
 fn every_host_gets_an_event_if_the_namespace_changes() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (mut admin, controller, _io) = host(&target);
-    let (mut other, _) = Host::admin(target.address, &target.name, 0);
+    let (mut other, _) = target.admin(0);
     let setting = Entry::new(SET_FEATURES).cdw(10, 11).cdw(11, 1 << 8);
     assert_eq!(other.command(setting).status, 0);
     let changes: [&dyn Fn(&mut Host) -> u16; 3] = [

@@ -1,23 +1,14 @@
 //! Flexible data placement: reclaim unit handle updates, events, enabling and disabling.
 
-use crate::client::{
-    COMMAND_SEQUENCE_ERROR, Entry, GET_FEATURES, GET_LOG_PAGE, Host, INVALID_FIELD,
-    NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, SET_FEATURES, Target, WRITE,
-};
-use ssdlab_testing::{CAPACITY, DriveOptions};
+use crate::prelude::*;
 
-const MANAGEMENT_SEND: u8 = 0x1d;
 const PLACEMENT: u32 = 0x1d;
 const EVENTS: u32 = 0x1e;
 const NOT_FULL: u8 = 0;
 const NO_HANDLE: u8 = 3;
 
-fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
-    bytes[at..at + count].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
-
-fn target() -> Target {
-    Target::new(DriveOptions { streams: 4, ..DriveOptions::default() })
+fn target() -> TestServer {
+    TestServer::new(DriveOptions { streams: 4, ..DriveOptions::default() })
 }
 
 /// A write with a placement handle.
@@ -30,7 +21,7 @@ fn write(io: &mut Host, handle: u32) -> u16 {
 fn update(io: &mut Host, handles: &[u16]) -> u16 {
     let list: Vec<u8> = handles.iter().flat_map(|handle| handle.to_le_bytes()).collect();
     let count = handles.len() as u32 - 1;
-    io.command_out(Entry::new(MANAGEMENT_SEND).nsid(1).cdw(10, 1 | count << 16), &list).status
+    io.command_out(Entry::new(IO_MANAGEMENT_SEND).nsid(1).cdw(10, 1 | count << 16), &list).status
 }
 
 /// Enables or disables event types of a handle.
@@ -46,11 +37,8 @@ fn events(admin: &mut Host, of_hosts: u32) -> Vec<(u8, u64, u8)> {
     let log = admin.command_in(entry, 4096);
     assert_eq!(log.status, 0);
     let one = |at: usize| {
-        assert_eq!(
-            (log.data[at + 1], number(&log.data, at + 12, 4)),
-            (7, 1),
-            "all fields are valid"
-        );
+        // All fields are valid.
+        assert_eq!((log.data[at + 1], number(&log.data, at + 12, 4)), (7, 1));
         (log.data[at], number(&log.data, at + 2, 2), log.data[at + 34])
     };
     (1..=number(&log.data, 0, 4) as usize).map(|place| one(64 * place)).collect()
@@ -74,8 +62,8 @@ fn make(admin: &mut Host, controller: u16, handles: u8) {
 #[test]
 fn a_namespace_has_the_handles_that_it_was_created_with() {
     let target = target();
-    let (mut admin, controller) = Host::admin(target.address, &target.name, 0);
-    let mut io = Host::io(target.address, &target.name, 1, controller, 0);
+    let (mut admin, controller) = target.admin(0);
+    let mut io = target.io(1, controller, 0);
     assert_eq!(admin.command(Entry::new(NAMESPACE_MANAGEMENT).nsid(1).cdw(10, 1)).status, 0);
     make(&mut admin, controller, 2);
     assert_eq!((write(&mut io, 1), write(&mut io, 2)), (0, 0));
@@ -97,10 +85,10 @@ fn updated_handles_continue_in_other_reclaim_units() {
     for (handles, code) in [(vec![4], 0x02), (vec![0, 4], 0x02), (vec![0; 5], 0x02)] {
         assert_eq!(update(&mut io, &handles), code, "{handles:?}");
     }
-    let short = Entry::new(MANAGEMENT_SEND).nsid(1).cdw(10, 1 | 3 << 16);
+    let short = Entry::new(IO_MANAGEMENT_SEND).nsid(1).cdw(10, 1 | 3 << 16);
     assert_eq!(io.command_out(short, &[0; 4]).status, 0x0f);
-    assert_eq!(io.command(Entry::new(MANAGEMENT_SEND).nsid(1)).status, 0, "no operation");
-    assert_eq!(io.command(Entry::new(MANAGEMENT_SEND).nsid(1).cdw(10, 2)).status, INVALID_FIELD);
+    assert_eq!(io.command(Entry::new(IO_MANAGEMENT_SEND).nsid(1)).status, 0, "no operation");
+    assert_eq!(io.command(Entry::new(IO_MANAGEMENT_SEND).nsid(1).cdw(10, 2)).status, INVALID_FIELD);
     assert_eq!(target.count("renewals"), 5, "an invalid list changes no handle");
 }
 
@@ -138,11 +126,8 @@ fn supported_and_enabled_events_can_be_read() {
     assert_eq!(admin.command_in(request(1, 1), 2).data, [NOT_FULL, 0]);
     assert_eq!(admin.command_in(request(0, 2), 4).data, [NOT_FULL, 0, NO_HANDLE, 0]);
     assert_eq!(admin.command_in(request(0, 0), 0).status, 0);
-    assert_eq!(
-        admin.command_in(request(4, 1), 2).status,
-        INVALID_FIELD,
-        "the handle does not exist"
-    );
+    // The handle does not exist.
+    assert_eq!(admin.command_in(request(4, 1), 2).status, INVALID_FIELD);
     assert_eq!(admin.command_in(request(0, 4), 4).status, 0x0f);
     assert_eq!(note(&mut admin, 4, &[NOT_FULL], 1), 0x02);
     assert_eq!(note(&mut admin, 0, &[0x80], 1), 0x02, "events of moved data are not supported");
@@ -153,8 +138,8 @@ fn supported_and_enabled_events_can_be_read() {
 #[test]
 fn placement_is_enabled_and_disabled_only_without_a_namespace() {
     let target = target();
-    let (mut admin, controller) = Host::admin(target.address, &target.name, 0);
-    let mut io = Host::io(target.address, &target.name, 1, controller, 0);
+    let (mut admin, controller) = target.admin(0);
+    let mut io = target.io(1, controller, 0);
     let is_on = Entry::new(GET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1);
     let turn = |on: u32| Entry::new(SET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1).cdw(12, on);
     let again = |admin: &mut Host| make(admin, controller, 0);

@@ -5,12 +5,7 @@ use std::net::Shutdown;
 
 use ssdlab_time::Random;
 
-use crate::client::{
-    C2H_TERM_REQ, CC, CC_ENABLE, Entry, FLUSH, H2C_DATA, Host, IDENTIFY, LAST_PDU, PROPERTY_GET,
-    R2T, READ, SGL_IN_CAPSULE, SGL_TRANSPORT, TRANSIENT_TRANSPORT_ERROR, Target, WRITE, capsule,
-    host_data, icreq, pdu,
-};
-use ssdlab_testing::DriveOptions;
+use crate::prelude::*;
 
 /// The number of mutated scripts; `SSDLAB_MUTATIONS` sets another.
 fn mutations() -> u64 {
@@ -84,9 +79,9 @@ fn mutate(script: &mut Vec<Vec<u8>>, random: &mut Random) {
 
 #[test]
 fn mutated_pdus_are_answered_or_end_their_own_connection() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, controller) = Host::admin(target.address, &target.name, 0);
-    let mut honest = Host::io(target.address, &target.name, 64, controller, 0);
+    let target = TestServer::default();
+    let (_admin, controller) = target.admin(0);
+    let mut honest = target.io(64, controller, 0);
     let mut random = Random::new(11, "units");
     for number in 0..mutations() {
         let mut script = if number % 2 == 0 {
@@ -96,7 +91,7 @@ fn mutated_pdus_are_answered_or_end_their_own_connection() {
         };
         mutate(&mut script, &mut random);
         let mut stream = std::net::TcpStream::connect(target.address).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(600))).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         // The server may already have closed the connection.
         let _ = stream.write_all(&script.concat());
         let _ = stream.shutdown(Shutdown::Write);
@@ -116,15 +111,12 @@ fn term_req(host: &mut Host) -> (u16, u32) {
     let pdu = host.receive_pdu().unwrap();
     assert_eq!(pdu.kind, C2H_TERM_REQ);
     assert!(host.is_closed());
-    let number = |from: usize, to: usize| {
-        pdu.header[from..to].iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
-    };
-    (number(8, 10) as u16, number(10, 14))
+    (u16_at(&pdu.header, 8), u32_at(&pdu.header, 10))
 }
 
 #[test]
 fn an_invalid_pdu_ends_its_connection_with_the_error() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let read = command(Entry::on(READ, 0, 1).data(512, SGL_TRANSPORT));
     let changed = |at: usize, to: u8| {
         let mut pdu = read.clone();
@@ -153,22 +145,6 @@ fn an_invalid_pdu_ends_its_connection_with_the_error() {
     assert_eq!(term_req(&mut io), (3, 0x0403_0201), "header digest");
 }
 
-#[test]
-fn data_beyond_the_r2t_ends_the_connection() {
-    let target = Target::new(DriveOptions::default());
-    for (offset, length, expected) in [(4, 16384, (4, 12)), (0, 16388, (4, 12))] {
-        let (_admin, mut io) = target.host(0);
-        let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
-        assert_eq!(io.receive_pdu().unwrap().kind, R2T);
-        let mut header = [id.to_le_bytes(), id.to_le_bytes()].concat();
-        header.extend(u32::to_le_bytes(offset));
-        header.extend((length as u32).to_le_bytes());
-        header.extend([0; 4]);
-        io.stream.write_all(&pdu(H2C_DATA, 0, &header, &vec![0; length], 0)).unwrap();
-        assert_eq!(term_req(&mut io), expected);
-    }
-}
-
 /// An `H2CData` PDU of a command: its CID and TTAG, the offset and the length of its data.
 fn part((id, tag): (u16, u16), (offset, length): (u32, u32), data: &[u8], flags: u8) -> Vec<u8> {
     let mut header = [id.to_le_bytes(), tag.to_le_bytes()].concat();
@@ -179,14 +155,17 @@ fn part((id, tag): (u16, u16), (offset, length): (u32, u32), data: &[u8], flags:
 }
 
 #[test]
-fn an_inconsistent_h2c_data_pdu_ends_the_connection() {
-    let target = Target::new(DriveOptions::default());
+fn an_h2c_data_pdu_that_does_not_match_its_r2t_ends_the_connection() {
+    let target = TestServer::default();
     let (half, last) = (8192, 4);
     for (other, at, length, flags, expected) in [
         (1, 0, half, 0, (1, 10)),
         (0, 0, half + 4, 0, (1, 16)),
         (0, 0, half, last, (1, 1)),
         (0, 0, 2 * half, 0, (1, 1)),
+        // Beyond the R2T.
+        (0, 4, 2 * half, 0, (4, 12)),
+        (0, 0, 2 * half + 4, 0, (4, 12)),
     ] {
         let (_admin, mut io) = target.host(0);
         let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
@@ -200,7 +179,7 @@ fn an_inconsistent_h2c_data_pdu_ends_the_connection() {
 
 #[test]
 fn a_wrong_data_digest_of_one_pdu_fails_the_command() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     for broken in [0, 1] {
         let (_admin, mut io) = target.host(2);
         let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
@@ -222,15 +201,11 @@ fn a_wrong_data_digest_of_one_pdu_fails_the_command() {
 
 #[test]
 fn r2ts_have_limits() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut io) = target.host(0);
+    let (_target, _admin, mut io) = TestServer::with_host();
     let too_long = io.submit(Entry::on(WRITE, 0, 64).data(32768, SGL_TRANSPORT), &[]);
     let completion = io.complete(&[]).unwrap();
-    assert_eq!(
-        (completion.cid, completion.status),
-        (too_long, 2),
-        "the server does not wait for its data"
-    );
+    // The server does not wait for its data.
+    assert_eq!((completion.cid, completion.status), (too_long, 2));
     for _ in 0..256 {
         io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
         assert_eq!(io.receive_pdu().unwrap().kind, R2T);
@@ -240,9 +215,9 @@ fn r2ts_have_limits() {
 }
 
 /// Opens a connection with one byte of the `ICReq` changed.
-fn open_with(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
+fn open_with(target: &TestServer, at: usize, value: u8) -> std::net::TcpStream {
     let mut stream = std::net::TcpStream::connect(target.address).unwrap();
-    stream.set_read_timeout(Some(std::time::Duration::from_secs(600))).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut hello = icreq(0);
     hello[at] = value;
     stream.write_all(&hello).unwrap();
@@ -251,7 +226,7 @@ fn open_with(target: &Target, at: usize, value: u8) -> std::net::TcpStream {
 
 #[test]
 fn an_invalid_icreq_gets_a_term_req() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     for (at, value, expected) in
         [(8, 1, [6, 0, 8, 0]), (10, 32, [1, 0, 10, 0]), (2, 120, [1, 0, 2, 0])]
     {
@@ -263,7 +238,7 @@ fn an_invalid_icreq_gets_a_term_req() {
 
 #[test]
 fn data_has_the_alignment_that_the_host_requests() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let mut stream = open_with(&target, 10, 15);
     stream.read_exact(&mut [0; 128]).unwrap();
     let enable = command(Entry::set_property(CC, CC_ENABLE));
@@ -273,13 +248,16 @@ fn data_has_the_alignment_that_the_host_requests() {
     stream.write_all(&command(identify)).unwrap();
     let mut head = [0; 8];
     stream.read_exact(&mut head).unwrap();
-    let whole = u32::from_le_bytes(head[4..].try_into().unwrap());
-    assert_eq!((head[0], head[2], head[3], whole), (7, 24, 64, 64 + 4096), "aligned to 64 bytes");
+    assert_eq!(
+        (head[0], head[2], head[3], u32_at(&head, 4)),
+        (7, 24, 64, 64 + 4096),
+        "aligned to 64 bytes"
+    );
 }
 
 #[test]
 fn data_with_a_wrong_digest_is_not_written_and_can_be_sent_again() {
-    let target = Target::new(DriveOptions::default());
+    let target = TestServer::default();
     let (_admin, mut io) = target.host(2);
     let entry = Entry::on(WRITE, 0, 1).data(512, SGL_IN_CAPSULE);
     let mut wrong = capsule(entry, &[6; 512], 0);
@@ -294,8 +272,7 @@ fn data_with_a_wrong_digest_is_not_written_and_can_be_sent_again() {
 
 #[test]
 fn a_command_with_an_invalid_sgl_or_a_cid_in_use_is_refused() {
-    let target = Target::new(DriveOptions::default());
-    let (_admin, mut io) = target.host(0);
+    let (_target, _admin, mut io) = TestServer::with_host();
     for (kind, offset, code) in [(0x00, 0, 0x11), (0x01, 4, 0x16), (0x01, u64::MAX, 0x16)] {
         let entry = Entry::on(WRITE, 0, 1).data(512, kind).cdw64(6, offset);
         io.submit(entry, &[1; 512]);

@@ -1,5 +1,5 @@
-//! `Descriptors`: spare file descriptors, so that connections can be accepted when the process has
-//! no other left: those of the control socket are served, all others are closed.
+//! `SpareDescriptors`: spare file descriptors, so that connections can be accepted when the process
+//! has no other left: those of the control socket are served, all others are closed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,23 +22,14 @@ pub enum OnExhaustion {
     Serve,
 }
 
-/// The result of accepting a connection.
-#[derive(Debug)]
-pub enum AcceptOutcome {
-    /// It was accepted.
-    Connection(Connection),
-    /// It was closed.
-    Refused,
-}
-
 /// Spare file descriptors.
 #[derive(Debug)]
-pub struct Descriptors {
+pub struct SpareDescriptors {
     /// Locked while a connection is accepted, so that no other thread takes the freed descriptor.
     spare: Mutex<Vec<OwnedFd>>,
 }
 
-impl Default for Descriptors {
+impl Default for SpareDescriptors {
     fn default() -> Self {
         let descriptors = Self { spare: Mutex::default() };
         descriptors.refill();
@@ -46,18 +37,19 @@ impl Default for Descriptors {
     }
 }
 
-impl Descriptors {
-    /// Accepts a connection; if the process has no descriptor left, with a spare one.
+impl SpareDescriptors {
+    /// Accepts a connection; if the process has no descriptor left, with a spare one. `None` if it
+    /// was closed for this reason.
     pub fn accept(
         &self,
         exhausted: OnExhaustion,
         accept: impl Fn() -> io::Result<Connection>,
-    ) -> io::Result<AcceptOutcome> {
+    ) -> io::Result<Option<Connection>> {
         let mut spare = self.lock();
         refill(&mut spare);
         let error = match accept() {
             Err(error) if is_exhausted(&error) => error,
-            other => return other.map(AcceptOutcome::Connection),
+            other => return other.map(Some),
         };
         // One spare descriptor stays, so that further connections can be refused.
         let needed = if exhausted == OnExhaustion::Serve { 2 } else { 1 };
@@ -65,18 +57,13 @@ impl Descriptors {
             return Err(error);
         }
         drop(spare.pop());
-        match (accept(), exhausted) {
-            (Ok(connection), OnExhaustion::Serve) => Ok(AcceptOutcome::Connection(connection)),
-            (Ok(connection), OnExhaustion::Refuse) => {
-                drop(connection);
-                refill(&mut spare);
-                Ok(AcceptOutcome::Refused)
-            }
-            (Err(error), _) => {
-                refill(&mut spare);
-                Err(error)
-            }
+        let accepted = accept();
+        if accepted.is_ok() && exhausted == OnExhaustion::Serve {
+            return accepted.map(Some);
         }
+        let refused = accepted.map(|_| None);
+        refill(&mut spare);
+        refused
     }
 
     /// Opens spare descriptors again, if the system allows it.

@@ -166,7 +166,7 @@ mod tests {
 
     fn connection() -> (Connection, UnixStream) {
         let (server, client) = UnixStream::pair().unwrap();
-        (Connection::unix(server), client)
+        (Connection::new(server), client)
     }
 
     #[test]

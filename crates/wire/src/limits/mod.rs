@@ -3,28 +3,92 @@
 //! A server and its clones share one: connections, handshake timeouts, memory for payloads, spare
 //! file descriptors, and the lines on stderr that report refused connections.
 
-mod config;
 mod descriptors;
+mod log;
 mod memory;
-mod notices;
 mod timeouts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-pub use config::{LimitError, Limits};
-pub use descriptors::{AcceptOutcome, Descriptors, OnExhaustion};
+pub use descriptors::{OnExhaustion, SpareDescriptors};
+pub use log::{Notice, RateLimitedLog};
 pub use memory::{PayloadMemory, PayloadReservation, next_part};
-pub use notices::{Notice, Notices};
 pub use timeouts::{Timeout, Timeouts};
 
-use crate::connection::Connection;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use ssdlab_engine::pacing::wall_clock_now;
+use thiserror::Error;
+
+use crate::connection::Connection;
 
 /// At the maximum, a new connection replaces one that is still in its handshake. Both count until
 /// the thread of the old one has ended; this many may exceed the maximum for that time.
 const REPLACED_MAX: usize = 16;
+/// File descriptors that are not for connections: control socket, data, log, clones, Python.
+const RESERVED: u64 = 64;
+/// File descriptors of a connection, without and with TLS.
+const PLAIN: u64 = 1;
+const ENCRYPTED: u64 = 3;
+
+/// What clients may use of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum number of NBD and `NVMe` connections.
+    pub connections: usize,
+    /// Bytes of memory for payloads that are being received, over all connections.
+    pub payload_bytes: usize,
+    /// Timeout for the handshake, and for each part of a payload.
+    pub handshake: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let handshake = Duration::from_secs(10);
+        Self { connections: 2000, payload_bytes: 128 << 20, handshake }
+    }
+}
+
+/// The system has too few file descriptors for `--max-connections`.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error(
+    "--max-connections is {requested}; this process may open {files} files, enough for {most} \
+     connections: give {most} or fewer, or raise the limit (ulimit -n)"
+)]
+pub struct LimitError {
+    requested: usize,
+    files: u64,
+    most: usize,
+}
+
+impl Limits {
+    /// Sets the maximum number of connections. By default it is lowered to what the system has
+    /// descriptors for. Raises this process's limit of open files to the hard limit.
+    pub fn with_connections(
+        self,
+        requested: Option<usize>,
+        are_encrypted: bool,
+    ) -> Result<Self, LimitError> {
+        let files = raised_file_limit();
+        let per_connection = if are_encrypted { ENCRYPTED } else { PLAIN };
+        let most = (files - RESERVED.min(files / 2)) / per_connection;
+        let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
+        match requested {
+            Some(requested) if requested > most => Err(LimitError { requested, files, most }),
+            Some(connections) => Ok(Self { connections, ..self }),
+            None => Ok(Self { connections: self.connections.min(most), ..self }),
+        }
+    }
+}
+
+/// Raises the soft limit of open files to the hard one; returns the resulting limit.
+fn raised_file_limit() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: maximum, maximum };
+    let limit = if setrlimit(Resource::Nofile, raised).is_ok() { maximum } else { current };
+    limit.unwrap_or(u64::MAX)
+}
 
 /// Limits on the clients of a server and its clones.
 #[derive(Debug)]
@@ -32,9 +96,9 @@ pub struct ClientLimits {
     /// The configured limits.
     pub limits: Limits,
     /// Rate-limited lines on stderr.
-    pub notices: Notices,
+    pub log: RateLimitedLog,
     /// Spare file descriptors.
-    pub descriptors: Descriptors,
+    pub descriptors: SpareDescriptors,
     /// Memory for payloads that are being received.
     pub memory: Arc<PayloadMemory>,
     /// Connections that have not finished their handshake.
@@ -46,34 +110,30 @@ pub struct ClientLimits {
 
 /// Counts a connection as open until it is dropped.
 #[derive(Debug)]
-pub struct Admitted {
+pub struct ConnectionPermit {
     limits: Arc<ClientLimits>,
 }
 
 impl ClientLimits {
     /// Limits without clients.
     pub fn new(limits: Limits) -> Arc<Self> {
-        let (notices, descriptors, handshakes) = Default::default();
-        let (open, refused, failed_authentications) = Default::default();
-        let memory = PayloadMemory::new(limits.payload_bytes, limits.handshake);
-        let client_limits = Self {
+        Arc::new(Self {
             limits,
-            notices,
-            descriptors,
-            memory,
-            handshakes,
-            open,
-            refused,
-            failed_authentications,
-        };
-        client_limits.into()
+            log: RateLimitedLog::default(),
+            descriptors: SpareDescriptors::default(),
+            memory: PayloadMemory::new(limits.payload_bytes, limits.handshake),
+            handshakes: Arc::default(),
+            open: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+            failed_authentications: AtomicU64::new(0),
+        })
     }
 
     /// Admits a connection and starts its handshake timeout; `None` if the maximum is reached.
-    pub fn admit(self: &Arc<Self>, connection: &Connection) -> Option<(Admitted, Timeout)> {
+    pub fn admit(self: &Arc<Self>, connection: &Connection) -> Option<(ConnectionPermit, Timeout)> {
         let maximum = self.limits.connections;
         let open = self.open.fetch_add(1, Ordering::Relaxed);
-        let admitted = Admitted { limits: Arc::clone(self) };
+        let permit = ConnectionPermit { limits: Arc::clone(self) };
         let fits =
             open < maximum || open < maximum + REPLACED_MAX && self.handshakes.disconnect_first();
         if !fits {
@@ -81,7 +141,7 @@ impl ClientLimits {
             self.refuse(Notice::TooMany, maximum);
             return None;
         }
-        Some((admitted, self.handshakes.start(connection, self.limits.handshake)))
+        Some((permit, self.handshakes.start(connection, self.limits.handshake)))
     }
 
     /// Starts a timeout. Until it expires a new connection may replace this one, as in a handshake.
@@ -92,14 +152,14 @@ impl ClientLimits {
     /// Counts a refused connection and prints the reason.
     pub fn refuse(&self, notice: Notice, reason: impl std::fmt::Display) {
         self.refused.fetch_add(1, Ordering::Relaxed);
-        self.notices.print(notice, format_args!("a connection was refused: {reason}"));
+        self.log.print(notice, format_args!("a connection was refused: {reason}"));
     }
 
     /// Counts a host that failed to authenticate and prints its address.
     pub fn note_failed_authentication(&self, connection: &Connection) {
         self.failed_authentications.fetch_add(1, Ordering::Relaxed);
         let peer = connection.peer();
-        self.notices.print(Notice::Authentication, format_args!("{peer} failed to authenticate"));
+        self.log.print(Notice::Authentication, format_args!("{peer} failed to authenticate"));
     }
 
     /// Disconnects the connections whose timeout has expired.
@@ -123,7 +183,7 @@ impl ClientLimits {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.limits.open.fetch_sub(1, Ordering::Relaxed);
     }

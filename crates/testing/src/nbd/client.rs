@@ -1,26 +1,14 @@
-//! An NBD client for tests, which can also send invalid messages.
+//! An NBD client, which can also send invalid messages.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
-pub use ssdlab_testing::nbd::{
-    CMD_BLOCK_STATUS, CMD_DISC, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES,
-    go_data, meta_context_data, number,
+use super::{
+    CMD_FLUSH, CMD_READ, CMD_WRITE, OPT_GO, OPT_STRUCTURED_REPLY, OPTION_REPLY_MAGIC, REP_ACK,
+    SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, go_data, number, option, request,
 };
-use ssdlab_testing::nbd::{
-    OPT_GO, OPT_STRUCTURED_REPLY, OPTION_REPLY_MAGIC, REP_ACK, Request, SIMPLE_REPLY_MAGIC,
-    STRUCTURED_REPLY_MAGIC, option as option_message,
-};
-
-/// Command flags.
-pub const FUA: u16 = 1;
-pub const NO_HOLE: u16 = 2;
-pub const REQ_ONE: u16 = 8;
-
-/// A server that hangs fails the test.
-const TIMEOUT: Duration = Duration::from_secs(600);
+use crate::TIMEOUT;
 
 /// A reply to an option: its type and its data.
 pub type OptionReply = (u32, Vec<u8>);
@@ -33,7 +21,8 @@ pub struct Reply {
     pub data: Vec<u8>,
 }
 
-/// A connection.
+/// A connection of a client. `connect`, `go` and what starts with `try` return errors of the
+/// connection; all other methods panic.
 pub struct Client {
     pub stream: UnixStream,
     structured: bool,
@@ -41,13 +30,11 @@ pub struct Client {
 
 impl Client {
     /// Connects and completes the handshake, up to the options.
-    pub fn connect(socket: &Path) -> Self {
-        let stream = UnixStream::connect(socket).unwrap();
-        let mut client = Self::over(stream);
-        let hello = client.receive(18);
-        assert_eq!(&hello[..16], b"NBDMAGICIHAVEOPT");
-        client.stream.write_all(&3_u32.to_be_bytes()).unwrap();
-        client
+    pub fn connect(socket: &Path) -> io::Result<Self> {
+        let mut client = Self::over(UnixStream::connect(socket)?);
+        assert_eq!(client.try_receive(18)?[..16], *b"NBDMAGICIHAVEOPT");
+        client.stream.write_all(&3_u32.to_be_bytes())?;
+        Ok(client)
     }
 
     /// A client that has sent nothing yet.
@@ -57,45 +44,58 @@ impl Client {
     }
 
     /// Connects and selects the export (`NBD_OPT_GO`), with simple or structured replies.
-    pub fn go(socket: &Path, structured: bool) -> Self {
-        let mut client = Self::connect(socket);
+    pub fn go(socket: &Path, structured: bool) -> io::Result<Self> {
+        let mut client = Self::connect(socket)?;
         if structured {
-            assert_eq!(client.option(OPT_STRUCTURED_REPLY, b"").last().unwrap().0, REP_ACK);
+            assert_eq!(client.try_option(OPT_STRUCTURED_REPLY, b"")?, [(REP_ACK, Vec::new())]);
             client.structured = true;
         }
-        assert_eq!(client.option(OPT_GO, &go_data(b"toy")).last().unwrap().0, REP_ACK);
-        client
+        assert_eq!(client.try_option(OPT_GO, &go_data(b"toy"))?.last().unwrap().0, REP_ACK);
+        Ok(client)
     }
 
     /// Sends an option and receives all replies.
-    pub fn option(&mut self, option: u32, data: &[u8]) -> Vec<OptionReply> {
-        self.stream.write_all(&option_message(option, data)).unwrap();
+    pub fn option(&mut self, number: u32, data: &[u8]) -> Vec<OptionReply> {
+        self.try_option(number, data).unwrap()
+    }
+
+    fn try_option(&mut self, sent: u32, data: &[u8]) -> io::Result<Vec<OptionReply>> {
+        self.stream.write_all(&option(sent, data))?;
         let mut replies = Vec::new();
         loop {
-            let head = self.receive(20);
+            let head = self.try_receive(20)?;
             assert_eq!(number(&head[..8]), OPTION_REPLY_MAGIC);
-            assert_eq!(number(&head[8..12]), u64::from(option));
+            assert_eq!(number(&head[8..12]), u64::from(sent));
             let (kind, length) = (number(&head[12..16]) as u32, number(&head[16..]) as usize);
-            let data = self.receive(length);
-            replies.push((kind, data));
+            replies.push((kind, self.try_receive(length)?));
             if kind == REP_ACK || kind >> 31 == 1 {
-                return replies;
+                return Ok(replies);
             }
         }
     }
 
-    /// Sends a request without waiting for the reply.
+    /// Sends a request without waiting for the reply. `kind` is the command with its flags.
     pub fn send(&mut self, kind: (u16, u16), cookie: u64, range: (u64, u32), data: &[u8]) {
         self.stream.write_all(&request(kind, cookie, range, data)).unwrap();
     }
 
     /// Sends a request and receives its reply.
     pub fn request(&mut self, kind: (u16, u16), range: (u64, u32), data: &[u8]) -> Reply {
-        self.send(kind, 7, range, data);
-        let expected = if kind.0 == CMD_READ { range.1 as usize } else { 0 };
-        let reply = self.reply(expected);
+        self.try_request(kind, range, data).unwrap()
+    }
+
+    pub fn try_request(
+        &mut self,
+        kind: (u16, u16),
+        range: (u64, u32),
+        data: &[u8],
+    ) -> io::Result<Reply> {
+        // In two parts, so that the server waits for the payload.
+        self.stream.write_all(&request(kind, 7, range, b""))?;
+        self.stream.write_all(data)?;
+        let reply = self.try_reply(if kind.0 == CMD_READ { range.1 as usize } else { 0 })?;
         assert_eq!(reply.cookie, 7);
-        reply
+        Ok(reply)
     }
 
     pub fn write(&mut self, offset: u64, data: &[u8]) {
@@ -154,10 +154,4 @@ impl Client {
         self.stream.read_exact(&mut bytes)?;
         Ok(bytes)
     }
-}
-
-/// The wire format of a request. `kind` is the command with its flags.
-pub fn request(kind: (u16, u16), cookie: u64, range: (u64, u32), data: &[u8]) -> Vec<u8> {
-    let ((kind, flags), (offset, length)) = (kind, range);
-    [&Request { flags, kind, cookie, offset, length }.bytes()[..], data].concat()
 }

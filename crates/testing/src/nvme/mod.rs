@@ -4,6 +4,10 @@
 //! a wrong number there fails a test.
 #![expect(missing_docs, reason = "the constants have the names of the specifications")]
 
+mod host;
+
+pub use host::{Completion, Host, Pdu, host_data};
+
 pub const FLUSH: u8 = 0x00;
 pub const WRITE: u8 = 0x01;
 pub const READ: u8 = 0x02;
@@ -40,6 +44,9 @@ pub const INVALID_FIELD: u16 = 0x02;
 pub const COMMAND_SEQUENCE_ERROR: u16 = 0x0c;
 pub const TRANSIENT_TRANSPORT_ERROR: u16 = 0x22;
 pub const CONNECT_INVALID_PARAMETERS: u16 = 0x182;
+
+/// The qualified name of the discovery subsystem.
+pub const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
 
 /// Offset of the property CC, and its value that enables a controller.
 pub const CC: u32 = 0x14;
@@ -88,7 +95,6 @@ impl Entry {
         Self::new(opcode).nsid(1).cdw64(10, slba).cdw(12, blocks - 1)
     }
 
-    /// A Fabrics command.
     pub fn fabrics(command_type: u8) -> Self {
         let mut entry = Self::new(FABRICS);
         entry.0[4] = command_type;
@@ -100,7 +106,6 @@ impl Entry {
         Self::fabrics(CONNECT).cdw(10, u32::from(queue) << 16).cdw(11, 127)
     }
 
-    /// A Property Set command.
     pub fn set_property(offset: u32, value: u64) -> Self {
         Self::fabrics(PROPERTY_SET).cdw(11, offset).cdw64(12, value)
     }
@@ -177,24 +182,21 @@ pub fn pdu(pdu_type: u8, flags: u8, header: &[u8], data: &[u8], digests: u8) -> 
     pdu
 }
 
-/// A command capsule.
 pub fn capsule(entry: Entry, data: &[u8], digests: u8) -> Vec<u8> {
     pdu(CAPSULE_CMD, 0, &entry.0, data, digests)
 }
 
+/// A little-endian number of up to eight bytes.
+pub fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
+    bytes[at..at + count].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
 /// A little-endian number of two bytes.
-///
-/// # Panics
-/// The bytes end before it.
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+    number(bytes, at, 2) as u16
 }
 
 /// A little-endian number of four bytes.
-///
-/// # Panics
-/// The bytes end before it.
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let word = bytes.get(at..at + 4).expect("four bytes");
-    u32::from_le_bytes(word.try_into().expect("four bytes"))
+    number(bytes, at, 4) as u32
 }

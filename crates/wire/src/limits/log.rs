@@ -1,4 +1,4 @@
-//! `Notices`: rate-limited lines on stderr about clients.
+//! `RateLimitedLog`: rate-limited lines on stderr about clients.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -26,11 +26,11 @@ pub enum Notice {
 
 /// When a line of each kind was last printed, and how many were omitted since.
 #[derive(Debug, Default)]
-pub struct Notices {
+pub struct RateLimitedLog {
     printed: Mutex<BTreeMap<Notice, (Instant, u64)>>,
 }
 
-impl Notices {
+impl RateLimitedLog {
     /// Prints a line, unless one of the same kind was printed recently.
     pub fn print(&self, notice: Notice, text: impl Display) {
         let now = wall_clock_now();
@@ -44,10 +44,9 @@ impl Notices {
         };
         printed.insert(notice, (now, 0));
         drop(printed);
-        let omitted = if omitted > 0 {
-            format!(" ({omitted} more since the last line)")
-        } else {
-            String::new()
+        let omitted = match omitted {
+            0 => String::new(),
+            _ => format!(" ({omitted} more since the last line)"),
         };
         // Without stderr the line is lost.
         let _ = writeln!(std::io::stderr(), "ssdlab serve: {text}{omitted}");

@@ -1,19 +1,15 @@
-//! An `NVMe`/TCP host for tests, which can also send invalid PDUs.
+//! An `NVMe`/TCP host, which can also send invalid PDUs.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
-pub use ssdlab_testing::nvme::*;
+use super::{
+    C2H_DATA, CAPSULE_RESP, CC, CC_ENABLE, Entry, GET_LOG_PAGE, H2C_DATA, ICRESP, IDENTIFY,
+    LAST_PDU, NEW_CONTROLLER, PROPERTY_GET, R2T, READ, SGL_IN_CAPSULE, SGL_TRANSPORT, SUCCESS,
+    WRITE, capsule, connect_data, icreq, number, pdu, u16_at, u32_at,
+};
+use crate::TIMEOUT;
 
-pub use crate::target::Target;
-pub use ssdlab_testing::engine;
-
-/// The qualified name of the discovery subsystem.
-pub const DISCOVERY: &str = "nqn.2014-08.org.nvmexpress.discovery";
-
-/// A server that hangs fails the test.
-const TIMEOUT: Duration = Duration::from_secs(600);
 /// Longest data in a command capsule.
 const CAPSULE_MAX: usize = 8 << 10;
 /// The host identifier is filled with this byte.
@@ -40,7 +36,8 @@ pub struct Pdu {
     pub data: Vec<u8>,
 }
 
-/// A connection: one queue of a host.
+/// A connection: one queue of a host. `connect` and what starts with `try` return errors of the
+/// connection; most other methods panic.
 pub struct Host {
     pub stream: TcpStream,
     digests: u8,
@@ -49,16 +46,16 @@ pub struct Host {
 
 impl Host {
     /// Opens a connection and exchanges `ICReq` and `ICResp`.
-    pub fn connect(address: SocketAddr, digests: u8) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    pub fn connect(address: SocketAddr, digests: u8) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         let mut host = Self { stream, digests: 0, last_cid: 0 };
-        host.stream.write_all(&icreq(digests)).unwrap();
-        let icresp = host.receive_pdu().unwrap();
+        host.stream.write_all(&icreq(digests))?;
+        let icresp = host.receive_pdu()?;
         assert_eq!((icresp.kind, icresp.header[11]), (ICRESP, digests));
         host.digests = digests;
-        host
+        Ok(host)
     }
 
     /// Sends a Connect command for a queue of 128 entries; `kato_ms` is the keep-alive timeout.
@@ -75,7 +72,7 @@ impl Host {
 
     /// Connects an admin queue and enables its controller; returns the controller identifier too.
     pub fn admin(address: SocketAddr, name: &str, digests: u8) -> (Self, u16) {
-        let mut host = Self::connect(address, digests);
+        let mut host = Self::connect(address, digests).unwrap();
         let connected = host.connect_queue(name, 0, NEW_CONTROLLER, 0);
         assert_eq!(connected.status, 0);
         assert_eq!(host.set_property(CC, CC_ENABLE).status, 0);
@@ -84,7 +81,7 @@ impl Host {
 
     /// Connects an I/O queue.
     pub fn io(address: SocketAddr, name: &str, queue: u16, controller: u16, digests: u8) -> Self {
-        let mut host = Self::connect(address, digests);
+        let mut host = Self::connect(address, digests).unwrap();
         assert_eq!(host.connect_queue(name, queue, controller, 0).status, 0);
         host
     }
@@ -113,12 +110,16 @@ impl Host {
 
     /// Executes a command that sends data: in its capsule if possible.
     pub fn command_out(&mut self, entry: Entry, data: &[u8]) -> Completion {
+        self.try_command_out(entry, data).unwrap()
+    }
+
+    pub fn try_command_out(&mut self, entry: Entry, data: &[u8]) -> io::Result<Completion> {
         if data.len() <= CAPSULE_MAX {
-            self.submit(entry.data(data.len(), SGL_IN_CAPSULE), data);
+            self.try_submit(entry.data(data.len(), SGL_IN_CAPSULE), data)?;
         } else {
-            self.submit(entry.data(data.len(), SGL_TRANSPORT), &[]);
+            self.try_submit(entry.data(data.len(), SGL_TRANSPORT), &[])?;
         }
-        self.complete(data).unwrap()
+        self.complete(data)
     }
 
     pub fn read(&mut self, first: u64, blocks: u32) -> Vec<u8> {
@@ -166,19 +167,18 @@ impl Host {
     pub fn receive_pdu(&mut self) -> io::Result<Pdu> {
         let mut common = [0; 8];
         self.stream.read_exact(&mut common)?;
-        let whole = u32::from_le_bytes(common[4..8].try_into().unwrap()) as usize;
+        let whole = u32_at(&common, 4) as usize;
         let mut pdu = common.to_vec();
         pdu.resize(whole, 0);
         self.stream.read_exact(&mut pdu[8..])?;
         let (flags, header, data_at) = (common[1], usize::from(common[2]), usize::from(common[3]));
-        let digest = |at: usize| u32::from_le_bytes(pdu[at..at + 4].try_into().unwrap());
         if flags & 1 != 0 {
-            assert_eq!(digest(header), crc32c::crc32c(&pdu[..header]));
+            assert_eq!(u32_at(&pdu, header), crc32c::crc32c(&pdu[..header]));
         }
         let end = if flags & 2 != 0 { whole - 4 } else { whole };
         let data = if data_at == 0 { vec![] } else { pdu[data_at..end].to_vec() };
         if flags & 2 != 0 {
-            assert_eq!(digest(end), crc32c::crc32c(&data));
+            assert_eq!(u32_at(&pdu, end), crc32c::crc32c(&data));
         }
         let agreed = if data_at == 0 { self.digests & 1 } else { self.digests };
         assert!(common[0] == 3 || flags & 3 == agreed, "only a C2HTermReq has no digests");
@@ -194,7 +194,7 @@ impl Host {
             let short = |at: usize| u16_at(&pdu.header, at);
             match pdu.kind {
                 CAPSULE_RESP => {
-                    let result = u64::from_le_bytes(pdu.header[8..16].try_into().unwrap());
+                    let result = number(&pdu.header, 8, 8);
                     let (status, dnr) = (short(22) >> 1 & 0x7ff, short(22) >> 15 != 0);
                     let cid = short(20);
                     return Ok(Completion { cid, status, dnr, result, data: received });
@@ -229,11 +229,8 @@ impl Host {
 
     /// Whether the server closes the connection; discards all data before that.
     pub fn is_closed(&mut self) -> bool {
-        let mut rest = Vec::new();
-        match self.stream.read_to_end(&mut rest) {
-            Ok(_) => true,
-            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
-        }
+        let ended = self.stream.read_to_end(&mut Vec::new());
+        ended.map_or_else(|error| error.kind() == io::ErrorKind::ConnectionReset, |_| true)
     }
 }
 

@@ -1,6 +1,10 @@
 //! NBD messages of a client. Numbers are big-endian.
 #![expect(missing_docs, reason = "the constants have the names of the protocol's specification")]
 
+mod client;
+
+pub use client::{Client, OptionReply, Reply};
+
 pub const OPTION_MAGIC: &[u8; 8] = b"IHAVEOPT";
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
@@ -22,6 +26,11 @@ pub const CMD_TRIM: u16 = 4;
 pub const CMD_WRITE_ZEROES: u16 = 6;
 pub const CMD_BLOCK_STATUS: u16 = 7;
 
+/// Command flags.
+pub const FUA: u16 = 1;
+pub const NO_HOLE: u16 = 2;
+pub const REQ_ONE: u16 = 8;
+
 /// Length of a request without its payload.
 pub const REQUEST_BYTES: usize = 28;
 
@@ -36,7 +45,6 @@ pub struct Request {
 }
 
 impl Request {
-    /// The wire format.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = REQUEST_MAGIC.to_be_bytes().to_vec();
         bytes.extend(self.flags.to_be_bytes());
@@ -46,6 +54,12 @@ impl Request {
         bytes.extend(self.length.to_be_bytes());
         bytes
     }
+}
+
+/// The wire format of a request with its payload. `kind` is the command with its flags.
+pub fn request(kind: (u16, u16), cookie: u64, range: (u64, u32), data: &[u8]) -> Vec<u8> {
+    let ((kind, flags), (offset, length)) = (kind, range);
+    [&Request { flags, kind, cookie, offset, length }.bytes()[..], data].concat()
 }
 
 /// An option of the negotiation.

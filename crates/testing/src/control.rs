@@ -1,0 +1,41 @@
+//! A client of the control socket.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::TIMEOUT;
+
+/// A connection to the control socket.
+pub struct Control(BufReader<UnixStream>);
+
+impl Control {
+    /// Connects.
+    pub fn connect(socket: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Sends a request; returns the answer.
+    pub fn call(&mut self, verb: &str, mut arguments: Value) -> Value {
+        arguments["do"] = verb.into();
+        self.try_send(&arguments.to_string()).unwrap()
+    }
+
+    /// Sends a request that has no arguments; returns the answer.
+    pub fn verb(&mut self, verb: &str) -> Value {
+        self.call(verb, json!({}))
+    }
+
+    /// Sends a line; returns the answer.
+    pub fn try_send(&mut self, line: &str) -> io::Result<Value> {
+        self.0.get_mut().write_all(format!("{line}\n").as_bytes())?;
+        let mut answer = String::new();
+        self.0.read_line(&mut answer)?;
+        // The answer is empty if the server has closed the connection.
+        serde_json::from_str(&answer).map_err(io::Error::other)
+    }
+}
