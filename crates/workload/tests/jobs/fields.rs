@@ -1,33 +1,9 @@
 //! Jobs as JSON, and the errors of invalid ones.
 
 use ssdlab_device::{Device, Op};
-use ssdlab_flash::{Profile, Ssd};
 use ssdlab_workload::{Arrival, HintKind, Job, ListedHint, ListedRequest, PatternKind, Sync};
 
-const PROFILE: &str = r#"
-[drive]
-model = "Test"
-capacity = "64 MiB"
-interface = "sata"
-[link]
-bandwidth = "500 MB/s"
-read_overhead = "20 us"
-write_overhead = "5 us"
-[flash]
-channels = 2
-dies_per_channel = 2
-planes = 2
-page = "16 KiB"
-pages_per_block = 16
-read = ["40 us"]
-program = "700 us"
-erase = "3 ms"
-channel_bandwidth = "400 MB/s"
-[ftl]
-spare = 0.28
-[buffer]
-size = "1 MiB"
-"#;
+use crate::twin;
 
 fn valid() -> Job {
     Job { length_bytes: 1 << 20, block_bytes: 4096, amount_bytes: 1 << 20, ..Job::new(Op::Write) }
@@ -35,7 +11,7 @@ fn valid() -> Job {
 
 /// The error of a job on a drive with a queue of 32.
 fn refusal(job: &Job) -> String {
-    let twin = Ssd::new(&Profile::from_toml(PROFILE).unwrap(), 0);
+    let twin = twin(&[("\"nvme\"", "\"sata\"")]);
     assert_eq!((twin.queue_depth(), twin.sector_bytes()), (32, 512));
     job.check(&twin).unwrap_err().to_string()
 }
