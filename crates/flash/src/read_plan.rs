@@ -1,8 +1,6 @@
 //! `ReadPlan`: the pages that a read command senses, each once, in the order in which they are
 //! ready.
 
-use std::ops::Deref;
-
 use ssdlab_time::{Nanos, Span};
 
 use crate::nand::{Array, Place};
@@ -10,7 +8,7 @@ use crate::nand::{Array, Place};
 /// The senses that one read command needs, each page once.
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
-    senses: Vec<Sense>,
+    pub senses: Vec<Sense>,
     /// For each die: the index of its last sense in this command, or `usize::MAX`.
     last_of_die: Vec<usize>,
 }
@@ -73,13 +71,5 @@ impl ReadPlan {
         if !self.senses.is_sorted_by_key(|sense| sense.ready) {
             self.senses.sort_by_key(|sense| sense.ready);
         }
-    }
-}
-
-impl Deref for ReadPlan {
-    type Target = [Sense];
-
-    fn deref(&self) -> &[Sense] {
-        &self.senses
     }
 }

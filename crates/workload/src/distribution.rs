@@ -9,7 +9,7 @@ use ssdlab_time::Random;
 /// cryptography.
 #[derive(Debug)]
 pub struct Permutation {
-    bound: u64,
+    pub bound: u64,
     half_bits: u32,
     keys: [u64; 4],
 }
@@ -20,11 +20,6 @@ impl Permutation {
         let bits = u64::BITS - (bound - 1).leading_zeros();
         let half_bits = bits.div_ceil(2).max(1);
         Self { bound, half_bits, keys: std::array::from_fn(|_| random.next_u64()) }
-    }
-
-    /// The bound.
-    pub fn bound(&self) -> u64 {
-        self.bound
     }
 
     /// The number at `index`.

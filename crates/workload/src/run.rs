@@ -172,7 +172,8 @@ impl Driver {
                     Some(next)
                 }
             };
-            let request = self.requests.next(self.in_flight.next_id(), device);
+            let announce = |op, lba| device.announce(op, lba);
+            let request = self.requests.next(self.in_flight.next_id(), announce);
             self.submit(device, request, arrival);
         }
         None

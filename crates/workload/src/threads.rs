@@ -38,7 +38,7 @@ impl Job {
             *per_s /= count as f64;
         }
         if self.divides_region() {
-            let granularity = self.sizes().map(|(bytes, _)| bytes).max().expect("a job has a size");
+            let granularity = self.longest_bytes();
             part.length_bytes = self.length_bytes / count / granularity * granularity;
             part.offset_bytes = self.offset_bytes + number as u64 * part.length_bytes;
         }

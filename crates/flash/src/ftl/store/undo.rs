@@ -23,7 +23,7 @@ pub struct Undo {
     /// Writes that were in flash by then cannot be undone.
     forgotten_before: Nanos,
     /// When the last program of the drive ends.
-    programs_end: Nanos,
+    pub programs_end: Nanos,
 }
 
 /// The units written to one superblock.
@@ -117,11 +117,6 @@ impl Undo {
         log.page_ends[page] = end;
         log.last_end = log.last_end.max(end);
         self.programs_end = self.programs_end.max(end);
-    }
-
-    /// When the last program of the drive ends.
-    pub fn programs_end(&self) -> Nanos {
-        self.programs_end
     }
 
     /// Records that the log's superblock has no room left.
