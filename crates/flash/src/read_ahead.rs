@@ -89,13 +89,11 @@ impl ReadAhead {
         Self { window_units, ..Self::default() }
     }
 
-    /// Whether the controller reads ahead.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.window_units > 0
     }
 
-    /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Self::new(self.window_units);
     }

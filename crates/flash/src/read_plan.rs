@@ -16,7 +16,6 @@ pub struct ReadPlan {
 /// One sense of a read command.
 #[derive(Clone, Copy, Debug)]
 pub struct Sense {
-    /// The page.
     pub place: Place,
     /// The number of its units that are read.
     pub units: u32,
@@ -31,12 +30,10 @@ pub struct Sense {
 }
 
 impl ReadPlan {
-    /// An empty plan for a drive of `dies` dies.
     pub fn new(dies: usize) -> Self {
         Self { senses: Vec::new(), last_of_die: vec![usize::MAX; dies] }
     }
 
-    /// Removes the senses of the last command.
     pub fn clear(&mut self) {
         for sense in self.senses.drain(..) {
             self.last_of_die[sense.place.die as usize] = usize::MAX;

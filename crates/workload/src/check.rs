@@ -95,7 +95,7 @@ impl Job {
 
     fn check_hint(&self) -> CheckResult {
         if let HintKind::Stream { number } = self.hint {
-            require(number <= u32::from(u8::MAX), "hint.stream.number", number, "0 to 255")?;
+            require(u8::try_from(number).is_ok(), "hint.stream.number", number, "0 to 255")?;
         }
         let fits = self.hint == HintKind::None || self.op == Op::Write;
         require(fits, "hint", "given", "none unless op is write")

@@ -22,7 +22,6 @@ impl Permutation {
         Self { bound, half_bits, keys: std::array::from_fn(|_| random.next_u64()) }
     }
 
-    /// The number at `index`.
     pub fn at(&self, index: u64) -> u64 {
         let mut number = self.permute(index);
         while number >= self.bound {
@@ -68,7 +67,6 @@ impl Zipf {
         zipf
     }
 
-    /// Draws a rank.
     pub fn draw(&self, random: &mut Random) -> u64 {
         loop {
             let area = self.high + random.unit() * (self.low - self.high);

@@ -255,12 +255,7 @@ impl Driver {
     }
 }
 
-/// Leaves a device idle for a time on its own clock.
-///
-/// Returns false if the watcher stopped the rest.
-///
-/// # Errors
-/// The device is gone.
+/// Leaves a device idle for a time on its own clock; false if the watcher stopped the rest.
 pub fn rest<D: Device>(
     device: &mut D,
     duration: Nanos,

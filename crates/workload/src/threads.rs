@@ -13,7 +13,6 @@ use crate::recorder::Outcome;
 use crate::run::{Progress, Watch, run_from};
 use crate::{Arrival, Job, PatternKind};
 
-/// Period of progress reports.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(20);
 
 /// Delay before the common start of all threads; long enough for each of them to be running.

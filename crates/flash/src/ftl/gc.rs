@@ -234,15 +234,12 @@ impl Collector {
         if store.slc_borrows() && self.begin_folding(store) {
             return;
         }
-        let (superblock, cause) = match self.least_worn(store) {
-            Some(least_worn) => (least_worn, Cause::Wear),
-            None => {
-                let (closed, now) = (&mut store.superblocks.closed, store.counters.host_writes);
-                let random = &mut self.random;
-                (victim::choose(self.rules.victim, closed, now, random), Cause::Collection)
-            }
-        };
-        self.begin_victim(store, superblock, cause);
+        if let Some(least_worn) = self.least_worn(store) {
+            return self.begin_victim(store, least_worn, Cause::Wear);
+        }
+        let (closed, now) = (&mut store.superblocks.closed, store.counters.host_writes);
+        let chosen = victim::choose(self.rules.victim, closed, now, &mut self.random);
+        self.begin_victim(store, chosen, Cause::Collection);
     }
 
     /// The superblock that static wear levelling must collect, if any.

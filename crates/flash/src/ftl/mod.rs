@@ -152,7 +152,6 @@ impl Ftl {
         (found, at)
     }
 
-    /// Removes a unit's content.
     pub fn trim(&mut self, lpn: Lpn, at: Nanos, media: &mut impl Media) {
         self.store.counters.host_trims += 1;
         self.unmap(lpn, at, media);

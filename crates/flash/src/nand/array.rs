@@ -30,7 +30,6 @@ pub struct Array {
 }
 
 impl Array {
-    /// An idle array.
     pub fn new(geometry: &Geometry, timing: &Timing) -> Self {
         let multi_page = u64::from(geometry.multi_page_units()) * geometry.unit_bytes();
         let transfer = |bytes| Nanos::transfer(bytes, timing.channel_bandwidth);
@@ -111,7 +110,6 @@ impl Array {
         &mut self.channels[self.channel_of_die[die as usize]]
     }
 
-    /// tR of a page.
     #[inline]
     fn read_of(&self, place: Place) -> Nanos {
         match self.timing.slc {

@@ -1,5 +1,5 @@
-//! Hot and cold data: closed form, published simulations, the gain from separate relocation, and the
-//! gain from writing hot and cold units to separate streams.
+//! Hot and cold data: closed form, published simulations, and the gain from separate relocation and
+//! from separate streams.
 
 use ssdlab_device::Hint;
 

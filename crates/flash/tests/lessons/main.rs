@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use interpreter::Interpreter;
 use script::Script;
 
-/// Runs a lesson; returns the differences from its output. With UPDATE=1 in the environment, updates
-/// the lesson.
+/// Runs a lesson; returns the differences from its output. UPDATE=1 in the environment updates it.
 fn run_lesson(path: &Path) -> String {
     let name = path.file_name().unwrap().to_string_lossy();
     let text = std::fs::read_to_string(path).unwrap();

@@ -87,7 +87,6 @@ impl Trace {
         self.format
     }
 
-    /// The next entry, unchecked.
     fn next_raw(&mut self) -> Result<Option<Entry>, TraceError> {
         match &mut self.entries {
             Entries::Records(merged) => merged.next(),

@@ -62,12 +62,10 @@ pub struct Frontier {
 pub struct OpenPage {
     /// When all of its data is in the controller.
     pub ready: Nanos,
-    /// Units by cause.
     units: [u32; Cause::COUNT],
 }
 
 impl OpenPage {
-    /// Units written for a cause.
     pub fn of(&self, cause: Cause) -> u32 {
         self.units[cause as usize]
     }
@@ -82,19 +80,14 @@ impl OpenPage {
 /// Consecutive addresses on one page.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// Their lane.
     pub lane: Lane,
-    /// The first address.
     pub ppn: Ppn,
-    /// Their superblock.
     pub superblock: u32,
     /// The offset of the first address in the superblock.
     pub offset: u32,
     /// The undo log of the superblock.
     pub undo_log: usize,
-    /// The number of addresses.
     pub units: u32,
-    /// Their page.
     pub place: Place,
     /// Whether they are the last of their run.
     pub ends_run: bool,

@@ -27,13 +27,11 @@ pub struct Hinted {
 }
 
 impl Hinted {
-    /// The policy for these frontiers.
     pub fn new(geometry: &Geometry, frontiers: &Frontiers) -> Self {
         let (dies, chunk_units) = (geometry.dies(), geometry.chunk_units);
         Self { dies, chunk_units, relocations: frontiers.relocations.0, die: 0 }
     }
 
-    /// The die after this one.
     pub fn after(&self, die: u32) -> u32 {
         if die + 1 == self.dies { 0 } else { die + 1 }
     }

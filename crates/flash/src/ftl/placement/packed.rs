@@ -32,7 +32,6 @@ enum File {
     Hinted(Lpn),
     /// By number: the unit after this one continues the file.
     Guessed(Lpn),
-    /// By stream.
     Stream(u8),
     /// Overwrites in place: these units stay on their die and are not gathered.
     InPlace,
@@ -98,7 +97,6 @@ impl Packed {
         }
     }
 
-    /// A command with `units` units follows.
     pub fn begin_command(&mut self, units: u32) {
         self.units_left = units as usize;
         self.begins = true;
@@ -227,14 +225,12 @@ impl Packed {
         if self.page_left > 0 { self.page_lane() } else { self.loose_lane(lpn, locator) }
     }
 
-    /// The lane for a unit that goes to a whole page.
     #[inline]
     fn page_lane(&mut self) -> Lane {
         self.page_left -= 1;
         Lane(self.dies + self.page_die)
     }
 
-    /// The lane for a unit that is written loose.
     fn loose_lane(&mut self, lpn: Lpn, locator: UnitLocator<'_>) -> Lane {
         if self.current.file == File::InPlace {
             return self.loose.host(lpn, Hint::Overwrite, locator);

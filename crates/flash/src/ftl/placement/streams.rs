@@ -8,7 +8,8 @@
 //! ("persistently isolated"); if it is `separate`, to one frontier for all ("initially isolated").
 //! Updating a handle continues it in another superblock; the rest of the old one stays empty until
 //! that is collected. Without streams, the rule of a drive without hints: units written one after
-//! the other are adjacent, even if they are of different files. Not modelled: reclaim groups, endurance groups.
+//! the other are adjacent, even if they are of different files. Not modelled: reclaim groups,
+//! endurance groups.
 //!
 //! Differs from hardware: units in the SLC cache lose their stream: they are folded as units of
 //! stream 0. Source: NVM Express TP4146, "Flexible Data Placement", 2022.
@@ -24,7 +25,6 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The policy for `count` streams on these frontiers.
     pub fn new(count: u32, frontiers: &Frontiers) -> Self {
         let lane = frontiers.relocations;
         Self { count, relocations: (lane != Lane(0)).then_some(lane) }

@@ -112,7 +112,6 @@ impl Superblocks {
         self.table[superblock as usize].state = State::Retired;
     }
 
-    /// Records the host stream that fills a superblock.
     pub fn set_stream(&mut self, superblock: u32, stream: u8) {
         self.table[superblock as usize].stream = stream;
     }
@@ -134,7 +133,6 @@ impl Superblocks {
         self.table[superblock as usize].state = State::Closed;
     }
 
-    /// Whether it is in the SLC cache.
     #[inline]
     pub fn is_slc(&self, superblock: u32) -> bool {
         self.table[superblock as usize].slc
@@ -178,7 +176,6 @@ impl Superblocks {
         self.table[superblock as usize].valid -= mask.count_ones();
     }
 
-    /// The number of valid units of a superblock.
     pub fn valid(&self, superblock: u32) -> u32 {
         self.table[superblock as usize].valid
     }
@@ -195,7 +192,6 @@ impl Superblocks {
         self.table[superblock as usize].state == State::Free
     }
 
-    /// The sum of all valid counts.
     pub fn valid_sum(&self) -> u64 {
         self.table.iter().map(|entry| u64::from(entry.valid)).sum()
     }

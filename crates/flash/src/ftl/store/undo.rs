@@ -60,7 +60,6 @@ const NOT_YET: Nanos = Nanos::MAX;
 const NO_LOG: u32 = u32::MAX;
 
 impl Undo {
-    /// No logs.
     pub fn new(geometry: &Geometry) -> Self {
         Self {
             logs: Vec::new(),

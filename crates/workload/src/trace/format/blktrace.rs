@@ -38,7 +38,6 @@ pub enum Record {
     End,
 }
 
-/// Reads the next record.
 pub fn next(bytes: &mut impl Read) -> Result<Record, Message> {
     let mut record = [0; RECORD];
     match read(bytes, &mut record)? {
