@@ -28,8 +28,7 @@ fn endless() -> Job {
     }
 }
 
-/// Runs a job on a device that fails after a number of calls: it accepts no more requests, or returns
-/// no completions.
+/// Runs a job on a device that fails after these numbers of calls.
 fn run_and_fail(mut submits_left: u32, mut reaps_left: u32) -> Result<Outcome, DeviceError> {
     let hook = |call: Call| {
         let left = match call {
